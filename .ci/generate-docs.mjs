@@ -1,5 +1,5 @@
 // Prints what the manual shows of the source into its pages: the bundled policy, the tables of settings, bounds and
-// metrics (compiled src/server/settings/settings-table.ts, src/server/bounds-table.ts,
+// metrics (compiled src/server/settings/settings-table.ts, src/server/bounds/bounds-table.ts,
 // src/server/metrics/describe-metrics.ts), the keys of policy files, the help of the commands (src/cli/), what faults
 // of Redis did (test/chaos/recorded.json); and the settings into the schema of the Helm chart. With --check it only
 // compares, and fails when a file is out of date.
@@ -20,7 +20,7 @@ const { describeMetrics, describeReference } = compiled(
 );
 const { mainHelp } = compiled(join(root, 'build/src/cli/help.js'));
 const { commandHelps } = compiled(join(root, 'build/src/cli/run.js'));
-const { BOUNDS } = compiled(join(root, 'build/src/server/bounds-table.js'));
+const { BOUNDS } = compiled(join(root, 'build/src/server/bounds/bounds-table.js'));
 const { faultTables } = compiled(join(root, 'build/test/chaos/report/table.js'));
 const { readRecorded } = compiled(join(root, 'build/test/chaos/report/recorded.js'));
 

@@ -8,6 +8,8 @@ import { root } from './shell.mjs';
 import { unlessStopping } from './stop.mjs';
 
 const EXIT_GRACE_MS = 10_000;
+/** How much later than its child a process may hear of a signal for both. */
+const SIGNAL_MS = 300;
 /** Tests make much garbage that does not last; with room for it some of their time is saved. Not for servers. */
 const NODE_OPTIONS = ['--max-semi-space-size=32'];
 
@@ -42,6 +44,8 @@ export async function jest(node, args, env) {
   }, 500);
   const code = await new Promise((resolve) => child.once('close', (status) => resolve(status ?? 1)));
   clearInterval(watch);
+  // A signal for the whole group may end jest before this process hears of it.
+  if (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, SIGNAL_MS));
   await unlessStopping();
   for (const line of await endLeftovers(mark)) fail(line);
   if (existsSync(file)) {

@@ -1,8 +1,8 @@
 // `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js, the default transport and
-// the default codec. `npm run test:matrix` (--matrix) runs what sees weir from outside on the grpc-js transport, what
-// messages cost with the reference codec, and on Node.js 24 the tiers that need no Envoy, with the image, which has it,
-// and the signs of life of benchmarks. Each ends with what was skipped and why, and `N passed, N failed` as the last
-// line. With other arguments jest runs once with those.
+// the default codec, but for chaos. `npm run test:matrix` (--matrix) runs that, what sees weir from outside on the
+// grpc-js transport, what messages cost with the reference codec, and on Node.js 24 the tiers that need no Envoy, with
+// the image, which has it, and the signs of life of benchmarks. Each ends with what was skipped and why, and `N passed,
+// N failed` as the last line. With other arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
@@ -15,7 +15,9 @@ import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 /** Every tier but those that measure, and so run when nothing else does. */
 const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory'];
 const MEASURING = ['chaos', 'stall'];
-const ALONE = ['--selectProjects', ...MEASURING, '--runInBand'];
+const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
+/** What `npm test` says of the tier that takes too long for it. */
+const NOT_CHAOS = 'not in this run: chaos, which npm run test:matrix and .ci/run have';
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
 /** Of other tiers what looks for new failures each time, on Node.js 24 if it is there. */
 const ALSO_ON_NODE24 = 'conformance/fuzz';
@@ -42,8 +44,8 @@ const MEASURED_AGAIN = ['memory/calls', 'memory/crowd', 'stall/stall'];
 /** Tiers that need fewer tools than all, when they are run alone. */
 const TOOLS_OF = {
   unit: [],
-  property: ['redis-server', 'redis-server-old'],
-  contract: ['redis-server', 'redis-server-old', 'valkey-server'],
+  property: ['redis-server', 'redis-server-old', 'nutcracker', 'envoy'],
+  contract: ['redis-server', 'redis-server-old', 'valkey-server', 'nutcracker', 'envoy'],
   conformance: [
     ...['python-hpack', 'h2spec', 'connectconformance', 'grpc-go-client', 'python-grpc'],
     ...['grpcurl', 'ghz', 'h2load'],
@@ -100,16 +102,17 @@ export async function runTests(args = []) {
       total,
       await jest(process.execPath, [...together, '--testPathIgnorePatterns', ...NOT_IN_NPM_TEST], env),
     );
-    say(`by themselves, since they measure: ${MEASURING.join(', ')}`);
-    add(total, await jest(process.execPath, ALONE, env));
+    say('by itself, since it measures: stall');
+    add(total, await jest(process.execPath, alone('stall'), env));
+    total.notes.push(NOT_CHAOS);
   }
   total.notes.push(...skipped);
   return total;
 }
 
 /**
- * Runs what {@link runTests} runs on the other transport, the other codec and the other Node.js, as far as it may
- * differ there. Resolves and rejects as that.
+ * Runs the tier that {@link runTests} leaves out, and what that runs on the other transport, the other codec and the
+ * other Node.js, as far as it may differ there. Resolves and rejects as that.
  */
 export async function runMatrix() {
   const total = nothingYet();
@@ -118,6 +121,7 @@ export async function runMatrix() {
     say(what);
     add(total, await jest(node, args, { ...env, ...more }));
   };
+  await run('by itself, since it measures: chaos', process.execPath, alone('chaos'));
   const several = ['--maxWorkers', WORKERS, '--selectProjects'];
   const onGrpcJs = { WEIR_TEST_TRANSPORT: 'grpc-js' };
   await run(

@@ -50,8 +50,11 @@ function launcher(folder, command) {
   return path;
 }
 
-/** A program from PATH, or out of the Debian package `name` that has it. `optional`: what is skipped without it. */
-function ofDebian(program, name, optional) {
+/**
+ * A program from PATH, or out of the Debian package `name` that has it in `place`. `optional`: what is skipped without
+ * it.
+ */
+function ofDebian(program, name, optional, place = 'usr/bin') {
   return {
     what: program,
     pin: 'Debian',
@@ -60,7 +63,7 @@ function ofDebian(program, name, optional) {
     async fetch(folder) {
       const installed = onPath(program);
       if (installed !== undefined) return installed;
-      return launcher(folder, await fetchDebianProgram(folder, [name], `usr/bin/${program}`));
+      return launcher(folder, await fetchDebianProgram(folder, [name], `${place}/${program}`));
     },
   };
 }
@@ -340,6 +343,7 @@ const CATALOGUE = {
     },
   },
   curl: ofDebian('curl', 'curl', 'the pages of the manual that are run from top to bottom'),
+  nutcracker: ofDebian('nutcracker', 'nutcracker', 'the tests behind twemproxy', 'usr/sbin'),
   promtool: ofDebian('promtool', 'prometheus', "Prometheus' own check of what weir shows"),
 };
 
@@ -362,6 +366,7 @@ export const TEST_TOOLS = [
   'h2load',
   'promtool',
   'curl',
+  'nutcracker',
   'typos',
   'stepping-clock',
 ];

@@ -87,6 +87,9 @@ run(process.argv.slice(2), {
   out: (text) => print(process.stdout, text),
   err: (text) => print(process.stderr, text),
   terminal: process.stdout.isTTY === true,
+  isRead: () => !unread.has(process.stdout),
+  openScreen: async (screenListener) =>
+    (await import('./cli/screen/live-screen.js')).openScreen(process, screenListener),
   entry: process.argv[1] ?? __filename,
   worker: cluster.isWorker,
   onSignal: (callback) => {

@@ -19,3 +19,13 @@ export async function inTurns<T>(work: Generator<void, T>): Promise<T> {
     await turn();
   }
 }
+
+/** Resolves once `promise`, which must not reject, does, or after `ms`. */
+export async function settledWithin(ms: number, promise: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise, late]);
+  clearTimeout(timer);
+}

@@ -1,4 +1,5 @@
 import { get } from 'node:http';
+import { get as getOverTls } from 'node:https';
 import { CODE, type DescriptorStatus, type RateLimitResponse } from '../codec/messages.js';
 import { loadPolicies } from '../config/files/load-policies.js';
 import { explain } from '../config/show/explain.js';
@@ -54,7 +55,8 @@ async function teller(options: CheckOptions): Promise<Tell> {
   if (options.policy !== undefined) return tellByPolicy(options, options.policy);
   const address = options.debug ?? options.target.debug ?? usualDebugAddress(options.target.address);
   if (address === undefined) return () => [HINT];
-  const config = await readConfig(address);
+  const isOwn = options.debug === undefined && options.target.debugTls === true;
+  const config = await readConfig(address, isOwn);
   if (typeof config !== 'string') return tellByConfig(options, config, address);
   return () => (options.debug === undefined ? [HINT] : [config, HINT]);
 }
@@ -141,13 +143,17 @@ function usualDebugAddress(address: string): string | undefined {
   return isUsual ? `${host}:${defaultOf('debugPort')}` : undefined;
 }
 
-/** What the debug port shows; a sentence where it shows nothing. */
-function readConfig(address: string): Promise<ShownConfig | string> {
+/**
+ * What the debug port shows; a sentence where it shows nothing. `ownTls`: over TLS, from a server of one's own, which
+ * may show any certificate.
+ */
+function readConfig(address: string, ownTls: boolean): Promise<ShownConfig | string> {
   const failed = (why: string): string => `the debug port at ${address} shows no policy (${why})`;
   return new Promise((resolve) => {
-    const request = get(
-      `http://${address}/rlconfig?format=json`,
-      { timeout: DEBUG_TIMEOUT_MS, agent: false },
+    const [scheme, ask] = ownTls ? ['https', getOverTls] : ['http', get];
+    const request = ask(
+      `${scheme}://${address}/rlconfig?format=json`,
+      { timeout: DEBUG_TIMEOUT_MS, agent: false, ...(ownTls && { rejectUnauthorized: false }) },
       (response) => {
         const chunks: Buffer[] = [];
         let bytes = 0;

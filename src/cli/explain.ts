@@ -4,14 +4,15 @@ import { explanationJson } from '../config/show/explain-json.js';
 import { shellText } from '../config/show/shell-text.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { PolicySet } from '../policy/policy-set.js';
-import { redisKey } from '../storage/redis/redis-key.js';
 import { readArguments, readEntries } from './arguments.js';
+import { bucketPlaceOf } from './bucket-place.js';
 import { EXIT, type Io } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
 
 const OPTIONS = {
   domain: { type: 'string' },
   json: { type: 'boolean' },
+  redis: { type: 'boolean' },
   ...LOAD_OPTIONS,
 } as const;
 
@@ -26,12 +27,7 @@ function chooseDomain(policies: PolicySet, asked: string | undefined): { domain:
     : `weir explain: the policy has several domains; name one with --domain: ${domains.map(shellText).join(', ')}\n`;
 }
 
-/** Nothing is kept for an unlimited rule. */
-function redisKeyOf({ rule, key, tagLength }: ExplainedRule): string | undefined {
-  return rule.rate === undefined ? undefined : redisKey({ key, tagLength });
-}
-
-/** `weir explain`: exit 0 when a rule applies. */
+/** `weir explain`: exit 0 when a rule applies, and Redis could be asked where that was wanted. */
 export async function runExplain(args: readonly string[], io: Io): Promise<number> {
   const parsed = readArguments('explain', args, OPTIONS);
   if (typeof parsed === 'string') {
@@ -60,12 +56,23 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
     io.err(chosen);
     return EXIT.USAGE;
   }
+  // Not everybody who asks for an explanation waits for what speaks to Redis.
+  const redis = parsed.values.redis === true ? await import('./explain-redis.js') : undefined;
+  const settings = redis?.redisSettings(io.environment);
+  if (settings !== undefined && 'sentences' in settings) {
+    io.err(settings.sentences.map((sentence) => `weir explain: ${sentence}\n`).join(''));
+    return EXIT.FAILED;
+  }
   const wallMicros = Date.now() * 1000;
   const explanation = explain(policySet, chosen.domain, entries, wallMicros);
+  const found = settings && (await redis?.findPlaces(explanation.rules, settings, io));
+  const place = (rule: ExplainedRule) => (found === undefined ? bucketPlaceOf(rule) : found.places.get(rule));
   io.out(
     parsed.values.json === true
-      ? `${JSON.stringify(explanationJson(explanation, wallMicros, redisKeyOf), null, 2)}\n`
-      : renderExplanation(explanation, wallMicros, redisKeyOf),
+      ? `${JSON.stringify(explanationJson(explanation, wallMicros, place), null, 2)}\n`
+      : renderExplanation(explanation, wallMicros, place),
   );
+  for (const sentence of found?.sentences ?? []) io.err(`weir explain: ${sentence}\n`);
+  if (found !== undefined && found.sentences.length > 0) return EXIT.FAILED;
   return explanation.rules.some(({ rule }) => !rule.candidate) ? EXIT.OK : EXIT.FAILED;
 }

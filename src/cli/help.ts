@@ -28,6 +28,11 @@ const COMMANDS: readonly CommandHelp[] = [
     usage: 'health [--address <host:port>]',
     summary: 'ask a running server for its health, for container probes',
   },
+  {
+    usage: 'bucket show|grant|block|… key=value…',
+    summary: 'show who is limited and why, and help one caller now',
+  },
+  { usage: 'top [--all <addresses>]', summary: 'show who is denied most, and who uses most' },
 ];
 
 /** Commands for those who come from envoyproxy/ratelimit. */
@@ -66,7 +71,7 @@ Exit codes:
   1         the answer is no: a bad policy, a taken port, a server that does not answer, a variable with a bad value
   2         the command line makes no sense: an unknown command or option, or a bad value of a flag
   3         weir diff: something tightens
-  143, 130  ended by a second SIGTERM or SIGINT
+  143, 130  ended by SIGTERM or SIGINT; weir serve by a second one
 `;
 }
 
@@ -137,17 +142,23 @@ Exit code: 0 when all are good (warnings allowed), 1 when any is bad, 2 for wron
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
 
 Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds,
-its phase, its name in the statistics, its headers and what denied callers get, and the bucket's key. Where no rule
-matches it says what would have to be different. Values of API keys are never shown.
+its phase, its name in the statistics, its headers and what denied callers get, and the bucket's key in Redis with its
+slot, if that is a Redis Cluster. Where no rule matches it says what would have to be different. Values of API keys are
+never shown.
 
 It takes one descriptor, whose entries are the arguments key=value in their order. Of a request with several
 descriptors, call it for each; weir check takes several, with a + between them.
 
   --domain <domain>
                    required when the policy holds more than one
+  --redis          ask Redis which of its nodes serves the bucket. Where Redis is, and how to log in, say the variables
+                   of the server (REDIS_URL, REDIS_TYPE, REDIS_PERSECOND and others), which weir explain must see as
+                   well; keys begin with CACHE_KEY_PREFIX then. Of Sentinels it is the master that they announce; a
+                   single Redis, or a proxy that shards, is named without asking. No bucket is touched
   --json           the same for machines; docs/reference/explain-json.md tells of each field
 ${LOAD_OPTIONS_HELP}
-Exit code: 0 when a rule applies, 1 when none does or the policy is bad, 2 for wrong arguments.
+Exit code: 0 when a rule applies, 1 when none does, the policy is bad, or Redis does not say what --redis asks,
+2 for wrong arguments.
 `;
 
 export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>

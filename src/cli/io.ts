@@ -1,3 +1,5 @@
+import type { Screen, ScreenListener } from './screen/live-screen.js';
+
 /** The process as commands see it: main.ts hands in the real one, tests another. */
 export interface Io {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -7,6 +9,10 @@ export interface Io {
   err(text: string): void;
   /** Whether standard output is a terminal: colours only there, see showsColours. */
   readonly terminal: boolean;
+  /** False once the reader of standard output has gone: what prints again and again ends then. */
+  isRead(): boolean;
+  /** Takes the whole terminal, until the screen is closed. */
+  openScreen(listener: ScreenListener): Promise<Screen>;
   /** The script this process runs; worker processes run it too. */
   readonly entry: string;
   /** Whether this process is a worker of another `weir serve`. */

@@ -1,5 +1,6 @@
 import { showsColours } from '../colours.js';
 import { nearest } from '../nearest-name.js';
+import { BUCKET_HELP } from './bucket/bucket-help.js';
 import {
   CHECK_CONFIG_HELP,
   CHECK_HELP,
@@ -13,6 +14,7 @@ import {
 } from './help.js';
 import { EXIT, type Io } from './io.js';
 import { RATELIMIT_CLIENT_HELP, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit/ratelimit-flags.js';
+import { TOP_HELP } from './top/top-help.js';
 import { version } from './version.js';
 
 interface Command {
@@ -50,6 +52,14 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   health: {
     run: async (args, io) => (await import('./health.js')).runHealth(args, io),
     help: () => HEALTH_HELP,
+  },
+  bucket: {
+    run: async (args, io) => (await import('./bucket/bucket.js')).runBucket(args, io),
+    help: () => BUCKET_HELP,
+  },
+  top: {
+    run: async (args, io) => (await import('./top/top.js')).runTop(args, io),
+    help: () => TOP_HELP,
   },
   migrate: {
     run: async (args, io) => (await import('./migrate.js')).runMigrate(args, io),

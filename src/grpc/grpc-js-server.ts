@@ -246,6 +246,11 @@ class GrpcJsCallInfo implements CallInfo {
     return this.#call.metadata.get('x-request-id')[0]?.toString();
   }
 
+  header(name: string): string | undefined {
+    const values = this.#call.metadata.get(name);
+    return values.length === 0 ? undefined : values.join(',');
+  }
+
   get peer(): string {
     const peer = this.#call.getPeer();
     const colon = peer.lastIndexOf(':');

@@ -19,6 +19,11 @@ export interface CallInfo {
   readonly peer: string;
   /** The header `x-request-id` of the call, if it has one. Any text; only there until the handler returns. */
   readonly requestId: string | undefined;
+  /**
+   * The header of the call with this name in lower case, several of it joined by commas; undefined without. Any text;
+   * only there until the handler returns.
+   */
+  header(name: string): string | undefined;
 }
 
 /**

@@ -25,10 +25,21 @@ export interface TakeItem {
   /** Gives `hits` back instead (`is_negative_hits`). Never limited. */
   readonly refund: boolean;
   /**
-   * Of a refund to a window: only the one that began then (`TakeOutcome.windowStart`) is given back to. A later one is
-   * left as it is, however late the refund comes.
+   * Of a refund that undoes a take: the `TakeOutcome.undoMark` of that take, so that it never gives back more than the
+   * take has cost by then, however late it comes. A window that began later is left as it is. A token bucket gets back
+   * what would not have been spilled without the take: less what refills after it would have been full. With debt that
+   * is less all that refilled since the take. Nothing goes back to a bucket whose debt met its bound with the take or
+   * since, as nobody knows what others were forgiven then, nor to one that a smaller limit has cut off.
    */
-  readonly ofWindow?: number;
+  readonly undoMark?: number;
+  /**
+   * Of a refund without a mark: it may bring a token bucket past full, and a window below 0 hits. What is over is used
+   * up first, and does not refill. It is void a day after the latest such refund (`OVER_LASTS_MICROS`), or with the end
+   * of the window. It is bounded (`maxOver` of the rate); the outcome tells what is there. No request may take more
+   * than the limit even so (`isBeyondLimit`), and other refunds to a bucket past full change nothing, but for those
+   * that undo a take.
+   */
+  readonly over?: boolean;
   readonly enforcement: Enforcement;
 }
 

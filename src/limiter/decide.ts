@@ -5,9 +5,9 @@ import type { RunningBucket, TakeFinding } from './running-bucket.js';
 /**
  * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and notes in `findings` what each
  * item found, for its outcome. `buckets` and `findings` may be longer than `items`; items of one key share one bucket.
- * What is neither `dirty` nor `repaired` afterwards need not be stored. src/storage/redis/take.lua with take-groups.lua
- * is the same text in Lua; test/support/limiter/take-vectors.ts and test/property/ hold the two together. Only what a
- * smaller bucket cuts off is kept there for other servers (take-levels.lua).
+ * What is neither `dirty` nor `repaired` afterwards need not be stored. src/storage/redis/script/take.lua, with those
+ * beside it, is the same text in Lua; test/support/limiter/take-vectors.ts and test/property/ hold the two together.
+ * Only what a smaller bucket cuts off is kept there for other servers (take-levels.lua).
  *
  * `tokenMicros` is the time of token buckets, `windowMicros` that of windows: Redis has one clock for both.
  *
@@ -22,12 +22,9 @@ export function decide(
   countDeniedHits: boolean,
 ): boolean {
   const count = items.length;
-  let enforceLimited = false;
-  let quotaItems = 0;
-  let quotaLimited = 0;
   for (let i = 0; i < count; i++) {
     const item = items[i] as TakeItem;
-    const { rate, hits, enforcement } = item;
+    const { rate, hits } = item;
     const bucket = buckets[i] as RunningBucket;
     const finding = findings[i] as TakeFinding;
     const nowMicros = rate.nowOf(tokenMicros, windowMicros);
@@ -36,14 +33,8 @@ export function decide(
     if (isCharge(rate, hits, item.refund)) finding.forgiven = rate.charge(bucket, hits, nowMicros);
     else limited = rate.take(bucket, item, nowMicros, countDeniedHits);
     finding.note(limited, bucket);
-    if (enforcement === 'quota') {
-      quotaItems++;
-      if (limited) quotaLimited++;
-    } else if (limited && enforcement === 'enforce') {
-      enforceLimited = true;
-    }
   }
-  const denied = enforceLimited || (quotaItems > 0 && quotaLimited === quotaItems);
+  const denied = deniesRequest(items, findings);
   if (denied) deny(items, buckets, findings, tokenMicros, windowMicros, countDeniedHits);
   for (let i = 0; i < count; i++) {
     const bucket = buckets[i] as RunningBucket;
@@ -52,6 +43,27 @@ export function decide(
     else (items[i] as TakeItem).rate.fold(bucket, windowMicros);
   }
   return denied;
+}
+
+/**
+ * Whether a request is denied by the rules of BucketStore: an `enforce` item is limited, or all `quota` items are.
+ * `found` has an entry for each item, and may be longer.
+ */
+export function deniesRequest(
+  items: readonly Pick<TakeItem, 'enforcement'>[],
+  found: readonly { readonly limited: boolean }[],
+): boolean {
+  let quotas = 0;
+  let quotasLimited = 0;
+  for (let i = 0; i < items.length; i++) {
+    const { enforcement } = items[i] as Pick<TakeItem, 'enforcement'>;
+    const { limited } = found[i] as { readonly limited: boolean };
+    if (limited && enforcement === 'enforce') return true;
+    if (enforcement !== 'quota') continue;
+    quotas++;
+    if (limited) quotasLimited++;
+  }
+  return quotas > 0 && quotasLimited === quotas;
 }
 
 /** Takes everything back, counts the hits of a denied request, and notes what is then there. */

@@ -1,6 +1,6 @@
 import { invariant } from '../invariant.js';
 import { CalendarWindows, isCalendarUnit } from './calendar.js';
-import { type Ask, chargesFromOf, type RateAlgorithm } from './rate-algorithm.js';
+import { type Ask, chargesFromOf, MAX_UINT32, type RateAlgorithm } from './rate-algorithm.js';
 import type { RunningBucket, TakeFinding } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
@@ -8,7 +8,7 @@ import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 /** Hits of a window saturate here. */
 export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
 
-const COUNT = 'a window has counted no fewer than 0 hits';
+const COUNT = 'hits that are counted leave no more than before';
 
 /** How a window differs from one plain unit. */
 export interface WindowOptions {
@@ -27,7 +27,7 @@ export interface WindowOptions {
 /**
  * A fixed window: at most `requestsPerUnit` hits in each. Aligned to the epoch, so many `lengthMicros` each, or with
  * `calendar` the days, weeks, months or years of a time zone. Its state is the start of the window and the hits
- * counted.
+ * counted: fewer than 0 where more than the limit was granted (`TakeItem.over`), see {@link RunningBucket}.
  */
 export class WindowRate implements RateAlgorithm {
   readonly kind = 'window' as const;
@@ -45,6 +45,8 @@ export class WindowRate implements RateAlgorithm {
   readonly allOrNothing: boolean;
   /** Hits that charges may count past a used up window, to be paid by the next one: 0 to `requestsPerUnit`. */
   readonly maxDebt: number;
+  /** Most hits that may be granted past the limit (`TakeItem.over`): none to a limit of 0, which lets nothing pass. */
+  readonly maxOver: number;
 
   /** Fewest hits that are a charge, see isCharge. */
   readonly chargesFrom: number;
@@ -60,6 +62,7 @@ export class WindowRate implements RateAlgorithm {
       timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
     this.allOrNothing = allOrNothing;
     this.maxDebt = maxDebt;
+    this.maxOver = requestsPerUnit === 0 ? 0 : MAX_UINT32 - requestsPerUnit;
     this.chargesFrom = options.chargesFrom ?? chargesFromOf(maxDebt);
   }
 
@@ -68,13 +71,11 @@ export class WindowRate implements RateAlgorithm {
   }
 
   take(bucket: RunningBucket, ask: Ask, nowMicros: number, countDeniedHits: boolean): boolean {
-    const { hits, refund, ofWindow } = ask;
+    const { hits, refund } = ask;
     if (!refund) return this.countHits(bucket, hits, nowMicros, countDeniedHits);
     this.read(bucket, nowMicros);
-    const before = bucket.count;
-    if (this.isOwing(bucket) || (ofWindow !== undefined && ofWindow !== bucket.windowStart)) return false;
-    bucket.count = Math.max(0, before - hits);
-    if (bucket.count !== before) bucket.dirty = true;
+    if (!this.isOwing(bucket)) this.giveBack(bucket, ask);
+    seal(bucket);
     return false;
   }
 
@@ -82,9 +83,11 @@ export class WindowRate implements RateAlgorithm {
     this.read(bucket, nowMicros);
     const left = Math.max(0, this.mostCounted - bucket.count);
     const counted = Math.min(hits, left);
+    const before = bucket.count;
     bucket.count += counted;
-    invariant(bucket.count >= 0, COUNT);
+    invariant(bucket.count >= before, COUNT);
     bucket.dirty = !this.isOwing(bucket) || bucket.dirty;
+    seal(bucket);
     return hits - counted;
   }
 
@@ -124,8 +127,8 @@ export class WindowRate implements RateAlgorithm {
       limited,
       remaining: this.remaining(limited, count),
       waitMicros: Math.max(0, end - nowMicros),
-      windowStart: finding.windowStart,
-      used: count,
+      undoMark: finding.windowStart,
+      used: Math.max(0, count),
       forgiven,
       cached,
     };
@@ -136,7 +139,8 @@ export class WindowRate implements RateAlgorithm {
    * still take; any other window says 0, as the reference does.
    */
   remaining(limited: boolean, count: number): number {
-    return limited && !this.allOrNothing ? 0 : Math.max(0, this.requestsPerUnit - count);
+    if (limited && !this.allOrNothing) return 0;
+    return Math.min(Math.max(0, this.requestsPerUnit - count), MAX_UINT32);
   }
 
   /** Not in lists of limits, nor with debt, which must not grow by what was denied. */
@@ -202,13 +206,23 @@ export class WindowRate implements RateAlgorithm {
     // With debt a peek asks for one hit more, as at a token bucket.
     const asked = this.maxDebt > 0 && hits === 0 ? 1 : hits;
     // The sum of two safe integers may round, but never to below a limit of 32 bits.
-    const limited = before + asked > this.requestsPerUnit;
+    const limited = before + asked > this.requestsPerUnit || asked > this.requestsPerUnit;
     if (hits > 0 && (!limited || this.countsDenied(countDeniedHits))) {
       bucket.count = Math.min(before + hits, MAX_COUNT);
-      invariant(bucket.count >= 0, COUNT);
+      invariant(bucket.count >= before, COUNT);
       bucket.dirty = !owes || bucket.dirty;
     }
+    seal(bucket);
     return limited;
+  }
+
+  /** A refund, to the window that it is for. Below 0 hits goes what says so, or undoes a take while there is more. */
+  private giveBack(bucket: RunningBucket, { hits, undoMark, over = false }: Ask): void {
+    if (undoMark !== undefined && undoMark !== bucket.windowStart) return;
+    const before = bucket.count;
+    const isOver = undoMark === undefined ? over : before < 0;
+    bucket.count = Math.max(Math.min(before, isOver ? 0 - this.maxOver : 0), before - hits);
+    if (bucket.count !== before) bucket.dirty = true;
   }
 
   /** Whether the window is in a debt of a rule that has one, which this one, without, leaves as it is. */
@@ -220,6 +234,13 @@ export class WindowRate implements RateAlgorithm {
   private read(bucket: RunningBucket, nowMicros: number): void {
     const start = this.startOf(nowMicros);
     const end = this.endOf(start);
+    if (bucket.whole < 0) {
+      // More than the limit may pass in one window; of another one nothing is kept.
+      const isOther = bucket.unit !== start - end || bucket.windowStart !== start;
+      bucket.become(start - end, start, isOther ? 0 : bucket.count);
+      if (isOther) bucket.owes = false;
+      return;
+    }
     if (bucket.unit !== start - end || bucket.windowStart !== start) {
       // A debt is kept as hits of the next window, see fold.
       const isNext = bucket.unit < 0 && bucket.windowStart === end;
@@ -236,6 +257,11 @@ export class WindowRate implements RateAlgorithm {
     // Another limit was in force, or denied hits were counted: none of it makes a deeper debt.
     if (this.maxDebt > 0 && bucket.count > this.mostCounted) bucket.count = this.mostCounted;
   }
+}
+
+/** Brings a window of which more than the limit may pass into the form in which it is stored, see RunningBucket. */
+function seal(bucket: RunningBucket): void {
+  if (bucket.part < 0) bucket.become(bucket.unit, -1 - bucket.whole, -bucket.part);
 }
 
 /** Builds a fixed window from already validated numbers; its length is at most MAX_FILL_MICROS. */

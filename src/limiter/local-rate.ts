@@ -77,6 +77,19 @@ export function chargingRate(rate: Rate): Rate {
   });
 }
 
+/** The same limit, on which no hits are a charge: more than it holds are always limited, and change nothing. */
+export function chargelessRate(rate: Rate): Rate {
+  if (rate.chargesFrom === Number.POSITIVE_INFINITY) return rate;
+  const chargesFrom = Number.POSITIVE_INFINITY;
+  if (rate.kind === 'token_bucket') {
+    const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt } = rate;
+    return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, chargesFrom);
+  }
+  const { unit, requestsPerUnit, multiplier, calendar, maxDebt, allOrNothing } = rate;
+  const timeZone = calendar?.timeZone;
+  return windowRate(unit, requestsPerUnit, { multiplier, timeZone, maxDebt, allOrNothing, chargesFrom });
+}
+
 /** Rates that are derived from others: each is made once, and forgotten with the other. */
 export class DerivedRates {
   readonly #workers: number;

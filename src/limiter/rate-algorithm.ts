@@ -1,6 +1,16 @@
 import type { RunningBucket, TakeFinding } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
-import type { WindowUnit } from './window-unit.js';
+import { UNIT_MICROS, type WindowUnit } from './window-unit.js';
+
+/** Largest value of the 32 bit fields of a token bucket. */
+export const MAX_UINT32 = 0xffff_ffff;
+/**
+ * The most that refunds bring a token bucket past full (`TakeItem.over`), as the time that it would take to refill: ten
+ * years, so that all sums of times stay below 2^53 µs.
+ */
+export const MAX_OVER_MICROS = 10 * 365 * UNIT_MICROS.day;
+/** How long a token bucket stays past full at most. */
+export const OVER_LASTS_MICROS = UNIT_MICROS.day;
 
 /** What one item of a request asks of its bucket. */
 export interface Ask {
@@ -8,7 +18,9 @@ export interface Ask {
   /** Gives `hits` back instead. */
   readonly refund: boolean;
   /** See TakeItem. */
-  readonly ofWindow?: number;
+  readonly undoMark?: number;
+  /** See TakeItem. */
+  readonly over?: boolean;
 }
 
 /**

@@ -2,10 +2,10 @@ import type { WindowRate } from './fixed-window.js';
 import type { TokenBucketRate } from './token-bucket.js';
 import { UNIT_MICROS } from './window-unit.js';
 
+export { MAX_UINT32 } from './rate-algorithm.js';
+
 /** Longest time a bucket may need to fill; keeps `now + time to fill` below 2^53 µs with two centuries to spare. */
 export const MAX_FILL_MICROS = 100 * 365 * UNIT_MICROS.day;
-/** Largest value of the 32 bit fields of a token bucket. */
-export const MAX_UINT32 = 0xffff_ffff;
 
 /**
  * How much of what a rule allows. `kind` tells them apart where a rate is read or shown; deciding asks an

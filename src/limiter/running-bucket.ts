@@ -7,8 +7,10 @@ import type { Span } from './span.js';
 export class BucketState implements Span {
   whole = 0;
   part = 0;
+  /** Of a token bucket {@link fullAtMicros} before the item at hand was applied. */
+  foundMicros = 0;
 
-  /** When a token bucket is full, µs. */
+  /** When a token bucket is full, µs; of one past full see {@link RunningBucket}. */
   get fullAtMicros(): number {
     return this.whole;
   }
@@ -20,12 +22,12 @@ export class BucketState implements Span {
 
   /** Start of a window, µs. */
   get windowStart(): number {
-    return this.whole;
+    return this.whole < 0 ? -1 - this.whole : this.whole;
   }
 
-  /** Hits counted in a window. */
+  /** Hits counted in a window; negative where more than its limit may pass. */
   get count(): number {
-    return this.part;
+    return this.whole < 0 ? -this.part : this.part;
   }
 
   set count(hits: number) {
@@ -46,6 +48,7 @@ export class TakeFinding extends BucketState {
     this.limited = limited;
     this.whole = bucket.whole;
     this.part = bucket.part;
+    this.foundMicros = bucket.foundMicros;
   }
 }
 
@@ -57,8 +60,12 @@ export class TakeFinding extends BucketState {
  * | nothing stored: a full bucket, a window without hits | 0 | 0 | 0 |
  * | token bucket | q of its rate | time at which it is full, whole µs | carry, in 1/q µs |
  * | window | minus its length in µs | its start in µs | hits counted |
+ * | token bucket past full | q of its rate | minus the time that what is over takes to refill, whole µs | as above |
+ * | window of which more than the limit may pass | minus its length in µs | -1 - its start in µs | hits that are over |
  *
  * A window in debt is kept as the next one, with minus the hits that the one before could not hold (WindowRate.fold).
+ * Past full is a bucket to which more was refunded than it holds (`TakeItem.over`): it does not refill, so its time
+ * stands still, and `whole` plus `part`/q is what it lacks, a negative time.
  */
 export class RunningBucket extends BucketState {
   unit = 0;
@@ -68,17 +75,27 @@ export class RunningBucket extends BucketState {
   repaired = false;
   /** Whether the window at hand is in a debt that its rule, which has none, may not change. */
   owes = false;
+  /** When a token bucket past full is full again, if what is over is not used up before, µs. */
+  endsMicros = Infinity;
+  private loadedEnds = Infinity;
   private loadedUnit = 0;
   private loadedWhole = 0;
   private loadedPart = 0;
 
   /** Starts a request with a stored state. */
   load(unit: number, whole: number, part: number): void {
+    this.loadedEnds = Infinity;
     this.loadedUnit = unit;
     this.loadedWhole = whole;
     this.loadedPart = part;
     this.repaired = false;
     this.restore();
+  }
+
+  /** Behind {@link load}: says when a token bucket past full is full again. */
+  endsAt(micros: number): void {
+    this.loadedEnds = micros;
+    this.endsMicros = micros;
   }
 
   /** Brings the state into other terms: of another rate, or of another window. */
@@ -105,13 +122,20 @@ export class RunningBucket extends BucketState {
     this.unit = this.loadedUnit;
     this.whole = this.loadedWhole;
     this.part = this.loadedPart;
+    this.endsMicros = this.loadedEnds;
     this.dirty = false;
     this.owes = false;
+  }
+
+  /** Whether it is a token bucket past full. */
+  get isPastFull(): boolean {
+    return this.whole < 0 && this.unit > 0;
   }
 
   /** Whether nothing need be stored: the bucket is full, the window has no hits. */
   isBlank(nowMicros: number): boolean {
     if (this.unit < 0) return this.part === 0;
+    if (this.whole < 0) return this.endsMicros <= nowMicros;
     return this.whole < nowMicros || (this.whole === nowMicros && this.part === 0);
   }
 }

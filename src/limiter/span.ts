@@ -33,6 +33,11 @@ export function subtractFrom(span: Span, whole: number, part: number, q: number)
   invariant(span.part >= 0 && span.part < q, CARRY);
 }
 
+/** Whether `span` is as long, or as late, as `whole` µs and `part` / q µs, or more. */
+export function reaches(span: Readonly<Span>, whole: number, part: number): boolean {
+  return span.whole > whole || (span.whole === whole && span.part >= part);
+}
+
 /** Whether `span` is longer, or later, than `whole` µs and `part` / q µs. */
 export function exceeds(span: Readonly<Span>, whole: number, part: number): boolean {
   return span.whole > whole || (span.whole === whole && span.part > part);

@@ -1,3 +1,6 @@
+/** Which Redis of the two that buckets may lie in: that of REDIS_URL, or of REDIS_PERSECOND_URL. */
+export type RedisRole = 'main' | 'per_second';
+
 /** What went wrong with a remote store, or on the way to it, by name: a label of a metric. */
 export type StoreFault =
   | 'readonly'
@@ -13,10 +16,15 @@ export type StoreFault =
   | 'noperm'
   | 'login_source'
   | 'noscript'
+  | 'no_time'
   | 'cluster'
+  | 'cluster_down'
+  | 'no_cluster'
   | 'protected_mode'
   | 'max_clients'
   | 'not_redis'
+  | 'proxy'
+  | 'upstream'
   | 'no_database'
   | 'refused'
   | 'unknown_host'

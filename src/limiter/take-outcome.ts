@@ -13,8 +13,12 @@ export interface TakeOutcome {
    * full). Otherwise: until one more whole token is there, 0 for a full bucket. A window: until it ends.
    */
   readonly waitMicros: number;
-  /** When the window that was asked began, microseconds on the store's clock. Token buckets, and caches, tell none. */
-  readonly windowStart?: number;
+  /**
+   * What a refund must know that undoes this take, see `TakeItem.undoMark`: microseconds on the store's clock. When the
+   * window that was asked began; when the token bucket is full had this item taken nothing, rounded down; for one with
+   * debt when it was asked. Caches tell none.
+   */
+  readonly undoMark?: number | undefined;
   /**
    * What {@link remaining} leaves open for metrics: hits counted in the window once this item was applied, over its
    * limit, too; tokens that are gone from a bucket.

@@ -1,6 +1,13 @@
-import { type Ask, chargesFromOf, type RateAlgorithm } from './rate-algorithm.js';
+import {
+  type Ask,
+  chargesFromOf,
+  MAX_OVER_MICROS,
+  MAX_UINT32,
+  OVER_LASTS_MICROS,
+  type RateAlgorithm,
+} from './rate-algorithm.js';
 import type { RunningBucket, TakeFinding } from './running-bucket.js';
-import { addTo, exceeds, type Span, subtractFrom } from './span.js';
+import { addTo, exceeds, reaches, type Span, subtractFrom } from './span.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 
@@ -35,9 +42,25 @@ export function costCarry(rate: Refill, tokens: number): number {
 const room: Span = { whole: 0, part: 0 };
 
 /**
+ * Of a bucket past full: makes `whole` the time at which it would have been full, before now. Returns whether it is
+ * one.
+ */
+function surface(bucket: RunningBucket, nowMicros: number): boolean {
+  if (bucket.whole >= 0) return false;
+  bucket.whole += nowMicros;
+  return true;
+}
+
+/** Of a bucket that is (still) past full the way back. */
+function sink(bucket: RunningBucket, nowMicros: number): void {
+  if (bucket.whole < nowMicros) bucket.whole -= nowMicros;
+}
+
+/**
  * A token bucket (Envoy's envoy.type.v3.TokenBucket), reduced for exact integer arithmetic (GCRA): its state is the
  * time at which it is full, as a {@link Span}. Buckets lie between full (now) and empty, or the deepest debt (now + the
- * time to fill from there).
+ * time to fill from there). One past full (`TakeItem.over`) lies before now, and keeps its distance from it: while an
+ * item is applied `whole` is that time, before and after the distance, see {@link RunningBucket}.
  */
 export class TokenBucketRate implements RateAlgorithm {
   readonly kind = 'token_bucket' as const;
@@ -61,6 +84,9 @@ export class TokenBucketRate implements RateAlgorithm {
   /** Time a bucket needs to fill from its deepest debt: that of an empty one where there is none. */
   readonly debtWhole: number;
   readonly debtCarry: number;
+  /** Most tokens that a bucket may hold past full (`TakeItem.over`), and the whole µs that they take to refill. */
+  readonly maxOver: number;
+  readonly overMicros: number;
 
   /** See {@link tokenBucketRate}. */
   constructor(
@@ -82,36 +108,45 @@ export class TokenBucketRate implements RateAlgorithm {
     this.chargesFrom = chargesFrom;
     this.debtWhole = costWhole(this, maxTokens + maxDebt);
     this.debtCarry = costCarry(this, maxTokens + maxDebt);
+    this.maxOver = Math.min(MAX_UINT32 - maxTokens, Math.floor((MAX_OVER_MICROS * this.q) / this.p));
+    this.overMicros = costWhole(this, this.maxOver) + (costCarry(this, this.maxOver) > 0 ? 1 : 0);
   }
 
   nowOf(tokenMicros: number): number {
     return tokenMicros;
   }
 
-  take(bucket: RunningBucket, { hits, refund }: Ask, nowMicros: number): boolean {
-    this.read(bucket, nowMicros);
-    if (refund) {
-      this.giveBack(bucket, hits, nowMicros);
+  take(bucket: RunningBucket, ask: Ask, nowMicros: number): boolean {
+    const isCut = this.read(bucket, nowMicros);
+    const isOver = surface(bucket, nowMicros);
+    const { hits } = ask;
+    if (ask.refund) {
+      this.refund(bucket, ask, nowMicros, isCut);
+      sink(bucket, nowMicros);
       return false;
     }
     // A peek asks whether one more token is there.
     const asked = hits === 0 ? 1 : hits;
     const { whole, part } = bucket;
     addTo(bucket, this.askedWhole(asked), this.askedCarry(asked), this.q);
-    const limited = exceeds(bucket, nowMicros + this.fillWhole, this.fillCarry);
+    const limited =
+      exceeds(bucket, nowMicros + this.fillWhole, this.fillCarry) || (isOver && asked > this.maxTokens);
     if (limited || hits === 0) {
       bucket.whole = whole;
       bucket.part = part;
     } else bucket.dirty = true;
+    if (isOver) sink(bucket, nowMicros);
     return limited;
   }
 
   charge(bucket: RunningBucket, hits: number, nowMicros: number): number {
     this.read(bucket, nowMicros);
+    const isOver = surface(bucket, nowMicros);
     const charged = this.chargedHits(hits);
     addTo(bucket, costWhole(this, charged), costCarry(this, charged), this.q);
     bucket.dirty = true;
     const lowestMicros = nowMicros + this.debtWhole;
+    if (isOver) sink(bucket, nowMicros);
     if (!exceeds(bucket, lowestMicros, this.debtCarry)) return this.forgiven(hits, 0);
     const overMicros = bucket.fullAtMicros - lowestMicros;
     bucket.whole = lowestMicros;
@@ -129,12 +164,12 @@ export class TokenBucketRate implements RateAlgorithm {
   fold(): void {}
 
   outcome(hits: number, finding: TakeFinding, nowMicros: number, cached = false): TakeOutcome {
-    const { limited, forgiven } = finding;
+    const { limited, forgiven, fullAtMicros, foundMicros } = finding;
     // What is there, as the time it took to fill: fill - (full at - now). Negative in debt.
     room.whole = this.fillWhole;
     room.part = this.fillCarry;
-    subtractFrom(room, finding.fullAtMicros - nowMicros, finding.carry, this.q);
-    const remaining = room.whole < 0 ? 0 : this.wholeTokens(room);
+    subtractFrom(room, fullAtMicros < 0 ? fullAtMicros : fullAtMicros - nowMicros, finding.carry, this.q);
+    const remaining = room.whole < 0 ? 0 : Math.min(this.wholeTokens(room), MAX_UINT32);
     const asked = limited
       ? Math.min(Math.max(hits, 1), this.maxTokens)
       : Math.min(remaining + 1, this.maxTokens);
@@ -144,7 +179,8 @@ export class TokenBucketRate implements RateAlgorithm {
       limited,
       remaining,
       waitMicros: Math.max(0, waitMicros),
-      used: this.maxTokens - remaining,
+      undoMark: cached ? undefined : this.maxDebt > 0 || foundMicros < 0 ? nowMicros : foundMicros,
+      used: Math.max(0, this.maxTokens - remaining),
       forgiven,
       cached,
     };
@@ -176,11 +212,11 @@ export class TokenBucketRate implements RateAlgorithm {
   }
 
   /**
-   * The hits of a charge that a bucket can take on at all, or of a refund that it can take back: no more than capacity
-   * and debt.
+   * The hits of a charge that a bucket can take on at all, or of a refund that it can take back: no more than capacity,
+   * debt, and what it may hold past full.
    */
   chargedHits(hits: number): number {
-    return Math.min(hits, this.maxTokens + this.maxDebt);
+    return Math.min(hits, this.maxTokens + this.maxDebt + this.maxOver);
   }
 
   /**
@@ -219,11 +255,17 @@ export class TokenBucketRate implements RateAlgorithm {
     return missing;
   }
 
-  /** Brings the state into the terms of this rate, and within its bounds. */
-  private read(bucket: RunningBucket, nowMicros: number): void {
+  /** Brings the state into the terms of this rate, and within its bounds. Returns whether it was below these. */
+  private read(bucket: RunningBucket, nowMicros: number): boolean {
+    const isCut = this.bound(bucket, nowMicros);
+    bucket.foundMicros = bucket.fullAtMicros;
+    return isCut;
+  }
+
+  private bound(bucket: RunningBucket, nowMicros: number): boolean {
     if (bucket.unit <= 0) {
       bucket.become(this.q, nowMicros, 0);
-      return;
+      return false;
     }
     if (bucket.unit !== this.q) {
       // Another limit was in force: its carry counts in other parts, so it is rounded against the caller.
@@ -233,22 +275,51 @@ export class TokenBucketRate implements RateAlgorithm {
       bucket.whole = nowMicros + this.debtWhole;
       bucket.part = this.debtCarry;
       if (!bucket.dirty) bucket.repair();
-    } else if (bucket.whole < nowMicros) {
+      return true;
+    }
+    if (bucket.whole < nowMicros && (bucket.whole >= 0 || bucket.endsMicros <= nowMicros)) {
       bucket.whole = nowMicros;
       bucket.part = 0;
     }
+    return false;
   }
 
-  /** A refund, up to full. */
-  private giveBack(bucket: RunningBucket, hits: number, nowMicros: number): void {
-    if (hits === 0 || (bucket.fullAtMicros === nowMicros && bucket.carry === 0)) return;
+  /** See TakeItem. */
+  private refund(bucket: RunningBucket, ask: Ask, nowMicros: number, isCut: boolean): void {
+    const { hits, undoMark, over = false } = ask;
+    if (undoMark === undefined) {
+      const gave = this.giveBack(bucket, hits, over ? nowMicros - this.overMicros : nowMicros, 0);
+      if (over && gave) bucket.endsMicros = nowMicros + OVER_LASTS_MICROS;
+    } else if (isCut || !this.mayUndo(bucket, undoMark)) {
+      return;
+    } else if (bucket.whole < nowMicros) {
+      // It did not refill since, so that nothing would have been spilled.
+      this.giveBack(bucket, hits, nowMicros - this.overMicros, 0);
+    } else this.giveBack(bucket, hits, nowMicros, Math.max(0, nowMicros - undoMark));
+  }
+
+  /** Whether neither another limit nor the bound of a debt has cut anything off since the take; see TakeItem. */
+  private mayUndo(bucket: RunningBucket, undoMark: number): boolean {
+    if (bucket.repaired) return false;
+    return this.maxDebt === 0 || !reaches(bucket, undoMark + this.debtWhole, this.debtCarry);
+  }
+
+  /**
+   * A refund that makes the bucket full at `mostMicros` at the soonest, but for what `spiltMicros` would have refilled.
+   * Returns whether it changes anything.
+   */
+  private giveBack(bucket: RunningBucket, hits: number, mostMicros: number, spiltMicros: number): boolean {
+    if (hits === 0 || !exceeds(bucket, mostMicros, 0)) return false;
     const returned = this.chargedHits(hits);
-    subtractFrom(bucket, costWhole(this, returned), costCarry(this, returned), this.q);
-    if (bucket.fullAtMicros < nowMicros) {
-      bucket.whole = nowMicros;
+    const whole = costWhole(this, returned) - spiltMicros;
+    if (whole < 0) return false;
+    subtractFrom(bucket, whole, costCarry(this, returned), this.q);
+    if (bucket.fullAtMicros < mostMicros) {
+      bucket.whole = mostMicros;
       bucket.part = 0;
     }
     bucket.dirty = true;
+    return true;
   }
 
   /**

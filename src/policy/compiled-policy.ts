@@ -186,12 +186,22 @@ export class CompiledPolicy implements DomainPolicy {
     node.renameRules(rules);
   }
 
+  derived(given: readonly Entry[], work = unboundedWork()): readonly Entry[] | typeof EXCEEDED {
+    let entries = given;
+    for (const step of this.steps) {
+      const derived = step.apply(entries, work);
+      if (derived === EXCEEDED) return EXCEEDED;
+      entries = derived;
+    }
+    return entries;
+  }
+
   match(given: readonly Entry[], work = unboundedWork()): Match {
     let entries = given;
     for (let i = 0; i < this.steps.length; i++) {
       const step = this.steps[i] as DeriveStep;
       const derived = step.apply(entries, work);
-      if (derived === EXCEEDED) return this.exceeded(entries, this, step.entry, this.denial);
+      if (derived === EXCEEDED) return this.exceeded(entries, this, step.entry, this.denial, false);
       entries = derived;
     }
     const count = entries.length;
@@ -217,11 +227,26 @@ export class CompiledPolicy implements DomainPolicy {
       const { key } = entries[entering[0] as number] as Entry;
       return this.exceeded(entries, node, key, new PossibleDenial(() => [node]));
     }
+    return this.matchAt(node, entries);
+  }
+
+  /**
+   * What {@link match} finds for a descriptor that ends at `node` with `entries`, one for each node on the way; only
+   * values that enter the name of its bucket need be those of the descriptor.
+   */
+  matchAt(node: PolicyNode, entries: readonly Entry[]): Match {
     const { keys, tagLength, statNames } = this.names.nameOf(node, entries);
     return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined, undefined);
   }
 
-  private exceeded(entries: readonly Entry[], at: MatchPlace, key: string, denial: PossibleDenial): Match {
-    return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, { key, denial }, undefined);
+  private exceeded(
+    entries: readonly Entry[],
+    at: MatchPlace,
+    key: string,
+    denial: PossibleDenial,
+    isDerived = true,
+  ): Match {
+    const exceeded = { key, denial, isDerived };
+    return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, exceeded, undefined);
   }
 }

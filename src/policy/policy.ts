@@ -1,6 +1,6 @@
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
-import type { MatchWork } from './match-work.js';
+import type { EXCEEDED, MatchWork } from './match-work.js';
 import type { PossibleDenial } from './possible-denial.js';
 import type { DeniedResponse, PhaseSchedule, ResponseHeaders, Rule } from './rule.js';
 
@@ -25,6 +25,8 @@ export interface Exceeded {
   readonly key: string;
   /** The rules that might have applied. */
   readonly denial: PossibleDenial;
+  /** Whether `derive` came to its end, so that {@link Match.entries} are what they should be. */
+  readonly isDerived: boolean;
 }
 
 /** What one descriptor met in the tree. */
@@ -89,6 +91,8 @@ export interface DomainPolicy extends DomainSettings {
    * expressions are concerned. Without `work` it takes what it needs.
    */
   match(entries: readonly Entry[], work?: MatchWork): Match;
+  /** What `derive` makes of entries, which need not be a whole descriptor; see {@link Match.entries}. */
+  derived(entries: readonly Entry[], work?: MatchWork): readonly Entry[] | typeof EXCEEDED;
 }
 
 /**

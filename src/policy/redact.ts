@@ -3,7 +3,12 @@ import { sha256Hex } from './names/sha256.js';
 
 /** What is shown in place of a secret: enough to tell two apart, too little to guess one. */
 export function redacted(secret: string): string {
-  return `[redacted sha256:${sha256Hex(secret).slice(0, 8)}]`;
+  return redactedDigest(sha256Hex(secret));
+}
+
+/** The same of a secret of which only the SHA-256 in hex is known. */
+export function redactedDigest(digest: string): string {
+  return `[redacted sha256:${digest.slice(0, 8)}]`;
 }
 
 /** The value of a policy's node as it may be shown: redacted if it is the very value of a secret; a pattern is none. */

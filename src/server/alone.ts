@@ -1,7 +1,8 @@
 import { openGrpcService } from './grpc-service.js';
-import type { HealthVerdict } from './http/endpoints.js';
+import { type HealthVerdict, redisDetail } from './http/endpoints.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import type { ServerCore, ServerParts } from './server-core.js';
+import { topSteps } from './top/top-ask.js';
 
 /** One process that decides by itself. */
 export function openAlone(parts: ServerParts): ServerCore {
@@ -11,6 +12,9 @@ export function openAlone(parts: ServerParts): ServerCore {
     metrics,
     turns,
     decide,
+    administer: service.administer,
+    top: async (ask) =>
+      service.top === undefined ? [] : [await parts.slices.run(topSteps(service.top, ask))],
     failed: new Promise((resolve) => service.onGivenUp(resolve)),
     metricsText: () => metrics.registry.text(),
     statsText: () => statsText(statFamilies(metrics.reference)),
@@ -18,7 +22,11 @@ export function openAlone(parts: ServerParts): ServerCore {
       const { reason } = service.serving;
       return reason === undefined ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason };
     },
-    detail: () => ({ store: service.storeName, storeUp: service.storeUp() }),
+    detail: () => ({
+      store: service.storeName,
+      storeUp: service.storeUp(),
+      ...redisDetail(service.storeNodes()),
+    }),
     listen: () => service.listen(),
     drain: (why, beside) => service.drain(why, beside),
   };

@@ -1,3 +1,4 @@
+import type { BucketCounter } from '../service/bucket-counter.js';
 import type { DecisionLine, DecisionObserver } from '../service/decision-observer.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -29,9 +30,10 @@ function shownLine(
   { unmatched, ...line }: DecisionLine,
   warnings: Pick<UnmatchedWarnings, 'why'>,
 ): ShownLine {
-  const { domain, rule, request } = line;
+  const { domain, rule, request, control } = line;
   const entries = line.entries.map(({ key, value }) => ({ key: shown(key), value: shown(value) }));
   const all = { ...line, request: shown(request), domain: shown(domain), rule: shown(rule), entries };
+  if (control?.reason !== undefined) all.control = { ...control, reason: shown(control.reason) };
   if (unmatched === undefined) return all;
   if (unmatched === 'work') return { ...all, why: TOO_MUCH_WORK };
   // Of more entries than are shown no rule is near.
@@ -39,11 +41,15 @@ function shownLine(
   return { ...all, why: shown(warnings.why(domain, keys), MAX_WHY) };
 }
 
-/** Counts decisions in `metrics`, has `warnings` tell of what nothing limits and, at level debug, logs each one. */
+/**
+ * Counts decisions in `metrics`, those of single buckets in `buckets`, has `warnings` tell of what nothing limits and,
+ * at level debug, logs each one.
+ */
 export function decisionObserver(
   metrics: Metrics,
   log: Logger,
   warnings: Pick<UnmatchedWarnings, 'unmatched' | 'unknownDomain' | 'why'>,
+  buckets?: BucketCounter,
   nowMs: () => number = () => performance.now(),
 ): DecisionObserver {
   const { reference } = metrics;
@@ -54,6 +60,7 @@ export function decisionObserver(
   const named = new WeakSet();
   const logsDecisions = log.isLevelEnabled('debug');
   return {
+    buckets,
     unknownDomain: (domain, descriptors) =>
       warnings.unknownDomain(domain, metrics.unknownDomain(domain, descriptors)),
     unmatched(domain, entries, meant) {
@@ -62,6 +69,7 @@ export function decisionObserver(
     },
     decided: (domain, rule, overLimit, wouldBeThrottled) =>
       metrics.decided(domain, rule, overLimit, wouldBeThrottled),
+    controlled: (domain, kind) => metrics.controlled(domain, kind),
     candidate: (domain, rule, live, candidate) => metrics.candidate(domain, rule, live, candidate),
     forgiven: (domain, rule, hits) => metrics.forgiven(domain, rule, hits),
     counted: (stat, fromCaller, take, outcome, shadowed) =>

@@ -4,46 +4,55 @@ import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definit
 import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
 import { formatHostPort } from '../grpc/connections.js';
-import {
-  GrpcError,
-  type GrpcServer,
-  type ListenAddress,
-  STATUS,
-  type UnaryHandler,
-} from '../grpc/grpc-server.js';
+import type { GrpcServer, ListenAddress } from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type BrokenInvariant, reportBrokenInvariants } from '../invariant.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
-import { ANYBODY } from '../service/costly-requests.js';
-import { Refusal } from '../service/refusal.js';
+import { ControlIndex } from '../service/controls/control-index.js';
+import type { DecisionLog } from '../service/record/decision-record.js';
 import { ShouldRateLimit } from '../service/should-rate-limit.js';
 import { TurnQueue } from '../service/turn-queue.js';
 import { WaitingRequests } from '../service/waiting-requests.js';
+import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
+import type { TopBuckets } from '../telemetry/top/top-buckets.js';
+import type { Administer } from './buckets/buckets-service.js';
+import { openBucketAdmin } from './buckets/open-bucket-admin.js';
+import { NO_SPAN_LOSSES } from './calls/call-trace.js';
+import { Callers } from './calls/callers.js';
+import { decideBeside, unaryHandler } from './calls/unary-handler.js';
 import type { Closers } from './closers.js';
+import { openDecisionLog } from './decision-log/open-decision-log.js';
 import { decisionObserver } from './decision-observer.js';
 import { followCalendars } from './follow-calendars.js';
 import { createGrpcServer } from './grpc-transport.js';
 import type { Decide } from './http/json-endpoint.js';
+import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
+import { exposeControls } from './metrics/controls.js';
+import { exposeDecisionLog } from './metrics/decision-log.js';
 import { exposeGiveBacks } from './metrics/give-backs.js';
 import { exposeLoad } from './metrics/load-gauges.js';
 import { exposeLocalCharges } from './metrics/local-charges.js';
 import { exposeReference } from './metrics/prometheus.js';
+import { exposeRedisNodes } from './metrics/redis-nodes.js';
+import { exposeSpanLosses } from './metrics/span-losses.js';
 import { openStatsSinks } from './metrics/stats-sinks.js';
 import { tooFewFiles } from './open-files.js';
-import { RequestNames } from './request-names.js';
 import { Serving, type ServingConditions } from './serving.js';
 import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 import { listenError, type StartError } from './start-error.js';
 import { openStore } from './store/open-store.js';
-import type { RedisWork, Store } from './store/store.js';
+import type { RedisWork, Store, StoreNode } from './store/store.js';
 import { StoreNeed } from './store/store-need.js';
 import { timedService } from './timed-service.js';
 import type { TlsSource } from './tls-files.js';
+import { openTop, secretKeysInForce } from './top/open-top.js';
+import { TopCounts } from './top/top-counts.js';
+import { openTracing } from './tracing/open-tracing.js';
 import { openUnmatchedWarnings } from './unmatched-warnings.js';
 import type { ViewSlices } from './views/view-slices.js';
 
@@ -56,6 +65,10 @@ export interface GrpcServiceOptions {
   readonly policies: PolicyProvider;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Where `log` goes. */
+  readonly output: LogOutput;
+  /** The number of a worker process; absent in one that decides by itself. */
+  readonly worker?: number | undefined;
   /** Where statistics are sent from. */
   readonly slices: ViewSlices;
 }
@@ -67,6 +80,8 @@ export interface GrpcService {
   /** For people: `memory`, or Redis and its address. */
   readonly storeName: string;
   storeUp(): boolean;
+  /** See {@link Store.nodes}. */
+  storeNodes(): readonly StoreNode[];
   /** What other processes that share its Redis are told, and tell. */
   readonly redisWork: RedisWork;
   /** `listener` runs whenever `serving` or `storeUp` may have changed. */
@@ -79,6 +94,10 @@ export interface GrpcService {
   readonly turns: TurnQueue;
   /** Decides for callers that do not come by gRPC. */
   readonly decide: Decide;
+  /** Answers what those who administer weir ask of its buckets. */
+  readonly administer: Administer;
+  /** The buckets that most is asked of; undefined where TOP_BUCKETS counts none. */
+  readonly top: TopBuckets | undefined;
   /**
    * NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. `beside` waits for
    * calls that do not come by gRPC.
@@ -102,44 +121,6 @@ function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
   for (const { rules } of policies?.domains.values() ?? []) {
     for (const { statName } of rules) if (statName !== '') yield statName;
   }
-}
-
-/**
- * The gRPC face of the service: refusals become statuses; every call is counted and timed. `names` are for a log of
- * decisions, if there is one.
- */
-function unaryHandler(
-  service: ShouldRateLimit,
-  metrics: Metrics,
-  clock: Clock,
-  names: RequestNames | undefined,
-): UnaryHandler {
-  const calls = metrics.reference.durations('ShouldRateLimit');
-  const { requestSeconds } = metrics;
-  const ended = (startMicros: number): void => {
-    const micros = clock.monotonicMicros() - startMicros;
-    requestSeconds.observe(micros / 1e6);
-    calls.ended(micros);
-  };
-  const finish = (result: Uint8Array | Refusal): Uint8Array => {
-    if (!(result instanceof Refusal)) return result;
-    const code = result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE';
-    metrics.refused(code);
-    throw new GrpcError(STATUS[code], result.message);
-  };
-  return (message, call) => {
-    const startMicros = clock.monotonicMicros();
-    calls.began();
-    const result = service.handle(message, names === undefined ? call : names.ofCall(call));
-    if (result instanceof Promise) {
-      return result.then((late) => {
-        ended(startMicros);
-        return finish(late);
-      });
-    }
-    ended(startMicros);
-    return finish(result);
-  };
 }
 
 /** Says something once in ten seconds, however often it happens. */
@@ -200,26 +181,31 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     for (const listener of healthListeners) listener();
   });
 
+  const top = openTop(settings.topBuckets, clock, closers);
+  const counts = top === undefined ? undefined : new TopCounts(top);
   const turns = new TurnQueue(clock);
   const waiting = new WaitingRequests();
+  const told = openTold(options, store, metrics, closers);
+  const controls = openControls(store, clock, metrics);
   const service = new ShouldRateLimit({
     codec: codecOf(settings),
     clock,
     store: store.buckets,
     local: store.local,
     policies: () => policies.current(),
-    observer: decisionObserver(metrics, log, openUnmatchedWarnings(log, policies, closers)),
+    controls,
+    observer: decisionObserver(metrics, log, openUnmatchedWarnings(log, policies, closers), counts),
     storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
     turns,
     waiting,
     maxLimits: settings.maxLimits,
     answers: answerOptions(settings),
+    decisionLog: told.decisionLog,
   });
-  // Nobody else asks for names, which each take a few objects.
-  const names = log.isLevelEnabled('debug') ? new RequestNames() : undefined;
+  const callers = told.callersOf(service);
   const grpc = openGrpc(options);
-  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, names));
+  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, callers));
   health.addTo(timedService(grpc, metrics.reference, clock));
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log, slices: options.slices }, closers);
@@ -230,6 +216,12 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   }));
   exposeLocalCharges(metrics.registry, () => store.localChargeStats());
   exposeGiveBacks(metrics.registry, () => store.giveBackStats());
+  exposeRedisNodes(metrics.registry, () => store.nodes());
+  exposeUsedRatio(
+    metrics.registry,
+    { top, secretKeys: secretKeysInForce(policies) },
+    settings.bucketUsedRatioTop,
+  );
   addReflection(grpc, protoFiles());
 
   return {
@@ -238,13 +230,47 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     turns,
     storeName: store.name,
     storeUp: () => store.up(),
+    storeNodes: () => store.nodes(),
     redisWork: store,
     onHealth: (listener) => healthListeners.push(listener),
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),
-    decide: decideBeside(service, clock, names),
+    decide: decideBeside(service, clock, callers),
+    administer: openBucketAdmin(options, store, controls, metrics.administered),
+    top,
     drain: (why, beside) => drain(grpc, serving, options, why, beside),
   };
+}
+
+/** What logs and traces are told of calls and decisions, as far as the settings ask for it. */
+function openTold(
+  { settings, clock, log, output, worker, version }: GrpcServiceOptions,
+  store: Store,
+  { registry }: Metrics,
+  closers: Closers,
+): {
+  readonly decisionLog: DecisionLog | undefined;
+  callersOf(service: ShouldRateLimit): Callers | undefined;
+} {
+  const decisions = openDecisionLog({ settings, clock, output, worker }, closers);
+  exposeDecisionLog(registry, () => decisions?.dropped() ?? 0);
+  const tracing = openTracing({ settings, version, log, store }, closers);
+  exposeSpanLosses(registry, () => tracing?.lost() ?? NO_SPAN_LOSSES);
+  // Nobody else asks for names and traces, which each take a few objects.
+  const wantsCallers = tracing !== undefined || decisions !== undefined || log.isLevelEnabled('debug');
+  return {
+    decisionLog: decisions?.log,
+    callersOf: (service) =>
+      wantsCallers ? new Callers(service, decisions !== undefined, tracing) : undefined,
+  };
+}
+
+/** The blocks and exemptions of the store, as decisions look for them. */
+function openControls({ controls }: Store, clock: Clock, { registry }: Metrics): ControlIndex {
+  const index = new ControlIndex(() => clock.monotonicMicros());
+  controls.onChange((change) => index.apply(change));
+  exposeControls(registry, index);
+  return index;
 }
 
 function codecOf({ rlsCodec, maxDescriptors }: Settings): ServiceCodec {
@@ -353,18 +379,6 @@ async function listen(
   closers.add(() => grpc.close());
   tls?.follow((material) => grpc.setTls(material));
   return name(port);
-}
-
-/** For callers that do not come by gRPC, whose calls are counted where they come in. */
-function decideBeside(service: ShouldRateLimit, clock: Clock, names: RequestNames | undefined): Decide {
-  return (message, patienceMicros, waiter = ANYBODY) => {
-    const { connection } = waiter;
-    const deadlineMicros = clock.monotonicMicros() + patienceMicros;
-    const cancelled = (): boolean => waiter.cancelled();
-    const caller = { deadlineMicros, connection, cancelled };
-    if (names === undefined) return service.handle(message, caller);
-    return service.handle(message, { ...caller, requestName: names.next(Object(connection)) });
-  };
 }
 
 async function drain(

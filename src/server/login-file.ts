@@ -26,17 +26,15 @@ export class LoginFile implements LoginSource {
 
   follow(listeners: LoginListeners): void {
     this.#listeners = listeners;
-    this.#changes.follow(() => {
-      if (this.#renew()) listeners.renewed(this.#login);
-    });
+    this.#changes.follow(() => this.#renew());
   }
 
   close(): void {
     this.#changes.close();
   }
 
-  /** Reads the file again. Returns whether another login is in it; one that cannot be read leaves the one before. */
-  #renew(): boolean {
+  /** Reads the file again, and tells of another login in it; one that cannot be read leaves the one before. */
+  #renew(): void {
     const { username, password } = this.#login;
     try {
       const read = this.#read();
@@ -44,12 +42,11 @@ export class LoginFile implements LoginSource {
       if (read.password === undefined && password !== undefined)
         throw new Error(`${this.#variable}: ${this.#file} is empty; write the password into it`);
       this.#listeners?.failed(undefined);
-      if (read.username === username && read.password === password) return false;
+      if (read.username === username && read.password === password) return;
       this.#login = read;
-      return true;
+      this.#listeners?.renewed(read);
     } catch (error) {
       this.#listeners?.failed(`${(error as Error).message}; the login before it stays in use`);
-      return false;
     }
   }
 

@@ -1,14 +1,17 @@
 import type { LoadingPolicyProvider } from '../config/policy-provider.js';
 import type { Clock } from '../limiter/clock.js';
 import type { TurnQueue } from '../service/turn-queue.js';
+import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import type { Administer } from './buckets/buckets-service.js';
 import type { Closers } from './closers.js';
-import type { HealthDetail, HealthVerdict } from './http/endpoints.js';
+import type { CoreHealthDetail, HealthVerdict } from './http/endpoints.js';
 import type { Decide } from './http/json-endpoint.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError } from './start-error.js';
 import type { TlsFiles } from './tls-files.js';
+import type { AskTop } from './top/top-ask.js';
 import type { ViewSlices, ViewSteps } from './views/view-slices.js';
 
 /** What a process has before anything decides. */
@@ -21,6 +24,8 @@ export interface ServerParts {
   readonly entry: string;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Where `log` goes. */
+  readonly output: LogOutput;
   readonly policies: LoadingPolicyProvider;
   /** Undefined: gRPC in clear text. */
   readonly tls: TlsFiles | undefined;
@@ -38,6 +43,10 @@ export interface ServerCore {
   readonly turns: TurnQueue;
   /** For callers that do not come by gRPC. */
   readonly decide: Decide;
+  /** Answers what those who administer weir ask of `/buckets`. */
+  readonly administer: Administer;
+  /** What all processes that decide tell of the buckets that they count most of. */
+  readonly top: AskTop;
   /** Resolves if it cannot go on; it must be drained then. */
   readonly failed: Promise<StartError>;
   /** Metrics of all processes in Prometheus' text format. */
@@ -46,7 +55,7 @@ export interface ServerCore {
   statsText(): ViewSteps<string, void>;
   health(): HealthVerdict;
   /** The part of `/healthcheck?detail` that it knows. */
-  detail(): Pick<HealthDetail, 'store' | 'storeUp' | 'workers'>;
+  detail(): CoreHealthDetail;
   /** Opens the gRPC port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
   /**

@@ -1,5 +1,8 @@
 import { systemClock } from '../limiter/clock.js';
+import { bucketsService } from './buckets/buckets-service.js';
 import { Closers } from './closers.js';
+import type { AdminService } from './http/admin-endpoint.js';
+import { openDebugFiles } from './http/debug-files.js';
 import { openHttpFront } from './http/http-front.js';
 import { measurePolicies } from './metrics/policy-metrics.js';
 import { ChangeLog } from './policies/change-log.js';
@@ -10,6 +13,8 @@ import { policySource } from './settings/policy-place.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError, StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
+import { secretKeysInForce } from './top/open-top.js';
+import { topService } from './top/top-service.js';
 import { ViewSlices } from './views/view-slices.js';
 import { checkWorkers } from './workers/check-workers.js';
 
@@ -64,6 +69,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   closers.add(async () => changes.close());
   const tls = openTlsFiles(settings, log);
   closers.add(async () => tls?.close());
+  const debugFiles = openDebugFiles(settings, log, closers);
   const slices = new ViewSlices();
   const parts: ServerParts = {
     settings,
@@ -72,6 +78,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     entry,
     clock,
     log,
+    output,
     policies,
     tls,
     slices,
@@ -101,6 +108,8 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
         ended: (micros) => core.metrics.requestSeconds.observe(micros / 1e6),
         refused: (code) => core.metrics.refused(code),
       },
+      administration: [bucketsService(core.administer), topOf(core, parts)],
+      access: { debugFiles, log, count: core.metrics.administered },
       turns: core.turns,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },
@@ -121,6 +130,16 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
       log.info('drained');
     },
   };
+}
+
+/** `/top` of the debug port. */
+function topOf({ top }: ServerCore, { settings, policies, slices }: ServerParts): AdminService {
+  return topService({
+    capacity: settings.topBuckets,
+    ask: top,
+    slices,
+    secretKeys: secretKeysInForce(policies),
+  });
 }
 
 /** What opens the process that decides, or the primary of those that do. */

@@ -10,20 +10,40 @@ import { readNamedFile } from './settings/named-file.js';
 import type { Settings } from './settings/settings-table.js';
 import { StartError } from './start-error.js';
 
+/** A port that speaks TLS, in the words of its settings. */
+interface TlsPort {
+  readonly variables: Readonly<Record<keyof TlsMaterial, string>>;
+  readonly remedies: Readonly<Record<keyof TlsMaterial, string>>;
+  readonly name: string;
+}
+
 const VARIABLES = {
   cert: 'GRPC_SERVER_TLS_CERT',
   key: 'GRPC_SERVER_TLS_KEY',
   clientCa: 'GRPC_CLIENT_TLS_CACERT',
 } as const;
-const REMEDIES = {
-  cert: 'name the PEM file with the certificate of the gRPC port',
-  key: 'name the PEM file, without a passphrase, of the key that belongs to GRPC_SERVER_TLS_CERT',
-  clientCa: 'name the PEM file with the issuers of client certificates',
-} as const;
+const GRPC: TlsPort = {
+  variables: VARIABLES,
+  remedies: {
+    cert: 'name the PEM file with the certificate of the gRPC port',
+    key: 'name the PEM file, without a passphrase, of the key that belongs to GRPC_SERVER_TLS_CERT',
+    clientCa: 'name the PEM file with the issuers of client certificates',
+  },
+  name: 'gRPC',
+};
+const DEBUG: TlsPort = {
+  variables: { cert: 'DEBUG_SERVER_TLS_CERT', key: 'DEBUG_SERVER_TLS_KEY', clientCa: '' },
+  remedies: {
+    cert: 'name the PEM file with the certificate of the debug port',
+    key: 'name the PEM file, without a passphrase, of the key that belongs to DEBUG_SERVER_TLS_CERT',
+    clientCa: '',
+  },
+  name: 'debug',
+};
 type Part = keyof typeof VARIABLES;
 type Paths = Readonly<Record<Part, string>>;
 
-/** The certificates of the gRPC port, whoever reads them. */
+/** The certificates of a port, whoever reads them. */
 export interface TlsSource {
   /** Those to begin with. */
   readonly options: TlsOptions;
@@ -31,14 +51,14 @@ export interface TlsSource {
   follow(setTls: (material: TlsMaterial) => void): void;
 }
 
-/** The certificates of the gRPC port, followed as their files change. */
+/** The certificates of a port, followed as their files change. */
 export interface TlsFiles extends TlsSource {
   close(): void;
 }
 
 /**
- * Reads the TLS settings and their files; undefined for clear text. Throws {@link StartError} with what is missing or
- * bad.
+ * Reads the TLS settings of the gRPC port and their files; undefined for clear text. Throws {@link StartError} with
+ * what is missing or bad.
  */
 export function openTlsFiles(settings: Settings, log: Logger): TlsFiles | undefined {
   const paths: Paths = {
@@ -50,10 +70,23 @@ export function openTlsFiles(settings: Settings, log: Logger): TlsFiles | undefi
   const contradictions = findContradictions(settings.grpcServerUseTls, paths, clientSan);
   if (contradictions.length > 0) throw new StartError(contradictions);
   if (!settings.grpcServerUseTls) return undefined;
-  const read = readMaterial(paths);
+  return followedFiles(GRPC, paths, clientSan === '' ? undefined : clientSan, log);
+}
+
+/**
+ * Reads the certificate of the debug port and its key; undefined for clear text. Throws {@link StartError} with what is
+ * bad.
+ */
+export function openDebugTlsFiles(settings: Settings, log: Logger): TlsFiles | undefined {
+  const { debugServerTlsCert: cert, debugServerTlsKey: key } = settings;
+  if (cert === '' && key === '') return undefined;
+  return followedFiles(DEBUG, { cert, key, clientCa: '' }, undefined, log);
+}
+
+function followedFiles(port: TlsPort, paths: Paths, clientSan: string | undefined, log: Logger): TlsFiles {
+  const read = readMaterial(port, paths);
   if (!read.ok) throw new StartError([[read.error, read.remedy].filter(Boolean).join('; ')]);
-  const options = { material: read.material, clientSan: clientSan === '' ? undefined : clientSan };
-  return new FollowedFiles(paths, options, log);
+  return new FollowedFiles(port, paths, { material: read.material, clientSan }, log);
 }
 
 function findContradictions(useTls: boolean, paths: Paths, clientSan: string): readonly string[] {
@@ -94,12 +127,12 @@ type ReadResult =
     };
 
 /** Reads and checks the files; `error` names the variable, the file and what is wrong with it. */
-function readMaterial(paths: Paths): ReadResult {
+function readMaterial({ variables, remedies }: TlsPort, paths: Paths): ReadResult {
   const texts: Partial<Record<Part, string>> = {};
   for (const part of ['cert', 'key', 'clientCa'] as const) {
     if (paths[part] === '') continue;
     try {
-      texts[part] = readNamedFile(VARIABLES[part], paths[part]).toString();
+      texts[part] = readNamedFile(variables[part], paths[part]).toString();
     } catch (error) {
       return { ok: false, error: (error as Error).message };
     }
@@ -111,12 +144,13 @@ function readMaterial(paths: Paths): ReadResult {
   } catch (error) {
     if (!(error instanceof TlsMaterialError)) throw error;
     const { part, message } = error;
-    return { ok: false, error: `${VARIABLES[part]}: ${paths[part]}: ${message}`, remedy: REMEDIES[part] };
+    return { ok: false, error: `${variables[part]}: ${paths[part]}: ${message}`, remedy: remedies[part] };
   }
 }
 
 class FollowedFiles implements TlsFiles {
   readonly options: TlsOptions;
+  readonly #port: TlsPort;
   readonly #paths: Paths;
   readonly #files: readonly string[];
   readonly #log: Logger;
@@ -125,7 +159,8 @@ class FollowedFiles implements TlsFiles {
   /** What the latest reading failed of, '' if it did not. */
   #failure = '';
 
-  constructor(paths: Paths, options: TlsOptions, log: Logger) {
+  constructor(port: TlsPort, paths: Paths, options: TlsOptions, log: Logger) {
+    this.#port = port;
     this.#paths = paths;
     this.options = options;
     this.#log = log;
@@ -143,7 +178,7 @@ class FollowedFiles implements TlsFiles {
   }
 
   #reload(setTls: (material: TlsMaterial) => void): void {
-    const read = readMaterial(this.#paths);
+    const read = readMaterial(this.#port, this.#paths);
     if (!read.ok) {
       // Told once, however often it is met.
       if (read.error !== this.#failure) {
@@ -158,6 +193,9 @@ class FollowedFiles implements TlsFiles {
     if (material.cert === cert && material.key === key && material.clientCa === clientCa) return;
     setTls(material);
     this.#inForce = material;
-    this.#log.info({ files: this.#files }, 'new certificates are in force for new gRPC connections');
+    this.#log.info(
+      { files: this.#files },
+      `new certificates are in force for new ${this.#port.name} connections`,
+    );
   }
 }

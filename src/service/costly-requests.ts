@@ -1,4 +1,5 @@
 import type { RateLimitRequest, ServiceCodec } from '../codec/messages.js';
+import type { RequestTrace } from './record/request-trace.js';
 import type { Waiter } from './turn-queue.js';
 
 /** Who asks, as far as a decision depends on it. */
@@ -11,6 +12,8 @@ export interface Caller {
   readonly connection: unknown;
   /** How the log names the request; absent where no decisions are logged. */
   readonly requestName?: string;
+  /** The trace that the request belongs to; absent where nobody asks for it. */
+  readonly trace?: RequestTrace;
 }
 
 /** Waits as long as it takes, for nobody in particular. */

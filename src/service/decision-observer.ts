@@ -1,6 +1,9 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { ControlKind } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
+import type { BucketCounter } from './bucket-counter.js';
+import type { ToldControl } from './controls/told-control.js';
 
 /** One line of the decision log; see docs/operate/logs.md. */
 export interface DecisionLine {
@@ -11,7 +14,10 @@ export interface DecisionLine {
   readonly entries: readonly Entry[];
   /** How many entries are left out; absent for none. */
   readonly moreEntries?: number;
-  /** Of the limit that {@link remaining} is of: `Rule.path`, `override`, or '' where nothing matched. */
+  /**
+   * Of the limit that {@link remaining} is of: `Rule.path`, `override`, the kind of {@link control}, or '' where
+   * nothing matched, and where another descriptor is blocked.
+   */
   readonly rule: string;
   /** Why nothing matched: no policy has the domain, no rule these entries, or matching took too much work. */
   readonly unmatched: 'domain' | 'entries' | 'work' | undefined;
@@ -20,6 +26,8 @@ export interface DecisionLine {
   readonly remaining: number | undefined;
   /** What the `candidate` of the node would have answered; absent where there is none. */
   readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
+  /** The block or exemption that decided it; absent where limits did. */
+  readonly control?: ToldControl | undefined;
   /** From the first byte decoded to the answer, the store's time included. */
   readonly micros: number;
 }
@@ -29,6 +37,8 @@ export interface DecisionLine {
  * more.
  */
 export interface DecisionObserver {
+  /** Absent where nobody wants to know of single buckets. */
+  readonly buckets?: BucketCounter | undefined;
   /**
    * A descriptor, or several that fall on one bucket, asked `rule` for more hits than its `limit` can ever hold.
    * `about` is the rule, or for an override the policy: one object for as long as that is in force.
@@ -39,10 +49,12 @@ export interface DecisionObserver {
   /** A descriptor matched no rule; `meant`: the policy says that it need not. */
   unmatched(domain: string, entries: readonly Entry[], meant: boolean): void;
   /**
-   * A descriptor was decided by `rule` (`Rule.path`, or `override`). `wouldBeThrottled`: it did not fit, but its phase
-   * or shadow mode let it pass.
+   * A descriptor was decided by `rule` (`Rule.path`, `override`, `block` or `allow`). `wouldBeThrottled`: it did not
+   * fit, but its phase or shadow mode let it pass.
    */
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void;
+  /** A block or an exemption decided a descriptor. {@link decided} is told, too. */
+  controlled(domain: string, kind: ControlKind): void;
   /**
    * The `candidate` of the node at `rule` saw the same descriptor: what it was answered, and what the candidate would
    * have.

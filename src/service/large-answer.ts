@@ -1,4 +1,4 @@
-import type { RateLimitResponse } from '../codec/messages.js';
+import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import { atOnce } from '../turns.js';
 import type { Caller } from './costly-requests.js';
@@ -26,6 +26,7 @@ export function isLargeAnswer(decisions: readonly Decision[], takes: readonly Pl
 
 /** What is left to do once a request is decided. */
 export interface LargeAnswer {
+  readonly request: RateLimitRequest;
   readonly policy: DomainPolicy;
   readonly decisions: readonly Decision[];
   readonly startMicros: number;
@@ -33,33 +34,41 @@ export interface LargeAnswer {
   readonly caller: Caller;
   /** Takes that the store decided, which may share buckets. */
   readonly shared: readonly PlannedTake[];
+  /** Whether a block denied it. */
+  readonly blocked?: boolean;
   /** Builds the answer. */
   build(): RateLimitResponse;
 }
 
 function* answerSteps({
+  request,
   policy,
   decisions,
   startMicros,
   observation,
   caller,
   shared,
+  blocked = false,
   build,
 }: LargeAnswer): Generator<void, RateLimitResponse> {
   yield* noteTogetherInSteps(shared);
   const response = build();
   yield;
+  const tell = (from: number, to: number): void => {
+    if (blocked) observation.blocked(request, policy, decisions, response, startMicros, caller, from, to);
+    else observation.answered(request, policy, decisions, response, startMicros, caller, from, to);
+  };
   let from = 0;
   let work = 0;
   for (let index = 0; index < decisions.length; index++) {
     work += 1 + (decisions[index] as Decision).takes.length + (index < MAX_LOGGED_DESCRIPTORS ? LOGGED : 0);
     if (work < STEP) continue;
-    observation.answered(policy, decisions, response, startMicros, caller, from, index + 1);
+    tell(from, index + 1);
     from = index + 1;
     work = 0;
     yield;
   }
-  observation.answered(policy, decisions, response, startMicros, caller, from, decisions.length);
+  tell(from, decisions.length);
   // Whoever waits for the response encodes it at once.
   yield;
   return response;

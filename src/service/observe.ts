@@ -1,5 +1,6 @@
 import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/messages.js';
 import type { Clock } from '../limiter/clock.js';
+import type { LiveControl } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import { isBeyondLimit } from '../limiter/rate.js';
 import type { DomainPolicy } from '../policy/policy.js';
@@ -7,10 +8,13 @@ import type { PolicySet } from '../policy/policy-set.js';
 import { redactEntries } from '../policy/redact.js';
 import { secretKeysOf } from './answer/answer.js';
 import { tightestOf } from './answer/denial.js';
+import { toldControl } from './controls/told-control.js';
 import type { Caller } from './costly-requests.js';
 import type { DecisionLine, DecisionObserver } from './decision-observer.js';
 import { overrideStat } from './override-stat.js';
 import type { Decision, PlannedTake } from './plan.js';
+import type { DecisionLog, UndecidedReason } from './record/decision-record.js';
+import { recordOf, tellSpan } from './record/record-of.js';
 
 /** Descriptors of one request that are logged. */
 export const MAX_LOGGED_DESCRIPTORS = 100;
@@ -35,14 +39,23 @@ function shownEntries(
 export class Observation {
   private readonly observer: DecisionObserver;
   private readonly clock: Clock;
+  private readonly log: DecisionLog | undefined;
 
-  constructor(observer: DecisionObserver, clock: Clock) {
+  /** `log` is told of samples of them. */
+  constructor(observer: DecisionObserver, clock: Clock, log: DecisionLog | undefined) {
     this.observer = observer;
     this.clock = clock;
+    this.log = log;
+  }
+
+  /** Whether anybody wants to know when a request came. */
+  wantsStart(): boolean {
+    return this.log !== undefined || this.observer.logsDecisions();
   }
 
   /** Of an answered request; of a large one, its decisions from `from` on and before `to`. */
   answered(
+    request: RateLimitRequest,
     policy: DomainPolicy,
     decisions: readonly Decision[],
     response: RateLimitResponse,
@@ -52,9 +65,15 @@ export class Observation {
     to = decisions.length,
   ): void {
     const { observer } = this;
+    const { buckets } = observer;
     const logs = observer.logsDecisions();
+    const passes = response.overallCode !== CODE.OVER_LIMIT;
     for (let index = from; index < to; index++) {
       const decision = decisions[index] as Decision;
+      if (decision.control !== undefined) {
+        this.controlled(policy, decision, decision.control, index, startMicros, caller);
+        continue;
+      }
       const { match, takes, candidate } = decision;
       this.counted(policy, decision);
       // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
@@ -66,6 +85,10 @@ export class Observation {
         const limited = outcome?.limited === true;
         const denied = overLimit && limited && ruleEnforcement !== 'observe';
         observer.decided(policy.domain, label, denied, limited && !denied);
+        if (buckets !== undefined) {
+          if (denied) buckets.denied(policy, match, take);
+          else if (passes && take.hits > 0 && !take.refund) buckets.letThrough(policy, match, take);
+        }
         const together = limited ? outcome?.together : undefined;
         if (limited && (together !== undefined || isBeyondLimit(take.rate, take.hits, take.refund))) {
           const { reportedLimit } = take.rate;
@@ -103,6 +126,87 @@ export class Observation {
         });
       }
     }
+    if (to === decisions.length) this.record(request, policy, decisions, response, startMicros, caller);
+  }
+
+  /** Of a request that a block denied: what else it asked for nobody has looked at. See {@link answered}. */
+  blocked(
+    request: RateLimitRequest,
+    policy: DomainPolicy,
+    decisions: readonly Decision[],
+    response: RateLimitResponse,
+    startMicros: number,
+    caller: Caller,
+    from = 0,
+    to = decisions.length,
+  ): void {
+    for (let index = from; index < to; index++) {
+      const decision = decisions[index] as Decision;
+      this.controlled(policy, decision, decision.control, index, startMicros, caller);
+    }
+    if (to === decisions.length) this.record(request, policy, decisions, response, startMicros, caller);
+  }
+
+  /** Of a descriptor that a control decided, or that no limit was asked about as another one was blocked. */
+  private controlled(
+    policy: DomainPolicy,
+    { match }: Decision,
+    control: LiveControl | undefined,
+    index: number,
+    startMicros: number,
+    caller: Caller,
+  ): void {
+    const { observer } = this;
+    const isBlock = control?.kind === 'block';
+    if (control !== undefined) {
+      observer.decided(policy.domain, control.kind, isBlock, false);
+      observer.controlled(policy.domain, control.kind);
+      if (isBlock) observer.buckets?.blocked(policy, match);
+    }
+    if (!observer.logsDecisions() || index >= MAX_LOGGED_DESCRIPTORS) return;
+    observer.logDecision({
+      request: caller.requestName ?? '',
+      domain: policy.domain,
+      ...shownEntries(match.entries, policy.secretKeys),
+      rule: control?.kind ?? '',
+      unmatched: undefined,
+      code: codeName(isBlock),
+      remaining: undefined,
+      candidate: undefined,
+      control: control === undefined ? undefined : toldControl(control),
+      micros: this.clock.monotonicMicros() - startMicros,
+    });
+  }
+
+  /** Of a request that was answered without a decision; `request` is there once it is decoded. */
+  undecided(
+    request: RateLimitRequest | undefined,
+    policy: Pick<DomainPolicy, 'domain' | 'secretKeys'>,
+    response: RateLimitResponse,
+    reason: UndecidedReason,
+    startMicros: number,
+    caller: Caller,
+  ): void {
+    this.record(request, policy, [], response, startMicros, caller, reason);
+  }
+
+  private record(
+    request: RateLimitRequest | undefined,
+    { domain, secretKeys }: Pick<DomainPolicy, 'domain' | 'secretKeys'>,
+    decisions: readonly Decision[],
+    response: RateLimitResponse,
+    startMicros: number,
+    caller: Caller,
+    reason?: UndecidedReason,
+  ): void {
+    if (this.log === undefined && caller.trace === undefined) return;
+    const { span } = caller.trace ?? {};
+    if (span !== undefined) tellSpan(span, domain, decisions, response, reason);
+    const sample = this.log?.sample(response.overallCode === CODE.OVER_LIMIT) ?? 0;
+    if (sample === 0) return;
+    const micros = this.clock.monotonicMicros() - startMicros;
+    const told = { request, domain, secretKeys, response, caller, micros, sample };
+    this.log?.write(recordOf(told, decisions, reason));
   }
 
   /** For the reference's counters. */
@@ -117,11 +221,20 @@ export class Observation {
   }
 
   /** Of a request to a domain that no policy has. */
-  unknownDomain(request: RateLimitRequest, policies: PolicySet, startMicros: number, caller: Caller): void {
+  unknownDomain(
+    request: RateLimitRequest,
+    policies: PolicySet,
+    response: RateLimitResponse,
+    startMicros: number,
+    caller: Caller,
+  ): void {
     const { observer } = this;
     observer.unknownDomain(request.domain, request.descriptors.length);
-    if (!observer.logsDecisions()) return;
+    if (!this.wantsStart() && caller.trace === undefined) return;
     const secretKeys = secretKeysOf(policies);
+    const { domain } = request;
+    this.undecided(request, { domain, secretKeys }, response, 'unknown_domain', startMicros, caller);
+    if (!observer.logsDecisions()) return;
     for (const { entries } of request.descriptors.slice(0, MAX_LOGGED_DESCRIPTORS)) {
       observer.logDecision({
         request: caller.requestName ?? '',

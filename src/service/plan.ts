@@ -1,5 +1,6 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { LiveControl } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import { windowRate } from '../limiter/fixed-window.js';
@@ -13,6 +14,7 @@ import type { Algorithm, DomainPolicy, Match } from '../policy/policy.js';
 import { type PhaseSchedule, phaseAt, type Rule } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
+import type { DomainControls } from './controls/domain-controls.js';
 
 /** What one descriptor asks of one bucket, and what came of it. */
 export interface PlannedTake extends TakeItem {
@@ -43,22 +45,26 @@ export interface PlannedTake extends TakeItem {
 /** One descriptor on its way from match to answer. */
 export class Decision {
   readonly match: Match;
-  /** What may deny or be observed; none where no bucket is concerned: no rule, unlimited, replaced. */
+  /** What may deny or be observed; none where no bucket is concerned: no rule, unlimited, replaced, controlled. */
   takes: readonly PlannedTake[];
   /** That of a `candidate`, which no answer shows. */
   candidate: PlannedTake | undefined;
   readonly unlimited: boolean;
+  /** The block or exemption that decides the descriptor in the place of all limits. */
+  readonly control: LiveControl | undefined;
 
   constructor(
     match: Match,
     takes: readonly PlannedTake[],
     candidate: PlannedTake | undefined,
     unlimited: boolean,
+    control?: LiveControl,
   ) {
     this.match = match;
     this.takes = takes;
     this.candidate = candidate;
     this.unlimited = unlimited;
+    this.control = control;
   }
 }
 
@@ -71,7 +77,7 @@ const NO_RULES: readonly Rule[] = [];
 const OVERRIDE_LABEL = 'override';
 
 /** How many hits a descriptor asks for: its own addend, else the request's, where 0 means 1. */
-function hitsOf(descriptor: Descriptor, request: RateLimitRequest): number {
+export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): number {
   return descriptor.hitsAddend ?? (request.hitsAddend === 0 ? 1 : request.hitsAddend);
 }
 
@@ -109,6 +115,10 @@ export class RequestContext {
   readonly options: AnswerOptions;
   /** That its descriptors have met so far, candidates apart. */
   limits = 0;
+  /** Whether one of its descriptors is blocked, so that the others need not be planned. */
+  blocked = false;
+  /** Of its domain; undefined where there are none. */
+  readonly controls: DomainControls | undefined;
   private readonly random: () => number;
   private drawn = -1;
 
@@ -118,7 +128,9 @@ export class RequestContext {
     wallMicros: number,
     options: AnswerOptions,
     random: () => number,
+    controls?: DomainControls,
   ) {
+    this.controls = controls;
     this.policy = policy;
     this.request = request;
     this.wallMicros = wallMicros;
@@ -261,12 +273,18 @@ function applyReplaces(decisions: readonly Decision[]): void {
   }
 }
 
+/** Whether all limits are quotas, candidates apart. */
+function areQuotas(rules: readonly Rule[]): boolean {
+  return rules.some(({ candidate }) => !candidate) && rules.every((rule) => rule.quotaMode || rule.candidate);
+}
+
 /**
  * Whether a decision counts as a quota that always passes, as in the reference: then no quota denies the request. So
  * does a quota in shadow mode, and under QUOTA_MODE a descriptor without a limit; of one that took too much work to
- * match nobody knows that.
+ * match nobody knows that. An exempted quota is one with room.
  */
-export function isPassingQuota({ match, takes, unlimited }: Decision, quotaMode: boolean): boolean {
+export function isPassingQuota({ match, takes, unlimited, control }: Decision, quotaMode: boolean): boolean {
+  if (control !== undefined) return quotaMode || areQuotas(match.rules);
   return takes.length === 0
     ? quotaMode && !unlimited && match.exceeded === undefined
     : takes.every(({ quota, shadow }) => quota && shadow);

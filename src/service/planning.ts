@@ -1,9 +1,11 @@
 import { type Descriptor, type RateLimitRequest, tooManyLimits } from '../codec/messages.js';
-import { MatchWork } from '../policy/match-work.js';
+import type { LiveControl } from '../limiter/control.js';
+import { EXCEEDED, MatchWork } from '../policy/match-work.js';
 import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { BadRequest } from './bad-descriptor.js';
+import type { DomainControls } from './controls/domain-controls.js';
 import { applyReplacesAndQuotas, Decision, NO_TAKES, planOne, RequestContext } from './plan.js';
 
 /**
@@ -15,15 +17,32 @@ export class Throttled {
   readonly index: number;
   /** Of the entry whose value takes too much. */
   readonly key: string;
+  /** Whether it may be one that is blocked, so that no shadow mode lets it pass. */
+  readonly mayBeBlocked: boolean;
 
-  constructor(index: number, key: string) {
+  constructor(index: number, key: string, mayBeBlocked: boolean) {
     this.index = index;
     this.key = key;
+    this.mayBeBlocked = mayBeBlocked;
+  }
+}
+
+/** A request that is denied because a block names one of its descriptors: the store is not asked, nothing is taken. */
+export class Blocked {
+  /** For each descriptor, in order; without takes. */
+  readonly decisions: readonly Decision[];
+
+  constructor(decisions: readonly Decision[]) {
+    this.decisions = decisions;
+    for (const decision of decisions) {
+      decision.takes = NO_TAKES;
+      decision.candidate = undefined;
+    }
   }
 }
 
 /** What became of a request: a decision for each descriptor, in order, or why there is none. */
-export type Planned = readonly Decision[] | BadRequest | Throttled;
+export type Planned = readonly Decision[] | BadRequest | Blocked | Throttled;
 
 /** Steps of a stretch: about a millisecond. What cannot be interrupted takes no more than that, either. */
 export const STRETCH_STEPS = 200_000;
@@ -64,8 +83,8 @@ export class Planning {
       const { fresh } = budget;
       const before = budget.progress();
       const match = asked.policy.match(descriptor.entries, budget.work);
-      let decision =
-        match.exceeded === undefined ? planOne(asked, descriptor, match, budget.work) : undefined;
+      const control = controlOf(asked, match, budget.work);
+      let decision = decisionOf(asked, descriptor, match, control, budget.work);
       if (decision === undefined) {
         const goesOn = !fresh || budget.progress() > before;
         budget.refill();
@@ -74,8 +93,9 @@ export class Planning {
           continue;
         }
         const exceeded = match.exceeded ?? ofOverride(asked.policy, descriptor);
-        if (mayDeny(asked, descriptor, match, exceeded)) {
-          return new Throttled(decisions.length, exceeded.key);
+        const mayBeBlocked = control === EXCEEDED && (asked.controls?.blocks ?? 0) > 0;
+        if (!asked.blocked && (mayBeBlocked || mayDeny(asked, descriptor, match, exceeded))) {
+          return new Throttled(decisions.length, exceeded.key, mayBeBlocked);
         }
         this.exceededKey ??= exceeded.key;
         decision = new Decision(match, NO_TAKES, undefined, false);
@@ -91,7 +111,7 @@ export class Planning {
     }
     // The store decides all of it at once, and its answer is put together at once.
     if (descriptors.length > DESCRIPTORS_AT_ONCE) yield;
-    return applyReplacesAndQuotas(asked, decisions);
+    return planned(asked, decisions);
   }
 }
 
@@ -146,7 +166,7 @@ class Budget {
 
 /** A limit override whose bucket takes too long to name. */
 function ofOverride(policy: DomainPolicy, descriptor: Descriptor): Exceeded {
-  return { key: descriptor.entries[0]?.key ?? '', denial: policy.denial };
+  return { key: descriptor.entries[0]?.key ?? '', denial: policy.denial, isDerived: true };
 }
 
 /**
@@ -163,10 +183,41 @@ function mayDeny(asked: RequestContext, descriptor: Descriptor, match: Match, { 
   return denial.mayDeny(wallMicros, () => asked.percent());
 }
 
+/** What is in force for a descriptor in the place of its limits; EXCEEDED where `work` does not last to know. */
+function controlOf(
+  { controls }: RequestContext,
+  { exceeded, entries }: Match,
+  work: MatchWork,
+): LiveControl | undefined | typeof EXCEEDED {
+  if (controls === undefined) return undefined;
+  return exceeded?.isDerived === false ? EXCEEDED : controls.find(entries, work);
+}
+
+/** Undefined where the work did not last. */
+function decisionOf(
+  asked: RequestContext,
+  descriptor: Descriptor,
+  match: Match,
+  control: LiveControl | undefined | typeof EXCEEDED,
+  work: MatchWork,
+): Decision | undefined {
+  if (control === EXCEEDED) return undefined;
+  if (control !== undefined) {
+    asked.blocked ||= control.kind === 'block';
+    return new Decision(match, NO_TAKES, undefined, false, control);
+  }
+  if (asked.blocked) return new Decision(match, NO_TAKES, undefined, false);
+  return match.exceeded === undefined ? planOne(asked, descriptor, match, work) : undefined;
+}
+
+function planned(asked: RequestContext, decisions: readonly Decision[]): readonly Decision[] | Blocked {
+  return asked.blocked ? new Blocked(decisions) : applyReplacesAndQuotas(asked, decisions);
+}
+
 /** False when the request meets too many limits. */
 function add(asked: RequestContext, decisions: Decision[], decision: Decision, maxLimits: number): boolean {
   asked.limits += decision.takes.length;
-  if (asked.limits > maxLimits) return false;
+  if (asked.limits > maxLimits && !asked.blocked) return false;
   decisions.push(decision);
   return true;
 }
@@ -185,8 +236,9 @@ export function plan(
   random: () => number,
   maxLimits: number,
   steps: number,
-): readonly Decision[] | BadRequest | Planning {
-  const asked = new RequestContext(policy, request, wallMicros, options, random);
+  controls?: DomainControls,
+): readonly Decision[] | BadRequest | Blocked | Planning {
+  const asked = new RequestContext(policy, request, wallMicros, options, random, controls);
   const decisions: Decision[] = [];
   const { descriptors } = request;
   const work = WORK_AT_ONCE;
@@ -195,14 +247,14 @@ export function plan(
   for (let i = 0; i < descriptors.length; i++) {
     const descriptor = descriptors[i] as Descriptor;
     const match = policy.match(descriptor.entries, work);
-    const decision = match.exceeded === undefined ? planOne(asked, descriptor, match, work) : undefined;
+    const decision = decisionOf(asked, descriptor, match, controlOf(asked, match, work), work);
     if (decision === undefined) {
       work.searches.length = 0;
       return new Planning(asked, decisions, maxLimits);
     }
     if (!add(asked, decisions, decision, maxLimits)) return new BadRequest(tooManyLimits(maxLimits));
   }
-  return applyReplacesAndQuotas(asked, decisions);
+  return planned(asked, decisions);
 }
 
 /** Steps that {@link plan} took, the last time it was called. */

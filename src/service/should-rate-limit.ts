@@ -2,21 +2,19 @@ import {
   LARGE_MESSAGE_BYTES,
   type RateLimitRequest,
   type RateLimitResponse,
-  type ServiceCodec,
   tooManyDescriptors,
 } from '../codec/messages.js';
-import type { BucketStore, LocalStore, TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
+import type { TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import { StorageError } from '../limiter/bucket-store.js';
-import type { Clock } from '../limiter/clock.js';
 import type { DomainPolicy } from '../policy/policy.js';
-import type { PolicySet } from '../policy/policy-set.js';
-import { phaseAt } from '../policy/rule.js';
 import { answer, answerWithoutLimits } from './answer/answer.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { denialOf } from './answer/denial.js';
-import { passingAnswer, throttledAnswer } from './answer/throttled-answer.js';
+import { passingAnswer } from './answer/throttled-answer.js';
 import { askStore } from './ask-store.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
+import { ControlIndex } from './controls/control-index.js';
+import { tellBlocked } from './controls/tell-blocked.js';
 import {
   ANYBODY,
   bytesOf,
@@ -26,11 +24,11 @@ import {
   stepsFor,
   waiterOf,
 } from './costly-requests.js';
-import type { DecisionObserver } from './decision-observer.js';
 import { isLargeAnswer, tellInTurns } from './large-answer.js';
 import { Observation } from './observe.js';
 import { type Decision, type PlannedTake, RequestContext, takesOf } from './plan.js';
-import { type Planned, Planning, plan, stepsTaken, Throttled } from './planning.js';
+import { Blocked, type Planned, Planning, plan, stepsTaken, Throttled } from './planning.js';
+import { tellStoreSpan } from './record/request-trace.js';
 import {
   CALLER_GONE,
   NO_CONFIGURATION,
@@ -42,36 +40,13 @@ import {
   UNREADABLE,
 } from './refusal.js';
 import { noteTogether } from './shared-bucket.js';
+import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
 import { StepsAtOnce } from './steps-at-once.js';
 import { decideWithoutStore } from './store-failure.js';
 import { type NotDone, TurnQueue } from './turn-queue.js';
+import { limitsMayDeny, Undecided } from './undecided.js';
 import { WaitingRequests } from './waiting-requests.js';
 import { wayBackMicros } from './way-back.js';
-
-export interface ShouldRateLimitOptions {
-  readonly codec: ServiceCodec;
-  readonly clock: Clock;
-  readonly store: BucketStore;
-  /** Synchronous store in memory for `on_store_failure: local`. */
-  readonly local: LocalStore;
-  /** The snapshot in force; undefined while there is none yet. */
-  readonly policies: () => PolicySet | undefined;
-  readonly observer: DecisionObserver;
-  /** Longest a store may take (REDIS_TIMEOUT), in microseconds. */
-  readonly storeTimeoutMicros: number;
-  /** More descriptors in one request are refused: one request is one answer. */
-  readonly maxDescriptors: number;
-  /** Where requests that take long have their turns, one for the whole process; one of its own when absent. */
-  readonly turns?: TurnQueue;
-  /** Those that wait for the store; of its own when absent. */
-  readonly waiting?: WaitingRequests;
-  /** More limits that they meet are refused, candidates apart: one request is one atomic step of the store. */
-  readonly maxLimits: number;
-  /** What holds for every answer. */
-  readonly answers: AnswerOptions;
-  /** Gives numbers from 0 to just below 1, for `enforce_percent`; Math.random when absent. */
-  readonly random?: () => number;
-}
 
 const NO_OUTCOMES: readonly TakeOutcome[] = [];
 
@@ -99,9 +74,11 @@ export class ShouldRateLimit {
   readonly #turns: TurnQueue;
   readonly #stepsAtOnce = new StepsAtOnce();
   readonly #observation: Observation;
+  readonly #undecided: Undecided;
   /** Whether buckets live in memory: then no deadline is ever near, and no clock is read for it. */
   readonly #answersAtOnce: boolean;
   readonly #waiting: WaitingRequests;
+  readonly #controls: ControlIndex;
 
   constructor(options: ShouldRateLimitOptions) {
     this.#options = options;
@@ -109,7 +86,9 @@ export class ShouldRateLimit {
     this.#random = options.random ?? Math.random;
     this.#turns = options.turns ?? new TurnQueue(options.clock);
     this.#waiting = options.waiting ?? new WaitingRequests();
-    this.#observation = new Observation(options.observer, options.clock);
+    this.#controls = options.controls ?? new ControlIndex(() => options.clock.monotonicMicros());
+    this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
+    this.#undecided = new Undecided(options, this.#observation);
     this.#answersAtOnce = (options.store as unknown) === options.local;
   }
 
@@ -150,8 +129,7 @@ export class ShouldRateLimit {
   }
 
   #startMicros(): number {
-    const { observer, clock } = this.#options;
-    return this.#answersAtOnce && !observer.logsDecisions() ? 0 : clock.monotonicMicros();
+    return this.#answersAtOnce && !this.#observation.wantsStart() ? 0 : this.#options.clock.monotonicMicros();
   }
 
   #encoded(decided: Decided): Uint8Array | Refusal {
@@ -164,7 +142,17 @@ export class ShouldRateLimit {
     const { clock, maxLimits } = this.#options;
     const wallMicros = clock.wallMicros();
     const steps = this.#stepsAtOnce.give();
-    const planned = plan(policy, request, wallMicros, this.#answers, this.#random, maxLimits, steps);
+    const controls = this.#controls.of(policy.domain);
+    const planned = plan(
+      policy,
+      request,
+      wallMicros,
+      this.#answers,
+      this.#random,
+      maxLimits,
+      steps,
+      controls,
+    );
     this.#stepsAtOnce.took(stepsTaken(steps));
     if (planned instanceof Planning) {
       return this.#planInTurns(planned, request, policy, startMicros, caller);
@@ -187,8 +175,9 @@ export class ShouldRateLimit {
     if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
     const policy = policySet.domains.get(request.domain);
     if (policy === undefined) {
-      this.#observation.unknownDomain(request, policySet, startMicros, caller);
-      return answerWithoutLimits(request, policySet, this.#answers);
+      const response = answerWithoutLimits(request, policySet, this.#answers);
+      this.#observation.unknownDomain(request, policySet, response, startMicros, caller);
+      return response;
     }
     const bad = findBadDescriptor(request.descriptors);
     return bad === undefined ? policy : this.#refuse(new Refusal('bad_request', bad.message));
@@ -209,7 +198,7 @@ export class ShouldRateLimit {
       waiterOf(caller, nowMicros, bytesOf(request)),
     );
     if (typeof planned === 'string') {
-      return this.#notDone(planned, request.domain, () => hasOverride(request), request);
+      return this.#notDone(planned, request.domain, () => hasOverride(request), startMicros, caller, request);
     }
     return this.#takePlanned({ request, policy, planning, planned }, caller, startMicros, patience);
   }
@@ -220,7 +209,8 @@ export class ShouldRateLimit {
     // Read here: what is known of the caller may change with the first turn.
     const patience: Patience = { deadlineMicros: caller.deadlineMicros };
     if (!this.#turns.hasRoomFor(message.length, caller.connection)) {
-      return this.#notDone('full', codec.domainOf(message), () => codec.mayOverride(message));
+      const mayOverride = (): boolean => codec.mayOverride(message);
+      return this.#notDone('full', codec.domainOf(message), mayOverride, startMicros, caller);
     }
     const large = new LargeMessage(message, codec);
     const steps = this.#prepare(large, startMicros, caller, stepsFor(patience.deadlineMicros - startMicros));
@@ -231,7 +221,8 @@ export class ShouldRateLimit {
       return refusalOf(error);
     }
     if (typeof prepared === 'string') {
-      return this.#notDone(prepared, large.domain(), () => large.mayOverride(), large.request);
+      const mayOverride = (): boolean => large.mayOverride();
+      return this.#notDone(prepared, large.domain(), mayOverride, startMicros, caller, large.request);
     }
     if ('planned' in prepared) return this.#takePlanned(prepared, caller, startMicros, patience);
     return prepared;
@@ -243,7 +234,15 @@ export class ShouldRateLimit {
     const policy = this.#policyFor(request, atMicros, caller);
     if (!('match' in policy)) return policy;
     const { clock, maxLimits } = this.#options;
-    const asked = new RequestContext(policy, request, clock.wallMicros(), this.#answers, this.#random);
+    const controls = this.#controls.of(policy.domain);
+    const asked = new RequestContext(
+      policy,
+      request,
+      clock.wallMicros(),
+      this.#answers,
+      this.#random,
+      controls,
+    );
     const planning = new Planning(asked, [], maxLimits);
     const planned = yield* planning.steps(steps);
     return { request, policy, planning, planned };
@@ -260,16 +259,12 @@ export class ShouldRateLimit {
     if (exceededKey !== undefined && !(planned instanceof Throttled)) {
       observer.matchExceeded(policy.domain, exceededKey, false);
     }
-    const wallMicros = clock.wallMicros();
-    if (!(planned instanceof Throttled)) {
-      const deadlineMicros = this.#storeDeadline(clock.monotonicMicros(), patience);
-      return this.#take(request, policy, planned, caller, startMicros, wallMicros, deadlineMicros);
+    if (planned instanceof Throttled) {
+      return this.#undecided.throttled({ request, policy, startMicros, caller }, planned);
     }
-    const { shadowMode } = this.#answers;
-    observer.matchExceeded(policy.domain, planned.key, !shadowMode);
-    if (shadowMode) observer.globalShadow();
-    const { index } = planned;
-    return throttledAnswer(request, policy, index, 'match_budget_exceeded', this.#answers, wallMicros);
+    const wallMicros = clock.wallMicros();
+    const deadlineMicros = this.#storeDeadline(clock.monotonicMicros(), patience);
+    return this.#take(request, policy, planned, caller, startMicros, wallMicros, deadlineMicros);
   }
 
   /** The answer to a request that nobody looked at, or not to the end; `request` is there once it is decoded. */
@@ -277,6 +272,8 @@ export class ShouldRateLimit {
     why: NotDone,
     domain: string | undefined,
     mayOverride: () => boolean,
+    startMicros: number,
+    caller: Caller,
     request?: RateLimitRequest,
   ): Decided {
     if (why === 'cancelled') return CALLER_GONE;
@@ -290,35 +287,16 @@ export class ShouldRateLimit {
       observer.unknownDomain(domain, request?.descriptors.length ?? 1);
       return passingAnswer(request);
     }
-    return this.#undecided(request, policy, why, this.#mayDeny(policy, mayOverride, clock.wallMicros()));
-  }
-
-  /** The answer to a request that nobody decided: denied if something in force might have. */
-  #undecided(
-    request: RateLimitRequest | undefined,
-    policy: DomainPolicy,
-    why: 'late' | 'full',
-    mayDeny: boolean,
-  ): RateLimitResponse {
-    const { clock, observer } = this.#options;
-    const { shadowMode } = this.#answers;
-    observer.givenUp(policy.domain, why, mayDeny && !shadowMode);
-    if (!mayDeny) return passingAnswer(request);
-    if (shadowMode) observer.globalShadow();
-    return throttledAnswer(request, policy, -1, why, this.#answers, clock.wallMicros());
-  }
-
-  /** Whether a rule of the domain, or a limit override, may deny the request. */
-  #mayDeny({ denial, phase }: DomainPolicy, mayOverride: () => boolean, wallMicros: number): boolean {
-    if (denial.mayDeny(wallMicros, () => this.#random() * 100)) return true;
-    if (phaseAt(phase, wallMicros) !== 'active' && !denial.overrideMayDeny(wallMicros)) return false;
-    return mayOverride();
+    const asked = { request, policy, startMicros, caller };
+    if (this.#controls.blocks(domain)) return this.#undecided.unseen(asked, why, 'block');
+    const mayDeny = limitsMayDeny(policy, mayOverride, clock.wallMicros(), this.#random);
+    return this.#undecided.unseen(asked, why, mayDeny ? 'limits' : 'nothing');
   }
 
   #take(
     request: RateLimitRequest,
     policy: DomainPolicy,
-    planned: readonly Decision[] | BadRequest,
+    planned: readonly Decision[] | BadRequest | Blocked,
     caller: Caller,
     startMicros: number,
     wallMicros: number,
@@ -326,11 +304,19 @@ export class ShouldRateLimit {
   ): Decided | Promise<Decided> {
     const { store, clock } = this.#options;
     if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
+    if (planned instanceof Blocked) {
+      const { decisions } = planned;
+      const nowMicros = clock.monotonicMicros();
+      const blocked = { request, policy, decisions, caller, startMicros, nowMicros, wallMicros };
+      return tellBlocked(blocked, this.#answers, this.#observation, this.#turns);
+    }
     const takes = takesOf(planned);
     let result: TakeResult | Promise<TakeResult> = NO_OUTCOMES;
     if (takes.length > 0) {
       const waiting = this.#answersAtOnce ? undefined : this.#waiting;
+      const span = caller.trace?.span?.storeAsked(takes.length);
       result = askStore(store, takes, storeDeadlineMicros, request, caller.connection, waiting);
+      if (span !== undefined) result = tellStoreSpan(span, result, !this.#answersAtOnce);
     }
     if (result instanceof Promise) {
       return result.then((late) =>
@@ -369,7 +355,8 @@ export class ShouldRateLimit {
       if (result.reason === 'full') {
         // It is known which rules it met, and whether they may deny.
         const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
-        return this.#undecided(request, policy, 'full', mayDeny);
+        const asked = { request, policy, startMicros, caller };
+        return this.#undecided.unseen(asked, 'full', mayDeny ? 'limits' : 'nothing');
       }
       observer.storeError(result.reason);
       if (!decideWithoutStore(decisions, local, observer)) {
@@ -387,11 +374,12 @@ export class ShouldRateLimit {
     const shared = result instanceof StorageError ? [] : takes;
     if (isLargeAnswer(decisions, takes)) {
       const build = () => answer(request, policy, decisions, denial, this.#answers, wallMicros);
-      return tellInTurns(this.#turns, { policy, decisions, startMicros, observation, caller, shared, build });
+      const told = { request, policy, decisions, startMicros, observation, caller, shared, build };
+      return tellInTurns(this.#turns, told);
     }
     if (shared.length > 1) noteTogether(shared);
     const response = answer(request, policy, decisions, denial, this.#answers, wallMicros);
-    observation.answered(policy, decisions, response, startMicros, caller);
+    observation.answered(request, policy, decisions, response, startMicros, caller);
     return response;
   }
 }

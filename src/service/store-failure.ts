@@ -1,4 +1,5 @@
 import type { LocalStore, TakeOutcome } from '../limiter/bucket-store.js';
+import { deniesRequest } from '../limiter/decide.js';
 import { answerOf, type StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { DecisionObserver } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
@@ -15,11 +16,9 @@ function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
 
 /** Whether rules in force that answer `deny` deny the request: one of them, or all of its quotas. */
 function isDenied(takes: readonly PlannedTake[]): boolean {
-  const denies = (take: PlannedTake): boolean => take.onStoreFailure === 'deny';
-  const quotas = takes.filter((take) => take.enforcement === 'quota');
-  return (
-    takes.some((take) => take.enforcement === 'enforce' && denies(take)) ||
-    (quotas.length > 0 && quotas.every(denies))
+  return deniesRequest(
+    takes,
+    takes.map(({ onStoreFailure }) => ({ limited: onStoreFailure === 'deny' })),
   );
 }
 

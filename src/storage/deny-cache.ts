@@ -79,7 +79,7 @@ export class DenyCache implements BucketStore {
   private misses = 0;
   /** Requests with a refund, when asked and when answered. */
   private refunds = 0;
-  /** Rises with each {@link clear}. */
+  /** Rises with each {@link clear} and {@link forget}: what was asked before is not learnt from. */
   private generation = 0;
   /** Whether denials of a request of many items are being kept. */
   private keepsMany = false;
@@ -126,15 +126,15 @@ export class DenyCache implements BucketStore {
     const known = this.answer(items, askedMicros);
     if (known !== undefined) return known;
     this.refunded(items);
-    const { refunds } = this;
+    const { refunds, generation } = this;
     const result = this.store.take(items, deadlineMicros, connection, mayWait);
     if (result instanceof Promise) {
       return result.then((late) => {
-        this.learn(items, late, askedMicros, refunds);
+        this.learn(items, late, askedMicros, refunds, generation);
         return late;
       });
     }
-    this.learn(items, result, askedMicros, refunds);
+    this.learn(items, result, askedMicros, refunds, generation);
     return result;
   }
 
@@ -151,6 +151,13 @@ export class DenyCache implements BucketStore {
       this.table.delete(key);
     }
     if (refunds) this.refunds++;
+  }
+
+  /** Forgets what is known of buckets that somebody else gave tokens to; what is being asked of them, too. */
+  forget(keys: readonly string[]): void {
+    if (keys.length === 0) return;
+    this.generation++;
+    for (const key of keys) this.table.delete(key);
   }
 
   /** Forgets everything: the policy is another one. */
@@ -185,11 +192,19 @@ export class DenyCache implements BucketStore {
     return outcomes;
   }
 
-  /** Keeps what an answer of the store tells; `refunds` is the number of them when it was asked. */
-  private learn(items: readonly TakeItem[], result: TakeResult, askedMicros: number, refunds: number): void {
+  /** Keeps what an answer of the store tells; `refunds` and `generation` are as they were when it was asked. */
+  private learn(
+    items: readonly TakeItem[],
+    result: TakeResult,
+    askedMicros: number,
+    refunds: number,
+    generation: number,
+  ): void {
     // Requests of several items may be answered in steps (SplitStore), and then later than a refund that was asked
     // after them.
-    const keeps = items.length === 1 || refunds === this.refunds;
+    const inOrder = items.length === 1 || refunds === this.refunds;
+    // Whoever gave tokens that this cache was told of may have done so after the answer.
+    const keeps = inOrder && generation === this.generation;
     // An answer to an earlier denial may have come between question and answer of a refund.
     this.refunded(items);
     if (result instanceof StorageError) return;

@@ -1,12 +1,11 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
-import { isCharge } from '../limiter/rate.js';
+import { MAX_UINT32 } from '../limiter/rate.js';
 import { costWhole, type TokenBucketRate } from '../limiter/token-bucket.js';
 
 /**
  * Refunds that undo what a store took for a request that it let pass and that was then denied elsewhere. Never more
- * than was taken: no window is given back to but the one that counted, and of a charge that met the bound of its debt a
- * token less, because what was forgiven is told to the nearest token. Candidates keep what they took, and windows the
- * hits that they count for denied requests, too (`countDeniedHits`).
+ * than it cost others by then (`TakeItem.undoMark`). A charge that met the bound of a bucket's debt is not undone.
+ * Candidates keep what they took, and windows the hits that they count for denied requests, too (`countDeniedHits`).
  */
 export function refundsOf(
   items: readonly TakeItem[],
@@ -20,15 +19,15 @@ export function refundsOf(
     const hits = takenBy(items[i] as TakeItem, outcome, countDeniedHits);
     if (hits === 0) continue;
     const refund = { key, tagLength, rate, hits, refund: true, enforcement: 'observe' } as const;
-    if (rate.kind === 'token_bucket') refunds.push(refund);
-    else if (outcome.windowStart !== undefined) refunds.push({ ...refund, ofWindow: outcome.windowStart });
+    if (outcome.undoMark !== undefined) refunds.push({ ...refund, undoMark: outcome.undoMark });
   }
   return refunds;
 }
 
 /**
  * The outcomes as a denied request reports them: what is there with nothing taken. Exact but for the waits, which may
- * be a microsecond off, and for buckets in debt, which are told to the nearest token.
+ * be a microsecond off, for buckets in debt, which are told to the nearest token, and for those past full, or windows
+ * with more than their limit (`TakeItem.over`), of which the request would have used up what is over.
  */
 export function untouched(
   items: readonly TakeItem[],
@@ -49,6 +48,9 @@ export function untouched(
     if (rate.kind === 'token_bucket') return outcome.limited ? outcome : fuller(rate, outcome, hits);
     // A limit of a list reports what it found.
     if (outcome.limited && rate.allOrNothing) return outcome;
+    if (!outcome.limited && outcome.remaining > rate.requestsPerUnit) {
+      return { ...outcome, remaining: Math.min(outcome.remaining + hits, MAX_UINT32) };
+    }
     const used = Math.max(0, outcome.used - hits);
     return { ...outcome, used, remaining: rate.remaining(outcome.limited, used) };
   });
@@ -59,10 +61,8 @@ function takenBy(item: TakeItem, outcome: TakeOutcome, countDeniedHits: boolean)
   const { rate, hits, refund, enforcement } = item;
   if (refund || outcome.limited || enforcement === 'candidate' || rate.countsDenied(countDeniedHits))
     return 0;
-  const taken = hits - outcome.forgiven;
-  if (rate.kind === 'window' || !isCharge(rate, hits, refund)) return taken;
-  const isAboveBound = outcome.forgiven === 0 && outcome.waitMicros < costWhole(rate, rate.maxDebt);
-  return isAboveBound ? taken : Math.max(0, taken - 1);
+  // A bucket at the bound of its debt takes nothing back.
+  return rate.kind === 'token_bucket' && outcome.forgiven > 0 ? 0 : hits - outcome.forgiven;
 }
 
 /** The outcome of a bucket that holds `hits` more. */
@@ -71,8 +71,10 @@ function fuller(rate: TokenBucketRate, outcome: TakeOutcome, hits: number): Take
   const rounded = rate.q === 1 ? 0 : 1;
   const owedMicros = rate.maxDebt > 0 ? outcome.waitMicros - costWhole(rate, 1) - rounded : 0;
   const owed = owedMicros > 0 ? Math.ceil((owedMicros * rate.q) / rate.p) : 0;
-  const remaining = Math.min(rate.maxTokens, Math.max(0, outcome.remaining + hits - owed));
-  let waitMicros = remaining === rate.maxTokens ? 0 : outcome.waitMicros;
+  // One that is still past full gets all of it back.
+  const most = outcome.remaining > rate.maxTokens ? MAX_UINT32 : rate.maxTokens;
+  const remaining = Math.min(most, Math.max(0, outcome.remaining + hits - owed));
+  let waitMicros = remaining >= rate.maxTokens ? 0 : outcome.waitMicros;
   if (waitMicros > 0 && owed > 0) waitMicros -= costWhole(rate, Math.min(hits, owed));
-  return { ...outcome, remaining, waitMicros, used: rate.maxTokens - remaining };
+  return { ...outcome, remaining, waitMicros, used: Math.max(0, rate.maxTokens - remaining) };
 }

@@ -5,37 +5,35 @@ import {
   type TakeOutcome,
   type TakeResult,
 } from '../limiter/bucket-store.js';
+import { deniesRequest } from '../limiter/decide.js';
 import { tokenBucketRate } from '../limiter/token-bucket.js';
 import { refundsOf, untouched } from './give-back.js';
+import { deniesAnyway, isRefund, observed, replaced, UNDECIDED } from './in-steps.js';
+import type { UndoableStore } from './sharded/shard.js';
 
 /** Settings of {@link SplitStore}. */
 export interface SplitStoreOptions {
   /** Keeps windows of one second, those of limit overrides included. */
   readonly perSecond: BucketStore;
   /** Keeps everything else. */
-  readonly main: BucketStore;
+  readonly main: UndoableStore;
   /** Longest that a request to both may take, microseconds: the larger of their timeouts. */
   readonly timeoutMicros: number;
   /** As both stores do. */
   readonly countDeniedHits: boolean;
   /** Clock of deadlines, microseconds. */
   readonly monotonicMicros: () => number;
-  /**
-   * Tells the connections to the main store apart, undefined while there is none. What was taken on one is not given
-   * back on another, where it may be lost already. A store that is never away has none.
-   */
-  readonly mainConnection?: () => unknown;
-  /** Told what is given back to the main store, as refunds, when that is sent and when it was answered. */
+  /** Told what is given back to the main store, as refunds, when that is sent and when it is known what came of it. */
   readonly onGiveBack?: (refunds: readonly TakeItem[]) => void;
 }
 
-/** Requests that were given back what the main store had taken for them, since start. */
+/** Requests that were given back what one store, or part of a store, had taken for them, since start. */
 export interface GiveBackStats {
-  /** The main store has it back. */
+  /** All of it is back. */
   readonly made: number;
-  /** The main store refused it, or did not answer: it may have it back. */
+  /** Some of it was refused, or not answered: it may be back. */
   readonly failed: number;
-  /** It was not sent, because the connection was lost on which it was taken. */
+  /** Some of it was not sent, because the connection was lost on which it was taken. */
   readonly skipped: number;
 }
 
@@ -69,12 +67,13 @@ interface Verdict {
  * Windows with debt and those of a list of limits, which a denied request does not touch, belong to the main store
  * whatever their length.
  *
- * An error of either store is the request's. After one of a step behind the main store's, nobody knows whether that
- * step was done; the main store is given back what it took, and the failure policy answers. What windows of a second
- * counted before an error stays so, and what a main store may have taken that did not answer.
+ * An error of either store is the request's, unless the other one denies it. After one of a step behind the main
+ * store's, nobody knows whether that step was done; the main store is given back what it took, and the failure policy
+ * answers. What windows of a second counted before an error stays so, and what a main store may have taken that did not
+ * answer.
  *
  * Giving back never makes the answer wait, and is tried once: a second time might give back more than was taken. It
- * leaves alone windows that began later ({@link refundsOf}).
+ * leaves alone windows that began later, and what a bucket would have spilled by then ({@link refundsOf}).
  */
 export class SplitStore implements BucketStore {
   private readonly options: SplitStoreOptions;
@@ -132,10 +131,11 @@ export class SplitStore implements BucketStore {
       ? seconds.map((item) => (isRefund(item) ? { ...item, hits: 0 } : item))
       : [...seconds, neverFits(seconds[0] as TakeItem)];
     const found = await perSecond.take(early, deadline, connection, mayWait);
-    if (found instanceof StorageError) return found;
+    if (found instanceof StorageError) return this.deniedAnyway(items, others, found, deadline, connection);
     const verdict = verdictOf(seconds, found, others);
 
-    const isLate = (item: TakeItem): boolean => !isCandidate(item) && (!countDeniedHits || item.refund);
+    const isLate = (item: TakeItem): boolean =>
+      item.enforcement !== 'candidate' && (!countDeniedHits || item.refund);
     const late = seconds.filter(isLate);
     const isLast = late.length === 0 || (countDeniedHits && late.every(({ hits }) => hits === 0));
     const isReturned = (item: TakeItem): boolean => !isLast && !countDeniedHits && isRefund(item);
@@ -145,12 +145,23 @@ export class SplitStore implements BucketStore {
     });
     if (verdict.denies) asked.push(neverFits(asked[0] as TakeItem));
     const decided = await main.take(asked, deadline, connection, mayWait);
-    if (decided instanceof StorageError) return decided;
-    if (verdict.denies || denies(asked, decided) || isLast) return merged(items, found, decided);
+    if (decided instanceof StorageError) {
+      return deniesAnyway(seconds, found)
+        ? merged(
+            items,
+            found,
+            others.map(() => UNDECIDED),
+          )
+        : decided;
+    }
+    if (verdict.denies || deniesRequest(asked, decided) || isLast) return merged(items, found, decided);
 
     // What follows may end otherwise than with the main store's word.
-    const mainConnection = this.options.mainConnection?.();
-    const undo = (): void => this.giveBack(others, decided, connection, mainConnection);
+    const refunds = refundsOf(others, decided, countDeniedHits);
+    const takenOn = refunds.length === 0 ? undefined : main.holding(refunds);
+    const undo = (): void => {
+      if (refunds.length > 0) this.giveBack(refunds, takenOn, connection);
+    };
     const counting = verdictOf(others, decided, []).quotaLeft ? late.map(observed) : late;
     const counted = await perSecond.take(counting, deadline, connection);
     if (counted instanceof StorageError) {
@@ -158,7 +169,7 @@ export class SplitStore implements BucketStore {
       return counted;
     }
     const after = replaced(seconds, found, isLate, counted);
-    if (denies(counting, counted)) {
+    if (deniesRequest(counting, counted)) {
       undo();
       return merged(items, after, untouched(others, decided, countDeniedHits));
     }
@@ -172,58 +183,47 @@ export class SplitStore implements BucketStore {
     return merged(items, after, replaced(others, decided, isReturned, returned));
   }
 
-  /** Gives the main store's takes back, once, and without anybody waiting for it. */
-  private giveBack(
+  /**
+   * Whether the main store denies what the store for seconds could not decide, as `error` says: whoever names a bucket
+   * there must not get round the limits here. Nothing is taken.
+   */
+  private async deniedAnyway(
     items: readonly TakeItem[],
-    outcomes: readonly TakeOutcome[],
+    others: readonly TakeItem[],
+    error: StorageError,
+    deadlineMicros: number,
     connection: unknown,
-    takenOn: unknown,
-  ): void {
-    const { countDeniedHits, mainConnection } = this.options;
-    const refunds = refundsOf(items, outcomes, countDeniedHits);
-    if (refunds.length === 0) return;
-    if (mainConnection !== undefined && (takenOn === undefined || mainConnection() !== takenOn)) {
-      this.counts.skipped++;
-      return;
-    }
-    const sent = this.sendBack(refunds, connection).finally(() => this.givingBack.delete(sent));
+  ): Promise<TakeResult> {
+    const asked = [...others, neverFits(others[0] as TakeItem)];
+    const decided = await this.options.main.take(asked, deadlineMicros, connection);
+    if (decided instanceof StorageError || !deniesAnyway(others, decided)) return error;
+    return merged(
+      items,
+      items.filter(isPerSecond).map(() => UNDECIDED),
+      decided,
+    );
+  }
+
+  /** Gives the main store's takes back, once, and without anybody waiting for it. */
+  private giveBack(refunds: readonly TakeItem[], takenOn: unknown, connection: unknown): void {
+    const { main, onGiveBack } = this.options;
+    onGiveBack?.(refunds);
+    const sent = main.giveBack(refunds, takenOn, connection).then((result) => {
+      this.counts[result]++;
+      onGiveBack?.(refunds);
+      this.givingBack.delete(sent);
+    });
     this.givingBack.add(sent);
   }
-
-  /** Never rejects. */
-  private async sendBack(refunds: readonly TakeItem[], connection: unknown): Promise<void> {
-    const { main, timeoutMicros, monotonicMicros, onGiveBack } = this.options;
-    onGiveBack?.(refunds);
-    // The time of the request may be over; this has its own.
-    const result = await settled(() => main.take(refunds, monotonicMicros() + timeoutMicros, connection));
-    if (result instanceof Error) this.counts.failed++;
-    else this.counts.made++;
-    onGiveBack?.(refunds);
-  }
 }
 
-/** What a store answers, or the error that it breaks with: nobody waits who could be told of that one. */
-async function settled(ask: () => TakeResult | Promise<TakeResult>): Promise<TakeResult | Error> {
-  try {
-    return await ask();
-  } catch (error) {
-    return error as Error;
-  }
-}
-
-/** Windows of one second; those of several are of weir's own format, and lie with the others. */
-function isPerSecond({ rate }: TakeItem): boolean {
+/**
+ * Whether the second Redis keeps it: windows of one second; those of several are of weir's own format, and lie with the
+ * others.
+ */
+export function isPerSecond({ rate }: Pick<TakeItem, 'rate'>): boolean {
   if (rate.kind !== 'window' || rate.unit !== 'second' || rate.multiplier !== 1) return false;
   return rate.maxDebt === 0 && !rate.allOrNothing;
-}
-
-function isCandidate({ enforcement }: TakeItem): boolean {
-  return enforcement === 'candidate';
-}
-
-/** Gives back only if the request passes. */
-function isRefund(item: TakeItem): boolean {
-  return item.refund && !isCandidate(item);
 }
 
 /** An item that denies its request, on the Redis Cluster slot of `beside`. */
@@ -237,11 +237,6 @@ function neverFits(beside: TakeItem): TakeItem {
     refund: false,
     enforcement: 'enforce',
   };
-}
-
-/** A quota that cannot deny is watched; its outcome is the same. */
-function observed(item: TakeItem): TakeItem {
-  return item.enforcement === 'quota' ? { ...item, enforcement: 'observe' } : item;
 }
 
 /** By the rules of BucketStore, of the windows of a second, given what else the request asks. */
@@ -266,22 +261,6 @@ function verdictOf(
   // Other quotas have a say, too: if theirs are all used up, the main store denies by itself.
   const decidesAlone = usedUp && !others.some(({ enforcement }) => enforcement === 'quota');
   return { denies: enforced || decidesAlone, quotaLeft: quotas > quotasLimited };
-}
-
-/** Whether a store denied what it was asked. */
-function denies(items: readonly TakeItem[], outcomes: readonly TakeOutcome[]): boolean {
-  return verdictOf(items, outcomes, []).denies;
-}
-
-/** `outcomes` with those of a later step in the place of what was found for the items that it asked. */
-function replaced(
-  items: readonly TakeItem[],
-  outcomes: readonly TakeOutcome[],
-  isAsked: (item: TakeItem) => boolean,
-  later: readonly TakeOutcome[],
-): TakeOutcome[] {
-  let at = 0;
-  return items.map((item, i) => (isAsked(item) ? later[at++] : outcomes[i]) as TakeOutcome);
 }
 
 /** The outcomes of both in the order of `items`; those of items that were added are left out. */

@@ -3,7 +3,7 @@ import type { StorageFailure } from '../limiter/bucket-store.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { StoreFault } from '../limiter/store-fault.js';
 import type { FamilyRegistry } from './family-registry.js';
-import { KNOWN_DOMAIN, type LabelMeanings } from './label-meanings.js';
+import { KNOWN_DOMAIN, type LabelMeanings, REDIS_ROLE } from './label-meanings.js';
 
 export type CallCounters = ReturnType<typeof callCounters>;
 
@@ -38,10 +38,15 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
   login_source:
     'no new login could be had from REDIS_AUTH_COMMAND or REDIS_AUTH_FILE: weir uses the last one',
   noscript: 'it does not know the script, not even when it is sent along',
-  cluster: 'it is a node of a Redis Cluster',
+  no_time: 'it does not tell scripts the time: see REDIS_CLOCK',
+  cluster: 'it is a node of a Redis Cluster, or one that no longer serves its slots',
+  cluster_down: 'its cluster lacks a master, or slots',
+  no_cluster: 'no node says which one serves which slots, or they are of two clusters',
   protected_mode: 'it takes no connections from other machines',
   max_clients: 'it has as many connections as it may have',
   not_redis: 'it does not know the commands of a Redis: a Sentinel, for example',
+  proxy: 'a proxy that shards answers there: see REDIS_TYPE',
+  upstream: 'the proxy does not reach a Redis behind it',
   no_database: 'it does not have the database',
   refused: 'nothing listens there',
   unknown_host: 'its name is unknown',
@@ -71,10 +76,7 @@ export function callCounters(registry: FamilyRegistry) {
     redisFaults: counter(
       'weir_redis_faults_total',
       {
-        redis: {
-          meaning: 'Which Redis.',
-          values: { main: 'that of REDIS_URL', per_second: 'that of REDIS_PERSECOND_URL' },
-        },
+        redis: REDIS_ROLE,
         reason: { meaning: 'What went wrong.', values: REDIS_FAULTS },
       },
       'Errors that Redis answered, and connections to it that failed or ended, by reason.',

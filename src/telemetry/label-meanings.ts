@@ -1,3 +1,5 @@
+import type { RedisRole } from '../limiter/store-fault.js';
+
 /** What a label of a metric says, for people. */
 export interface LabelMeaning {
   readonly meaning: string;
@@ -17,6 +19,11 @@ export interface MetricDescription {
   readonly labels: LabelMeanings;
 }
 
+const REDIS_ROLES: Readonly<Record<RedisRole, string>> = {
+  main: 'that of REDIS_URL',
+  per_second: 'that of REDIS_PERSECOND_URL',
+};
+export const REDIS_ROLE: LabelMeaning = { meaning: 'Which Redis.', values: REDIS_ROLES };
 export const DOMAIN: LabelMeaning = {
   meaning: 'The domain of the policy, or `other` once METRICS_MAX_SERIES is reached.',
 };
@@ -25,7 +32,7 @@ export const KNOWN_DOMAIN: LabelMeaning = { meaning: 'The domain of the policy.'
 export const RULE: LabelMeaning = {
   meaning:
     'The place of the rule in the tree of descriptors, as `weir explain` shows it; `override` for a limit that ' +
-    'the caller sent; `other` once METRICS_MAX_SERIES is reached.',
+    'the caller sent; `block` or `allow` where an operator decided; `other` once METRICS_MAX_SERIES is reached.',
 };
 /** Of a request, whatever it is; callers choose it. */
 export const ASKED_DOMAIN: LabelMeaning = {
@@ -53,6 +60,10 @@ export const WORKER_STATES = {
 export const WORKER_STATE: LabelMeaning = {
   meaning: 'How the worker process stands.',
   values: WORKER_STATES,
+};
+export const CONTROL_KIND: LabelMeaning = {
+  meaning: 'What an operator decided.',
+  values: { block: 'to deny the descriptor', allow: 'to let it pass, without taking anything' },
 };
 export const SINK: LabelMeaning = {
   meaning: 'Where they were to go.',

@@ -1,7 +1,9 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
+import type { ControlKind } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
-import type { StoreFault } from '../limiter/store-fault.js';
+import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
+import { type AdminCounter, adminCounter } from './admin-calls.js';
 import { BoundedCounters, SeriesLimit } from './bounded-counters.js';
 import { type CallCounters, callCounters } from './call-counters.js';
 import { CandidateCounts } from './candidate-counts.js';
@@ -12,6 +14,7 @@ import { FamilyRegistry } from './family-registry.js';
 import {
   ASKED_DOMAIN,
   CODES,
+  CONTROL_KIND,
   DOMAIN,
   DOMAIN_STATE,
   KEYS,
@@ -19,7 +22,8 @@ import {
   RULE,
   SINK,
 } from './label-meanings.js';
-import type { DenyCacheStats, MemoryStats, MetricsOptions } from './metrics-options.js';
+import { exposeDenyCache, exposeMemory } from './memory-gauges.js';
+import type { MetricsOptions } from './metrics-options.js';
 import { ReferenceStats } from './reference/reference-stats.js';
 
 /**
@@ -74,11 +78,14 @@ export class Metrics {
     'Time from a whole request, by gRPC or to `/json`, to its answer, refusals included.',
     REQUEST_SECONDS,
   );
+  /** Counts calls to the debug port that administer weir. */
+  readonly administered: AdminCounter;
   readonly #limits: readonly SeriesLimit[];
   readonly #byRule: SeriesLimit;
   readonly #byCaller: SeriesLimit;
   readonly #decisions: BoundedCounters;
   readonly #candidates: CandidateCounts;
+  readonly #controlled: BoundedCounters;
   readonly #unmatched: BoundedCounters;
   readonly #unknownDomains: BoundedCounters;
   readonly #storeSeconds: Histogram;
@@ -96,6 +103,7 @@ export class Metrics {
     this.#byCaller = new SeriesLimit(options.maxSeries);
     this.#decisions = new BoundedCounters(this.#byRule, 4);
     this.#candidates = new CandidateCounts(this.#byRule, this.registry);
+    this.#controlled = new BoundedCounters(this.#byRule, 1);
     this.#unmatched = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS);
     this.#unknownDomains = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS, '');
     // And two of their own for the reference's names, which are more than one for a rule.
@@ -106,8 +114,8 @@ export class Metrics {
     this.reference = new ReferenceStats({ byRule, byCaller, nearLimitRatio, deniedHitsCount });
     collectDefaultMetrics({ register: this.registry });
     this.#exposeCounts();
-    this.#exposeMemory(options.memoryStats);
-    if (options.denyCacheStats !== undefined) this.#exposeDenyCache(options.denyCacheStats);
+    exposeMemory(this.registry, options.memoryStats);
+    if (options.denyCacheStats !== undefined) exposeDenyCache(this.registry, options.denyCacheStats);
     this.#storeSeconds = new Histogram({
       name: 'weir_store_duration_seconds',
       help: 'Time from sending a batch of decisions to Redis to its answer.',
@@ -115,6 +123,7 @@ export class Metrics {
       registers,
     });
     this.#calls = callCounters(this.registry);
+    this.administered = adminCounter(this.registry);
     this.#reloadOk = new Gauge({
       name: 'weir_config_last_reload_successful',
       help: '1 when the policy on disk is the one in force, 0 when it is bad and an older one is.',
@@ -152,6 +161,12 @@ export class Metrics {
   /** A candidate saw what was answered `live`. */
   candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
     this.#candidates.decided(domain, rule, live, candidate);
+  }
+
+  /** A block or an exemption decided a descriptor. */
+  controlled(domain: string, kind: ControlKind): void {
+    const values = this.#controlled.series(domain, kind);
+    values[0] = (values[0] as number) + 1;
   }
 
   /** Hits of a charge went past the `max_debt` of a rule. */
@@ -199,7 +214,7 @@ export class Metrics {
   }
 
   /** Counts a fault of one Redis, or of the way to it. */
-  redisFault(redis: 'main' | 'per_second', reason: StoreFault): void {
+  redisFault(redis: RedisRole, reason: StoreFault): void {
     this.#calls.redisFaults.inc({ redis, reason });
   }
 
@@ -318,6 +333,14 @@ export class Metrics {
       numbers: (values) => ((values[FORGIVEN] ?? 0) > 0 ? [['', values[FORGIVEN] as number]] : []),
     });
     add({
+      name: 'weir_controlled_total',
+      help: 'Descriptors that a block or an exemption decided, which operators make, by domain and kind.',
+      labels: ['domain', 'kind'],
+      meanings: { domain: DOMAIN, kind: CONTROL_KIND },
+      counts: this.#controlled,
+      numbers: (values) => [['', values[0] ?? 0]],
+    });
+    add({
       name: 'weir_unmatched_total',
       help: 'Descriptors that matched no rule, by domain and entry keys.',
       labels: ['domain', 'keys'],
@@ -340,58 +363,6 @@ export class Metrics {
       collect() {
         this.reset();
         this.inc(limits.reduce((sum, { refused }) => sum + refused, 0));
-      },
-    });
-  }
-
-  #exposeMemory(memoryStats: () => MemoryStats): void {
-    const registers = [this.registry];
-    new Gauge({
-      name: 'weir_memory_buckets',
-      help: 'Buckets held in memory that are not full.',
-      registers,
-      collect() {
-        this.set(memoryStats().size);
-      },
-    });
-    new Gauge({
-      name: 'weir_memory_bucket_bytes',
-      help: 'Estimated bytes of the buckets held in memory.',
-      registers,
-      collect() {
-        this.set(memoryStats().bytes);
-      },
-    });
-    new Counter({
-      name: 'weir_memory_evictions_total',
-      help:
-        'Buckets dropped before they were full because of MEMORY_MAX_BUCKETS or MEMORY_MAX_BYTES: each ' +
-        'may let up to one bucketful through.',
-      registers,
-      collect() {
-        this.reset();
-        this.inc(memoryStats().evictions);
-      },
-    });
-  }
-
-  #exposeDenyCache(stats: () => DenyCacheStats): void {
-    const registers = [this.registry];
-    new Counter({
-      name: 'weir_deny_cache_answers_total',
-      help: 'Requests denied without asking Redis, because their token buckets cannot have refilled yet.',
-      registers,
-      collect() {
-        this.reset();
-        this.inc(stats().answers);
-      },
-    });
-    new Gauge({
-      name: 'weir_deny_cache_entries',
-      help: 'Denials that the deny cache keeps: DENY_CACHE_MAX_ENTRIES is the most.',
-      registers,
-      collect() {
-        this.set(stats().entries);
       },
     });
   }

@@ -11,7 +11,7 @@ Without micro or load both run. Cases whose names hold one of the given parts ru
   --transports A,B    run weir once with each GRPC_TRANSPORT (default: weir's own choice)
   --target HOST:PORT  measure this server instead of weir, in the load cases that need no special set-up of it; see docs/internals/testing.md
   --pid N             process of the target, for its CPU and memory
-  --redis-pid N       process of the Redis that the target uses
+  --redis-pid N,…     processes of the Redis that the target uses
   --write             keep the figures: test/bench/results/ and the part of docs/reference/cost.md that shows them; of micro, the picture of match-growth
 `;
 
@@ -51,12 +51,12 @@ function givenTarget(values: ReadonlyMap<string, string>): GivenTarget | undefin
   const colon = address.lastIndexOf(':');
   if (colon < 1) throw new Error(`--target wants host:port, not "${address}"`);
   if (pid === undefined) throw new Error('--target wants --pid too: CPU time is read from that process');
-  const redisPid = values.get('--redis-pid');
+  const redisPids = values.get('--redis-pid')?.split(',') ?? [];
   return {
     host: address.slice(0, colon).replace(/^\[(.*)\]$/, '$1'),
     port: positive('--target', address.slice(colon + 1)),
     pid: positive('--pid', pid),
-    redisPid: redisPid === undefined ? undefined : positive('--redis-pid', redisPid),
+    redisPids: redisPids.map((one) => positive('--redis-pid', one)),
   };
 }
 

@@ -16,7 +16,7 @@ function toolsOf({ generator, envoy, stores }: BenchCase): readonly string[] {
   return [
     ...(generator === 'h2load' ? ['h2load'] : []),
     ...(envoy ? ['envoy'] : []),
-    ...(stores.includes('Redis') ? ['redis-server'] : []),
+    ...(stores.some((store) => store !== 'memory') ? ['redis-server'] : []),
   ];
 }
 

@@ -1,9 +1,11 @@
 import { CLOCK_FAULTS } from './faults/clock-faults.js';
+import { CLUSTER_FAULTS } from './faults/cluster-faults.js';
 import { FAILOVER_FAULTS } from './faults/failover-faults.js';
 import { LOGIN_FAULTS } from './faults/login-faults.js';
 import { PROCESS_FAULTS } from './faults/process-faults.js';
 import { PROXY_FAULTS } from './faults/proxy-faults.js';
 import { type RunOptions, type RunResult, runFaults } from './run-faults.js';
+import { ClusterTopology } from './topology/cluster-topology.js';
 import { SentinelTopology } from './topology/sentinel-topology.js';
 import { SingleTopology } from './topology/single-topology.js';
 import { SteppingClockTopology } from './topology/stepping-clock-topology.js';
@@ -33,6 +35,12 @@ export const SUITES: readonly Suite[] = [
     impossible: () => undefined,
     faults: FAILOVER_FAULTS.map(({ name }) => name),
     run: (options) => runFaults(() => SentinelTopology.start(), FAILOVER_FAULTS, options),
+  },
+  {
+    name: 'cluster',
+    impossible: () => undefined,
+    faults: CLUSTER_FAULTS.map(({ name }) => name),
+    run: (options) => runFaults((random) => ClusterTopology.start(random), CLUSTER_FAULTS, options),
   },
   {
     name: 'stepping-clock',

@@ -6,8 +6,11 @@ export type Mischief =
   | { readonly kind: 'pass' }
   /** Everything comes so many milliseconds later. */
   | { readonly kind: 'delay'; readonly ms: number }
-  /** Everything vanishes from now on, on the connections there are and on new ones, which stay open. */
-  | { readonly kind: 'drop' }
+  /**
+   * Everything vanishes from now on, on the connections there are and on new ones, which stay open: those from an
+   * address, or all.
+   */
+  | { readonly kind: 'drop'; readonly from?: string }
   /** Of a piece that passes only the beginning arrives; then the connection is ended (truncate) or reset. */
   | { readonly kind: 'truncate' | 'reset'; readonly oneIn: number }
   /** Every piece comes in many, cut anywhere. */
@@ -60,6 +63,10 @@ interface Pair {
   isDead: boolean;
 }
 
+function isFrom({ client }: Pair, address: string | undefined): boolean {
+  return address === undefined || client.remoteAddress === address;
+}
+
 /** A TCP proxy on 127.0.0.1 that does harm on demand. Close it. */
 export class ChaosProxy {
   private readonly server: Server;
@@ -72,20 +79,30 @@ export class ChaosProxy {
   /** Connections that were made through it. */
   accepted = 0;
 
-  private constructor(target: number, random: Random) {
+  private readonly listensOn: { readonly host: string; port: number };
+
+  private constructor(target: number, random: Random, host: string, port: number) {
+    this.listensOn = { host, port };
     this.target = target;
     this.random = random;
     this.server = createServer((client) => this.accept(client));
   }
 
-  static async start(target: number, random: Random): Promise<ChaosProxy> {
-    const proxy = new ChaosProxy(target, random);
-    await new Promise<void>((resolve) => proxy.server.listen(0, '127.0.0.1', resolve));
+  /** To port `target` of 127.0.0.1; listens on a free port there, or where it is told. */
+  static async start(target: number, random: Random, host = '127.0.0.1', port = 0): Promise<ChaosProxy> {
+    const proxy = new ChaosProxy(target, random, host, port);
+    await proxy.open();
+    proxy.listensOn.port = (proxy.server.address() as AddressInfo).port;
     return proxy;
   }
 
   get port(): number {
-    return (this.server.address() as AddressInfo).port;
+    return this.listensOn.port;
+  }
+
+  /** Listens again after {@link close}. */
+  async open(): Promise<void> {
+    await new Promise<void>((resolve) => this.server.listen(this.listensOn, resolve));
   }
 
   /** Connections through it. */
@@ -102,6 +119,7 @@ export class ChaosProxy {
     this.mischief = PASS;
   }
 
+  /** Ends all connections; new ones are refused. */
   async close(): Promise<void> {
     for (const pair of this.pairs) this.end(pair);
     await new Promise((resolve) => this.server.close(resolve));
@@ -130,7 +148,7 @@ export class ChaosProxy {
 
   private pass(pair: Pair, lane: Lane, bytes: Buffer): void {
     const { mischief, random } = this;
-    if (pair.isDead || mischief.kind === 'drop') {
+    if (pair.isDead || (mischief.kind === 'drop' && isFrom(pair, mischief.from))) {
       pair.isDead = true;
       this.bites++;
     } else if (mischief.kind === 'delay') {

@@ -9,6 +9,10 @@ import type { Topology } from './topology/topology.js';
 
 /** Longest from when Redis serves again to the first decision on each connection. */
 export const MOST_RECOVERY_MS = 1000;
+/** Of the calls for buckets that a fault does not strike, the share that may be undecided: machines pause at times. */
+const MOST_ELSEWHERE = 0.02;
+/** So many may be at any rate. */
+const FEW_ELSEWHERE = 3;
 /** Time between two calls of a caller. */
 const EVERY_MS = 40;
 const BASELINE_MS = 2000;
@@ -115,6 +119,9 @@ class FaultRun<T extends Topology> {
       serves: (atMs = performance.now()) => {
         servesMs = atMs;
       },
+      buckets: scene.bucketNames,
+      strikes: (names) => scene.strikes(names),
+      loseBuckets: (names) => scene.loseBuckets(names),
       findBuckets: async () => {
         given += await scene.findBuckets();
       },
@@ -128,16 +135,23 @@ class FaultRun<T extends Topology> {
     const bites = await fault.run(stage);
     await stage.untilDecided();
     const decidedMs = decided.get(servesMs);
-    scene.confirmPromotion();
+    await scene.confirmPromotion();
     given += await scene.findBuckets();
     scene.readWatches();
     const recoveryMs = decidedMs === undefined ? Number.POSITIVE_INFINITY : decidedMs - servesMs;
-    const mostMs = MOST_RECOVERY_MS + scene.starvedSince(beganMonotonicMs);
+    const mostMs = (fault.recoveryMs ?? MOST_RECOVERY_MS) + scene.starvedSince(beganMonotonicMs);
     if (recoveryMs > mostMs) {
       const when = decidedMs === undefined ? 'not at all' : `${Math.round(recoveryMs)} ms later`;
       scene.wrong(`Redis served again, and the last connection had its first decision ${when}`);
     }
     const { counts } = scene;
+    const { elsewhere, elsewhereUndecided } = counts;
+    if (elsewhereUndecided.length > FEW_ELSEWHERE + MOST_ELSEWHERE * elsewhere) {
+      scene.wrong(
+        `${elsewhereUndecided.length} of ${elsewhere} calls for buckets of other Redises were not decided, such as ` +
+          elsewhereUndecided.slice(0, 5).join('; '),
+      );
+    }
     const row = this.rowOf(fault);
     row.times++;
     row.bites += bites;
@@ -151,6 +165,7 @@ class FaultRun<T extends Topology> {
     options.say(
       `${this.seconds()} ${scene.topology.name}: ${fault.name}: ${bites} ${fault.counts}, ` +
         `${counts.calls} calls, ${counts.late} late, ${counts.byPolicy} by policy, ${counts.unseen} unseen, ` +
+        (elsewhere > 0 ? `${elsewhereUndecided.length} of ${elsewhere} elsewhere undecided, ` : '') +
         `${scene.beyondPlain().toFixed(0)} tokens beyond (${given.toFixed(0)} lost), ` +
         `recovered in ${recoveryMs.toFixed(0)} ms`,
     );

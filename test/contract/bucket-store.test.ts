@@ -3,6 +3,8 @@ import type { TakeItem, TakeOutcome } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
+import { clusterBenches } from '../support/limiter/cluster-bench.js';
+import { proxyBenches } from '../support/limiter/proxy-bench.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, redisBenches, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
@@ -11,7 +13,7 @@ jest.setTimeout(60_000);
 
 const SECOND = UNIT_MICROS.second;
 const PER_MINUTE = windowRate('minute', 5);
-const benches: TestBench[] = [memoryBench(), ...redisBenches()];
+const benches: TestBench[] = [memoryBench(), ...redisBenches(), ...clusterBenches(), ...proxyBenches()];
 
 type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros'>;
 const ok = (remaining: number, waitMicros: number): Told => ({
@@ -96,6 +98,53 @@ describe.each(benches)('BucketStore in $name', (bench) => {
     expect(await takeFrom(store, refund(7))).toMatchObject([ok(7, 100_000)]);
     expect(await takeFrom(store, refund(Number.MAX_SAFE_INTEGER))).toMatchObject([ok(100, 0)]);
     expect(await takeFrom(store, takeItem('a', HUNDRED))).toMatchObject([ok(99, 100_000)]);
+  });
+
+  test('a refund past full is used up first, and does not refill', async () => {
+    const store = await bench.open();
+    const over = (hits: number) => takeItem('a', HUNDRED, { hits, refund: true, over: true });
+    expect(await takeFrom(store, over(50))).toMatchObject([{ ...ok(150, 0), used: 0 }]);
+    bench.clock.advance(SECOND);
+    const refund = takeItem('a', HUNDRED, { hits: 9, refund: true });
+    expect(await takeFrom(store, refund)).toMatchObject([ok(150, 0)]);
+    expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 40 }))).toMatchObject([ok(110, 0)]);
+    // In one call, of which some use up what is over, and the last finds too little.
+    const run = await Promise.all(
+      [1, 2, 3, 4].map(() => takeFrom(store, takeItem('a', HUNDRED, { hits: 35 }))),
+    );
+    const told = [ok(75, 100_000), ok(40, 100_000), ok(5, 100_000), limited(5, 3 * SECOND)];
+    expect(run.map(([outcome]) => outcome)).toMatchObject(told);
+    bench.clock.advance(10 * SECOND);
+    expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 0 }))).toMatchObject([ok(100, 0)]);
+  });
+
+  test('what is over is kept for a day, one request takes no more than the limit', async () => {
+    const store = await bench.open();
+    const look = takeItem('a', HUNDRED, { hits: 0 });
+    await takeFrom(store, takeItem('a', HUNDRED, { hits: 500, refund: true, over: true }));
+    expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 101 }))).toMatchObject([limited(600, 0)]);
+    bench.clock.advance(UNIT_MICROS.day - 1);
+    const looks = await Promise.all([
+      takeFrom(store, look),
+      takeFrom(store, look),
+      takeFrom(store, look, look),
+    ]);
+    expect(looks.flat()).toMatchObject([ok(600, 0), ok(600, 0), ok(600, 0), ok(600, 0)]);
+    bench.clock.advance(1);
+    expect(await takeFrom(store, look)).toMatchObject([ok(100, 0)]);
+  });
+
+  test('hits beyond the limit of a window end with it', async () => {
+    const store = await bench.open();
+    const take = takeItem('a', PER_MINUTE, { hits: 4 });
+    const grant = takeItem('a', PER_MINUTE, { hits: 8, refund: true, over: true });
+    await takeFrom(store, takeItem('a', PER_MINUTE, { hits: 3 }));
+    expect(await takeFrom(store, grant)).toMatchObject([{ ...ok(10, minuteLeft()), used: 0 }]);
+    const run = await Promise.all([1, 2].map(() => takeFrom(store, take)));
+    expect(run.flat()).toMatchObject([ok(6, minuteLeft()), { ...ok(2, minuteLeft()), used: 3 }]);
+    expect(await takeFrom(store, grant)).toMatchObject([ok(10, minuteLeft())]);
+    bench.clock.advance(minuteLeft());
+    expect(await takeFrom(store, take)).toMatchObject([ok(1, UNIT_MICROS.minute)]);
   });
 
   test('a denied request takes nothing from the buckets that had room', async () => {

@@ -59,7 +59,6 @@ describe('a request between two Redis', () => {
       timeoutMicros: TIMEOUT_MICROS,
       countDeniedHits: false,
       monotonicMicros: () => performance.now() * 1000,
-      mainConnection: () => (main.connected ? main.connections.opened : undefined),
     });
     // Before: some of each is used.
     await takeFrom(main, takeItem('b', HUNDRED, { hits: 10 }), takeItem('m', minute.rate));

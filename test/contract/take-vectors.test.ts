@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { decide } from '../../src/limiter/decide.js';
 import { RunningBucket, TakeFinding } from '../../src/limiter/running-bucket.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
+import { OVER_VECTORS } from '../support/limiter/over-vectors.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { TAKE_VECTORS } from '../support/limiter/take-vectors.js';
 import { redisBenches, takeFrom } from '../support/limiter/test-stores.js';
@@ -11,17 +12,30 @@ jest.setTimeout(60_000);
 
 function loaded(value: string | undefined): RunningBucket {
   const bucket = new RunningBucket();
-  const [form = '', a, b, c] = (value ?? 't1:0:0:0').split(':');
+  const [form = '', a, b, c, q] = (value ?? 't1:0:0:0').split(':');
+  if (form === 'o1') {
+    bucket.load(Number(q), -Number(b), Number(c));
+    bucket.endsAt(Number(a));
+    return bucket;
+  }
+  if (form === 'g1') {
+    bucket.load(-Number(c), -1 - Number(a), Number(b));
+    return bucket;
+  }
   bucket.load(form === 't1' ? Number(c) : -Number(c), Number(a), form === 'd1' ? -Number(b) : Number(b));
   return bucket;
 }
 
 function text(bucket: RunningBucket): string {
+  if (bucket.isPastFull) return `o1:${bucket.endsMicros}:${-bucket.whole}:${bucket.part}:${bucket.unit}`;
+  if (bucket.whole < 0) return `g1:${bucket.windowStart}:${bucket.part}:${-bucket.unit}`;
   const form = bucket.unit > 0 ? 't1' : bucket.part < 0 ? 'd1' : 'w1';
   return `${form}:${bucket.whole}:${Math.abs(bucket.part)}:${Math.abs(bucket.unit)}`;
 }
 
-test.each(TAKE_VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, after, countDeniedHits }) => {
+const VECTORS = [...TAKE_VECTORS, ...OVER_VECTORS];
+
+test.each(VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, after, countDeniedHits }) => {
   const stored: Record<string, string> = { ...before };
   const byKey = new Map<string, RunningBucket>();
   const buckets = items.map(({ key }) => {
@@ -47,7 +61,7 @@ describe.each(redisBenches())('take.lua on $name', (bench) => {
   afterAll(() => bench.stop());
   const key = (name: string) => redisKey(takeItem(name, HUNDRED));
 
-  test.each(TAKE_VECTORS)(
+  test.each(VECTORS)(
     '$name',
     async ({ nowMicros, before, items, outcomes, after, afterInRedis, countDeniedHits }) => {
       await bench.reset();

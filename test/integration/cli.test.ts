@@ -40,6 +40,8 @@ describe('weir', () => {
       'check',
       'health',
       'migrate',
+      'bucket',
+      'top',
       'ratelimit-client',
       'ratelimit-config-check',
     ]) {
@@ -63,7 +65,10 @@ describe('weir', () => {
     [['serve', '--frobnicate', '1'], 'there is no option --frobnicate'],
     [['serve', 'now'], '"now" has no setting before it'],
     [['serve', '--grpc-port', 'abc'], 'weir: --grpc-port: "abc" is not a port number from 0 to 65535'],
-    [['serve', '--redis-type', 'cluster', '--redis-url', 'h:1'], 'weir: --redis-type: weir does not support'],
+    [
+      ['serve', '--redis-type', 'cluster', '--redis-url', 'h:1:2'],
+      'weir: --redis-url, --redis-type: Redis address:',
+    ],
     [['serve', '--grpc-prot', '1'], '(did you mean --grpc-port?)'],
     [['chek'], 'there is no command "chek" (did you mean check?); see weir --help'],
     [['check-config'], 'name at least one policy file'],

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient, type RlsReply } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
-import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startCluster } from '../support/redis/cluster.js';
+import { startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 const PER_SECOND = 10;
@@ -35,16 +36,36 @@ function summarise(replies: readonly RlsReply[]): Burst {
 /** Tokens that may have come in between two instants, as milliseconds. */
 const tokensBetween = (from: number, to: number) => Math.floor(((to - from) / 1000) * PER_SECOND);
 
-describe.each(['memory', 'Redis', 'two servers on one Redis'])('%s', (kind) => {
-  let redis: RedisServer | undefined;
+/** Where buckets are kept. */
+interface Place {
+  readonly env: NodeJS.ProcessEnv;
+  stop(): Promise<void>;
+}
+
+const inMemory = async (): Promise<Place> => ({ env: {}, stop: async () => {} });
+const onRedis = async (): Promise<Place> => {
+  const redis = await startRedis();
+  return { env: { REDIS_URL: `127.0.0.1:${redis.port}` }, stop: () => redis.stop() };
+};
+const onCluster = async (): Promise<Place> => {
+  const cluster = await startCluster({ replicas: 1 });
+  return { env: { REDIS_URL: cluster.url, REDIS_TYPE: 'cluster' }, stop: () => cluster.stop() };
+};
+
+describe.each([
+  { name: 'memory', count: 1, start: inMemory },
+  { name: 'Redis', count: 1, start: onRedis },
+  { name: 'two servers on one Redis', count: 2, start: onRedis },
+  { name: 'two servers on a Redis Cluster', count: 2, start: onCluster },
+])('$name', ({ count, start }) => {
+  let place: Place | undefined;
   const servers: WeirServer[] = [];
   const clients: RlsClient[] = [];
 
   beforeAll(async () => {
-    if (kind !== 'memory') redis = await startRedis();
-    const env = redis === undefined ? {} : { REDIS_URL: `127.0.0.1:${redis.port}` };
-    for (let count = kind.startsWith('two') ? 2 : 1; count > 0; count--)
-      servers.push(await startWeir({ env }));
+    place = await start();
+    const { env } = place;
+    while (servers.length < count) servers.push(await startWeir({ env }));
     // Several connections a server, as Envoy's worker threads have.
     for (const { grpcPort } of servers) clients.push(new RlsClient(grpcPort), new RlsClient(grpcPort));
     await Promise.all(clients.map((client) => client.ask('open-api', [descriptor(['tenant=warm-up'])])));
@@ -52,7 +73,7 @@ describe.each(['memory', 'Redis', 'two servers on one Redis'])('%s', (kind) => {
   afterAll(async () => {
     for (const client of clients) client.close();
     for (const server of servers) await server.stop();
-    await redis?.stop();
+    await place?.stop();
   });
 
   const burst = async (count: number, tenant: string): Promise<Burst> => {
@@ -82,9 +103,13 @@ describe.each(['memory', 'Redis', 'two servers on one Redis'])('%s', (kind) => {
     expect(all).toBeLessThanOrEqual(100 + tokensBetween(first.firstSentAt, second.lastAnsweredAt));
   });
 
-  test('several descriptors are decided all or nothing, whoever asks', async () => {
-    const wide = descriptor(['tenant=both', 'resource_group=other-things']);
-    const tight = descriptor(['tenant=both', 'resource_group=user-chats']);
+  // Those of two tenants lie on two servers of a cluster.
+  test.each([
+    ['one tenant', 'both', 'both'],
+    ['two tenants', 'acme-of-two', 'initech-of-two'],
+  ])('descriptors of %s are decided all or nothing, whoever asks', async (_, one, other) => {
+    const wide = descriptor([`tenant=${one}`, 'resource_group=other-things']);
+    const tight = descriptor([`tenant=${other}`, 'resource_group=user-chats']);
     const started = performance.now();
     const replies = await Promise.all(
       Array.from({ length: 300 }, (_, index) =>

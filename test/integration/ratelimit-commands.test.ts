@@ -100,7 +100,7 @@ describe('/bin/ratelimit_client', () => {
   test.each([
     [['-descriptors', 'a'], '-descriptors: write key=value'],
     [['-descriptors', 'a=b=c'], '-descriptors: write key=value'],
-    [['-oltp-protocol', 'grpc'], 'weir has no tracing yet'],
+    [['-oltp-protocol', 'grpc'], 'this client records no traces'],
     [['-grpc-cert-file', 'cert.pem'], 'go together'],
     [['-hits', '1'], 'there is no flag -hits'],
   ])('%j makes no sense: exit 2', async (args, message) => {

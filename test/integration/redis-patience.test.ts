@@ -214,6 +214,30 @@ describe('a connection that is lost', () => {
     expect(await remaining('a')).toBe(60);
   });
 
+  test('what is given back of a request is not sent on another connection, even if it had to wait', async () => {
+    open();
+    await store!.reached;
+    const taken = Array.from({ length: 20 }, (_, i) => takeItem(`k${i}`, HUNDRED, { hits: 10 }));
+    expect(await store!.take(taken, Infinity)).toHaveLength(20);
+    const takenOn = store!.holding();
+    proxy.hold('replies');
+    const others = Array.from({ length: 1000 }, (_, i) => takeItem(`other ${i}`, HUNDRED));
+    const busy = store!.take(others, Infinity);
+    await waitFor('the call to be sent', () => store!.counters.calls === 2);
+    // It takes turns with what Redis is busy with.
+    const given = store!.giveBack(
+      taken.map((item) => ({ ...item, refund: true })),
+      takenOn,
+      undefined,
+    );
+    proxy.cut();
+    proxy.release();
+    expect(await given).toBe('failed');
+    expect(reason(await busy)).toBe('decided');
+    expect(await remaining('k0')).toBe(90);
+    expect(store!.inFlight).toBe(0);
+  });
+
   test('a call is sent again once only', async () => {
     open();
     await store!.reached;

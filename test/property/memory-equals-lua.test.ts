@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import type { TakeItem } from '../../src/limiter/bucket-store.js';
 import { type WindowRate, windowRate } from '../../src/limiter/fixed-window.js';
 import { chargingRate } from '../../src/limiter/local-rate.js';
-import { type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
-import { MAX_TAKES_PER_CALL } from '../../src/storage/redis/redis-store.js';
+import { MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
 import { NARROW_ITEMS } from '../../src/storage/redis/wide-takes.js';
 import { expectAtMost, expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { FakeClock } from '../support/clock/fake-clock.js';
@@ -16,9 +16,13 @@ import {
   arbitraryRate,
   arbitrarySpan,
 } from '../support/limiter/arbitrary-takes.js';
+import { ClusterBench } from '../support/limiter/cluster-bench.js';
+import { ProxyBench, proxyBenches } from '../support/limiter/proxy-bench.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
+
+import { waitFor } from '../support/process/wait-for.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(180_000);
@@ -29,6 +33,12 @@ const WINDOW_KEYS = ['w', 'x'];
 const MIXED_KEY = 'c';
 /** Sequences so far: each has keys of its own. */
 let run = 0;
+
+/** The bucket of a run that is called so. */
+function ofRun(name: string): Pick<TakeItem, 'key' | 'tagLength'> {
+  const tenant = `run ${run} `;
+  return { key: tenant + name, tagLength: tenant.length };
+}
 
 /** Small enough that runs of hits get into every corner of debt and out of it. */
 const OWING_BUCKETS: readonly TokenBucketRate[] = [
@@ -80,7 +90,10 @@ const OF_A_SECOND: readonly TokenBucketRate[] = [1, 3, 7, 10, 300, 299_993].map(
  */
 function bucketOf({ key, rate }: TakeItem, place: string): string {
   if (rate.kind === 'window') return key;
-  return key.startsWith(MIXED_KEY) ? `${key}.${place}` : `${key}.${rate.debtWhole}`;
+  if (key.startsWith(MIXED_KEY)) return `${key}.${place}`;
+  // A part of a microsecond is depth, too.
+  const part = rate.debtCarry > 0 ? `.${rate.debtCarry}/${rate.q}` : '';
+  return `${key}.${rate.debtWhole}${part}`;
 }
 
 /** A candidate's bucket has a name of its own. */
@@ -93,6 +106,8 @@ const options = {
   /** For what was admitted without the store. */
   charging: fc.integer({ min: 0, max: 9 }).map((chance) => chance === 0),
   refund: fc.boolean(),
+  /** For a refund: whether it may go past full. */
+  over: fc.boolean(),
   enforcement: fc.constantFrom(
     'enforce' as const,
     'observe' as const,
@@ -111,18 +126,20 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
       isOther: fc.option(fc.constantFrom(0, 1), { nil: undefined }),
       ...options,
     })
-    .map(({ key, rate, charging, isOther, ...rest }) => {
+    .map(({ key, rate, charging, isOther, over, ...rest }) => {
       const item = takeItem(key, charging ? chargingRate(rate) : rate, rest);
-      return rest.refund && isOther !== undefined ? { ...item, ofWindow: isOther } : item;
+      if (rest.refund && isOther !== undefined) return { ...item, undoMark: isOther };
+      return rest.refund && over ? { ...item, over } : item;
     })
     .map(named);
 }
 
-/** With the start of the window that is given back to, as of now. */
+/** With the mark of a refund that undoes a take, as of now; see {@link arbitraryItem}. */
 function dated(item: TakeItem, clock: FakeClock): TakeItem {
-  const { rate, ofWindow } = item;
-  if (rate.kind !== 'window' || ofWindow === undefined) return item;
-  return { ...item, ofWindow: rate.startOf(clock.wallMicros()) + ofWindow };
+  const { rate, undoMark } = item;
+  if (undoMark === undefined) return item;
+  const now = clock.wallMicros();
+  return { ...item, undoMark: (rate.kind === 'window' ? rate.startOf(now) : now) + undoMark };
 }
 
 /** Items over few keys, so that they meet; each key keeps its kind, its limit may change from request to request. */
@@ -134,8 +151,23 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
   );
   const tokens = rates.chain((rate) =>
     fc
-      .record({ key: fc.constantFrom(...TOKEN_KEYS), hits: arbitraryHits(rate), ...options })
-      .map(({ key, charging, ...rest }) => named(takeItem(key, charging ? chargingRate(rate) : rate, rest))),
+      .record({
+        key: fc.constantFrom(...TOKEN_KEYS),
+        hits: arbitraryHits(rate),
+        /** For what undoes a take: how far ahead its mark is, in thousandths of what the hits cost. */
+        ahead: fc.option(fc.integer({ min: -1_200, max: 200 }), { nil: undefined }),
+        ...options,
+      })
+      .map(({ key, charging, ahead, over, ...rest }) => {
+        const item = takeItem(key, charging ? chargingRate(rate) : rate, rest);
+        if (!rest.refund) return item;
+        if (ahead === undefined) return over ? { ...item, over } : item;
+        return {
+          ...item,
+          undoMark: Math.floor((costWhole(rate, rate.chargedHits(rest.hits)) * ahead) / 1_000),
+        };
+      })
+      .map(named),
   );
   return fc.oneof({ arbitrary: tokens, weight: 3 }, { arbitrary: arbitraryWindowItem(), weight: 2 });
 }
@@ -179,137 +211,152 @@ const turn = fc.record({
   ),
 });
 
-describe('take.lua', () => {
-  const bench = new RedisBench('redis-server');
-  beforeAll(() => bench.start());
-  afterAll(() => bench.stop());
+/**
+ * On a cluster, and behind a proxy, all buckets of a run are those of one tenant, so that they are decided in one call
+ * there, too. Where hash tags are not honoured, each bucket is a request.
+ */
+describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'), ...proxyBenches()])(
+  'take.lua in $name',
+  (bench) => {
+    // What is decided is the same; where it is, needs less of it.
+    const share = bench instanceof RedisBench ? 1 : bench instanceof ClusterBench ? 1 / 3 : 1 / 6;
+    /** Whether all buckets of a request are in one call. */
+    const isOneCall = !(bench instanceof ProxyBench) || bench.honoursHashTags;
+    const asRequests = (requests: readonly (readonly TakeItem[])[]): (readonly TakeItem[])[] =>
+      isOneCall ? [...requests] : requests.flatMap((items) => items.map((item) => [item]));
+    beforeAll(() => bench.start());
+    afterAll(() => bench.stop());
 
-  test.each([true, false])(
-    'decides as memory does (windows count denied hits: %s)',
-    async (countDeniedHits) => {
-      // What asks in one turn is in one call: one that is sent anew for its calendars comes behind the next.
-      const clock = (): number => bench.clock.wallMicros();
-      const redis = await bench.openWith({ clock, countDeniedHits, keysPerCall: MAX_TAKES_PER_CALL });
-      await fc.assert(
-        fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 12 }), async (turns) => {
-          run++;
-          const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
-          for (const [turn, { wait, requests }] of turns.entries()) {
-            bench.clock.advance(wait);
-            const asked = requests.map((items, place) =>
-              items.map((item) => ({
-                ...dated(item, bench.clock),
-                key: `${run}${bucketOf(item, `${turn}.${place}`)}`,
-              })),
-            );
-            const expected = asked.map((items) => memory.take(items));
-            expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
-          }
-        }),
-        { numRuns: 120 },
-      );
-    },
-    180_000,
-  );
+    test.each([true, false])(
+      'decides as memory does (windows count denied hits: %s)',
+      async (countDeniedHits) => {
+        // What asks in one turn is in one call: one that is sent anew for its calendars comes behind the next.
+        const clock = (): number => bench.clock.wallMicros();
+        const redis = await bench.openWith({ clock, countDeniedHits, keysPerCall: MAX_TAKES_PER_CALL });
+        await fc.assert(
+          fc.asyncProperty(fc.array(turn, { minLength: 1, maxLength: 12 }), async (turns) => {
+            run++;
+            const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
+            for (const [turn, { wait, requests }] of turns.entries()) {
+              bench.clock.advance(wait);
+              const asked = asRequests(requests).map((items, place) =>
+                items.map((item) => ({
+                  ...dated(item, bench.clock),
+                  ...ofRun(bucketOf(item, `${turn}.${place}`)),
+                })),
+              );
+              const expected = asked.map((items) => memory.take(items));
+              expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
+            }
+          }),
+          { numRuns: Math.ceil(120 * share) },
+        );
+      },
+      180_000,
+    );
 
-  test.each([true, false])(
-    'decides on windows as memory does, also when the clock steps (windows count denied hits: %s)',
-    async (countDeniedHits) => {
+    test.each([true, false])(
+      'decides on windows as memory does, also when the clock steps (windows count denied hits: %s)',
+      async (countDeniedHits) => {
+        const step = fc.record({
+          // No step back of up to a second, which Redis waits for.
+          jump: fc.oneof(
+            fc.integer({ min: 0, max: 2 * UNIT_MICROS.second }),
+            fc.integer({ min: -UNIT_MICROS.minute, max: -2 * UNIT_MICROS.second }),
+            fc.integer({ min: -400, max: 400 }).map((days) => days * UNIT_MICROS.day),
+          ),
+          requests: fc.array(fc.array(arbitraryWindowItem(), { minLength: 1, maxLength: 3 }), {
+            minLength: 1,
+            maxLength: 4,
+          }),
+        });
+        await fc.assert(
+          fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 15 }), async (steps) => {
+            run++;
+            // Or many runs of steps would walk to times before 1970; for a store that has seen no later one.
+            bench.clock.wall = new FakeClock().wall;
+            const redis = await bench.open({ countDeniedHits });
+            const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
+            for (const { jump, requests } of steps) {
+              bench.clock.stepWall(jump);
+              const asked = asRequests(requests).map((items) =>
+                items.map((item) => ({ ...dated(item, bench.clock), ...ofRun(item.key) })),
+              );
+              const expected = asked.map((items) => memory.take(items));
+              expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
+            }
+          }),
+          { numRuns: Math.ceil(150 * share) },
+        );
+      },
+      180_000,
+    );
+
+    test('admits at most a bucketful more for each step of the clock', async () => {
+      const store = await bench.open();
       const step = fc.record({
-        // No step back of up to a second, which Redis waits for.
-        jump: fc.oneof(
-          fc.integer({ min: 0, max: 2 * UNIT_MICROS.second }),
-          fc.integer({ min: -UNIT_MICROS.minute, max: -2 * UNIT_MICROS.second }),
-          fc.integer({ min: -400, max: 400 }).map((days) => days * UNIT_MICROS.day),
-        ),
-        requests: fc.array(fc.array(arbitraryWindowItem(), { minLength: 1, maxLength: 3 }), {
-          minLength: 1,
-          maxLength: 4,
-        }),
+        wait: fc.integer({ min: 0, max: 400_000 }),
+        jump: fc.option(fc.integer({ min: -20_000_000, max: 20_000_000 }), { freq: 10 }),
+        hits: fc.integer({ min: 0, max: 12 }),
       });
       await fc.assert(
-        fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 15 }), async (steps) => {
+        fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+          const rate = tokenBucketRate(10, 3, UNIT_MICROS.second);
+          const key = `step${run++}`;
+          let elapsed = 0;
+          let jumps = 0;
+          let passed = 0;
+          for (const { wait, jump, hits } of steps) {
+            bench.clock.advance(wait);
+            elapsed += wait;
+            if (jump !== null) {
+              bench.clock.stepWall(jump);
+              jumps++;
+            }
+            const [outcome] = await takeFrom(store, takeItem(key, rate, { hits }));
+            if (!outcome!.limited) passed += hits;
+          }
+          expectAtMost(passed, (1 + jumps) * rate.maxTokens + (elapsed * 3) / UNIT_MICROS.second);
+          // Nor does a step take more than a bucketful: a time to fill later it is full again.
+          bench.clock.advance(rate.fillWhole + 1 + UNIT_MICROS.second);
+          expectSame((await takeFrom(store, takeItem(key, rate, { hits: 0 })))[0]!.remaining, rate.maxTokens);
+        }),
+        { numRuns: Math.ceil(25 * share) },
+      );
+    });
+
+    test('takes from all buckets of a request or from none, with two stores at once', async () => {
+      const stores = [await bench.open(), await bench.open()];
+      const rate = tokenBucketRate(20, 3, UNIT_MICROS.second);
+      const request = fc.array(
+        fc.record({ key: fc.constantFrom(...TOKEN_KEYS), hits: fc.integer({ min: 1, max: 4 }) }),
+        {
+          minLength: 1,
+          maxLength: 4,
+        },
+      );
+      await fc.assert(
+        fc.asyncProperty(fc.array(request, { minLength: 10, maxLength: 40 }), async (requests) => {
           run++;
-          // Or many runs of steps would walk to times before 1970; for a store that has seen no later one.
-          bench.clock.wall = new FakeClock().wall;
-          const redis = await bench.open({ countDeniedHits });
-          const memory = new MemoryStore({ ...MEMORY, clock: bench.clock, countDeniedHits });
-          for (const { jump, requests } of steps) {
-            bench.clock.stepWall(jump);
-            const asked = requests.map((items) =>
-              items.map((item) => ({ ...dated(item, bench.clock), key: `step${run}${item.key}` })),
-            );
-            const expected = asked.map((items) => memory.take(items));
-            expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
+          const named = requests.map((items) =>
+            items.map(({ key, hits }) => ({ ...takeItem(key, rate, { hits }), ...ofRun(key) })),
+          );
+          const results = await Promise.all(named.map((items, i) => takeFrom(stores[i % 2]!, ...items)));
+          const left = new Map(TOKEN_KEYS.map((key) => [ofRun(key).key, rate.maxTokens]));
+          results.forEach((outcomes, i) => {
+            if (outcomes.some(({ limited }) => limited)) return;
+            for (const { key, hits } of named[i]!) left.set(key, left.get(key)! - hits);
+          });
+          for (const [key, remaining] of left) {
+            const item = { ...takeItem(key, rate, { hits: 0 }), tagLength: ofRun('').tagLength };
+            const look = async () => (await takeFrom(stores[0]!, item))[0]!.remaining;
+            // What some buckets gave is given back in a moment.
+            if (!isOneCall) await waitFor('what was denied', async () => (await look()) === remaining);
+            expectSame(await look(), remaining);
           }
         }),
-        { numRuns: 150 },
+        { numRuns: Math.ceil(15 * share) },
       );
-    },
-    180_000,
-  );
-
-  test('admits at most a bucketful more for each step of the clock', async () => {
-    const store = await bench.open();
-    const step = fc.record({
-      wait: fc.integer({ min: 0, max: 400_000 }),
-      jump: fc.option(fc.integer({ min: -20_000_000, max: 20_000_000 }), { freq: 10 }),
-      hits: fc.integer({ min: 0, max: 12 }),
     });
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
-        const rate = tokenBucketRate(10, 3, UNIT_MICROS.second);
-        const key = `step${run++}`;
-        let elapsed = 0;
-        let jumps = 0;
-        let passed = 0;
-        for (const { wait, jump, hits } of steps) {
-          bench.clock.advance(wait);
-          elapsed += wait;
-          if (jump !== null) {
-            bench.clock.stepWall(jump);
-            jumps++;
-          }
-          const [outcome] = await takeFrom(store, takeItem(key, rate, { hits }));
-          if (!outcome!.limited) passed += hits;
-        }
-        expectAtMost(passed, (1 + jumps) * rate.maxTokens + (elapsed * 3) / UNIT_MICROS.second);
-        // Nor does a step take more than a bucketful: a time to fill later it is full again.
-        bench.clock.advance(rate.fillWhole + 1 + UNIT_MICROS.second);
-        expectSame((await takeFrom(store, takeItem(key, rate, { hits: 0 })))[0]!.remaining, rate.maxTokens);
-      }),
-      { numRuns: 25 },
-    );
-  });
-
-  test('takes from all buckets of a request or from none, with two stores at once', async () => {
-    const stores = [await bench.open(), await bench.open()];
-    const rate = tokenBucketRate(20, 3, UNIT_MICROS.second);
-    const request = fc.array(
-      fc.record({ key: fc.constantFrom(...TOKEN_KEYS), hits: fc.integer({ min: 1, max: 4 }) }),
-      {
-        minLength: 1,
-        maxLength: 4,
-      },
-    );
-    await fc.assert(
-      fc.asyncProperty(fc.array(request, { minLength: 10, maxLength: 40 }), async (requests) => {
-        run++;
-        const named = requests.map((items) =>
-          items.map(({ key, hits }) => takeItem(`all${run}${key}`, rate, { hits })),
-        );
-        const results = await Promise.all(named.map((items, i) => takeFrom(stores[i % 2]!, ...items)));
-        const left = new Map(TOKEN_KEYS.map((key) => [`all${run}${key}`, rate.maxTokens]));
-        results.forEach((outcomes, i) => {
-          if (outcomes.some(({ limited }) => limited)) return;
-          for (const { key, hits } of named[i]!) left.set(key, left.get(key)! - hits);
-        });
-        for (const [key, remaining] of left) {
-          const [look] = await takeFrom(stores[0]!, takeItem(key, rate, { hits: 0 }));
-          expectSame(look!.remaining, remaining);
-        }
-      }),
-      { numRuns: 15 },
-    );
-  });
-});
+  },
+);

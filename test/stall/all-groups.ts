@@ -1,3 +1,4 @@
+import { ADMINISTRATION_GROUP } from './cases/administration.js';
 import { LOG_GROUP, RELOAD_GROUP, XDS_GROUP } from './cases/changes.js';
 import { FLOOD_CASES } from './cases/floods.js';
 import { MATCHER_FILES, PATH_CASES, VALUE_CASES } from './cases/matchers.js';
@@ -19,6 +20,7 @@ export const STALL_GROUPS: readonly StallGroup[] = [
     cases: MESSAGE_CASES.map(withReferenceCodec),
   },
   VIEW_GROUP,
+  ADMINISTRATION_GROUP,
   RELOAD_GROUP,
   XDS_GROUP,
   LOG_GROUP,

@@ -15,8 +15,9 @@ export interface ServerTarget {
   readonly channel: ChannelOptions;
   /** It is the server of this environment, asked on its own machine: whatever certificate it shows is good. */
   readonly own: boolean;
-  /** `host:port` of the debug port of one's own server. */
+  /** `host:port` of the debug port of one's own server, and whether that speaks TLS. */
   readonly debug?: string;
+  readonly debugTls?: true;
   /**
    * `host:port` where HTTP says whether it is well, for one's own server that wants a client certificate which no
    * option names.
@@ -74,6 +75,7 @@ function ownTarget(channel: ChannelOptions, environment: Io['environment']): Tar
     port,
     debugHost,
     debugPort,
+    debugServerTlsCert,
   } = read.settings;
   if (grpcUds === '' && grpcPort === 0) {
     return {
@@ -89,13 +91,14 @@ function ownTarget(channel: ChannelOptions, environment: Io['environment']): Tar
     channel: grpcServerUseTls ? { ...channel, tls: true } : channel,
     own: true,
     ...(debugPort !== 0 && { debug: onLoopback(debugHost, debugPort) }),
+    ...(debugServerTlsCert !== '' && { debugTls: true as const }),
     ...(asksForCertificate && { certificateMissing: onLoopback(host, port) }),
   };
   return { kind: 'target', target };
 }
 
 /** Where a listener of this machine can be asked. */
-function onLoopback(host: Settings['host'], port: number): string {
+export function onLoopback(host: Settings['host'], port: number): string {
   if (host === '0.0.0.0' || host === '') return formatHostPort('127.0.0.1', port);
   return formatHostPort(host === '::' ? '::1' : host, port);
 }

@@ -1,5 +1,6 @@
 import { INERT_SETTINGS } from '../../server/settings/inert-settings.js';
 import { readSettings } from '../../server/settings/read-settings.js';
+import { redisInstance } from '../../server/settings/redis-address-settings.js';
 import { hasReferenceDefault } from '../../server/settings/reference-defaults.js';
 import type { GivenSettings } from '../../server/settings/settings-check.js';
 import { SETTINGS, type Setting, type Settings, VARIABLES } from '../../server/settings/settings-table.js';
@@ -25,7 +26,6 @@ const GO_WITH: readonly (readonly [refused: string, names: RegExp])[] = [
   ['REDIS_PERSECOND_TYPE', /^REDIS_PERSECOND_(?:URL$|CLUSTER_)/],
   ['REDIS_AWS_IAM_AUTH', /^REDIS_AWS_IAM_/],
   ['REDIS_PERSECOND_AWS_IAM_AUTH', /^REDIS_PERSECOND_AWS_IAM_/],
-  ['TRACING_ENABLED', /^TRACING_/],
 ];
 
 export interface VariableFindings extends Findings {
@@ -86,7 +86,10 @@ export function findInVariables(
     if (leftOut.has(name)) continue;
     if (OF_NODE.test(name)) advice.push({ about: name, text: 'is for Node.js, on which weir runs.' });
     else if (OF_ISSUERS.test(name)) decide.push({ about: name, text: OTHER_ISSUERS });
-    else (OF_MOGRIFIERS.test(name) ? same : unused).push({ about: name, text: ofForeign(name) });
+    else {
+      const isSame = OF_MOGRIFIERS.test(name) || (OF_TRACING.test(name) && settings.tracingEnabled);
+      (isSame ? same : unused).push({ about: name, text: ofForeign(name) });
+    }
   }
   addCombinations(settings, given, { decide, advice, better });
   const isDecided = new Set(decide.flatMap(({ about }) => about.split(', ')));
@@ -177,6 +180,8 @@ function ofDefault({ name, default: ours, reference }: Setting): Finding {
   };
 }
 
+/** Addresses of proxies that shard, such as the default of envoyproxy/ratelimit. */
+const OF_PROXIES = /nutcracker|twemproxy/i;
 const OTHER_ISSUERS =
   'tells envoyproxy/ratelimit, as a Go program, which issuers of certificates to trust. weir does not read it: ' +
   'name them in REDIS_TLS_CACERT for Redis, and in CONFIG_GRPC_XDS_SERVER_TLS_CACERT for a management server.';
@@ -190,7 +195,8 @@ const WATCHED = 'weir sees a change of the files in either way, whatever the var
 function ofForeign(name: string): string {
   if (OF_MOGRIFIERS.test(name)) return 'is a part of USE_DOG_STATSD_MOGRIFIERS, and means the same.';
   if (OF_GO.test(name)) return 'is for the Go runtime of envoyproxy/ratelimit; weir runs on Node.js.';
-  if (OF_TRACING.test(name)) return 'is about tracing, which weir does not have yet.';
+  if (OF_TRACING.test(name))
+    return 'is for the libraries of OpenTelemetry, which weir uses where TRACING_ENABLED=true.';
   return 'neither envoyproxy/ratelimit nor weir reads it.';
 }
 
@@ -235,6 +241,18 @@ function addCombinations(
       text:
         'is on, and the headers have the names that Envoy gives its own. Where enable_x_ratelimit_headers is on in ' +
         'Envoy, clients see each header twice, with weir as with envoyproxy/ratelimit.',
+    });
+  }
+  for (const { prefix, url, type } of [
+    redisInstance(settings, 'REDIS'),
+    ...(settings.perSecond ? [redisInstance(settings, 'REDIS_PERSECOND')] : []),
+  ]) {
+    if (!OF_PROXIES.test(url) || type === 'proxy') continue;
+    decide.push({
+      about: `${prefix}_TYPE`,
+      text:
+        `${prefix}_URL looks like the address of twemproxy (nutcracker), which spreads keys over several servers: ` +
+        `set ${prefix}_TYPE=PROXY, or name Redis itself.`,
     });
   }
   if (settings.redisUrl !== '') {

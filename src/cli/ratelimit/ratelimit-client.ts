@@ -68,7 +68,7 @@ function last({ values }: Given, name: string): string | undefined {
 
 function callOf(flags: Given): Call | string {
   if (last(flags, 'oltp-protocol') !== undefined) {
-    return '-oltp-protocol: weir has no tracing yet; leave the flag out';
+    return '-oltp-protocol: this client records no traces; leave the flag out';
   }
   if ((last(flags, 'grpc-cert-file') === undefined) !== (last(flags, 'grpc-key-file') === undefined)) {
     return '-grpc-cert-file and -grpc-key-file go together';

@@ -13,7 +13,7 @@ export const RATELIMIT_CLIENT_FLAGS: readonly GoFlag[] = [
   { name: 'grpc-key-file', help: 'file with its key (PEM)' },
   { name: 'grpc-server-ca-file', help: 'file with the issuers of the server certificate (PEM)' },
   { name: 'grpc-use-tls', help: 'speak TLS', boolean: true },
-  { name: 'oltp-protocol', help: 'refused: weir has no tracing' },
+  { name: 'oltp-protocol', help: 'refused: this client records no traces' },
 ];
 
 export const RATELIMIT_CLIENT_HELP = `Usage: weir ratelimit-client -domain <domain> -descriptors key=value,… [-descriptors …]

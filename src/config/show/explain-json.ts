@@ -1,5 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
-import type { ExplainedRule, Explanation, Origin } from './explain.js';
+import type { BucketPlace, ExplainedRule, Explanation, Origin } from './explain.js';
 import type { TriedNode } from './explain-level.js';
 import { deniedJson, type RuleJson, ruleJson } from './rule-json.js';
 
@@ -49,15 +49,19 @@ interface ExplainedRuleJson extends RuleJson {
   readonly bucket: string | null;
   /** null without a limit. */
   readonly redis_key: string | null;
+  /** null without a limit. */
+  readonly redis_slot: number | null;
+  /** null where it was not asked, or is not known. */
+  readonly redis_node: string | null;
   /** null for a candidate. */
   readonly statistics: string | null;
 }
 
-/** `redisKeyOf` names a rule's bucket in Redis, if it has one; `wallMicros` is the time of the explanation. */
+/** `placeOf` says where a rule's bucket is in Redis, if it has one; `wallMicros` is the time of the explanation. */
 export function explanationJson(
   explanation: Explanation,
   wallMicros: number,
-  redisKeyOf: (rule: ExplainedRule) => string | undefined,
+  placeOf: (rule: ExplainedRule) => BucketPlace | undefined,
 ): ExplanationJson {
   const { domain, file, given, steps, entries, levels, result, rules, settings, toMatch } = explanation;
   return {
@@ -73,7 +77,7 @@ export function explanationJson(
     })),
     result,
     to_match: toMatch,
-    rules: rules.map((rule) => explainedRuleJson(rule, wallMicros, redisKeyOf)),
+    rules: rules.map((rule) => explainedRuleJson(rule, wallMicros, placeOf)),
     overrides: settings?.overrideAlgorithm ?? null,
     decision_metadata: settings?.decisionMetadata ?? null,
   };
@@ -82,9 +86,10 @@ export function explanationJson(
 function explainedRuleJson(
   explained: ExplainedRule,
   wallMicros: number,
-  redisKeyOf: (rule: ExplainedRule) => string | undefined,
+  placeOf: (rule: ExplainedRule) => BucketPlace | undefined,
 ): ExplainedRuleJson {
   const { rule, key, statName, answer } = explained;
+  const place = placeOf(explained);
   const deniedOf = answer?.deniedResponse.from;
   return {
     ...ruleJson(rule, wallMicros),
@@ -93,7 +98,9 @@ function explainedRuleJson(
     denied_response: deniedJson(answer?.deniedResponse.value),
     denied_response_of: deniedOf === 'rule' || deniedOf === 'file' ? deniedOf : null,
     bucket: rule.rate === undefined ? null : key,
-    redis_key: redisKeyOf(explained) ?? null,
+    redis_key: place?.key ?? null,
+    redis_slot: place?.slot ?? null,
+    redis_node: place?.node ?? null,
     statistics: rule.candidate ? null : statName,
   };
 }

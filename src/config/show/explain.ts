@@ -85,6 +85,15 @@ export interface ExplainedRule {
   readonly answer: ExplainedAnswer | undefined;
 }
 
+/** Where a bucket is in Redis. */
+export interface BucketPlace {
+  readonly key: string;
+  /** Of a Redis Cluster, 0 to 16383. */
+  readonly slot: number;
+  /** The server that it lies on, without a login; absent where that was not asked. */
+  readonly node?: string;
+}
+
 /** How one descriptor is decided, step by step. Holds no secret: values of secret keys are redacted. */
 export interface Explanation {
   readonly domain: string;
@@ -263,11 +272,11 @@ function explainWalk(
   return { levels, node };
 }
 
-/** The explanation as text for a terminal. `redisKeyOf` names a rule's bucket in Redis, if it has one. */
+/** The explanation as text for a terminal. `placeOf` says where a rule's bucket is in Redis, if it has one. */
 export function renderExplanation(
   explanation: Explanation,
   wallMicros: number,
-  redisKeyOf: (rule: ExplainedRule) => string | undefined = () => undefined,
+  placeOf: (rule: ExplainedRule) => BucketPlace | undefined = () => undefined,
 ): string {
   const lines = [
     `domain:     ${shellText(explanation.domain)}${explanation.file === undefined ? '' : ` (${explanation.file})`}`,
@@ -291,12 +300,21 @@ export function renderExplanation(
     lines.push(...ruleLines(rule, wallMicros), ...answerLines(explained.answer));
     if (rule.rate !== undefined) lines.push(`bucket:     ${key}`);
     if (!rule.candidate) lines.push(`statistics: ${statName}`);
-    const redisKey = redisKeyOf(explained);
-    if (redisKey !== undefined) lines.push(`Redis key:  ${redisKey}`);
+    lines.push(...placeLines(placeOf(explained)));
   }
   if (explanation.settings !== undefined) lines.push(...fileLines(explanation.settings));
   // Names and values come from the command line and from the policy.
   return `${lines.map(oneLine).join('\n')}\n`;
+}
+
+function placeLines(place: BucketPlace | undefined): readonly string[] {
+  if (place === undefined) return [];
+  const { key, slot, node } = place;
+  return [
+    `Redis key:  ${key}`,
+    `slot:       ${slot} of a Redis Cluster`,
+    ...(node === undefined ? [] : [`node:       ${node}`]),
+  ];
 }
 
 function ruleLines(rule: Rule, wallMicros: number): readonly string[] {

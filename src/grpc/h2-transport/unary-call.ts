@@ -63,6 +63,15 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     return undefined;
   }
 
+  header(name: string): string | undefined {
+    const { fields } = this.#stream.head;
+    let value: string | undefined;
+    for (let at = 0; at < fields.length; at += 2) {
+      if (fields[at] === name) value = value === undefined ? fields[at + 1] : `${value},${fields[at + 1]}`;
+    }
+    return value;
+  }
+
   get connection(): object {
     return this.#stream.connection;
   }

@@ -8,6 +8,7 @@ import type { Clock } from '../../limiter/clock.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { phaseAt } from '../../policy/rule.js';
+import type { StoreNode } from '../store/store.js';
 import { TextView } from '../views/text-view.js';
 import type { ViewSlices, ViewSteps } from '../views/view-slices.js';
 import { type HttpAnswer, type HttpEndpoint, JSON_TYPE, TEXT_TYPE, text } from './http.js';
@@ -30,15 +31,26 @@ export interface HealthDetail extends HealthVerdict {
   readonly uptimeSeconds: number;
   readonly store: string;
   readonly storeUp: boolean;
+  /** Each server that buckets lie on; absent in memory. */
+  readonly redis?: readonly StoreNode[];
   /** With WORKERS above 1, one each. */
   readonly workers?: readonly {
     readonly id: number;
     readonly pid: number;
     readonly status: 'SERVING' | 'NOT_SERVING';
     readonly storeUp: boolean;
+    readonly redis?: readonly StoreNode[];
     /** How long it has not answered; absent while it does. */
     readonly silentSeconds?: number;
   }[];
+}
+
+/** What a process that decides says of itself for {@link HealthDetail}. */
+export type CoreHealthDetail = Pick<HealthDetail, 'store' | 'storeUp' | 'redis' | 'workers'>;
+
+/** The part of {@link HealthDetail} about servers; nothing in memory. */
+export function redisDetail(nodes: readonly StoreNode[]): Pick<HealthDetail, 'redis'> {
+  return nodes.length === 0 ? {} : { redis: nodes };
 }
 
 /** The policy part of `/healthcheck?detail`, for {@link jsonText}. */
@@ -132,10 +144,18 @@ export interface DebugSource {
   readonly policies: ShownPolicies;
   /** Statistics under the reference's names, lines of `name: value`. */
   stats?(): ViewSteps<string, void>;
+  /** What those who administer weir may do. */
+  readonly administration: readonly HttpEndpoint[];
 }
 
 /** Endpoints on DEBUG_PORT. */
-export function debugEndpoints({ clock, slices, policies, stats }: DebugSource): readonly HttpEndpoint[] {
+export function debugEndpoints({
+  clock,
+  slices,
+  policies,
+  stats,
+  administration,
+}: DebugSource): readonly HttpEndpoint[] {
   const view = (pieces: (inForce: PolicySet) => Generator<string>): TextView =>
     new TextView(slices, function* () {
       const inForce = policies.current();
@@ -172,6 +192,7 @@ export function debugEndpoints({ clock, slices, policies, stats }: DebugSource):
       answer: async () => ({ status: 200, contentType: TEXT_TYPE, body: await view.text() }),
     });
   }
+  endpoints.push(...administration);
   return [{ path: '/', help: 'this list', answer: () => text(200, listOf(endpoints)) }, ...endpoints];
 }
 

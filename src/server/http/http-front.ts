@@ -11,6 +11,9 @@ import { listenError } from '../start-error.js';
 import { HeldTexts } from '../views/held-texts.js';
 import { TextView } from '../views/text-view.js';
 import type { ViewSlices, ViewSteps } from '../views/view-slices.js';
+import { type AdminAccessOptions, DebugPortAccess } from './admin-access.js';
+import { type AdminService, adminEndpoint } from './admin-endpoint.js';
+import type { DebugFiles } from './debug-files.js';
 import {
   debugEndpoints,
   debugNotFound,
@@ -38,6 +41,10 @@ export interface HttpFrontOptions {
   /** For `/json`: what decides, and what counts the calls. */
   readonly decide: Decide;
   readonly calls: JsonCalls;
+  /** What the debug port has for those who administer weir. */
+  readonly administration: readonly AdminService[];
+  /** Who they are. */
+  readonly access: Pick<AdminAccessOptions, 'log' | 'count'> & { readonly debugFiles: DebugFiles };
   /** Where what is long has its turns, one for the whole process. */
   readonly turns: TurnQueue;
   onError(error: unknown): void;
@@ -50,7 +57,10 @@ export interface HttpFront {
   readonly debug: string;
   /** Undefined unless USE_PROMETHEUS has it open. */
   readonly prometheus: string | undefined;
-  /** Takes no further `/json`; resolves when those that run are answered, at the latest after `graceMs`. */
+  /**
+   * Takes no further `/json`, and nothing more that administers weir; resolves when those that run are answered, at the
+   * latest after `graceMs`.
+   */
   drain(graceMs: number): Promise<void>;
 }
 
@@ -63,7 +73,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     host: string,
     port: number,
     variables: string,
-    http: Pick<HttpOptions, 'endpoints' | 'notFound'>,
+    http: Pick<HttpOptions, 'endpoints' | 'notFound' | 'tls'>,
   ): Promise<HttpListener> => {
     const listener = await listenHttp(host, port, { ...http, heldTexts, slices, onError }).catch(
       (error: unknown) => {
@@ -75,10 +85,20 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
   };
   const { debugHost, debugPort, host, port } = settings;
   const stats = (): ViewSteps<string, void> => options.stats();
-  const forDebug = debugEndpoints({ clock, slices, policies, stats });
+  const { debugFiles, ...told } = options.access;
+  const access = new DebugPortAccess({
+    ...told,
+    debugHost,
+    tls: debugFiles.tls !== undefined,
+    tokens: debugFiles.tokens,
+    monotonicMicros: () => clock.monotonicMicros(),
+  });
+  const administration = options.administration.map((one) => adminEndpoint(one, access, slices));
+  const forDebug = debugEndpoints({ clock, slices, policies, stats, administration });
   // The debug port first, so that it is there before the service counts as started.
   const debug = await open('the debug endpoints', debugHost, debugPort, 'DEBUG_HOST, DEBUG_PORT', {
     endpoints: forDebug,
+    tls: debugFiles.tls,
     notFound: (path) => debugNotFound(path, forDebug),
   });
   const metrics = new TextView(slices, () => options.metrics());
@@ -108,6 +128,8 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     http: formatHostPort(host, http.port),
     debug: formatHostPort(debugHost, debug.port),
     prometheus,
-    drain: (graceMs) => http.drain(graceMs),
+    drain: async (graceMs) => {
+      await Promise.all([http.drain(graceMs), debug.drain(graceMs)]);
+    },
   };
 }

@@ -2,14 +2,21 @@ import {
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
+  type RequestListener,
   type Server,
+  type ServerOptions,
   type ServerResponse,
 } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { secureContextOptions } from '../../h2/serving/tls-material.js';
+import type { TlsSource } from '../tls-files.js';
 import { HeldTexts } from '../views/held-texts.js';
 import type { TextPages } from '../views/text-view.js';
 import { ViewSlices, type ViewSteps } from '../views/view-slices.js';
 import { BodyCalls, type BodyLimits, type NoBody } from './body-calls.js';
+import { Handshakes, HTTP_HANDSHAKE_MS } from './handshakes.js';
 import { connectionOf, HttpConnections } from './http-connections.js';
 
 /** What an endpoint answers. */
@@ -21,10 +28,18 @@ export interface HttpAnswer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What an endpoint is asked. */
-export interface HttpCall {
+/** What is known of a call before its body is read. */
+export interface HttpHead {
+  /** In capitals, as in POST. */
+  readonly method: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
+  /** The IP address that the call comes from; '' where the connection has ended. */
+  readonly peer: string;
+}
+
+/** What an endpoint is asked. */
+export interface HttpCall extends HttpHead {
   /** In pieces, of which few are short; none unless the endpoint reads bodies. */
   readonly body: readonly Buffer[];
   /** What the call came on: long work for one connection waits for other such work for it. */
@@ -33,13 +48,20 @@ export interface HttpCall {
   gone(): boolean;
 }
 
-/** Whatever the method of a request is, its answer is the same, as in the reference. */
+/**
+ * Whatever the method of a request is, its answer is the same, as in the reference, where {@link HttpEndpoint.refuse}
+ * does not say otherwise.
+ */
 export interface HttpEndpoint {
   readonly path: string;
   /** One line for the list of endpoints. */
   readonly help: string;
   /** Reads bodies of at most so many bytes; absent: a body is not looked at. */
   readonly maxBodyBytes?: number;
+  /** The answer to a call whose body is not worth reading; undefined: it goes on. */
+  refuse?(head: HttpHead): HttpAnswer | undefined;
+  /** How the endpoint words failures of the port; absent: as {@link failed} does. */
+  failed?(status: number, reason: string, headers?: HttpAnswer['headers']): HttpAnswer;
   answer(call: HttpCall): HttpAnswer | Promise<HttpAnswer>;
 }
 
@@ -55,6 +77,8 @@ export interface HttpOptions {
   readonly endpoints: readonly HttpEndpoint[];
   /** Answers where no endpoint is; by default with a list of those there are. */
   readonly notFound?: (path: string) => HttpAnswer;
+  /** Absent: clear text. */
+  readonly tls?: TlsSource | undefined;
   /** Default: BODY_LIMITS. */
   readonly bodyLimits?: BodyLimits;
   /** Most connections at once; see {@link HttpConnections}. Default: 1000. */
@@ -107,6 +131,7 @@ export function failed(
   return text(status, `${STATUS_TEXTS[status]}\n${shown}\n`, { ...headers, [REASON_HEADER]: shown });
 }
 
+const INTERNAL_ERROR = 'internal error';
 const UNKNOWN_EXPECTATION = text(417, 'the only expectation that is met is 100-continue\n');
 
 /** One HTTP port: finds the endpoint of a request and runs it. */
@@ -133,33 +158,44 @@ class HttpPort {
     }
     try {
       const query = new URLSearchParams(question === -1 ? '' : target.slice(question + 1));
-      const { headers } = request;
-      const { socket: connection } = request;
+      const { headers, method = 'GET' } = request;
+      const connection = connectionOf(request);
+      const head = { method, query, headers, peer: connection.remoteAddress ?? '' };
       const gone = (): boolean => response.destroyed;
+      const refused = endpoint.refuse && (ofTwoHosts(endpoint, request) ?? endpoint.refuse(head));
+      if (refused !== undefined) return refused;
       if (endpoint.maxBodyBytes === undefined)
-        return await endpoint.answer({ query, headers, body: NO_BODY, connection, gone });
+        return await endpoint.answer({ ...head, body: NO_BODY, connection, gone });
       const body = await this.calls.read(request, response, endpoint.maxBodyBytes);
-      if (typeof body === 'string') return withoutBody(body);
-      return await endpoint.answer({ query, headers, body, connection, gone });
+      if (typeof body === 'string') return withoutBody(endpoint, body);
+      return await endpoint.answer({ ...head, body, connection, gone });
     } catch (error) {
       this.#options.onError(error);
-      return text(500, 'internal error\n');
+      return endpoint.failed?.(500, INTERNAL_ERROR) ?? text(500, `${INTERNAL_ERROR}\n`);
     }
   }
 }
 
+const WITHOUT_BODY: Readonly<Record<NoBody, readonly [keyof typeof STATUS_TEXTS, string]>> = {
+  draining: [503, 'this server ends'],
+  busy: [503, 'too many requests at once'],
+  'too large': [413, 'the body is longer than GRPC_MAX_MESSAGE_BYTES'],
+  gone: [400, 'the body was cut off'],
+};
+
+/** The refusal of a request with several Host headers, of which a proxy may have looked at another (RFC 9112, 3.2). */
+function ofTwoHosts({ failed }: HttpEndpoint, { headersDistinct }: IncomingMessage): HttpAnswer | undefined {
+  if ((headersDistinct['host']?.length ?? 0) < 2) return undefined;
+  const reason = 'there are several Host headers';
+  return failed?.(400, reason, CLOSE) ?? text(400, `${reason}\n`, CLOSE);
+}
+
 /** The answer to a request whose body was not read. */
-function withoutBody(reason: NoBody): HttpAnswer {
-  switch (reason) {
-    case 'draining':
-      return failed(503, 'this server ends', CLOSE);
-    case 'busy':
-      return failed(503, 'too many requests at once', CLOSE);
-    case 'too large':
-      return failed(413, 'the body is longer than GRPC_MAX_MESSAGE_BYTES', CLOSE);
-    case 'gone':
-      return failed(400, 'the body was cut off', CLOSE);
-  }
+function withoutBody(endpoint: HttpEndpoint, why: NoBody): HttpAnswer {
+  const [status, reason] = WITHOUT_BODY[why];
+  if (endpoint.failed === undefined) return failed(status, reason, CLOSE);
+  const most = `the body is longer than ${endpoint.maxBodyBytes} bytes`;
+  return endpoint.failed(status, why === 'too large' ? most : reason, CLOSE);
 }
 
 /** Sends an answer; a long one page by page, as its reader takes them. */
@@ -247,14 +283,19 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
       void Promise.resolve(answer()).then((given) => sender.send(given));
     });
   };
-  const server = createServer(timeouts, (request, response) => {
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     serve(request, response, () => httpPort.answer(request, response));
-  });
+  };
+  const { tls } = options;
+  const server = tls === undefined ? createServer(timeouts, onRequest) : tlsServer(tls, timeouts, onRequest);
   // Node.js would answer those at once, however many there are.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     serve(request, response, () => UNKNOWN_EXPECTATION);
   });
-  followConnections(server, new HttpConnections(options.maxConnections ?? MAX_CONNECTIONS));
+  const connections = new HttpConnections(options.maxConnections ?? MAX_CONNECTIONS);
+  const handshakes = new Handshakes();
+  followConnections(server, tls === undefined ? 'connection' : 'secureConnection', connections);
+  if (tls !== undefined) followHandshakes(server, handshakes);
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, () => {
@@ -267,18 +308,45 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
           new Promise((closed) => {
             server.close(() => closed());
             server.closeAllConnections();
+            handshakes.cut();
           }),
       });
     });
   });
 }
 
+/** A server over TLS, which takes new certificates as they come. */
+function tlsServer(
+  source: TlsSource,
+  timeouts: ServerOptions,
+  onRequest: RequestListener,
+): ReturnType<typeof createTlsServer> {
+  const secure = secureContextOptions(source.options.material);
+  const server = createTlsServer({ ...timeouts, ...secure, handshakeTimeout: HTTP_HANDSHAKE_MS }, onRequest);
+  source.follow((material) => server.setSecureContext(secureContextOptions(material)));
+  return server;
+}
+
 /**
- * Puts `connections` between the sockets of `server` and what Node.js does with them: it takes any stream for a
- * connection.
+ * Puts `connections` between the sockets that `event` brings to `server` and what Node.js does with them: it takes any
+ * stream for a connection.
  */
-function followConnections(server: Server, connections: HttpConnections): void {
-  const [serve] = server.listeners('connection');
-  server.removeAllListeners('connection');
-  server.on('connection', (socket: Socket) => serve?.call(server, connections.accept(socket)));
+function followConnections(
+  server: Server,
+  event: 'connection' | 'secureConnection',
+  connections: HttpConnections,
+): void {
+  const [serve] = server.listeners(event);
+  server.removeAllListeners(event);
+  server.on(event, (socket: Socket) => serve?.call(server, connections.accept(socket)));
+}
+
+/** Tells `handshakes` of those that begin, before Node.js knows of them, and of those that come to their end. */
+function followHandshakes(server: Server, handshakes: Handshakes): void {
+  server.prependListener('connection', (socket: Socket) => handshakes.begin(socket));
+  server.prependListener('secureConnection', (socket: TLSSocket) => {
+    handshakes.end(socket);
+    // Cheap to ask for, and dear to do.
+    socket.disableRenegotiation();
+  });
 }

@@ -5,6 +5,7 @@ import { timeoutMicros } from '../../grpc/timeout-header.js';
 import { Refusal } from '../../service/refusal.js';
 import type { NotDone, TurnQueue, Waiter } from '../../service/turn-queue.js';
 import { atOnce } from '../../turns.js';
+import type { CallHeaders } from '../calls/trace-id.js';
 import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from './http.js';
 
 /**
@@ -15,7 +16,7 @@ import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from './htt
 export type Decide = (
   message: Uint8Array,
   patienceMicros: number,
-  waiter?: Pick<Waiter, 'connection' | 'cancelled'>,
+  waiter?: Pick<Waiter, 'connection' | 'cancelled'> & { readonly headers?: CallHeaders | undefined },
 ) => Uint8Array | Refusal | Promise<Uint8Array | Refusal>;
 
 /** Told of each call, to be counted: how long it took from its whole body to its answer, and how it was refused. */
@@ -123,7 +124,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
       throw error;
     }
     if (typeof message === 'string') return unavailable(NOT_DONE[message]);
-    const waiter = { connection: call.connection, cancelled: call.gone };
+    const waiter = { connection: call.connection, cancelled: call.gone, headers: call.headers };
     const decided = await decide(message, deadlineMicros - options.monotonicMicros(), waiter);
     if (decided instanceof Refusal) {
       return decided.kind === 'bad_request' ? badRequest(decided.message) : unavailable(decided.message);

@@ -1,12 +1,19 @@
+import { NO_SECRETS } from '../../policy/redact.js';
 import type { MetricDescription } from '../../telemetry/label-meanings.js';
 import { defaultMapping, MAPPED_LABELS } from '../../telemetry/mapping/default-mapping.js';
 import { Mapper } from '../../telemetry/mapping/mapper.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { describeStats, type StatDescription } from '../../telemetry/reference/reference-stats.js';
+import { NO_SPAN_LOSSES } from '../calls/call-trace.js';
 import { NO_GIVE_BACKS, NO_LOCAL_CHARGES } from '../store/store.js';
+import { exposeUsedRatio } from './bucket-used-ratio.js';
+import { exposeControls } from './controls.js';
+import { exposeDecisionLog } from './decision-log.js';
 import { exposeGiveBacks } from './give-backs.js';
 import { exposeLoad } from './load-gauges.js';
 import { exposeLocalCharges } from './local-charges.js';
+import { exposeRedisNodes } from './redis-nodes.js';
+import { exposeSpanLosses } from './span-losses.js';
 import { exposeWorkers } from './worker-gauges.js';
 
 const NONE = { size: 0, bytes: 0, evictions: 0, answers: 0, entries: 0 };
@@ -30,6 +37,11 @@ export function describeMetrics(): readonly MetricDescription[] {
   exposeLoad(metrics.registry, () => NO_LOAD);
   exposeLocalCharges(metrics.registry, () => NO_LOCAL_CHARGES);
   exposeGiveBacks(metrics.registry, () => NO_GIVE_BACKS);
+  exposeRedisNodes(metrics.registry, () => []);
+  exposeControls(metrics.registry, { count: () => 0 });
+  exposeDecisionLog(metrics.registry, () => 0);
+  exposeUsedRatio(metrics.registry, { top: undefined, secretKeys: () => NO_SECRETS }, 0);
+  exposeSpanLosses(metrics.registry, () => NO_SPAN_LOSSES);
   exposeWorkers(metrics.registry, { workers: [], restarts: 0, silentKilled: 0 });
   return metrics.registry.describe().filter(({ name }) => name.startsWith('weir_'));
 }

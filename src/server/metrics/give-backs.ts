@@ -3,8 +3,8 @@ import type { GiveBackStats } from '../../storage/split-store.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 
 const RESULTS: Readonly<Record<keyof GiveBackStats, string>> = {
-  made: 'the Redis of REDIS_URL has it back',
-  failed: 'that Redis refused it, or did not answer: it may have it back',
+  made: 'it is back',
+  failed: 'a Redis refused it, or did not answer: it may have it back',
   skipped: 'it was not sent, because the connection on which it was taken was lost',
 };
 
@@ -14,8 +14,8 @@ export function exposeGiveBacks(registry: FamilyRegistry, stats: () => GiveBackS
   new Counter({
     name,
     help:
-      'Requests to two Redis that the one of REDIS_PERSECOND_URL denied, or failed, after the other one had let them ' +
-      'pass, by what became of what they had taken there.',
+      'Requests to two Redis, or to several slots, of which one denied them, or failed, after another one had let ' +
+      'them pass, by what became of what they had taken there.',
     labelNames: registry.labels(name, { result: { meaning: 'What became of it.', values: RESULTS } }),
     registers: [registry],
     collect() {

@@ -3,12 +3,11 @@ import type { RefusedSetting, SettingType } from './spec.js';
 
 const NO_POOL = 'weir sends all calls of a moment over one connection; there is no pool.';
 const ONE_CALL = 'weir sends all decisions of one event-loop turn in one call, always.';
-const NO_CLUSTER = 'it is about REDIS_TYPE=cluster, which weir does not have yet.';
+const ALL_AT_ONCE = 'weir sends the calls of a moment to all nodes of a cluster at once, always.';
 const LEAVES_REPLICAS = 'weir leaves a Redis that takes no writes, always, and looks for the master.';
 const NO_IAM = 'a program makes the login, see REDIS_AUTH_COMMAND; REDIS_AWS_IAM_AUTH=true is refused.';
 const OWN_EXPIRY = 'keys expire when their bucket is full or their window ends, which spreads them.';
 const NO_MEMCACHE = 'it is about BACKEND_TYPE=memcache, which weir does not have.';
-const NO_TRACING = 'weir has no tracing yet.';
 
 /** Those about one Redis; `prefix` begins their names. */
 function ofRedis(prefix: RedisPrefix): readonly (readonly [name: string, reason: string])[] {
@@ -17,7 +16,7 @@ function ofRedis(prefix: RedisPrefix): readonly (readonly [name: string, reason:
     [`${prefix}_POOL_ON_EMPTY_BEHAVIOR`, NO_POOL],
     [`${prefix}_PIPELINE_WINDOW`, ONE_CALL],
     [`${prefix}_PIPELINE_LIMIT`, ONE_CALL],
-    [`${prefix}_CLUSTER_PIPELINE_PARALLELISM`, NO_CLUSTER],
+    [`${prefix}_CLUSTER_PIPELINE_PARALLELISM`, ALL_AT_ONCE],
     [`${prefix}_CLOSE_CONNECTION_ON_READONLY_ERROR`, LEAVES_REPLICAS],
     [`${prefix}_AWS_IAM_AUTH`, NO_IAM],
     [`${prefix}_AWS_IAM_CACHE_NAME`, NO_IAM],
@@ -42,11 +41,6 @@ export const INERT_SETTINGS: ReadonlyMap<string, string> = new Map([
   ['MEMCACHE_TLS_CLIENT_KEY', NO_MEMCACHE],
   ['MEMCACHE_TLS_CACERT', NO_MEMCACHE],
   ['MEMCACHE_TLS_SKIP_HOSTNAME_VERIFICATION', NO_MEMCACHE],
-  ['TRACING_SERVICE_NAME', NO_TRACING],
-  ['TRACING_SERVICE_NAMESPACE', NO_TRACING],
-  ['TRACING_SERVICE_INSTANCE_ID', NO_TRACING],
-  ['TRACING_EXPORTER_PROTOCOL', NO_TRACING],
-  ['TRACING_SAMPLING_RATE', NO_TRACING],
 ]);
 
 /** {@link INERT_SETTINGS} for people: reason → names of all that change nothing for it. */

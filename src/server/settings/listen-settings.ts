@@ -69,6 +69,29 @@ export const LISTEN_SETTINGS = {
     help: 'Port for the debug endpoints; 0 takes a free one.',
     reference: { default: '6070' },
   },
+  debugServerTlsCert: {
+    name: 'DEBUG_SERVER_TLS_CERT',
+    type: 'string',
+    default: '',
+    help:
+      'File with the certificate of the debug port and its chain (PEM): with it that port speaks TLS. This and ' +
+      'the next one are followed as they change.',
+  },
+  debugServerTlsKey: {
+    name: 'DEBUG_SERVER_TLS_KEY',
+    type: 'string',
+    default: '',
+    help: 'File with the key of DEBUG_SERVER_TLS_CERT (PEM).',
+  },
+  adminTokensFile: {
+    name: 'ADMIN_TOKENS_FILE',
+    type: 'string',
+    default: '',
+    help:
+      'File with who may administer buckets through the debug port: a line `name read|write sha256:…` for each ' +
+      'token, as `weir bucket new-token` prints it. Followed as it changes. Without it everybody may, on ' +
+      'loopback only.',
+  },
   grpcMaxMessageBytes: {
     name: 'GRPC_MAX_MESSAGE_BYTES',
     type: 'count',

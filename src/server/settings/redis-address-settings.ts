@@ -1,3 +1,4 @@
+import { parseClusterUrl } from '../../storage/redis/cluster/cluster-address.js';
 import {
   parseRedisUrl,
   type RedisAddress,
@@ -48,17 +49,26 @@ export function readRedisAddress(
   login: { readonly username?: string; readonly password?: string } = {},
 ): RedisAddress | RefusedSetting {
   try {
-    if (type === 'sentinel') return parseSentinelUrl(url, { ...login, ...(tls ? { tls } : {}) });
-    return parseRedisUrl(url, {
+    if (type === 'sentinel' || type === 'cluster') {
+      const parse = type === 'sentinel' ? parseSentinelUrl : parseClusterUrl;
+      return parse(url, { ...login, ...(tls ? { tls } : {}) });
+    }
+    const address = parseRedisUrl(url, {
       ...login,
       ...(tls ? { tls } : {}),
       ...(socketType === '' ? {} : { socketType }),
     });
+    if (type === 'single') return address;
+    if (address.db === 0) return { ...address, proxy: true };
+    const sentence =
+      `a proxy that shards passes on no SELECT, so that database ${address.db} cannot be chosen; leave the database ` +
+      `out of ${prefix}_URL, and set it in the proxy`;
+    return { variables: [`${prefix}_URL`, `${prefix}_TYPE`], sentence };
   } catch (error) {
     const variables = [
       `${prefix}_URL`,
-      ...(type === 'sentinel' ? [`${prefix}_TYPE`] : []),
-      ...(socketType === '' || type === 'sentinel' ? [] : [`${prefix}_SOCKET_TYPE`]),
+      ...(type === 'single' ? [] : [`${prefix}_TYPE`]),
+      ...(socketType === '' || type === 'sentinel' || type === 'cluster' ? [] : [`${prefix}_SOCKET_TYPE`]),
       ...(tls ? [`${prefix}_TLS`] : []),
     ];
     const apart = `, or leave them out and set ${prefix}_AUTH, which takes a password, or user:password, as it is`;

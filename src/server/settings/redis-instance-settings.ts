@@ -76,8 +76,10 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
       type: 'redis_type',
       default: 'SINGLE',
       help:
-        '`SINGLE`, or `SENTINEL`: the URL is the name of the master and where its Sentinels are, as in ' +
-        '`mymaster,host1:26379,host2:26379`. `CLUSTER` is refused for now.',
+        '`SINGLE`; `SENTINEL`: the URL is the name of the master and where its Sentinels are, as in ' +
+        '`mymaster,host1:26379,host2:26379`; `CLUSTER`: the URL is where some nodes are, as in ' +
+        '`host1:6379,host2:6379`; or `PROXY`: the URL is where a proxy is that spreads keys over several servers, ' +
+        'such as twemproxy or the redis_proxy of Envoy.',
       reference: { default: 'SINGLE' },
     },
     tls: {

@@ -52,6 +52,7 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
     ...loginSource(instance, settings),
     startup: startupPauses(settings),
     timeoutMicros: timeout ?? settings.redisTimeout,
+    clockOf: settings.redisClock,
     countDeniedHits: !settings.stopIncrementWhenOver,
     maxInFlight: settings.redisMaxInFlight,
     keysPerCall: settings.redisBatchKeys,

@@ -47,6 +47,12 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
       'or lower GRPC_MAX_MESSAGE_BYTES',
   );
   refuseOnePort(settings, refuse);
+  refuse(
+    (settings.debugServerTlsCert === '') !== (settings.debugServerTlsKey === ''),
+    settings.debugServerTlsCert === '' ? 'DEBUG_SERVER_TLS_KEY' : 'DEBUG_SERVER_TLS_CERT',
+    'a certificate and its key make TLS of the debug port together; set both of DEBUG_SERVER_TLS_CERT and ' +
+      'DEBUG_SERVER_TLS_KEY, or neither',
+  );
   refuseRedis(settings, given, refuse);
   refuse(
     settings.configType === 'GRPC_XDS_SOTW' && /^https?:\/\//i.test(settings.xdsServerUrl),
@@ -66,11 +72,6 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     settings.statsFlushInterval === 0,
     'STATS_FLUSH_INTERVAL',
     '0 would send statistics without a pause; set how often they are sent, such as 10s, or DISABLE_STATS=true',
-  );
-  refuse(
-    settings.tracingEnabled,
-    'TRACING_ENABLED',
-    'weir has no tracing yet; unset it. LOG_LEVEL=debug logs each decision, and /metrics has their durations',
   );
   return refused;
 }
@@ -167,18 +168,9 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     );
   }
   const inUse = instances.filter(({ prefix }) => prefix === 'REDIS' || settings.perSecond);
-  for (const { prefix, type } of inUse) {
-    refuse(
-      type === 'cluster',
-      `${prefix}_TYPE`,
-      'weir does not support Redis Cluster yet; name a Redis that is in no cluster in ' +
-        `${prefix}_URL, and set ${prefix}_TYPE=SINGLE`,
-    );
-  }
   for (const instance of noUrl ? [] : inUse) {
-    // Where topologies are refused anyway, the address is not looked at.
-    const address = instance.type === 'cluster' ? undefined : readRedisAddress(instance);
-    if (address !== undefined && 'sentence' in address) refuse(true, address.variables, address.sentence);
+    const address = readRedisAddress(instance);
+    if ('sentence' in address) refuse(true, address.variables, address.sentence);
   }
   // The hash tag of a Redis Cluster is what stands in the first braces of a key, and must be ours.
   refuse(

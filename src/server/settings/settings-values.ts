@@ -68,6 +68,24 @@ function readPairs(text: string, separator: string, other: string): ReadonlyMap<
   return map;
 }
 
+const SAMPLE = 'shares from 0 to 1 of denied requests and of all others, as in denied=1,ok=0.01';
+
+/** `denied=1,ok=0.01`, or one of the two: what is not named is 0. */
+function readSample(text: string): Parsed<SettingTypes['decision_sample']> {
+  if (text === '') return good(undefined);
+  const shares = { denied: 0, ok: 0 };
+  const named = new Set<string>();
+  for (const part of text.split(',')) {
+    const [, name = '', digits = ''] = /^\s*(denied|ok)\s*[=:]\s*(\d+\.?\d*|\.\d+)\s*$/.exec(part) ?? [];
+    const share = Number(digits);
+    if ((name !== 'denied' && name !== 'ok') || named.has(name)) return bad(SAMPLE);
+    if (share > 1) return bad(`${SAMPLE}; ${name} is more than 1`);
+    named.add(name);
+    shares[name] = share;
+  }
+  return good(shares);
+}
+
 function oneOf(words: readonly string[]): string {
   const [only] = words;
   return words.length === 1 ? `${only}, the only value there is` : `one of ${words.join(', ')}`;
@@ -205,16 +223,19 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
       ? good(format)
       : bad(oneOf(['auto', 'json', 'text']));
   },
+  decision_sample: readSample,
   grpc_transport: (text) =>
     text === 'h2' || text === 'grpc-js' ? good(text) : bad(oneOf(['h2', 'grpc-js'])),
   worker_scheduling: (text) =>
     text === 'round-robin' || text === 'kernel' || text === 'reuse-port'
       ? good(text)
       : bad(oneOf(['round-robin', 'kernel', 'reuse-port'])),
+  trace_protocol: choice('http', 'grpc'),
   config_type: choice('FILE', 'GRPC_XDS_SOTW'),
   backend_type: choice('', 'redis', 'memcache'),
   redis_socket_type: choice('', 'tcp', 'unix'),
-  redis_type: (text) => choice('single', 'cluster', 'sentinel')(text.toLowerCase()),
+  redis_clock: (text) => choice('auto', 'server', 'caller')(text.toLowerCase()),
+  redis_type: (text) => choice('single', 'cluster', 'sentinel', 'proxy')(text.toLowerCase()),
   pool_on_empty: (text) => choice('WAIT', 'CREATE', 'ERROR')(text.toUpperCase()),
   algorithm: (text) => choice(...ALGORITHMS)(text.toLowerCase()),
   codec: (text) => {

@@ -1,3 +1,5 @@
+import type { RedisClock } from '../../storage/redis/redis-store-options.js';
+
 /** How a value is written; see settings-values.ts for the exact grammar. */
 export interface SettingTypes {
   string: string;
@@ -25,14 +27,18 @@ export interface SettingTypes {
   metadata_map: ReadonlyMap<string, string>;
   log_level: 'panic' | 'fatal' | 'error' | 'warn' | 'warning' | 'info' | 'debug' | 'trace';
   log_format: 'auto' | 'json' | 'text';
+  /** `denied=1,ok=0.01`: shares from 0 to 1; undefined when unset. */
+  decision_sample: { readonly denied: number; readonly ok: number } | undefined;
   worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
+  trace_protocol: 'http' | 'grpc';
   grpc_transport: 'h2' | 'grpc-js';
   codec: 'fast' | 'reference';
   algorithm: 'fixed_window' | 'token_bucket';
   config_type: 'FILE' | 'GRPC_XDS_SOTW';
   backend_type: '' | 'redis' | 'memcache';
   redis_socket_type: '' | 'tcp' | 'unix';
-  redis_type: 'single' | 'cluster' | 'sentinel';
+  redis_clock: RedisClock;
+  redis_type: 'single' | 'cluster' | 'sentinel' | 'proxy';
   pool_on_empty: 'WAIT' | 'CREATE' | 'ERROR';
 }
 export type SettingType = keyof SettingTypes;
@@ -72,12 +78,15 @@ export type Condition =
   | 'perSecond'
   | 'authCommand'
   | 'limitHeaders'
+  | 'top'
   | 'stats'
   | 'statsd'
   | 'dogStatsd'
   | 'anySink'
   | 'prometheus'
-  | 'noMapper';
+  | 'noMapper'
+  | 'decisionLog'
+  | 'tracing';
 
 export interface SettingSpec {
   /** Name of the environment variable. */

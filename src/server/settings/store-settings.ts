@@ -91,6 +91,16 @@ export const STORE_SETTINGS = {
     reference: { default: 'false' },
   },
   redisTimeout,
+  redisClock: {
+    name: 'REDIS_CLOCK',
+    effectiveWhen: ['redis'],
+    type: 'redis_clock',
+    default: 'auto',
+    help:
+      'Whose clock buckets go by. `server`: the script reads the clock of Redis. `caller`: weir asks Redis for its ' +
+      'time now and then and gives it to the script, for services that refuse `TIME` in scripts. `auto`: `server`, ' +
+      'until Redis refuses that.',
+  },
   redisHealthFollows: {
     name: 'REDIS_HEALTH_CHECK_ACTIVE_CONNECTION',
     effectiveWhen: ['redis'],
@@ -132,10 +142,10 @@ export const STORE_SETTINGS = {
     default: '20000',
     max: 1_000_000,
     help:
-      'Most limits that may wait for Redis at once in each process. A request counts once for each limit ' +
-      'that it meets, candidates included: one that meets three counts as three. Beyond it OVER_LIMIT is ' +
-      'the answer where a rule may deny, or, once Redis is silent, `on_store_failure`. Requests of more ' +
-      'than 16 limits wait apart, see Bounds.',
+      'Most limits that may wait for Redis at once in each process, of a Redis Cluster for each of its ' +
+      'masters. A request counts once for each limit that it meets, candidates included: one that meets ' +
+      'three counts as three. Beyond it OVER_LIMIT is the answer where a rule may deny, or, once Redis is ' +
+      'silent, `on_store_failure`. Requests of more than 16 limits wait apart, see Bounds.',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',

@@ -22,12 +22,44 @@ export const TELEMETRY_SETTINGS = {
       differs: 'Where it is unset, weir writes text to a terminal, and JSON elsewhere.',
     },
   },
+  decisionLogSample: {
+    name: 'DECISION_LOG_SAMPLE',
+    type: 'decision_sample',
+    default: '',
+    help:
+      'Log decisions as JSON: the share of denied requests and of all others, as in `denied=1,ok=0.01`. Unset: none. ' +
+      'See docs/operate/decision-log.md.',
+  },
+  decisionLogFile: {
+    name: 'DECISION_LOG_FILE',
+    effectiveWhen: ['decisionLog'],
+    type: 'string',
+    default: '',
+    help: 'File that those lines are appended to, instead of standard output; it may be rotated.',
+  },
   metricsMaxSeries: {
     name: 'METRICS_MAX_SERIES',
     type: 'count',
     default: '10000',
     max: 1_000_000,
     help: 'Most series by rule, and as many again by names that callers choose; the rest counts under `other`.',
+  },
+  topBuckets: {
+    name: 'TOP_BUCKETS',
+    type: 'integer',
+    default: '500',
+    max: 1000,
+    help:
+      'So many buckets are surely told of by `weir top` if they are denied or used most; 0 counts none. Each takes ' +
+      'about 10 KB of memory, and at most 80 KB.',
+  },
+  bucketUsedRatioTop: {
+    name: 'BUCKET_USED_RATIO_TOP',
+    effectiveWhen: ['top'],
+    type: 'integer',
+    default: '0',
+    max: 1000,
+    help: 'So many of the buckets that most is asked of have a series in `weir_bucket_used_ratio`; 0: none.',
   },
   useStatsd: {
     name: 'USE_STATSD',
@@ -147,7 +179,56 @@ export const TELEMETRY_SETTINGS = {
     name: 'TRACING_ENABLED',
     type: 'boolean',
     default: 'false',
-    help: 'Refused when true.',
+    help:
+      'Record traces of decisions, and send them to an OpenTelemetry collector, which the OTEL_EXPORTER_OTLP_* ' +
+      'variables of OpenTelemetry name. See docs/operate/tracing.md.',
     reference: { default: 'false' },
+  },
+  tracingExporterProtocol: {
+    name: 'TRACING_EXPORTER_PROTOCOL',
+    effectiveWhen: ['tracing'],
+    type: 'trace_protocol',
+    default: 'http',
+    help: 'What the collector is spoken to in: `http` (protobuf over HTTP) or `grpc`.',
+    reference: {
+      default: 'http',
+      differs: 'Where no endpoint is set, weir speaks clear text to localhost, envoyproxy/ratelimit TLS.',
+    },
+  },
+  tracingServiceName: {
+    name: 'TRACING_SERVICE_NAME',
+    effectiveWhen: ['tracing'],
+    type: 'string',
+    default: 'RateLimit',
+    help: 'Traces have it as `service.name`.',
+    reference: { default: 'RateLimit' },
+  },
+  tracingServiceNamespace: {
+    name: 'TRACING_SERVICE_NAMESPACE',
+    effectiveWhen: ['tracing'],
+    type: 'string',
+    default: '',
+    help: 'Traces have it as `service.namespace`.',
+    reference: { default: '' },
+  },
+  tracingServiceInstanceId: {
+    name: 'TRACING_SERVICE_INSTANCE_ID',
+    effectiveWhen: ['tracing'],
+    type: 'string',
+    default: '',
+    help: 'Traces have it as `service.instance.id`. Unset: a random UUID, another one in each worker process.',
+    reference: { default: '' },
+  },
+  tracingSamplingRate: {
+    name: 'TRACING_SAMPLING_RATE',
+    effectiveWhen: ['tracing'],
+    type: 'number',
+    default: '1',
+    max: 1,
+    help: 'Share of the traces that begin here which is recorded; what a caller samples is recorded always.',
+    reference: {
+      default: '1',
+      differs: 'weir refuses a number above 1, which means 1 in envoyproxy/ratelimit.',
+    },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -1,4 +1,5 @@
 import type { Clock } from '../../limiter/clock.js';
+import { MemoryControlBook } from '../../storage/controls/memory-control-book.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Settings } from '../settings/settings-table.js';
 import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, NO_LOCAL_CHARGES, type Store } from './store.js';
@@ -11,10 +12,12 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     return openRedisStores(settings, clock, log);
   }
   const memory = memoryStore(settings, clock);
+  const controls = new MemoryControlBook(() => clock.monotonicMicros());
   return {
     name: 'memory',
     buckets: memory,
     local: memory,
+    controls,
     timeoutMicros: settings.redisTimeout,
     up: () => true,
     memoryStats: () => memory,
@@ -23,6 +26,7 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     denyCacheStats: () => NO_DENY_CACHE,
     localCacheStats: () => undefined,
     pools: () => [],
+    nodes: () => [],
     reloaded: () => {},
     onChange: () => {},
     onAnswer: () => {},
@@ -30,6 +34,9 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     onGivenUp: () => {},
     onWork: () => {},
     othersWork: () => {},
-    close: () => memory.close(),
+    close: async () => {
+      await controls.close();
+      await memory.close();
+    },
   };
 }

@@ -1,7 +1,11 @@
 import { timerMs } from '../../limiter/clock.js';
+import { ClusterStore, type ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
+import { ProxyStore } from '../../storage/redis/proxy/proxy-store.js';
+import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
 import { RedisStore } from '../../storage/redis/redis-store.js';
-import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
+import type { GiveBackStats } from '../../storage/split-store.js';
 import { StartError } from '../start-error.js';
+import { NO_GIVE_BACKS } from './store.js';
 
 /** The reference's names of a pool in statistics. */
 export type PoolName = 'redis_pool' | 'redis_per_second_pool';
@@ -10,23 +14,25 @@ export type PoolName = 'redis_pool' | 'redis_per_second_pool';
 export interface RedisPool {
   readonly name: PoolName;
   readonly address: string;
-  readonly store: RedisStore;
+  readonly store: RedisBuckets;
+  /** Of requests over several of its servers; zeros where there is but one. */
+  giveBackStats(): GiveBackStats;
 }
 
 /** Connects in the background. */
-export function openPool(name: PoolName, options: RedisStoreOptions): RedisPool {
-  return { name, address: options.address.redactedAddress, store: new RedisStore(options) };
+export function openPool(name: PoolName, options: ClusterStoreOptions): RedisPool {
+  const address = options.address.redactedAddress;
+  const { cluster, proxy } = options.address;
+  if (cluster === undefined && proxy !== true) {
+    return { name, address, store: new RedisStore(options), giveBackStats: () => NO_GIVE_BACKS };
+  }
+  const store = proxy === true ? new ProxyStore(options) : new ClusterStore(options);
+  return { name, address, store, giveBackStats: () => store.giveBackStats };
 }
 
-/** Calls `onChange` whenever all of `pools` are up for the first time or again, and when they no longer are. */
+/** Calls `onChange` whenever a server of `pools` has come or gone, with whether all of the pools decide now. */
 export function followPools(pools: readonly RedisPool[], onChange: (up: boolean) => void): void {
-  let up = false;
-  const look = (): void => {
-    const now = pools.every(({ store }) => store.connected);
-    if (now === up) return;
-    up = now;
-    onChange(up);
-  };
+  const look = (): void => onChange(pools.every(({ store }) => store.connected));
   for (const { store } of pools) {
     store.onUp(look);
     store.onDown(look);

@@ -1,11 +1,13 @@
 import type { BucketStore, TakeItem } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import type { StoreFault } from '../../limiter/store-fault.js';
+import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
+import { RedisControlBook } from '../../storage/controls/redis-control-book.js';
 import { DenyCache } from '../../storage/deny-cache.js';
 import { LocalBuckets } from '../../storage/local/local-buckets.js';
-import type { RedisStore } from '../../storage/redis/redis-store.js';
+import type { ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
+import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
-import { SplitStore } from '../../storage/split-store.js';
+import { type GiveBackStats, SplitStore } from '../../storage/split-store.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -18,20 +20,21 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const onAnswer: ((micros: number) => void)[] = [];
   const onChange: ((up: boolean) => void)[] = [];
   const onGivenUp: ((error: StartError) => void)[] = [];
-  const onFault: ((redis: 'main' | 'per_second', fault: StoreFault) => void)[] = [];
-  const onWork: ((pool: number, micros: number) => void)[] = [];
-  const observed = (options: RedisStoreOptions, pool: number): RedisStoreOptions => ({
+  const onFault: ((redis: RedisRole, fault: StoreFault) => void)[] = [];
+  const onWork: Parameters<Store['onWork']>[0][] = [];
+  const observed = (options: RedisStoreOptions, pool: number): ClusterStoreOptions => ({
     ...options,
     log: (level, message) => log[level](message),
     observeCall: (micros) => {
       for (const listener of onAnswer) listener(micros);
     },
     observeFault: (fault) => {
-      for (const listener of onFault) listener(pool === 0 ? 'main' : 'per_second', fault);
+      for (const listener of onFault) listener(roleOf(pool), fault);
     },
-    tellWork: (micros) => {
-      for (const listener of onWork) listener(pool, micros);
+    tellWork: (micros, node = '') => {
+      for (const listener of onWork) listener({ pool, node, micros });
     },
+    onGiveBack: (refunds) => denials?.refunded(refunds),
   });
   const mainOptions = mainRedis(settings);
   const secondOptions = perSecondRedis(settings);
@@ -49,17 +52,15 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   }
   const denials = denyCache(settings, store, clock);
   const up = (): boolean => pools.every((pool) => pool.store.connected);
-  const local = new LocalBuckets({
-    fresh: () => memoryStore(settings, clock),
-    clock,
-    workers: settings.workers,
-    maxBuckets: settings.memoryMaxBuckets,
-    maxBytes: settings.memoryMaxBytes,
-    store,
-    up,
-    anyUp: () => pools.some((pool) => pool.store.connected),
+  const controls = new RedisControlBook({
+    redis: main.store,
+    keyPrefix: mainOptions.keyPrefix,
+    monotonicMicros: () => clock.monotonicMicros(),
     log: (level, message) => log[level](message),
+    onTouchedUnknown: () => denials?.clear(),
   });
+  controls.onChange(({ touched }) => denials?.forget(touched));
+  const local = localBuckets(settings, clock, log, store, pools);
   for (const pool of pools) pool.store.onUp(() => local.storeIsUp());
   followPools(pools, (nowUp) => {
     for (const listener of onChange) listener(nowUp);
@@ -71,35 +72,60 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     name: `Redis ${pools.map(({ address }) => address).join(' and ')}`,
     buckets: denials ?? store,
     local,
+    controls,
     timeoutMicros,
     up,
     memoryStats: () => local.memory,
     localChargeStats: () => local.stats,
-    giveBackStats: () => split?.giveBackStats ?? NO_GIVE_BACKS,
+    giveBackStats: () =>
+      sumOf([split?.giveBackStats ?? NO_GIVE_BACKS, ...pools.map((pool) => pool.giveBackStats())]),
     denyCacheStats: () => denials ?? NO_DENY_CACHE,
     localCacheStats: () => denials?.stats,
     pools: () => pools.map((pool) => ({ name: pool.name, ...pool.store.connections })),
+    nodes: () => pools.flatMap((pool, i) => pool.store.nodes.map((node) => ({ redis: roleOf(i), ...node }))),
     reloaded: () => denials?.clear(),
     onChange: (listener) => onChange.push(listener),
     onAnswer: (listener) => onAnswer.push(listener),
     onFault: (listener) => onFault.push(listener),
     onGivenUp: (listener) => onGivenUp.push(listener),
     onWork: (listener) => onWork.push(listener),
-    othersWork: (from, pool, micros) => pools[pool]?.store.othersWork(from, micros),
+    othersWork: (from, { pool, node, micros }) => pools[pool]?.store.othersWork(from, micros, node),
     close: async () => {
       stopWaiting();
+      await controls.close();
       await local.close();
       await store.close();
     },
   };
 }
 
+/** Buckets for `on_store_failure: local`, which stand in for `store` while one of `pools` is away. */
+function localBuckets(
+  settings: Settings,
+  clock: Clock,
+  log: Logger,
+  store: BucketStore,
+  pools: readonly RedisPool[],
+): LocalBuckets {
+  return new LocalBuckets({
+    fresh: () => memoryStore(settings, clock),
+    clock,
+    workers: settings.workers,
+    maxBuckets: settings.memoryMaxBuckets,
+    maxBytes: settings.memoryMaxBytes,
+    store,
+    up: () => pools.every((pool) => pool.store.whole),
+    anyUp: () => pools.some((pool) => pool.store.connected),
+    log: (level, message) => log[level](message),
+  });
+}
+
 /** `perSecond` keeps windows of a second, `main` everything else. See SplitStoreOptions for `onGiveBack`. */
 function splitStore(
   settings: Settings,
   clock: Clock,
-  main: RedisStore,
-  perSecond: RedisStore,
+  main: RedisBuckets,
+  perSecond: RedisBuckets,
   onGiveBack: (refunds: readonly TakeItem[]) => void,
 ): SplitStore {
   return new SplitStore({
@@ -108,9 +134,22 @@ function splitStore(
     timeoutMicros: Math.max(settings.redisTimeout, settings.perSecondTimeout ?? 0),
     countDeniedHits: !settings.stopIncrementWhenOver,
     monotonicMicros: () => clock.monotonicMicros(),
-    mainConnection: () => (main.connected ? main.connections.opened : undefined),
     onGiveBack,
   });
+}
+
+function roleOf(pool: number): RedisRole {
+  return pool === 0 ? 'main' : 'per_second';
+}
+
+function sumOf(stats: readonly GiveBackStats[]): GiveBackStats {
+  const sum = { made: 0, failed: 0, skipped: 0 };
+  for (const { made, failed, skipped } of stats) {
+    sum.made += made;
+    sum.failed += failed;
+    sum.skipped += skipped;
+  }
+  return sum;
 }
 
 /** LOCAL_CACHE_SIZE_IN_BYTES: unset keeps denials of token buckets, 0 none, more those of windows, too. */

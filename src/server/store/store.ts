@@ -1,9 +1,11 @@
 import type { BucketStore, LocalStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import type { StoreFault } from '../../limiter/store-fault.js';
+import type { ControlBook } from '../../limiter/control.js';
+import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import type { LocalChargeStats } from '../../storage/local/local-buckets.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
+import type { RedisNodeState } from '../../storage/redis/redis-buckets.js';
 import type { GiveBackStats } from '../../storage/split-store.js';
 import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics-options.js';
 import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
@@ -12,13 +14,24 @@ import type { StartError } from '../start-error.js';
 
 /** What the processes of one server tell each other about the Redis that they share. */
 export interface RedisWork {
-  /**
-   * `listener` is told that Redis will work for this process: which of {@link Store.pools}, and for how many
-   * microseconds from now.
-   */
-  onWork(listener: (pool: number, micros: number) => void): void;
+  /** `listener` is told that a Redis will work for this process. */
+  onWork(listener: (work: RedisWorkTold) => void): void;
   /** Process `from` told its listener so. */
-  othersWork(from: number, pool: number, micros: number): void;
+  othersWork(from: number, work: RedisWorkTold): void;
+}
+
+/** A Redis is expected to work so many microseconds from now for a process. */
+export interface RedisWorkTold {
+  /** The place in {@link Store.pools}. */
+  readonly pool: number;
+  /** Which node of a cluster; empty where there are none. */
+  readonly node: string;
+  readonly micros: number;
+}
+
+/** A server that buckets lie on. */
+export interface StoreNode extends RedisNodeState {
+  readonly redis: RedisRole;
 }
 
 /** Where this process keeps its buckets, and what it knows of that. */
@@ -28,6 +41,8 @@ export interface Store extends RedisWork {
   readonly buckets: BucketStore;
   /** In memory, for `on_store_failure: local`; the same as `buckets` when that is in memory. */
   readonly local: LocalStore;
+  /** What operators have decided about callers. */
+  readonly controls: ControlBook;
   /** Longest that a decision may wait for it, microseconds. */
   readonly timeoutMicros: number;
   /** Whether it can decide now; with a second Redis, whether both can. */
@@ -35,7 +50,7 @@ export interface Store extends RedisWork {
   memoryStats(): MemoryStats;
   /** Zeros where buckets are in memory. */
   localChargeStats(): LocalChargeStats;
-  /** Zeros where there is no second Redis. */
+  /** Zeros where there is but one Redis, and that no cluster. */
   giveBackStats(): GiveBackStats;
   /** Zeros where there is no deny cache. */
   denyCacheStats(): DenyCacheStats;
@@ -43,13 +58,16 @@ export interface Store extends RedisWork {
   localCacheStats(): LocalCacheStats | undefined;
   /** One for each Redis; none in memory. */
   pools(): readonly PoolStats[];
+  /** Each server that buckets lie on, as far as is known; none in memory. */
+  nodes(): readonly StoreNode[];
   /** The policy may be another one: forgets what was learnt under the old one. */
   reloaded(): void;
+  /** Told whether {@link up}, when that has changed, and when a server came or went. */
   onChange(listener: (up: boolean) => void): void;
   /** Told of each call to Redis: microseconds until its answer. */
   onAnswer(listener: (micros: number) => void): void;
   /** Told of each fault of a Redis, or of the way to it. */
-  onFault(listener: (redis: 'main' | 'per_second', fault: StoreFault) => void): void;
+  onFault(listener: (redis: RedisRole, fault: StoreFault) => void): void;
   /** Told when Redis was not reached in time after the start (REDIS_STARTUP_MAX_ELAPSED_TIME): weir must end. */
   onGivenUp(listener: (error: StartError) => void): void;
   close(): Promise<void>;

@@ -36,6 +36,14 @@ export interface Decider {
   send(message: ToWorker): unknown;
 }
 
+/** What a worker is asked: an encoded request, how long its caller waits, what it came by, and with. */
+export type ForwardedQuestion = readonly [
+  message: Uint8Array,
+  patienceMicros: number,
+  connection?: unknown,
+  headers?: Readonly<Record<string, string>> | undefined,
+];
+
 /** What somebody waits for. */
 interface Call {
   workers(): readonly Decider[];
@@ -43,6 +51,7 @@ interface Call {
   /** When the caller waits no longer, by performance.now(). */
   readonly deadlineMs: number;
   readonly connection: number;
+  readonly headers: Readonly<Record<string, string>> | undefined;
   /** Who was asked, the last of whom is expected to answer. */
   readonly asked: Decider[];
   /** Undefined once the caller has its answer. */
@@ -79,9 +88,7 @@ export class ForwardedDecisions {
    */
   ask(
     workers: () => readonly Decider[],
-    message: Uint8Array,
-    patienceMicros: number,
-    connection?: unknown,
+    ...[message, patienceMicros, connection, headers]: ForwardedQuestion
   ): Promise<Uint8Array | Refusal> {
     return new Promise((resolve) => {
       const call: Call = {
@@ -89,6 +96,7 @@ export class ForwardedDecisions {
         message,
         deadlineMs: performance.now() + patienceMicros / 1000,
         connection: this.#numberOf(connection),
+        headers,
         asked: [],
         settle: resolve,
       };
@@ -154,6 +162,7 @@ export class ForwardedDecisions {
       patienceMicros: patienceMs * 1000,
       sentMicros: machineMicros(),
       connection: call.connection,
+      headers: call.headers,
     });
     const untilMs = sentMs + Math.min(patienceMs, longestMs + marginMs, MAX_TIMER_MS);
     this.#follow(waiting, sentMs, untilMs);

@@ -4,7 +4,7 @@
  */
 export class LatestValues<T> {
   readonly #send: (values: readonly T[]) => Promise<void>;
-  #waiting = new Map<number, T>();
+  #waiting = new Map<string, T>();
   #sending = false;
 
   /** `send` resolves once the message is on its way. */
@@ -13,7 +13,7 @@ export class LatestValues<T> {
   }
 
   /** Sends a value, in place of one under the same key that still waits. */
-  put(key: number, value: T): void {
+  put(key: string, value: T): void {
     this.#waiting.set(key, value);
     if (!this.#sending) void this.#sendAll();
   }

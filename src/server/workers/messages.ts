@@ -1,21 +1,17 @@
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
+import type { TopRow, TopSpanAbout } from '../../telemetry/top/top-buckets.js';
+import type { AdminCaller } from '../http/admin-access.js';
+import type { AdminAnswer } from '../http/admin-endpoint.js';
 import type { Settings } from '../settings/settings-table.js';
-import type { Store } from '../store/store.js';
+import type { RedisWorkTold, StoreNode } from '../store/store.js';
+import type { TopAsk } from '../top/top-ask.js';
 
 /** All policies in force; see {@link policyItems}. */
 export interface SlicedPolicies {
   readonly version: string;
   readonly slices: readonly Uint8Array[];
-}
-
-/**
- * Redis is expected to work so many microseconds from now for a process; `pool` is the place in {@link Store.pools}.
- */
-export interface RedisWorkTold {
-  readonly pool: number;
-  readonly micros: number;
 }
 
 /** {@link RedisWorkTold} by the worker with this number. */
@@ -52,8 +48,22 @@ export type ToWorker =
       readonly sentMicros: number;
       /** Stands for the connection that it came by; 0 for none in particular. */
       readonly connection: number;
+      /** Those of TRACE_HEADERS that it came with, where anybody wants them. */
+      readonly headers: Readonly<Record<string, string>> | undefined;
     }
+  /** Which buckets it counts most of; answered by `top_part` and `top_end`. */
+  | { readonly kind: 'top'; readonly id: number; readonly ask: TopAsk }
   | { readonly kind: 'others_redis_work'; readonly told: readonly OthersRedisWork[] }
+  /** What somebody who administers weir asks of `/buckets`; answered by {@link AdministeredByWorker}. */
+  | {
+      readonly kind: 'administer';
+      readonly id: number;
+      /** Not looked at yet. */
+      readonly question: unknown;
+      readonly caller: AdminCaller;
+      /** When it was sent, by {@link machineMicros}; read long after that nobody expects it to be done any more. */
+      readonly sentMicros: number;
+    }
   /** In a drain: no further `decide` comes. */
   | { readonly kind: 'last-decided' }
   | { readonly kind: 'drain'; readonly why: string };
@@ -67,12 +77,20 @@ export interface DecidedByWorker {
     | { readonly refused: Refusal['kind']; readonly message: string };
 }
 
+/** The answer to a question of those who administer weir. */
+export interface AdministeredByWorker {
+  readonly kind: 'administered';
+  readonly id: number;
+  readonly answer: AdminAnswer;
+}
+
 /** What a worker says of itself. */
 export interface WorkerHealth {
   /** Why it should get no requests; undefined when it should. */
   readonly reason: string | undefined;
   readonly store: string;
   readonly storeUp: boolean;
+  readonly redis: readonly StoreNode[];
 }
 
 /** From a worker to the primary process. */
@@ -100,5 +118,10 @@ export type FromWorker =
     }
   /** That was all of them: the answer to this question and those before it. */
   | { readonly kind: 'metrics_end'; readonly id: number }
+  /** Some buckets of the answer to a `top`. */
+  | { readonly kind: 'top_part'; readonly id: number; readonly rows: readonly TopRow[] }
+  /** That was all of them. */
+  | { readonly kind: 'top_end'; readonly id: number; readonly about: TopSpanAbout }
   | { readonly kind: 'redis_work'; readonly told: readonly RedisWorkTold[] }
-  | DecidedByWorker;
+  | DecidedByWorker
+  | AdministeredByWorker;

@@ -4,16 +4,24 @@ import { MAX_TIMER_MS, timerMs } from '../../limiter/clock.js';
 import { TurnQueue } from '../../service/turn-queue.js';
 import { familiesText } from '../../telemetry/family.js';
 import { Metrics } from '../../telemetry/metrics.js';
-import type { HealthDetail, HealthVerdict } from '../http/endpoints.js';
+import { auditUnanswered } from '../buckets/audit.js';
+import { traceHeaders } from '../calls/trace-id.js';
+import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../http/endpoints.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
 import { exposeWorkers, workerState } from '../metrics/worker-gauges.js';
 import type { ServerCore, ServerParts } from '../server-core.js';
+import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 import type { WorkerHealth } from './messages.js';
 import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool, type WorkerState } from './worker-pool.js';
+
+/** Whether workers want to know how a request is named, and which trace it belongs to. */
+function wantsHeaders({ tracingEnabled, decisionLogSample, logLevel }: Settings): boolean {
+  return tracingEnabled || decisionLogSample !== undefined || logLevel === 'debug' || logLevel === 'trace';
+}
 
 const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
 
@@ -53,7 +61,12 @@ export function openPrimary(parts: ServerParts): ServerCore {
     },
     health: () => healthOf(pool, draining),
     detail: () => detailOf(pool),
-    decide: (message, patienceMicros, waiter) => pool.decide(message, patienceMicros, waiter?.connection),
+    decide(message, patienceMicros, waiter) {
+      const headers = wantsHeaders(settings) ? traceHeaders(waiter?.headers) : undefined;
+      return pool.decide(message, patienceMicros, waiter?.connection, headers);
+    },
+    administer: (question, caller) => pool.administer(question, caller),
+    top: (ask) => pool.top(ask),
     async listen() {
       // Workers listen through this process, which would hold on to the failure that the file of a killed process gives
       // the first of them.
@@ -95,6 +108,9 @@ function openWorkers(
     log,
     slices,
     onGivenUp,
+    onUnanswered: (question, caller, error) => {
+      auditUnanswered(log, question, caller, error, policies.current(), metrics.administered);
+    },
     decisionTimeoutMs: settings.redisTimeout / 1000,
     start: () => ({ kind: 'start', settings, version, terminal, policies: feed.whole(), tls: tlsInForce }),
   });
@@ -130,7 +146,7 @@ function healthOf({ workers }: WorkerPool, draining: boolean): HealthVerdict {
   return { status: 'NOT_SERVING', reason: draining ? 'draining' : (known[0]?.reason ?? nobody) };
 }
 
-function detailOf({ workers }: WorkerPool): Pick<HealthDetail, 'store' | 'storeUp' | 'workers'> {
+function detailOf({ workers }: WorkerPool): CoreHealthDetail {
   return {
     store: workers.find(({ health }) => health !== undefined)?.health?.store ?? 'unknown',
     storeUp: knownHealth(workers).some(({ storeUp }) => storeUp),
@@ -139,6 +155,7 @@ function detailOf({ workers }: WorkerPool): Pick<HealthDetail, 'store' | 'storeU
       pid: worker.pid,
       status: workerState(worker) === 'serving' ? 'SERVING' : 'NOT_SERVING',
       storeUp: worker.health?.storeUp ?? false,
+      ...redisDetail(worker.health?.redis ?? []),
       ...(worker.silentMs !== undefined && { silentSeconds: worker.silentMs / 1000 }),
     })),
   };

@@ -1,19 +1,25 @@
 import cluster, { type Worker } from 'node:cluster';
-import { BackOff } from '../../back-off.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';
+import type { AdminCaller } from '../http/admin-access.js';
+import type { AdminAnswer } from '../http/admin-endpoint.js';
 import { StartError } from '../start-error.js';
+import type { RedisWorkTold } from '../store/store.js';
+import type { TopAsk, TopTold } from '../top/top-ask.js';
 import type { ViewSlices } from '../views/view-slices.js';
 import { AddedMetrics } from './added-metrics.js';
+import { AskedTops } from './asked-tops.js';
 import { sendOver } from './channel.js';
-import { type Decider, ForwardedDecisions } from './forwarded-decisions.js';
+import { type Decider, ForwardedDecisions, type ForwardedQuestion } from './forwarded-decisions.js';
+import { ForwardedQuestions, type OnUnanswered } from './forwarded-questions.js';
 import { HandedConnections } from './handed-connections.js';
 import { LatestValues } from './latest-values.js';
-import type { FromWorker, OthersRedisWork, RedisWorkTold, ToWorker, WorkerHealth } from './messages.js';
+import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
 import { Pulse } from './pulse.js';
 import { AskedMetrics } from './worker-metrics.js';
+import { emptySlot, type WorkerSlot } from './worker-slot.js';
 import { WorkerWatch } from './worker-watch.js';
 
 export interface WorkerPoolOptions {
@@ -27,6 +33,7 @@ export interface WorkerPoolOptions {
   readonly slices: ViewSlices;
   /** Told when no worker reached Redis in the time they were given. */
   onGivenUp(error: StartError): void;
+  readonly onUnanswered: OnUnanswered;
   /** Longest that a decision may take, milliseconds (REDIS_TIMEOUT). */
   readonly decisionTimeoutMs: number;
   /** What a worker starts with; asked again for each replacement. */
@@ -43,9 +50,6 @@ export interface WorkerState {
   readonly silentMs: number | undefined;
 }
 
-/** A worker that crashes is replaced after this long, twice as long after each crash that follows; milliseconds. */
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 10_000;
 /** A worker that lived this long did not crash because of what the one before it crashed of. */
 const STABLE_MS = 10_000;
 /** Closing may take this long beside what calls take. */
@@ -53,52 +57,6 @@ const EXIT_MARGIN_MS = 5000;
 
 /** So many slices of policies may lie in the channel of a worker, a millisecond's work or so each. */
 const MAX_UNTAKEN = 8;
-
-/** Most pools of connections that a worker has, one for each Redis. */
-const MAX_POOLS = 2;
-
-/** One slot of the pool: a worker, or the pause before its replacement. */
-interface Slot {
-  worker: Worker | undefined;
-  /** Whether the worker got its `start` message; later ones then find it in a state to take them. */
-  started: boolean;
-  health: WorkerHealth | undefined;
-  /** Whether its port is open. */
-  readonly listens: boolean;
-  pulse: Pulse;
-  /** How long it was silent, milliseconds, when it was killed for that. */
-  killedAfterMs: number | undefined;
-  decider: Decider | undefined;
-  /** Slices of policies that it was sent and has not taken yet. */
-  untaken: number;
-  /** What other workers told and this one is to hear. */
-  othersWork: LatestValues<OthersRedisWork> | undefined;
-  metrics: AskedMetrics;
-  startedMs: number;
-  /** Pauses before those that take its place. */
-  readonly backOff: BackOff;
-  retry: NodeJS.Timeout | undefined;
-}
-
-function emptySlot(): Slot {
-  return {
-    worker: undefined,
-    started: false,
-    health: undefined,
-    get listens() {
-      return this.health !== undefined;
-    },
-    pulse: new Pulse({ send() {} }),
-    killedAfterMs: undefined,
-    decider: undefined,
-    untaken: 0,
-    othersWork: undefined,
-    metrics: new AskedMetrics(),
-    startedMs: 0,
-    backOff: new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }),
-    retry: undefined,
-  };
-}
 
 /**
  * Worker processes that share one gRPC port (node:cluster). Keeps their number: one that ends unasked, or is silent for
@@ -110,12 +68,14 @@ export class WorkerPool {
   /** Workers that were killed because they were silent. */
   silentKilled = 0;
   readonly #options: WorkerPoolOptions;
-  readonly #slots: Slot[];
+  readonly #slots: WorkerSlot[];
   readonly #addedMetrics: AddedMetrics;
   readonly #addedStats: AddedMetrics;
   readonly #decisions: ForwardedDecisions;
+  readonly #questions: ForwardedQuestions;
+  readonly #tops = new AskedTops();
   readonly #connections = new HandedConnections();
-  readonly #watch: WorkerWatch<Slot>;
+  readonly #watch: WorkerWatch<WorkerSlot>;
   #closing = false;
   /** Whether any worker ever reached Redis. */
   #storeReached = false;
@@ -128,6 +88,7 @@ export class WorkerPool {
     this.#options = options;
     this.#addedMetrics = new AddedMetrics(options.slices);
     this.#addedStats = new AddedMetrics(options.slices);
+    this.#questions = new ForwardedQuestions(options.onUnanswered);
     this.#decisions = new ForwardedDecisions({ longestMs: options.decisionTimeoutMs });
     this.#slots = Array.from({ length: options.count }, emptySlot);
     this.#watch = new WorkerWatch({
@@ -196,8 +157,25 @@ export class WorkerPool {
   }
 
   /** Decides by one of the workers that serve; in a drain none does, and one that has its store is asked. */
-  decide(message: Uint8Array, patienceMicros: number, connection: unknown): Promise<Uint8Array | Refusal> {
-    return this.#decisions.ask(() => this.#deciders(), message, patienceMicros, connection);
+  decide(...asked: ForwardedQuestion): Promise<Uint8Array | Refusal> {
+    return this.#decisions.ask(() => this.#deciders(), ...asked);
+  }
+
+  /** Asks one of the workers that serve what is asked of those who administer weir. Never rejects. */
+  administer(question: unknown, caller: AdminCaller): Promise<AdminAnswer> {
+    return this.#questions.ask(this.#deciders(), question, caller);
+  }
+
+  /** Asks all workers that answer which buckets they count most of. */
+  top(ask: TopAsk): Promise<readonly TopTold[]> {
+    return this.#tops.ask(
+      this.#answering().flatMap(({ decider }) => decider ?? []),
+      ask,
+    );
+  }
+
+  #answering(): readonly WorkerSlot[] {
+    return this.#slots.filter(({ health, pulse }) => health !== undefined && !pulse.silent);
   }
 
   #deciders(): readonly Decider[] {
@@ -246,7 +224,7 @@ export class WorkerPool {
     }
   }
 
-  #fork(slot: Slot): void {
+  #fork(slot: WorkerSlot): void {
     const worker = cluster.fork();
     slot.worker = worker;
     slot.othersWork = new LatestValues((told) =>
@@ -264,13 +242,14 @@ export class WorkerPool {
     worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
     worker.once('exit', (code, signal) => {
       this.#decisions.lost(decider);
+      this.#questions.lost(decider);
       this.#onExit(slot, signal ?? `exit code ${code}`);
     });
     // The channel breaks when a worker is killed while it is written to; its exit says the same.
     worker.on('error', () => {});
   }
 
-  #receive(slot: Slot, worker: Worker, message: FromWorker): void {
+  #receive(slot: WorkerSlot, worker: Worker, message: FromWorker): void {
     // What a worker said last may be read after its end is known: its numbers are kept by then, and the slot is
     // another's.
     if (slot.worker !== worker && message.kind !== 'failed') return;
@@ -306,6 +285,13 @@ export class WorkerPool {
       case 'decided':
         this.#decisions.answered(message);
         return;
+      case 'administered':
+        this.#questions.answered(message);
+        return;
+      case 'top_part':
+      case 'top_end':
+        this.#tops.add(message);
+        return;
       case 'redis_work':
         this.#tellOthers(slot, message.told);
         return;
@@ -322,15 +308,15 @@ export class WorkerPool {
   }
 
   /** All workers share what Redis does; see {@link Store.onWork}. */
-  #tellOthers(slot: Slot, told: readonly RedisWorkTold[]): void {
+  #tellOthers(slot: WorkerSlot, told: readonly RedisWorkTold[]): void {
     const from = this.#slots.indexOf(slot);
     for (const other of this.#slots) {
       if (other === slot || !other.started) continue;
-      for (const work of told) other.othersWork?.put(from * MAX_POOLS + work.pool, { from, ...work });
+      for (const work of told) other.othersWork?.put(`${from} ${work.pool} ${work.node}`, { from, ...work });
     }
   }
 
-  #heard(slot: Slot, answer: boolean): void {
+  #heard(slot: WorkerSlot, answer: boolean): void {
     const { worker, pulse } = slot;
     if (slot.listens && pulse.silent) {
       const about = { id: worker?.id, pid: worker?.process.pid, silentMs: pulse.silentMs };
@@ -339,7 +325,7 @@ export class WorkerPool {
     pulse.heard(answer);
   }
 
-  #onSilent(slot: Slot): void {
+  #onSilent(slot: WorkerSlot): void {
     const { worker, pulse } = slot;
     const about = { id: worker?.id, pid: worker?.process.pid, silentMs: pulse.silentMs };
     this.#options.log.warn(about, 'a worker process does not answer, and gets no new connections');
@@ -348,14 +334,14 @@ export class WorkerPool {
     this.#whenTaken?.();
   }
 
-  #killSilent(slot: Slot): void {
+  #killSilent(slot: WorkerSlot): void {
     // A start waits for all workers, however long they take; whoever started weir knows how long it may.
     if (this.#onStarted !== undefined) return;
     slot.killedAfterMs ??= slot.pulse.silentMs;
     slot.worker?.process.kill('SIGKILL');
   }
 
-  #onExit(slot: Slot, how: string): void {
+  #onExit(slot: WorkerSlot, how: string): void {
     const silentMs = slot.killedAfterMs;
     if (silentMs !== undefined) this.silentKilled++;
     slot.killedAfterMs = undefined;
@@ -389,9 +375,8 @@ export class WorkerPool {
   }
 
   async #askAllMetrics(): Promise<void> {
-    const asked = this.#slots.filter(({ health, pulse }) => health !== undefined && !pulse.silent);
     await Promise.all(
-      asked.map(({ worker, metrics }) =>
+      this.#answering().map(({ worker, metrics }) =>
         metrics.ask((id) => worker?.send({ kind: 'metrics', id } satisfies ToWorker)),
       ),
     );

@@ -6,20 +6,28 @@ import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 import { Closers } from '../closers.js';
 import { type GrpcService, openGrpcService } from '../grpc-service.js';
+import type { AdminAnswer } from '../http/admin-endpoint.js';
 import { statFamilies } from '../metrics/stats-text.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
+import type { RedisWorkTold } from '../store/store.js';
 import type { TlsSource } from '../tls-files.js';
+import { topSteps } from '../top/top-ask.js';
 import { ViewSlices } from '../views/view-slices.js';
+import { ROWS_A_MESSAGE } from './asked-tops.js';
 import { machineMicros, sendOver } from './channel.js';
 import { GIVEN_AWAY_MS } from './forwarded-decisions.js';
+import { LONGEST_QUESTION_MS } from './forwarded-questions.js';
 import { HandedPolicyProvider } from './handed-policy-provider.js';
 import { LatestValues } from './latest-values.js';
-import type { FromWorker, OthersRedisWork, RedisWorkTold, ToWorker, WorkerHealth } from './messages.js';
+import type { FromWorker, OthersRedisWork, ToWorker, WorkerHealth } from './messages.js';
 import { tellFamilies } from './worker-metrics.js';
 
 /** For a decision that nobody expects of this process any more. */
 const GIVEN_AWAY = new Refusal('unavailable', 'the worker process that was asked was silent for too long');
+
+/** For a question whose asker was told long ago that nobody knows what became of it. */
+const TOO_LATE: AdminAnswer = { status: 503, body: { error: 'this worker process was silent for too long' } };
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 
@@ -72,6 +80,8 @@ class Worker {
         tls: this.#tls,
         clock: systemClock,
         log,
+        output,
+        worker: cluster.worker?.id,
         slices: this.#slices,
       },
       closers,
@@ -80,7 +90,7 @@ class Worker {
     this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
     const work = new LatestValues<RedisWorkTold>((told) => sent({ kind: 'redis_work', told }));
-    this.#service.redisWork.onWork((pool, micros) => work.put(pool, { pool, micros }));
+    this.#service.redisWork.onWork((told) => work.put(`${told.pool} ${told.node}`, told));
   }
 
   async listen(): Promise<void> {
@@ -97,7 +107,7 @@ class Worker {
   }
 
   othersWork(told: readonly OthersRedisWork[]): void {
-    for (const { from, pool, micros } of told) this.#service.redisWork.othersWork(from, pool, micros);
+    for (const { from, ...work } of told) this.#service.redisWork.othersWork(from, work);
   }
 
   /** Tells metrics and statistics, once at a time: what is asked meanwhile is answered together afterwards. */
@@ -119,19 +129,34 @@ class Worker {
     yield sent({ kind: 'metrics_end', id });
   }
 
+  async tellTop({ id, ask }: Extract<ToWorker, { kind: 'top' }>): Promise<void> {
+    const { top } = this.#service;
+    if (top === undefined) return;
+    const { rows, about } = await this.#slices.run(topSteps(top, ask));
+    for (let at = 0; at < rows.length; at += ROWS_A_MESSAGE) {
+      await sent({ kind: 'top_part', id, rows: rows.slice(at, at + ROWS_A_MESSAGE) });
+    }
+    await sent({ kind: 'top_end', id, about });
+  }
+
   async decide({
     id,
     message,
     patienceMicros,
     sentMicros,
     connection,
+    headers,
   }: Extract<ToWorker, { kind: 'decide' }>): Promise<void> {
     this.#deciding++;
     const lateMicros = machineMicros() - sentMicros;
     const decided =
       lateMicros > Math.min(patienceMicros, GIVEN_AWAY_MS * 1000)
         ? GIVEN_AWAY
-        : await this.#service.decide(message, patienceMicros - lateMicros, { ...ANYBODY, connection });
+        : await this.#service.decide(message, patienceMicros - lateMicros, {
+            ...ANYBODY,
+            connection,
+            headers,
+          });
     const result =
       decided instanceof Refusal
         ? { refused: decided.kind, message: decided.message }
@@ -139,6 +164,17 @@ class Worker {
     await sent({ kind: 'decided', id, result });
     this.#deciding--;
     this.#checkDecided();
+  }
+
+  async administer({
+    id,
+    question,
+    caller,
+    sentMicros,
+  }: Extract<ToWorker, { kind: 'administer' }>): Promise<void> {
+    const isLate = machineMicros() - sentMicros > LONGEST_QUESTION_MS * 1000;
+    const answer = isLate ? TOO_LATE : await this.#service.administer(question, caller);
+    await sent({ kind: 'administered', id, answer });
   }
 
   /** The primary process asks for no further decision. */
@@ -173,6 +209,7 @@ class Worker {
       reason: this.#service.serving.reason,
       store: this.#service.storeName,
       storeUp: this.#service.storeUp(),
+      redis: this.#service.storeNodes(),
     };
   }
 }
@@ -217,7 +254,9 @@ export function runWorker(): Promise<boolean> {
       else if (message.kind === 'ping') send({ kind: 'pong' });
       else if (message.kind === 'metrics') worker?.sendMetrics(message.id).catch(reject);
       else if (message.kind === 'others_redis_work') worker?.othersWork(message.told);
+      else if (message.kind === 'top') worker?.tellTop(message).catch(reject);
       else if (message.kind === 'decide') worker?.decide(message).catch(reject);
+      else if (message.kind === 'administer') worker?.administer(message).catch(reject);
       else if (message.kind === 'last-decided') worker?.lastDecided();
       else if (worker === undefined) resolve(true);
       else worker.drain(message.why).then(() => resolve(true), reject);

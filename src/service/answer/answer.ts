@@ -11,10 +11,10 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import type { Decision, PlannedTake } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
-import { decisionMetadata } from './decision-metadata.js';
+import { decisionMetadata, exemptionMetadata } from './decision-metadata.js';
 import { type Denial, tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
-import { describedOf, resetSeconds } from './described-limit.js';
+import { type DescribedLimit, describedOf, resetSeconds } from './described-limit.js';
 import { dynamicMetadata } from './dynamic-metadata.js';
 import { NO_HEADERS, responseHeaders } from './response-headers.js';
 
@@ -57,6 +57,17 @@ function statusOf({ takes, unlimited }: Decision): DescriptorStatus {
   };
 }
 
+function decisionOf(
+  policy: DomainPolicy,
+  decisions: readonly Decision[],
+  described: DescribedLimit | undefined,
+  denied: boolean,
+  wallMicros: number,
+): Readonly<Record<string, unknown>> | undefined {
+  if (described === undefined) return exemptionMetadata(policy, decisions);
+  return decisionMetadata(policy, decisions, described, denied, wallMicros);
+}
+
 /**
  * Builds the response from what was decided; one status per descriptor, in order. `wallMicros` is the time of the
  * answer.
@@ -78,10 +89,8 @@ export function answer(
   const asked = options.dynamicMetadata
     ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)
     : undefined;
-  const decision =
-    described !== undefined && (policy.decisionMetadata ?? options.decisionMetadata)
-      ? decisionMetadata(policy, decisions, described, denied, wallMicros)
-      : undefined;
+  const tells = policy.decisionMetadata ?? options.decisionMetadata;
+  const decision = tells ? decisionOf(policy, decisions, described, denied, wallMicros) : undefined;
   return {
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,

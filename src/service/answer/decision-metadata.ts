@@ -1,5 +1,7 @@
+import type { LiveControl } from '../../limiter/control.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
+import { controlMember } from '../controls/told-control.js';
 import type { Decision } from '../plan.js';
 import { canNeverPass, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';
@@ -8,10 +10,25 @@ import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';
 const NEVER_PASSES = 'never_passes';
 const ACTIVE = fixedPhase('active');
 
+/** The first exemption among decisions. */
+function exemptionOf(decisions: readonly Decision[]): LiveControl | undefined {
+  return decisions.find(({ control }) => control !== undefined)?.control;
+}
+
+/** The member `decision` where no limit is to be described: there is one only where a descriptor is exempted. */
+export function exemptionMetadata(
+  policy: DomainPolicy,
+  decisions: readonly Decision[],
+): Readonly<Record<string, unknown>> | undefined {
+  const exemption = exemptionOf(decisions);
+  if (exemption === undefined) return undefined;
+  return { code: 'OK', domain: policy.domain, ...controlMember(exemption) };
+}
+
 /**
  * The member `decision` of the dynamic metadata: the limit that headers would describe, in names and numbers of the
- * policy; no value of the request enters it. `retry_after` is 0 unless the request is denied; where it can never pass
- * there is none, and a `reason`.
+ * policy, and the exemption of another descriptor if there is one; no value of the request enters it. `retry_after` is
+ * 0 unless the request is denied; where it can never pass there is none, and a `reason`.
  */
 export function decisionMetadata(
   policy: DomainPolicy,
@@ -33,6 +50,7 @@ export function decisionMetadata(
     phase: phaseAt(phase, wallMicros),
     shadow_mode: shadow,
     would_be_throttled: rank >= WOULD_DENY,
+    ...controlMember(exemptionOf(decisions)),
   };
   if (!canNeverPass(take)) return metadata;
   const { retry_after: _none, ...rest } = metadata;

@@ -74,10 +74,10 @@ export function deniedBody(policy: DomainPolicy, described: DescribedLimit): Den
   return denied === undefined ? undefined : textBody(denied);
 }
 
-/** The file's `denied_response`, for a denial that no limit is known of. */
-export function fileBody({ deniedResponse }: DomainPolicy): DeniedBody | undefined {
-  if (deniedResponse?.preset === 'problem+json') return { body: PROBLEM_OF_NONE, contentType: PROBLEM_JSON };
-  return deniedResponse === undefined ? undefined : textBody(deniedResponse);
+/** A `denied_response` for a denial that no limit is known of; undefined where it gives no body. */
+export function bodyWithoutLimit(denied: DeniedResponse | undefined): DeniedBody | undefined {
+  if (denied?.preset === 'problem+json') return { body: PROBLEM_OF_NONE, contentType: PROBLEM_JSON };
+  return denied === undefined ? undefined : textBody(denied);
 }
 
 function textBody(denied: DeniedResponse): DeniedBody | undefined {

@@ -6,9 +6,10 @@ import {
   type RateLimitResponse,
 } from '../../codec/messages.js';
 import type { DomainPolicy } from '../../policy/policy.js';
+import type { ResponseHeaders } from '../../policy/rule.js';
 import { STATUS_WITHOUT_LIMIT } from './answer.js';
 import type { AnswerOptions } from './answer-options.js';
-import { fileBody } from './denied-response.js';
+import { bodyWithoutLimit } from './denied-response.js';
 import { dynamicMetadata } from './dynamic-metadata.js';
 import { NO_HEADERS } from './response-headers.js';
 
@@ -28,9 +29,11 @@ const STATUS_THROTTLED: DescriptorStatus = {
 
 /**
  * What can be said without a limit to say it of: not `x-ratelimit-limit`, nor the fields of the drafts, which need one.
+ * The caller should come back after `waitSeconds`.
  */
-function headersOf(
-  { responseHeaders }: DomainPolicy,
+export function headersWithoutLimit(
+  responseHeaders: ResponseHeaders | undefined,
+  waitSeconds: number,
   options: AnswerOptions,
   wallMicros: number,
 ): readonly HeaderValue[] {
@@ -38,7 +41,7 @@ function headersOf(
   const headers: HeaderValue[] = [];
   if (responseHeaders.xRateLimit) {
     if (!options.envoyAdds.xRateLimit) {
-      const reset = Math.ceil(wallMicros / MICROS_PER_SECOND) + WAIT_SECONDS;
+      const reset = Math.ceil(wallMicros / MICROS_PER_SECOND) + waitSeconds;
       headers.push(
         { key: 'x-ratelimit-remaining', value: '0' },
         { key: 'x-ratelimit-reset', value: String(reset) },
@@ -47,16 +50,17 @@ function headersOf(
     headers.push({ key: 'x-ratelimit-will-be-throttled', value: 'true' });
   }
   if (responseHeaders.retryAfter && !options.shadowMode && !options.envoyAdds.retryAfter) {
-    headers.push({ key: 'retry-after', value: String(WAIT_SECONDS) });
+    headers.push({ key: 'retry-after', value: String(waitSeconds) });
   }
   return headers;
 }
 
-/** The member `decision` of the dynamic metadata, with the members it has for limits. */
-function decisionOf(
+/** The member `decision` of the dynamic metadata where no limit decided, with the members it has for limits. */
+export function decisionWithoutLimit(
   policy: DomainPolicy,
-  reason: ThrottleReason,
+  reason: string,
   denied: boolean,
+  waitSeconds: number,
 ): Readonly<Record<string, unknown>> {
   return {
     code: denied ? 'OVER_LIMIT' : 'OK',
@@ -65,7 +69,7 @@ function decisionOf(
     name: '',
     limit: 0,
     remaining: 0,
-    retry_after: denied ? WAIT_SECONDS : 0,
+    retry_after: denied ? waitSeconds : 0,
     phase: 'active',
     shadow_mode: false,
     would_be_throttled: true,
@@ -90,8 +94,8 @@ export function throttledAnswer(
   const statuses = (request?.descriptors ?? []).map((_, at) =>
     index < 0 || at === index ? STATUS_THROTTLED : STATUS_WITHOUT_LIMIT,
   );
-  const headers = headersOf(policy, options, wallMicros);
-  const body = denied ? fileBody(policy) : undefined;
+  const headers = headersWithoutLimit(policy.responseHeaders, WAIT_SECONDS, options, wallMicros);
+  const body = denied ? bodyWithoutLimit(policy.deniedResponse) : undefined;
   const asked =
     options.dynamicMetadata && request !== undefined
       ? dynamicMetadata(request, [], statuses, policy.secretKeys)
@@ -103,7 +107,9 @@ export function throttledAnswer(
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
     requestHeadersToAdd: NO_HEADERS,
     rawBody: body?.body,
-    dynamicMetadata: tells ? { ...asked, decision: decisionOf(policy, reason, denied) } : asked,
+    dynamicMetadata: tells
+      ? { ...asked, decision: decisionWithoutLimit(policy, reason, denied, WAIT_SECONDS) }
+      : asked,
   };
 }
 

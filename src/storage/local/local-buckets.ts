@@ -6,6 +6,7 @@ import type {
   TakeOutcome,
 } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import { deniesRequest } from '../../limiter/decide.js';
 import { shareOf } from '../../limiter/failure-policy.js';
 import { DerivedRates } from '../../limiter/local-rate.js';
 import type { MemoryStore } from '../memory/memory-store.js';
@@ -99,7 +100,7 @@ export class LocalBuckets implements LocalStore {
     this.#usedAtMicros = this.#options.clock.monotonicMicros();
     const parts = items.map((item) => this.#partOf(item));
     const outcomes = this.memory.take(parts);
-    if (!isDenied(items, outcomes)) this.#note(items, parts, outcomes);
+    if (!deniesRequest(items, outcomes)) this.#note(items, parts, outcomes);
     return outcomes.map((outcome, i) => {
       const missing = reported(items[i]) - reported(parts[i]);
       return missing === 0 ? outcome : { ...outcome, used: outcome.used + missing };
@@ -132,19 +133,4 @@ export class LocalBuckets implements LocalStore {
 
 function reported(item: TakeItem | undefined): number {
   return item?.rate.reportedLimit ?? 0;
-}
-
-/** Whether the request took nothing, by the rules of BucketStore. */
-function isDenied(items: readonly TakeItem[], outcomes: readonly TakeOutcome[]): boolean {
-  let quotas = 0;
-  let quotasLimited = 0;
-  for (let i = 0; i < items.length; i++) {
-    const { enforcement } = items[i] as TakeItem;
-    const { limited } = outcomes[i] as TakeOutcome;
-    if (enforcement === 'enforce' && limited) return true;
-    if (enforcement !== 'quota') continue;
-    quotas++;
-    if (limited) quotasLimited++;
-  }
-  return quotas > 0 && quotasLimited === quotas;
 }

@@ -1,6 +1,7 @@
 import type { BucketStore } from '../../limiter/bucket-store.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import { settledWithin } from '../../turns.js';
 import type { OwedCharge, OwedLedger } from './owed-ledger.js';
 
 /** Buckets charged at once: a quarter of a millisecond of Redis's time, which is all that a decision may wait for. */
@@ -69,7 +70,7 @@ export class Repayment {
     this.#closing = true;
     clearTimeout(this.#timer);
     const untilMicros = clock.monotonicMicros() + CLOSE_MS * 1000;
-    await this.#settled();
+    await settledWithin(CLOSE_MS, this.#underWay);
     while (ledger.size > 0 && up() && clock.monotonicMicros() < untilMicros) {
       const before = ledger.size;
       await this.#charge(untilMicros);
@@ -77,16 +78,6 @@ export class Repayment {
     }
     const left = ledger.giveUp(this.unanswered);
     if (left > 0) log('warn', `never charged for what was admitted while Redis was away: ${bucketsOf(left)}`);
-  }
-
-  /** Once the charges under way are answered, or half a second later. */
-  async #settled(): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise((resolve) => {
-      timer = setTimeout(resolve, CLOSE_MS);
-    });
-    await Promise.race([this.#underWay, late]);
-    clearTimeout(timer);
   }
 
   #arm(ms: number): void {

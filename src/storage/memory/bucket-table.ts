@@ -86,7 +86,10 @@ export class BucketTable {
     const slot = this.find(key, place);
     this.movesAtRead = this.moves;
     if (slot < 0) bucket.load(0, 0, 0);
-    else this.records.loadState(slot, bucket);
+    else {
+      this.records.loadState(slot, bucket);
+      if (bucket.isPastFull) bucket.endsAt(this.heap.keyOf(slot));
+    }
     return slot;
   }
 
@@ -105,13 +108,16 @@ export class BucketTable {
     if (slot < 0) {
       slot = this.claim(tokenMicros);
       records.storeState(slot, bucket);
-      heap.push(slot, this.expiryOf(slot, tokenMicros));
+      heap.push(slot, bucket.isPastFull ? bucket.endsMicros : this.expiryOf(slot, tokenMicros));
     } else {
+      const before = records.wholeOf(slot);
       const mayBeSooner =
-        bucket.unit < 0 || bucket.unit !== records.unitOf(slot) || bucket.whole <= records.wholeOf(slot);
+        bucket.unit < 0 || bucket.unit !== records.unitOf(slot) || bucket.whole <= before || before < 0;
       records.storeState(slot, bucket);
+      // Its time is kept nowhere else.
+      if (bucket.isPastFull) heap.update(slot, bucket.endsMicros);
       // Later is left for whoever looks at the top; sooner (a refund, another limit) would otherwise stay hidden.
-      if (mayBeSooner) {
+      else if (mayBeSooner) {
         const expiry = this.expiryOf(slot, tokenMicros);
         if (expiry < heap.keyOf(slot)) heap.update(slot, expiry);
       }
@@ -141,7 +147,11 @@ export class BucketTable {
     const unit = this.records.unitOf(slot);
     const whole = this.records.wholeOf(slot);
     // A window of the future (the wall clock stepped back) counts for nobody now, but lasts until its end.
-    if (unit < 0) return tokenMicros + (whole - unit - this.options.clock.wallMicros());
+    if (unit < 0) {
+      const start = whole < 0 ? -1 - whole : whole;
+      return tokenMicros + (start - unit - this.options.clock.wallMicros());
+    }
+    if (whole < 0) return this.heap.keyOf(slot);
     return this.records.partOf(slot) > 0 ? whole + 1 : whole;
   }
 

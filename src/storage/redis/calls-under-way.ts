@@ -1,16 +1,23 @@
 import { BrokenInvariant } from '../../invariant.js';
 import { StorageError, type StorageFailure } from '../../limiter/bucket-store.js';
+import type { Shard } from '../sharded/shard.js';
+import { isRedirection, MAX_REDIRECTIONS, type Redirect } from './cluster/redirect.js';
+import type { SendCommand } from './connection/connection-options.js';
 import type { RedisConnection } from './connection/redis-connection.js';
 import { isAnswer, RedisReplyError } from './connection/redis-error.js';
-import { RedisLoad } from './redis-load.js';
+import { SHORT_TEXT } from './connection/reply-bound.js';
+import { LinkedList } from './linked-list.js';
+import { RedisLoad } from './load/redis-load.js';
+import { SilenceWatch } from './load/silence-watch.js';
 import type { RedisStoreCounters, RedisStoreOptions } from './redis-store-options.js';
 import type { RedisTime } from './redis-time.js';
 import type { ScriptCalls } from './script-calls.js';
-import { SilenceWatch } from './silence-watch.js';
 import type { TakeBatch } from './take-batch.js';
 
 const LATE = new StorageError('timeout', 'Redis did not answer in time');
 const AWAY = new StorageError('disconnected', 'Redis was not reached in time');
+/** Of what is given back once: a Redis that does not know of the takes would give too much. */
+const NOT_HERE = 'what was taken lies on another connection';
 const BUSY = new StorageError('full', 'Redis was busy with others');
 
 /** What {@link CallsUnderWay} works with. */
@@ -18,13 +25,17 @@ export interface CallsUnderWayOptions {
   readonly calls: ScriptCalls;
   readonly time: RedisTime;
   readonly connection: () => RedisConnection;
+  /** See {@link Shard}. */
+  readonly holds: () => unknown;
   readonly counters: RedisStoreCounters;
   readonly timeoutMicros: number;
   readonly monotonicMicros: () => number;
   readonly tellWork: RedisStoreOptions['tellWork'];
   readonly observeCall: RedisStoreOptions['observeCall'];
-  /** Nothing more will come of a call; whether it was sent does not matter. */
+  /** Nothing more will come of a call here; whether it was sent does not matter. */
   readonly onEnded: (batch: TakeBatch) => void;
+  /** Redis refused a call, which is held: whether it is seen to by others, and how; see {@link Redirect}. */
+  readonly redirect?: Redirect | undefined;
 }
 
 /**
@@ -36,9 +47,16 @@ export class CallsUnderWay {
   readonly #options: CallsUnderWayOptions;
   readonly #silence: SilenceWatch;
   /** Sent and not yet answered, whether or not anybody waits for them. */
-  readonly #sent = new Set<TakeBatch>();
+  readonly #sent = new LinkedList<TakeBatch>();
   /** Whole, and waiting for a connection. */
-  readonly #held = new Set<TakeBatch>();
+  readonly #held = new LinkedList<TakeBatch>();
+
+  readonly #call: SendCommand = (name, args, bound) => this.#options.connection().send(name, args, bound);
+  readonly #askAndCall: SendCommand = (name, args, bound) => {
+    // It holds for the next command only. What is wrong with it that one tells.
+    this.#call('asking', [], SHORT_TEXT).catch(ignore);
+    return this.#call(name, args, bound);
+  };
 
   constructor(options: CallsUnderWayOptions) {
     const { monotonicMicros, timeoutMicros, connection, tellWork } = options;
@@ -47,7 +65,7 @@ export class CallsUnderWay {
     this.#silence = new SilenceWatch({
       patienceMicros: timeoutMicros,
       monotonicMicros,
-      oldest: () => (connection().up ? this.#sent.values().next().value : undefined),
+      oldest: () => (connection().up ? this.#sent.first : undefined),
       othersSince: (batch, nowMicros) => this.load.othersSince(batch, nowMicros),
       onSilence: (micros) => connection().noteSilence(micros),
     });
@@ -66,9 +84,15 @@ export class CallsUnderWay {
   /** Sends a call; where there is no connection it waits for one, or fails if there is no hope for one. */
   give(batch: TakeBatch): void {
     const connection = this.#options.connection();
-    if (connection.up) this.#send(batch);
+    if (batch.undoes && batch.takenOn !== this.#options.holds()) this.fail(batch, 'disconnected', NOT_HERE);
+    else if (connection.up) this.#send(batch);
     else if (connection.hopeful) this.#held.add(batch);
     else this.fail(batch, connection.downReason, 'Redis went away');
+  }
+
+  /** Lets a call wait for {@link reroute}, or for a connection. */
+  hold(batch: TakeBatch): void {
+    this.#held.add(batch);
   }
 
   /** Gives Redis what waits for a connection. */
@@ -76,7 +100,31 @@ export class CallsUnderWay {
     for (const batch of this.#held) {
       this.#held.delete(batch);
       if (batch.hasPending) this.give(batch);
-      else this.#options.onEnded(batch);
+      else this.#end(batch);
+    }
+  }
+
+  /**
+   * Lets `placeOf` say where each call that waits for a place is to go: to another one that takes it, back to this
+   * Redis, or nowhere, for a reason.
+   */
+  reroute(placeOf: (batch: TakeBatch) => ((batch: TakeBatch) => void) | StorageError | undefined): void {
+    for (const batch of this.#held) {
+      if (!batch.hasPending) {
+        this.#end(batch);
+        continue;
+      }
+      const place = placeOf(batch);
+      if (place instanceof StorageError) this.fail(batch, place.reason, place.message);
+      else if (batch.undoes && place !== undefined) this.fail(batch, 'disconnected', NOT_HERE);
+      else if (place !== undefined) {
+        this.#held.delete(batch);
+        place(batch);
+        this.#options.onEnded(batch);
+      } else if (this.#options.connection().up) {
+        this.#held.delete(batch);
+        this.give(batch);
+      }
     }
   }
 
@@ -91,7 +139,7 @@ export class CallsUnderWay {
    */
   lost(): void {
     for (const batch of this.#sent) {
-      if (!batch.givesBack && this.#sendAgain(batch)) continue;
+      if (!batch.givesBack && this.#holdAgain(batch)) continue;
       this.fail(batch, 'disconnected', 'the connection to Redis was lost');
     }
   }
@@ -121,7 +169,7 @@ export class CallsUnderWay {
   }
 
   #send(batch: TakeBatch): void {
-    const { counters, calls, connection, monotonicMicros } = this.#options;
+    const { counters, calls, monotonicMicros } = this.#options;
     counters.calls++;
     counters.takes += batch.takeCount;
     counters.items += batch.itemCount;
@@ -129,22 +177,21 @@ export class CallsUnderWay {
     this.#sent.add(batch);
     this.#silence.begin();
     const send = ++batch.sends;
+    const { asking } = batch;
+    batch.asking = false;
     // What becomes of it on a connection that was lost meanwhile is of no concern.
     const isUnderWay = (): boolean => batch.sends === send && this.#sent.has(batch);
-    calls
-      .run(
-        batch,
-        (name, args, bound) => connection().send(name, args, bound),
-        () => batch.hasPending && isUnderWay(),
-      )
-      .then(
-        (reply) => {
-          if (isUnderWay()) this.#onReply(batch, reply);
-        },
-        (error: Error) => {
-          if (isUnderWay()) this.#onError(batch, error);
-        },
-      );
+    calls.run(
+      batch,
+      asking ? this.#askAndCall : this.#call,
+      () => batch.hasPending && isUnderWay(),
+      (reply) => {
+        if (isUnderWay()) this.#onReply(batch, reply);
+      },
+      (error) => {
+        if (isUnderWay()) this.#onError(batch, error);
+      },
+    );
   }
 
   #onReply(batch: TakeBatch, reply: unknown): void {
@@ -166,10 +213,28 @@ export class CallsUnderWay {
     const isOurs = error instanceof BrokenInvariant;
     const reason = isOurs ? 'broken' : isAnswer(error) ? 'rejected' : 'disconnected';
     if (reason !== 'disconnected') this.#answered();
+    if (error instanceof RedisReplyError && this.#isRedirected(batch, error)) return;
     if (!isOurs) this.#options.connection().noteFailure(error);
     // Redis refused it, and did nothing: another one may do it.
-    if (error instanceof RedisReplyError && this.#sendAgain(batch)) return;
+    if (error instanceof RedisReplyError && this.#holdAgain(batch)) return;
     this.fail(batch, reason, error.message);
+  }
+
+  /** Whether others see to a call that Redis refused. */
+  #isRedirected(batch: TakeBatch, error: RedisReplyError): boolean {
+    const { redirect, connection, onEnded } = this.#options;
+    if (redirect === undefined || !isRedirection(error)) return false;
+    connection().noteSuccess();
+    const isOver = !batch.hasPending || batch.undoes || batch.redirections++ >= MAX_REDIRECTIONS;
+    if (!isOver) this.#hold(batch);
+    const fate = isOver ? 'failed' : redirect(batch, error);
+    if (fate === 'failed') this.fail(batch, 'rejected', error.message);
+    else if (fate === 'emptied') this.#end(batch);
+    else if (fate === 'taken') {
+      this.#held.delete(batch);
+      onEnded(batch);
+    }
+    return true;
   }
 
   #answered(): void {
@@ -178,19 +243,26 @@ export class CallsUnderWay {
   }
 
   /** Lets a call that was sent wait for another connection, where there is hope for one. Returns whether it does. */
-  #sendAgain(batch: TakeBatch): boolean {
-    if (!this.#options.connection().hopeful || !batch.hasPending || batch.sends > 1) return false;
+  #holdAgain(batch: TakeBatch): boolean {
+    if (!this.#options.connection().hopeful || !batch.hasPending || batch.undoes) return false;
+    if (batch.sends > 1 + batch.redirections) return false;
+    this.#hold(batch);
+    this.#options.counters.resent++;
+    return true;
+  }
+
+  /** A call that was sent waits for a place again. */
+  #hold(batch: TakeBatch): void {
     this.#sent.delete(batch);
     this.load.ended(batch);
     batch.sentMicros = 0;
     this.#held.add(batch);
-    this.#options.counters.resent++;
-    return true;
   }
 
   #end(batch: TakeBatch): void {
     this.#held.delete(batch);
     if (this.#sent.delete(batch)) this.load.ended(batch);
+    batch.owner?.retire(batch);
     this.#options.onEnded(batch);
   }
 
@@ -199,3 +271,5 @@ export class CallsUnderWay {
     observeCall?.(monotonicMicros() - batch.sentMicros, batch.itemCount, failure);
   }
 }
+
+function ignore(): void {}

@@ -36,6 +36,11 @@ export class RedisKeys {
     this.prefix = prefix;
   }
 
+  /** A key of weir's own, no bucket, on the slot of a hash tag. */
+  ownKey(tag: string, name: string): string {
+    return `${this.prefix}{${tag}}${name}`;
+  }
+
   of(parts: KeyParts): string {
     const { key, tagLength } = parts;
     if (key.length > MAX_REMEMBERED_UNITS) return redisKey(parts, this.prefix);
@@ -47,7 +52,8 @@ export class RedisKeys {
     return named;
   }
 
-  private tagOf(text: string): string {
+  /** The hash tag of a tenant, whose domain and first entry `text` is. */
+  tagOf(text: string): string {
     let tag = this.tags.get(text);
     if (tag === undefined) {
       tag = tagOf(text);

@@ -1,10 +1,27 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 import type { StoreFault } from '../../limiter/store-fault.js';
-import type { RedisLog, RedisTlsOptions, RetryPauses } from './connection/connection-options.js';
+import type { Redirect } from './cluster/redirect.js';
+import type { RedisLog, RedisTlsOptions, RetryPauses, SendCommand } from './connection/connection-options.js';
 import type { LoginSource } from './connection/login-source.js';
 import type { RedisSettingNames } from './connection/outage.js';
 import type { RedisAddress } from './connection/redis-address.js';
 import type { RedisFinder } from './connection/redis-finder.js';
+import type { RedisKeys } from './redis-key.js';
+
+/**
+ * Whose clock buckets go by (REDIS_CLOCK). `server`: Redis's, which the script reads; `caller`: the same as it is
+ * known outside the script; `auto`: `server`, until scripts are refused the time.
+ */
+export type RedisClock = 'auto' | 'server' | 'caller';
+
+/** What differs behind a proxy that shards. */
+export interface ProxiedOptions {
+  /**
+   * Finds out by `send` what works, and rejects where nothing does. `take` takes from a bucket under a key that nobody
+   * uses: all that calls do.
+   */
+  readonly probe: (send: SendCommand, take: (key: string) => Promise<void>) => Promise<void>;
+}
 
 /** Settings of RedisStore. */
 export interface RedisStoreOptions {
@@ -30,6 +47,7 @@ export interface RedisStoreOptions {
   readonly maxInFlight: number;
   /** Most keys of one call, unless a single request has more (REDIS_BATCH_KEYS). */
   readonly keysPerCall: number;
+  readonly clockOf: RedisClock;
   /** Failures in a row that open the circuit breaker; default 5. */
   readonly breakerFailures?: number;
   /** Default `weir:1:`. */
@@ -41,12 +59,20 @@ export interface RedisStoreOptions {
   readonly observeFault?: (fault: StoreFault) => void;
   /**
    * Told of work that other processes of this server may have to wait for: Redis is expected to be busy with it for so
-   * many microseconds.
+   * many microseconds. `node` names it where there are several.
    */
-  readonly tellWork?: (micros: number) => void;
+  readonly tellWork?: (micros: number, node?: string) => void;
+  /** Of one server of several: what becomes of calls that it sends elsewhere. */
+  readonly redirect?: Redirect;
+  /** Of one server of several: a hash tag that lies there, to probe it by; undefined where none does. */
+  readonly probeTag?: () => string | undefined;
+  /** Of one server of several: the names of keys that all of them remember together. */
+  readonly keys?: RedisKeys;
+  /** Set behind a proxy that shards, which passes on commands that name a key and nothing else. */
+  readonly proxied?: ProxiedOptions;
   /** Clock of deadlines, in microseconds; default the machine's. */
   readonly monotonicMicros?: () => number;
-  /** For tests: the time of buckets, in microseconds, in place of Redis's own. */
+  /** For tests: the time of buckets, in microseconds, in place of Redis's own; a caller's if `clockOf` says so. */
   readonly clock?: () => number;
 }
 

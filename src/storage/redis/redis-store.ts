@@ -1,39 +1,38 @@
-import {
-  type BucketStore,
-  StorageError,
-  type TakeItem,
-  type TakeResult,
-} from '../../limiter/bucket-store.js';
-import { MAX_TIMER_MS, systemClock, timerMs } from '../../limiter/clock.js';
+import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
+import { systemClock, timerMs } from '../../limiter/clock.js';
 import { ScarceRoom } from '../../limiter/scarce-room.js';
+import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
 import { CallsUnderWay } from './calls-under-way.js';
+import { ScriptClock } from './clock/script-clock.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
 import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
-import { PROBE } from './probe.js';
+import { DeadlineTimer } from './load/deadline-timer.js';
+import { IdleWait } from './load/idle-wait.js';
+import { OpenBatches } from './open-batches.js';
+import { PROBE, probeRedis } from './probe.js';
+import { ScriptQuestions } from './questions/script-questions.js';
+import type { RedisBuckets, RedisNodeState } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import { DEFAULT_BREAKER_FAILURES, newCounters, type RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { ScriptCalls } from './script-calls.js';
-import { TakeBatch } from './take-batch.js';
+import { type BatchKeys, type BatchOptions, type BatchOwner, TakeBatch, WHOLE } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
 import { WideSender } from './wide-sender.js';
 import { NARROW_ITEMS, NO_ROOM } from './wide-takes.js';
 
-/** Most takes of one call, unless a single request has more: Redis does nothing else meanwhile, 4 to 6 µs a take. */
-export const MAX_TAKES_PER_CALL = 1000;
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
-/** Timers fire on whole milliseconds: waits are cut this much short, so that no answer is later than its deadline. */
-const TIMER_SLACK_MICROS = 1000;
 
 /**
- * Buckets in one Redis. All takes of one event-loop turn travel in one script call, several calls may be under way;
- * requests of many items take turns ({@link WideSender}). A take never rejects and never outlives its deadline; see the
- * docs/operate/redis.md, "When Redis is away".
+ * Buckets in one Redis. All takes of one event-loop turn that are of one part travel in one script call, several calls
+ * may be under way; requests of many items take turns ({@link WideSender}). A take never rejects and never outlives its
+ * deadline; see docs/operate/redis.md, "When Redis is away".
  */
-export class RedisStore implements BucketStore {
+export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly counters = newCounters();
+  readonly ask: ScriptQuestions['ask'];
   /** Resolves once Redis was reached for the first time. */
   readonly reached: Promise<void>;
   private everUp = false;
@@ -42,7 +41,6 @@ export class RedisStore implements BucketStore {
   private readonly monotonicMicros: () => number;
   private readonly timeoutMicros: number;
   private readonly maxInFlight: number;
-  private readonly keysPerCall: number;
   private readonly countDeniedHits: boolean;
   private readonly keys: RedisKeys;
   private readonly calls: ScriptCalls;
@@ -50,17 +48,16 @@ export class RedisStore implements BucketStore {
   private readonly upListeners: (() => void)[] = [];
   private readonly downListeners: ((reason: string) => void)[] = [];
   /** Takes of this turn, in calls not yet sent. */
-  private waiting: TakeBatch[] = [];
+  private readonly waiting: OpenBatches;
   private flushScheduled = false;
   private readonly underWay: CallsUnderWay;
   /** Items of requests of few, sent or waiting. */
   private readonly narrow: ScarceRoom;
   private readonly wide: WideSender;
   private readonly time: RedisTime;
-  private timer: NodeJS.Timeout | undefined;
-  private whenIdle: (() => void) | undefined;
-  private timerAtMicros = Infinity;
-  private closing = false;
+  private readonly timer = new DeadlineTimer(() => this.onTimer());
+  private readonly idle = new IdleWait(() => this.isIdle);
+  private closing: Promise<void> | undefined;
 
   /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
   constructor(options: RedisStoreOptions) {
@@ -68,31 +65,38 @@ export class RedisStore implements BucketStore {
     this.monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.timeoutMicros = options.timeoutMicros;
     const script = loadTakeScript();
-    this.time = new RedisTime(this.monotonicMicros);
-    this.calls = new ScriptCalls(script, this.time, options.clock);
+    this.time = new RedisTime(this.monotonicMicros, options.proxied === undefined);
+    const clock = new ScriptClock(options, this.time, this.monotonicMicros);
+    this.calls = new ScriptCalls(script, this.time, clock);
+    const connection = () => this.connection;
+    const questions = new ScriptQuestions(options, connection, clock);
+    this.ask = (question, asking) => questions.ask(question, asking);
     this.maxInFlight = options.maxInFlight;
     this.narrow = new ScarceRoom(this.maxInFlight);
+    this.waiting = new OpenBatches(options.keysPerCall);
     this.wide = new WideSender(this.maxInFlight, {
-      newBatch: () => this.newBatch(this.monotonicMicros()),
-      hasRoomFor: (batch, items) => this.hasRoomFor(batch, items),
+      newBatch: ({ part, takenOn }) =>
+        this.newBatch({ sinceMicros: this.monotonicMicros(), part, takenOn, owner: this }),
+      hasRoomFor: (batch, items) => this.waiting.hasRoomFor(batch, items),
       send: (batch) => this.underWay.give(batch),
     });
-    this.keysPerCall = options.keysPerCall;
     this.countDeniedHits = options.countDeniedHits;
-    this.keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
+    this.keys = options.keys ?? new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
     this.reached = new Promise((resolve) => {
       this.resolveReached = resolve;
     });
     this.underWay = new CallsUnderWay({
       calls: this.calls,
       time: this.time,
-      connection: () => this.connection,
+      connection,
+      holds: () => this.holds,
       counters: this.counters,
       timeoutMicros: this.timeoutMicros,
       monotonicMicros: this.monotonicMicros,
       tellWork: options.tellWork,
       observeCall: options.observeCall,
-      onEnded: (batch) => this.retire(batch),
+      onEnded: () => this.idle.look(),
+      redirect: options.redirect,
     });
     this.connection = new RedisConnection(
       {
@@ -106,7 +110,9 @@ export class RedisStore implements BucketStore {
         breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
         patienceMs: timerMs(this.timeoutMicros),
         script: script.text,
-        probe: (send) => this.probe(send),
+        proxied: options.proxied !== undefined,
+        probe: (send, isNew) =>
+          probeRedis(send, isNew, { ...options, keys: this.keys }, (key) => this.probeBucket(send, key)),
         log: options.log ?? (() => {}),
       },
       {
@@ -124,6 +130,14 @@ export class RedisStore implements BucketStore {
   /** Whether Redis answers now. */
   get connected(): boolean {
     return this.connection.up;
+  }
+
+  get whole(): boolean {
+    return this.connected;
+  }
+
+  get nodes(): readonly RedisNodeState[] {
+    return [{ name: this.options.address.redactedAddress, up: this.connected }];
   }
 
   /** Whether Redis was ever reached. */
@@ -162,10 +176,26 @@ export class RedisStore implements BucketStore {
     connection?: unknown,
     mayWait = true,
   ): TakeResult | Promise<TakeResult> {
-    if (this.closing) return this.refuse('disconnected', 'the store is closed');
-    if (!this.connection.up && !(this.connection.hopeful && mayWait)) {
-      return this.refuse(this.connection.downReason, `Redis ${this.options.address.redactedAddress} is away`);
-    }
+    const wide = items.length > NARROW_ITEMS;
+    return this.takePart({ part: WHOLE, items, deadlineMicros, connection, mayWait, wide });
+  }
+
+  refusal(mayWait: boolean): StorageError | undefined {
+    if (this.closing !== undefined) return this.refuse('disconnected', 'the store is closed');
+    if (this.connection.up || (this.connection.hopeful && mayWait)) return undefined;
+    return this.refuse(this.connection.downReason, `Redis ${this.options.address.redactedAddress} is away`);
+  }
+
+  takePart(take: PartTake): TakeResult | Promise<TakeResult> {
+    return this.askFor(take, undefined);
+  }
+
+  private askFor(
+    { part, items, deadlineMicros, connection, mayWait, wide }: PartTake,
+    takenOn: unknown,
+  ): TakeResult | Promise<TakeResult> {
+    const refusal = this.refusal(mayWait);
+    if (refusal !== undefined) return refusal;
     const now = this.monotonicMicros();
     // Redis has no part in that.
     if (deadlineMicros <= now) return this.refuse('full', 'the deadline has passed');
@@ -176,46 +206,95 @@ export class RedisStore implements BucketStore {
       return this.refuseToWait(now, 'Redis has too much to do before it');
     }
     let promise: Promise<TakeResult>;
-    if (items.length > NARROW_ITEMS) {
+    if (wide) {
       const { queue } = this.wide;
       if (!queue.hasRoomFor(items.length, connection)) return this.refuse('full', NO_ROOM);
-      promise = queue.add(items, deadline, connection, now);
+      promise = queue.add(items, deadline, connection, now, part, takenOn);
     } else {
       if (!this.narrow.has(items.length, connection)) {
         const most = `the ${this.maxInFlight} limits that may wait for Redis (REDIS_MAX_IN_FLIGHT)`;
         return this.refuseToWait(now, `there is no room among ${most}`);
       }
-      const batch = this.batchFor(items, now);
+      let batch = this.waiting.find(items, part, takenOn);
+      if (batch === undefined) {
+        batch = this.newBatch({ sinceMicros: now, part, takenOn, owner: this });
+        this.waiting.add(batch);
+      }
       if (this.narrow.take(items.length, connection)) {
-        batch.scarce.set(connection, (batch.scarce.get(connection) ?? 0) + items.length);
+        batch.noteScarce(connection, items.length);
       }
       promise = batch.add(items, deadline);
     }
-    this.armTimer(deadline, now);
-    if (!this.flushScheduled) {
-      this.flushScheduled = true;
-      setImmediate(() => this.flush());
-    }
+    this.timer.arm(deadline, now);
+    this.flushSoon();
     return promise;
   }
 
-  /** Waits a little for what is under way; what Redis has not answered then ends as `disconnected`. */
-  async close(): Promise<void> {
-    this.closing = true;
-    if (!this.isIdle) {
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        this.whenIdle = resolve;
-        timer = setTimeout(resolve, CLOSE_WAIT_MS);
-      });
-      clearTimeout(timer);
+  /** Counts the connections: a call on a later one may find a Redis that lacks what was done on this one. */
+  get holds(): unknown {
+    return this.connection.up ? this.connection.connections.opened : undefined;
+  }
+
+  holding(): unknown {
+    return this.holds;
+  }
+
+  giveBack(refunds: readonly TakeItem[], takenOn: unknown, connection: unknown): Promise<GiveBackResult> {
+    const wide = refunds.length > NARROW_ITEMS;
+    const deadlineMicros = this.monotonicMicros() + this.timeoutMicros;
+    return this.giveBackPart(
+      { part: WHOLE, items: refunds, deadlineMicros, connection, mayWait: true, wide },
+      takenOn,
+    );
+  }
+
+  async giveBackPart(take: PartTake, takenOn: unknown): Promise<GiveBackResult> {
+    if (takenOn === undefined || takenOn !== this.holds) return 'skipped';
+    try {
+      return (await this.askFor(take, takenOn)) instanceof StorageError ? 'failed' : 'made';
+    } catch {
+      // Nobody waits who could be told of what is broken.
+      return 'failed';
     }
+  }
+
+  /** Takes over a call that another server of the same cluster was given. */
+  adopt(batch: TakeBatch): void {
+    this.underWay.give(batch);
+    if (batch.hasPending) this.timer.arm(batch.soonestDeadline, this.monotonicMicros());
+  }
+
+  /**
+   * Hands the calls that wait for this Redis to those which have their parts now: `placeOf` names them, or says why
+   * there is none.
+   */
+  reroute(placeOf: (part: Part) => RedisStore | StorageError): void {
+    const targetOf = ({ part }: TakeBatch): ((batch: TakeBatch) => void) | StorageError | undefined => {
+      const place = placeOf(part);
+      if (place instanceof StorageError) return place;
+      return place === this ? undefined : (batch) => place.adopt(batch);
+    };
+    if (!this.connection.up) {
+      // They wait like those that were sent before.
+      for (const batch of this.waiting.takeAll()) this.underWay.hold(batch);
+    }
+    this.underWay.reroute(targetOf);
+  }
+
+  /** Waits a little for what is under way; what Redis has not answered then ends as `disconnected`. */
+  close(): Promise<void> {
+    this.closing ??= this.end();
+    return this.closing;
+  }
+
+  private async end(): Promise<void> {
+    await this.idle.wait(CLOSE_WAIT_MS);
     const closed = new StorageError('disconnected', 'the store is closed');
     this.failWide(closed.reason, closed.message);
-    for (const batch of [...this.underWay, ...this.waiting.splice(0)])
+    for (const batch of [...this.underWay, ...this.waiting.takeAll()])
       this.underWay.fail(batch, closed.reason, closed.message);
     this.connection.close();
-    clearTimeout(this.timer);
+    this.timer.stop();
     this.underWay.stop();
   }
 
@@ -234,22 +313,14 @@ export class RedisStore implements BucketStore {
     return error;
   }
 
-  /** The call that the next request goes into. */
-  private batchFor(items: readonly TakeItem[], nowMicros: number): TakeBatch {
-    const last = this.waiting.at(-1);
-    if (last !== undefined && this.hasRoomFor(last, items.length) && last.suits(items)) return last;
-    const batch = this.newBatch(nowMicros);
-    this.waiting.push(batch);
-    return batch;
+  private newBatch(options: BatchOptions, keys: BatchKeys = this.keys): TakeBatch {
+    return new TakeBatch(keys, this.countDeniedHits, this.time.aboutMicros, options);
   }
 
-  /** Whether a call may hold a request of so many items, too. */
-  private hasRoomFor(batch: TakeBatch, items: number): boolean {
-    return batch.load + items <= this.keysPerCall && batch.itemCount + items <= MAX_TAKES_PER_CALL;
-  }
-
-  private newBatch(nowMicros: number): TakeBatch {
-    return new TakeBatch(this.keys, this.countDeniedHits, this.time.aboutMicros, nowMicros);
+  private flushSoon(): void {
+    if (this.flushScheduled) return;
+    this.flushScheduled = true;
+    setImmediate(() => this.flush());
   }
 
   private flush(): void {
@@ -257,20 +328,20 @@ export class RedisStore implements BucketStore {
     // What waits is sent when Redis comes up, or fails with the hope for that.
     if (this.connection.hopeful) return;
     this.underWay.giveHeld();
-    for (const batch of this.waiting.splice(0)) {
+    for (const batch of this.waiting.takeAll()) {
       if (batch.hasPending) this.underWay.give(batch);
       else this.retire(batch);
     }
     this.wide.send();
   }
 
-  /** Takes a token of a bucket that nobody uses: all that calls need must work. */
-  private async probe(send: SendCommand): Promise<void> {
+  /** Takes a token of a bucket that nobody uses, under a key of its own: all that calls need must work. */
+  private async probeBucket(send: SendCommand, key: string): Promise<void> {
     // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
-    await send('set', [this.keys.of(PROBE), '1', 'PX', '1000'], SHORT_TEXT);
-    const batch = this.newBatch(this.monotonicMicros());
+    await send('set', [key, '1', 'PX', '1000'], SHORT_TEXT);
+    const batch = this.newBatch({ sinceMicros: this.monotonicMicros(), owner: this }, { of: () => key });
     void batch.add([PROBE], Infinity);
-    batch.succeed(await this.calls.run(batch, send, () => true));
+    batch.succeed(await this.calls.runFirst(batch, send));
     this.time.note(batch.nowMicros);
   }
 
@@ -279,21 +350,20 @@ export class RedisStore implements BucketStore {
     const { downReason } = this.connection;
     this.failWide(downReason, 'Redis went away');
     this.underWay.failHeld(downReason, 'Redis went away');
-    for (const batch of this.waiting.splice(0)) this.underWay.fail(batch, downReason, 'Redis went away');
+    for (const batch of this.waiting.takeAll()) this.underWay.fail(batch, downReason, 'Redis went away');
   }
 
   private failWide(reason: StorageError['reason'], message: string): void {
     this.counters.failures[reason] += this.wide.fail(new StorageError(reason, message));
   }
 
-  /** Nothing more will come of this call. */
-  private retire(batch: TakeBatch): void {
+  retire(batch: TakeBatch): void {
     if (!this.wide.retire(batch)) this.narrow.giveBack(batch.itemCount, batch.scarce);
-    if (this.isIdle) this.whenIdle?.();
+    this.idle.look();
   }
 
   private get isIdle(): boolean {
-    return this.underWay.size + this.waiting.length + this.wide.items === 0;
+    return this.underWay.size + this.waiting.size + this.wide.items === 0;
   }
 
   private onConnectionUp(): void {
@@ -305,21 +375,9 @@ export class RedisStore implements BucketStore {
     this.flush();
   }
 
-  /** One timer for all takes, set to the soonest deadline. */
-  private armTimer(deadlineMicros: number, nowMicros: number): void {
-    if (deadlineMicros >= this.timerAtMicros) return;
-    clearTimeout(this.timer);
-    this.timerAtMicros = deadlineMicros;
-    // A deadline beyond the longest timer is looked at again then.
-    const wait = Math.max(0, Math.floor((deadlineMicros - TIMER_SLACK_MICROS - nowMicros) / 1000));
-    // A busy process sees its timers before the answers that have come meanwhile.
-    this.timer = setTimeout(() => setImmediate(() => this.onTimer()), Math.min(wait, MAX_TIMER_MS));
-  }
-
   private onTimer(): void {
     const now = this.monotonicMicros();
-    const due = now + TIMER_SLACK_MICROS;
-    this.timerAtMicros = Infinity;
+    const due = DeadlineTimer.dueMicros(now);
     // What waits for its turn, or was not sent yet, waits for others.
     const { queue, making } = this.wide;
     const waits = this.underWay.lateInLine(now);
@@ -332,7 +390,7 @@ export class RedisStore implements BucketStore {
       if (batch.soonestDeadline <= due) batch.expire(due, errorOf);
       soonest = Math.min(soonest, batch.soonestDeadline);
     }
-    if (soonest < Infinity) this.armTimer(soonest, now);
-    if (this.isIdle) this.whenIdle?.();
+    if (soonest < Infinity) this.timer.arm(soonest, now);
+    this.idle.look();
   }
 }

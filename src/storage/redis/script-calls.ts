@@ -1,44 +1,95 @@
+import type { ScriptClock } from './clock/script-clock.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError } from './connection/redis-error.js';
+import type { ReplyBound } from './connection/reply-bound.js';
 import type { RedisTime } from './redis-time.js';
 import type { TakeBatch } from './take-batch.js';
 import type { Script } from './take-script.js';
+
+/** A call that was sent, and what comes of it. */
+interface Try {
+  readonly args: string[];
+  readonly bound: ReplyBound;
+  readonly reply: Promise<unknown>;
+}
 
 /** Runs the script on batches. */
 export class ScriptCalls {
   readonly #script: Script;
   readonly #time: RedisTime;
-  readonly #clock: (() => number) | undefined;
+  readonly #clock: ScriptClock;
 
-  /** `clock`: for tests, the time of buckets in microseconds. */
-  constructor(script: Script, time: RedisTime, clock: (() => number) | undefined) {
+  constructor(script: Script, time: RedisTime, clock: ScriptClock) {
     this.#script = script;
     this.#time = time;
     this.#clock = clock;
   }
 
-  /** Resolves with the reply. `wanted` says whether a second try is worth it. */
-  async run(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
-    const reply = await this.#runOnce(batch, send, wanted);
+  /** The first call on a new connection. Resolves with the reply. */
+  async runFirst(batch: TakeBatch, send: SendCommand): Promise<unknown> {
+    await this.#clock.begin(send);
+    const always = (): boolean => true;
+    return this.#goOn(batch, send, always, this.#send(batch, send));
+  }
+
+  /** Calls one of `onReply` and `onError`, later. `wanted` says whether a second try is worth it. */
+  run(
+    batch: TakeBatch,
+    send: SendCommand,
+    wanted: () => boolean,
+    onReply: (reply: unknown) => void,
+    onError: (error: Error) => void,
+  ): void {
+    let first: Try;
+    try {
+      first = this.#send(batch, send);
+    } catch (error) {
+      queueMicrotask(() => onError(error as Error));
+      return;
+    }
+    // What waits for more than the first reply costs more than the rest of a call: it is made where there is more.
+    const goOn = (): void => void this.#goOn(batch, send, wanted, first).then(onReply, onError);
+    first.reply.then((reply) => {
+      if (batch.timeAlone(reply) === undefined) onReply(reply);
+      else goOn();
+    }, goOn);
+  }
+
+  /** Resolves with the reply, of the first try or another one. */
+  async #goOn(batch: TakeBatch, send: SendCommand, wanted: () => boolean, first: Try): Promise<unknown> {
+    const reply = await this.#timed(batch, send, wanted, first);
     const time = batch.timeAlone(reply);
     if (time === undefined || !wanted()) return reply;
     // Nothing was done: this Redis's clock stepped, or this process was suspended, and the windows of a calendar were
     // sent for another time.
     this.#time.note(time);
-    return this.#runOnce(batch, send, wanted);
+    return this.#timed(batch, send, wanted, this.#send(batch, send));
   }
 
-  async #runOnce(batch: TakeBatch, send: SendCommand, wanted: () => boolean): Promise<unknown> {
-    const args = batch.command(this.#clock?.(), this.#time.seenMicros);
-    const bound = { integers: batch.replyLength, textBytes: 0 };
-    args.unshift(this.#script.sha1);
+  /** Once more, with the time, where Redis refuses that to the script. */
+  async #timed(batch: TakeBatch, send: SendCommand, wanted: () => boolean, first: Try): Promise<unknown> {
     try {
-      return await send('evalsha', args, bound);
+      return await this.#taught(send, wanted, first);
+    } catch (error) {
+      if (!(await this.#clock.givesFor(error, send)) || !wanted()) throw error;
+      return this.#taught(send, wanted, this.#send(batch, send));
+    }
+  }
+
+  async #taught(send: SendCommand, wanted: () => boolean, { args, bound, reply }: Try): Promise<unknown> {
+    try {
+      return await reply;
     } catch (error) {
       if (!(error instanceof RedisReplyError) || error.code !== 'NOSCRIPT' || !wanted()) throw error;
       // Nothing was done: Redis restarted or forgot its scripts. EVAL teaches it again.
       args[0] = this.#script.text;
       return send('eval', args, bound);
     }
+  }
+
+  #send(batch: TakeBatch, send: SendCommand): Try {
+    const args = batch.command(this.#script.sha1, this.#clock.argument(send), this.#time.seenMicros);
+    const bound = { integers: batch.replyLength, textBytes: 0 };
+    return { args, bound, reply: send('evalsha', args, bound) };
   }
 }

@@ -1,11 +1,13 @@
 import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import { atOnce } from '../../turns.js';
+import type { Part, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';
+import type { Linked, LinkedList } from './linked-list.js';
 import type { RedisKeys } from './redis-key.js';
 import { TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, TakeRun } from './take-run.js';
-import { Asks, encodeNumber, MAX_ENCODED } from './take-script.js';
+import { Asks, added, encodeNumber, MAX_ENCODED } from './take-script.js';
 
 /** Work that one more request of a run is to Redis, where a bucket is 1. */
 const RUN_LOAD = 1 / 32;
@@ -18,6 +20,13 @@ const GROUP_LOAD = 1 / 4;
 /** Items of a request that are taken in at a stretch: half a millisecond, most of which makes the digests of keys. */
 const ITEMS_OF_A_STEP = 256;
 
+/** A request that waits for its outcomes. */
+export interface WaitingTake {
+  readonly items: readonly TakeItem[];
+  readonly deadlineMicros: number;
+  resolve(result: TakeResult): void;
+}
+
 interface PendingTake {
   readonly items: readonly TakeItem[];
   readonly deadlineMicros: number;
@@ -25,47 +34,106 @@ interface PendingTake {
   resolve: ((result: TakeResult) => void) | undefined;
 }
 
+/** Where all buckets may be decided in one call. */
+export const WHOLE: Part = 0;
+
+/** Who made a call, and hears of its end. */
+export interface BatchOwner {
+  /** Nothing more will come of it, whoever had it last. */
+  retire(batch: TakeBatch): void;
+}
+
+/** Names the keys of buckets. */
+export type BatchKeys = Pick<RedisKeys, 'of'>;
+
+/** What is known of a call before the first request is in it. */
+export interface BatchOptions {
+  /** When it is made, on the clock of deadlines. */
+  readonly sinceMicros: number;
+  /** What all its buckets have in common; default {@link WHOLE}. */
+  readonly part?: Part;
+  /**
+   * What {@link Shard.holds} was when that was taken which it gives back: on that very connection it is done, or not at
+   * all. Undefined: it gives nothing back.
+   */
+  readonly takenOn?: unknown;
+  readonly owner?: BatchOwner;
+}
+
 /**
  * The requests of one script call, and the promises their callers hold. Requests are decided as if in the order in
  * which they came; equal ones travel as a {@link TakeRun} or a {@link TakeGroup}.
  */
-export class TakeBatch {
+export class TakeBatch implements Linked<TakeBatch> {
   itemCount = 0;
   /** Buckets that Redis will look at, about; a bucket may be hit often for one. */
   load = 0;
   /** When the first request was added, on the clock of deadlines. */
   readonly sinceMicros: number;
+  readonly part: Part;
+  readonly takenOn: unknown;
+  readonly owner: BatchOwner | undefined;
+  /** How often a server of a Redis Cluster named another one for it. */
+  redirections = 0;
+  /** Whether that server takes it only behind ASKING (Redis Cluster specification, "ASK redirection"). */
+  asking = false;
   /** When it was sent, on the same clock; 0 before. */
   sentMicros = 0;
   /** When Redis is expected to have done it, 0 before it was sent; see {@link RedisLoad}. */
   dueMicros = 0;
   /** What Redis had done for other processes when it was sent, by the same. */
   othersMicros = 0;
-  /** Items of connections that hold a part of the room that is scarce; see {@link ScarceRoom}. */
-  readonly scarce = new Map<unknown, number>();
+  /** Items of connections that hold a part of the room that is scarce, undefined for none; see {@link ScarceRoom}. */
+  scarce: Map<unknown, number> | undefined;
   /** Redis's time in the answer. */
   nowMicros = 0;
+  /** Its place among others. */
+  list: LinkedList<TakeBatch> | undefined;
+  before: TakeBatch | undefined;
+  after: TakeBatch | undefined;
   /** How often it was sent. */
   sends = 0;
   /** Whether a request gives hits back: what Redis did twice would let too much through then. */
   givesBack = false;
   /** Soonest deadline of a take that still waits, Infinity when none does. */
   soonestDeadline = Infinity;
-  private readonly takes: PendingTake[] = [];
-  private readonly names: RedisKeys;
-  private readonly keys: string[] = [];
-  private readonly slots = new Map<string, BucketSlot>();
+  private takes: PendingTake[] = [];
+  private readonly names: BatchKeys;
+  private keys: string[] = [];
+  /** The first bucket, and all of them once there are several. */
+  private firstKey = '';
+  private firstSlot: BucketSlot | undefined;
+  private slots: Map<string, BucketSlot> | undefined;
+  private steps: (TakeRun | TakeGroup)[] = [];
   private readonly asks: Asks;
-  private readonly steps: (TakeRun | TakeGroup)[] = [];
   private readonly countDeniedHits: boolean;
   private pending = 0;
 
   /** `countDeniedHits`: whether windows count the hits of denied requests. `wallMicros`: see {@link Asks}. */
-  constructor(names: RedisKeys, countDeniedHits: boolean, wallMicros: () => number, sinceMicros: number) {
+  constructor(
+    names: BatchKeys,
+    countDeniedHits: boolean,
+    wallMicros: () => number,
+    { sinceMicros, part = WHOLE, takenOn, owner }: BatchOptions,
+  ) {
     this.sinceMicros = sinceMicros;
+    this.part = part;
+    this.takenOn = takenOn;
+    this.owner = owner;
     this.asks = new Asks(wallMicros);
     this.names = names;
     this.countDeniedHits = countDeniedHits;
+  }
+
+  /** Whether it gives back what requests took that were denied elsewhere. */
+  get undoes(): boolean {
+    return this.takenOn !== undefined;
+  }
+
+  /** Notes so many items of a connection as {@link scarce}. */
+  noteScarce(connection: unknown, items: number): void {
+    this.scarce ??= new Map();
+    this.scarce.set(connection, (this.scarce.get(connection) ?? 0) + items);
   }
 
   get takeCount(): number {
@@ -84,7 +152,7 @@ export class TakeBatch {
   suits(items: readonly TakeItem[]): boolean {
     for (let i = 0; i < items.length; i++) {
       const { key, rate } = items[i] as TakeItem;
-      const slot = this.slots.get(key);
+      const slot = this.knownSlot(key);
       if (slot !== undefined && slot.depth !== depthOf(rate)) return false;
     }
     return true;
@@ -120,15 +188,15 @@ export class TakeBatch {
     }
     const indexes: number[] = [];
     const group = new TakeGroup(items, indexes, this.countDeniedHits);
-    this.steps.push(group);
+    this.steps = added(this.steps, group);
     this.load += items.length;
     this.wait(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
-      const { rate, hits, refund, enforcement, ofWindow } = items[i] as TakeItem;
+      const { rate, hits, refund, enforcement, undoMark, over } = items[i] as TakeItem;
       if (refund) this.givesBack = true;
       const slot = this.slotOf(items[i] as TakeItem);
       touch(slot, group);
-      indexes.push(slot.index, this.asks.indexOf(rate, hits, refund, enforcement, ofWindow));
+      indexes.push(slot.index, this.asks.indexOf(rate, hits, refund, enforcement, undoMark, over));
       if ((i + 1) % ITEMS_OF_A_STEP === 0) {
         yield;
         if (!this.hasPending) return;
@@ -137,16 +205,16 @@ export class TakeBatch {
   }
 
   /**
-   * What follows the script in EVALSHA: number of keys, keys, ARGV. `clock` is a test's time in microseconds, `seen`
-   * the latest time seen from this Redis. See take.lua.
+   * The arguments of EVALSHA: the script's name, number of keys, keys, ARGV. `now` is the time given, or '', `seen` the
+   * latest time seen from this Redis, in microseconds. See take.lua.
    */
-  command(clock: number | undefined, seen: number): string[] {
-    const now = clock === undefined ? '' : String(clock);
-    return [String(this.keys.length)].concat(
-      this.keys,
-      [now, String(seen), this.countDeniedHits ? '1' : '0', this.encodeSteps()],
-      this.asks.encode(),
-    );
+  command(script: string, now: string, seen: number): string[] {
+    const { keys } = this;
+    const args = [script, String(keys.length)];
+    for (const key of keys) args.push(key);
+    args.push(now, String(seen), this.countDeniedHits ? '1' : '0', this.encodeSteps());
+    this.asks.encode(args);
+    return args;
   }
 
   /**
@@ -209,6 +277,18 @@ export class TakeBatch {
     return settled;
   }
 
+  /** Takes out those who still wait, to be asked for in other calls; nothing of this one was done. */
+  handOver(): WaitingTake[] {
+    const waiting: WaitingTake[] = [];
+    for (const take of this.takes) {
+      const { items, deadlineMicros, resolve } = take;
+      if (resolve === undefined) continue;
+      this.settle(take, undefined);
+      waiting.push({ items, deadlineMicros, resolve });
+    }
+    return waiting;
+  }
+
   private addRun(item: TakeItem): TakeRun {
     const slot = this.slotOf(item);
     const open = slot.last;
@@ -221,7 +301,7 @@ export class TakeBatch {
     const ask = this.asks.indexOf(item.rate, item.hits, false, 'enforce');
     const run = new TakeRun(item, slot, ask, this.countDeniedHits);
     touch(slot, run);
-    this.steps.push(run);
+    this.steps = added(this.steps, run);
     this.load++;
     return run;
   }
@@ -235,17 +315,27 @@ export class TakeBatch {
     this.itemCount += items.length;
     this.pending++;
     if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
-    this.takes.push({ items, deadlineMicros, step, resolve });
+    this.takes = added(this.takes, { items, deadlineMicros, step, resolve });
   }
 
   private slotOf(item: TakeItem): BucketSlot {
-    let slot = this.slots.get(item.key);
-    if (slot === undefined) {
-      this.keys.push(this.names.of(item));
-      slot = { index: this.keys.length, last: undefined, steps: 0, depth: depthOf(item.rate) };
-      this.slots.set(item.key, slot);
+    const { key, rate } = item;
+    let slot = this.knownSlot(key);
+    if (slot !== undefined) return slot;
+    this.keys = added(this.keys, this.names.of(item));
+    slot = { index: this.keys.length, last: undefined, steps: 0, depth: depthOf(rate) };
+    if (this.firstSlot === undefined) {
+      this.firstKey = key;
+      this.firstSlot = slot;
+    } else {
+      this.slots ??= new Map([[this.firstKey, this.firstSlot]]);
+      this.slots.set(key, slot);
     }
     return slot;
+  }
+
+  private knownSlot(key: string): BucketSlot | undefined {
+    return this.slots === undefined && key === this.firstKey ? this.firstSlot : this.slots?.get(key);
   }
 
   private encodeSteps(): string {
@@ -269,12 +359,13 @@ export class TakeBatch {
     return length;
   }
 
-  private settle(take: PendingTake, result: TakeResult): void {
+  /** Undefined: somebody else answers it. */
+  private settle(take: PendingTake, result: TakeResult | undefined): void {
     const { resolve } = take;
     expectState(resolve !== undefined && this.pending > 0, 'a request is answered once');
     take.resolve = undefined;
     this.pending--;
-    resolve?.(result);
+    if (result !== undefined) resolve?.(result);
   }
 }
 

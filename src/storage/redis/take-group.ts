@@ -45,7 +45,7 @@ export class TakeGroup {
   }
 
   /** Reads the reply to this group at `at` of `values`. Returns where the next one begins. */
-  start(values: readonly number[], at: number): number {
+  start(values: readonly number[], at: number, nowMicros: number): number {
     this.started = true;
     const { items, buckets } = this;
     const byKey = new Map<string, RunningBucket>();
@@ -55,7 +55,7 @@ export class TakeGroup {
       if (bucket === undefined) {
         bucket = new RunningBucket();
         const from = at + NUMBERS * i;
-        bucket.load(values[from] as number, values[from + 1] as number, values[from + 2] as number);
+        loadFound(bucket, values, from, nowMicros);
         byKey.set(key, bucket);
       }
       buckets.push(bucket);
@@ -80,13 +80,27 @@ export class TakeGroup {
   }
 }
 
+/** Loads the state at `at` of `values` as it was found at `nowMicros`, see take.lua. */
+function loadFound(bucket: RunningBucket, values: readonly number[], at: number, nowMicros: number): void {
+  const unit = values[at] as number;
+  let whole = values[at + 1] as number;
+  let part = values[at + 2] as number;
+  if (unit > 0 && whole < nowMicros) whole -= nowMicros;
+  else if (unit < 0 && part < 0 && whole <= nowMicros) {
+    whole = -1 - whole;
+    part = -part;
+  }
+  bucket.load(unit, whole, part);
+}
+
 function isEqual(one: TakeItem, other: TakeItem): boolean {
   return (
     one.key === other.key &&
     one.rate === other.rate &&
     one.hits === other.hits &&
     one.refund === other.refund &&
-    one.ofWindow === other.ofWindow &&
+    one.undoMark === other.undoMark &&
+    one.over === other.over &&
     one.enforcement === other.enforcement
   );
 }

@@ -1,7 +1,8 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import { decide } from '../../limiter/decide.js';
 import { MAX_COUNT } from '../../limiter/fixed-window.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
-import { TakeFinding } from '../../limiter/running-bucket.js';
+import { RunningBucket, TakeFinding } from '../../limiter/running-bucket.js';
 import { addTo } from '../../limiter/span.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import type { TakeGroup } from './take-group.js';
@@ -14,6 +15,12 @@ export function mayRun({ rate, hits, refund }: TakeItem): boolean {
   if (refund || isCharge(rate, hits, refund)) return false;
   return rate.kind === 'token_bucket' || rate.maxDebt === 0;
 }
+
+/** What the answer to a run of one subtracts a state past full from; see take.lua. */
+const PAST_FULL = 4e15;
+
+/** Reused: a bucket past full while it is decided on. */
+const bucketOver = new RunningBucket();
 
 /** A bucket of a call. */
 export interface BucketSlot {
@@ -94,15 +101,18 @@ export class TakeRun {
       found = values[at++] as number;
     } else if (found < 0) {
       found = -1 - found;
+    } else if (found > PAST_FULL) {
+      found = PAST_FULL - found;
     } else {
       this.passing = 1;
     }
     if (rate.kind === 'window') {
-      this.found.whole = rate.startOf(nowMicros);
-      this.found.part = found;
+      const start = rate.startOf(nowMicros);
+      this.found.whole = found < 0 ? -1 - start : start;
+      this.found.part = Math.abs(found);
       return at;
     }
-    this.found.whole = nowMicros + found;
+    this.found.whole = found < 0 ? found : nowMicros + found;
     this.found.part = rate.q > 1 ? (values[at++] as number) : 0;
     if (hits > 0) {
       this.costWhole = rate.askedWhole(hits);
@@ -115,6 +125,8 @@ export class TakeRun {
   next(item: TakeItem, nowMicros: number): TakeOutcome {
     const { rate, hits } = item;
     const { found } = this;
+    if (found.whole < 0) return this.nextOver(item, nowMicros);
+    found.foundMicros = found.fullAtMicros;
     found.limited = this.passing === 0;
     if (found.limited) {
       if (rate.countsDenied(this.countDeniedHits)) found.count = Math.min(found.count + hits, MAX_COUNT);
@@ -124,5 +136,20 @@ export class TakeRun {
     if (rate.kind === 'window') found.count += hits;
     else addTo(found, this.costWhole, this.costCarry, rate.q);
     return rate.outcome(hits, found, nowMicros);
+  }
+
+  /** {@link next} of a bucket past full: decided once more. */
+  private nextOver(item: TakeItem, nowMicros: number): TakeOutcome {
+    const { found } = this;
+    const { rate, hits } = item;
+    const unit =
+      rate.kind === 'window' ? rate.startOf(nowMicros) - rate.endOf(rate.startOf(nowMicros)) : rate.q;
+    bucketOver.load(unit, found.whole, found.part);
+    decide([item], [bucketOver], [found], nowMicros, nowMicros, this.countDeniedHits);
+    if (!found.limited) this.passing--;
+    const outcome = rate.outcome(hits, found, nowMicros);
+    found.whole = bucketOver.whole;
+    found.part = bucketOver.part;
+    return outcome;
   }
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
 import type { Enforcement } from '../../limiter/bucket-store.js';
-import { BOUNDARIES, type CalendarWindows } from '../../limiter/calendar.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
 
@@ -12,24 +11,74 @@ export interface Script {
 }
 
 /** The script's parts: one text to Redis. */
-const PARTS = ['take.lua', 'take-levels.lua', 'take-groups.lua'].map((name) => `src/storage/redis/${name}`);
+const PARTS = ['take', 'take-runs', 'take-levels', 'take-groups'].map(
+  (name) => `src/storage/redis/script/${name}.lua`,
+);
 
 /**
  * Loads the script; the header of its first part documents keys, arguments and reply. Throws when the build is
  * incomplete.
  */
 export function loadTakeScript(): Script {
-  const text = withoutComments(PARTS.map(readAsset).join(''));
+  const text = withShortNames(withoutComments(readTakeScript()));
   return { text, sha1: createHash('sha1').update(text).digest('hex') };
 }
 
+/** The script as people read it: all its parts, with comments. Throws when the build is incomplete. */
+export function readTakeScript(): string {
+  return PARTS.map(readAsset).join('');
+}
+
 /**
- * Whole lines of comments and indents are for readers. Without them the script stays below the 16,384 bytes that Redis
- * takes from a client before it knows who that is, and so can say what it misses: a longer command breaks the
- * connection.
+ * Whole lines of comments, indents and spaces round operators are for readers. Without them, and with short names, the
+ * script stays below the 16,384 bytes that Redis takes from a client before it knows who that is, and so can say what
+ * it misses: a longer command breaks the connection.
  */
 function withoutComments(lua: string): string {
-  return lua.replaceAll(/^[ \t]*(?:--.*)?\n|^[ \t]+/gm, '');
+  return (
+    lua
+      .replaceAll(/^[ \t]*(?:--.*)?\n|^[ \t]+/gm, '')
+      // Not of a minus that another one follows: two begin a comment.
+      .replaceAll(/ ?(,|\.\.|[=~<>]=|[=<>+*/%]|-(?! -)) /g, '$1')
+  );
+}
+
+/** What Lua and Redis call so: keywords, globals, and fields of what they hand out. */
+const GIVEN_NAMES =
+  'and break do else elseif end false for function if in local nil not or repeat return then true until while ' +
+  'redis string math table tonumber unpack pairs ipairs KEYS ARGV err';
+const FIELD_OF_A_LIBRARY = /\b(?:redis|string|math|table)\.(\w+)/g;
+/** Quoted texts are matched whole, so that no word in them is taken for a name. */
+const TEXT_OR_NAME = /'[^']*'|\b[A-Za-z_]\w*/g;
+
+/**
+ * The same script, in which every name of its own, of a field too, is as short as its place among them by frequency
+ * allows. A name is the same everywhere and no two become one, so the script does what it did.
+ */
+function withShortNames(lua: string): string {
+  const given = new Set(GIVEN_NAMES.split(' '));
+  for (const [, field] of lua.matchAll(FIELD_OF_A_LIBRARY)) given.add(field as string);
+  const uses = new Map<string, number>();
+  for (const [word] of lua.matchAll(TEXT_OR_NAME)) {
+    if (!word.startsWith("'") && !given.has(word)) uses.set(word, (uses.get(word) ?? 0) + 1);
+  }
+  const short = new Map<string, string>();
+  let place = 0;
+  for (const [name] of [...uses].sort(([, one], [, other]) => other - one)) {
+    let candidate: string;
+    do candidate = shortName(place++);
+    while (given.has(candidate));
+    short.set(name, candidate);
+  }
+  return lua.replaceAll(TEXT_OR_NAME, (word) => short.get(word) ?? word);
+}
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
+
+/** The names of one letter, then those of two, and so on. */
+function shortName(place: number): string {
+  const rest = Math.floor(place / LETTERS.length);
+  return (rest === 0 ? '' : shortName(rest - 1)) + LETTERS.charAt(place % LETTERS.length);
 }
 
 /** Largest number that {@link encodeNumber} can write. */
@@ -58,7 +107,7 @@ const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', candidate: '3' } a
 const ASKS_COMPARED = 16;
 
 /** What is asked; see take.lua. */
-const [TAKE, PEEK, REFUND, CHARGE, REFUND_OF_WINDOW] = [0, 1, 2, 3, 4];
+const [TAKE, PEEK, REFUND, CHARGE, UNDO, OVER] = [0, 1, 2, 3, 4, 5];
 const DEBT_FOLLOWS = 10;
 const CALENDAR_FOLLOWS = 20;
 
@@ -68,18 +117,26 @@ interface Ask {
   readonly hits: number;
   readonly refund: boolean;
   readonly enforcement: Enforcement;
-  readonly ofWindow: number | undefined;
+  readonly undoMark: number | undefined;
+  readonly over: boolean;
   readonly index: number;
+}
+
+const NONE: Ask[] = [];
+
+/** Adds to a list. Most calls to a Redis Cluster are for one take: a list that is made of one has room for no more. */
+export function added<T>(list: T[], one: T): T[] {
+  if (list.length === 0) return [one];
+  list.push(one);
+  return list;
 }
 
 /** The distinct asks of a batch: what is asked of buckets of one rule is mostly the same. */
 export class Asks {
-  private readonly args: string[] = [];
-  /** Calendars asked for, and where their boundaries stand among the arguments. */
-  private readonly calendars: { readonly at: number; readonly windows: CalendarWindows }[] = [];
-  private count = 0;
+  private asks: Ask[] = [];
   private last: Ask | undefined;
-  private readonly byRate = new Map<Rate, Ask[]>();
+  /** Once there are several. */
+  private byRate: Map<Rate, Ask[]> | undefined;
   private readonly wallMicros: () => number;
 
   /** `wallMicros` is about what Redis's clock shows, and says which windows of calendars are sent. */
@@ -87,48 +144,51 @@ export class Asks {
     this.wallMicros = wallMicros;
   }
 
-  /** Their arguments, see take.lua, with the windows of calendars as of now. */
-  encode(): readonly string[] {
-    for (const { at, windows } of this.calendars) {
-      windows.boundariesAround(this.wallMicros()).forEach((boundary, i) => {
-        this.args[at + i] = String(boundary);
-      });
-    }
-    return this.args;
+  /** Adds their arguments to `args`, see take.lua, with the windows of calendars as of now. */
+  encode(args: string[]): void {
+    for (const ask of this.asks) this.write(args, ask);
   }
 
-  /** Index of an ask, from 1; `ofWindow` as in TakeItem. */
-  indexOf(rate: Rate, hits: number, refund: boolean, enforcement: Enforcement, ofWindow?: number): number {
+  /** Index of an ask, from 1; `undoMark` and `over` as in TakeItem. */
+  indexOf(
+    rate: Rate,
+    hits: number,
+    refund: boolean,
+    enforcement: Enforcement,
+    undoMark?: number,
+    over = false,
+  ): number {
     const { last } = this;
-    if (last !== undefined && equal(last, rate, hits, refund, enforcement, ofWindow)) return last.index;
-    let known = this.byRate.get(rate);
-    if (known === undefined) {
-      known = [];
-      this.byRate.set(rate, known);
-    }
+    if (last !== undefined && equal(last, rate, hits, refund, enforcement, undoMark, over)) return last.index;
+    const known = last === undefined ? NONE : this.asksOf(rate, last);
     let ask: Ask | undefined;
     for (let i = 0; i < known.length && i < ASKS_COMPARED; i++) {
       const one = known[i] as Ask;
-      if (equal(one, rate, hits, refund, enforcement, ofWindow)) {
+      if (equal(one, rate, hits, refund, enforcement, undoMark, over)) {
         ask = one;
         break;
       }
     }
     if (ask === undefined) {
-      ask = { rate, hits, refund, enforcement, ofWindow, index: ++this.count };
-      known.push(ask);
-      this.write(ask);
+      ask = { rate, hits, refund, enforcement, undoMark, over, index: this.asks.length + 1 };
+      this.asks = added(this.asks, ask);
+      this.byRate?.set(rate, added(known, ask));
     }
     this.last = ask;
     return ask.index;
   }
 
-  private write({ rate, hits, refund, enforcement, ofWindow }: Ask): void {
-    const { args } = this;
+  /** Those of a rate; `first` is the first one of all where there was no other. */
+  private asksOf(rate: Rate, first: Ask): Ask[] {
+    this.byRate ??= new Map([[first.rate, [first]]]);
+    return this.byRate.get(rate) ?? NONE;
+  }
+
+  private write(args: string[], { rate, hits, refund, enforcement, undoMark, over }: Ask): void {
     const charge = isCharge(rate, hits, refund);
     const calendar = rate.kind === 'window' ? rate.calendar : undefined;
     const more = (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) + (calendar === undefined ? 0 : CALENDAR_FOLLOWS);
-    const givesBack = ofWindow === undefined ? REFUND : REFUND_OF_WINDOW;
+    const givesBack = undoMark !== undefined ? UNDO : over ? OVER : REFUND;
     const what = charge ? CHARGE : refund ? givesBack : hits === 0 ? PEEK : TAKE;
     args.push(String(what + more), ENFORCEMENT[enforcement]);
     if (rate.kind === 'window') {
@@ -147,10 +207,12 @@ export class Asks {
       }
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
     }
-    if (what === REFUND_OF_WINDOW) args.push(String(ofWindow));
+    if (what === UNDO || what === OVER) {
+      args.push(String(rate.kind === 'window' ? rate.maxOver : rate.overMicros));
+    }
+    if (what === UNDO) args.push(String(undoMark));
     if (calendar === undefined) return;
-    this.calendars.push({ at: args.length, windows: calendar });
-    for (let i = 0; i < BOUNDARIES; i++) args.push('');
+    for (const boundary of calendar.boundariesAround(this.wallMicros())) args.push(String(boundary));
   }
 }
 
@@ -160,13 +222,15 @@ function equal(
   hits: number,
   refund: boolean,
   enforcement: Enforcement,
-  ofWindow: number | undefined,
+  undoMark: number | undefined,
+  over: boolean,
 ): boolean {
   return (
     ask.rate === rate &&
     ask.hits === hits &&
     ask.refund === refund &&
     ask.enforcement === enforcement &&
-    ask.ofWindow === ofWindow
+    ask.undoMark === undoMark &&
+    ask.over === over
   );
 }

@@ -1,7 +1,7 @@
 import { expectState } from '../../invariant.js';
-import type { StorageError, TakeItem } from '../../limiter/bucket-store.js';
+import type { StorageError } from '../../limiter/bucket-store.js';
 import type { TakeBatch } from './take-batch.js';
-import { WideTakes } from './wide-takes.js';
+import { type WideTake, WideTakes } from './wide-takes.js';
 
 /**
  * Most items of wide requests that Redis is given before it has answered, unless a single request has more: some 5 ms
@@ -13,11 +13,14 @@ export const WIDE_ITEMS_IN_FLIGHT = 1000;
  * answer was enough for one.
  */
 const LONG_ANSWER_ITEMS = 256;
+/** Items that are sent in one turn of the event loop, in however many calls, and how many a call counts by itself. */
+const STRETCH_ITEMS = 128;
+const CALL_ITEMS = 4;
 
 /** How calls are made and sent. */
 export interface Outlet {
-  /** An empty call. */
-  newBatch(): TakeBatch;
+  /** An empty call for what such a request asks. */
+  newBatch(take: WideTake): TakeBatch;
   /** Whether a call may hold a request of so many items, too. */
   hasRoomFor(batch: TakeBatch, items: number): boolean;
   /** Sends a call, or fails it where Redis is away. */
@@ -83,10 +86,11 @@ export class WideSender {
 
   *#makeCalls(): Generator<void, void> {
     const { queue } = this;
+    let stretch = 0;
     for (;;) {
       let take = queue.peek();
       if (take === undefined || !this.#mayGive(0, take.items.length)) return;
-      const batch = this.#outlet.newBatch();
+      const batch = this.#outlet.newBatch(take);
       this.#making = batch;
       do {
         queue.shift();
@@ -94,18 +98,23 @@ export class WideSender {
         yield* batch.addInSteps(items, giveUpMicros, resolve);
         take = queue.peek();
         // A request whose time ended meanwhile is in it by half: a call with nothing else is dropped.
-      } while (batch.hasPending && take !== undefined && this.#suits(batch, take.items));
+      } while (batch.hasPending && take !== undefined && this.#suits(batch, take));
       this.#making = undefined;
       if (!batch.hasPending) continue;
       this.#sent.add(batch);
       this.#itemsSent += batch.itemCount;
       this.#outlet.send(batch);
+      stretch += CALL_ITEMS + batch.itemCount;
+      if (stretch < STRETCH_ITEMS) continue;
+      stretch = 0;
       yield;
     }
   }
 
-  #suits(batch: TakeBatch, items: readonly TakeItem[]): boolean {
+  #suits(batch: TakeBatch, { items, part, takenOn }: WideTake): boolean {
     return (
+      batch.part === part &&
+      batch.takenOn === takenOn &&
       this.#outlet.hasRoomFor(batch, items.length) &&
       this.#mayGive(batch.itemCount, items.length) &&
       batch.suits(items)

@@ -1,5 +1,7 @@
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import { type GivenUp, GiveUpTimes } from '../../limiter/give-up-times.js';
+import type { Part } from '../sharded/shard.js';
+import { WHOLE } from './take-batch.js';
 
 /** A request of more items is wide. */
 export const NARROW_ITEMS = 16;
@@ -17,6 +19,10 @@ const FRESH_ITEMS = 1000;
 /** A request that waits for its turn. */
 export interface WideTake extends GivenUp {
   readonly items: readonly TakeItem[];
+  /** What they have in common. */
+  readonly part: Part;
+  /** See {@link BatchOptions}. */
+  readonly takenOn: unknown;
   /** Since when it waits, on the clock of its deadline. Microseconds. */
   readonly sinceMicros: number;
   resolve(result: TakeResult): void;
@@ -121,13 +127,15 @@ export class WideTakes {
     deadlineMicros: number,
     connection: unknown,
     sinceMicros: number,
+    part: Part = WHOLE,
+    takenOn?: unknown,
   ): Promise<TakeResult> {
     const line = this.#lineOf(connection);
     line.items += items.length;
     this.#items += items.length;
     return new Promise((resolve) => {
       const take: Waiting = {
-        ...{ items, sinceMicros, resolve, line, giveUpMicros: deadlineMicros, place: -1 },
+        ...{ items, part, takenOn, sinceMicros, resolve, line, giveUpMicros: deadlineMicros, place: -1 },
         ...{ before: line.last, after: undefined },
       };
       if (line.last === undefined) line.first = take;

@@ -1,5 +1,8 @@
 import type { Limit, Verdict } from './policy.js';
 
+/** Where a weir keeps its buckets. */
+export type BenchStore = 'memory' | 'Redis' | 'Redis Cluster';
+
 /** How a case loads its targets. */
 export type Load =
   /** As fast as answers come. */
@@ -15,7 +18,7 @@ export interface BenchCase {
   readonly load: Load;
   /** h2load where the call is always the same, else the generator of our own. */
   readonly generator: 'h2load' | 'own';
-  readonly stores: readonly ('memory' | 'Redis')[];
+  readonly stores: readonly BenchStore[];
   readonly connections: number;
   readonly streams: number;
   readonly descriptors: number;
@@ -54,6 +57,13 @@ function bench(name: string, changes: Partial<BenchCase> = {}): BenchCase {
 export const CASES: readonly BenchCase[] = [
   bench('one hot key'),
   bench('1,000 tenants', { generator: 'own', tenants: 1000, verdict: 'kept' }),
+  bench('three masters', { stores: ['Redis', 'Redis Cluster'] }),
+  bench('three masters, 1,000 tenants', {
+    generator: 'own',
+    tenants: 1000,
+    verdict: 'kept',
+    stores: ['Redis', 'Redis Cluster'],
+  }),
   bench('many tenants', { generator: 'own', tenants: 'many', verdict: 'kept' }),
   bench('3 descriptors', { descriptors: 3 }),
   bench('10 descriptors', { descriptors: 10 }),

@@ -27,6 +27,8 @@ export interface Row {
    * run.
    */
   readonly ratio: number | undefined;
+  /** CPU of server and Redis together, of a Redis Cluster, against that of a single Redis in the same case. */
+  readonly besideRedis: number | undefined;
   /** Least and greatest round of `serverMicros` + `redisMicros`. */
   readonly range: readonly [number, number];
   readonly perSecond: number;
@@ -54,6 +56,8 @@ interface Dose {
   readonly rate: number | undefined;
 }
 
+/** What a Redis Cluster is held against. */
+const SINGLE = 'weir, Redis';
 const WARM_UP_REQUESTS = 10_000;
 const LEAST_REQUESTS = 500;
 /** Arrivals take no longer than this; where the million does not fit, fewer come. */
@@ -83,15 +87,20 @@ function send(bench: BenchCase, target: BenchTarget, dose: Dose): Promise<LoadRe
 }
 
 async function run(bench: BenchCase, target: BenchTarget, dose: Dose): Promise<Round> {
-  const { pid, redisPid } = target;
+  const { pid } = target;
   const server = cpuMicros(pid);
-  const redis = redisPid === undefined ? 0 : cpuMicros(redisPid);
+  const redis = redisMicros(target);
   const result = await send(bench, target, dose);
   return {
     ...result,
     serverMicros: (cpuMicros(pid) - server) / result.requests,
-    redisMicros: redisPid === undefined ? 0 : (cpuMicros(redisPid) - redis) / result.requests,
+    redisMicros: (redisMicros(target) - redis) / result.requests,
   };
+}
+
+/** CPU time of all nodes. */
+function redisMicros({ redisPids }: BenchTarget): number {
+  return redisPids.reduce((sum, pid) => sum + cpuMicros(pid), 0);
 }
 
 /** A decision that the case does not expect means that it measures something else. */
@@ -111,14 +120,15 @@ function toRow(
   more: Partial<Row> = {},
 ): Row {
   const middle = (pick: (round: Round) => number) => median(rounds.map(pick));
-  const together = rounds.map(({ serverMicros, redisMicros }) => serverMicros + redisMicros);
+  const sums = rounds.map((round) => round.serverMicros + round.redisMicros);
   return {
     case: bench.name,
     target: target.name,
     serverMicros: middle((round) => round.serverMicros),
-    redisMicros: target.redisPid === undefined ? undefined : middle((round) => round.redisMicros),
+    redisMicros: target.redisPids.length === 0 ? undefined : middle((round) => round.redisMicros),
     ratio: undefined,
-    range: [Math.min(...together), Math.max(...together)],
+    besideRedis: undefined,
+    range: [Math.min(...sums), Math.max(...sums)],
     perSecond: middle((round) => round.requests / round.seconds),
     p50Micros: middle((round) => round.p50Micros),
     p99Micros: middle((round) => round.p99Micros),
@@ -160,6 +170,10 @@ async function prepare(bench: BenchCase, target: BenchTarget, options: MeasureOp
   return { requests: arriving, tenants: arriving, firstTenant: 1_000_000, rate };
 }
 
+function together({ serverMicros, redisMicros }: Row): number {
+  return serverMicros + (redisMicros ?? 0);
+}
+
 /**
  * Measures a case: the targets take turns, so that what else the machine does falls on all of them alike. Tells `say`
  * how far it is.
@@ -193,8 +207,13 @@ export async function measureCase(
     return toRow(bench, target, rounds, { bytesPerTenant });
   });
   const yardstick = rows[0]?.serverMicros;
+  const single = rows.find(({ target }) => target === SINGLE);
   return rows.map((row) => ({
     ...row,
-    ratio: yardstick === undefined ? undefined : (row.serverMicros + (row.redisMicros ?? 0)) / yardstick,
+    ratio: yardstick === undefined ? undefined : together(row) / yardstick,
+    besideRedis:
+      single !== undefined && row.target === `${SINGLE} Cluster`
+        ? together(row) / together(single)
+        : undefined,
   }));
 }

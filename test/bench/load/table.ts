@@ -37,6 +37,7 @@ export function cells(row: Row): string[] {
 
 /** What a row says beside its cells, or nothing. */
 export function remark(row: Row): string {
+  if (row.besideRedis !== undefined) return `${row.besideRedis.toFixed(2)} × Redis`;
   return row.bytesPerTenant === undefined ? '' : `${row.bytesPerTenant.toFixed(0)} bytes per new tenant`;
 }
 

@@ -5,10 +5,11 @@ import { startEnvoy } from '../../support/envoy/envoy.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { type StartedProcess, startProcess } from '../../support/process/processes.js';
 import { repositoryRoot } from '../../support/process/tools.js';
+import { startCluster } from '../../support/redis/cluster.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 import { startWeir } from '../../support/weir/weir.js';
-import type { BenchCase } from './cases.js';
+import type { BenchCase, BenchStore } from './cases.js';
 import { type Limit, policyText } from './policy.js';
 import { sinkSettings } from './sinks.js';
 
@@ -18,7 +19,8 @@ export interface BenchTarget {
   readonly host: string;
   readonly port: number;
   readonly pid: number;
-  readonly redisPid: number | undefined;
+  /** Of all its nodes; none without Redis. */
+  readonly redisPids: readonly number[];
   readonly tls: boolean;
   /** Where an Envoy listens that asks this server; load goes there if it is set. */
   readonly envoyPort: number | undefined;
@@ -29,7 +31,7 @@ export interface GivenTarget {
   readonly host: string;
   readonly port: number;
   readonly pid: number;
-  readonly redisPid: number | undefined;
+  readonly redisPids: readonly number[];
 }
 
 /** Which servers a case is run on, beside the yardstick. */
@@ -47,7 +49,7 @@ export interface CaseTargets {
   stop(): Promise<void>;
 }
 
-const PLAIN = { host: '127.0.0.1', redisPid: undefined, tls: false, envoyPort: undefined };
+const PLAIN = { host: '127.0.0.1', redisPids: [], tls: false, envoyPort: undefined };
 
 /** The yardstick: an empty handler on @grpc/grpc-js, always in clear text. */
 async function startYardstick(stops: (() => Promise<unknown>)[]): Promise<BenchTarget> {
@@ -86,7 +88,7 @@ async function behindEnvoy(target: BenchTarget, stops: (() => Promise<unknown>)[
 
 /** What one weir of a case is like. */
 interface Variant {
-  readonly store: 'memory' | 'Redis';
+  readonly store: BenchStore;
   readonly transport: string | undefined;
   readonly tls: boolean;
   readonly limit: Limit;
@@ -103,6 +105,28 @@ function variantsOf(bench: BenchCase, transports: TargetChoice['transports']): V
   );
 }
 
+/** Nodes of a Redis Cluster. */
+const MASTERS = 3;
+
+/** Starts what a weir keeps its buckets in. Its processes, and the settings that lead to it. */
+async function startStore(
+  store: BenchStore,
+  stops: (() => Promise<unknown>)[],
+): Promise<{ readonly redisPids: readonly number[]; readonly env: NodeJS.ProcessEnv }> {
+  if (store === 'memory') return { redisPids: [], env: {} };
+  if (store === 'Redis') {
+    const redis = await startRedis();
+    stops.push(() => redis.stop());
+    return { redisPids: [redis.pid], env: { REDIS_URL: `127.0.0.1:${redis.port}` } };
+  }
+  const cluster = await startCluster({ masters: MASTERS });
+  stops.push(() => cluster.stop());
+  return {
+    redisPids: cluster.nodes.map(({ server }) => server.pid),
+    env: { REDIS_TYPE: 'CLUSTER', REDIS_URL: cluster.url },
+  };
+}
+
 /** One weir for each variant and checkout of the case. */
 async function startWeirs(
   bench: BenchCase,
@@ -117,13 +141,8 @@ async function startWeirs(
       const env: NodeJS.ProcessEnv = { ...(tls && tlsSettings(stops)), MEMORY_MAX_BUCKETS: '4000000' };
       if (transport !== undefined) env['GRPC_TRANSPORT'] = transport;
       if (limit === 'window, all sinks') Object.assign(env, await sinkSettings(stops));
-      let redisPid: number | undefined;
-      if (store === 'Redis') {
-        const redis = await startRedis();
-        stops.push(() => redis.stop());
-        redisPid = redis.pid;
-        env['REDIS_URL'] = `127.0.0.1:${redis.port}`;
-      }
+      const started = await startStore(store, stops);
+      Object.assign(env, started.env);
       const policy = policyText(bench.rules, bench.verdict, limit);
       const weir = await startWeir({ policy, env, main: join(folder, 'build/src/main.js') });
       stops.push(() => weir.stop('SIGKILL'));
@@ -136,7 +155,7 @@ async function startWeirs(
         name: parts.join(', '),
         pid: weir.process.pid,
         port: weir.grpcPort,
-        redisPid,
+        redisPids: started.redisPids,
         tls,
       });
     }

@@ -10,12 +10,14 @@ import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { decisionObserver } from '../../../src/server/decision-observer.js';
+import { TopCounts } from '../../../src/server/top/top-counts.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { ANYBODY } from '../../../src/service/costly-requests.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
+import { TopBuckets } from '../../../src/telemetry/top/top-buckets.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { PLAIN_ANSWERS } from '../../support/policy/plain-answers.js';
 import { policyOf } from '../../support/policy/policies.js';
@@ -41,7 +43,13 @@ function policyText(rules: number, limit: string, node = `rate_limit: { name: on
   return lines.join('\n');
 }
 
-function serviceOn(policy: string, codec: ServiceCodec): ShouldRateLimit {
+/** Single buckets, counted as by default. */
+function countedForTop(): TopCounts {
+  const nowMicros = (): number => systemClock.monotonicMicros();
+  return new TopCounts(new TopBuckets({ capacity: 500, nowMicros, random: Math.random }));
+}
+
+function serviceOn(policy: string, codec: ServiceCodec, top?: TopCounts): ShouldRateLimit {
   const compiled = policyOf(policy);
   const store = new MemoryStore({ ...MEMORY, clock: systemClock, maxBuckets: 2_000_000 });
   const metrics = new Metrics({
@@ -59,7 +67,7 @@ function serviceOn(policy: string, codec: ServiceCodec): ShouldRateLimit {
     store,
     local: store,
     policies: () => policySet,
-    observer: decisionObserver(metrics, log, new UnmatchedWarnings(log, () => policySet)),
+    observer: decisionObserver(metrics, log, new UnmatchedWarnings(log, () => policySet), top),
     storeTimeoutMicros: 2_000_000,
     maxDescriptors: 1000,
     maxLimits: 4000,
@@ -88,6 +96,8 @@ interface Shape {
   /** What stands on a node in the place of its `rate_limit`. */
   readonly node?: string;
   readonly codec?: () => ServiceCodec;
+  /** Whether single buckets are counted for `/top`. */
+  readonly top?: boolean;
 }
 
 function decision({
@@ -97,9 +107,10 @@ function decision({
   limit = ENDLESS,
   node,
   codec = createWireCodec,
+  top = false,
 }: Shape): MicroCase {
   return () => {
-    const service = serviceOn(policyText(rules, limit, node), codec());
+    const service = serviceOn(policyText(rules, limit, node), codec(), top ? countedForTop() : undefined);
     const groups = Array.from({ length: descriptors }, (_unused, i) => `group-${(i * 7 + 3) % rules}`);
     const message = messageOf(
       'bench',
@@ -160,6 +171,7 @@ runCases(__filename, {
   'one descriptor': decision({}),
   'one descriptor, reference codec': decision({ codec: createReferenceCodec }),
   'one descriptor, 1,000 tenants': decision({ tenants: 1000 }),
+  'one descriptor, 1,000 tenants, counted for top': decision({ tenants: 1000, top: true }),
   'one descriptor, 1,000,000 tenants': decision({ tenants: 1_000_000 }),
   'one descriptor, denied': decision({ limit: DRY }),
   'one descriptor, 10,000 rules': decision({ rules: 10_000 }),

@@ -1,3 +1,6 @@
+import { entriesKey } from '../../../src/policy/names/bucket-key.js';
+import { redisKey } from '../../../src/storage/redis/redis-key.js';
+
 /** The domain of all calls. */
 export const DOMAIN = 'chaos';
 
@@ -52,6 +55,11 @@ export function policyOf(buckets: readonly Bucket[]): string {
       token_bucket: { max_tokens: ${maxTokens}, tokens_per_fill: ${perMs * 1000}, fill_interval: 1s }`,
   );
   return `domain: ${DOMAIN}\ndescriptors:\n${rules.join('\n')}\n`;
+}
+
+/** Where Redis keeps a bucket of that name. */
+export function keyOfBucket(name: string): string {
+  return redisKey(entriesKey(DOMAIN, [{ key: 'bucket', value: name }]));
 }
 
 /** Name of the bucket that a key in Redis is of; undefined for other keys. */

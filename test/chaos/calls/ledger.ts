@@ -13,6 +13,13 @@ interface Gift {
   readonly tokens: number;
 }
 
+/** Tokens that are missing at a time. */
+interface Level {
+  readonly tokens: number;
+  readonly atMs: number;
+}
+
+const EMPTY: Level = { tokens: 0, atMs: 0 };
 /** Takes that are remembered: older ones cannot matter to a bucket that fills within seconds. */
 const REMEMBERED = 400;
 /** How long a call without an answer may still take its token: Redis may be stopped with it in its hands. */
@@ -38,9 +45,12 @@ export class Ledger {
   private windowMs = 0;
   private promotion: { readonly missing: number; readonly fromMs: number; readonly toMs: number } | undefined;
   private inFlight = 0;
-  /** Tokens missing at {@link levelMs}, by the takes that were acknowledged. */
-  private level = 0;
-  private levelMs = 0;
+  /** Calls so far that asked for the bucket. */
+  private calls = 0;
+  /** Tokens missing, by the takes that were acknowledged. */
+  private least: Level = EMPTY;
+  /** Tokens missing, if calls without an answer took theirs, as late as they could: those that took them by now. */
+  private most: Level = EMPTY;
 
   constructor(bucket: Bucket) {
     this.bucket = bucket;
@@ -50,8 +60,9 @@ export class Ledger {
   admit(sentMs: number, endMs: number): number {
     this.takes.push({ sentMs, endMs });
     if (this.takes.length > REMEMBERED) this.takes.splice(0, REMEMBERED / 2);
-    this.level = this.levelAt(endMs) + 1;
-    this.levelMs = endMs;
+    this.least = { tokens: this.tokensAt(this.least, endMs) + 1, atMs: endMs };
+    this.expireMaybes(endMs);
+    this.takeFromMost(endMs);
     const { maxTokens, perMs } = this.bucket;
     let count = 0;
     let worst = 0;
@@ -68,6 +79,7 @@ export class Ledger {
   /** A call asks for the bucket, and has no answer yet. */
   asked(): void {
     this.inFlight++;
+    this.calls++;
   }
 
   /** It has. */
@@ -77,16 +89,25 @@ export class Ledger {
 
   /** A call that may have taken a token, though nobody was told. */
   maybe(sentMs: number, endMs: number): void {
+    this.expireMaybes(endMs);
     this.maybes.push({ sentMs, endMs });
-    if (this.maybes.length > 2 * REMEMBERED) this.maybes.splice(0, REMEMBERED);
   }
 
   /** Whether the denial of a call that was sent then may be right: too few tokens could have been left. */
   mayDeny(nowMs: number): boolean {
     if (this.openGiftMs !== undefined || this.gifts.some(({ toMs }) => nowMs - toMs < REPEATED_MS))
       return true;
-    const uncertain = this.maybes.filter(({ endMs }) => nowMs - endMs < UNCERTAIN_MS).length;
-    return this.levelAt(nowMs) + uncertain + this.inFlight + 2 > this.bucket.maxTokens;
+    this.expireMaybes(nowMs);
+    return this.tokensAt(this.most, nowMs) + this.maybes.length + this.inFlight + 2 > this.bucket.maxTokens;
+  }
+
+  /**
+   * Called before Redis is looked at. What it gives says, afterwards, how many calls may have been under way meanwhile:
+   * where buckets of a request are taken in parts, each may have had a token that it gives back.
+   */
+  underWaySince(): () => number {
+    const { inFlight, calls } = this;
+    return () => inFlight + this.calls - calls;
   }
 
   /** From now on buckets may be lost, until {@link found}. */
@@ -102,14 +123,15 @@ export class Ledger {
   /** Redis was looked at: so many tokens are missing there. Returns how many were given back. */
   found(missing: number, nowMs: number): number {
     const fromMs = this.openGiftMs ?? nowMs;
-    const tokens = Math.max(0, this.levelAt(nowMs) - missing);
+    const level = this.tokensAt(this.least, nowMs);
+    const tokens = Math.max(0, level - missing);
     // What is under way may have been taken from the buckets that were lost, too.
-    const most = Math.max(0, this.levelAt(nowMs) + this.inFlight - missing);
+    const most = Math.max(0, level + this.inFlight - missing);
     this.gifts = this.gifts.filter(({ toMs }) => nowMs - toMs < 600_000);
     this.gifts.push({ fromMs, toMs: nowMs, tokens: most });
     this.openGiftMs = undefined;
-    this.level = missing;
-    this.levelMs = nowMs;
+    this.least = { tokens: missing, atMs: nowMs };
+    this.most = this.least;
     return tokens;
   }
 
@@ -152,8 +174,21 @@ export class Ledger {
     );
   }
 
-  private levelAt(nowMs: number): number {
-    return Math.max(0, this.level - this.bucket.perMs * Math.max(0, nowMs - this.levelMs));
+  private tokensAt({ tokens, atMs }: Level, nowMs: number): number {
+    return Math.max(0, tokens - this.bucket.perMs * Math.max(0, nowMs - atMs));
+  }
+
+  private takeFromMost(atMs: number): void {
+    const tokens = Math.min(this.bucket.maxTokens, this.tokensAt(this.most, atMs) + 1);
+    this.most = { tokens, atMs: Math.max(atMs, this.most.atMs) };
+  }
+
+  /** Calls that take nothing from now on may have taken their token: a bucket that never fills keeps that in mind. */
+  private expireMaybes(nowMs: number): void {
+    const isOver = ({ endMs }: Take): boolean => endMs + UNCERTAIN_MS <= nowMs;
+    while (this.maybes[0] !== undefined && isOver(this.maybes[0])) {
+      this.takeFromMost((this.maybes.shift() as Take).endMs + UNCERTAIN_MS);
+    }
   }
 
   private givenBetween(fromMs: number, toMs: number): number {

@@ -11,6 +11,12 @@ export interface Stage<T extends Topology = Topology> {
   sleep(ms: number): Promise<void>;
   /** From now on Redis decides again, or from `atMs` on: recovery counts from here. */
   serves(atMs?: number): void;
+  /** Names of all buckets. */
+  readonly buckets: readonly string[];
+  /** Only these buckets are struck: calls for others must be decided all the time. */
+  strikes(names: ReadonlySet<string>): void;
+  /** These buckets may be lost from now on. For a fault that does not lose those of all. */
+  loseBuckets(names: ReadonlySet<string>): void;
   /**
    * Looks at what Redis has of the buckets: nothing is lost from here on. A fault that may lose some and does not look
    * is looked at when it is over.
@@ -29,13 +35,18 @@ export interface Stage<T extends Topology = Topology> {
   stepWeirClock(offsetMs: number): Promise<number>;
 }
 
+/** Connections that are made while every packet vanishes are given up after a second. */
+export const AFTER_SILENCE_MS = 2000;
+
 /** One way in which things go wrong. */
 export interface Fault<T extends Topology = Topology> {
   readonly name: string;
   /** What of it is counted as having bitten. */
   readonly counts: string;
-  /** Whether buckets may be lost by it: how many tokens is found out by {@link Stage.findBuckets}. */
+  /** Whether any bucket may be lost by it: how many tokens is found out by {@link Stage.findBuckets}. */
   readonly loses?: boolean;
+  /** Longest until decisions are back, in milliseconds, where that is not a second. */
+  readonly recoveryMs?: number;
   /** Does it and ends it. Resolves with how often it bit. */
   run(stage: Stage<T>): Promise<number>;
 }

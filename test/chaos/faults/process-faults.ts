@@ -6,7 +6,11 @@ type Single = Fault<SingleTopology>;
 const UNDECIDED = 'calls without a decision of Redis';
 
 /** What Redis counted of an error meanwhile, while `body` runs. */
-async function errorsDuring(stage: Stage, code: string, body: () => Promise<void>): Promise<number> {
+async function errorsDuring(
+  stage: Stage<SingleTopology>,
+  code: string,
+  body: () => Promise<void>,
+): Promise<number> {
   const { master } = stage.topology;
   const before = await master.errors(code);
   await body();
@@ -35,7 +39,7 @@ function misconfigured(
 }
 
 /** Redis computes, and does nothing else. Resolves when it is over. */
-function busyLoop(stage: Stage, ms: number): Promise<unknown> {
+function busyLoop(stage: Stage<SingleTopology>, ms: number): Promise<unknown> {
   const script =
     "local a = redis.call('TIME') local from = a[1] * 1000 + a[2] / 1000 " +
     "repeat a = redis.call('TIME') until a[1] * 1000 + a[2] / 1000 >= from + ARGV[1]";

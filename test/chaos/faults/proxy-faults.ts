@@ -1,6 +1,6 @@
 import type { Mischief } from '../proxy.js';
 import type { SingleTopology } from '../topology/single-topology.js';
-import type { Fault, Stage } from './fault.js';
+import { AFTER_SILENCE_MS, type Fault, type Stage } from './fault.js';
 
 function onTheWay(name: string, counts: string, mischief: (stage: Stage) => Mischief): Fault<SingleTopology> {
   return {
@@ -27,7 +27,10 @@ export const PROXY_FAULTS: readonly Fault<SingleTopology>[] = [
     kind: 'delay',
     ms: 300 + random.below(700),
   })),
-  onTheWay('packets dropped, the connection stays open', 'pieces dropped', () => ({ kind: 'drop' })),
+  {
+    ...onTheWay('packets dropped, the connection stays open', 'pieces dropped', () => ({ kind: 'drop' })),
+    recoveryMs: AFTER_SILENCE_MS,
+  },
   onTheWay('answers truncated, the connection ended', 'connections cut', ({ random }) => ({
     kind: 'truncate',
     oneIn: 1 + random.below(30),

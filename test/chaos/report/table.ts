@@ -5,6 +5,7 @@ import type { Row } from './row.js';
 const NAMES: Readonly<Record<TopologyName, string>> = {
   single: 'one Redis',
   sentinel: 'three sentinels, a master, two replicas',
+  cluster: 'a cluster of three masters, each with a replica',
   'stepping-clock': 'one Valkey whose clock steps',
 };
 const HEAD = [

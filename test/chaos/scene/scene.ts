@@ -3,7 +3,9 @@ import { waitFor } from '../../support/process/wait-for.js';
 import { type Bucket, FAILURE_POLICIES, makeBuckets, policyOf } from '../calls/buckets.js';
 import { type Answered, Caller } from '../calls/caller.js';
 import { Ledger } from '../calls/ledger.js';
+import type { RedisNode } from '../topology/redis-node.js';
 import type { Topology } from '../topology/topology.js';
+import { Decisions } from './decisions.js';
 import { Lateness } from './lateness.js';
 import { WeirHost } from './weir-host.js';
 
@@ -26,9 +28,15 @@ export interface Counts {
   /** OVER_LIMIT without a look: there was no time, or no room, and Redis was lively. */
   unseen: number;
   latestMs: number;
+  /** Calls of patient callers for buckets that the fault does not touch, and those of them that were not decided. */
+  elsewhere: number;
+  readonly elsewhereUndecided: string[];
 }
 
-const nothing = (): Counts => ({ calls: 0, late: 0, byPolicy: 0, unseen: 0, latestMs: 0 });
+const nothing = (): Counts => ({
+  ...{ calls: 0, late: 0, byPolicy: 0, unseen: 0, latestMs: 0 },
+  ...{ elsewhere: 0, elsewhereUndecided: [] },
+});
 
 /** Two weirs before one topology, callers that never stop, and whatever must hold of every answer. */
 export class Scene<T extends Topology = Topology> {
@@ -40,12 +48,15 @@ export class Scene<T extends Topology = Topology> {
   counts = nothing();
   private readonly ledgers = new Map<string, Ledger>();
   private readonly callers: Caller[] = [];
-  /** When a connection of a caller last had a decision of Redis, by when it was asked for; and when it was answered. */
-  private readonly decided = new Map<string, [sentMs: number, endMs: number]>();
+  /** What connections of callers had decisions of Redis on. */
+  private readonly decisions = new Decisions();
   private readonly byPort = new Map<number, Caller>();
+  private struck: ReadonlySet<string> = new Set();
+  private windowMs = 0;
   private pace: NodeJS.Timeout | undefined;
   private ticks = 0;
-  private promotedPort: number | undefined;
+  /** Which Redis was promoted to decide about a bucket: see {@link notePromotion}. */
+  private promoted = new Map<string, RedisNode>();
   private tickMs = 0;
   /** The longest that this process itself was held up since {@link startWindow}. */
   heldUpMs = 0;
@@ -81,7 +92,8 @@ export class Scene<T extends Topology = Topology> {
       const small = buckets[2 + 2 * at] as Bucket;
       const large = buckets[3 + 2 * at] as Bucket;
       const shapes = [[large], [large], [small], [large, small], [small, large]];
-      if (name === 'error') shapes.push([large, sharedSmall], [sharedLarge, small], [sharedSmall, large]);
+      if (name === 'error')
+        shapes.push([large, sharedSmall], [sharedLarge, small], [sharedSmall, large], [small, sharedSmall]);
       const { weir } = hosts[host] as WeirHost;
       const caller = new Caller(
         {
@@ -116,9 +128,21 @@ export class Scene<T extends Topology = Topology> {
     else if (this.wrongs.length === NAMED) this.wrongs.push('and more');
   }
 
+  /** Names of all buckets. */
+  get bucketNames(): readonly string[] {
+    return [...this.ledgers.keys()];
+  }
+
+  /** Only these buckets are struck by the fault: calls for others must be decided. */
+  strikes(names: ReadonlySet<string>): void {
+    this.struck = names;
+  }
+
   /** Begins to count anew. */
   startWindow(): void {
     this.counts = nothing();
+    this.windowMs = performance.now();
+    this.struck = new Set(this.ledgers.keys());
     this.heldUpMs = 0;
     for (const ledger of this.ledgers.values()) ledger.startWindow();
   }
@@ -128,9 +152,9 @@ export class Scene<T extends Topology = Topology> {
     return [...this.ledgers.values()].reduce((sum, { beyondPlain }) => sum + beyondPlain, 0);
   }
 
-  /** Buckets may be lost from now on. */
-  loseBuckets(): void {
-    for (const ledger of this.ledgers.values()) ledger.lose(performance.now());
+  /** Buckets may be lost from now on: those, or all. */
+  loseBuckets(names: ReadonlySet<string> = new Set(this.ledgers.keys())): void {
+    for (const name of names) this.ledgers.get(name)?.lose(performance.now());
   }
 
   /**
@@ -141,6 +165,7 @@ export class Scene<T extends Topology = Topology> {
     if (![...this.ledgers.values()].some(({ isOpen }) => isOpen)) return 0;
     let given = 0;
     await this.look((ledger, missing, nowMs) => {
+      if (!ledger.isOpen) return;
       const tokens = ledger.found(missing, nowMs);
       // Those that never empty say nothing.
       if (!ledger.bucket.isLarge) given += tokens;
@@ -150,20 +175,27 @@ export class Scene<T extends Topology = Topology> {
 
   /** Looks at what Redis had of the buckets when it was promoted. */
   async notePromotion(): Promise<void> {
-    this.promotedPort = this.topology.master.port;
-    await this.look((ledger, missing, toMs, fromMs) => ledger.promoted(missing, fromMs, toMs));
+    await this.look((ledger, missing, toMs, fromMs, node, underWay) => {
+      if (!ledger.isOpen) return;
+      this.promoted.set(ledger.bucket.name, node);
+      ledger.promoted(this.topology.isSharded ? missing - underWay : missing, fromMs, toMs);
+    });
   }
 
-  /** What was promoted has given no more than it had, if it still is the master. */
-  confirmPromotion(): void {
-    if (this.topology.master.port !== this.promotedPort) return;
-    for (const ledger of this.ledgers.values()) {
+  /** What was promoted has given no more than it had, if it still decides. */
+  async confirmPromotion(): Promise<void> {
+    if (this.promoted.size === 0) return;
+    const deciders = await this.topology.decidersOf([...this.promoted.keys()]);
+    for (const [name, node] of this.promoted) {
+      const ledger = this.ledgers.get(name);
+      if (ledger === undefined || deciders.get(name) !== node) continue;
       const tooMany = ledger.confirm();
       if (tooMany > 0)
         this.wrong(
           `${ledger.bucket.name} gave ${tooMany.toFixed(2)} tokens more than the promoted Redis had`,
         );
     }
+    this.promoted.clear();
   }
 
   /**
@@ -171,23 +203,11 @@ export class Scene<T extends Topology = Topology> {
    * `sinceMs`, with when the last of them had its first; with undefined when they do not get that far.
    */
   async decidedSince(sinceMs: number): Promise<number | undefined> {
-    const names = this.callers
-      .filter(({ options }) => options.deadlineMs > (DEADLINES_MS[0] as number) && options.connections > 1)
-      .flatMap((caller) => caller.ports().map((_, at) => connectionName(caller, at)));
-    const firsts = new Map<string, number>();
-    const look = (): true | undefined => {
-      for (const name of names) {
-        const [sentMs = 0, endMs = 0] = this.decided.get(name) ?? [];
-        if (sentMs >= sinceMs && !firsts.has(name)) firsts.set(name, endMs);
-      }
-      return firsts.size === names.length ? true : undefined;
-    };
-    try {
-      await waitFor('decisions', look, SETTLE_MS);
-    } catch {
-      return undefined;
-    }
-    return Math.max(...firsts.values());
+    const patient = this.callers.filter((caller) => isPatient(caller) && caller.options.connections > 1);
+    const names = patient.flatMap((caller) => caller.ports().map((_, at) => connectionName(caller, at)));
+    // A connection may have decisions of one Redis while another one is not there yet.
+    const ofBuckets = this.topology.isSharded ? patient.flatMap(bucketNamesOf) : [];
+    return this.decisions.since(sinceMs, names, ofBuckets, SETTLE_MS);
   }
 
   /** Reads what weir's processes wrote down of their answers. */
@@ -238,14 +258,27 @@ export class Scene<T extends Topology = Topology> {
   }
 
   private async look(
-    at: (ledger: Ledger, missing: number, nowMs: number, fromMs: number) => void,
+    at: (
+      ledger: Ledger,
+      missing: number,
+      nowMs: number,
+      fromMs: number,
+      node: RedisNode,
+      underWay: number,
+    ) => void,
   ): Promise<void> {
-    const fromMs = performance.now();
-    const found = await this.topology.master.buckets();
-    const nowMs = performance.now();
-    for (const ledger of this.ledgers.values()) {
-      const { name, maxTokens, perMs } = ledger.bucket;
-      at(ledger, Math.min(maxTokens, ((found.get(name) ?? 0) / 1000) * perMs), nowMs, fromMs);
+    const deciders = await this.topology.decidersOf([...this.ledgers.keys()]);
+    for (const node of new Set(deciders.values())) {
+      const fromMs = performance.now();
+      const underWay = new Map([...this.ledgers].map(([name, ledger]) => [name, ledger.underWaySince()]));
+      const found = await node.buckets();
+      const nowMs = performance.now();
+      for (const [name, ledger] of this.ledgers) {
+        if (deciders.get(name) !== node) continue;
+        const { maxTokens, perMs } = ledger.bucket;
+        const missing = Math.min(maxTokens, ((found.get(name) ?? 0) / 1000) * perMs);
+        at(ledger, missing, nowMs, fromMs, node, underWay.get(name)?.() ?? 0);
+      }
     }
   }
 
@@ -262,6 +295,8 @@ export class Scene<T extends Topology = Topology> {
     for (const { name } of asked) this.ledgers.get(name)?.answered();
     const who = caller.options.name;
     const isError = asked.every(({ onFailure }) => onFailure === 'error');
+    const isElsewhere = isError && isPatient(caller) && asked.every(({ name }) => !this.struck.has(name));
+    if (isElsewhere) this.counts.elsewhere++;
     switch (answer.kind) {
       case 'wrong':
         this.wrong(`${who}: ${answer.why}`);
@@ -276,14 +311,33 @@ export class Scene<T extends Topology = Topology> {
         break;
       case 'denied':
         this.denied(answer.short, who, sentMs);
+        // What was taken elsewhere is given back, and lost where the way there is.
+        if (this.topology.isSharded) {
+          for (const bucket of asked)
+            if (!answer.short.includes(bucket)) this.ledgers.get(bucket.name)?.maybe(sentMs, endMs);
+        }
         break;
       default:
         if (answer.kind === 'unseen') this.counts.unseen++;
         else this.counts.byPolicy++;
-        for (const { name } of asked) this.ledgers.get(name)?.maybe(sentMs, endMs);
+        for (const { name } of asked) {
+          this.ledgers.get(name)?.maybe(sentMs, endMs);
+          if (isError) this.decisions.miss(`${who} ${name}`, sentMs);
+        }
+        if (isElsewhere) this.undecidedElsewhere(who, asked, sentMs, endMs);
         return;
     }
-    if (isError) this.decided.set(connectionName(caller, connection), [sentMs, endMs]);
+    if (!isError) return;
+    this.decisions.decide(connectionName(caller, connection), sentMs, endMs);
+    for (const { name } of asked) this.decisions.decide(`${who} ${name}`, sentMs, endMs);
+  }
+
+  private undecidedElsewhere(who: string, asked: readonly Bucket[], sentMs: number, endMs: number): void {
+    const names = asked.map(({ name }) => name).join(' and ');
+    const window = `${Math.round(sentMs - this.windowMs)} ms after the fault began`;
+    this.counts.elsewhereUndecided.push(
+      `${who}: ${names}, asked ${window}, ${Math.round(endMs - sentMs)} ms long`,
+    );
   }
 
   private denied(short: readonly Bucket[], who: string, sentMs: number): void {
@@ -295,6 +349,17 @@ export class Scene<T extends Topology = Topology> {
       else this.wrong(`${who}: ${bucket.name} was denied, and had tokens`);
     }
   }
+}
+
+/** Whether it waits for longer than Envoy does by default. */
+function isPatient({ options }: Caller): boolean {
+  return options.deadlineMs > (DEADLINES_MS[0] as number);
+}
+
+/** Names of its buckets, but that of the one that it asks for too seldom. */
+function bucketNamesOf({ options }: Caller): string[] {
+  const often = options.shapes.filter((shape) => shape.every(({ isLarge }, at) => at === 0 || !isLarge));
+  return [...new Set(often.flat())].map(({ name }) => `${options.name} ${name}`);
 }
 
 function connectionName(caller: Caller, connection: number): string {

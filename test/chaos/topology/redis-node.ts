@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { waitFor } from '../../support/process/wait-for.js';
+import { redisCommand } from '../../support/redis/redis-command.js';
 import { type RedisServer, type StartRedisOptions, startRedis } from '../../support/redis/redis-server.js';
 import { bucketOfKey } from '../calls/buckets.js';
-import { command } from './redis-command.js';
 
 const COMMAND_MS = 2000;
 const SERVES_MS = 30_000;
@@ -14,7 +14,7 @@ export class RedisNode {
   /** What it wants from its clients; empty for nothing. */
   password = '';
 
-  private constructor(server: RedisServer) {
+  constructor(server: RedisServer) {
     this.server = server;
   }
 
@@ -34,7 +34,7 @@ export class RedisNode {
 
   /** {@link command} that waits as long for an answer. */
   patientCommand(patienceMs: number, name: string, ...args: readonly string[]): Promise<unknown> {
-    return command({ port: this.port, password: this.password, patienceMs }, name, ...args);
+    return redisCommand({ port: this.port, password: this.password, patienceMs }, name, ...args);
   }
 
   /** How often it answered an error of that code, such as `NOSCRIPT`. */
@@ -48,11 +48,14 @@ export class RedisNode {
     return String(await this.command('CLIENT', 'LIST')).split(` name=${name} `).length - 1;
   }
 
-  /** Resolves once it is a master that writes; to when it was seen, milliseconds of the harness's clock. */
-  async serves(): Promise<number> {
+  /**
+   * Resolves once it is a master that writes, to a key of our own or to `key`; to when it was seen, milliseconds of the
+   * harness's clock.
+   */
+  async serves(key = 'chaos:serves'): Promise<number> {
     await waitFor(
       `Redis on port ${this.port} to take writes`,
-      async () => (await this.command('SET', 'chaos:serves', '1', 'PX', '1')) === 'OK',
+      async () => (await this.command('SET', key, '1', 'PX', '1')) === 'OK',
       SERVES_MS,
     );
     return performance.now();
@@ -73,8 +76,9 @@ export class RedisNode {
   async buckets(): Promise<ReadonlyMap<string, number>> {
     const script =
       "local r = redis.call('TIME') local t = {r[1] .. string.format('%06d', r[2])} " +
-      "for _, k in ipairs(redis.call('KEYS', '*')) do if redis.call('TYPE', k).ok == 'string' then " +
-      "t[#t+1] = k t[#t+1] = redis.call('GET', k) end end return t";
+      // Of another type, or of a slot that is on its way, it is an error.
+      "for _, k in ipairs(redis.call('KEYS', '*')) do local v = redis.pcall('GET', k) " +
+      "if type(v) == 'string' then t[#t+1] = k t[#t+1] = v end end return t";
     const reply = (await this.command('EVAL', script, '0')) as string[];
     const nowMicros = Number(reply[0]);
     const found = new Map<string, number>();

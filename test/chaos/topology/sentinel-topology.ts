@@ -3,9 +3,9 @@ import { type StartedProcess, startProcess } from '../../support/process/process
 import { TempDir } from '../../support/process/temp-dir.js';
 import { toolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { command } from './redis-command.js';
+import { redisCommand } from '../../support/redis/redis-command.js';
 import { RedisNode } from './redis-node.js';
-import type { Topology } from './topology.js';
+import { decidedBy, type Topology } from './topology.js';
 
 const NAME = 'mymaster';
 const PASSWORD = 'of-the-sentinels';
@@ -20,6 +20,7 @@ const AGREED_MS = 25_000;
 /** Three sentinels with a password, a master and two replicas, which keep nothing on disk. */
 export class SentinelTopology implements Topology {
   readonly name = 'sentinel';
+  readonly isSharded = false;
   private readonly nodes: readonly RedisNode[];
   private readonly ports: readonly number[];
   private readonly sentinels: StartedProcess[] = [];
@@ -51,6 +52,10 @@ export class SentinelTopology implements Topology {
     return { REDIS_TYPE: 'SENTINEL', REDIS_URL: `${NAME},${sentinels}`, REDIS_SENTINEL_AUTH: PASSWORD };
   }
 
+  async decidersOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
+    return decidedBy(this.master, buckets);
+  }
+
   get master(): RedisNode {
     return this.nodes.find(({ port }) => port === this.masterPort) as RedisNode;
   }
@@ -70,7 +75,7 @@ export class SentinelTopology implements Topology {
 
   /** One command to a sentinel. */
   ask(at: number, name: string, ...args: readonly string[]): Promise<unknown> {
-    return command({ port: this.ports[at] as number, password: PASSWORD }, name, ...args);
+    return redisCommand({ port: this.ports[at] as number, password: PASSWORD }, name, ...args);
   }
 
   /** Resolves when another Redis than `old` is a master that writes and that a sentinel names, with when it was. */
@@ -104,7 +109,9 @@ export class SentinelTopology implements Topology {
     const ports = await Promise.all(
       this.ports.map(async (port) => {
         const target = { port, password: PASSWORD, patienceMs: 300 };
-        const address = await command(target, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME).catch(() => []);
+        const address = await redisCommand(target, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME).catch(
+          () => [],
+        );
         return Number((address as readonly string[])[1]);
       }),
     );

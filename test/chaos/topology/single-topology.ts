@@ -3,11 +3,12 @@ import type { Random } from '../../fuzz/random.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { ChaosProxy } from '../proxy.js';
 import { RedisNode } from './redis-node.js';
-import type { Topology } from './topology.js';
+import { decidedBy, type Topology } from './topology.js';
 
 /** One Redis, which keeps its buckets in a file, behind a proxy of ours; weir reads its password from a file. */
 export class SingleTopology implements Topology {
   readonly name = 'single';
+  readonly isSharded = false;
   readonly master: RedisNode;
   readonly proxy: ChaosProxy;
   private readonly folder = new TempDir();
@@ -29,6 +30,10 @@ export class SingleTopology implements Topology {
 
   get env(): NodeJS.ProcessEnv {
     return { REDIS_URL: `127.0.0.1:${this.proxy.port}`, REDIS_AUTH_FILE: this.passwordFile };
+  }
+
+  async decidersOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
+    return decidedBy(this.master, buckets);
   }
 
   /** What weir finds in its file. */

@@ -3,7 +3,7 @@ import { TempDir } from '../../support/process/temp-dir.js';
 import { optionalToolPath, toolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { RedisNode } from './redis-node.js';
-import type { Topology } from './topology.js';
+import { decidedBy, type Topology } from './topology.js';
 
 /** How far a step may be off when it is looked at from outside, milliseconds: the way there. */
 const SEEN_MS = 500;
@@ -14,6 +14,7 @@ const SEEN_MS = 500;
  */
 export class SteppingClockTopology implements Topology {
   readonly name = 'stepping-clock';
+  readonly isSharded = false;
   readonly master: RedisNode;
   private readonly folder: TempDir;
 
@@ -39,6 +40,10 @@ export class SteppingClockTopology implements Topology {
 
   get env(): NodeJS.ProcessEnv {
     return { REDIS_URL: `127.0.0.1:${this.master.port}` };
+  }
+
+  async decidersOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>> {
+    return decidedBy(this.master, buckets);
   }
 
   /** Moves the clock; resolves when commands see it, which a step is that was seen. */

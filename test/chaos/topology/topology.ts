@@ -5,10 +5,17 @@ export interface Topology {
   readonly name: TopologyName;
   /** Settings of weir. */
   readonly env: NodeJS.ProcessEnv;
-  /** The Redis that decides now. */
-  readonly master: RedisNode;
+  /** Whether buckets are spread over several Redises, so that a request is taken in parts. */
+  readonly isSharded: boolean;
+  /** The Redis that decides about each of these buckets now; those about which none does are missing. */
+  decidersOf(buckets: readonly string[]): Promise<ReadonlyMap<string, RedisNode>>;
   stop(): Promise<void>;
 }
 
-export const TOPOLOGIES = ['single', 'sentinel', 'stepping-clock'] as const;
+/** {@link Topology.decidersOf} where one decides about all. */
+export function decidedBy(node: RedisNode, buckets: readonly string[]): ReadonlyMap<string, RedisNode> {
+  return new Map(buckets.map((bucket) => [bucket, node]));
+}
+
+export const TOPOLOGIES = ['single', 'sentinel', 'cluster', 'stepping-clock'] as const;
 export type TopologyName = (typeof TOPOLOGIES)[number];

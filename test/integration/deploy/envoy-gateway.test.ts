@@ -40,11 +40,11 @@ describe('the variables', () => {
     expect(read).toMatchObject({ ok: true, settings: { grpcPort: GRPC_PORT, port: PROBE.port } });
   });
 
-  test('of tracing are refused, with a sentence: deploy/envoy-gateway leaves it out', () => {
+  test('of tracing are taken', () => {
     const read = readSettings({ ...ALWAYS, ...TRACING });
     expect(read).toMatchObject({
-      ok: false,
-      errors: [expect.stringContaining('TRACING_ENABLED: weir has no tracing yet')],
+      ok: true,
+      settings: { tracingEnabled: true, tracingServiceName: 'envoy-ratelimit', tracingSamplingRate: 1 },
     });
   });
 });
@@ -68,8 +68,6 @@ describe('deploy/envoy-gateway/envoy-gateway.yaml', () => {
       rateLimit: { backend: { type: 'Redis', redis: { url: expect.stringMatching(/:6379$/) } } },
     });
   });
-
-  test('asks for no tracing', () => expect(gateway.rateLimit).not.toHaveProperty('telemetry'));
 });
 
 const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip : describe;

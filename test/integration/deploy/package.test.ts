@@ -24,7 +24,8 @@ const ALLOWED = [
   /^build\/src\/.+\.(js|lua)$/,
   /^build\/proto\/(files\.json|.+\.proto)$/,
   /^build\/deploy\/(?:init|policies)\/.+\.yaml$/,
-  /^deploy\/(README\.md|policy\.schema\.json|(?!helm\/).+\.yaml)$/,
+  /^deploy\/(README\.md|(?:policy|decision-log)\.schema\.json|(?!helm\/).+\.yaml)$/,
+  /^deploy\/cluster\/(redis\.conf|form\.sh|start\.sh)$/,
   /^deploy\/sentinel\/(redis\.conf|sentinel\.conf|start\.sh)$/,
 ];
 
@@ -83,7 +84,10 @@ describe('the npm package', () => {
       'build/proto/files.json',
       'build/src/main.js',
       'deploy/envoy/envoy.yaml',
+      'deploy/decision-log.schema.json',
       'deploy/policy.schema.json',
+      'deploy/cluster/form.sh',
+      'deploy/cluster/start.sh',
       'deploy/sentinel/start.sh',
       ...[...filesIn('src', '.lua'), ...filesIn('proto', '.proto')].map((path) => `build/${path}`),
       ...['deploy/policies', 'deploy/init'].flatMap((folder) =>

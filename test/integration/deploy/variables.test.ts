@@ -35,8 +35,7 @@ function variablesOf(environment: Record<string, string> | string[]): Record<str
 }
 
 /** With what the file's first lines put into the file of passwords that its services name. */
-function ofSentinelCompose(): Record<string, string> {
-  const path = 'deploy/sentinel/docker-compose.yaml';
+function ofComposeWithPasswords(path: string): Record<string, string> {
   const [command = '', format = ''] = /printf '(.*?)' .*/.exec(read(path)) ?? [];
   expect(read('deploy/README.md')).toContain(`\n${command}\n`);
   const lines = format.replaceAll('%s', 'x').split('\\n').slice(0, -1);
@@ -80,8 +79,13 @@ test.each([
   ['the compose file', () => ofCompose('deploy/docker-compose.yaml'), ['REDIS_URL', 'SHUTDOWN_DRAIN_DELAY']],
   [
     'the compose file with Sentinels',
-    ofSentinelCompose,
+    () => ofComposeWithPasswords('deploy/sentinel/docker-compose.yaml'),
     ['REDIS_TYPE', 'REDIS_URL', 'REDIS_AUTH', 'REDIS_SENTINEL_AUTH'],
+  ],
+  [
+    'the compose file with a cluster',
+    () => ofComposeWithPasswords('deploy/cluster/docker-compose.yaml'),
+    ['REDIS_TYPE', 'REDIS_URL', 'REDIS_AUTH'],
   ],
   ['the Kubernetes manifests', () => ofManifests(...kubernetes), ['REDIS_URL', 'SHUTDOWN_DRAIN_DELAY']],
   [

@@ -56,18 +56,13 @@ const VALUES: readonly BadSettings[] = [
 `,
   },
   {
-    environment: { ...REDIS, REDIS_TYPE: 'CLUSTER' },
-    prints: `weir: REDIS_TYPE: weir does not support Redis Cluster yet; name a Redis that is in no cluster in REDIS_URL, and set REDIS_TYPE=SINGLE
+    environment: { REDIS_URL: 'redis://a:6379,b:6379', REDIS_TYPE: 'CLUSTER' },
+    prints: `weir: REDIS_URL, REDIS_TYPE: Redis address: with a cluster there are no URLs in it, and no login; write <host:port of a node>,<host:port of another one>, the login in REDIS_AUTH, and REDIS_TLS=true for TLS
 `,
   },
   {
     environment: { BACKEND_TYPE: 'memcache' },
     prints: `weir: BACKEND_TYPE: weir does not support memcache; unset it, and set REDIS_URL to keep buckets in Redis: without it they are in memory
-`,
-  },
-  {
-    environment: { TRACING_ENABLED: 'true' },
-    prints: `weir: TRACING_ENABLED: weir has no tracing yet; unset it. LOG_LEVEL=debug logs each decision, and /metrics has their durations
 `,
   },
 ];

@@ -52,7 +52,11 @@ describe('a token bucket with debt', () => {
         for (const { wait, hits, refund } of steps) {
           clock.advance(wait);
           const { forgiven, ...outcome } = store.take([takeItem('a', rate, { hits, refund })])[0]!;
-          expectEqual(outcome, { ...level.take(hits, refund, clock.monotonic), cached: false });
+          expectEqual(outcome, {
+            ...level.take(hits, refund, clock.monotonic),
+            undoMark: clock.monotonic,
+            cached: false,
+          });
           const isCharge = hits > 1 && !refund;
           expectSame(outcome.limited && isCharge, false);
           expectAtMost(outcome.remaining, rate.maxTokens);
@@ -208,7 +212,7 @@ describe('a window with debt', () => {
             remaining: limited ? 0 : Math.max(0, limit - count),
             used: count,
             forgiven: !refund && hits > 1 ? hits - (count - before) : 0,
-            windowStart: window,
+            undoMark: window,
             cached: false,
           });
           // Until a hit passes, or the window ends.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { BucketStore, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
@@ -105,6 +105,51 @@ describe('two servers that disagree about the depth of a bucket', () => {
       }),
       { numRuns: 400 },
     );
+  });
+
+  test('get back no more than what they took, while one take at a time is to be undone', async () => {
+    const undoing = fc.record({
+      wait: fc.constantFrom(0, 0, 0, 100, 300, 600, 1_000, 2_000),
+      hits: fc.constantFrom(1, 2, 5, 8, 10),
+      larger: fc.boolean(),
+      fate: fc.constantFrom('stays', 'is undone', 'undoes'),
+    });
+    let undone = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        pairOf(ANY),
+        fc.array(undoing, { minLength: 5, maxLength: 60 }),
+        async ([small, large], calls) => {
+          const key = `undo${run++}`;
+          /** When a bucket of what each let pass, and kept, is full: by its limit, in whichever stretch of time. */
+          const fullAt = new Map([small, large].map((rate) => [rate, 0]));
+          let refund: TakeItem | undefined;
+          for (const { wait, hits, larger, fate } of calls) {
+            bench.clock.advance(Math.floor((wait * small.fillWhole) / 1_000));
+            const now = bench.clock.monotonic;
+            const rate = larger ? large : small;
+            const count = rate.maxDebt > 0 && hits > 1 ? 1 : hits;
+            if (refund !== undefined && fate === 'undoes') {
+              await takeFrom(servers[refund.rate === large ? 1 : 0], refund);
+              refund = undefined;
+              undone++;
+            }
+            const { limited, undoMark } = await ask(larger, key, rate, count);
+            if (limited) continue;
+            if (refund === undefined && fate === 'is undone' && undoMark !== undefined) {
+              refund = { ...takeItem(key, rate, { hits: count, refund: true }), undoMark };
+            } else {
+              const full = Math.max(fullAt.get(rate) as number, now) + (count * rate.p) / rate.q;
+              fullAt.set(rate, full);
+              // Sums of fractions round.
+              expectAtMost(full, now + rate.fillWhole + 1 + calls.length);
+            }
+          }
+        },
+      ),
+      { numRuns: 400 },
+    );
+    expectAtMost(100, undone);
   });
 
   test.each([true, false])(

@@ -13,6 +13,13 @@ export class FakeClock implements Clock {
     return this.wall;
   }
 
+  /** One whose times are one, as Redis has it. */
+  static ofRedis(): FakeClock {
+    const clock = new FakeClock();
+    clock.monotonic = clock.wall;
+    return clock;
+  }
+
   /** Moves both clocks forward. */
   advance(micros: number): void {
     this.monotonic += micros;

@@ -102,6 +102,12 @@ const TIMES: readonly RegExp[] = [
   /("[^"]*(?:reset|retry)[^"]*": "?)[\d.]+()/gi,
   /(\breset in )\d+( s)/g,
   /(\bp\d\d )[\d.]+( ms)/g,
+  // Spans of time, with the spaces that fill their column, and the ids of blocks and exemptions.
+  /() *\b\d+(?:h\d\dm|m\d\ds)\b()/g,
+  /(\bcounted for )[\d.]+(s so far)/g,
+  /^((?:block|allow)\b.* )[\da-f]{16}( )/gm,
+  /("micros":)\d+()/g,
+  /("request":")[\d.]+(")/g,
   /()\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(Z|[+-]\d\d:\d\d)/g,
 ];
 

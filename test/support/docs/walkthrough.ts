@@ -16,7 +16,12 @@ import { waitFor } from '../process/wait-for.js';
 import { commandsOf, type PageCommand, withTimesOf } from './page-examples.js';
 
 /** The pages that are one. */
-export const WALKTHROUGHS = ['docs/start.md', 'docs/operate/troubleshooting.md', 'docs/without-envoy.md'];
+export const WALKTHROUGHS = [
+  'docs/start.md',
+  'docs/operate/at-three-in-the-morning.md',
+  'docs/operate/troubleshooting.md',
+  'docs/without-envoy.md',
+];
 
 /** The Go program of docs/without-envoy.md: built once, as it cannot be compiled in each run of the page. */
 export const GO_SOURCE = 'test/conformance/interop/grpc-go/ask/ask.go';
@@ -131,10 +136,12 @@ export class Walkthrough {
   }
 
   #place() {
+    // Commands that ask the debug port find it at its usual place.
+    const DEBUG_PORT = this.#ports.get('6070') ?? '';
     return {
       cwd: this.#folder.join('work'),
       bareEnvironment: true,
-      env: { PATH: [this.#bin, process.env['PATH']].join(delimiter) },
+      env: { PATH: [this.#bin, process.env['PATH']].join(delimiter), DEBUG_PORT },
     };
   }
 
@@ -181,7 +188,6 @@ export class Walkthrough {
       ...place.env,
       GRPC_PORT: port('8081'),
       PORT: port('8080'),
-      DEBUG_PORT: port('6070'),
       LOG_FORMAT: 'text',
     };
     const assigned = /^(?:\w+=\S+ )+/.exec(text)?.[0] ?? '';

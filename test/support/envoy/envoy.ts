@@ -51,12 +51,12 @@ export async function validateEnvoy(bootstrap: string): Promise<{ good: boolean;
 }
 
 /** Starts Envoy with a bootstrap, which is removed when it ends. */
-function launch(bootstrap: string): StartedProcess {
+function launch(bootstrap: string, concurrency = 2): StartedProcess {
   const folder = mkdtempSync(join(tmpdir(), 'weir-envoy-'));
   const path = join(folder, 'envoy.yaml');
   writeFileSync(path, bootstrap);
   const started = startProcess(toolPath('envoy'), [
-    ...['-c', path, '--concurrency', '2', '--disable-hot-restart', '--log-level', 'warning'],
+    ...['-c', path, '--concurrency', String(concurrency), '--disable-hot-restart', '--log-level', 'warning'],
     // Access logs are written when they are wanted, not after ten seconds.
     ...['--file-flush-interval-msec', '100'],
   ]);
@@ -78,14 +78,18 @@ async function untilReady(started: StartedProcess, ready: () => Promise<true | u
 const isReady = async (adminPort: number) =>
   (await httpRequest(adminPort, '/ready')).status === 200 ? true : undefined;
 
-/** Starts a real Envoy with a bootstrap of the test's own, and waits until it serves. */
+/**
+ * Starts a real Envoy with a bootstrap of the test's own and so many workers, and waits until it serves. It is ended
+ * with `signal`, SIGTERM unless given.
+ */
 export async function startEnvoyWith(
   bootstrap: string,
   adminPort: number,
-): Promise<{ stop(): Promise<Exit> }> {
-  const started = launch(bootstrap);
+  concurrency?: number,
+): Promise<{ stop(signal?: NodeJS.Signals): Promise<Exit> }> {
+  const started = launch(bootstrap, concurrency);
   await untilReady(started, () => isReady(adminPort));
-  return { stop: () => started.stop() };
+  return { stop: (signal) => started.stop(signal) };
 }
 
 /** Starts a real Envoy with a shipped bootstrap whose addresses are put on loopback, and waits until it serves. */

@@ -22,6 +22,8 @@ export interface RlsCallOptions {
   readonly hitsAddend?: number;
   /** Sent as `x-request-id`. */
   readonly requestId?: string;
+  /** Further headers. */
+  readonly metadata?: Readonly<Record<string, string>>;
 }
 
 /** Asks a running weir over a connection of its own. Close it. */
@@ -36,18 +38,23 @@ export class RlsClient {
   async ask(
     domain: string,
     descriptors: readonly Descriptor[],
-    { timeoutMs, hitsAddend = 0, requestId }: RlsCallOptions = {},
+    { timeoutMs, hitsAddend = 0, requestId, metadata }: RlsCallOptions = {},
   ): Promise<RlsReply> {
     const message = codec.encodeRequest({ domain, descriptors, hitsAddend });
-    return this.send(message, timeoutMs, requestId);
+    return this.send(message, timeoutMs, requestId, metadata);
   }
 
   /** Sends bytes as they are. */
-  async send(message: Uint8Array, timeoutMs?: number, requestId?: string): Promise<RlsReply> {
+  async send(
+    message: Uint8Array,
+    timeoutMs?: number,
+    requestId?: string,
+    metadata?: Readonly<Record<string, string>>,
+  ): Promise<RlsReply> {
     const sentAt = performance.now();
     const reply = await this.#client.unary(SHOULD_RATE_LIMIT_PATH, message, {
       ...(timeoutMs !== undefined && { timeoutMs }),
-      ...(requestId !== undefined && { metadata: { 'x-request-id': requestId } }),
+      metadata: { ...metadata, ...(requestId !== undefined && { 'x-request-id': requestId }) },
     });
     const answeredAt = performance.now();
     if ('message' in reply) {

@@ -11,6 +11,7 @@ export const MEMORY: Omit<MemoryStoreOptions, 'clock'> = {
 /** Options of a RedisStore for tests about something else. */
 export const REDIS: Omit<RedisStoreOptions, 'address'> = {
   timeoutMicros: 2_000_000,
+  clockOf: 'auto',
   countDeniedHits: true,
   maxInFlight: 20_000,
   keysPerCall: 256,

@@ -8,7 +8,7 @@ import {
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../../src/storage/redis/redis-store.js';
-import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
+import type { RedisClock, RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
@@ -52,23 +52,30 @@ const SERVERS = {
   'valkey-server': 'Valkey 9',
 } as const;
 
-/** One bench for each kind of server that the contract of a store must hold on. */
+/**
+ * One bench for each kind of server that the contract of a store must hold on, and one whose scripts are given the
+ * time.
+ */
 export function redisBenches(): RedisBench[] {
-  return (Object.keys(SERVERS) as (keyof typeof SERVERS)[]).map((tool) => new RedisBench(tool));
+  const own = (Object.keys(SERVERS) as (keyof typeof SERVERS)[]).map((tool) => new RedisBench(tool));
+  return [...own, new RedisBench('redis-server', 'caller')];
 }
 
 /** Buckets in a real Redis, or Valkey. */
 export class RedisBench implements TestBench {
   readonly name: string;
-  readonly clock = new FakeClock();
+  readonly clock = FakeClock.ofRedis();
+  readonly clockOf: RedisClock;
   private readonly tool: keyof typeof SERVERS;
   private server: RedisServer | undefined;
   private admin: Redis | undefined;
   private stores: RedisStore[] = [];
 
-  constructor(tool: keyof typeof SERVERS) {
+  /** `clockOf`: whose clock the stores go by. */
+  constructor(tool: keyof typeof SERVERS, clockOf: RedisClock = 'auto') {
     this.tool = tool;
-    this.name = SERVERS[tool];
+    this.clockOf = clockOf;
+    this.name = `${SERVERS[tool]}${clockOf === 'caller' ? ' that is given the time' : ''}`;
   }
 
   /** A client of its own, to look at what is stored. */
@@ -97,7 +104,8 @@ export class RedisBench implements TestBench {
 
   /** A store with any options; on Redis's own clock unless they name one. */
   async openWith(options: Partial<RedisStoreOptions>): Promise<RedisStore> {
-    const store = new RedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${this.port}`), ...options });
+    const address = parseRedisUrl(`127.0.0.1:${this.port}`);
+    const store = new RedisStore({ ...REDIS, clockOf: this.clockOf, address, ...options });
     this.stores.push(store);
     await store.reached;
     return store;

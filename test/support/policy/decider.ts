@@ -2,7 +2,10 @@ import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.
 import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
+import type { BucketCounter } from '../../../src/service/bucket-counter.js';
+import { ControlIndex } from '../../../src/service/controls/control-index.js';
 import type { DecisionLine, DecisionObserver } from '../../../src/service/decision-observer.js';
+import type { DecisionLog } from '../../../src/service/record/decision-record.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import type { TurnQueue } from '../../../src/service/turn-queue.js';
@@ -30,6 +33,7 @@ export class RecordingObserver implements DecisionObserver {
   readonly told: string[] = [];
   readonly lines: DecisionLine[] = [];
   readonly counts: Counted[] = [];
+  buckets: BucketCounter | undefined;
   debug = false;
 
   neverPasses(domain: string, rule: string, hits: number, limit: number): void {
@@ -44,6 +48,9 @@ export class RecordingObserver implements DecisionObserver {
   }
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
     this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${wouldBeThrottled ? ' would' : ''}`);
+  }
+  controlled(domain: string, kind: string): void {
+    this.told.push(`${domain} controlled ${kind}`);
   }
   candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
     const code = (over: boolean) => (over ? 'OVER_LIMIT' : 'OK');
@@ -97,6 +104,7 @@ export interface DeciderOptions {
   readonly loaded?: boolean;
   readonly answers?: Partial<AnswerOptions>;
   readonly turns?: TurnQueue;
+  readonly decisionLog?: DecisionLog;
   /** In place of the codec's. */
   readonly domainOf?: (message: Uint8Array) => string | undefined;
   /** For `enforce_percent`; Math.random when absent. */
@@ -108,6 +116,7 @@ export class Decider {
   readonly clock = new FakeClock();
   readonly observer = new RecordingObserver();
   readonly codec = CODEC;
+  readonly controls = new ControlIndex(() => this.clock.monotonicMicros());
   readonly service: ShouldRateLimit;
 
   constructor(
@@ -121,6 +130,7 @@ export class Decider {
       random,
       turns,
       domainOf,
+      decisionLog,
     }: DeciderOptions = {},
   ) {
     const compiled = policyOf(policy);
@@ -132,6 +142,7 @@ export class Decider {
       store: store ?? memory,
       local: memory,
       policies: () => (loaded ? policySet : undefined),
+      controls: this.controls,
       observer: this.observer,
       storeTimeoutMicros: 2_000_000,
       maxDescriptors,
@@ -139,6 +150,7 @@ export class Decider {
       answers: { ...PLAIN_ANSWERS, ...answers },
       ...(random !== undefined && { random }),
       ...(turns !== undefined && { turns }),
+      decisionLog,
     });
   }
 

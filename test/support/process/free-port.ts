@@ -31,14 +31,19 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** Ports of 127.0.0.1 that were free a moment ago, all different and never the same twice in one process. */
-export async function freePorts(count: number): Promise<number[]> {
-  const end = firstEphemeralPort();
+/**
+ * Ports of 127.0.0.1 that were free a moment ago, all different and never the same twice in one process. `partner` is
+ * added to each for a second port that is free and taken with it, as the bus of a Redis Cluster is.
+ */
+export async function freePorts(count: number, partner = 0): Promise<number[]> {
+  const end = firstEphemeralPort() - partner;
   const ports: number[] = [];
   while (ports.length < count) {
     const port = FIRST_PORT + Math.floor(Math.random() * (end - FIRST_PORT));
-    if (handedOut.has(port) || !(await isFree(port))) continue;
-    handedOut.add(port);
+    const both = partner === 0 ? [port] : [port, port + partner];
+    if (both.some((one) => handedOut.has(one)) || (await Promise.all(both.map(isFree))).includes(false))
+      continue;
+    for (const one of both) handedOut.add(one);
     ports.push(port);
   }
   return ports;

@@ -1,4 +1,5 @@
 import { type OutgoingHttpHeaders, request } from 'node:http';
+import { request as tlsRequest } from 'node:https';
 
 export interface HttpAnswer {
   readonly status: number;
@@ -16,17 +17,21 @@ export interface HttpRequestOptions {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Uint8Array;
+  /** Ask over TLS, and trust certificates of this issuer (PEM). */
+  readonly ca?: string | undefined;
 }
 
 /** One HTTP/1.1 request to 127.0.0.1 on a connection of its own. `path` is sent as it is. */
 export function httpRequest(
   port: number,
   path: string,
-  { method = 'GET', headers = {}, body }: HttpRequestOptions = {},
+  { method = 'GET', headers = {}, body, ca }: HttpRequestOptions = {},
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const sentAt = performance.now();
-    const outgoing = request({ host: '127.0.0.1', port, path, method, headers, agent: false }, (answer) => {
+    const target = { host: '127.0.0.1', port, path, method, headers, agent: false };
+    const [send, options] = ca === undefined ? [request, target] : [tlsRequest, { ...target, ca }];
+    const outgoing = send(options, (answer) => {
       let body = '';
       answer.setEncoding('utf8').on('data', (text: string) => {
         body += text;

@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePorts } from '../process/free-port.js';
 import { type Exit, type StartedProcess, startProcess } from '../process/processes.js';
 import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
+import { acceptsConnections } from './sharding-proxy.js';
 
 export interface StartRedisOptions {
   /** Default: a free one. */
@@ -55,7 +55,8 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
       if (!started.isRunning()) throw new Error(`it ended:\n${started.lines().join('\n')}`);
       return (
         started.lines().some((line) => /ready to accept connections|Sentinel ID is/i.test(line)) &&
-        (await answers(port))
+        // A server with TLS only does not say more.
+        (await acceptsConnections(port))
       );
     });
     return started;
@@ -79,18 +80,6 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** Whether anything accepts connections there; a server with TLS only does not say more. */
-function answers(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
 }
 
 /** Writes the configuration of a Sentinel, which rewrites it. Returns where it is. */

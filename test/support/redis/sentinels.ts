@@ -1,6 +1,6 @@
-import { Redis } from 'ioredis';
 import { freePorts } from '../process/free-port.js';
 import { waitFor } from '../process/wait-for.js';
+import { redisCommand } from './redis-command.js';
 import { type RedisServer, startRedis } from './redis-server.js';
 
 export interface StartSentinelOptions {
@@ -114,29 +114,13 @@ export async function startSentinelSetup({
   };
 }
 
-/** One command on a connection of its own. */
-export async function commandOf(
+/** {@link redisCommand} with the command in one piece. */
+export function commandOf(
   port: number,
   login: { readonly password?: string },
   [name, ...args]: readonly [string, ...string[]],
 ): Promise<unknown> {
-  const client = new Redis({
-    port,
-    host: '127.0.0.1',
-    ...login,
-    lazyConnect: true,
-    enableReadyCheck: false,
-    retryStrategy: () => null,
-    // Without it a connection that was refused keeps the process alive for two seconds.
-    disconnectTimeout: 100,
-  });
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    return await client.call(name, ...args);
-  } finally {
-    client.disconnect();
-  }
+  return redisCommand({ port, ...login }, name, ...args);
 }
 
 async function fieldOf(

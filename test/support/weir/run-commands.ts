@@ -17,6 +17,8 @@ async function runAll(commands: readonly Command[]): Promise<readonly CommandRes
       out: write,
       err: write,
       terminal: false,
+      isRead: () => true,
+      openScreen: () => Promise.reject(new Error('there is no terminal')),
       entry: WEIR_MAIN,
       worker: false,
       onSignal: () => {},

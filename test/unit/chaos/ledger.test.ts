@@ -52,6 +52,16 @@ test('a Redis that was promoted gives what it had, and not more', () => {
   expect(ledger.confirm()).toBeGreaterThan(1.9);
 });
 
+test('a token that a call without an answer may have taken is missing until the bucket has filled', () => {
+  const ledger = new Ledger(TEN);
+  for (let i = 0; i < 3; i++) ledger.maybe(900, 1000);
+  take(ledger, 7, 1000);
+  // Nobody says for sure when they were taken: ten seconds later at the latest.
+  for (let atMs = 2000; atMs <= 12_000; atMs += 1000) take(ledger, 1, atMs);
+  expect(ledger.mayDeny(12_100)).toBe(true);
+  expect(ledger.mayDeny(17_100)).toBe(false);
+});
+
 test('a denial is right only where tokens may have been short', () => {
   const ledger = new Ledger(TEN);
   take(ledger, 5, 1000);

@@ -19,6 +19,7 @@ test('a rule that requests can never pass is named once, at most one in ten seco
     metrics,
     log,
     new UnmatchedWarnings(log, () => undefined),
+    undefined,
     () => nowMs,
   );
   const [first, second, third] = [{}, {}, {}];

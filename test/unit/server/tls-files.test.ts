@@ -2,7 +2,7 @@ import { symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { StartError } from '../../../src/server/start-error.js';
-import { openTlsFiles, type TlsFiles } from '../../../src/server/tls-files.js';
+import { openDebugTlsFiles, openTlsFiles, type TlsFiles } from '../../../src/server/tls-files.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
@@ -125,5 +125,35 @@ describe('TLS settings', () => {
     expect(
       open({ ...TLS, ...pair, GRPC_SERVER_TLS_CERT: folder.join('link.crt') })?.options.material.cert,
     ).toBe(cert);
+  });
+});
+
+describe('TLS of the debug port', () => {
+  function openDebug(environment: Record<string, string>): TlsFiles | undefined {
+    const read = readSettings(environment);
+    if (!read.ok) throw new Error(read.errors.join());
+    return openDebugTlsFiles(read.settings, log);
+  }
+  const named = () => ({
+    DEBUG_SERVER_TLS_CERT: files['GRPC_SERVER_TLS_CERT'] as string,
+    DEBUG_SERVER_TLS_KEY: files['GRPC_SERVER_TLS_KEY'] as string,
+  });
+
+  test('clear text without its files, whatever the gRPC port speaks', () => {
+    expect(openDebug({ ...TLS, ...files })).toBeUndefined();
+  });
+
+  test('certificate and key', () => {
+    expect(openDebug(named())?.options).toEqual({
+      material: { cert, key, clientCa: undefined },
+      clientSan: undefined,
+    });
+  });
+
+  test('a bad file is named with its variable, and the remedy', () => {
+    const { DEBUG_SERVER_TLS_CERT } = named();
+    const swapped = () => openDebug({ DEBUG_SERVER_TLS_CERT, DEBUG_SERVER_TLS_KEY: DEBUG_SERVER_TLS_CERT });
+    expect(swapped).toThrow(StartError);
+    expect(swapped).toThrow(/^DEBUG_SERVER_TLS_KEY: .*; name the PEM file, without a passphrase, of the key/);
   });
 });

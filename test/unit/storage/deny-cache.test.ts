@@ -325,6 +325,7 @@ describe('a request of many limits', () => {
   test.each<[string, (over: DenyCache) => unknown]>([
     ['a refund', (over) => over.take([refund(1, 'k3999')], Infinity)],
     ['a reload', (over) => over.clear()],
+    ['a grant elsewhere', (over) => over.forget(['k3999'])],
   ])('keeps nothing after %s', async (_, happens) => {
     const over = denying();
     await over.take(many(), Infinity);
@@ -366,6 +367,28 @@ describe('what drops an entry', () => {
     await store.answer();
     await store.answer();
     expect(known(hits(10))).toBe(false);
+  });
+
+  test('being told that somebody else gave tokens to the bucket, and to no other', async () => {
+    await take(hits(100, 'b'));
+    await take(hits(10, 'b'));
+    cache.forget([]);
+    expect([known(hits(10)), known(hits(10, 'b'))]).toEqual([true, true]);
+    cache.forget(['a', 'unknown']);
+    expect([known(hits(10)), known(hits(10, 'b'))]).toEqual([false, true]);
+  });
+
+  test('being told so, against a denial that was under way', async () => {
+    clock.advance(SECOND);
+    await take(hits(99));
+    void cache.take([hits(10)], Infinity);
+    cache.forget(['a']);
+    await store.answer();
+    expect(known(hits(10))).toBe(false);
+    // The next one is kept again.
+    await store.answer();
+    await take(hits(10));
+    expect(known(hits(10))).toBe(true);
   });
 });
 

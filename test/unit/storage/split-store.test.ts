@@ -11,6 +11,7 @@ import { SplitStore } from '../../../src/storage/split-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
+import { undoing } from '../../support/limiter/undoing-store.js';
 
 const PER_SECOND = windowRate('second', 2);
 const PER_MINUTE = windowRate('minute', 5);
@@ -51,7 +52,7 @@ function open(countDeniedHits = true): void {
   main = new Recording(clock, countDeniedHits);
   split = new SplitStore({
     perSecond,
-    main,
+    main: undoing(main),
     countDeniedHits,
     timeoutMicros: 1000,
     monotonicMicros: () => clock.monotonicMicros(),
@@ -207,10 +208,21 @@ test('a list of limits over both takes all or nothing', async () => {
 describe('an error', () => {
   const away = new StorageError('disconnected', 'away');
 
-  test('of the first store is the request’s, and the other is not asked', async () => {
+  test('of the first store is the request’s, and nothing is taken from the other', async () => {
     perSecond.failure = away;
     expect(await take(second, tokens)).toBe(away);
-    expect(main.asked).toEqual([]);
+    expect(await take({ ...tokens, hits: 0 })).toMatchObject([{ limited: false, used: 0 }]);
+  });
+
+  test('of either store is no way round a limit of the other', async () => {
+    await take({ ...tokens, hits: 100 });
+    perSecond.failure = away;
+    expect(await take(second, tokens)).toMatchObject([{ limited: false }, { limited: true, remaining: 0 }]);
+    expect(await take(second, { ...tokens, enforcement: 'observe' })).toBe(away);
+    perSecond.failure = undefined;
+    for (let i = 0; i < 10; i++) await take(second);
+    main.failure = away;
+    expect(await take(second, tokens)).toMatchObject([{ limited: true }, { limited: false, remaining: 0 }]);
   });
 
   test('of the second is the request’s', async () => {

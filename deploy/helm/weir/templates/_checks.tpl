@@ -47,7 +47,10 @@
 {{- $own := include "weir.ownVariables" . | fromJson -}}
 {{- range $name, $_ := $own -}}
 {{- if and (ne $name "CONFIG_PATH") (include "weir.setting" (list $ $name)) -}}
-{{- $value := ternary "tls" (ternary "redis.auth" "redis.tls" (eq $name "REDIS_AUTH_FILE")) (hasPrefix "GRPC_" $name) -}}
+{{- $value := ternary "tls" "redis.tls" (hasPrefix "GRPC_" $name) -}}
+{{- if eq $name "REDIS_AUTH_FILE" -}}{{- $value = "redis.auth" -}}{{- end -}}
+{{- if eq $name "ADMIN_TOKENS_FILE" -}}{{- $value = "debug.tokens" -}}{{- end -}}
+{{- if hasPrefix "DEBUG_" $name -}}{{- $value = "debug.tls" -}}{{- end -}}
 {{- $problems = append $problems (printf "settings.%s: the chart sets it because of %s.existingSecret; remove one of them" $name $value) -}}
 {{- end -}}
 {{- end -}}
@@ -83,6 +86,9 @@
 {{- if not (regexMatch "^[1-9][0-9]*$" $port) -}}
 {{- $problems = append $problems (printf "settings.%s: %s is no port that a Service can point to; write a number from 1 to 65535" $name $port) -}}
 {{- end -}}
+{{- end -}}
+{{- if and .Values.networkPolicy.operators (not (include "weir.openDebugPort" .)) -}}
+{{- $problems = append $problems "networkPolicy.operators: settings.DEBUG_HOST keeps the debug port on the pod's loopback, where no other pod reaches it; set settings.DEBUG_HOST to 0.0.0.0 (with debug.tokens and debug.tls), or use kubectl port-forward" -}}
 {{- end -}}
 {{- $delay := include "weir.setting" (list . "SHUTDOWN_DRAIN_DELAY" "0s") -}}
 {{- $grace := include "weir.setting" (list . "SHUTDOWN_GRACE" "10s") -}}

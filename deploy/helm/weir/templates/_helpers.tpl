@@ -121,7 +121,24 @@ true
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- with .Values.debug.tokens -}}
+{{- if .existingSecret -}}{{- $_ := set $own "ADMIN_TOKENS_FILE" (printf "/etc/weir/debug-tokens/%s" .key) -}}{{- end -}}
+{{- end -}}
+{{- with .Values.debug.tls -}}
+{{- if .existingSecret -}}
+{{- $_ := set $own "DEBUG_SERVER_TLS_CERT" (printf "/etc/weir/debug-tls/%s" .certKey) -}}
+{{- $_ := set $own "DEBUG_SERVER_TLS_KEY" (printf "/etc/weir/debug-tls/%s" .keyKey) -}}
+{{- end -}}
+{{- end -}}
 {{- toJson $own -}}
+{{- end -}}
+
+{{- /* The debug port where other pods reach it; nothing where it is on loopback. */ -}}
+{{- define "weir.openDebugPort" -}}
+{{- $host := include "weir.setting" (list . "DEBUG_HOST" "127.0.0.1") -}}
+{{- if not (regexMatch "^(localhost|127(\\.[0-9]+){3}|::1)$" $host) -}}
+{{- include "weir.setting" (list . "DEBUG_PORT" "6070") -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* Seconds of a duration such as 1m30s. */ -}}
@@ -137,7 +154,8 @@ true
 
 {{- /*
 Ports of the addresses that the settings name, as a JSON list; 6379 where they name none. With Sentinels those of all
-Sentinels, 26379 where they name none, and 6379: where the Redis are is not in the settings.
+Sentinels, 26379 where they name none, and 6379: where the Redis are is not in the settings. With a cluster those of all
+nodes that are named; the others usually have the same.
 */ -}}
 {{- define "weir.redisPorts" -}}
 {{- $ports := list -}}
@@ -150,8 +168,10 @@ Sentinels, 26379 where they name none, and 6379: where the Redis are is not in t
 {{- end -}}
 {{- $ports = append $ports 6379 -}}
 {{- else -}}
-{{- $port := regexFind ":[0-9]+(/|\\?|$)" $url | trimPrefix ":" | trimSuffix "/" | trimSuffix "?" -}}
+{{- range $node := splitList "," $url -}}
+{{- $port := regexFind ":[0-9]+(/|\\?|$)" (trim $node) | trimPrefix ":" | trimSuffix "/" | trimSuffix "?" -}}
 {{- $ports = append $ports (int (default "6379" $port)) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -51,4 +51,14 @@
 - name: tls
   secret: { secretName: {{ .Values.tls.existingSecret | quote }} }
 {{- end }}
+{{- with .Values.debug.tokens }}
+{{- if .existingSecret }}
+- name: debug-tokens
+  secret: { secretName: {{ .existingSecret | quote }}, items: [{ key: {{ .key | quote }}, path: {{ .key | quote }} }] }
+{{- end }}
+{{- end }}
+{{- if .Values.debug.tls.existingSecret }}
+- name: debug-tls
+  secret: { secretName: {{ .Values.debug.tls.existingSecret | quote }} }
+{{- end }}
 {{- end -}}

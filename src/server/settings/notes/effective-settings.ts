@@ -100,6 +100,10 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
     holds: ({ limitHeaders }) => limitHeaders,
     otherwise: 'it names a header that is not sent; set LIMIT_RESPONSE_HEADERS_ENABLED=true.',
   },
+  top: {
+    holds: ({ topBuckets }) => topBuckets > 0,
+    otherwise: 'TOP_BUCKETS=0 counts no single buckets; give it a number, or unset this.',
+  },
   stats: {
     holds: ({ disableStats }) => !disableStats,
     otherwise: 'DISABLE_STATS=true turns it off; unset one of them.',
@@ -123,6 +127,14 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   noMapper: {
     holds: ({ prometheusMapper }) => prometheusMapper === '',
     otherwise: 'PROMETHEUS_MAPPER_YAML says how times are shown; unset one of them.',
+  },
+  tracing: {
+    holds: ({ tracingEnabled }) => tracingEnabled,
+    otherwise: 'no traces are recorded; set TRACING_ENABLED=true.',
+  },
+  decisionLog: {
+    holds: ({ decisionLogSample: sample }) => sample !== undefined && sample.denied + sample.ok > 0,
+    otherwise: 'no decisions are logged; set DECISION_LOG_SAMPLE, as in denied=1,ok=0.01.',
   },
 };
 

@@ -47,10 +47,15 @@ export interface RedisConnectionOptions {
   readonly breakerFailures: number;
   /** How long Redis may be silent before it counts as hung, milliseconds: REDIS_TIMEOUT. */
   readonly patienceMs: number;
+  /** Whether a proxy that shards answers: it passes on commands that name a key, and each may fail by itself. */
+  readonly proxied?: boolean | undefined;
   /** Text of the script to load on each new connection. */
   readonly script: string;
-  /** Does by `send` what calls will do, a write included. Rejects when that does not work. */
-  readonly probe: (send: SendCommand) => Promise<void>;
+  /**
+   * Does by `send` what calls will do, a write included. Rejects when that does not work. `isNew`: on this connection
+   * none succeeded yet.
+   */
+  readonly probe: (send: SendCommand, isNew: boolean) => Promise<void>;
   readonly log: RedisLog;
   /** Told of each error that Redis answers, and of each connection that fails: by name. */
   readonly observeFault?: ((fault: StoreFault) => void) | undefined;

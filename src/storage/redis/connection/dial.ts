@@ -27,6 +27,8 @@ export interface DialOptions {
   readonly tls: PreparedTls | undefined;
   readonly login: RedisLogin;
   readonly db: number;
+  /** Whether a proxy that shards answers, which breaks off at what names no key. */
+  readonly proxied: boolean;
   /** Longest time for the connection, its TLS handshake included, milliseconds. */
   readonly connectTimeoutMs: number;
   /** Longest time until Redis has answered the greeting from then on, milliseconds. */
@@ -122,10 +124,10 @@ export function endOf({ errored }: Socket): string {
  * The name is what Redis is greeted with where there is no login; who may not set it, or not choose the database, is
  * found out by the probe.
  */
-async function greet(pipe: RespPipe, { login, db }: DialOptions): Promise<Error | undefined> {
+async function greet(pipe: RespPipe, { login, db, proxied }: DialOptions): Promise<Error | undefined> {
   const answers: Promise<unknown>[] = login.password === undefined ? [] : [sendLogin(pipe, login)];
   // After the login: who is not logged in may not set it.
-  answers.push(pipe.send('client', ['SETNAME', 'weir'], SHORT_TEXT));
+  if (!proxied) answers.push(pipe.send('client', ['SETNAME', 'weir'], SHORT_TEXT));
   if (db !== 0) answers.push(pipe.send('select', [String(db)], SHORT_TEXT));
   const [first, ...rest] = await Promise.allSettled(answers);
   const isBroken = (answer: PromiseSettledResult<unknown> | undefined): answer is PromiseRejectedResult =>

@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import { firstWord, speaksTls } from '../../../speaks-tls.js';
 import type { RedisAddress, RedisEndpoint } from './redis-address.js';
-import { type FaultPlace, faultSentence } from './redis-fault.js';
+import { IS_PROXY } from './redis-error.js';
+import { type FaultPlace, faultSentence, redisFaultOf } from './redis-fault.js';
 
 /** How the owner of a connection names what it is made of, for sentences about it. */
 export interface RedisSettingNames {
@@ -9,15 +10,19 @@ export interface RedisSettingNames {
   readonly prefix: string;
   /** Which of them the login comes from; undefined without a login. */
   readonly login: 'URL' | 'AUTH' | 'AUTH_FILE' | 'AUTH_COMMAND' | undefined;
+  /** Whether it is a Redis Cluster, or a node of one. */
+  readonly cluster?: boolean;
 }
 
 /** How a connection ends whose sides do not both speak TLS, as node:net, node:tls and the handshake say it. */
-const CUT_OFF = /ECONNRESET|EPIPE|connection closed|malformed reply/;
+const CUT_OFF = /ECONNRESET|EPIPE|connection (?:is )?closed|malformed reply/i;
 const NO_HANDSHAKE =
   /ETIMEDOUT|no answer to the greeting|disconnected before secure|wrong version|packet length/;
 
 /** What the user of weir needs, whatever CACHE_KEY_PREFIX is; docs/operate/redis.md says what more is of use. */
-const RIGHTS = '~*weir:1:* +evalsha +eval +mget +set +del +time';
+const RIGHTS =
+  '~*weir:1:* +evalsha +eval +mget +set +del +time +zadd +zrem +zscore +zcard +zrangebyscore +pttl +pexpire';
+const CLUSTER_RIGHTS = ' +cluster|slots +cluster|info +asking';
 
 const LOGIN_PLACES = {
   URL: '',
@@ -31,7 +36,7 @@ export class Outage {
   private readonly address: RedisAddress;
   private readonly names: RedisSettingNames;
   private looking: Promise<void> | undefined;
-  /** What is wrong if one side speaks TLS, and the other does not. */
+  /** What is wrong if one side speaks TLS, and the other does not, or if a proxy answers. */
   private mismatch: string | undefined;
 
   constructor(address: RedisAddress, names: RedisSettingNames | undefined) {
@@ -39,12 +44,15 @@ export class Outage {
     this.names = names ?? { prefix: 'REDIS', login: address.password === undefined ? undefined : 'URL' };
   }
 
-  /** Whether `reason` may come from TLS on one side only, which {@link look} finds out. */
+  /** Whether `reason` may come from TLS on one side only, or from a proxy, which {@link look} finds out. */
   isDoubtful(reason: string): boolean {
     return CUT_OFF.test(reason) || (this.address.tls && NO_HANDSHAKE.test(reason));
   }
 
-  /** Looks once whether Redis speaks TLS where clear text was expected, or the other way round. Never rejects. */
+  /**
+   * Looks once whether Redis speaks TLS where clear text was expected, or the other way round, or whether what answers
+   * is a proxy. Never rejects.
+   */
   look(endpoint: RedisEndpoint): Promise<void> {
     this.looking ??= this.findMismatch(endpoint);
     return this.looking;
@@ -55,17 +63,24 @@ export class Outage {
    * system.
    */
   sentence(reason: string, name: string): string {
-    const redis = `Redis ${name}`;
     const login = this.loginSentence(reason);
-    if (login !== undefined) return `${redis} ${login}; weir keeps trying`;
-    const why = (this.isDoubtful(reason) ? this.mismatch : undefined) ?? faultSentence(this.place, reason);
-    return `${redis} cannot be used, and weir keeps trying: ${why}`;
+    if (login !== undefined) return `Redis ${name} ${login}; weir keeps trying`;
+    return `Redis ${name} cannot be used, and weir keeps trying: ${this.why(reason)}`;
+  }
+
+  /** The same for who does not try again. */
+  lastSentence(reason: string, name: string): string {
+    return `Redis ${name} ${this.loginSentence(reason) ?? `cannot be used: ${this.why(reason)}`}`;
   }
 
   /** The line about a new login that Redis `name` refused with `reason` on a connection, which goes on without. */
   renewalSentence(reason: string, name: string): string {
     const refusal = this.loginSentence(reason, 'the new login') ?? `refuses the new login (${reason})`;
     return `Redis ${name} ${refusal}; the connection goes on with the login before`;
+  }
+
+  private why(reason: string): string {
+    return (this.isDoubtful(reason) ? this.mismatch : undefined) ?? faultSentence(this.place, reason);
   }
 
   /** About who may log in, and do what. */
@@ -81,42 +96,82 @@ export class Outage {
         ? `wants a login: set ${prefix}_AUTH or ${prefix}_AUTH_FILE to its password, or to user:password (${reason})`
         : `wants a login: there is no password in ${place} (${reason})`;
     }
-    if (reason.startsWith('NOPERM')) {
+    if (redisFaultOf(reason).reason === 'noperm') {
       const user = login === undefined ? 'the default user' : `the user in ${place}`;
-      return `does not let ${user} do what weir does: run ACL SETUSER with that user and ${RIGHTS} (${reason})`;
+      return `does not let ${user} do what weir does: run ACL SETUSER with that user and ${this.rights} (${reason})`;
     }
     return undefined;
   }
 
+  private get rights(): string {
+    return this.names.cluster === true ? RIGHTS + CLUSTER_RIGHTS : RIGHTS;
+  }
+
   private get place(): FaultPlace {
-    const { prefix } = this.names;
-    return { prefix, db: this.address.db, sentinel: this.address.sentinel !== undefined };
+    const { prefix, cluster = false } = this.names;
+    const { db, sentinel, proxy = false } = this.address;
+    return { prefix, db, sentinel: sentinel !== undefined, cluster, proxy };
   }
 
   private async findMismatch(endpoint: RedisEndpoint): Promise<void> {
-    const { tls } = this.address;
-    const { prefix } = this.names;
+    const { tls, proxy, username } = this.address;
+    const { prefix, cluster = false } = this.names;
+    // Where nodes are named there are no URLs.
     if (!tls && (await speaksTls(endpoint))) {
       this.mismatch =
         'it speaks TLS, and was asked in clear text; ' +
-        `write rediss:// in ${prefix}_URL, or set ${prefix}_TLS=true`;
+        `${cluster ? '' : `write rediss:// in ${prefix}_URL, or `}set ${prefix}_TLS=true`;
     }
     if (tls && (await speaksClearText(endpoint))) {
       this.mismatch =
         'it speaks clear text, and was asked over TLS; ' +
-        `write redis:// in ${prefix}_URL, and do not set ${prefix}_TLS`;
+        `${cluster ? '' : `write redis:// in ${prefix}_URL, and `}do not set ${prefix}_TLS`;
+    }
+    if (tls) return;
+    if (proxy === true) {
+      if (username !== undefined && (await answers(endpoint, 'GET weir:1:probe')) === true) {
+        this.mismatch =
+          'it breaks off at a login with a user, as twemproxy does, or at what weir calls with; ' +
+          `write the password of the proxy alone in ${prefix}_AUTH`;
+      }
+    } else if (await onlyPassesOnKeys(endpoint)) {
+      this.mismatch = faultSentence(this.place, `${IS_PROXY} it breaks off at CLIENT, and not at GET`);
     }
   }
 }
 
-/** Whether a PING is answered that is not encrypted: by PONG, or by an error such as NOAUTH. */
+/** Whether it breaks off at a command that names no key, as twemproxy does; what else answers it says why. */
+async function onlyPassesOnKeys(endpoint: RedisEndpoint): Promise<boolean> {
+  if ((await answers(endpoint, 'GET weir:1:probe')) !== true) return false;
+  return (await answers(endpoint, 'CLIENT SETNAME weir')) === false;
+}
+
+/** A command of words without spaces, as it is sent. */
+function requestOf(command: string): string {
+  const words = command.split(' ');
+  return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
+}
+
+/** Whether a command is answered at all; undefined where there is no connection, or too long a silence. */
+async function answers(endpoint: RedisEndpoint, command: string): Promise<boolean | undefined> {
+  const socket = connect(endpoint);
+  return firstWord<boolean>(socket, (tell) => {
+    let connected = false;
+    socket.once('connect', () => {
+      connected = true;
+      socket.write(requestOf(command));
+    });
+    socket.once('data', () => tell(true));
+    socket.once('close', () => tell(connected ? false : undefined));
+  });
+}
+
+/** Whether a command is answered that is not encrypted, if only by an error such as NOAUTH; also by a proxy. */
 async function speaksClearText(endpoint: RedisEndpoint): Promise<boolean> {
   const socket = connect(endpoint);
   const told = await firstWord<boolean>(socket, (tell) => {
-    socket.once('connect', () => socket.write('PING\r\n'));
-    socket.once('data', (bytes: Buffer) =>
-      tell(/^(?:\+PONG|-[A-Z]+ )/.test(bytes.toString('latin1', 0, 32))),
-    );
+    socket.once('connect', () => socket.write(requestOf('GET weir:1:probe')));
+    socket.once('data', (bytes: Buffer) => tell(/^(?:\$-?\d|-\w)/.test(bytes.toString('latin1', 0, 32))));
   });
   return told === true;
 }

@@ -1,17 +1,21 @@
 /** Where a Redis listens: a host and a port, or the path of a Unix domain socket. */
-export type RedisEndpoint = { readonly host: string; readonly port: number } | { readonly path: string };
+export type RedisEndpoint = HostPort | { readonly path: string };
 
 /** Who knows where the master of a Redis is (REDIS_TYPE=SENTINEL). */
 export interface SentinelAddress {
   /** What the Sentinels call the master. */
   readonly masterName: string;
-  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
+  readonly sentinels: readonly HostPort[];
 }
 
 /** Where a Redis is and how to log in. */
 export interface RedisAddress {
   /** Set in place of host and port. */
   readonly sentinel?: SentinelAddress;
+  /** Whether a proxy that shards is there (REDIS_TYPE=PROXY). */
+  readonly proxy?: boolean;
+  /** Set in place of host and port: some nodes of a Redis Cluster, which know the others (REDIS_TYPE=CLUSTER). */
+  readonly cluster?: readonly HostPort[];
   /** Host name or IP address without brackets; absent for a socket. */
   readonly host?: string;
   readonly port?: number;
@@ -113,8 +117,8 @@ function parse(url: string): Parts {
   if (hasBrokenLogin(url)) throw new RedisUrlLoginError();
   if (url.includes(',')) {
     throw new Error(
-      'Redis address: it names several; name one Redis, or, for Sentinels, set the type to SENTINEL and write ' +
-        'the name of the master before their addresses',
+      'Redis address: it names several; name one Redis, or, for nodes of a Redis Cluster, set the type to CLUSTER, ' +
+        'or, for Sentinels, set it to SENTINEL and write the name of the master before their addresses',
     );
   }
   if (url.startsWith('/') || url.startsWith('.')) return { path: url, tls: false, db: 0 };
@@ -137,10 +141,30 @@ function hasBrokenLogin(url: string): boolean {
   return login.includes(',') || (query.includes('@') && !/^(?:[^:]*|\[.*\])(?::\d+)?$/.test(authority));
 }
 
-function parseHostPort(text: string): Parts {
+/** A host and its port; an IPv6 address without brackets. */
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Reads `host:port`, or `[::1]:6379`; `usual` is the port where none is named. Undefined for anything else. Throws an
+ * Error that says what ports there are.
+ */
+export function readHostPort(text: string, usual = DEFAULT_PORT): HostPort | undefined {
   const match = /^(?:\[([0-9a-f:.%]+)\]|([^\s:@/?#[\]]+))(?::(\d+))?$/i.exec(text);
   const host = match?.[1] ?? match?.[2];
-  if (match === null || host === undefined) {
+  return host === undefined ? undefined : { host, port: parsePort(match?.[3], usual) };
+}
+
+/** `host:port`, an IPv6 address in brackets. */
+export function endpointName({ host, port }: HostPort): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function parseHostPort(text: string): Parts {
+  const found = readHostPort(text);
+  if (found === undefined) {
     const [plain] = /^[a-z0-9.-]+:\d{1,5}\/\d{1,3}$/i.exec(text) ?? [];
     if (plain !== undefined) {
       throw new Error(`Redis address: a database needs the form of a URL; write redis://${plain}`);
@@ -148,7 +172,7 @@ function parseHostPort(text: string): Parts {
     // What cannot be read may hold a password: it is not repeated.
     throw new Error(`Redis address cannot be read; ${FORMS}`);
   }
-  return { host, port: parsePort(match[3]), tls: false, db: 0 };
+  return { ...found, tls: false, db: 0 };
 }
 
 function parseUnix(url: string): Parts {
@@ -190,7 +214,7 @@ function parseTcp(url: string, tls: boolean): Parts {
 }
 
 /** A port from its digits; `usual` where there are none. Throws an Error that says what is allowed. */
-export function parsePort(text: string | undefined, usual = DEFAULT_PORT): number {
+function parsePort(text: string | undefined, usual = DEFAULT_PORT): number {
   if (text === undefined) return usual;
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 1 || value > 65535) {
@@ -249,8 +273,8 @@ function decode(text: string, what: string): string {
 function redacted(parts: Parts): string {
   const db = parts.db === 0 ? '' : String(parts.db);
   if (parts.path !== undefined) return `unix://${parts.path}${db === '' ? '' : `?db=${db}`}`;
-  const host = parts.host?.includes(':') ? `[${parts.host}]` : parts.host;
-  return `${parts.tls ? 'rediss' : 'redis'}://${host}:${parts.port}${db === '' ? '' : `/${db}`}`;
+  const { host = '', port = DEFAULT_PORT } = parts;
+  return `${parts.tls ? 'rediss' : 'redis'}://${endpointName({ host, port })}${db === '' ? '' : `/${db}`}`;
 }
 
 function defined<T extends object>(overrides: T): Partial<T> {

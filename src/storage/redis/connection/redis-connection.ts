@@ -7,14 +7,16 @@ import {
   type RedisConnectionOptions,
   type SendCommand,
 } from './connection-options.js';
+import { expectMaster, expectServer } from './expect-server.js';
 import { fixedLogin } from './login-source.js';
 import { Outage } from './outage.js';
 import { PatientTimer } from './patient-timer.js';
+import { RedisReplyError } from './redis-error.js';
 import { redisFaultOf } from './redis-fault.js';
 import { type FoundRedis, fixedFinder } from './redis-finder.js';
 import { RedisLink } from './redis-link.js';
-import { INFO_TEXT, type ReplyBound, SHORT_TEXT } from './reply-bound.js';
-import { infoField, serverAdvice } from './server-advice.js';
+import { type ReplyBound, SHORT_TEXT } from './reply-bound.js';
+import { adviseOn } from './server-advice.js';
 
 const FIRST_PROBE_MS = 100;
 /** A probe may take as long as a decision may (REDIS_TIMEOUT), but at least this long. */
@@ -28,6 +30,8 @@ const HUNG_AFTER_PROBES = 2;
 const STABLE_MS = 5000;
 /** Longest that calls are let wait for a connection that is made anew; for the first one as long as for an answer. */
 const HOPE_MS = 1000;
+/** Behind a proxy no probe follows another sooner because of calls that failed. */
+const DOUBT_MS = 1000;
 /** Different reasons logged while Redis stays away. */
 const MAX_REASONS = 10;
 
@@ -67,8 +71,14 @@ export class RedisConnection {
   private epoch = 0;
   private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, firstMs: FIRST_PROBE_MS });
   private unansweredProbes = 0;
+  /** When the latest probe began. */
+  private probedMs = -Infinity;
   private probeTimer: NodeJS.Timeout | undefined;
-  /** Ends the probe at hand. */
+  /** What becomes of SCRIPT LOAD on the connection at hand. */
+  private loaded: Promise<unknown> = Promise.resolve();
+  /** Whether what answers is known to be no proxy. */
+  private isServer = false;
+  /** Ends the probe at hand; undefined while there is none. */
   private probeDeadline: PatientTimer | undefined;
 
   /** Starts connecting. Throws an Error when the TLS settings cannot be used. */
@@ -84,6 +94,7 @@ export class RedisConnection {
         login: login ?? fixedLogin(address),
         tls: address.tls ? { ...tls } : undefined,
         db: address.db,
+        proxied: options.proxied === true,
         startup,
         patienceMs,
       },
@@ -138,20 +149,37 @@ export class RedisConnection {
    * A call failed. What Redis says of one may be true of all: then nothing more is asked. Else a run of them opens the
    * breaker.
    */
-  noteFailure({ message }: Error): void {
+  noteFailure(error: Error): void {
     if (!this.isUp) return;
+    const { message } = error;
     const { reason, reaction } = redisFaultOf(message);
     this.options.observeFault?.(reason);
+    if (this.isProxied && error instanceof RedisReplyError) {
+      this.doubt();
+      return;
+    }
     if (reaction === 'find' || reaction === 'login') {
       this.leave(message, reaction === 'login');
       return;
     }
-    const isOver = reaction === 'wait' ? this.breaker.trip() : this.breaker.failure();
+    const isOver = reaction === 'count' ? this.breaker.failure() : this.breaker.trip();
     if (!isOver) return;
     const run = `${this.options.breakerFailures} calls in a row failed`;
-    this.goDown(reaction === 'wait' ? message : `${run} (${message})`);
+    if (reaction === 'soon') this.hope();
+    this.goDown(reaction === 'count' ? `${run} (${message})` : message);
     this.unansweredProbes = 0;
     this.probeLater();
+  }
+
+  /**
+   * What is said of one server behind a proxy is true of no other, so that the connection stays up for these. A run of
+   * failures may be all of them: a probe finds out, one in a while.
+   */
+  private doubt(): void {
+    if (!this.breaker.failure()) return;
+    this.breaker.close();
+    const isProbing = this.probeDeadline !== undefined;
+    if (!isProbing && performance.now() - this.probedMs >= DOUBT_MS) this.probe();
   }
 
   /** Nothing was answered for a while, although something was asked. Opens the breaker. */
@@ -179,7 +207,11 @@ export class RedisConnection {
     this.unansweredProbes = 0;
     this.renewalRefused = false;
     // Spares the first calls the detour over NOSCRIPT; who may not SCRIPT LOAD takes that detour.
-    this.send('script', ['LOAD', this.options.script], SHORT_TEXT).catch(ignore);
+    this.isServer = false;
+    if (!this.isProxied) {
+      this.loaded = this.send('script', ['LOAD', this.options.script], SHORT_TEXT);
+      this.loaded.catch(ignore);
+    }
     this.probe();
   }
 
@@ -248,23 +280,25 @@ export class RedisConnection {
     const { db } = this.options.address;
     let over = false;
     this.stopProbing();
-    const deadline = new PatientTimer(Math.max(LEAST_PROBE_TIMEOUT_MS, this.options.patienceMs), () => {
+    this.probedMs = performance.now();
+    this.probeDeadline = new PatientTimer(Math.max(LEAST_PROBE_TIMEOUT_MS, this.options.patienceMs), () => {
       over = true;
       this.onSilentProbe();
     });
-    this.probeDeadline = deadline;
     const send: SendCommand = (name, args, bound) => this.send(name, args, bound);
     const selected = db === 0 ? undefined : send('select', [String(db)], SHORT_TEXT);
     const isMaster = this.found?.mustBeMaster ? expectMaster(send) : undefined;
-    Promise.all([selected, isMaster, this.options.probe(send)]).then(
+    const isServer = this.isProxied || this.isServer ? undefined : expectServer(send, this.loaded);
+    Promise.all([selected, isMaster, isServer, this.options.probe(send, !this.isServer)]).then(
       () => {
         if (over || epoch !== this.epoch) return;
-        deadline.stop();
+        this.stopProbing();
+        this.isServer = true;
         this.goUp();
       },
       (error: Error) => {
         if (over || epoch !== this.epoch) return;
-        deadline.stop();
+        this.stopProbing();
         this.unansweredProbes = 0;
         this.onFailedProbe(error.message);
       },
@@ -272,9 +306,9 @@ export class RedisConnection {
   }
 
   private onFailedProbe(reason: string): void {
-    this.goDown(reason);
-    this.endHope();
     const { reason: label, reaction } = redisFaultOf(reason);
+    this.goDown(reason);
+    if (reaction !== 'soon') this.endHope();
     this.options.observeFault?.(label);
     this.leftFor = reason;
     const isElsewhere = reaction === 'find' || reaction === 'login';
@@ -301,6 +335,11 @@ export class RedisConnection {
   private stopProbing(): void {
     clearTimeout(this.probeTimer);
     this.probeDeadline?.stop();
+    this.probeDeadline = undefined;
+  }
+
+  private get isProxied(): boolean {
+    return this.options.proxied === true;
   }
 
   private get name(): string {
@@ -319,7 +358,9 @@ export class RedisConnection {
     if (this.loggedDown) this.options.log('info', `Redis ${this.name} is up`);
     this.loggedDown = false;
     this.events.up();
-    if (!this.advised) this.advise();
+    if (this.advised || this.isProxied) return;
+    this.advised = true;
+    void adviseOn((name, args, bound) => this.send(name, args, bound), this.options.log);
   }
 
   private goDown(reason: string): void {
@@ -354,22 +395,6 @@ export class RedisConnection {
     this.options.log('error', sentence);
     return true;
   }
-
-  /** Once per process: warns of a Redis that will not keep buckets. One that may not be asked is not. */
-  private advise(): void {
-    this.advised = true;
-    const sections = [this.send('info', ['server'], INFO_TEXT), this.send('info', ['memory'], INFO_TEXT)];
-    Promise.all(sections).then((texts) => {
-      for (const advice of serverAdvice(texts.join('\n'))) this.options.log('warn', advice);
-    }, ignore);
-  }
-}
-
-/** Rejects where a Redis says that it is no master. Who may not ask finds out by a write. */
-async function expectMaster(send: SendCommand): Promise<void> {
-  const text = await send('info', ['replication'], INFO_TEXT).catch(ignore);
-  const role = typeof text === 'string' ? infoField(text, 'role') : undefined;
-  if (role !== undefined && role !== 'master') throw new Error(`READONLY its role is ${role}`);
 }
 
 function ignore(): void {}

@@ -1,6 +1,9 @@
 /** What Redis tells of a command that it does not know: its arguments, and those of AUTH are the login. */
 const ARGUMENTS = /, with args beginning with: .*/s;
 
+/** What begins the words about a proxy that answers where Redis was expected; see expect-server.ts. */
+export const IS_PROXY = 'a proxy answers there:';
+
 /** What Redis said, without the arguments that it was given: a Redis whose AUTH is renamed tells the password. */
 export function withoutArguments(text: string): string {
   return text.replace(ARGUMENTS, '');

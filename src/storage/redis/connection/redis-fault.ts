@@ -1,14 +1,16 @@
 import { certificateFault } from '../../../certificate-fault.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
+import { IS_PROXY } from './redis-error.js';
 
 /**
  * What weir does about a fault:
  * - `find`: leaves this Redis and looks for the master anew. What it refused is asked again, within its time;
  * - `login`: connects anew with a fresh login, and asks again as with `find`;
  * - `wait`: asks for nothing until a probe succeeds, because all calls would be refused;
+ * - `soon`: the same, and as it may be over in a moment, calls wait for that;
  * - `count`: a run of such failures opens the circuit breaker.
  */
-export type FaultReaction = 'find' | 'login' | 'wait' | 'count';
+export type FaultReaction = 'find' | 'login' | 'wait' | 'soon' | 'count';
 
 /** Where a Redis is set up, for sentences about it. */
 export interface FaultPlace {
@@ -17,6 +19,10 @@ export interface FaultPlace {
   readonly db: number;
   /** Whether Sentinels say where Redis is. */
   readonly sentinel: boolean;
+  /** Whether it is a node of a Redis Cluster, and known to be one. */
+  readonly cluster: boolean;
+  /** Whether it is a proxy that shards, as far as is known. */
+  readonly proxy?: boolean;
 }
 
 /** A kind of fault of a Redis, or of the way to it. */
@@ -31,6 +37,8 @@ export interface RedisFault {
 
 /** A code that Redis answers with; Redis 6.2 puts that of a command in a script behind words of its own. */
 const code = (name: string): RegExp => new RegExp(`(?:^|: -)${name}\\b`);
+/** Of a command in a script Redis 6.2 and 7.0 say it in other words (scripting.c, script.c). */
+const NO_RIGHT = /(?:^|: -)NOPERM\b|The user executing the script can't /;
 const url = ({ prefix }: FaultPlace): string => `${prefix}_URL`;
 
 /**
@@ -38,10 +46,28 @@ const url = ({ prefix }: FaultPlace): string => `${prefix}_URL`;
  * of Redis 7 and Valkey 9 (server.c, createSharedObjects).
  */
 export const REDIS_FAULTS: readonly RedisFault[] = [
+  // What a proxy says may hold any of the words below.
+  {
+    reason: 'proxy',
+    says: new RegExp(`^${IS_PROXY}`),
+    reaction: 'wait',
+    remedy: ({ prefix }) =>
+      'what answers there spreads keys over several servers, as twemproxy and the redis_proxy of Envoy do; set ' +
+      `${prefix}_TYPE=PROXY, or name Redis itself in ${prefix}_URL`,
+  },
   // What is said of Sentinels holds the words of the system, too, and what to do.
   { reason: 'no_master', says: /^(?:no )?Sentinel /, reaction: 'count' },
+  { reason: 'no_cluster', says: /Redis Cluster/, reaction: 'count' },
   // What a source of logins says may hold any of the words below.
   { reason: 'login_source', says: /^REDIS_\w*AUTH_(?:COMMAND|FILE): /, reaction: 'count' },
+  {
+    // The first is how take.lua answers; what a Redis says of it follows, and may hold any of the words below.
+    reason: 'no_time',
+    says: /^NOTIME\b|not allowed after non[ -]deterministic/,
+    reaction: 'wait',
+    remedy: () =>
+      'it does not tell scripts the time (TIME); set REDIS_CLOCK=caller, so that weir gives it to them',
+  },
   {
     reason: 'readonly',
     says: code('READONLY'),
@@ -101,14 +127,28 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   { reason: 'noauth', says: code('NOAUTH'), reaction: 'login' },
   { reason: 'wrongpass', says: code('WRONGPASS'), reaction: 'login' },
-  { reason: 'noperm', says: code('NOPERM'), reaction: 'wait' },
+  { reason: 'noperm', says: NO_RIGHT, reaction: 'wait' },
   { reason: 'noscript', says: code('NOSCRIPT'), reaction: 'count' },
   {
+    reason: 'cluster_down',
+    says: code('CLUSTERDOWN'),
+    reaction: 'soon',
+    remedy: () =>
+      'its cluster has lost a master, or slots; wait until a replica takes over, bring the master back, or set ' +
+      'cluster-require-full-coverage no to let the other masters serve',
+  },
+  {
     reason: 'cluster',
-    says: /^(?:MOVED|ASK|CROSSSLOT|CLUSTERDOWN|TRYAGAIN)/,
+    says: /^(?:MOVED|ASK|CROSSSLOT|TRYAGAIN)\b/,
     reaction: 'wait',
     remedy: (place) =>
-      `it is a node of a Redis Cluster, which weir does not support yet; name a single Redis in ${url(place)}`,
+      place.cluster
+        ? 'it no longer serves the slots that it did; weir asks the cluster for them again'
+        : place.proxy === true
+          ? `nodes of a Redis Cluster are there or behind it; set ${place.prefix}_TYPE=CLUSTER, and name nodes in ` +
+            url(place)
+          : `it is a node of a Redis Cluster; set ${place.prefix}_TYPE=CLUSTER, or name a single Redis in ` +
+            url(place),
   },
   {
     reason: 'protected_mode',
@@ -125,7 +165,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   {
     reason: 'not_redis',
-    says: /unknown command '?`?(?:set|evalsha|select)/i,
+    says: /unknown command '?`?(?:set|eval|evalsha|select)\b/i,
     reaction: 'wait',
     remedy: (place) =>
       'what answers there does not know the commands of a Redis; if it is a Sentinel, set ' +
@@ -145,13 +185,23 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     remedy: (place) => `it has no database ${place.db}; name another in ${url(place)}`,
   },
   {
+    // Envoy's redis_proxy, and twemproxy, which says what the system says (msg.c, strerror).
+    reason: 'upstream',
+    says: /^(?:ERR )?(?:(?:no )?upstream |Connection (?:refused|timed out|reset)|Server closed|No route|Host is)/,
+    reaction: 'count',
+    remedy: () =>
+      'the proxy does not reach a Redis behind it; bring that back, or look at what the proxy logs',
+  },
+  {
     reason: 'refused',
     says: /ECONNREFUSED|ENOENT/,
     reaction: 'count',
     remedy: (place) =>
       place.sentinel
         ? 'nothing listens there; weir goes on asking the Sentinels for another master'
-        : `nothing listens there; start Redis, or correct ${url(place)}`,
+        : place.cluster
+          ? 'nothing listens there; weir goes on asking the other nodes of the cluster who has its slots now'
+          : `nothing listens there; start Redis, or correct ${url(place)}`,
   },
   {
     reason: 'unknown_host',
@@ -213,9 +263,14 @@ export function redisFaultOf(text: string): RedisFault {
   return REDIS_FAULTS.find(({ says }) => says.test(text)) ?? OTHER;
 }
 
+/** Each probe asks for another slot: what is said of them is one sentence for the log. */
+function withoutSlot(text: string): string {
+  return text.replace(/^(MOVED|ASK) .*/s, '$1');
+}
+
 /** What is wrong and what to do about it, with what was said in brackets. */
 export function faultSentence(place: FaultPlace, text: string): string {
   const { remedy, reason } = redisFaultOf(text);
   if (remedy === undefined) return text;
-  return `${remedy(place, text)} (${reason === 'tls' ? certificateFault(text) : text})`;
+  return `${remedy(place, text)} (${reason === 'tls' ? certificateFault(text) : withoutSlot(text)})`;
 }

@@ -33,6 +33,8 @@ export interface RedisLinkOptions {
   /** Undefined: clear text. */
   readonly tls: RedisTlsOptions | undefined;
   readonly db: number;
+  /** See {@link DialOptions}. */
+  readonly proxied: boolean;
   /** Pauses between attempts until Redis was reached for the first time. */
   readonly startup: RetryPauses | undefined;
   /** How long Redis may be silent, milliseconds. */
@@ -166,6 +168,7 @@ export class RedisLink {
           tls: this.#tls,
           login,
           db: this.#options.db,
+          proxied: this.#options.proxied,
           // Without TLS a connection is the kernel's work, not that of a slow Redis.
           connectTimeoutMs:
             this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, patienceMs),

@@ -2,7 +2,7 @@
 export interface ReplyBound {
   /** Most elements of an array, which are integers; 0 where no array is asked for. */
   readonly integers: number;
-  /** Most bytes of a text; 0 where none is asked for. */
+  /** Most bytes of a text; 0 where none is asked for. With `integers`, of a text that is an integer. */
   readonly textBytes: number;
 }
 

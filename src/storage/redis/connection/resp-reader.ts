@@ -21,12 +21,15 @@ const COLON = 58;
 const DOLLAR = 36;
 const STAR = 42;
 const EMPTY = Buffer.alloc(0);
+/** A whole number below 2^53, as a text. */
+const INTEGER = /^\d{1,15}$/;
+const NO_INTEGER = '';
 
 /**
  * Reads replies in RESP2 (Redis serialization protocol) out of chunks that are cut anywhere. Knows what the commands of
- * weir get: simple strings, errors, integers from -2^53 to 2^53-1, bulk strings and arrays of integers, none longer
- * than what was asked for; anything else is malformed, null and a reply to nothing included. There is no way back from
- * that, nor from an error that answers nothing: the connection must end.
+ * weir get: simple strings, errors, integers from -2^53 to 2^53-1, bulk strings and arrays of integers, also as bulk
+ * strings where they are asked for, none longer than what was asked for; anything else is malformed, null and a reply
+ * to nothing included. There is no way back from that, nor from an error that answers nothing: the connection must end.
  *
  * Keeps the integers of the array at hand and the bytes of the element at hand: no more than what was asked for takes,
  * whatever comes.
@@ -65,7 +68,17 @@ export class RespReader {
         this.deliver(value);
         continue;
       }
-      if (this.array !== undefined) throw new Error('malformed reply: an array of what is no integer');
+      if (this.array !== undefined) {
+        const { textBytes } = this.bound();
+        const text = type === DOLLAR && textBytes > 0 ? this.text(type, data, at + 1, textBytes) : NO_INTEGER;
+        if (text === undefined) break;
+        if (typeof text !== 'string' || !INTEGER.test(text)) {
+          throw new Error('malformed reply: an array of what is no integer');
+        }
+        at = this.end;
+        this.deliver(Number(text));
+        continue;
+      }
       if (type === MINUS && this.asked() === undefined) {
         // Redis says why it hangs up.
         const error = this.text(type, data, at + 1, 0);

@@ -1,3 +1,6 @@
+import type { RedisLog, SendCommand } from './connection-options.js';
+import { INFO_TEXT } from './reply-bound.js';
+
 /** Oldest Redis that take.lua runs on: SET with PXAT came with it. */
 const OLDEST = [6, 2] as const;
 
@@ -6,6 +9,18 @@ export function infoField(info: string, field: string): string | undefined {
   for (const line of info.split(/\r?\n/))
     if (line.startsWith(`${field}:`)) return line.slice(field.length + 1);
   return undefined;
+}
+
+/** Warns of a Redis that will not keep buckets. One that may not be asked is not. Never rejects. */
+export async function adviseOn(send: SendCommand, log: RedisLog): Promise<void> {
+  try {
+    const sections = await Promise.all(
+      ['server', 'memory'].map((section) => send('info', [section], INFO_TEXT)),
+    );
+    for (const advice of serverAdvice(sections.join('\n'))) log('warn', advice);
+  } catch {
+    // It may not be asked.
+  }
 }
 
 /**

@@ -246,6 +246,21 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
         'settings.GRPC_SERVER_TLS_CERT: the chart sets it because of tls.existingSecret; remove one of them',
       ],
       [
+        'a setting that the Secret of the debug port sets',
+        { settings: { DEBUG_SERVER_TLS_KEY: '/key' }, debug: { tls: { existingSecret: 'tls' } } },
+        'settings.DEBUG_SERVER_TLS_KEY: the chart sets it because of debug.tls.existingSecret; remove one of them',
+      ],
+      [
+        'tokens from two places',
+        { settings: { ADMIN_TOKENS_FILE: '/t' }, debug: { tokens: { existingSecret: 'tokens' } } },
+        'settings.ADMIN_TOKENS_FILE: the chart sets it because of debug.tokens.existingSecret; remove one of them',
+      ],
+      [
+        'operators whom the debug port does not hear',
+        { settings: { DEBUG_HOST: '127.0.0.1' }, networkPolicy: { operators: [{ podSelector: {} }] } },
+        "networkPolicy.operators: settings.DEBUG_HOST keeps the debug port on the pod's loopback",
+      ],
+      [
         'a variable twice',
         { extraEnv: [{ name: 'LOG_FORMAT', value: 'text' }] },
         'extraEnv: the chart sets LOG_FORMAT already, from settings or another value; remove one of them',
@@ -329,6 +344,18 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
       'Sentinels, some without a port',
       { settings: { REDIS_TYPE: 'Sentinel', REDIS_URL: 'mymaster,a.redis:26380, [fd00::1],b.redis' } },
       [26380, 26379, 6379],
+    ],
+    [
+      'nodes of a cluster, some without a port',
+      {
+        settings: { REDIS_TYPE: 'Cluster', REDIS_URL: 'a.redis:7000, [fd00::1],b.redis:7001, c.redis:7000' },
+      },
+      [7000, 6379, 7001],
+    ],
+    [
+      'a cluster that a Secret names',
+      { settings: { REDIS_TYPE: 'CLUSTER' }, redis: { url: { existingSecret: 'address' } } },
+      [6379],
     ],
     [
       'Sentinels that a Secret names',

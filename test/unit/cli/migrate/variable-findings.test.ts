@@ -62,7 +62,8 @@ test('with nothing set, says which defaults differ and how to keep them', () => 
     USE_STATSD: 'true',
   });
   expect(undecided.map(({ about }) => about)).toEqual(Object.keys(keep));
-  expect(findInVariables(keep).decide.map(({ about }) => about)).toEqual(['REDIS_TIMEOUT']);
+  // The default of REDIS_URL is the address of twemproxy.
+  expect(findInVariables(keep).decide.map(({ about }) => about)).toEqual(['REDIS_TIMEOUT', 'REDIS_TYPE']);
 });
 
 test('says what is no longer needed, and what nobody reads', () => {
@@ -91,11 +92,24 @@ test('says what is no longer needed, and what nobody reads', () => {
   });
   expect(unused).toContainEqual({
     about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    text: expect.stringContaining('tracing'),
+    text: expect.stringContaining('OpenTelemetry'),
   });
   expect(same).toContainEqual({
     about: 'DOG_STATSD_MOGRIFIER_A_PATTERN',
     text: expect.stringContaining('means the same'),
+  });
+});
+
+test('variables of OpenTelemetry mean the same where traces are recorded', () => {
+  const variables = {
+    ...COMPLETE,
+    TRACING_ENABLED: 'true',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+  };
+  const { same } = findInVariables(variables, new Set());
+  expect(same).toContainEqual({
+    about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    text: expect.stringContaining('OpenTelemetry'),
   });
 });
 
@@ -110,10 +124,9 @@ test('what Node.js reads is not said to change nothing', () => {
 
 describe('needs a decision', () => {
   test.each([
-    [{ REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: weir does not support Redis Cluster yet/],
+    [{ REDIS_TYPE: 'CLUSTERED' }, /^REDIS_TYPE: "CLUSTERED" is not/],
     [{ REDIS_TYPE: 'sentinel', REDIS_URL: 'a:1,b:2' }, /^REDIS_URL, REDIS_TYPE: .* name of the master/],
     [{ BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir does not support memcache/],
-    [{ TRACING_ENABLED: 'true' }, /^TRACING_ENABLED: weir has no tracing/],
     [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'CREATE' }, /^REDIS_POOL_ON_EMPTY_BEHAVIOR: /],
     [
       { REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
@@ -125,6 +138,10 @@ describe('needs a decision', () => {
       /^USE_STATSD, USE_PROMETHEUS: are on together\. envoyproxy\/ratelimit does not start/,
     ],
     [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: begins every key in Redis/],
+    [
+      { REDIS_URL: '/var/run/nutcracker/ratelimit.sock', REDIS_SOCKET_TYPE: 'unix' },
+      /^REDIS_TYPE: REDIS_URL looks like the address of twemproxy .* set REDIS_TYPE=PROXY, or name Redis itself/,
+    ],
     [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: names a user of Redis/],
     [{ REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis:1' }, /^REDIS_PERSECOND_TIMEOUT: is not set/],
   ])('%j', (variables, expected) => {
@@ -135,7 +152,6 @@ describe('needs a decision', () => {
 
   test('everything at once, however much is wrong', () => {
     const lines = decide({
-      REDIS_TYPE: 'CLUSTER',
       BACKEND_TYPE: 'memcache',
       GRPC_PORT: 'x',
       PORT: 'y',
@@ -146,7 +162,6 @@ describe('needs a decision', () => {
       'PORT',
       'LOG_LEVEL',
       'BACKEND_TYPE',
-      'REDIS_TYPE',
     ]);
   });
 
@@ -190,7 +205,6 @@ test('what a start refuses is not called the same: an address that is none, and 
 
 test.each([
   [{ BACKEND_TYPE: 'memcache', MEMCACHE_SRV: 'x' }, 'BACKEND_TYPE'],
-  [{ TRACING_ENABLED: 'true', TRACING_SAMPLING_RATE: '1' }, 'TRACING_ENABLED'],
   [{ REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_CACHE_NAME: 'c' }, 'REDIS_AWS_IAM_AUTH'],
 ])('%j: what goes with a refused variable is no gain', (variables, refused) => {
   const { better, decide: undecided } = findInVariables({ ...COMPLETE, ...variables });

@@ -36,7 +36,9 @@ descriptors:
 const policySet = { domains: new Map([['shop', policy]]), version: '0123456789ab' };
 const asked = (domain: string, ...texts: string[]) =>
   explanationJson(explain(policySet, domain, entries(...texts), NOW), NOW, ({ rule, key }) =>
-    rule.rate === undefined ? undefined : `redis:${key}`,
+    rule.rate === undefined
+      ? undefined
+      : { key: `redis:${key}`, slot: key.length, ...(rule.candidate ? {} : { node: 'a:6379' }) },
   );
 
 const OF_ALL = {
@@ -103,6 +105,8 @@ describe('an explanation for machines', () => {
           metadata: { team: ['a', 1] },
           bucket: '4:shop5:group3:old~5:burst',
           redis_key: 'redis:4:shop5:group3:old~5:burst',
+          redis_slot: 26,
+          redis_node: 'a:6379',
           statistics: 'shop.group_old.burst',
         },
         {
@@ -127,6 +131,8 @@ describe('an explanation for machines', () => {
           metadata: { team: ['a', 1] },
           bucket: '4:shop5:group3:old~2%day/Europe/Berlin',
           redis_key: 'redis:4:shop5:group3:old~2%day/Europe/Berlin',
+          redis_slot: 38,
+          redis_node: 'a:6379',
           statistics: 'shop.group_old.2',
         },
         {
@@ -143,6 +149,8 @@ describe('an explanation for machines', () => {
           metadata: null,
           bucket: '4:shop5:group3:old~c%300',
           redis_key: 'redis:4:shop5:group3:old~c%300',
+          redis_slot: 24,
+          redis_node: null,
           statistics: null,
         },
       ],
@@ -168,6 +176,8 @@ describe('an explanation for machines', () => {
         metadata: null,
         bucket: null,
         redis_key: null,
+        redis_slot: null,
+        redis_node: null,
         statistics: 'shop.free',
       },
     ]);

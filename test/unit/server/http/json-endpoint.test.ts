@@ -24,7 +24,14 @@ test('a decision is told even while no more may wait for turns, as it was counte
     calls: { ended: () => {}, refused: () => {} },
     monotonicMicros,
   });
-  const call = { query: new URLSearchParams(), headers: {}, connection: {}, gone: () => false };
+  const call = {
+    method: 'POST',
+    query: new URLSearchParams(),
+    peer: '127.0.0.1',
+    headers: {},
+    connection: {},
+    gone: () => false,
+  };
   expect(await answer({ ...call, body: [Buffer.from('{}')] })).toMatchObject({
     status: 429,
     body: '{"overallCode":"OVER_LIMIT"}',

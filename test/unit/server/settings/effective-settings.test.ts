@@ -17,6 +17,7 @@ const TLS = { GRPC_SERVER_USE_TLS: 'true' };
  * For every setting: a value, with it what makes the setting change something, and surroundings in which it does not
  * and is told of, each with the remedy. A setting without surroundings always changes something.
  */
+const TRACING = { TRACING_ENABLED: 'true' };
 const CASES: Readonly<
   Record<
     string,
@@ -90,6 +91,9 @@ const CASES: Readonly<
   PORT: ['9080'],
   DEBUG_HOST: ['::1'],
   DEBUG_PORT: ['9070'],
+  DEBUG_SERVER_TLS_CERT: ['c', { DEBUG_SERVER_TLS_KEY: 'k' }],
+  DEBUG_SERVER_TLS_KEY: ['k', { DEBUG_SERVER_TLS_CERT: 'c' }],
+  ADMIN_TOKENS_FILE: ['/etc/weir/admin-tokens'],
   GRPC_MAX_MESSAGE_BYTES: ['1000000'],
   GRPC_MAX_INFLATED_BYTES: ['1000', {}, [{ GRPC_TRANSPORT: 'grpc-js' }, 'GRPC_TRANSPORT=h2']],
   GRPC_MAX_BUFFERED_BYTES: ['99999999', {}, [{ GRPC_TRANSPORT: 'grpc-js' }, 'GRPC_TRANSPORT=h2']],
@@ -153,6 +157,7 @@ const CASES: Readonly<
   REDIS_STARTUP_INITIAL_INTERVAL: ['1s', REDIS, [{}, 'set REDIS_URL']],
   REDIS_STARTUP_MAX_INTERVAL: ['1s', REDIS, [{}, 'set REDIS_URL']],
   REDIS_STARTUP_MAX_ELAPSED_TIME: ['1s', REDIS, [{}, 'set REDIS_URL']],
+  REDIS_CLOCK: ['caller', REDIS, [{}, 'set REDIS_URL']],
   REDIS_MAX_IN_FLIGHT: ['10', REDIS, [{}, 'set REDIS_URL']],
   REDIS_BATCH_KEYS: ['10', REDIS, [{}, 'set REDIS_URL']],
   CACHE_KEY_PREFIX: ['a', REDIS, [{}, 'set REDIS_URL']],
@@ -214,7 +219,16 @@ const CASES: Readonly<
   MAX_LIMITS: ['10'],
   LOG_LEVEL: ['warn'],
   LOG_FORMAT: ['json'],
+  DECISION_LOG_SAMPLE: ['denied=1'],
+  DECISION_LOG_FILE: [
+    '/f',
+    { DECISION_LOG_SAMPLE: 'ok=0.5' },
+    [{}, 'set DECISION_LOG_SAMPLE'],
+    [{ DECISION_LOG_SAMPLE: 'ok=0' }, 'set DECISION_LOG_SAMPLE'],
+  ],
   METRICS_MAX_SERIES: ['10'],
+  TOP_BUCKETS: ['10'],
+  BUCKET_USED_RATIO_TOP: ['5', {}, [{ TOP_BUCKETS: '0' }, 'TOP_BUCKETS=0']],
   USE_STATSD: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],
   USE_DOG_STATSD: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],
   USE_PROMETHEUS: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],
@@ -260,6 +274,11 @@ const CASES: Readonly<
     [{}, 'USE_PROMETHEUS=true'],
   ],
   // Refused when it is true.
+  TRACING_EXPORTER_PROTOCOL: ['grpc', TRACING, [{}, 'TRACING_ENABLED=true']],
+  TRACING_SERVICE_NAME: ['n', TRACING, [{}, 'TRACING_ENABLED=true']],
+  TRACING_SERVICE_NAMESPACE: ['s', TRACING, [{}, 'TRACING_ENABLED=true']],
+  TRACING_SERVICE_INSTANCE_ID: ['i', TRACING, [{}, 'TRACING_ENABLED=true']],
+  TRACING_SAMPLING_RATE: ['0.5', TRACING, [{}, 'TRACING_ENABLED=true']],
   TRACING_ENABLED: ['false'],
 };
 

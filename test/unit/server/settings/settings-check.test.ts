@@ -57,6 +57,16 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     /^CONFIG_GRPC_XDS_SERVER_URL: it is a URL; write host:port without a scheme/,
   ],
   [
+    'a certificate without a key',
+    { DEBUG_SERVER_TLS_CERT: '/c' },
+    /^DEBUG_SERVER_TLS_CERT: .*; set both of DEBUG_SERVER_TLS_CERT and DEBUG_SERVER_TLS_KEY, or neither$/,
+  ],
+  [
+    'a key without a certificate',
+    { DEBUG_SERVER_TLS_KEY: '/k' },
+    /^DEBUG_SERVER_TLS_KEY: a certificate and its key/,
+  ],
+  [
     'no header name',
     { LIMIT_RESET_HEADER: 'Reset: at' },
     /^LIMIT_RESET_HEADER: "Reset: at" is no header name/,
@@ -75,7 +85,16 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     },
     /^LIMIT_LIMIT_HEADER: ENVOY_ADDS_HEADERS says that Envoy adds X-RateLimit-Limit itself/,
   ],
-  ['a cluster', { ...REDIS, REDIS_TYPE: 'CLUSTER' }, /^REDIS_TYPE: .* set REDIS_TYPE=SINGLE$/],
+  [
+    'a cluster with a URL',
+    { REDIS_URL: 'redis://a:geheim@b:6379', REDIS_TYPE: 'cluster' },
+    /^REDIS_URL, REDIS_TYPE: .* the login in REDIS_AUTH, and REDIS_TLS=true for TLS$/,
+  ],
+  [
+    'a database behind a proxy',
+    { REDIS_URL: 'redis://a:6379/3', REDIS_TYPE: 'PROXY' },
+    /^REDIS_URL, REDIS_TYPE: a proxy that shards passes on no SELECT, so that database 3 cannot be chosen; leave/,
+  ],
   [
     'sentinels without the name of their master',
     { REDIS_URL: 'a:26379,b:26379', REDIS_TYPE: 'sentinel' },
@@ -84,12 +103,12 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'sentinels without a type',
     { REDIS_URL: 'mymaster,a:26379' },
-    /^REDIS_URL: .*set the type to SENTINEL and write the name of the master before their addresses/,
+    /^REDIS_URL: .*set it to SENTINEL and write the name of the master before their addresses/,
   ],
   [
-    'a cluster for seconds',
+    'a cluster for seconds at a socket',
     { ...REDIS, REDIS_PERSECOND: 'true', REDIS_PERSECOND_TYPE: 'CLUSTER' },
-    /^REDIS_PERSECOND_TYPE: .* REDIS_PERSECOND_URL, and set REDIS_PERSECOND_TYPE=SINGLE$/,
+    /^REDIS_PERSECOND_URL, REDIS_PERSECOND_TYPE: .* the node at place 1, cannot be read; write host:port, or \[::1]:/,
   ],
   ['seconds alone', { REDIS_PERSECOND: 'true' }, /^REDIS_PERSECOND: it needs REDIS_URL/],
   [
@@ -171,7 +190,6 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
     { ...REDIS, REDIS_PERSECOND_AUTH: 'geheim', REDIS_PERSECOND_AUTH_FILE: '/f' },
     /^REDIS_PERSECOND_AUTH_FILE:/,
   ],
-  ['tracing', { TRACING_ENABLED: 'true' }, /^TRACING_ENABLED: weir has no tracing yet; unset it/],
 ])('%s: refused, with the variable, the reason and the remedy', (_name, environment, line) => {
   const errors = errorsOf(environment);
   expect(errors).toHaveLength(1);
@@ -184,6 +202,7 @@ test.each<[Record<string, string>]>([
   [{ RUNTIME_ROOT: '/a', RUNTIME_SUBDIRECTORY: 'b', RUNTIME_APPDIRECTORY: 'c' }],
   [{ ...REDIS, BACKEND_TYPE: 'redis', REDIS_SOCKET_TYPE: 'tcp', REDIS_TYPE: 'single', REDIS_PERSECOND: '1' }],
   [{ ...REDIS, REDIS_POOL_ON_EMPTY_BEHAVIOR: 'WAIT', REDIS_PERSECOND_TYPE: 'CLUSTER' }],
+  [{ REDIS_URL: '/var/run/nutcracker/ratelimit.sock', REDIS_TYPE: 'proxy' }],
   [{ CONFIG_PATH: '/a', RUNTIME_ROOT: '' }],
   [{ ...REDIS, REDIS_AWS_IAM_AUTH: 'false', REDIS_CLOSE_CONNECTION_ON_READONLY_ERROR: 'true' }],
   [{ USE_STATSD: 'true', USE_PROMETHEUS: 'true', USE_DOG_STATSD: 'true' }],

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RunningBucket } from '../../../../src/limiter/running-bucket.js';
 import { BucketTable, bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
+import { expectSame } from '../../../support/assert/quick-expect.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 
 const UNBOUNDED = { maxBuckets: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
@@ -28,7 +29,7 @@ function write(
 }
 
 /** A token bucket that is full: nothing to keep. */
-const BLANK = [1, -1, 0] as const;
+const BLANK = [1, 0, 0] as const;
 
 /** Names of many sizes, few enough to come again: records of different sizes, one chunk each for the largest. */
 const name = fc
@@ -80,4 +81,50 @@ test('a hundred thousand buckets come, are found, and leave in the order in whic
     if (table.size !== Math.max(0, count - now) + 1) expect([now, table.size]).toBe('in step');
   }
   expect([table.size, table.evictions]).toEqual([1, 0]);
+});
+
+test('knows of each bucket past full until when it is, whatever others come, change and go', () => {
+  const command = fc.record({
+    key: fc.nat(12),
+    ends: fc.option(fc.integer({ min: 1, max: 1_000 }), { nil: undefined }),
+    wait: fc.nat(40),
+  });
+  fc.assert(
+    fc.property(fc.array(command, { maxLength: 60, size: 'max' }), (commands) => {
+      const table = new BucketTable({ clock: new FakeClock(), ...UNBOUNDED });
+      const model = new Map<string, number>();
+      let now = 0;
+      const check = (key: string): void => {
+        const bucket = new RunningBucket();
+        table.read(key, bucket, anyPlace());
+        const ends = model.get(key);
+        // One that is void may still be kept.
+        const isOver = bucket.isPastFull && bucket.endsMicros > now;
+        expectSame(
+          isOver ? bucket.endsMicros : undefined,
+          ends !== undefined && ends > now ? ends : undefined,
+        );
+      };
+      for (const { key, ends, wait } of commands) {
+        now += wait;
+        const name = `k${key}`;
+        const bucket = new RunningBucket();
+        bucket.load(1, ends === undefined ? now + 7 : -5, 0);
+        if (ends === undefined) model.delete(name);
+        else {
+          bucket.endsAt(now + ends);
+          model.set(name, now + ends);
+        }
+        table.write(name, bucket, anyPlace(), now);
+        check(name);
+        for (const other of model.keys()) check(other);
+      }
+      // All go when their time has come, without anybody asking for them.
+      const last = new RunningBucket();
+      last.load(1, now + 10_000, 0);
+      for (let i = 0; i < 20; i++) table.write('last', last, 0, now + 5_000);
+      expectSame(table.size, 1);
+    }),
+    { numRuns: 50 },
+  );
 });

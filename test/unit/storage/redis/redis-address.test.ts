@@ -84,7 +84,10 @@ describe('parseRedisUrl refuses', () => {
     ['redis://:sec#ret@h', /percent-encode/],
     ['rediss://:sec,ret@h:1', /percent-encode/],
     ['redis://:secret%zz@h', /"%"/],
-    ['a:1,b:2', /it names several; name one Redis, or, for Sentinels, set the type/],
+    [
+      'a:1,b:2',
+      /it names several; name one Redis, or, for nodes of a Redis Cluster, set the type to CLUSTER/,
+    ],
     ['unix://', /names no path/],
     ['::1', /\[::1\]/],
   ])('%s', (url, message) => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { faultSentence, redisFaultOf } from '../../../../src/storage/redis/connection/redis-fault.js';
 
-const PLACE = { prefix: 'REDIS', db: 3, sentinel: false };
+const PLACE = { prefix: 'REDIS', db: 3, sentinel: false, cluster: false };
 
 describe('what Redis, the system or TLS says', () => {
   test.each([
@@ -27,13 +27,33 @@ describe('what Redis, the system or TLS says', () => {
     ['NOAUTH Authentication required.', 'noauth', 'login'],
     ['WRONGPASS invalid username-password pair or user is disabled.', 'wrongpass', 'login'],
     ["NOPERM this user has no permissions to run the 'evalsha' command", 'noperm', 'wait'],
+    // Of a command in a script: Redis 7.0, and 6.2.
+    [
+      "ERR The user executing the script can't run this command or subcommand script: 60e0, on @user_script:81.",
+      'noperm',
+      'wait',
+    ],
+    [
+      "ERR Error running script (call to f_6): @user_script:81: The user executing the script can't access at least " +
+        'one of the keys mentioned in the command arguments',
+      'noperm',
+      'wait',
+    ],
+    ["NOTIME ERR The user executing the script can't run this command or subcommand", 'no_time', 'wait'],
+    ["NOTIME NOPERM this user has no permissions to run the 'time' command", 'no_time', 'wait'],
+    ['ERR Write commands not allowed after non deterministic commands', 'no_time', 'wait'],
     ['NOSCRIPT No matching script. Please use EVAL.', 'noscript', 'count'],
     ['MOVED 1234 10.0.0.1:6379', 'cluster', 'wait'],
+    ['CLUSTERDOWN The cluster is down', 'cluster_down', 'soon'],
+    ['no node of the Redis Cluster answers; start them', 'no_cluster', 'count'],
     ['DENIED Redis is running in protected mode', 'protected_mode', 'wait'],
     ['ERR max number of clients reached', 'max_clients', 'count'],
     ["ERR unknown command 'set', with args beginning with: ", 'not_redis', 'wait'],
     ['ERR unknown command `SET`, with args beginning with: ', 'not_redis', 'wait'],
     ["ERR unknown command 'auth'", 'not_redis', 'wait'],
+    ['a proxy answers there: ERR NOPERM', 'proxy', 'wait'],
+    ['upstream failure', 'upstream', 'count'],
+    ['ERR Connection refused', 'upstream', 'count'],
     ['ERR DB index is out of range', 'no_database', 'wait'],
     ['connect ECONNREFUSED 127.0.0.1:6379', 'refused', 'count'],
     ['getaddrinfo ENOTFOUND redis', 'unknown_host', 'count'],
@@ -62,4 +82,11 @@ test('a sentence names what to do, and what was said', () => {
     /^it does not answer; look .* \(no answer for 250 ms\)$/,
   );
   expect(faultSentence(PLACE, 'something else')).toBe('something else');
+  // Another slot is no other sentence.
+  expect(faultSentence(PLACE, 'MOVED 6739 127.0.0.1:15609')).toBe(
+    'it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or name a single Redis in REDIS_URL (MOVED)',
+  );
+  expect(faultSentence({ ...PLACE, proxy: true }, 'MOVED 6739 127.0.0.1:15609')).toBe(
+    'nodes of a Redis Cluster are there or behind it; set REDIS_TYPE=CLUSTER, and name nodes in REDIS_URL (MOVED)',
+  );
 });

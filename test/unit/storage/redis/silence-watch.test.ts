@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { SilenceWatch } from '../../../../src/storage/redis/silence-watch.js';
+import { SilenceWatch } from '../../../../src/storage/redis/load/silence-watch.js';
 import type { TakeBatch } from '../../../../src/storage/redis/take-batch.js';
 
 const MS = 1000;

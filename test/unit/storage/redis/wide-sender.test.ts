@@ -14,7 +14,7 @@ test('a request whose time ends while its call is made leaves no half of it in w
   const sent: TakeBatch[] = [];
   const keys = new RedisKeys('');
   const sender = new WideSender(20_000, {
-    newBatch: () => new TakeBatch(keys, true, () => 0, 0),
+    newBatch: () => new TakeBatch(keys, true, () => 0, { sinceMicros: 0 }),
     hasRoomFor: () => true,
     send: (batch) => sent.push(batch),
   });

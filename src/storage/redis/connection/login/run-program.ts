@@ -6,7 +6,7 @@ export type Command = readonly [program: string, ...args: string[]];
 /** Longest that a program may run, milliseconds. */
 export const PROGRAM_TIMEOUT_MS = 5000;
 /** Most that it may print. */
-const MAX_OUTPUT_BYTES = 64 * 1024;
+export const MAX_LOGIN_OUTPUT_BYTES = 64 * 1024;
 
 /**
  * Runs a program without a shell, and resolves with what it printed. Rejects with an Error that names the program and
@@ -46,8 +46,11 @@ export function runProgram([program, ...args]: Command, signal: AbortSignal): Pr
     );
     child.stdout?.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= MAX_OUTPUT_BYTES) chunks.push(chunk);
-      else settle(new Error(`${program} printed more than ${MAX_OUTPUT_BYTES / 1024} KiB, and was killed`));
+      if (bytes <= MAX_LOGIN_OUTPUT_BYTES) chunks.push(chunk);
+      else
+        settle(
+          new Error(`${program} printed more than ${MAX_LOGIN_OUTPUT_BYTES / 1024} KiB, and was killed`),
+        );
     });
     child.on('error', (error) => settle(notStarted(program, error)));
     child.on('exit', (code, killedBy) => {

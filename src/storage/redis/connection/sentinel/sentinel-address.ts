@@ -1,9 +1,15 @@
-import { parsePort, type RedisAddress, type RedisAddressOverrides } from '../redis-address.js';
+import {
+  endpointName,
+  type HostPort,
+  type RedisAddress,
+  type RedisAddressOverrides,
+  readHostPort,
+} from '../redis-address.js';
 
 /** Where Sentinels listen unless their address says otherwise. */
 const DEFAULT_SENTINEL_PORT = 26379;
 /** More are a mistake: each of them is asked and listened to. */
-const MAX_SENTINELS = 32;
+export const MAX_SENTINELS = 32;
 const FORM = 'write <name of the master>,<host:port of a Sentinel>,<host:port of another one>';
 
 /**
@@ -44,19 +50,13 @@ export function parseSentinelUrl(url: string, overrides: RedisAddressOverrides =
   };
 }
 
-/** `host:port`, an IPv6 address in brackets. */
-export function endpointName({ host, port }: { readonly host: string; readonly port: number }): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-function parseSentinel(text: string, index: number): { host: string; port: number } {
-  const match = /^(?:\[([0-9a-f:.%]+)\]|([^\s:/?#[\]]+))(?::(\d+))?$/i.exec(text);
-  const host = match?.[1] ?? match?.[2];
-  if (match === null || host === undefined) {
+function parseSentinel(text: string, index: number): HostPort {
+  const sentinel = readHostPort(text, DEFAULT_SENTINEL_PORT);
+  if (sentinel === undefined) {
     throw new Error(
       `Redis address: ${JSON.stringify(text.slice(0, 100))}, the Sentinel at place ${index + 1} behind the name ` +
         'of the master, cannot be read; write host:port, or [::1]:26379',
     );
   }
-  return { host, port: parsePort(match[3], DEFAULT_SENTINEL_PORT) };
+  return sentinel;
 }

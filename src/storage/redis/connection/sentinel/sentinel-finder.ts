@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { firstAnswers } from '../client/first-answers.js';
 import type { RedisTlsOptions } from '../connection-options.js';
 import { prepareTls } from '../dial.js';
-import type { SentinelAddress } from '../redis-address.js';
+import { endpointName, type SentinelAddress } from '../redis-address.js';
 import type { FoundRedis, RedisFinder } from '../redis-finder.js';
 import type { RedisLogin } from '../redis-login.js';
 import { type AnnouncedMaster, Sentinel } from './sentinel.js';
-import { endpointName } from './sentinel-address.js';
 
 /** Once one has answered, how long others may take whose answer may be newer. Milliseconds. */
 const LATER_ANSWERS_MS = 100;
@@ -90,40 +90,16 @@ class SentinelFinder implements RedisFinder {
     this.#isFollowing = false;
   }
 
-  /** The newest answer; rejects where there is none. */
-  #ask(): Promise<AnnouncedMaster> {
-    const total = this.#sentinels.length;
-    const answers: AnnouncedMaster[] = [];
-    /** In the order of the Sentinels. */
-    const errors: string[] = [];
-    let failed = 0;
-    return new Promise((resolve, reject) => {
-      let timer: NodeJS.Timeout | undefined;
-      const end = (): void => {
-        clearTimeout(timer);
-        const newest = newestOf(answers);
-        if (newest === undefined) reject(new Error(this.#sentence(errors.filter(Boolean))));
-        else resolve(newest);
-      };
-      const look = (): void => {
-        // No majority will do: the Sentinel that has led a failover knows of it up to two seconds before the others.
-        if (answers.length + failed === total) end();
-        else if (answers.length > 0) timer ??= setTimeout(end, LATER_ANSWERS_MS);
-      };
-      this.#sentinels.forEach((sentinel, i) => {
-        sentinel.master().then(
-          (answer) => {
-            answers.push(answer);
-            look();
-          },
-          ({ message }: Error) => {
-            errors[i] = message;
-            failed++;
-            look();
-          },
-        );
-      });
-    });
+  /**
+   * The newest answer; rejects where there is none. No majority will do: the Sentinel that has led a failover knows of
+   * it up to two seconds before the others.
+   */
+  async #ask(): Promise<AnnouncedMaster> {
+    const asked = this.#sentinels.map((sentinel) => sentinel.master());
+    const { answers, errors } = await firstAnswers(asked, LATER_ANSWERS_MS);
+    const newest = newestOf(answers);
+    if (newest === undefined) throw new Error(this.#sentence(errors));
+    return newest;
   }
 
   /** One that answered knows more than those that did not. */

@@ -1,13 +1,10 @@
-import { Redis, type RedisOptions } from 'ioredis';
+import { Redis } from 'ioredis';
 import { BackOff } from '../../../../back-off.js';
-import { isNotAsked, openStream, type PreparedTls } from '../dial.js';
-import { withoutArguments } from '../redis-error.js';
+import { AskingClients, askingOptions, logIn } from '../client/asking-client.js';
+import type { PreparedTls } from '../dial.js';
+import { endpointName } from '../redis-address.js';
 import type { RedisLogin } from '../redis-login.js';
-import { ownConnector } from './own-connector.js';
-import { endpointName } from './sentinel-address.js';
 
-/** Longest that a Sentinel may take to accept a connection, and to answer. Milliseconds. */
-const PATIENCE_MS = 1000;
 /** Pauses before a Sentinel that cannot be reached is listened to again. */
 const PAUSES = { firstMs: 100, longestMs: 2000 };
 /** After so long a Sentinel that was listened to is no longer one that comes and goes. Milliseconds. */
@@ -52,7 +49,7 @@ export class Sentinel {
   readonly #pauses = new BackOff(PAUSES);
   /** Since when announcements are heard on the connection at hand; Infinity while they are not. */
   #heardSinceMs = Infinity;
-  readonly #asking = new Set<Redis>();
+  readonly #asking = new AskingClients();
 
   /**
    * Begins to listen. `onNews` is called when another master is announced, and when the Sentinel is heard again after
@@ -62,7 +59,7 @@ export class Sentinel {
     this.#options = options;
     this.name = endpointName(options);
     this.#listener = new Redis({
-      ...this.#clientOptions(),
+      ...askingOptions(options, options.tls),
       maxRetriesPerRequest: null,
       // Each connection is logged in anew first.
       ...{ autoResubscribe: false, autoResendUnfulfilledCommands: false, enableOfflineQueue: false },
@@ -97,60 +94,33 @@ export class Sentinel {
   /** The master that it announces. Rejects with an Error for the log, after a second or two at most. */
   async master(): Promise<AnnouncedMaster> {
     const { masterName } = this.#options;
-    const client = new Redis({ ...this.#clientOptions(), retryStrategy: () => null });
-    let lastError = '';
-    client.on('error', ({ message }: Error) => {
-      lastError = message;
-    });
-    this.#asking.add(client);
-    try {
-      await client.connect();
-      await logIn(client, this.#options.login);
-      const [fields, address] = await Promise.all([
-        client.call('SENTINEL', 'MASTER', masterName),
-        // In a failover this is the new master, before that of the fields is.
-        client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName),
-      ]);
-      const [host, port] = Array.isArray(address) ? address : [];
-      if (typeof host !== 'string' || host === '' || !/^\d{1,5}$/.test(String(port))) {
-        throw new Error('it answers in an unknown form');
-      }
-      return { host, port: Number(port), epoch: Number(pairs(fields).get('config-epoch') ?? 0) };
-    } catch (error) {
-      throw new Error(await this.#sentence(client, (error as Error).message, lastError));
-    } finally {
-      this.#asking.delete(client);
-      client.disconnect();
-    }
+    return this.#asking.ask(
+      { endpoint: this.#options, tls: this.#options.tls, login: this.#options.login },
+      async (client) => {
+        const [fields, address] = await Promise.all([
+          client.call('SENTINEL', 'MASTER', masterName),
+          // In a failover this is the new master, before that of the fields is.
+          client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName),
+        ]);
+        const [host, port] = Array.isArray(address) ? address : [];
+        if (typeof host !== 'string' || host === '' || !/^\d{1,5}$/.test(String(port))) {
+          throw new Error('it answers in an unknown form');
+        }
+        return { host, port: Number(port), epoch: Number(pairs(fields).get('config-epoch') ?? 0) };
+      },
+      (client, said) => this.#sentence(client, said),
+    );
   }
 
   /** Ends all connections. */
   close(): void {
     this.#listener.disconnect();
-    for (const client of this.#asking) client.disconnect();
+    this.#asking.close();
   }
 
-  #clientOptions(): RedisOptions & { replyMapping: 'legacy' } {
-    const { host, port, tls } = this.#options;
-    return {
-      Connector: ownConnector(() => openStream({ endpoint: { host, port }, tls })),
-      // The connector has the rest.
-      ...(tls === undefined ? {} : { tls: {} }),
-      lazyConnect: true,
-      protocol: 2,
-      replyMapping: 'legacy',
-      disableClientInfo: true,
-      enableReadyCheck: false,
-      connectTimeout: PATIENCE_MS,
-      commandTimeout: PATIENCE_MS,
-      disconnectTimeout: 100,
-    };
-  }
-
-  /** What is wrong, and what to do about it. `said` is what the question ended with, `lastError` the connection. */
-  async #sentence(client: Redis, said: string, lastError: string): Promise<string> {
+  /** What is wrong, and what to do about it. */
+  async #sentence(client: Redis, said: string): Promise<string> {
     const { masterName, variables } = this.#options;
-    const reason = withoutArguments(lastError || said);
     if (/No such master/i.test(said)) {
       return (
         `Sentinel ${this.name} knows no master called ${JSON.stringify(masterName)}${await knownMasters(client)}; ` +
@@ -163,26 +133,11 @@ export class Sentinel {
         '(26379, usually), or, for a single Redis, leave out its type'
       );
     }
-    if (/NOAUTH|WRONGPASS|NOPERM|unknown command '?`?auth/i.test(reason)) {
-      return `Sentinel ${this.name} refuses the login: correct ${variables.auth} (${reason})`;
+    if (/NOAUTH|WRONGPASS|NOPERM|unknown command '?`?auth/i.test(said)) {
+      return `Sentinel ${this.name} refuses the login: correct ${variables.auth} (${said})`;
     }
-    return `${this.name}: ${reason}`;
+    return `${this.name}: ${said}`;
   }
-}
-
-/**
- * Logs in and names the connection. Not by options of the client, which writes to the console where a Sentinel wants no
- * password. Rejects with the error of the Sentinel.
- */
-async function logIn(client: Redis, { username, password }: RedisLogin): Promise<void> {
-  if (password !== undefined) {
-    const args = username === undefined ? [password] : [username, password];
-    await client.call('AUTH', ...args).catch((error: Error) => {
-      if (!isNotAsked(error)) throw error;
-    });
-  }
-  // After the login: who is not logged in may not set it.
-  client.call('CLIENT', 'SETNAME', 'weir').catch(ignore);
 }
 
 /** Names, to compare a mistyped one with. */

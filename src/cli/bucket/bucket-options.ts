@@ -1,0 +1,209 @@
+import { readFileSync } from 'node:fs';
+import { parseGoDuration } from '../../config/yaml/go-duration.js';
+import {
+  BUCKET_ACTIONS,
+  type BucketAction,
+  type BucketQuestion,
+  READING_ACTIONS,
+} from '../../server/buckets/messages.js';
+import { readNamedFile } from '../../server/settings/named-file.js';
+import { type ArgumentEntry, readArguments, readEntry } from '../arguments.js';
+import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
+import { goMilliseconds } from '../go-milliseconds.js';
+
+/** What `weir bucket` is asked to do. */
+export interface BucketOptions {
+  readonly question: BucketQuestion;
+  readonly json: boolean;
+  /** How often it is asked again; undefined: once. */
+  readonly watchMs: number | undefined;
+  /** Which server is asked, and how. */
+  readonly target: DebugTarget;
+}
+
+const OPTIONS = {
+  ...DEBUG_OPTIONS,
+  domain: { type: 'string' },
+  entries: { type: 'string' },
+  limit: { type: 'string' },
+  rule: { type: 'string' },
+  tokens: { type: 'string' },
+  over: { type: 'boolean' },
+  for: { type: 'string' },
+  reason: { type: 'string' },
+  id: { type: 'string' },
+  'dry-run': { type: 'boolean' },
+  json: { type: 'boolean' },
+  watch: { type: 'string' },
+} as const;
+
+type Option = keyof typeof OPTIONS;
+
+/** Which options an action takes beside those that say whom to ask. */
+const OPTIONS_OF: Readonly<Record<BucketAction, readonly Option[]>> = {
+  show: ['limit', 'watch'],
+  reset: ['rule', 'dry-run'],
+  grant: ['tokens', 'over', 'rule', 'dry-run'],
+  block: ['for', 'reason', 'dry-run'],
+  unblock: ['id', 'dry-run'],
+  allow: ['for', 'reason', 'dry-run'],
+  disallow: ['id', 'dry-run'],
+  blocks: ['watch'],
+};
+const ALWAYS: readonly string[] = [...Object.keys(DEBUG_OPTIONS), 'domain', 'entries', 'json'];
+
+const DEFAULT_WATCH = '2s';
+const MAX_WATCH_MS = 3_600_000;
+const SEE_HELP = '; see weir bucket --help';
+
+/** Whether `text` names what `/buckets` can do. */
+export function isBucketAction(text: string): text is BucketAction {
+  return (BUCKET_ACTIONS as readonly string[]).includes(text);
+}
+
+/** Reads the arguments after the action; a sentence where they make no sense. None repeats a value of an entry. */
+export function readBucketOptions(action: BucketAction, args: readonly string[]): BucketOptions | string {
+  const parsed = readArguments('bucket', withWatch(args), OPTIONS);
+  if (typeof parsed === 'string') return parsed;
+  const read = readParsed(action, parsed.values, parsed.positionals);
+  return typeof read === 'string' ? `weir bucket ${action}: ${read}\n` : read;
+}
+
+/** `--watch` alone has a value of its own. */
+function withWatch(args: readonly string[]): readonly string[] {
+  const end = args.indexOf('--');
+  const isOption = (at: number): boolean => end === -1 || at < end;
+  return args.map((arg, at) => (arg === '--watch' && isOption(at) ? `--watch=${DEFAULT_WATCH}` : arg));
+}
+
+type Values = { readonly [K in Option]?: (typeof OPTIONS)[K]['type'] extends 'boolean' ? boolean : string };
+
+function readParsed(action: BucketAction, values: Values, words: readonly string[]): BucketOptions | string {
+  const stray = Object.keys(values).find(
+    (name) => !ALWAYS.includes(name) && !OPTIONS_OF[action].includes(name as Option),
+  );
+  if (stray !== undefined) return strayOption(action, stray);
+  const named = readWords(values.domain, words);
+  if (typeof named === 'string') return named;
+  const { domain } = named;
+  const more = values.entries === undefined ? [] : entriesOfFile(values.entries);
+  if (typeof more === 'string') return more;
+  const entries = [...more, ...named.entries];
+  const wrong = wrongCombination(action, values, entries.length);
+  if (wrong !== undefined) return wrong + SEE_HELP;
+  const watchMs =
+    values.watch === undefined ? undefined : goMilliseconds('--watch', values.watch, MAX_WATCH_MS);
+  if (typeof watchMs === 'string') return watchMs;
+  const { limit, rule, over, for: lasts, reason, id } = values;
+  const question: BucketQuestion = {
+    action,
+    ...(domain !== undefined && { domain }),
+    ...(entries.length > 0 && { entries }),
+    ...(limit !== undefined && { limit }),
+    ...(rule !== undefined && { rule }),
+    ...(values.tokens !== undefined && { tokens: Number(values.tokens) }),
+    ...(over === true && { over }),
+    ...(lasts !== undefined && { for: lasts }),
+    ...(reason !== undefined && { reason }),
+    ...(id !== undefined && { id }),
+    ...(values['dry-run'] === true && { dry_run: true }),
+  };
+  const { address, 'token-file': tokenFile, 'tls-ca': tlsCa, timeout } = values;
+  return {
+    question,
+    json: values.json === true,
+    watchMs,
+    target: { address, 'token-file': tokenFile, 'tls-ca': tlsCa, timeout },
+  };
+}
+
+function strayOption(action: BucketAction, name: string): string {
+  const takers = BUCKET_ACTIONS.filter((one) => OPTIONS_OF[one].includes(name as Option));
+  return `--${name} says nothing to ${action}; it belongs to weir bucket ${takers.join(', ')}${SEE_HELP}`;
+}
+
+/** The domain, which may come first, and entries. */
+function readWords(
+  option: string | undefined,
+  words: readonly string[],
+): (Pick<BucketQuestion, 'domain'> & { readonly entries: readonly ArgumentEntry[] }) | string {
+  const [first, ...others] = words;
+  const isDomain = first !== undefined && !first.includes('=') && first !== '+';
+  if (isDomain && option !== undefined) {
+    return `the domain is named twice, as an argument and with --domain; leave one of them out${SEE_HELP}`;
+  }
+  const rest = isDomain ? others : words;
+  const entries: ArgumentEntry[] = [];
+  for (const word of rest) {
+    const entry = readEntry(word);
+    const place = words.indexOf(word) + 1;
+    if (word === '+') {
+      return `a + begins another descriptor, and weir bucket takes one; call it once for each${SEE_HELP}`;
+    }
+    // Its text may be a mistyped secret.
+    if (entry === undefined) {
+      const order = 'write the domain first, and then entries such as user=ann';
+      return `argument ${place} is not of the form key=value; ${order}`;
+    }
+    entries.push(entry);
+  }
+  const domain = isDomain ? first : option;
+  return { ...(domain !== undefined && { domain }), entries };
+}
+
+/** The entries of a file with a line for each; a sentence, which quotes none of them, where it has others. */
+function entriesOfFile(path: string): readonly ArgumentEntry[] | string {
+  let text: string;
+  try {
+    text = (path === '-' ? readFileSync(0) : readNamedFile('--entries', path)).toString();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  const entries: ArgumentEntry[] = [];
+  for (const [at, line] of text.split(/\r?\n/).entries()) {
+    if (line === '') continue;
+    const entry = readEntry(line);
+    if (entry === undefined) return `line ${at + 1} of --entries is not of the form key=value`;
+    entries.push(entry);
+  }
+  return entries;
+}
+
+/** What is wrong with the options of an action together. */
+function wrongCombination(action: BucketAction, values: Values, entries: number): string | undefined {
+  const takesId = OPTIONS_OF[action].includes('id');
+  if (takesId && entries > 0 && values.id !== undefined)
+    return 'name it by --id or by its entries, not by both';
+  if (takesId && entries === 0 && values.id === undefined) {
+    return `say which one to end, by its entries (key=value) or by --id; weir bucket blocks lists them`;
+  }
+  if (!takesId && action !== 'blocks' && entries === 0) return 'name at least one entry as key=value';
+  switch (action) {
+    case 'blocks':
+      return entries === 0
+        ? undefined
+        : 'blocks lists all of them, or those of a domain, and takes no entries';
+    case 'grant':
+      if (values.tokens === undefined) return 'say how many, with --tokens <n>';
+      return isWhole(values.tokens) ? undefined : '--tokens must be a whole number from 1 on';
+    case 'block':
+    case 'allow': {
+      if (values.for === undefined) return 'say for how long, with --for <duration> such as 10m or 1h30m';
+      const nanos = parseGoDuration(values.for);
+      return nanos !== undefined && nanos > 0n
+        ? undefined
+        : '--for must be a duration such as 30s, 10m or 1h30m; it ends by itself then';
+    }
+    default:
+      return undefined;
+  }
+}
+
+function isWhole(text: string): boolean {
+  return /^\d+$/.test(text) && Number(text) >= 1 && Number.isSafeInteger(Number(text));
+}
+
+/** Whether an action changes something. */
+export function changesSomething({ action, dry_run }: BucketQuestion): boolean {
+  return !READING_ACTIONS.has(action) && dry_run !== true;
+}

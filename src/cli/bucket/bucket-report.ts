@@ -1,0 +1,112 @@
+import { shellText } from '../../config/show/shell-text.js';
+import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../../server/buckets/messages.js';
+import { type Column, tableLines, wrapped } from '../screen/columns.js';
+import { entriesText, printable, secondsText } from '../screen/shown.js';
+
+const WIDTH = 80;
+
+const BUCKET_COLUMNS: readonly Column[] = [
+  { heading: 'LEFT', side: 'right' },
+  { heading: 'LIMIT', side: 'right' },
+  { heading: 'DEBT', side: 'right' },
+  { heading: 'RESET IN', side: 'right' },
+  { heading: 'DOES', side: 'left' },
+  { heading: 'RULE', side: 'left' },
+];
+const CONTROL_COLUMNS: readonly Column[] = [
+  { heading: 'KIND', side: 'left' },
+  { heading: 'ENDS IN', side: 'right' },
+  { heading: 'ID', side: 'left' },
+  { heading: 'BY', side: 'left' },
+  { heading: 'WHOM', side: 'left' },
+];
+
+/** An answer for people, as lines. */
+export function bucketLines(answer: BucketAnswer): readonly string[] {
+  const parts = [headLines(answer), bucketsPart(answer), controlsPart(answer), notesPart(answer)];
+  return parts.filter((part) => part.length > 0).flatMap((part, at) => (at === 0 ? part : ['', ...part]));
+}
+
+function headLines({ action, domain, entries, store, dry_run }: BucketAnswer): readonly string[] {
+  const lines: string[] = [];
+  if (dry_run) lines.push(`dry run of ${action}: nothing is changed`);
+  if (domain !== null) lines.push(`domain   ${shellText(domain)}`);
+  if (entries.length > 0) lines.push(`entries  ${entriesText(entries)}`);
+  lines.push(`store    ${printable(store)}`);
+  return lines;
+}
+
+function bucketsPart(answer: BucketAnswer): readonly string[] {
+  const { buckets, more, meets, entries } = answer;
+  const lines: string[] = [];
+  if (meets === 'part' && buckets.length > 0) {
+    lines.push('Limits that could apply to descriptors with these entries:', '');
+  }
+  if (buckets.length > 0) {
+    const [head = '', ...rows] = tableLines(BUCKET_COLUMNS, buckets.map(bucketRow));
+    lines.push(head);
+    for (const [at, bucket] of buckets.entries()) {
+      lines.push(rows[at] ?? '', ...detailLines(bucket, entriesText(entries)));
+    }
+  }
+  if (more > 0) lines.push(`and ${more} more, which are not listed: name more entries to see them`);
+  return lines;
+}
+
+function bucketRow({ now, before, limit, enforcement, rule, name }: ShownBucket): readonly string[] {
+  const change = (tell: (level: BucketLevel) => string): string => {
+    const [was, is] = [before, now].map((level) => level && tell(level));
+    if (was === undefined || was === is) return is ?? was ?? '?';
+    return is === undefined ? was : `${was} -> ${is}`;
+  };
+  return [
+    change(({ left }) => String(left)),
+    String(limit),
+    change(({ debt }) => (debt === 0 ? '-' : String(debt))),
+    now === undefined ? '?' : secondsText(now.full_in),
+    enforcement,
+    printable(rule + (name === '' ? '' : ` (${name})`)),
+  ];
+}
+
+function detailLines(bucket: ShownBucket, asked: string): readonly string[] {
+  const { about, entries, redis_key: key, redis_slot: slot, note } = bucket;
+  const own = entriesText(entries);
+  const lines = wrapped(printable(about), WIDTH - 6);
+  return [
+    ...lines,
+    // Without its level it is no bucket yet: some of its values are not known.
+    ...(bucket.now === undefined || own === asked || own === '' ? [] : [`of ${own}`]),
+    // The key is for redis-cli: not cut, as what stands in it is.
+    ...(key === null ? [] : [`Redis key ${printable(key)}${slot === null ? '' : `, slot ${slot}`}`]),
+    ...(note === undefined ? [] : wrapped(printable(note), WIDTH - 6)),
+  ].map((line) => `      ${line}`);
+}
+
+function controlsPart(answer: BucketAnswer): readonly string[] {
+  const { action, controls, more_controls: more, dry_run } = answer;
+  if (controls.length === 0) return action === 'blocks' ? ['nobody is blocked or exempted'] : [];
+  const [head = '', ...rows] = tableLines(CONTROL_COLUMNS, controls.map(controlRow));
+  const ends = action === 'unblock' || action === 'disallow';
+  const lines = ends ? [dry_run ? 'Would be ended:' : 'Ended:', '', head] : [head];
+  for (const [at, { reason }] of controls.entries()) {
+    lines.push(rows[at] ?? '');
+    if (reason !== '')
+      lines.push(...wrapped(`reason: ${printable(reason)}`, WIDTH - 6).map((one) => `      ${one}`));
+  }
+  if (more > 0) lines.push(`and ${more} more, which are not listed`);
+  return lines;
+}
+
+function controlRow({ kind, ends_in, id, by, domain, identity }: ShownControl): readonly string[] {
+  const whom = `${shellText(domain)} ${entriesText(identity)}`;
+  return [kind, secondsText(ends_in), id === '' ? '-' : shellText(id), shellText(by), whom];
+}
+
+function notesPart({ notes, meets }: BucketAnswer): readonly string[] {
+  const none =
+    'No limit applies to these entries, nor to a descriptor that has them. weir explain says of a policy why.';
+  return (meets === 'nothing' && notes.length === 0 ? [none] : notes).flatMap((note) =>
+    wrapped(printable(note), WIDTH),
+  );
+}

@@ -1,0 +1,89 @@
+import { nearest } from '../../nearest-name.js';
+import { BUCKET_ACTIONS, type BucketAnswer } from '../../server/buckets/messages.js';
+import { askDebugPort, type DebugResult } from '../call/debug-call.js';
+import {
+  type DebugAccess,
+  type DebugServer,
+  debugName,
+  type Found,
+  readDebugAccess,
+  readDebugTarget,
+  sendsTokenInClear,
+} from '../call/debug-server.js';
+import { EXIT, type Io } from '../io.js';
+import { printableJson } from '../screen/shown.js';
+import { type BucketOptions, changesSomething, isBucketAction, readBucketOptions } from './bucket-options.js';
+import { bucketLines } from './bucket-report.js';
+import { NEW_TOKEN, runNewToken } from './new-token.js';
+import { watchBuckets } from './watch-buckets.js';
+
+const ACTIONS: readonly string[] = [...BUCKET_ACTIONS, NEW_TOKEN];
+
+/** `weir bucket`: exit 0 when the server did what was asked, and, of `show`, a limit could apply. */
+export async function runBucket(args: readonly string[], io: Io): Promise<number> {
+  const [action = '', ...rest] = args;
+  if (action === NEW_TOKEN) return runNewToken(rest, io);
+  if (!isBucketAction(action)) {
+    io.err(noAction(action));
+    return EXIT.USAGE;
+  }
+  const options = readBucketOptions(action, rest);
+  if (typeof options === 'string') {
+    io.err(options);
+    return EXIT.USAGE;
+  }
+  const fail = (messages: readonly string[]): void => {
+    for (const message of messages) io.err(`weir bucket ${action}: ${message}\n`);
+  };
+  const server = readDebugTarget(options.target, io.environment);
+  const access = readDebugAccess(options.target, io.environment);
+  for (const read of [server, access] as readonly Found<unknown>[]) {
+    if (read.kind === 'found') continue;
+    fail(read.kind === 'usage' ? [read.message] : read.messages);
+    return read.kind === 'usage' ? EXIT.USAGE : EXIT.FAILED;
+  }
+  if (server.kind !== 'found' || access.kind !== 'found') return EXIT.FAILED;
+  if (sendsTokenInClear(server.found, access.found)) {
+    fail([`the token goes to ${debugName(server.found)} in clear text; https:// keeps it secret`]);
+  }
+  const ask = (): Promise<DebugResult<BucketAnswer>> => askBuckets(server.found, access.found, options);
+  const first = await ask();
+  if (!first.ok) {
+    fail([first.sentence]);
+    return EXIT.FAILED;
+  }
+  if (options.watchMs !== undefined) return watchBuckets(first.answer, ask, options, io);
+  io.out(options.json ? `${printableJson(first.answer, 2)}\n` : `${bucketLines(first.answer).join('\n')}\n`);
+  return exitCodeOf(first.answer);
+}
+
+function noAction(action: string): string {
+  if (action === '') return `weir bucket: say what to do: ${ACTIONS.join(', ')}; see weir bucket --help\n`;
+  const meant = nearest(action, ACTIONS);
+  const hint = meant === undefined ? '' : ` (did you mean ${meant}?)`;
+  return `weir bucket: there is no action ${JSON.stringify(action)}${hint}; see weir bucket --help\n`;
+}
+
+function askBuckets(
+  server: DebugServer,
+  access: DebugAccess,
+  { question }: BucketOptions,
+): Promise<DebugResult<BucketAnswer>> {
+  return askDebugPort(server, access, {
+    path: '/buckets',
+    body: question,
+    changes: changesSomething(question),
+    isAnswer: isBucketAnswer,
+  });
+}
+
+function isBucketAnswer(body: unknown): body is BucketAnswer {
+  const { buckets, controls, notes } = (body ?? {}) as Partial<BucketAnswer>;
+  return Array.isArray(buckets) && Array.isArray(controls) && Array.isArray(notes);
+}
+
+function exitCodeOf({ action, meets, buckets }: BucketAnswer): number {
+  const changesBuckets = action === 'reset' || action === 'grant';
+  if (changesBuckets && !buckets.some(({ now }) => now !== undefined)) return EXIT.FAILED;
+  return action === 'show' && meets === 'nothing' ? EXIT.FAILED : EXIT.OK;
+}

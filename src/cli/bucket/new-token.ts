@@ -1,0 +1,33 @@
+import { newAdminToken, tokenNameFault } from '../../server/http/admin-tokens.js';
+import { readArguments } from '../arguments.js';
+import { EXIT, type Io } from '../io.js';
+
+/** What of `weir bucket` asks no server. */
+export const NEW_TOKEN = 'new-token';
+
+/** `weir bucket new-token`: makes a token, which is kept nowhere, and its line for ADMIN_TOKENS_FILE. */
+export function runNewToken(args: readonly string[], { out, err }: Pick<Io, 'out' | 'err'>): number {
+  const usage = (sentence: string): number => {
+    err(`weir bucket ${NEW_TOKEN}: ${sentence}; see weir bucket --help\n`);
+    return EXIT.USAGE;
+  };
+  const parsed = readArguments('bucket', args, { json: { type: 'boolean' } });
+  if (typeof parsed === 'string') {
+    err(parsed);
+    return EXIT.USAGE;
+  }
+  const [name, right, ...others] = parsed.positionals;
+  if (name === undefined || others.length > 0) return usage('write a name for the token, and read or write');
+  const fault = tokenNameFault(name);
+  if (fault !== undefined) return usage(fault);
+  if (right !== 'read' && right !== 'write') {
+    return usage('say after the name what the token may do: read, or write, which includes it');
+  }
+  const { token, line } = newAdminToken(name, right);
+  out(
+    parsed.values.json === true
+      ? `${JSON.stringify({ token, line })}\n`
+      : `The token, which is shown only this once:\n  ${token}\nIts line for ADMIN_TOKENS_FILE:\n  ${line}\n`,
+  );
+  return EXIT.OK;
+}

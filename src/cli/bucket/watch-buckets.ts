@@ -1,0 +1,84 @@
+import type { BucketAnswer } from '../../server/buckets/messages.js';
+import type { DebugResult } from '../call/debug-call.js';
+import { EXIT, type Io } from '../io.js';
+import { canRedraw, screenCode, timeOfDay } from '../screen/live.js';
+import { type EndSignal, emphasis } from '../screen/live-screen.js';
+import { printableJson } from '../screen/shown.js';
+import type { BucketOptions } from './bucket-options.js';
+import { bucketLines } from './bucket-report.js';
+
+type Ask = () => Promise<DebugResult<BucketAnswer>>;
+
+/**
+ * Asks again and again, until the user has seen enough: on the whole of a terminal, which shows the last answer
+ * afterwards; else, and as JSON, one after the other. Resolves with the exit code.
+ */
+export function watchBuckets(first: BucketAnswer, ask: Ask, options: BucketOptions, io: Io): Promise<number> {
+  return canRedraw(io) && !options.json
+    ? watchOnScreen(first, ask, options, io)
+    : watchInLines(first, ask, options, io);
+}
+
+async function watchInLines(first: BucketAnswer, ask: Ask, options: BucketOptions, io: Io): Promise<number> {
+  const { json, watchMs = 0, question } = options;
+  let result: DebugResult<BucketAnswer> = { ok: true, answer: first };
+  while (io.isRead()) {
+    if (!result.ok) io.err(`weir bucket ${question.action}: ${result.sentence}\n`);
+    else if (json) io.out(`${printableJson(result.answer)}\n`);
+    else io.out(`${timeOfDay()}\n${bucketLines(result.answer).join('\n')}\n\n`);
+    await new Promise((resolve) => setTimeout(resolve, watchMs));
+    result = await ask();
+  }
+  return EXIT.OK;
+}
+
+async function watchOnScreen(first: BucketAnswer, ask: Ask, options: BucketOptions, io: Io): Promise<number> {
+  const { watchMs = 0, question } = options;
+  let [answer, failure, at] = [first, '', timeOfDay()];
+  let quit: (signal?: EndSignal) => void = () => {};
+  const hasQuit = new Promise<EndSignal | undefined>((resolve) => {
+    quit = resolve;
+  });
+  const screen = await io.openScreen({
+    key: ({ text, name }) => {
+      if (text === 'q' || name === 'escape') quit();
+    },
+    resized: () => draw(),
+  });
+  const draw = (): void => {
+    const failed = failure === '' ? [] : [`no answer since then: ${failure}`];
+    const head = `weir bucket ${question.action}, every ${watchMs / 1000} s   ${at}   q or Ctrl-C quits`;
+    screen.draw(fitting([emphasis(head), ...failed, '', ...bucketLines(answer)], screen.rows));
+  };
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const again = async (): Promise<void> => {
+    const result = await ask();
+    if (result.ok) [answer, failure, at] = [result.answer, '', timeOfDay()];
+    else failure = result.sentence;
+    if (isOver) return;
+    draw();
+    next();
+  };
+  const next = (): void => {
+    timer = setTimeout(() => void again(), watchMs);
+  };
+  try {
+    draw();
+    next();
+    const signal = await Promise.race([hasQuit, screen.ended]);
+    return screenCode(signal);
+  } finally {
+    isOver = true;
+    clearTimeout(timer);
+    screen.close();
+    io.out(`${at}\n${bucketLines(answer).join('\n')}\n`);
+  }
+}
+
+/** What a screen has room for, and how much is missing. */
+function fitting(lines: readonly string[], rows: number): readonly string[] {
+  if (lines.length <= rows) return lines;
+  const shown = lines.slice(0, rows - 1);
+  return [...shown, `… ${lines.length - shown.length} more lines, for which there is no room`];
+}

@@ -1,0 +1,114 @@
+import { certificateFault } from '../../certificate-fault.js';
+import { oneLine } from '../../config/yaml/config-problem.js';
+import { type DebugAccess, type DebugServer, debugName } from './debug-server.js';
+import { whatSpeaks } from './spoken.js';
+
+/** A call to a debug port that failed. */
+interface FailedCall {
+  readonly server: DebugServer;
+  readonly access: DebugAccess;
+  /** Whether it would have changed something. */
+  readonly changes: boolean;
+  /** Whether the server may have it. */
+  readonly sent: boolean;
+}
+
+const NOT_KNOWN = '; it is not known whether it was done: look with weir bucket show before you do it again';
+
+const IS_GRPC = 'speaks HTTP/2, as the gRPC port does; name the debug port (DEBUG_PORT) with --address';
+
+/** Why no answer came and what to do next, in a sentence without a full stop. Never holds a token. */
+export async function callFailure(error: NodeJS.ErrnoException, call: FailedCall): Promise<string> {
+  const why = await reason(error, call);
+  return oneLine(call.changes && call.sent ? `${why}${NOT_KNOWN}` : why);
+}
+
+async function reason(error: NodeJS.ErrnoException, { server, access, sent }: FailedCall): Promise<string> {
+  const name = debugName(server);
+  switch (error.code) {
+    case 'ECONNREFUSED':
+      return (
+        `nothing listens on ${name}; start weir serve, or name the debug port of the server with --address ` +
+        '(DEBUG_HOST and DEBUG_PORT; from afar through kubectl port-forward or ssh -L)'
+      );
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `the host name of ${name} is unknown; correct it, and name the server with --address`;
+    case 'ETIMEDOUT':
+      return `no answer from ${name} within ${access.timeoutMs} ms; look at the server, or raise --timeout`;
+    case 'EOTHERCERT':
+      return `${name}: ${error.message}; start the server again, or name it with --address and --tls-ca`;
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return (
+        `the certificate of ${name} is for another name (${error.message}); name the server with --address as ` +
+        'its certificate does'
+      );
+  }
+  if (
+    /self[- ]signed certificate|unable to (?:verify|get)|certificate has expired|not yet valid/.test(
+      error.message,
+    )
+  ) {
+    const remedy =
+      access.ca === undefined
+        ? 'name the file with its issuer with --tls-ca'
+        : 'the file of --tls-ca must hold its issuer, and the certificate must be valid now';
+    return `the certificate of ${name} is not accepted (${certificateFault(error.message)}); ${remedy}`;
+  }
+  const other = sent && server.tls ? undefined : await otherLanguage(server, name);
+  return (
+    other ??
+    `no answer from ${name}: ${error.message}; look at the server, and check that this is its debug port`
+  );
+}
+
+/** A sentence where the listener speaks something else than we did. */
+async function otherLanguage(server: DebugServer, name: string): Promise<string | undefined> {
+  const host = server.host.includes(':') ? `[${server.host}]` : server.host;
+  const spoken = await whatSpeaks(`${host}:${server.port}`);
+  if (spoken === 'HTTP/2') {
+    return `${name} ${IS_GRPC}`;
+  }
+  if (spoken === 'TLS' && !server.tls) {
+    return (
+      `${name} speaks TLS, and it was asked in clear text; write https:// before the address, and name the file ` +
+      'with the issuer of its certificate with --tls-ca'
+    );
+  }
+  if (spoken === 'HTTP/1.1' && server.tls) {
+    return `${name} speaks clear text, and it was asked over TLS; write http:// before the address`;
+  }
+  return undefined;
+}
+
+/** What an answer that is no answer says, and what to do, in a sentence without a full stop. */
+export function refusalSentence(
+  server: DebugServer,
+  path: string,
+  status: number,
+  said: string | undefined,
+): string {
+  return oneLine(`${debugName(server)}: ${refusal(path, status, said?.trim().replace(/\.$/, ''))}`);
+}
+
+function refusal(path: string, status: number, said: string | undefined): string {
+  if (said !== undefined) {
+    const tokenMissing = status === 401 && !said.includes('--token-file');
+    return tokenMissing
+      ? `${said}; name the file that holds it with --token-file, or set WEIR_ADMIN_TOKEN`
+      : said;
+  }
+  switch (status) {
+    case 404:
+      return (
+        `there is no ${path}: it is an older weir, or not the debug port of one; name that with --address ` +
+        '(DEBUG_HOST and DEBUG_PORT)'
+      );
+    case 505:
+      return IS_GRPC;
+    case 200:
+      return `${path} answered something that is none of weir's answers; name the debug port of a weir with --address`;
+    default:
+      return `${path} answered HTTP status ${status}; look at the server, and check that this is its debug port`;
+  }
+}

@@ -1,0 +1,126 @@
+import { readNamedFile } from '../../server/settings/named-file.js';
+import { readSettings } from '../../server/settings/read-settings.js';
+import { defaultOf } from '../../server/settings/settings-table.js';
+import { goMilliseconds } from '../go-milliseconds.js';
+import type { Io } from '../io.js';
+import { hostOf, isAddress } from './address.js';
+import type { DebugTarget } from './debug-options.js';
+import { onLoopback } from './target.js';
+
+/** A debug port to ask. */
+export interface DebugServer {
+  readonly tls: boolean;
+  /** A name or an IP address, without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** The name that the certificate must be for, where {@link host} was found by it. */
+  readonly certificateName?: string;
+  /** File with the very certificate that it must show: of one's own server, whose issuers need not be known. */
+  readonly ownCertificate?: string;
+}
+
+/** How debug ports are asked. */
+export interface DebugAccess {
+  /** Sent as a bearer token. */
+  readonly token: string | undefined;
+  /** Issuers of the certificates of servers; undefined: those Node.js ships. */
+  readonly ca: Buffer | undefined;
+  readonly timeoutMs: number;
+}
+
+/** What {@link DEBUG_OPTIONS} come to; `usage` where the command line is wrong, `failed` where what it names is. */
+export type Found<T> =
+  | { readonly kind: 'found'; readonly found: T }
+  | { readonly kind: 'usage'; readonly message: string }
+  | { readonly kind: 'failed'; readonly messages: readonly string[] };
+
+const DEFAULT_TIMEOUT_MS = 5000;
+const MAX_TIMEOUT_MS = 600_000;
+/** Longer ones are no tokens. Characters. */
+const MAX_TOKEN = 4096;
+
+/** `http://127.0.0.1:6070`, for sentences. */
+export function debugName({ tls, host, port }: DebugServer): string {
+  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Whether a token is sent where others may read it. */
+export function sendsTokenInClear({ tls, host }: DebugServer, { token }: DebugAccess): boolean {
+  return token !== undefined && !tls && !/^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host);
+}
+
+/** The server that `text` names; a sentence where it names none. `tls` where it does not say: whether to speak TLS. */
+export function readDebugServer(text: string, tls: boolean): DebugServer | string {
+  const [, scheme, address = ''] = /^(?:(https?):\/\/)?(.*?)\/?$/is.exec(text) ?? [];
+  if (isAddress(address) && !address.startsWith('unix:')) {
+    const port = Number(/\d+$/.exec(address)?.[0]);
+    return { tls: scheme === undefined ? tls : /s$/i.test(scheme), host: hostOf(address), port };
+  }
+  // Most often the port is left out.
+  const isHost = /^(?:[a-z\d.-]+|\[[\da-f:.]+\])$/i.test(address);
+  const hint = isHost ? `; write ${address}:${defaultOf('debugPort')}` : '';
+  return (
+    `${JSON.stringify(text)} is neither host:port, with IPv6 addresses in brackets as in [::1]:6070, nor ` +
+    `http:// or https:// before it${hint}`
+  );
+}
+
+/** The server that `--address` names, or that of the environment. */
+export function readDebugTarget(values: DebugTarget, environment: Io['environment']): Found<DebugServer> {
+  const tls = values['tls-ca'] !== undefined;
+  if (values.address !== undefined) {
+    const server = readDebugServer(values.address, tls);
+    return typeof server === 'string'
+      ? { kind: 'usage', message: `--address ${server}` }
+      : { kind: 'found', found: server };
+  }
+  const read = readSettings(environment);
+  if (!read.ok) {
+    const advice =
+      'without --address the server of this environment is asked; correct the variables, or name a server ' +
+      'with --address';
+    return { kind: 'failed', messages: [...read.errors, advice] };
+  }
+  const { debugHost, debugPort, debugServerTlsCert: certificate } = read.settings;
+  if (debugPort === 0) {
+    const message =
+      'DEBUG_PORT is 0, so the server chose a free port; its log line "weir serves" has it: name it with --address';
+    return { kind: 'failed', messages: [message] };
+  }
+  const server = { host: hostOf(onLoopback(debugHost, debugPort)), port: debugPort };
+  // Issuers that were named are asked about it, as of any other server.
+  const found =
+    certificate === '' || tls ? { ...server, tls } : { ...server, tls: true, ownCertificate: certificate };
+  return { kind: 'found', found };
+}
+
+/** Token, issuers and patience of the options and the environment. No sentence holds a token. */
+export function readDebugAccess(values: DebugTarget, environment: Io['environment']): Found<DebugAccess> {
+  const timeoutMs =
+    values.timeout === undefined
+      ? DEFAULT_TIMEOUT_MS
+      : goMilliseconds('--timeout', values.timeout, MAX_TIMEOUT_MS);
+  if (typeof timeoutMs === 'string') return { kind: 'usage', message: timeoutMs };
+  try {
+    const ca = values['tls-ca'] === undefined ? undefined : readNamedFile('--tls-ca', values['tls-ca']);
+    return { kind: 'found', found: { token: readToken(values['token-file'], environment), ca, timeoutMs } };
+  } catch (error) {
+    return { kind: 'failed', messages: [(error as Error).message] };
+  }
+}
+
+/** Throws a sentence as Error. */
+function readToken(path: string | undefined, environment: Io['environment']): string | undefined {
+  const variable = environment['WEIR_ADMIN_TOKEN'] ?? '';
+  if (path === undefined && variable === '') return undefined;
+  const source = path === undefined ? 'WEIR_ADMIN_TOKEN' : `--token-file: ${path}`;
+  const token = (path === undefined ? variable : readNamedFile('--token-file', path).toString()).trim();
+  if (/\bsha256:[\da-f]{64}\b/i.test(token)) {
+    throw new Error(
+      `${source} holds the hash of a token, which belongs into ADMIN_TOKENS_FILE; put the token there that ` +
+        'weir bucket new-token printed with it',
+    );
+  }
+  if (/^[\x21-\x7e]+$/.test(token) && token.length <= MAX_TOKEN) return token;
+  throw new Error(`${source} holds no token: a token is one word of printable ASCII characters`);
+}

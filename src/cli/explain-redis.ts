@@ -1,0 +1,75 @@
+import type { BucketPlace, ExplainedRule } from '../config/show/explain.js';
+import { readSettings } from '../server/settings/read-settings.js';
+import { mainRedis, perSecondRedis } from '../server/settings/redis-settings.js';
+import type { Settings } from '../server/settings/settings-table.js';
+import { StartError } from '../server/start-error.js';
+import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
+import { RedisLookup } from '../storage/redis/redis-lookup.js';
+import { isPerSecond } from '../storage/split-store.js';
+import { bucketPlaceOf } from './bucket-place.js';
+import type { Io } from './io.js';
+
+/** A look longer than this says that it goes on, again and again after as long. Milliseconds. */
+const PROGRESS_MS = 2000;
+
+/** Where the buckets of some rules are, and what could not be found out about that, as sentences. */
+export interface FoundPlaces {
+  readonly places: ReadonlyMap<ExplainedRule, BucketPlace>;
+  readonly sentences: readonly string[];
+}
+
+/** The settings of a server with this environment, which must keep its buckets in Redis; sentences otherwise. */
+export function redisSettings(
+  environment: Io['environment'],
+): Settings | { readonly sentences: readonly string[] } {
+  const read = readSettings(environment);
+  if (!read.ok) return { sentences: read.errors };
+  if (read.settings.redisUrl !== '') return read.settings;
+  return {
+    sentences: [
+      'REDIS_URL is not set, so that a server with these variables keeps its buckets in memory; set it as for the ' +
+        'server, or leave out --redis',
+    ],
+  };
+}
+
+/** Asks the Redis of a server with these settings, or both, where the buckets of `rules` are. */
+export async function findPlaces(
+  rules: readonly ExplainedRule[],
+  settings: Settings,
+  io: Io,
+): Promise<FoundPlaces> {
+  const lookups = new Map<boolean, RedisLookup>();
+  const lookupFor = (rule: ExplainedRule['rule']): RedisLookup => {
+    const second = settings.perSecond && rule.rate !== undefined && isPerSecond({ rate: rule.rate });
+    let lookup = lookups.get(second);
+    if (lookup === undefined) {
+      lookup = new RedisLookup((second ? perSecondRedis(settings) : undefined) ?? mainRedis(settings));
+      lookups.set(second, lookup);
+    }
+    return lookup;
+  };
+  const progress = setInterval(
+    () => io.err('weir explain: Redis has not said yet where buckets lie\n'),
+    PROGRESS_MS,
+  );
+  const places = new Map<ExplainedRule, BucketPlace>();
+  const sentences = new Set<string>();
+  try {
+    for (const explained of rules) {
+      const place = bucketPlaceOf(explained, settings.cacheKeyPrefix + DEFAULT_KEY_PREFIX);
+      if (place === undefined) continue;
+      places.set(explained, place);
+      try {
+        places.set(explained, { ...place, node: await lookupFor(explained.rule).serverOf(place.slot) });
+      } catch (error) {
+        for (const line of error instanceof StartError ? error.lines : [(error as Error).message])
+          sentences.add(line);
+      }
+    }
+  } finally {
+    clearInterval(progress);
+    for (const lookup of lookups.values()) lookup.close();
+  }
+  return { places, sentences: [...sentences] };
+}

@@ -1,0 +1,39 @@
+import { shellText } from '../../config/show/shell-text.js';
+
+/** What stands for a secret (redact.ts of policy/). */
+const REDACTED = /^\[redacted sha256:[\da-f]{8}\]$/;
+
+/** A text that others chose, without any character that could steer a terminal or begin a line. */
+export function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/gu, '\ufffd');
+}
+
+/** A value as JSON that steers no terminal: JSON itself leaves most characters as they are that could. */
+export function printableJson(value: unknown, indent?: number): string {
+  const text = JSON.stringify(value, null, indent);
+  return text.replaceAll(/(?!\n)[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/gu, (character) =>
+    Array.from({ length: character.length }, (_, at) => unitEscape(character.charCodeAt(at))).join(''),
+  );
+}
+
+function unitEscape(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, '0')}`;
+}
+
+/** Entries as arguments of a command, quoted where a shell needs it; long values are cut. */
+export function entriesText(entries: readonly { readonly key: string; readonly value: string }[]): string {
+  return entries
+    .map(({ key, value }) => `${shellText(key)}=${REDACTED.test(value) ? value : shellText(value)}`)
+    .join(' ');
+}
+
+/** A span of time for a table: `0.3s`, `42s`, `9m58s`, `5h04m`, `3d02h`. */
+export function secondsText(seconds: number): string {
+  if (seconds < 9.95) return `${seconds <= 0 ? 0 : Math.max(0.1, Math.round(seconds * 10) / 10)}s`;
+  const whole = Math.ceil(seconds - 0.001);
+  const two = (number: number): string => String(number).padStart(2, '0');
+  if (whole < 60) return `${whole}s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)}m${two(whole % 60)}s`;
+  if (whole < 86_400) return `${Math.floor(whole / 3600)}h${two(Math.floor(whole / 60) % 60)}m`;
+  return `${Math.floor(whole / 86_400)}d${two(Math.floor(whole / 3600) % 24)}h`;
+}

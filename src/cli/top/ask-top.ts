@@ -1,0 +1,76 @@
+import type { TopAnswer } from '../../server/buckets/messages.js';
+import { askDebugPort } from '../call/debug-call.js';
+import { type DebugAccess, type DebugServer, debugName } from '../call/debug-server.js';
+import { type FullTopQuestion, mergedTop, sortedTop } from './merge-top.js';
+import { findReplicas, type ReplicaList } from './replicas.js';
+
+/** Who is asked: a server, or all replicas. */
+export type TopTarget =
+  | { readonly kind: 'one'; readonly server: DebugServer }
+  | { readonly kind: 'all'; readonly list: ReplicaList };
+
+/** What came of a question. */
+export interface AskedTop {
+  /** Absent where nobody answered. */
+  readonly answer: TopAnswer | undefined;
+  /** How many were asked, and how many answered. */
+  readonly asked: number;
+  readonly answered: number;
+  /** Why others did not, a sentence each, without a full stop. */
+  readonly problems: readonly string[];
+}
+
+/** The most that a server lists. */
+export const MOST_ROWS = 1000;
+
+/** Asks once. Never rejects. */
+export async function askTop(
+  target: TopTarget,
+  access: DebugAccess,
+  question: FullTopQuestion,
+): Promise<AskedTop> {
+  const { servers, problems } =
+    target.kind === 'one'
+      ? { servers: [target.server], problems: [] }
+      : await findReplicas(target.list, access.timeoutMs);
+  // What is in the middle for one replica may be on top for all.
+  const body = target.kind === 'one' ? question : { ...question, limit: MOST_ROWS };
+  const results = await Promise.all(
+    servers.map((server) =>
+      askDebugPort(server, access, { path: '/top', body, changes: false, isAnswer: isTopAnswer }),
+    ),
+  );
+  const answers = results.flatMap((result) => (result.ok ? [result.answer] : []));
+  const differing = eachOnce(answers);
+  const failures = results.flatMap((result) => (result.ok ? [] : [result.sentence]));
+  return {
+    answer: answers.length === 0 ? undefined : joined(differing, target, question),
+    asked: servers.length - (answers.length - differing.length),
+    answered: differing.length,
+    problems: [...problems, ...failures],
+  };
+}
+
+/** One answer of each server: addresses that lead to one would make it count twice. */
+function eachOnce(answers: readonly TopAnswer[]): readonly TopAnswer[] {
+  const names = answers.map(({ server }) => server);
+  return answers.filter(({ server }, at) => server === undefined || names.indexOf(server) === at);
+}
+
+function joined(answers: readonly TopAnswer[], target: TopTarget, question: FullTopQuestion): TopAnswer {
+  const [first] = answers;
+  return first !== undefined && target.kind === 'one'
+    ? { ...first, top: sortedTop(first.top, question.by) }
+    : mergedTop(answers, question);
+}
+
+function isTopAnswer(body: unknown): body is TopAnswer {
+  const { top, error, covers } = (body ?? {}) as Partial<TopAnswer>;
+  return Array.isArray(top) && typeof error === 'object' && error !== null && typeof covers === 'number';
+}
+
+/** Who is asked, for a heading. */
+export function targetName(target: TopTarget, { asked, answered }: AskedTop): string {
+  if (target.kind === 'one') return debugName(target.server).replace('http://', '');
+  return `${answered} of ${asked} replicas`;
+}

@@ -1,0 +1,63 @@
+import { readArguments } from '../arguments.js';
+import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
+import { goMilliseconds } from '../go-milliseconds.js';
+import { MOST_ROWS } from './ask-top.js';
+import type { FullTopQuestion } from './merge-top.js';
+
+/** What `weir top` is asked to show. */
+export interface TopOptions {
+  readonly question: FullTopQuestion;
+  readonly everyMs: number;
+  readonly once: boolean;
+  readonly json: boolean;
+  /** `--all`. */
+  readonly all: string | undefined;
+  readonly target: DebugTarget;
+}
+
+const OPTIONS = {
+  ...DEBUG_OPTIONS,
+  all: { type: 'string' },
+  by: { type: 'string', default: 'denied' },
+  of: { type: 'string', default: 'minute' },
+  domain: { type: 'string' },
+  rule: { type: 'string' },
+  limit: { type: 'string' },
+  every: { type: 'string', default: '2s' },
+  once: { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const;
+
+const [PRINTED_ROWS, LIVE_ROWS] = [20, 200];
+const MAX_EVERY_MS = 3_600_000;
+
+/** Reads the arguments after `top`; a sentence where they make no sense. `live`: on a terminal. */
+export function readTopOptions(args: readonly string[], live: boolean): TopOptions | string {
+  const parsed = readArguments('top', args, OPTIONS);
+  if (typeof parsed === 'string') return parsed;
+  const { values, positionals } = parsed;
+  const wrong = (sentence: string): string => `weir top: ${sentence}; see weir top --help\n`;
+  if (positionals.length > 0) return wrong('takes options only');
+  const { by, of, domain, rule } = values;
+  if (by !== 'denied' && by !== 'used') return wrong('--by is denied or used');
+  if (of !== 'minute' && of !== 'hour') return wrong('--of is minute or hour');
+  const once = values.once === true || values.json === true || !live;
+  const limit = Number(values.limit ?? (once ? PRINTED_ROWS : LIVE_ROWS));
+  if (!/^\d+$/.test(values.limit ?? '1') || limit < 1 || limit > MOST_ROWS) {
+    return wrong(`--limit must be a whole number from 1 to ${MOST_ROWS}`);
+  }
+  if (values.all !== undefined && values.address !== undefined) {
+    return wrong('--all names all replicas, so leave out --address');
+  }
+  const everyMs = goMilliseconds('--every', values.every, MAX_EVERY_MS);
+  if (typeof everyMs === 'string') return wrong(everyMs);
+  const { address, 'token-file': tokenFile, 'tls-ca': tlsCa, timeout } = values;
+  return {
+    question: { by, of, limit, ...(domain !== undefined && { domain }), ...(rule !== undefined && { rule }) },
+    everyMs,
+    once,
+    json: values.json === true,
+    all: values.all,
+    target: { address, 'token-file': tokenFile, 'tls-ca': tlsCa, timeout },
+  };
+}

@@ -1,0 +1,109 @@
+import type { TopAnswer, TopBucket } from '../../server/buckets/messages.js';
+import { type Column, columnsOf, cutToColumns, filled, tableLines } from '../screen/columns.js';
+import { entriesText, printable, secondsText } from '../screen/shown.js';
+
+const COLUMNS: readonly Column[] = [
+  { heading: 'DENIED', side: 'right' },
+  { heading: 'USED', side: 'right' },
+  { heading: 'OF LIMIT', side: 'right' },
+  { heading: 'RULE', side: 'left' },
+  { heading: 'ENTRIES', side: 'left' },
+];
+
+/** Columns of the three numbers of {@link topRows}, and of the spaces behind them. */
+const NUMBERS = 27;
+/** Least columns of a rule, and its most as a share of what numbers leave. */
+const LEAST_RULE = 6;
+const MOST_RULE = 0.4;
+
+/** The answer in whole lines, for files and pipes. */
+export function plainTop(answer: TopAnswer, from: string): readonly string[] {
+  const rows = answer.top.map((bucket) => [
+    String(bucket.denied),
+    String(bucket.used),
+    percent(bucket.used_ratio),
+    ruleText(bucket, hasSeveralDomains(answer.top)),
+    entriesText(bucket.entries),
+  ]);
+  const table = rows.length === 0 ? [nothingText(answer)] : tableLines(COLUMNS, rows);
+  return [`${coverText(answer)}, ${from}`, errorText(answer), '', ...table];
+}
+
+/** `most denied in the last minute`. */
+export function coverText({ by, of }: Pick<TopAnswer, 'by' | 'of'>): string {
+  return `most ${by} in the last ${of}`;
+}
+
+/** How far the numbers can be trusted, in a line. */
+export function errorText({ error, sampled, covers, of }: TopAnswer): string {
+  const whole = of === 'minute' ? 60 : 3600;
+  const parts = [
+    error.denied === 0 && error.used === 0
+      ? 'exact'
+      : `at most ${shortNumber(error.denied)} denied and ${shortNumber(error.used)} used too high`,
+    ...(sampled > 1 ? [`estimated from 1 decision in ${sampled}`] : []),
+    ...(covers < whole * 0.95 ? [`counted for ${secondsText(covers)} so far`] : []),
+  ];
+  return parts.join('; ');
+}
+
+/** What stands in the place of rows. */
+export function nothingText({ by, of }: Pick<TopAnswer, 'by' | 'of'>): string {
+  return by === 'denied' ? `nobody was denied in the last ${of}` : `nothing was used in the last ${of}`;
+}
+
+/** Whether a bucket has a text in its domain, its rule or its entries, in whatever case of letters. */
+export function hasText(bucket: TopBucket, text: string): boolean {
+  const whole = `${bucket.domain} ${bucket.rule} ${entriesText(bucket.entries)}`;
+  return whole.toLowerCase().includes(text.toLowerCase());
+}
+
+/** A heading and rows for a screen of so many columns. */
+export function topRows(top: readonly TopBucket[], columns: number): readonly string[] {
+  const several = hasSeveralDomains(top);
+  const rules = top.map((bucket) => ruleText(bucket, several));
+  const room = columns - NUMBERS - 1;
+  const widest = Math.max(LEAST_RULE, ...rules.map(columnsOf));
+  const width = Math.min(widest, Math.max(LEAST_RULE, Math.floor(room * MOST_RULE)));
+  const row = (numbers: readonly string[], rule: string, entries: string): string =>
+    [...numbers, filled(cutToColumns(rule, width), width), cutToColumns(entries, room - width - 2)]
+      .join('  ')
+      .trimEnd();
+  const numbers = (denied: string, used: string, ratio: string): readonly string[] => [
+    filled(denied, 7, 'right'),
+    filled(used, 7, 'right'),
+    filled(ratio, 7, 'right'),
+  ];
+  return [
+    row(numbers('DENIED', 'USED', 'OFLIMIT'), 'RULE', 'ENTRIES'),
+    ...top.map((bucket, at) =>
+      row(
+        numbers(shortNumber(bucket.denied), shortNumber(bucket.used), percent(bucket.used_ratio)),
+        rules[at] ?? '',
+        entriesText(bucket.entries),
+      ),
+    ),
+  ];
+}
+
+function hasSeveralDomains(top: readonly TopBucket[]): boolean {
+  return top.some(({ domain }) => domain !== top[0]?.domain);
+}
+
+function ruleText({ domain, rule }: TopBucket, withDomain: boolean): string {
+  return printable(withDomain ? `${domain}: ${rule}` : rule);
+}
+
+function percent(ratio: number): string {
+  return `${Math.round(ratio * 100)}%`;
+}
+
+/** A number in at most seven columns. */
+function shortNumber(number: number): string {
+  const whole = Math.round(number);
+  if (whole < 1e7) return String(whole);
+  const units = ['M', 'G', 'T', 'P', 'E'];
+  let [value, at] = [whole / 1e6, 0];
+  for (; value >= 9999.5 && at < units.length - 1; at++) value /= 1000;
+  return `${value < 99.95 ? value.toFixed(1) : Math.round(value)}${units[at]}`;
+}

@@ -1,0 +1,170 @@
+import type { TopBucket } from '../../server/buckets/messages.js';
+import { wrapped } from '../screen/columns.js';
+import { emphasis, type Key } from '../screen/live-screen.js';
+import { printable } from '../screen/shown.js';
+import { type AskedTop, type TopTarget, targetName } from './ask-top.js';
+import { type FullTopQuestion, sortedTop } from './merge-top.js';
+import { coverText, errorText, hasText, nothingText, topRows } from './top-report.js';
+
+/** Longest text to filter by, characters. */
+const MAX_FILTER = 100;
+/** Lines of a screen that are not rows: above them, with their heading, and below. */
+const ABOVE = 4;
+const BELOW = 1;
+
+/** What the screen of `weir top` shows. */
+export interface TopState {
+  readonly question: FullTopQuestion;
+  /** Rows with this text only; '' for all. */
+  readonly filter: string;
+  /** The filter that is being typed; undefined while none is. */
+  readonly typing: string | undefined;
+  /** How many rows are above the first that is seen. */
+  readonly offset: number;
+  readonly isPaused: boolean;
+  readonly showsHelp: boolean;
+  /** The last answer, and when it came. */
+  readonly asked: AskedTop;
+  readonly at: string;
+}
+
+/** What a key comes to. */
+export interface Pressed {
+  readonly state: TopState;
+  readonly quits: boolean;
+  /** Whether to ask at once. */
+  readonly asks: boolean;
+}
+
+const HELP: readonly string[] = [
+  's         sort by denied, or by used',
+  'm, h      the last minute, or the last hour',
+  '/         show only rows with a text; Enter takes it, Escape leaves it',
+  'arrows    a row up or down; PgUp and PgDn a screen, Home and End all of them',
+  'p         pause, or go on',
+  'r, space  ask at once',
+  '?         this list',
+  'q         quit',
+];
+
+/** The rows that pass the filter, sorted. */
+function rowsOf({ asked, filter, question }: TopState): readonly TopBucket[] {
+  const top = asked.answer?.top ?? [];
+  return sortedTop(filter === '' ? top : top.filter((bucket) => hasText(bucket, filter)), question.by);
+}
+
+/** How many rows a screen of so many lines has. */
+function roomOf(rows: number): number {
+  return Math.max(1, rows - ABOVE - BELOW);
+}
+
+/** What a key makes of the state, on a screen of so many lines. */
+export function press(state: TopState, key: Key, rows: number): Pressed {
+  if (state.typing !== undefined)
+    return { state: typed(state, state.typing, key), quits: false, asks: key.name === 'return' };
+  const { question } = state;
+  switch (key.text) {
+    case 'q':
+      return { state, quits: true, asks: false };
+    case 's':
+      return asks({
+        ...state,
+        offset: 0,
+        question: { ...question, by: question.by === 'denied' ? 'used' : 'denied' },
+      });
+    case 'm':
+      return asks({ ...state, offset: 0, question: { ...question, of: 'minute' } });
+    case 'h':
+      return asks({ ...state, offset: 0, question: { ...question, of: 'hour' } });
+    case '/':
+      return stays({ ...state, typing: state.filter, showsHelp: false });
+    case 'p':
+      return { state: { ...state, isPaused: !state.isPaused }, quits: false, asks: state.isPaused };
+    case 'r':
+    case ' ':
+      return asks(state);
+    case '?':
+      return stays({ ...state, showsHelp: !state.showsHelp });
+  }
+  if (key.name === 'escape') return stays({ ...state, filter: '', offset: 0, showsHelp: false });
+  return stays(scrolled(state, key.name, rows));
+}
+
+function stays(state: TopState): Pressed {
+  return { state, quits: false, asks: false };
+}
+
+function asks(state: TopState): Pressed {
+  return { state, quits: false, asks: true };
+}
+
+function typed(state: TopState, typing: string, { text, name }: Key): TopState {
+  switch (name) {
+    case 'return':
+    case 'enter':
+      return { ...state, filter: typing, typing: undefined, offset: 0 };
+    case 'escape':
+      return { ...state, typing: undefined };
+    case 'backspace':
+      return { ...state, typing: Array.from(typing).slice(0, -1).join('') };
+    default:
+      return typing.length + text.length > MAX_FILTER ? state : { ...state, typing: typing + text };
+  }
+}
+
+function scrolled(state: TopState, name: string, rows: number): TopState {
+  const room = roomOf(rows);
+  const last = Math.max(0, rowsOf(state).length - room);
+  const to: Readonly<Record<string, number>> = {
+    up: state.offset - 1,
+    down: state.offset + 1,
+    pageup: state.offset - room,
+    pagedown: state.offset + room,
+    home: 0,
+    end: last,
+  };
+  return { ...state, offset: Math.min(last, Math.max(0, to[name] ?? state.offset)) };
+}
+
+/** The screen as lines. */
+export function topScreen(
+  state: TopState,
+  target: TopTarget,
+  { columns, rows }: { readonly columns: number; readonly rows: number },
+): readonly string[] {
+  const { asked, at, question, isPaused, showsHelp } = state;
+  const head = `weir top: ${coverText(question)}   ${targetName(target, asked)}   ${at}`;
+  const lines = [head + (isPaused ? '   paused' : ''), stateLine(state), ''];
+  if (showsHelp) {
+    const problems = asked.problems.flatMap((problem) => [
+      '',
+      ...wrapped(`! ${printable(problem)}`, columns - 1),
+    ]);
+    return [...lines, ...HELP, ...problems];
+  }
+  const all = rowsOf(state);
+  const room = roomOf(rows);
+  const offset = Math.min(state.offset, Math.max(0, all.length - room));
+  // All rows have their part in how wide the columns are: they should not jump while one scrolls.
+  const [heading = '', ...table] = topRows(all, columns);
+  const seen = table.slice(offset, offset + room);
+  if (all.length === 0) seen.push(state.filter === '' ? nothingText(question) : 'no row has that text');
+  const filling = Array.from({ length: Math.max(0, room - seen.length) }, () => '');
+  return [...lines, emphasis(heading), ...seen, ...filling, lastLine(state, all.length, offset, seen.length)];
+}
+
+/** The second line: what went wrong, or how far the numbers can be trusted. */
+function stateLine({ asked }: TopState): string {
+  const { answer, problems } = asked;
+  const [problem] = problems;
+  if (problem === undefined) return answer === undefined ? '' : errorText(answer);
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : '';
+  return `! ${printable(problem)}${more}`;
+}
+
+function lastLine({ typing, filter }: TopState, all: number, offset: number, seen: number): string {
+  if (typing !== undefined) return `/${typing}_   Enter takes it, Escape leaves it`;
+  const place = all > seen ? `${offset + 1}-${offset + seen} of ${all}   ` : '';
+  const filtered = filter === '' ? '' : `/${filter}   `;
+  return `${place}${filtered}s sort  m minute  h hour  / filter  ? help  q quit`;
+}

@@ -1,0 +1,166 @@
+import {
+  type DebugAccess,
+  debugName,
+  type Found,
+  readDebugAccess,
+  readDebugTarget,
+  sendsTokenInClear,
+} from '../call/debug-server.js';
+import { EXIT, type Io } from '../io.js';
+import { canRedraw, screenCode, timeOfDay } from '../screen/live.js';
+import type { EndSignal } from '../screen/live-screen.js';
+import { printableJson } from '../screen/shown.js';
+import { type AskedTop, askTop, MOST_ROWS, type TopTarget, targetName } from './ask-top.js';
+import { readReplicas } from './replicas.js';
+import { readTopOptions, type TopOptions } from './top-options.js';
+import { plainTop } from './top-report.js';
+import { press, type TopState, topScreen } from './top-state.js';
+
+/** `weir top`: exit 0 when every server that was asked once answered, or the user has seen enough. */
+export async function runTop(args: readonly string[], io: Io): Promise<number> {
+  const options = readTopOptions(args, canRedraw(io));
+  if (typeof options === 'string') {
+    io.err(options);
+    return EXIT.USAGE;
+  }
+  const read = readHow(options, io.environment);
+  if (read.kind !== 'found') {
+    for (const message of read.kind === 'usage' ? [read.message] : read.messages) {
+      io.err(`weir top: ${message}\n`);
+    }
+    return read.kind === 'usage' ? EXIT.USAGE : EXIT.FAILED;
+  }
+  const { target, access } = read.found;
+  const servers = target.kind === 'one' ? [target.server] : target.list.map(({ server }) => server);
+  const clear = servers.find((server) => sendsTokenInClear(server, access));
+  if (clear !== undefined) {
+    io.err(`weir top: the token goes to ${debugName(clear)} in clear text; https:// keeps it secret\n`);
+  }
+  const first = await askTop(target, access, options.question);
+  if (options.once || first.answer === undefined) return printTop(first, target, options, io);
+  return new LiveTop(first, target, access, options).run(io);
+}
+
+interface How {
+  readonly target: TopTarget;
+  readonly access: DebugAccess;
+}
+
+function readHow(options: TopOptions, environment: Io['environment']): Found<How> {
+  const access = readDebugAccess(options.target, environment);
+  if (access.kind !== 'found') return access;
+  if (options.all !== undefined) {
+    const list = readReplicas(options.all, options.target['tls-ca'] !== undefined);
+    if (typeof list === 'string') return { kind: 'usage', message: list };
+    return { kind: 'found', found: { target: { kind: 'all', list }, access: access.found } };
+  }
+  const server = readDebugTarget(options.target, environment);
+  if (server.kind !== 'found') return server;
+  return {
+    kind: 'found',
+    found: { target: { kind: 'one', server: server.found }, access: access.found },
+  };
+}
+
+function printTop(asked: AskedTop, target: TopTarget, options: TopOptions, io: Io): number {
+  const { answer, answered, problems } = asked;
+  if (answer !== undefined && options.json) {
+    const all = target.kind === 'all' ? { ...answer, replicas: { answered, problems } } : answer;
+    io.out(`${printableJson(all, 2)}\n`);
+  } else if (answer !== undefined) {
+    io.out(`${plainTop(answer, targetName(target, asked)).join('\n')}\n`);
+  }
+  for (const problem of problems) io.err(`weir top: ${problem}\n`);
+  return answer === undefined || problems.length > 0 ? EXIT.FAILED : EXIT.OK;
+}
+
+/** The table on a whole terminal. */
+class LiveTop {
+  readonly #target: TopTarget;
+  readonly #access: DebugAccess;
+  readonly #everyMs: number;
+  #state: TopState;
+  #timer: NodeJS.Timeout | undefined;
+  #isAsking = false;
+  /** Whether to ask again as soon as the answer is there. */
+  #asksAgain = false;
+  #isOver = false;
+  #draw: () => void = () => {};
+
+  constructor(asked: AskedTop, target: TopTarget, access: DebugAccess, options: TopOptions) {
+    this.#target = target;
+    this.#access = access;
+    this.#everyMs = options.everyMs;
+    this.#state = {
+      question: options.question,
+      filter: '',
+      typing: undefined,
+      offset: 0,
+      isPaused: false,
+      showsHelp: false,
+      asked,
+      at: timeOfDay(),
+    };
+  }
+
+  /** Resolves with the exit code. */
+  async run(io: Io): Promise<number> {
+    let quit: (signal?: EndSignal) => void = () => {};
+    const hasQuit = new Promise<EndSignal | undefined>((resolve) => {
+      quit = resolve;
+    });
+    const screen = await io.openScreen({
+      key: (key) => {
+        const pressed = press(this.#state, key, screen.rows);
+        this.#state = pressed.state;
+        if (pressed.quits) quit();
+        else if (pressed.asks) void this.#ask();
+        this.#draw();
+      },
+      resized: () => this.#draw(),
+    });
+    this.#draw = () => screen.draw(topScreen(this.#state, this.#target, screen));
+    try {
+      this.#draw();
+      this.#wait();
+      return screenCode(await Promise.race([hasQuit, screen.ended]));
+    } finally {
+      this.#isOver = true;
+      clearTimeout(this.#timer);
+      screen.close();
+    }
+  }
+
+  #wait(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      if (this.#state.isPaused) this.#wait();
+      else void this.#ask();
+    }, this.#everyMs);
+  }
+
+  /** One question at a time. */
+  async #ask(): Promise<void> {
+    if (this.#isAsking) {
+      this.#asksAgain = true;
+      return;
+    }
+    this.#isAsking = true;
+    do {
+      this.#asksAgain = false;
+      const { question, filter } = this.#state;
+      // What passes a filter may be far below.
+      const wanted = filter === '' ? question : { ...question, limit: MOST_ROWS };
+      const asked = await askTop(this.#target, this.#access, wanted);
+      if (this.#isOver) return;
+      // Without an answer the last one stays, with what went wrong.
+      this.#state =
+        asked.answer === undefined
+          ? { ...this.#state, asked: { ...asked, answer: this.#state.asked.answer } }
+          : { ...this.#state, asked, at: timeOfDay() };
+      this.#draw();
+    } while (this.#asksAgain);
+    this.#isAsking = false;
+    this.#wait();
+  }
+}

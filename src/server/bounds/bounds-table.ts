@@ -1,0 +1,20 @@
+import type { BoundGroup } from './bound-texts.js';
+import { CONNECTION_BOUNDS } from './connection-bounds.js';
+import { CONTROL_BOUNDS } from './control-bounds.js';
+import { DEBUG_BOUNDS } from './debug-bounds.js';
+import { PROCESS_BOUNDS } from './process-bounds.js';
+import { REDIS_BOUNDS } from './redis-bounds.js';
+import { REQUEST_BOUNDS } from './request-bounds.js';
+
+/**
+ * What bounds the work and the memory that callers, readers of views, Redis and management servers can cause: the
+ * manual's table is printed from it (npm run docs), with the very constants that hold.
+ */
+export const BOUNDS: readonly BoundGroup[] = [
+  ...REQUEST_BOUNDS,
+  ...CONNECTION_BOUNDS,
+  ...PROCESS_BOUNDS,
+  ...DEBUG_BOUNDS,
+  ...REDIS_BOUNDS,
+  ...CONTROL_BOUNDS,
+];

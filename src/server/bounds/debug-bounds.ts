@@ -1,0 +1,49 @@
+import { MAX_VISITS } from '../../policy/possible-ends.js';
+import { MAX_QUESTIONS } from '../buckets/bucket-admin.js';
+import { MAX_CONTROLS_LISTED } from '../buckets/control-actions.js';
+import { MAX_LIMITS_LISTED } from '../buckets/found-limits.js';
+import { MAX_QUESTION_ENTRIES } from '../buckets/read-question.js';
+import { MAX_QUESTION_BYTES, MAX_QUESTION_DEPTH } from '../http/admin-endpoint.js';
+import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../http/admin-tokens.js';
+import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../http/handshakes.js';
+import { MAX_FORWARDED_QUESTIONS } from '../workers/forwarded-questions.js';
+import { type BoundGroup, shownCount, shownSize, shownTime } from './bound-texts.js';
+
+/** Bounds of the debug port, beside those of every HTTP port. */
+export const DEBUG_BOUNDS: readonly BoundGroup[] = [
+  {
+    title: 'The debug port',
+    bounds: [
+      {
+        what: 'connections in their TLS handshake; time for one',
+        bound: `${shownCount(MAX_HANDSHAKES)}; ${shownTime(HTTP_HANDSHAKE_MS)}`,
+        beyond: 'the oldest of them ends; the connection ends',
+      },
+      {
+        what: 'a question to `/buckets` or `/top`; lists and objects in each other there',
+        bound: `${shownSize(MAX_QUESTION_BYTES)}; ${MAX_QUESTION_DEPTH}`,
+        beyond: '413; 400',
+      },
+      {
+        what: 'entries of such a question; questions of `/buckets` at the same time',
+        bound: `${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, that workers have yet to answer ${MAX_FORWARDED_QUESTIONS}`,
+        beyond: '400; 503',
+      },
+      {
+        what: 'limits that an answer of `/buckets` lists; blocks and exemptions',
+        bound: `${MAX_LIMITS_LISTED}; ${shownCount(MAX_CONTROLS_LISTED)}`,
+        beyond: 'the rest is counted; `reset` and `grant` change only what is listed',
+      },
+      {
+        what: 'nodes of a policy that are looked at for what a part of a descriptor could meet',
+        bound: `${shownCount(MAX_VISITS)}, in slices`,
+        beyond: 'the answer says that there may be more',
+      },
+      {
+        what: 'tokens in `ADMIN_TOKENS_FILE`, and its size',
+        bound: `${shownCount(MAX_TOKENS)}; ${shownSize(MAX_TOKENS_BYTES)}`,
+        beyond: 'the file is bad: the start ends, or the tokens before it stay in force',
+      },
+    ],
+  },
+];

@@ -1,0 +1,84 @@
+import type { Entry } from '../../limiter/entry.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import { NO_SECRETS, redactEntries } from '../../policy/redact.js';
+import type { AdminCounter, AdminResult } from '../../telemetry/admin-calls.js';
+import type { Logger } from '../../telemetry/logger.js';
+import type { AdminCaller } from '../http/admin-access.js';
+import { shown } from '../shown-text.js';
+import { type BucketQuestion, READING_ACTIONS, type ShownControl } from './messages.js';
+import { type Answered, QuestionFailure } from './question-context.js';
+import { readQuestion } from './read-question.js';
+
+/** Most buckets that a line names; the others are counted. */
+const MAX_BUCKETS = 50;
+/** Most characters of a value in a line. */
+const MAX_VALUE = 256;
+
+/** Writes the one line of the log about a change that was asked for: who, what, to what, before and after. */
+export function auditChange(
+  log: Logger,
+  question: BucketQuestion,
+  { by, peer }: AdminCaller,
+  answered: Answered,
+  result: AdminResult,
+  policies: PolicySet | undefined,
+): void {
+  const { action, entries = [], dry_run: dryRun = false, ...asked } = question;
+  const about = { action, by, peer, result, ...(dryRun && { dry_run: true }), ...asked };
+  if (answered instanceof QuestionFailure) {
+    const fields = {
+      ...about,
+      entries: shownEntries(redactedByAll(entries, policies)),
+      error: answered.error,
+    };
+    log.info(fields, MESSAGE);
+    return;
+  }
+  const { domain, buckets, controls, notes } = answered;
+  const more = buckets.length - MAX_BUCKETS;
+  const fields = {
+    ...about,
+    domain,
+    entries: shownEntries(answered.entries),
+    ...(buckets.length > 0 && {
+      buckets: buckets.slice(0, MAX_BUCKETS).map(({ rule, before, now }) => ({ rule, before, after: now })),
+    }),
+    ...(more > 0 && { more_buckets: more }),
+    ...(controls.length > 0 && { controls: controls.map(shortControl) }),
+    notes,
+  };
+  log.info(fields, MESSAGE);
+}
+
+/** As {@link auditChange}, in a process that had asked another one, and counts it: nobody knows what was done. */
+export function auditUnanswered(
+  log: Logger,
+  question: unknown,
+  caller: AdminCaller,
+  error: string,
+  policies: PolicySet | undefined,
+  count: AdminCounter,
+): void {
+  const read = readQuestion(question);
+  if (typeof read === 'string') return;
+  count(read.action, 'failed');
+  if (READING_ACTIONS.has(read.action)) return;
+  auditChange(log, read, caller, new QuestionFailure(503, error), 'failed', policies);
+}
+
+const MESSAGE = 'an operator asked for a change';
+
+function shortControl({ id, kind, identity, by, ends_in }: ShownControl): object {
+  return { id, kind, identity: shownEntries(identity), by, ends_in };
+}
+
+function shownEntries(entries: readonly Entry[]): readonly Entry[] {
+  return entries.map(({ key, value }) => ({ key: shown(key, MAX_VALUE), value: shown(value, MAX_VALUE) }));
+}
+
+/** Entries of a question whose domain is not known to be right: what is a secret in any domain is redacted. */
+function redactedByAll(entries: readonly Entry[], policies: PolicySet | undefined): readonly Entry[] {
+  // All domains in force have the same.
+  const [policy] = policies?.domains.values() ?? [];
+  return redactEntries(entries, policy?.secretKeys ?? NO_SECRETS);
+}

@@ -1,0 +1,128 @@
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import type { PolicySet } from '../../policy/policy-set.js';
+import type { AdminCounter, AdminResult } from '../../telemetry/admin-calls.js';
+import type { Logger } from '../../telemetry/logger.js';
+import type { AdminCaller } from '../http/admin-access.js';
+import type { AdminAnswer } from '../http/admin-endpoint.js';
+import { auditChange } from './audit.js';
+import { BucketCalls } from './bucket-calls.js';
+import { changeBuckets } from './bucket-changes.js';
+import { endControl, listControls, makeControl } from './control-actions.js';
+import { KnownControls } from './known-controls.js';
+import { type BucketQuestion, READING_ACTIONS } from './messages.js';
+import { type Answered, type QuestionContext, QuestionFailure } from './question-context.js';
+import { meant, quotedText, readQuestion } from './read-question.js';
+import { answerShow } from './show-action.js';
+
+/** Most questions that are answered at the same time; further ones are refused. */
+export const MAX_QUESTIONS = 32;
+/** Most domains that a sentence names, and that a mistyped one is compared with. */
+const MAX_NAMED = 10;
+const MAX_COMPARED = 100;
+
+/** What {@link BucketAdmin} answers by. */
+export interface BucketAdminOptions extends Omit<QuestionContext, 'calls' | 'controls'> {
+  policies(): PolicySet | undefined;
+  readonly log: Logger;
+  readonly count: AdminCounter;
+}
+
+/** Answers what is asked of `/buckets`, in the process that has the store. */
+export class BucketAdmin {
+  readonly #options: BucketAdminOptions;
+  readonly #context: QuestionContext;
+  #running = 0;
+
+  constructor(options: BucketAdminOptions) {
+    const { store, clock } = options;
+    this.#options = options;
+    this.#context = {
+      ...options,
+      calls: new BucketCalls(store.buckets, store.timeoutMicros, clock),
+      controls: new KnownControls(store.controls, () => clock.monotonicMicros()),
+    };
+  }
+
+  /** Answers a question that nothing is known of yet. Never rejects. */
+  async answer(question: unknown, caller: AdminCaller): Promise<AdminAnswer> {
+    const { count, log, policies } = this.#options;
+    const read = readQuestion(question);
+    if (typeof read === 'string') {
+      count('unknown', 'refused');
+      return { status: 400, body: { error: read } };
+    }
+    const answered = await this.#answer(read, caller);
+    const result = resultOf(read, answered);
+    count(read.action, result);
+    if (!READING_ACTIONS.has(read.action)) auditChange(log, read, caller, answered, result, policies());
+    if (!(answered instanceof QuestionFailure)) return { status: 200, body: answered };
+    return { status: answered.status, body: { error: answered.error } };
+  }
+
+  async #answer(question: BucketQuestion, caller: AdminCaller): Promise<Answered> {
+    if (this.#running >= MAX_QUESTIONS) {
+      return new QuestionFailure(503, 'too many questions at once, so nothing was done: try again');
+    }
+    this.#running++;
+    try {
+      return await this.#do(question, caller);
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'unexpected error');
+      return new QuestionFailure(
+        500,
+        'internal error, so it is not known what was done: the log of weir says more',
+      );
+    } finally {
+      this.#running--;
+    }
+  }
+
+  async #do(question: BucketQuestion, caller: AdminCaller): Promise<Answered> {
+    const context = this.#context;
+    const { action, id } = question;
+    if (action === 'blocks') return listControls({ question, caller, policy: undefined }, context);
+    if (id !== undefined) return endControl({ question, caller, policy: undefined }, context);
+    const policies = this.#options.policies();
+    if (policies === undefined) return new QuestionFailure(503, 'no policy is in force yet: try again');
+    const policy = policyFor(policies, question.domain);
+    if (typeof policy === 'string') return new QuestionFailure(400, policy);
+    const asked = { question, caller, policy };
+    switch (action) {
+      case 'show':
+        return answerShow(asked, context);
+      case 'reset':
+      case 'grant':
+        return changeBuckets(asked, context);
+      case 'block':
+      case 'allow':
+        return makeControl(asked, context);
+      case 'unblock':
+      case 'disallow':
+        return endControl(asked, context);
+    }
+  }
+}
+
+function resultOf({ dry_run: dryRun }: BucketQuestion, answered: Answered): AdminResult {
+  if (answered instanceof QuestionFailure) return answered.status >= 500 ? 'failed' : 'refused';
+  if (dryRun === true) return 'dry_run';
+  // What a change came to is not known of some of the buckets.
+  return answered.buckets.some(
+    ({ before, now, note }) => before === undefined && now === undefined && note,
+  ) && !READING_ACTIONS.has(answered.action)
+    ? 'failed'
+    : 'ok';
+}
+
+/** The policy of a domain, or of the only one there is; a sentence where that cannot be told. */
+function policyFor({ domains }: PolicySet, domain: string | undefined): CompiledPolicy | string {
+  const [only, ...others] = domains.keys();
+  if (only === undefined) return 'the policy in force has no domain';
+  const policy = domain === undefined && others.length > 0 ? undefined : domains.get(domain ?? only);
+  if (policy !== undefined) return policy;
+  const named = [only, ...others].slice(0, MAX_NAMED).map(quotedText);
+  const known = `${named.join(', ')}${domains.size > MAX_NAMED ? `, and ${domains.size - MAX_NAMED} more` : ''}`;
+  if (domain === undefined) return `there are several domains; name one of ${known}`;
+  const near = meant(domain, [...domains.keys()].slice(0, MAX_COMPARED));
+  return `no policy in force has the domain ${quotedText(domain)}${near}; known are ${known}`;
+}

@@ -1,0 +1,140 @@
+import { StorageError } from '../../limiter/bucket-store.js';
+import type { Rate } from '../../limiter/rate.js';
+import type { BucketCall, BucketFound } from './bucket-calls.js';
+import { levelOf, levelWith } from './bucket-level.js';
+import { type FoundLimit, type FoundLimits, findLimits } from './found-limits.js';
+import type { BucketLevel, BucketQuestion, ShownBucket } from './messages.js';
+import {
+  type Answered,
+  type Asked,
+  answerTo,
+  changeFailed,
+  isMaybeDone,
+  LOOK_BUCKETS,
+  planSource,
+  type QuestionContext,
+  QuestionFailure,
+} from './question-context.js';
+import { quotedText } from './read-question.js';
+import { failureOfAll, mapped, shownLimit } from './shown-buckets.js';
+
+/** Most rules that a sentence names. */
+const MAX_NAMED = 10;
+
+/** A limit whose bucket is known, and what is to become of it. */
+interface Change {
+  readonly limit: FoundLimit;
+  readonly call: BucketCall;
+}
+
+/** `reset` and `grant`: gives tokens back to every bucket that is known, each in one atomic step. */
+export async function changeBuckets(asked: Asked, context: QuestionContext): Promise<Answered> {
+  const { question, policy } = asked;
+  const { slices, calls, keyPrefix, store } = context;
+  const found = await slices.run(findLimits(planSource(context, policy), question));
+  if (typeof found === 'string') return new QuestionFailure(400, found);
+  const changes = changesOf(question, found);
+  if (typeof changes === 'string') return new QuestionFailure(400, changes);
+  const isDry = question.dry_run === true;
+  const answers = await calls.ask(changes.map(({ call }) => (isDry ? { ...call, hits: 0 } : call)));
+  const notes = [...found.notes];
+  if (!isDry) notes.push(...(await tellCaches(changes, answers, context)));
+  const failure = failureOfAll(answers);
+  if (failure !== undefined) return new QuestionFailure(503, changeFailed(failure, LOOK_BUCKETS));
+  const steps = mapped(changes, (change, i): ShownBucket => {
+    const shown = shownLimit(change.limit, keyPrefix);
+    const answer = answers[i] as BucketFound | StorageError;
+    if (!(answer instanceof StorageError)) return { ...shown, ...levels(change, answer, isDry) };
+    return { ...shown, note: sentence(changeFailed(answer, LOOK_BUCKETS)) };
+  });
+  const buckets = await slices.run(steps);
+  notes.push(...notesOn(question, changes, buckets));
+  const { meets, entries } = found;
+  const more = found.more + found.limits.filter(({ take }) => take === undefined).length;
+  return answerTo(asked, policy, store.name, entries, { meets, buckets, more, notes });
+}
+
+/** The buckets that are known, of the rule that is asked for; a sentence where there are none. */
+function changesOf(question: BucketQuestion, found: FoundLimits): readonly Change[] | string {
+  const { rule, tokens, over = false } = question;
+  if (found.meets === 'nothing') return 'no limit concerns these entries, so there is no bucket to change';
+  if (found.limits.length === 0) return 'nothing is counted for these entries: their rules are unlimited';
+  const limits = found.limits.filter(
+    ({ label, name }) => rule === undefined || label === rule || name === rule,
+  );
+  if (limits.length === 0) {
+    const labels = [...new Set(found.limits.map(({ label }) => quotedText(label)))];
+    const more = labels.length > MAX_NAMED ? ` and ${labels.length - MAX_NAMED} more` : '';
+    const there = labels.slice(0, MAX_NAMED).join(', ');
+    return `rule must be one that these entries meet: ${there}${more}, not ${quotedText(rule ?? '')}`;
+  }
+  const known = limits.flatMap((limit) =>
+    limit.take === undefined
+      ? []
+      : { limit, call: { take: limit.take, hits: tokens ?? allOf(limit.rate), over } },
+  );
+  if (known.length > 0) return known;
+  const missing = [...new Set(limits.flatMap((limit) => limit.missing))].slice(0, MAX_NAMED).map(quotedText);
+  return `no bucket is known by these entries alone: give the value of ${missing.join(', ')} as well`;
+}
+
+/** So much fills a bucket, or empties a window, whatever was taken. */
+function allOf(rate: Rate): number {
+  return rate.kind === 'window' ? Number.MAX_SAFE_INTEGER : rate.maxTokens + rate.maxDebt;
+}
+
+function levels(
+  { limit: { rate }, call }: Change,
+  { before, after }: BucketFound,
+  isDry: boolean,
+): { before: BucketLevel; now: BucketLevel } {
+  const now = isDry ? levelWith(rate, before, call.hits, call.over) : levelOf(rate, after);
+  return { before: levelOf(rate, before), now };
+}
+
+/** Tells all processes to forget what they know of the buckets that may be other ones now; sentences if they cannot. */
+async function tellCaches(
+  changes: readonly Change[],
+  answers: readonly (BucketFound | StorageError)[],
+  { store }: QuestionContext,
+): Promise<readonly string[]> {
+  const keys = changes.flatMap(({ call }, i) => {
+    const answer = answers[i];
+    return answer instanceof StorageError && !isMaybeDone(answer) ? [] : call.take.key;
+  });
+  if (keys.length === 0) return [];
+  const told = await store.controls.touched(keys);
+  if (told === 'done') return [];
+  return [
+    'Other processes could not be told, so where DENY_CACHE_MAX_AGE or LOCAL_CACHE_SIZE_IN_BYTES have them remember ' +
+      'denials, they may deny for that long.',
+  ];
+}
+
+function notesOn(
+  { action, tokens = 0, over = false, dry_run: dryRun }: BucketQuestion,
+  changes: readonly Change[],
+  buckets: readonly ShownBucket[],
+): readonly string[] {
+  const notes: string[] = [];
+  const failed = buckets.filter(({ now }) => now === undefined).length;
+  if (failed > 0) notes.push(`Of ${buckets.length} buckets ${failed} may not have been changed: see there.`);
+  const isCut = changes.some(({ limit }, i) => {
+    const { before, now } = buckets[i] as ShownBucket;
+    if (before === undefined || now === undefined || action !== 'grant') return false;
+    return now.left < before.left - before.debt + tokens && now.left >= limit.rate.reportedLimit;
+  });
+  const past = over ? 'as far past full as a limit can hold.' : 'up to full; over gives more than that.';
+  if (isCut) notes.push(`${dryRun === true ? 'Tokens would be' : 'Tokens were'} granted ${past}`);
+  const isOver = changes.some(({ limit }, i) => (buckets[i]?.now?.left ?? 0) > limit.rate.reportedLimit);
+  if (isOver && over) {
+    notes.push(
+      'What is past full does not refill. It is kept until it is used, for a day at most, in a window until it ends.',
+    );
+  } else if (isOver) notes.push('More than the limit was granted before, and stays.');
+  return notes;
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}

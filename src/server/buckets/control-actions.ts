@@ -1,0 +1,229 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StorageError } from '../../limiter/bucket-store.js';
+import {
+  type ControlKind,
+  type ControlResult,
+  type LiveControl,
+  MAX_CONTROLS,
+} from '../../limiter/control.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import { identityOf, identityText } from '../../policy/identity.js';
+import { MAX_KEY_SETS } from '../../service/controls/domain-controls.js';
+import { countPossible } from './found-limits.js';
+import type { BucketAction } from './messages.js';
+import {
+  type Answered,
+  type Asked,
+  answerTo,
+  changeFailed,
+  LOOK_CONTROLS,
+  planSource,
+  type QuestionContext,
+  QuestionFailure,
+} from './question-context.js';
+import { quotedText, spanMicros } from './read-question.js';
+import { controlsOn } from './show-action.js';
+import { listedControls, shownControl } from './shown-controls.js';
+
+/** Most controls that `blocks` lists; the rest is counted. */
+export const MAX_CONTROLS_LISTED = 1000;
+/** A control that another process made is known here within this long, milliseconds. */
+const KNOWN_WITHIN_MS = 1000;
+const LOOK_AGAIN_MS = 50;
+const NOT_READ = 'Blocks and exemptions cannot be read from Redis now';
+
+const KINDS: Readonly<Partial<Record<BucketAction, ControlKind>>> = {
+  block: 'block',
+  unblock: 'block',
+  allow: 'allow',
+  disallow: 'allow',
+};
+const NAMES: Readonly<Record<ControlKind, string>> = { block: 'block', allow: 'exemption' };
+const ENDED_BY: Readonly<Record<ControlKind, BucketAction>> = { block: 'unblock', allow: 'disallow' };
+
+/** `block` and `allow`: makes a control, in the place of the one of the same identity. */
+export async function makeControl(asked: Asked, context: QuestionContext): Promise<Answered> {
+  const { question, policy, caller } = asked;
+  const { store, clock, slices, controls } = context;
+  const { entries = [], reason = '' } = question;
+  const identity = identityOf(policy, entries);
+  if (typeof identity === 'string') return new QuestionFailure(400, identity);
+  const kind = KINDS[question.action] ?? 'block';
+  const { domain } = policy;
+  if (!context.index.hasRoomFor(domain, identity)) return new QuestionFailure(409, tooManyKeySets(domain));
+  const earlier = await findEqual(asked, kind, context);
+  const lastsMicros = spanMicros(question.for ?? '');
+  const id = randomBytes(8).toString('hex');
+  const control = { id, kind, domain, identity, reason, by: caller.by, lastsMicros };
+  const derived = policy.derived(entries);
+  const known = typeof derived === 'symbol' ? [] : derived;
+  const count = await slices.run(countPossible(planSource(context, policy), known));
+  const beside = await controlsOn(domain, known, context);
+  const isDry = question.dry_run === true;
+  if (!isDry) {
+    const failure = failureOf(await store.controls.put(control));
+    if (failure !== undefined) return failure;
+  }
+  const now = clock.monotonicMicros();
+  const made = shownControl(controls.get(id) ?? { ...control, endsMicros: now + lastsMicros }, now);
+  const notes = [
+    ...notesOnControl(kind, count, policy, context),
+    ...(kind === 'allow' && beside.controls.some((other) => other.kind === 'block')
+      ? ['There is a block on them, or on some of them, too, which wins.']
+      : []),
+  ];
+  if (earlier !== undefined) {
+    const seconds = Math.round((earlier.endsMicros - now) / 1_000_000);
+    notes.push(`It takes the place of ${earlier.id}, which would have ended in ${seconds} seconds.`);
+  }
+  // No id is promised that a later one would not have.
+  return answerTo(asked, policy, store.name, known, {
+    meets: count > 0 ? 'part' : 'nothing',
+    controls: [isDry ? { ...made, id: '' } : made],
+    notes,
+  });
+}
+
+/** `unblock` and `disallow`: ends a control before its time. */
+export async function endControl(
+  asked: Asked<CompiledPolicy | undefined>,
+  context: QuestionContext,
+): Promise<Answered> {
+  const { question, policy } = asked;
+  const { store, clock } = context;
+  const kind = KINDS[question.action] ?? 'block';
+  const found = await soon(() => findToEnd(asked, kind, context), store.controls.lasting);
+  if (found === undefined && !store.controls.current)
+    return new QuestionFailure(503, `${NOT_READ}, so nothing was done: try again`);
+  if (found === undefined) return new QuestionFailure(404, notFound(asked, kind));
+  if (typeof found === 'string') return new QuestionFailure(400, found);
+  if (found.kind !== kind) {
+    const what = `${quotedText(found.id)} is no ${NAMES[kind]}`;
+    return new QuestionFailure(404, `${what}: it is ended with ${ENDED_BY[found.kind]}`);
+  }
+  const shown = shownControl(found, clock.monotonicMicros());
+  if (question.dry_run !== true) {
+    const failure = failureOf(await store.controls.end([found.id]));
+    if (failure !== undefined) return failure;
+  }
+  const derived = policy?.derived(question.entries ?? []) ?? [];
+  const entries = typeof derived === 'symbol' ? [] : derived;
+  return answerTo(asked, policy, store.name, entries, { domain: found.domain, controls: [shown] });
+}
+
+/** `blocks`: all controls in force, of a domain if one is named. */
+export async function listControls(asked: Asked<unknown>, context: QuestionContext): Promise<Answered> {
+  const { domain } = asked.question;
+  const { store, slices, controls, clock } = context;
+  const found = await slices.run(
+    controls.filter((control) => domain === undefined || control.domain === domain),
+  );
+  const now = clock.monotonicMicros();
+  const listed = listedControls(found, MAX_CONTROLS_LISTED);
+  return answerTo(asked, undefined, store.name, [], {
+    controls: listed.map((control) => shownControl(control, now)),
+    more_controls: found.length - listed.length,
+    notes: [
+      ...(store.controls.current ? [] : [`${NOT_READ}: those are listed that were known before.`]),
+      ...(found.length > 0 ? memoryNotes(context) : []),
+    ],
+  });
+}
+
+function failureOf(result: ControlResult): QuestionFailure | undefined {
+  if (result === 'done') return undefined;
+  if (result instanceof StorageError) return new QuestionFailure(503, changeFailed(result, LOOK_CONTROLS));
+  return new QuestionFailure(
+    409,
+    `${MAX_CONTROLS} blocks and exemptions are in force, which is the most: end some with unblock or disallow ` +
+      '(weir bucket blocks lists them)',
+  );
+}
+
+function tooManyKeySets(domain: string): string {
+  return (
+    `the blocks and exemptions of ${quotedText(domain)} name ${MAX_KEY_SETS} different sets of keys, which is the ` +
+    'most: name a set that is named already, or end some with unblock or disallow (weir bucket blocks lists them)'
+  );
+}
+
+function notesOnControl(
+  kind: ControlKind,
+  count: number,
+  policy: CompiledPolicy,
+  context: QuestionContext,
+): readonly string[] {
+  const sources = new Set(
+    policy.steps.flatMap((step) => (step.kind === 'table' ? [step.source] : step.sources)),
+  );
+  const notes = [...memoryNotes(context)];
+  if (count > 0) notes.push(`It concerns descriptors of ${count} ${count === 1 ? 'limit' : 'limits'}.`);
+  else if (kind === 'block')
+    notes.push('No limit of the policy concerns such descriptors; the block denies them all the same.');
+  else
+    notes.push(
+      'No limit of the policy concerns such descriptors: there is nothing that they could be exempted from.',
+    );
+  if (count === 0 && sources.size > 0) {
+    notes.push(`Requests are matched by what derive makes of ${[...sources].join(', ')}.`);
+  }
+  return notes;
+}
+
+function memoryNotes({ store }: QuestionContext): readonly string[] {
+  if (store.controls.lasting) return [];
+  return ['Buckets are in memory: blocks and exemptions hold in this process only, and end with it.'];
+}
+
+function notFound({ question }: Asked<unknown>, kind: ControlKind): string {
+  const which =
+    question.id === undefined ? 'of exactly these entries' : `with the id ${quotedText(question.id)}`;
+  return `there is no ${NAMES[kind]} ${which}; weir bucket blocks lists those in force`;
+}
+
+/** What is to be ended; undefined where it is not known, a sentence where the question is wrong. */
+async function findToEnd(
+  asked: Asked<CompiledPolicy | undefined>,
+  kind: ControlKind,
+  context: QuestionContext,
+): Promise<LiveControl | string | undefined> {
+  const { question, policy } = asked;
+  const { id, domain } = question;
+  if (id !== undefined) {
+    const found = context.controls.get(id);
+    return domain === undefined || found?.domain === domain ? found : undefined;
+  }
+  return policy === undefined ? undefined : findEqual({ question, policy }, kind, context);
+}
+
+/** The control of a kind with the very identity of the question. */
+async function findEqual(
+  { question, policy }: Pick<Asked, 'question' | 'policy'>,
+  kind: ControlKind,
+  { slices, controls }: QuestionContext,
+): Promise<LiveControl | undefined> {
+  const identity = identityOf(policy, question.entries ?? []);
+  if (typeof identity === 'string') return undefined;
+  const text = identityText(identity);
+  const [found] = await slices.run(
+    controls.filter(
+      (control) =>
+        control.kind === kind && control.domain === policy.domain && identityText(control.identity) === text,
+    ),
+  );
+  return found;
+}
+
+/** What `find` finds, now or, where another process may just have made it, a little later. */
+async function soon<Found>(
+  find: () => Promise<Found | undefined>,
+  waits: boolean,
+): Promise<Found | undefined> {
+  const until = performance.now() + KNOWN_WITHIN_MS;
+  for (;;) {
+    const found = await find();
+    if (found !== undefined || !waits || performance.now() >= until) return found;
+    await sleep(LOOK_AGAIN_MS);
+  }
+}

@@ -1,0 +1,204 @@
+import type { Enforcement } from '../../limiter/bucket-store.js';
+import type { Entry } from '../../limiter/entry.js';
+import type { Rate } from '../../limiter/rate.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import {
+  type EntryThere,
+  entriesOnWay,
+  MAX_PAIRS,
+  type PossibleEnd,
+  possibleEnds,
+} from '../../policy/possible-ends.js';
+import { isSecretKey, redactEntries, redacted } from '../../policy/redact.js';
+import { phaseAt, type Rule } from '../../policy/rule.js';
+import type { PlannedTake } from '../../service/plan.js';
+import { shown } from '../shown-text.js';
+import { limitsAt, limitsMet, type MetLimits, type PlanSource, type QuestionSteps } from './limits-met.js';
+import type { BucketQuestion } from './messages.js';
+import { readOverride } from './read-question.js';
+
+/** Most limits that an answer lists; the rest is counted. */
+export const MAX_LIMITS_LISTED = 200;
+
+/** Most characters of a value beside each limit: a long one would be there as often as there are limits. */
+const MAX_VALUE = 256;
+
+/** A limit that entries meet, or could meet. */
+export interface FoundLimit {
+  readonly label: string;
+  readonly name: string;
+  readonly rate: Rate;
+  readonly enforcement: Enforcement;
+  /** What it is the bucket of, secrets redacted. */
+  readonly entries: readonly Entry[];
+  /** Undefined where a value is not known, so that there is no one bucket. */
+  readonly take: PlannedTake | undefined;
+  /** The keys whose values would have to be known for that. */
+  readonly missing: readonly string[];
+  /** A sentence for people, or ''. */
+  readonly note: string;
+}
+
+/** What some entries meet. */
+export interface FoundLimits {
+  readonly meets: 'descriptor' | 'part' | 'nothing';
+  /** After `derive`; secrets as they are. */
+  readonly entries: readonly Entry[];
+  readonly limits: readonly FoundLimit[];
+  /** Limits that are left out. */
+  readonly more: number;
+  readonly notes: readonly string[];
+}
+
+/** The limits that a descriptor meets, or that could concern descriptors which have its entries; or why not to tell. */
+export function* findLimits(
+  source: PlanSource,
+  question: Pick<BucketQuestion, 'entries' | 'limit'>,
+): QuestionSteps<FoundLimits | string> {
+  const { entries = [] } = question;
+  const override = readOverride(question.limit);
+  const met = yield* limitsMet(source, entries);
+  if (typeof met === 'string') return met;
+  const overridden = override && (yield* limitsMet(source, entries, override));
+  if (typeof overridden === 'string') return overridden;
+  const isMet = met.match.rules.length > 0;
+  if (!isMet && overridden === undefined) return yield* findPossible(source, met.match.entries);
+  const others = (yield* countPossible(source, met.match.entries)) - met.takes.length;
+  const { policy } = source;
+  const whole = redactEntries(met.match.entries, policy.secretKeys).map(({ key, value }) => ({
+    key,
+    value: shown(value, MAX_VALUE),
+  }));
+  const onWay = isMet ? yield* paused(entriesOnWay(policy, met.match.entries)) : [];
+  const below = onWay.map((entry) => shownEntry(entry, policy));
+  const limits = [
+    ...met.takes.map((take) => limitOf(take, source, below)),
+    ...(overridden?.takes ?? []).map((take) => limitOf(take, source, whole)),
+  ];
+  return {
+    meets: 'descriptor',
+    entries: met.match.entries,
+    limits,
+    more: 0,
+    notes: [
+      ...notesOn(met),
+      ...(overridden === undefined ? [] : [OVERRIDE_NOTE]),
+      ...(others > 0
+        ? [`Descriptors that have other entries beside these meet other limits: ${others}.`]
+        : []),
+    ],
+  };
+}
+
+const OVERRIDE_NOTE =
+  'A request that brings a limit of its own is held to that one only, in the bucket of the rule override.';
+
+function notesOn({ match, takes, unlimited }: MetLimits): readonly string[] {
+  if (unlimited) return ['The rule is unlimited: nothing is counted, and nobody is denied.'];
+  const replaced = match.rules.length - takes.length;
+  return replaced > 0 ? ['A limit is left out that another one replaces.'] : [];
+}
+
+function limitOf(take: PlannedTake, { wallMicros }: PlanSource, entries: readonly Entry[]): FoundLimit {
+  const { rule, label, name, rate, enforcement } = take;
+  return {
+    label,
+    name,
+    rate,
+    enforcement,
+    entries,
+    take,
+    missing: [],
+    note: noteOn(rule, wallMicros),
+  };
+}
+
+function noteOn(rule: Rule | undefined, wallMicros: number): string {
+  if (rule === undefined || rule.candidate) return '';
+  if (rule.shadowMode) return 'It is in shadow mode, so it denies nobody.';
+  const phase = phaseAt(rule.phase, wallMicros);
+  if (phase !== 'active') return `Its phase is ${phase}, so it denies nobody.`;
+  return rule.enforcePercent < 100 ? `${rule.enforcePercent} % of its denials are enforced.` : '';
+}
+
+function* paused<Result>(steps: Generator<unknown, Result>): QuestionSteps<Result> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    yield '';
+  }
+}
+
+/** What descriptors could meet that have these entries and others. */
+function* findPossible(source: PlanSource, entries: readonly Entry[]): QuestionSteps<FoundLimits | string> {
+  const pairs = entries.filter((entry, at) => entries.findIndex((other) => isSame(entry, other)) === at);
+  if (pairs.length > MAX_PAIRS) {
+    return `no limit applies to just these entries, and more than ${MAX_PAIRS} are too many for a part of a descriptor`;
+  }
+  const known: FoundLimit[] = [];
+  const others: FoundLimit[] = [];
+  let more = 0;
+  let unlimited = 0;
+  const ends = possibleEnds(source.policy, pairs);
+  let end = ends.next();
+  for (; end.done !== true; end = ends.next()) {
+    yield '';
+    if (end.value === undefined) continue;
+    const { naming } = end.value;
+    const list = naming === undefined ? others : known;
+    const counting = end.value.node.rules.filter(({ rate }) => rate !== undefined).length;
+    if (counting === 0) unlimited++;
+    else if (list.length >= MAX_LIMITS_LISTED) more += counting;
+    else list.push(...limitsOfEnd(source, end.value));
+  }
+  const limits = [...known, ...others];
+  const notes: string[] = [];
+  if (unlimited > 0) notes.push(`Rules without a limit are left out: ${unlimited}.`);
+  if (!end.value) notes.push('The policy is too large to find all that could apply: name more entries.');
+  return {
+    meets: limits.length + unlimited === 0 ? 'nothing' : 'part',
+    entries,
+    limits: limits.slice(0, MAX_LIMITS_LISTED),
+    more: more + Math.max(0, limits.length - MAX_LIMITS_LISTED),
+    notes,
+  };
+}
+
+/** How many limits could concern descriptors that have these entries, whatever others they have. */
+export function* countPossible(source: PlanSource, entries: readonly Entry[]): QuestionSteps<number> {
+  const found = yield* findPossible(source, entries);
+  return typeof found === 'string' ? 0 : found.limits.length + found.more;
+}
+
+function isSame(one: Entry, other: Entry): boolean {
+  return one.key === other.key && one.value === other.value;
+}
+
+function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[] {
+  const { policy, wallMicros } = source;
+  const { node, entries, naming, missing } = end;
+  const below = entries.map((entry) => shownEntry(entry, policy));
+  const match = policy.matchAt(node, naming ?? entries.map(({ key, value = '' }) => ({ key, value })));
+  return limitsAt(source, match).takes.map((take) => {
+    const { rule, label, name, rate, enforcement } = take;
+    const note =
+      naming === undefined ? `Give ${missing.join(', ')} to see the bucket.` : noteOn(rule, wallMicros);
+    return {
+      label,
+      name,
+      rate,
+      enforcement,
+      entries: below,
+      take: naming === undefined ? undefined : take,
+      missing,
+      note,
+    };
+  });
+}
+
+/** As it is known, or as the policy has it; '' where any value will do. */
+function shownEntry({ key, value, pattern, shared }: EntryThere, policy: CompiledPolicy): Entry {
+  if (value === undefined || shared) return { key, value: pattern };
+  if (!isSecretKey(key, policy.secretKeys)) return { key, value: shown(value, MAX_VALUE) };
+  return { key, value: redacted(value) };
+}

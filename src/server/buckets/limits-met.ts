@@ -1,0 +1,93 @@
+import type { Descriptor } from '../../codec/messages.js';
+import type { Entry } from '../../limiter/entry.js';
+import type { CompiledPolicy } from '../../policy/compiled-policy.js';
+import { unboundedWork } from '../../policy/match-work.js';
+import type { Match } from '../../policy/policy.js';
+import type { AnswerOptions } from '../../service/answer/answer-options.js';
+import { BadRequest, OVERRIDE_UNITS } from '../../service/bad-descriptor.js';
+import {
+  applyReplacesAndQuotas,
+  type Decision,
+  type PlannedTake,
+  planOne,
+  RequestContext,
+} from '../../service/plan.js';
+import { Planning, Throttled } from '../../service/planning.js';
+import type { ViewSteps } from '../views/view-slices.js';
+import type { AskedOverride } from './read-question.js';
+
+/** By what a descriptor is planned here: as in a request. */
+export interface PlanSource {
+  readonly policy: CompiledPolicy;
+  readonly wallMicros: number;
+  readonly answers: AnswerOptions;
+  readonly maxLimits: number;
+}
+
+/** What a descriptor meets. */
+export interface MetLimits {
+  readonly match: Match;
+  /** In the order of the policy file, a candidate last. */
+  readonly takes: readonly PlannedTake[];
+  readonly unlimited: boolean;
+}
+
+/** Work on a question, in steps of about a millisecond at the very most. */
+export type QuestionSteps<Result> = ViewSteps<never, Result>;
+
+function contextOf(
+  { policy, wallMicros, answers }: PlanSource,
+  entries: readonly Entry[],
+  override?: AskedOverride,
+): RequestContext {
+  const limit = override && {
+    requestsPerUnit: override.requestsPerUnit,
+    unit: Number(Object.keys(OVERRIDE_UNITS).find((unit) => OVERRIDE_UNITS[Number(unit)] === override.unit)),
+  };
+  const descriptor: Descriptor = { entries, limit, hitsAddend: 0, isNegativeHits: false };
+  const request = { domain: policy.domain, descriptors: [descriptor], hitsAddend: 0 };
+  // What a rule can do is told, whatever share of its denials is enforced.
+  return new RequestContext(policy, request, wallMicros, answers, () => 0);
+}
+
+function metBy({ match, takes, candidate, unlimited }: Decision): MetLimits {
+  return { match, takes: candidate === undefined ? takes : [...takes, candidate], unlimited };
+}
+
+/**
+ * The limits that a request of one descriptor meets, by the very code that decides it; a sentence where that cannot be
+ * told. With `override` those of a request that brings that limit.
+ */
+export function* limitsMet(
+  source: PlanSource,
+  entries: readonly Entry[],
+  override?: AskedOverride,
+): QuestionSteps<MetLimits | string> {
+  const planning = new Planning(contextOf(source, entries, override), [], source.maxLimits);
+  const steps = planning.steps(Number.POSITIVE_INFINITY);
+  for (;;) {
+    const step = steps.next();
+    if (step.done !== true) {
+      yield '';
+      continue;
+    }
+    const planned = step.value;
+    if (planned instanceof BadRequest) return planned.message;
+    const exceeded = planned instanceof Throttled ? planned.key : planning.exceededKey;
+    if (exceeded === undefined) return metBy((planned as readonly [Decision])[0]);
+    return (
+      `to match the value of ${exceeded} takes more work than a request may cause, so it is not known which limits ` +
+      'such requests meet'
+    );
+  }
+}
+
+/** The limits that a descriptor meets whose `match` is known. */
+export function limitsAt(source: PlanSource, match: Match): MetLimits {
+  const asked = contextOf(source, match.entries);
+  const [descriptor] = asked.request.descriptors as readonly [Descriptor];
+  // Unbounded work lasts.
+  const decision = planOne(asked, descriptor, match, unboundedWork()) as Decision;
+  const [decided] = applyReplacesAndQuotas(asked, [decision]) as readonly [Decision];
+  return metBy(decided);
+}

@@ -1,0 +1,43 @@
+import type { PolicyProvider } from '../../config/policy-provider.js';
+import type { Clock } from '../../limiter/clock.js';
+import type { ControlIndex } from '../../service/controls/control-index.js';
+import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
+import type { AdminCounter } from '../../telemetry/admin-calls.js';
+import type { Logger } from '../../telemetry/logger.js';
+import { answerOptions } from '../settings/answer-options.js';
+import type { Settings } from '../settings/settings-table.js';
+import type { Store } from '../store/store.js';
+import type { ViewSlices } from '../views/view-slices.js';
+import { BucketAdmin } from './bucket-admin.js';
+import type { Administer } from './buckets-service.js';
+
+/** What a process that decides has for {@link openBucketAdmin}. */
+export interface BucketAdminParts {
+  readonly settings: Settings;
+  readonly policies: PolicyProvider;
+  readonly clock: Clock;
+  readonly slices: ViewSlices;
+  readonly log: Logger;
+}
+
+/** Answers what is asked of `/buckets`, by the store that this process decides with. */
+export function openBucketAdmin(
+  { settings, policies, clock, slices, log }: BucketAdminParts,
+  store: Store,
+  index: Pick<ControlIndex, 'hasRoomFor'>,
+  count: AdminCounter,
+): Administer {
+  const admin = new BucketAdmin({
+    policies: () => policies.current(),
+    store,
+    index,
+    clock,
+    slices,
+    answers: answerOptions(settings),
+    maxLimits: settings.maxLimits,
+    keyPrefix: settings.redisUrl === '' ? undefined : settings.cacheKeyPrefix + DEFAULT_KEY_PREFIX,
+    log,
+    count,
+  });
+  return (question, caller) => admin.answer(question, caller);
+}

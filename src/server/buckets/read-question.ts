@@ -1,0 +1,175 @@
+import { parseGoDuration } from '../../config/yaml/go-duration.js';
+import { MAX_CONTROL_MICROS, MAX_REASON_BYTES } from '../../limiter/control.js';
+import { MAX_UINT32 } from '../../limiter/rate.js';
+import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
+import { nearest } from '../../nearest-name.js';
+import { shown } from '../shown-text.js';
+import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from './messages.js';
+
+/** Most entries of a question; a descriptor of more is no bucket that anybody looks for by hand. */
+export const MAX_QUESTION_ENTRIES = 64;
+/** Most UTF-16 units of a name: of a domain, a rule or an entry key. */
+const MAX_NAME = 1024;
+/** Most characters of a text of the question in the sentence that refuses it. */
+const MAX_SHOWN = 60;
+const ALL = BUCKET_ACTIONS;
+const LEVELS: readonly BucketAction[] = ['show', 'reset', 'grant'];
+const MAKING: readonly BucketAction[] = ['block', 'allow'];
+const ENDING: readonly BucketAction[] = ['unblock', 'disallow'];
+const CHANGING = ALL.filter((action) => action !== 'show' && action !== 'blocks');
+
+/** What is wrong with a value of a field, a sentence without its name; '' for nothing. */
+type Check = (value: unknown) => string;
+
+const isTruth: Check = (value) => (typeof value === 'boolean' ? '' : 'must be true or false');
+
+const isName: Check = (value) => {
+  const bad = notText(value);
+  if (bad !== '') return bad;
+  if (value === '') return 'must not be empty';
+  return (value as string).length <= MAX_NAME ? '' : `must have at most ${MAX_NAME} characters`;
+};
+
+/** What may stand in a question, and of which actions. */
+const FIELDS: Readonly<Record<keyof BucketQuestion, readonly [readonly BucketAction[], Check]>> = {
+  action: [ALL, () => ''],
+  domain: [ALL, isName],
+  entries: [ALL.filter((action) => action !== 'blocks'), wrongEntries],
+  limit: [LEVELS, (value) => (readOverride(value) === undefined ? NO_OVERRIDE : '')],
+  rule: [['reset', 'grant'], isName],
+  tokens: [['grant'], (value) => (isTokens(value) ? '' : `must be a whole number from 1 to ${2 ** 53 - 1}`)],
+  over: [['grant'], isTruth],
+  for: [MAKING, wrongSpan],
+  reason: [MAKING, wrongReason],
+  id: [ENDING, (value) => (isId(value) ? '' : 'must be the id of a block or an exemption')],
+  dry_run: [CHANGING, isTruth],
+};
+
+const NO_OVERRIDE = `must be a limit such as 100/minute; units are ${WINDOW_UNITS.join(', ')}`;
+
+/** What must stand in a question. */
+const NEEDED: Readonly<Record<BucketAction, readonly (keyof BucketQuestion)[]>> = {
+  show: ['entries'],
+  reset: ['entries'],
+  grant: ['entries', 'tokens'],
+  block: ['entries', 'for'],
+  unblock: [],
+  allow: ['entries', 'for'],
+  disallow: [],
+  blocks: [],
+};
+
+/** A limit override, as the `limit` of a question says it. */
+export interface AskedOverride {
+  readonly requestsPerUnit: number;
+  readonly unit: WindowUnit;
+}
+
+/** The question that a JSON value is, or a sentence that says what is wrong with it. */
+export function readQuestion(value: unknown): BucketQuestion | string {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return 'the body must be a JSON object, such as {"action":"show","entries":[{"key":"tenant","value":"acme"}]}';
+  }
+  const { action } = value as { action?: unknown };
+  if (!isAction(action)) {
+    const named =
+      typeof action === 'string' ? `, not ${quotedText(action)}${meant(action, BUCKET_ACTIONS)}` : '';
+    return `action must be one of ${BUCKET_ACTIONS.join(', ')}${named}`;
+  }
+  for (const [name, given] of Object.entries(value)) {
+    const known = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof BucketQuestion] : undefined;
+    if (known === undefined)
+      return `${quotedText(name)} is no field of a question${meant(name, Object.keys(FIELDS))}`;
+    const [actions, check] = known;
+    if (!actions.includes(action)) return `${name} is of ${actions.join(' and ')}, not of ${action}`;
+    const wrong = check(given);
+    if (wrong !== '') return `${name} ${wrong}`;
+  }
+  const question = value as BucketQuestion;
+  const missing = NEEDED[action].find((name) => question[name] === undefined);
+  if (missing !== undefined) return `${action} needs ${missing}`;
+  if (ENDING.includes(action) && (question.id === undefined) === (question.entries === undefined)) {
+    return `${action} needs either id or entries`;
+  }
+  return question;
+}
+
+/** Of a `limit` of a question; undefined where it is none. */
+export function readOverride(limit: unknown): AskedOverride | undefined {
+  const parts = typeof limit === 'string' ? /^(\d{1,10})\/([a-z]{1,10})$/.exec(limit) : null;
+  const requestsPerUnit = Number(parts?.[1]);
+  const unit = WINDOW_UNITS.find((one) => one === parts?.[2]);
+  return unit === undefined || !(requestsPerUnit <= MAX_UINT32) ? undefined : { requestsPerUnit, unit };
+}
+
+/** Microseconds of a `for` of a question, rounded up. */
+export function spanMicros(span: string): number {
+  return Number(((parseGoDuration(span) ?? 0n) + 999n) / 1000n);
+}
+
+function isAction(value: unknown): value is BucketAction {
+  return BUCKET_ACTIONS.some((action) => action === value);
+}
+
+function isTokens(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 1;
+}
+
+function isId(value: unknown): boolean {
+  return typeof value === 'string' && /^[0-9A-Za-z_-]{1,64}$/.test(value);
+}
+
+function notText(value: unknown): string {
+  if (typeof value !== 'string') return 'must be a text';
+  // Half of a pair, which no UTF-8 has: it would be taken for another text where it is hashed or stored.
+  return /\p{Surrogate}/u.test(value) ? 'must be a text that can be written in UTF-8' : '';
+}
+
+function wrongEntries(value: unknown): string {
+  if (!Array.isArray(value)) return 'must be a list, such as [{"key":"tenant","value":"acme"}]';
+  if (value.length === 0) return 'must have one entry at least';
+  if (value.length > MAX_QUESTION_ENTRIES) return `must have at most ${MAX_QUESTION_ENTRIES} entries`;
+  for (const [at, entry] of value.entries()) {
+    const wrong = wrongEntry(entry);
+    if (wrong !== '') return `[${at}]${wrong}`;
+  }
+  return '';
+}
+
+function wrongEntry(entry: unknown): string {
+  if (typeof entry !== 'object' || entry === null) return ' must be an object with key and value';
+  const { key, value, ...others } = entry as { key?: unknown; value?: unknown };
+  const [other] = Object.keys(others);
+  if (other !== undefined) return ` has ${quotedText(other)}, but entries have only key and value`;
+  const wrong = isName(key);
+  if (wrong !== '') return `.key ${wrong}`;
+  const wrongValue = notText(value);
+  return wrongValue === '' ? '' : `.value ${wrongValue}`;
+}
+
+function wrongSpan(value: unknown): string {
+  const nanos = typeof value === 'string' ? parseGoDuration(value) : undefined;
+  if (nanos === undefined) return 'must be a duration such as 10m or 1h30m';
+  if (nanos <= 0n) return 'must be more than 0';
+  return nanos <= BigInt(MAX_CONTROL_MICROS) * 1000n ? '' : 'must be at most a year, which is 8760h';
+}
+
+function wrongReason(value: unknown): string {
+  const bad = notText(value);
+  if (bad !== '') return bad;
+  if (Buffer.byteLength(value as string) > MAX_REASON_BYTES)
+    return `must have at most ${MAX_REASON_BYTES} bytes`;
+  // It is shown in terminals, and stands in logs.
+  return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(value as string) ? 'must have no line ends or control characters' : '';
+}
+
+/** A text of the question, for the sentence that refuses it. */
+export function quotedText(text: string): string {
+  return JSON.stringify(shown(text, MAX_SHOWN));
+}
+
+/** `; did you mean "show"?`, or ''. */
+export function meant(name: string, candidates: Iterable<string>): string {
+  const near = nearest(name, candidates);
+  return near === undefined ? '' : `; did you mean ${quotedText(near)}?`;
+}

@@ -1,0 +1,62 @@
+import type { Control, IdentityPart } from '../../limiter/control.js';
+import type { Entry } from '../../limiter/entry.js';
+import { sha256Hex } from '../../policy/names/sha256.js';
+import { findLimits } from './found-limits.js';
+import type { BucketAnswer } from './messages.js';
+import {
+  type Answered,
+  type Asked,
+  answerTo,
+  planSource,
+  type QuestionContext,
+  QuestionFailure,
+} from './question-context.js';
+import { notAsked, showBuckets } from './shown-buckets.js';
+import { listedControls, shownControl } from './shown-controls.js';
+
+/** Most controls that an answer about buckets lists. */
+const MAX_CONTROLS_SHOWN = 100;
+
+/** `show`: the limits that a descriptor meets, or could, what is there of their buckets, and the controls on it. */
+export async function answerShow(asked: Asked, context: QuestionContext): Promise<Answered> {
+  const { question, policy } = asked;
+  const { slices, store } = context;
+  const found = await slices.run(findLimits(planSource(context, policy), question));
+  if (typeof found === 'string') return new QuestionFailure(400, found);
+  const { meets, entries, limits, more, notes } = found;
+  const { buckets, failure } = await showBuckets(limits, context);
+  if (failure !== undefined) return new QuestionFailure(503, notAsked(failure));
+  const controls = await controlsOn(policy.domain, entries, context);
+  return answerTo(asked, policy, store.name, entries, { meets, buckets, more, notes, ...controls });
+}
+
+/** Those that name the entries, or some that have these and others. */
+export async function controlsOn(
+  domain: string,
+  entries: readonly Entry[],
+  { slices, clock, controls }: QuestionContext,
+): Promise<Pick<BucketAnswer, 'controls' | 'more_controls'>> {
+  const concerns = concerning(entries);
+  const found = await slices.run(
+    controls.filter((control) => control.domain === domain && concerns(control)),
+  );
+  const now = clock.monotonicMicros();
+  const listed = listedControls(found, MAX_CONTROLS_SHOWN);
+  return {
+    controls: listed.map((control) => shownControl(control, now)),
+    more_controls: found.length - listed.length,
+  };
+}
+
+/** Whether all parts of one stand in the other. */
+function concerning(entries: readonly Entry[]): (control: Control) => boolean {
+  const there = entries.map(({ key, value }) => ({ key, value, digest: sha256Hex(value) }));
+  return ({ identity }) => {
+    const isThere = (part: IdentityPart): boolean =>
+      there.some(
+        ({ key, value, digest }) => part.key === key && part.value === (part.secret ? digest : value),
+      );
+    const named = identity.filter(isThere).length;
+    return named === identity.length || named === there.length;
+  };
+}

@@ -1,0 +1,76 @@
+import { StorageError } from '../../limiter/bucket-store.js';
+import { describeRate } from '../../policy/describe.js';
+import { slotOfKey } from '../../storage/redis/cluster/slot-keys.js';
+import { redisKey } from '../../storage/redis/redis-key.js';
+import type { BucketFound } from './bucket-calls.js';
+import { levelOf } from './bucket-level.js';
+import type { FoundLimit } from './found-limits.js';
+import type { ShownBucket } from './messages.js';
+import type { QuestionContext } from './question-context.js';
+
+/** A limit as answers show it, without what is there of its bucket. `keyPrefix`: of Redis keys; undefined in memory. */
+export function shownLimit(limit: FoundLimit, keyPrefix: string | undefined): ShownBucket {
+  const { label, name, rate, enforcement, entries, take, note } = limit;
+  const key = take === undefined || keyPrefix === undefined ? null : redisKey(take, keyPrefix);
+  return {
+    rule: label,
+    name,
+    algorithm: rate.kind === 'window' ? 'fixed_window' : 'token_bucket',
+    limit: rate.reportedLimit,
+    about: describeRate(rate),
+    enforcement,
+    entries,
+    redis_key: key,
+    redis_slot: key === null ? null : slotOfKey(key),
+    ...(note !== '' && { note }),
+  };
+}
+
+/** Limits with what is there of their buckets. */
+export interface ShownBuckets {
+  readonly buckets: readonly ShownBucket[];
+  /** Why none of the buckets could be asked; undefined where one was, or there are none. */
+  readonly failure: StorageError | undefined;
+}
+
+/** Shows limits, and what is there of the buckets that are known. */
+export async function showBuckets(
+  limits: readonly FoundLimit[],
+  { calls, keyPrefix, slices }: Pick<QuestionContext, 'calls' | 'keyPrefix' | 'slices'>,
+): Promise<ShownBuckets> {
+  const takes = limits.flatMap(({ take }) => take ?? []);
+  const answers = await calls.ask(takes.map((take) => ({ take, hits: 0, over: false })));
+  const found = new Map(takes.map((take, i) => [take, answers[i] as BucketFound | StorageError]));
+  const steps = mapped(limits, (limit) => {
+    const shown = shownLimit(limit, keyPrefix);
+    const there = limit.take && found.get(limit.take);
+    if (there === undefined) return shown;
+    if (there instanceof StorageError) return { ...shown, note: notAsked(there) };
+    return { ...shown, now: levelOf(limit.rate, there.after) };
+  });
+  return { buckets: await slices.run(steps), failure: failureOfAll(answers) };
+}
+
+/** What `make` makes of each of some items, in slices: '' for a pause. */
+export function* mapped<Item, Made>(
+  items: readonly Item[],
+  make: (item: Item, index: number) => Made,
+): Generator<'', readonly Made[]> {
+  const made: Made[] = [];
+  for (const [index, item] of items.entries()) {
+    made.push(make(item, index));
+    yield '';
+  }
+  return made;
+}
+
+/** Why all of some buckets could not be asked; undefined where one could, or there are none. */
+export function failureOfAll(answers: readonly (BucketFound | StorageError)[]): StorageError | undefined {
+  const failures = answers.filter((answer) => answer instanceof StorageError);
+  return failures.length === answers.length ? failures[0] : undefined;
+}
+
+/** Why a bucket is not known. */
+export function notAsked({ message }: StorageError): string {
+  return `The store could not be asked: ${message}.`;
+}

@@ -1,0 +1,59 @@
+import { GrpcError, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js';
+import type { Clock } from '../../limiter/clock.js';
+import { ANYBODY } from '../../service/costly-requests.js';
+import { Refusal } from '../../service/refusal.js';
+import type { ShouldRateLimit } from '../../service/should-rate-limit.js';
+import type { Metrics } from '../../telemetry/metrics.js';
+import type { Decide } from '../http/json-endpoint.js';
+import type { Callers } from './callers.js';
+import { headerIn } from './trace-id.js';
+
+/**
+ * The gRPC face of the service: refusals become statuses; every call is counted and timed. `callers` are for logs and
+ * traces, where they are asked for.
+ */
+export function unaryHandler(
+  service: ShouldRateLimit,
+  metrics: Metrics,
+  clock: Clock,
+  callers: Callers | undefined,
+): UnaryHandler {
+  const calls = metrics.reference.durations('ShouldRateLimit');
+  const { requestSeconds } = metrics;
+  const ended = (startMicros: number): void => {
+    const micros = clock.monotonicMicros() - startMicros;
+    requestSeconds.observe(micros / 1e6);
+    calls.ended(micros);
+  };
+  const finish = (result: Uint8Array | Refusal): Uint8Array => {
+    if (!(result instanceof Refusal)) return result;
+    const code = result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE';
+    metrics.refused(code);
+    throw new GrpcError(STATUS[code], result.message);
+  };
+  return (message, call) => {
+    const startMicros = clock.monotonicMicros();
+    calls.began();
+    const result = callers === undefined ? service.handle(message, call) : callers.handle(message, call);
+    if (result instanceof Promise) {
+      return result.then((late) => {
+        ended(startMicros);
+        return finish(late);
+      });
+    }
+    ended(startMicros);
+    return finish(result);
+  };
+}
+
+/** For callers that do not come by gRPC, whose calls are counted where they come in. */
+export function decideBeside(service: ShouldRateLimit, clock: Clock, callers: Callers | undefined): Decide {
+  return (message, patienceMicros, waiter = ANYBODY) => {
+    const { connection, headers } = waiter;
+    const deadlineMicros = clock.monotonicMicros() + patienceMicros;
+    const cancelled = (): boolean => waiter.cancelled();
+    const caller = { deadlineMicros, connection, cancelled };
+    if (callers === undefined) return service.handle(message, caller);
+    return callers.handleBeside(message, caller, headerIn(headers));
+  };
+}

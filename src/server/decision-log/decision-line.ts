@@ -1,0 +1,79 @@
+import type { Entry } from '../../limiter/entry.js';
+import type { DecisionRecord, DescriptorRecord } from '../../service/record/decision-record.js';
+import { MAX_CHARACTERS, shown } from '../shown-text.js';
+
+/** The version of the format, the member `decision` of each line: a change that readers must know of is another one. */
+export const DECISION_FORMAT = 1;
+
+/** Most characters of a line; descriptors beyond it are left out, and counted. */
+export const MAX_LINE_CHARACTERS = 32 * 1024;
+
+/** Names of envoy.type.v3.RateLimitUnit, as protobuf JSON has them. */
+const UNITS = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'WEEK'];
+
+/**
+ * A line of the sampled decision log, with its end: one JSON object for each request. Members that have nothing to say
+ * are left out. `worker` is the number of the worker process.
+ */
+export function decisionLine(record: DecisionRecord, wallMicros: number, worker?: number): string {
+  const { traceId, request, domain, code, reason, sample, micros } = record;
+  let cut = record.moreDescriptors > 0 || domain.length > MAX_CHARACTERS;
+  const head = JSON.stringify({
+    decision: DECISION_FORMAT,
+    time: new Date(wallMicros / 1000).toISOString(),
+    ...(traceId !== '' && { trace_id: traceId }),
+    ...(request !== '' && { request: shown(request) }),
+    ...(worker !== undefined && { worker }),
+    domain: shown(domain),
+    code,
+    ...(reason !== undefined && { reason }),
+    sample,
+    micros: Math.max(0, Math.round(micros)),
+  });
+  const texts: string[] = [];
+  let length = head.length;
+  let more = record.moreDescriptors;
+  for (const descriptor of record.descriptors) {
+    const text = JSON.stringify(descriptorMembers(descriptor));
+    cut ||= isCut(descriptor);
+    length += text.length + 1;
+    if (more > record.moreDescriptors || length > MAX_LINE_CHARACTERS) more++;
+    else texts.push(text);
+  }
+  cut ||= more > 0;
+  const end = `${more > 0 ? `,"more_descriptors":${more}` : ''}${cut ? ',"cut":true' : ''}}\n`;
+  return `${head.slice(0, -1)},"descriptors":[${texts.join(',')}]${end}`;
+}
+
+function descriptorMembers(descriptor: DescriptorRecord): Readonly<Record<string, unknown>> {
+  const { sent, moreEntries, override, rule, limit, remaining, candidate, control } = descriptor;
+  return {
+    entries: descriptor.entries.map(shownEntry),
+    ...(sent !== undefined && { sent: sent.map(shownEntry) }),
+    ...(moreEntries > 0 && { more_entries: moreEntries }),
+    hits: descriptor.hits,
+    ...(descriptor.refund && { refund: true }),
+    ...(override !== undefined && {
+      override: { requests_per_unit: override.requestsPerUnit, unit: UNITS[override.unit] ?? override.unit },
+    }),
+    ...(rule !== '' && { rule: shown(rule) }),
+    code: descriptor.code,
+    ...(limit !== undefined && { limit }),
+    ...(remaining !== undefined && { remaining }),
+    ...(descriptor.wouldBeThrottled && { would_be_throttled: true }),
+    ...(candidate !== undefined && { candidate }),
+    ...(control !== undefined && {
+      control: { ...control, ...(control.reason !== undefined && { reason: shown(control.reason) }) },
+    }),
+  };
+}
+
+function shownEntry({ key, value }: Entry): Entry {
+  return { key: shown(key), value: shown(value) };
+}
+
+function isCut({ entries, sent = [], moreEntries }: DescriptorRecord): boolean {
+  const isLong = ({ key, value }: Entry): boolean =>
+    key.length > MAX_CHARACTERS || value.length > MAX_CHARACTERS;
+  return moreEntries > 0 || entries.some(isLong) || sent.some(isLong);
+}

@@ -1,0 +1,63 @@
+import type { Clock } from '../../limiter/clock.js';
+import type { DecisionLog } from '../../service/record/decision-record.js';
+import { LogOutput } from '../../telemetry/log-output.js';
+import type { Closers } from '../closers.js';
+import type { Settings } from '../settings/settings-table.js';
+import { StartError } from '../start-error.js';
+import { DecisionFile } from './decision-file.js';
+import { decisionLine } from './decision-line.js';
+
+/** A {@link DecisionLog}, and how many of its lines were lost since the start. */
+export interface OpenDecisionLog {
+  readonly log: DecisionLog;
+  dropped(): number;
+}
+
+/** What {@link openDecisionLog} builds on. */
+export interface DecisionLogParts {
+  readonly settings: Pick<Settings, 'decisionLogSample' | 'decisionLogFile'>;
+  readonly clock: Pick<Clock, 'wallMicros'>;
+  /** Where the log of the process goes, and this one where no file is named. */
+  readonly output: LogOutput;
+  /** The number of a worker process. */
+  readonly worker: number | undefined;
+  /** Gives numbers from 0 to just below 1; Math.random when absent. */
+  readonly random?: () => number;
+}
+
+/** The sampled log of decisions; undefined where the settings ask for none. Throws {@link StartError}. */
+export function openDecisionLog(parts: DecisionLogParts, closers: Closers): OpenDecisionLog | undefined {
+  const { settings, clock, worker, random = Math.random } = parts;
+  const rates = settings.decisionLogSample;
+  if (rates === undefined || (rates.denied === 0 && rates.ok === 0)) return undefined;
+  const output = settings.decisionLogFile === '' ? parts.output : openFile(settings.decisionLogFile, closers);
+  let dropped = 0;
+  const log: DecisionLog = {
+    sample(denied) {
+      const rate = denied ? rates.denied : rates.ok;
+      return rate > 0 && random() < rate ? rate : 0;
+    },
+    write(record) {
+      // Lines that would be dropped are not made.
+      if (output.isFull) dropped++;
+      else output.write(decisionLine(record, clock.wallMicros(), worker));
+    },
+  };
+  // Those of standard output count among the lines of the log.
+  return { log, dropped: () => dropped + (output === parts.output ? 0 : output.dropped) };
+}
+
+function openFile(path: string, closers: Closers): LogOutput {
+  let file: DecisionFile;
+  try {
+    file = new DecisionFile(path);
+  } catch (error) {
+    throw new StartError([`DECISION_LOG_FILE: ${(error as Error).message}`]);
+  }
+  const output = new LogOutput({ write: (bytes) => file.write(bytes) });
+  closers.add(async () => {
+    output.end();
+    file.close();
+  });
+  return output;
+}

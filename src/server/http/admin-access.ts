@@ -1,0 +1,187 @@
+import type { AdminCounter } from '../../telemetry/admin-calls.js';
+import type { Logger } from '../../telemetry/logger.js';
+import { type AdminToken, MAX_TOKEN_LENGTH, MIN_TOKEN_LENGTH } from './admin-tokens.js';
+import { type HttpAnswer, type HttpHead, JSON_TYPE } from './http.js';
+
+/** What a caller may do: look, or also change; `write` includes `read`. */
+export type AdminRight = AdminToken['right'];
+
+/** Who administers weir. */
+export interface AdminCaller {
+  /** The name of a token, or `loopback`. */
+  readonly by: string;
+  /** The IP address that the call comes from. */
+  readonly peer: string;
+}
+
+/** Says who may administer weir through the debug port. */
+export interface AdminAccess {
+  /** Who calls, if the call may do what `right` is needed for; else what it is answered. */
+  check(head: HttpHead, right: AdminRight): AdminCaller | HttpAnswer;
+}
+
+/** Knows the tokens in force. */
+export interface AdminTokens {
+  /** The token that was sent, if it is one of them. */
+  find(sent: string): AdminToken | undefined;
+}
+
+export interface AdminAccessOptions {
+  /** DEBUG_HOST. */
+  readonly debugHost: string;
+  /** Whether the debug port speaks TLS. */
+  readonly tls: boolean;
+  /** Those of ADMIN_TOKENS_FILE; absent without one. */
+  readonly tokens?: AdminTokens | undefined;
+  readonly log: Logger;
+  readonly count: AdminCounter;
+  monotonicMicros(): number;
+}
+
+/** Refusals are logged once in so long, microseconds. */
+const LOGGED_MICROS = 10_000_000;
+/** A host that only this machine reaches, as DEBUG_HOST names it. */
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
+/** The same in a Host header. */
+const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
+/** The same as the address of a connection. */
+const LOOPBACK_PEER = /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/i;
+/** RFC 6750, section 2.1. */
+const BEARER = /^bearer +([\x21-\x7e]+)$/i;
+const CHALLENGE = { 'www-authenticate': 'Bearer realm="weir"' };
+/** What a proxy adds to the requests of others. */
+const PROXY_HEADER = /^(?:forwarded|via|x-real-ip|x-(?:forwarded|envoy)-.*)$/;
+/** What a browser says of requests that no other site made (Fetch Metadata). */
+const OWN_SITES: readonly unknown[] = [undefined, 'none', 'same-origin'];
+/** Most characters of a header that are quoted. */
+const MAX_SHOWN = 100;
+
+/** Whether only this machine reaches a port on DEBUG_HOST. */
+export function isLoopbackHost(debugHost: string): boolean {
+  return LOOPBACK.test(debugHost);
+}
+
+/** An answer of the endpoints that administer weir; caches keep none of them. */
+export function adminAnswer(
+  status: number,
+  body: HttpAnswer['body'],
+  headers?: HttpAnswer['headers'],
+): HttpAnswer {
+  return { status, contentType: JSON_TYPE, body, headers: { 'cache-control': 'no-store', ...headers } };
+}
+
+/** The answer to what cannot be done: `sentence` says why, and what to do. */
+export function adminRefusal(status: number, sentence: string, headers?: HttpAnswer['headers']): HttpAnswer {
+  return adminAnswer(status, `${JSON.stringify({ error: sentence })}\n`, headers);
+}
+
+function shown(header: string): string {
+  return JSON.stringify(header.slice(0, MAX_SHOWN));
+}
+
+/** The rules of access to what administers weir. */
+export class DebugPortAccess implements AdminAccess {
+  readonly #options: AdminAccessOptions;
+  /** When a refusal may be logged again, and how many were not since the last one. */
+  #logAtMicros = Number.NEGATIVE_INFINITY;
+  #notLogged = 0;
+
+  constructor(options: AdminAccessOptions) {
+    this.#options = options;
+  }
+
+  check(head: HttpHead, right: AdminRight): AdminCaller | HttpAnswer {
+    const { tokens } = this.#options;
+    const checked =
+      this.#otherSite(head) ??
+      (tokens === undefined ? this.#onLoopback(head) : withToken(head, tokens, right));
+    if ('status' in checked) this.#refused(head, checked);
+    return checked;
+  }
+
+  /** Refuses what a page of another site may have made: the browser that shows it runs on the engineer's machine. */
+  #otherSite({ headers }: HttpHead): HttpAnswer | undefined {
+    const { origin, host = '' } = headers;
+    if (origin !== undefined && origin !== `${this.#options.tls ? 'https' : 'http'}://${host}`) {
+      return adminRefusal(403, `pages of other origins may not call this port (Origin ${shown(origin)})`);
+    }
+    if (OWN_SITES.includes(headers['sec-fetch-site'])) return undefined;
+    return adminRefusal(403, 'pages of other sites may not call this port (Sec-Fetch-Site)');
+  }
+
+  #onLoopback({ headers, peer }: HttpHead): AdminCaller | HttpAnswer {
+    const { debugHost } = this.#options;
+    if (!isLoopbackHost(debugHost) || !LOOPBACK_PEER.test(peer)) {
+      const where =
+        debugHost === '' ? 'DEBUG_HOST is empty, which is every address' : `DEBUG_HOST is ${debugHost}`;
+      return adminRefusal(
+        403,
+        `${where}, so other machines may reach this port, and nothing says who of them may administer weir: set ` +
+          'ADMIN_TOKENS_FILE, or DEBUG_HOST=127.0.0.1',
+      );
+    }
+    const { host = '' } = headers;
+    if (!LOOPBACK_HOST.test(host)) {
+      return adminRefusal(
+        421,
+        `the Host header is ${shown(host)}, which may be the name of another site that leads here: call ` +
+          'localhost, 127.0.0.1 or [::1], or set ADMIN_TOKENS_FILE',
+      );
+    }
+    const proxied = Object.keys(headers).find((name) => PROXY_HEADER.test(name));
+    if (proxied === undefined) return { by: 'loopback', peer };
+    return adminRefusal(
+      403,
+      `the call came through a proxy (it has the header ${proxied.slice(0, MAX_SHOWN)}), so it is not known who ` +
+        'calls: call this port itself, or set ADMIN_TOKENS_FILE',
+    );
+  }
+
+  #refused({ peer }: HttpHead, { status }: HttpAnswer): void {
+    const { log, count, monotonicMicros } = this.#options;
+    count('access', 'refused');
+    const now = monotonicMicros();
+    if (now < this.#logAtMicros) {
+      this.#notLogged++;
+      return;
+    }
+    const before = this.#notLogged > 0 && { alsoRefused: this.#notLogged };
+    log.warn({ peer, status, ...before }, 'a call to the debug port that administers weir was refused');
+    this.#logAtMicros = now + LOGGED_MICROS;
+    this.#notLogged = 0;
+  }
+}
+
+/** From any address: no page of another site has a token to send. */
+function withToken(
+  { headers, peer }: HttpHead,
+  tokens: AdminTokens,
+  right: AdminRight,
+): AdminCaller | HttpAnswer {
+  const sent = BEARER.exec(headers.authorization ?? '')?.[1];
+  if (sent === undefined) {
+    return adminRefusal(
+      401,
+      'a token is needed, in the header "authorization: Bearer <token>"; weir bucket and weir top take it from ' +
+        'WEIR_ADMIN_TOKEN or --token-file',
+      CHALLENGE,
+    );
+  }
+  if (sent.length < MIN_TOKEN_LENGTH || sent.length > MAX_TOKEN_LENGTH) {
+    return adminRefusal(
+      401,
+      `a token has ${MIN_TOKEN_LENGTH} to ${MAX_TOKEN_LENGTH} characters, and that one has ${sent.length}; weir ` +
+        'bucket new-token makes a good one',
+      CHALLENGE,
+    );
+  }
+  const token = tokens.find(sent);
+  if (token === undefined) {
+    return adminRefusal(401, 'the token is not one of ADMIN_TOKENS_FILE, or not any more', CHALLENGE);
+  }
+  if (right === 'read' || token.right === 'write') return { by: token.name, peer };
+  return adminRefusal(
+    403,
+    `the token ${token.name} may read only, and this changes something: use one with the right write`,
+  );
+}

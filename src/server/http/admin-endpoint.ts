@@ -1,0 +1,109 @@
+import { isUtf8 } from 'node:buffer';
+import { jsonText, LazyList, LazyObject } from '../../config/show/json-text.js';
+import { TextView } from '../views/text-view.js';
+import type { ViewSlices } from '../views/view-slices.js';
+import {
+  type AdminAccess,
+  type AdminCaller,
+  type AdminRight,
+  adminAnswer,
+  adminRefusal,
+} from './admin-access.js';
+import type { HttpAnswer, HttpCall, HttpEndpoint, HttpHead } from './http.js';
+
+/** Most bytes of a question, and how deep its lists and objects may lie: to read it takes well below a millisecond. */
+export const MAX_QUESTION_BYTES = 32 * 1024;
+export const MAX_QUESTION_DEPTH = 8;
+const APPLICATION_JSON = /^application\/json[\t ]*(?:;[\t ]*charset="?utf-8"?[\t ]*)?$/i;
+
+/** What a question is answered. */
+export interface AdminAnswer {
+  readonly status: number;
+  /** Sent as JSON, item by item of its lists: an item is to be small. */
+  readonly body: object;
+}
+
+/** What can be asked of the debug port by those who administer weir. */
+export interface AdminService {
+  readonly path: string;
+  /** One line for the list of endpoints. */
+  readonly help: string;
+  /** The right that a question needs, a JSON value that nothing is known of yet. */
+  rightFor(question: unknown): AdminRight;
+  answer(question: unknown, caller: AdminCaller, call: HttpCall): AdminAnswer | Promise<AdminAnswer>;
+}
+
+/**
+ * The endpoint of a service: questions and answers are JSON, in POST only, with nothing in the URL, as URLs stand in
+ * logs. What is wrong is answered as `{"error": "…"}`.
+ */
+export function adminEndpoint(service: AdminService, access: AdminAccess, slices: ViewSlices): HttpEndpoint {
+  return {
+    path: service.path,
+    help: service.help,
+    maxBodyBytes: MAX_QUESTION_BYTES,
+    failed: adminRefusal,
+    refuse(head) {
+      const caller = access.check(head, 'read');
+      return 'status' in caller ? caller : malformed(head);
+    },
+    async answer(call) {
+      const question = parse(call.body);
+      if (question === undefined)
+        return adminRefusal(400, 'the body is no JSON in UTF-8, or lists and objects lie too deep');
+      const caller = access.check(call, service.rightFor(question));
+      if ('status' in caller) return caller;
+      const { status, body } = await service.answer(question, caller, call);
+      const text = new TextView(slices, () => pieces(body));
+      return adminAnswer(status, await text.text());
+    },
+  };
+}
+
+function malformed({ method, headers, query }: HttpHead): HttpAnswer | undefined {
+  if (method !== 'POST') return adminRefusal(405, 'use POST', { allow: 'POST' });
+  if (query.size > 0) return adminRefusal(400, 'nothing may stand behind a "?": write it into the body');
+  if (APPLICATION_JSON.test(headers['content-type'] ?? '')) return undefined;
+  return adminRefusal(
+    415,
+    'the body is to be JSON: send it with the header "content-type: application/json"',
+  );
+}
+
+function parse(pieces: readonly Buffer[]): unknown {
+  const bytes = Buffer.concat(pieces);
+  // Other bytes would all be read as the same character, and so name somebody else.
+  if (!isUtf8(bytes) || depthOf(bytes) > MAX_QUESTION_DEPTH) return undefined;
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    return undefined;
+  }
+}
+
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = Buffer.from('"\\[]{}');
+
+/** How deep lists and objects lie in JSON. */
+function depthOf(bytes: Buffer): number {
+  let depth = 0;
+  let deepest = 0;
+  let inText = false;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) inText = !inText;
+    else if (inText) {
+      if (byte === BACKSLASH) at++;
+    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) deepest = Math.max(deepest, ++depth);
+    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth--;
+  }
+  return deepest;
+}
+
+function* pieces(body: object): Generator<string> {
+  const fields = Object.entries(body).map(([name, value]) => [
+    name,
+    Array.isArray(value) ? new LazyList(value) : value,
+  ]);
+  yield* jsonText(new LazyObject(Object.fromEntries(fields)));
+  yield '\n';
+}

@@ -1,0 +1,106 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** Most tokens of a file, and most bytes of it: each call is compared with all of them. */
+export const MAX_TOKENS = 100;
+export const MAX_TOKENS_BYTES = 64 * 1024;
+/** Fewest and most characters of a token: shorter ones could be guessed from their digests. */
+export const MIN_TOKEN_LENGTH = 32;
+export const MAX_TOKEN_LENGTH = 256;
+
+const NAME = /^[\w.@-]{1,64}$/;
+const DIGEST = /^sha256:([\da-f]{64})$/i;
+const TOKEN_BYTES = 32;
+/** Who calls without a token, so no token may be called that. */
+const RESERVED_NAME = 'loopback';
+
+/** A token, as it stands in ADMIN_TOKENS_FILE: nobody can tell the token from it. */
+export interface AdminToken {
+  readonly name: string;
+  readonly right: 'read' | 'write';
+  /** SHA-256 of the token. */
+  readonly digest: Buffer;
+}
+
+/** A token that was made, and its line for ADMIN_TOKENS_FILE. */
+export interface NewAdminToken {
+  readonly token: string;
+  readonly line: string;
+}
+
+function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+/** What is wrong with the name of a token, a sentence without its beginning; undefined for a good one. */
+export function tokenNameFault(name: string): string | undefined {
+  if (name === RESERVED_NAME)
+    return `"${RESERVED_NAME}" is what callers without a token are called; choose another name`;
+  if (NAME.test(name)) return undefined;
+  return `${JSON.stringify(name.slice(0, 80))} is no name: use 1 to 64 letters, digits and . _ - @`;
+}
+
+/** Makes a token of 256 random bits. `name` is one that {@link tokenNameFault} has nothing against. */
+export function newAdminToken(name: string, right: AdminToken['right']): NewAdminToken {
+  const token = `weir_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
+  return { token, line: `${name} ${right} sha256:${digestOf(token).toString('hex')}` };
+}
+
+/**
+ * Reads the text of ADMIN_TOKENS_FILE: a token a line, `name right sha256:<64 hex digits>`; empty lines and those that
+ * begin with # are left out. A string says what is wrong, beginning with the number of the line where there is one; it
+ * quotes no digest, as somebody may have written the token there.
+ */
+export function readAdminTokens(text: string): readonly AdminToken[] | string {
+  if (Buffer.byteLength(text) > MAX_TOKENS_BYTES) return `: it has more than ${MAX_TOKENS_BYTES} bytes`;
+  // Whoever writes it in place empties it first.
+  if (text.trim() === '')
+    return ': it is empty; write a line for each token, or a comment where there is to be none';
+  const tokens: AdminToken[] = [];
+  const places: number[] = [];
+  for (const [at, line] of text
+    .replace(/^\ufeff/, '')
+    .split(/\r?\n/)
+    .entries()) {
+    const trimmed = line.trim();
+    if (trimmed === '' || trimmed.startsWith('#')) continue;
+    const place = at + 1;
+    const token = readToken(trimmed);
+    if (typeof token === 'string') return `:${place}: ${token}`;
+    if (tokens.length === MAX_TOKENS) return `:${place}: it has more than ${MAX_TOKENS} tokens; remove some`;
+    const same = tokens.findIndex(({ name, digest }) => name === token.name || digest.equals(token.digest));
+    if (same !== -1) {
+      const what = tokens[same]?.name === token.name ? `the name ${token.name}` : 'the same token';
+      return `:${place}: ${what} stands in line ${places[same]}, too; remove one of them`;
+    }
+    tokens.push(token);
+    places.push(place);
+  }
+  return tokens;
+}
+
+const FORM = 'a line is "<name> read|write sha256:<64 hex digits>", as `weir bucket new-token` prints it';
+
+function readToken(line: string): AdminToken | string {
+  const [name = '', right, third = '', ...more] = line.split(/[\t ]+/);
+  if (third === '' || more.length > 0) return `it does not have three words; ${FORM}`;
+  const fault = tokenNameFault(name);
+  if (fault !== undefined) return fault;
+  if (right !== 'read' && right !== 'write')
+    return `the second word, the right, is neither read nor write; ${FORM}`;
+  const digest = DIGEST.exec(third)?.[1];
+  if (digest === undefined) return `the third word is not sha256: and 64 hex digits; ${FORM}`;
+  return { name, right, digest: Buffer.from(digest, 'hex') };
+}
+
+/**
+ * The token that was sent; undefined where it is none of them. It takes as long whichever it is, and however much of
+ * it is right.
+ */
+export function findAdminToken(tokens: readonly AdminToken[], sent: string): AdminToken | undefined {
+  const digest = digestOf(sent);
+  let found: AdminToken | undefined;
+  for (const token of tokens) {
+    if (timingSafeEqual(token.digest, digest)) found = token;
+  }
+  return found;
+}

@@ -1,0 +1,21 @@
+import type { Logger } from '../../telemetry/logger.js';
+import type { Closers } from '../closers.js';
+import type { Settings } from '../settings/settings-table.js';
+import { openDebugTlsFiles, type TlsFiles } from '../tls-files.js';
+import { openTokensFile, type TokensFile } from './tokens-file.js';
+
+/** The files that guard the debug port, followed as they change. */
+export interface DebugFiles {
+  /** Undefined: clear text. */
+  readonly tls: TlsFiles | undefined;
+  readonly tokens: TokensFile | undefined;
+}
+
+/** Reads the files that guard the debug port; throws StartError where one is bad. */
+export function openDebugFiles(settings: Settings, log: Logger, closers: Closers): DebugFiles {
+  const tls = openDebugTlsFiles(settings, log);
+  closers.add(async () => tls?.close());
+  const tokens = openTokensFile(settings, log);
+  closers.add(async () => tokens?.close());
+  return { tls, tokens };
+}

@@ -1,0 +1,99 @@
+import { statSync } from 'node:fs';
+import type { Logger } from '../../telemetry/logger.js';
+import { FileChanges } from '../file-changes.js';
+import { readNamedFile } from '../settings/named-file.js';
+import type { Settings } from '../settings/settings-table.js';
+import { StartError } from '../start-error.js';
+import { isLoopbackHost } from './admin-access.js';
+import { type AdminToken, findAdminToken, readAdminTokens } from './admin-tokens.js';
+
+const VARIABLE = 'ADMIN_TOKENS_FILE';
+/** The mode of a file that every user of the machine may write. */
+const WRITABLE_BY_ALL = 0o002;
+
+/**
+ * The tokens of ADMIN_TOKENS_FILE; undefined without one. Throws {@link StartError} where the file cannot be read, or
+ * is bad.
+ */
+export function openTokensFile(settings: Settings, log: Logger): TokensFile | undefined {
+  const { adminTokensFile, debugHost, debugServerTlsCert } = settings;
+  if (adminTokensFile === '') return undefined;
+  if (!isLoopbackHost(debugHost) && debugServerTlsCert === '') {
+    log.warn(
+      `${VARIABLE} is set and the debug port, on DEBUG_HOST=${debugHost}, speaks clear text: whoever can read the ` +
+        'network learns the tokens; set DEBUG_SERVER_TLS_CERT and DEBUG_SERVER_TLS_KEY, or DEBUG_HOST=127.0.0.1',
+    );
+  }
+  return new TokensFile(adminTokensFile, log);
+}
+
+/** Tokens that are kept in a file, followed as it changes; a bad file leaves those before it in force. */
+export class TokensFile {
+  readonly #file: string;
+  readonly #log: Logger;
+  readonly #changes: FileChanges;
+  #tokens: readonly AdminToken[];
+  /** What the latest reading failed of, '' if it did not; and whether it was said that all may write the file. */
+  #failure = '';
+  #saidWritable = false;
+
+  /** Throws {@link StartError}. */
+  constructor(file: string, log: Logger) {
+    this.#file = file;
+    this.#log = log;
+    this.#changes = new FileChanges([file]);
+    const read = this.#read();
+    if (typeof read === 'string') throw new StartError([read]);
+    this.#tokens = read;
+    this.#changes.follow(() => this.#renew());
+  }
+
+  /** The token that was sent, if it is one of them. */
+  find(sent: string): AdminToken | undefined {
+    return findAdminToken(this.#tokens, sent);
+  }
+
+  close(): void {
+    this.#changes.close();
+  }
+
+  #renew(): void {
+    const read = this.#read();
+    if (typeof read === 'string') {
+      // Told once, however often it is met.
+      if (read !== this.#failure) this.#log.error(`${read}; the tokens before it stay in force`);
+      this.#failure = read;
+      return;
+    }
+    this.#failure = '';
+    this.#warnOfMode();
+    if (lines(read) === lines(this.#tokens)) return;
+    this.#tokens = read;
+    this.#log.info({ file: this.#file, tokens: read.map(({ name }) => name) }, 'new tokens are in force');
+  }
+
+  #read(): readonly AdminToken[] | string {
+    try {
+      const read = readAdminTokens(readNamedFile(VARIABLE, this.#file).toString());
+      return typeof read === 'string' ? `${VARIABLE}: ${this.#file}${read}` : read;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  #warnOfMode(): void {
+    const stat = statSync(this.#file, { throwIfNoEntry: false });
+    const isWritable = stat !== undefined && (stat.mode & WRITABLE_BY_ALL) !== 0;
+    if (isWritable && !this.#saidWritable) {
+      this.#log.warn(
+        `${VARIABLE}: every user of this machine may write ${this.#file}, and so add a token; take that right away ` +
+          '(chmod o-w)',
+      );
+    }
+    this.#saidWritable = isWritable;
+  }
+}
+
+function lines(tokens: readonly AdminToken[]): string {
+  return tokens.map(({ name, right, digest }) => `${name} ${right} ${digest.toString('hex')}`).join('\n');
+}

@@ -1,0 +1,67 @@
+import type { Sample } from '../../telemetry/family.js';
+import { seriesText } from '../../telemetry/family.js';
+import type { FamilyRegistry } from '../../telemetry/family-registry.js';
+import { KNOWN_DOMAIN } from '../../telemetry/label-meanings.js';
+import type { TopBuckets, TopRow } from '../../telemetry/top/top-buckets.js';
+import { type SecretKeysOf, withoutSecrets } from '../top/hidden-secrets.js';
+
+const NAME = 'weir_bucket_used_ratio';
+
+/** The rows of which most was asked, denied or not, most first. */
+function mostAsked(used: readonly TopRow[], denied: readonly TopRow[], most: number): readonly TopRow[] {
+  const rows = new Map([...used, ...denied].map((row) => [row.key, row]));
+  const asked = (row: TopRow): number => row.used + row.denied;
+  return [...rows.values()].sort((one, other) => asked(other) - asked(one)).slice(0, most);
+}
+
+function* samplesOf(top: TopBuckets, secretKeys: SecretKeysOf, most: number): Generator<Sample | ''> {
+  const used = yield* top.rank('used', { of: 'minute' }, most);
+  const denied = yield* top.rank('denied', { of: 'minute' }, most);
+  // Texts that were cut may be alike.
+  const ratios = new Map<string, number>();
+  for (const { about } of mostAsked(used, denied, most)) {
+    if (about?.usedRatio === undefined) continue;
+    const { domain, rule, entries, usedRatio } = about;
+    const shown = withoutSecrets(entries, secretKeys(domain));
+    const bucket = shown.map(({ key, value }) => `${key}=${value}`).join(' ');
+    const series = seriesText(NAME, { domain, rule, bucket });
+    ratios.set(series, Math.max(usedRatio, ratios.get(series) ?? 0));
+    if (ratios.size % 32 === 0) yield '';
+  }
+  yield* ratios;
+}
+
+/** What {@link exposeUsedRatio} shows. */
+export interface UsedRatioSource {
+  /** Undefined where nothing is counted. */
+  readonly top: TopBuckets | undefined;
+  readonly secretKeys: SecretKeysOf;
+}
+
+/** Shows how much is used of each of the `most` buckets (BUCKET_USED_RATIO_TOP) that most is asked of; none for 0. */
+export function exposeUsedRatio(
+  registry: FamilyRegistry,
+  { top, secretKeys }: UsedRatioSource,
+  most: number,
+): void {
+  registry.addFamily({
+    name: NAME,
+    help:
+      'How much of the limit was used when the bucket was last seen, from 0 to 1, more where hits count that are ' +
+      'over the limit; of the BUCKET_USED_RATIO_TOP buckets that most was asked of in the last minute.',
+    type: 'gauge',
+    aggregator: 'max',
+    labels: {
+      domain: KNOWN_DOMAIN,
+      rule: {
+        meaning:
+          'The place of the rule in the tree of descriptors, as `weir explain` shows it; `override` for a limit that ' +
+          'the caller sent.',
+      },
+      bucket: {
+        meaning: 'The entries that it is the bucket of, as `key=value`; secrets redacted, long values cut.',
+      },
+    },
+    samples: () => (top === undefined || most === 0 ? [] : samplesOf(top, secretKeys, most)),
+  });
+}

@@ -1,0 +1,107 @@
+import { Most } from '../../telemetry/top/most.js';
+import type { BucketAbout, TopMeasure, TopRow } from '../../telemetry/top/top-buckets.js';
+import type { TopAnswer, TopBucket } from '../buckets/messages.js';
+import type { ViewSlices } from '../views/view-slices.js';
+import { type SecretKeysOf, withoutSecrets } from './hidden-secrets.js';
+import type { AskTop, TopTold } from './top-ask.js';
+import type { CheckedTopQuestion } from './top-question.js';
+
+/** Each process is asked for so many times as many buckets as are shown, as each sees other callers. */
+const SURPLUS = 2;
+const LEAST_ASKED = 100;
+/** Rows that are added up between two pauses. */
+const STRETCH = 64;
+
+export interface TopAnswerOptions {
+  readonly ask: AskTop;
+  readonly slices: ViewSlices;
+  readonly secretKeys: SecretKeysOf;
+}
+
+/** By the measure that was asked for, then by the other one. */
+function order(by: TopMeasure): (one: TopRow, other: TopRow) => number {
+  const second = by === 'denied' ? 'used' : 'denied';
+  return (one, other) => other[by] - one[by] || other[second] - one[second] || (one.key < other.key ? -1 : 1);
+}
+
+function added(one: TopRow, other: TopRow): TopRow {
+  return {
+    key: one.key,
+    about: fuller(one.about, other.about),
+    denied: one.denied + other.denied,
+    deniedError: one.deniedError + other.deniedError,
+    used: one.used + other.used,
+    usedError: one.usedError + other.usedError,
+  };
+}
+
+/** Nobody knows which process saw the bucket last. */
+function fuller(one: BucketAbout | undefined, other: BucketAbout | undefined): BucketAbout | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return (one.usedRatio ?? -1) >= (other.usedRatio ?? -1) ? one : other;
+}
+
+/** What several processes told, added up, the first `most` in order. */
+function* sumOf(told: readonly TopTold[], by: TopMeasure, most: number): Generator<'', readonly TopRow[]> {
+  const sums = new Map<string, TopRow>();
+  let seen = 0;
+  for (const { rows } of told) {
+    for (const row of rows) {
+      const sum = sums.get(row.key);
+      sums.set(row.key, sum === undefined ? row : added(sum, row));
+      if (++seen % STRETCH === 0) yield '';
+    }
+  }
+  const first = new Most<TopRow>(most, order(by));
+  for (const row of sums.values()) {
+    first.add(row);
+    if (++seen % STRETCH === 0) yield '';
+  }
+  return first.inOrder();
+}
+
+/** Undefined where no process answers. */
+export async function answerTop(
+  { by, of, domain, rule, limit }: CheckedTopQuestion,
+  { ask, slices, secretKeys }: TopAnswerOptions,
+): Promise<TopAnswer | undefined> {
+  const most = Math.max(LEAST_ASKED, SURPLUS * limit);
+  let told = await ask({ kind: 'rank', by, filter: { of, domain, rule }, most });
+  if (told.length > 1) {
+    const first = await slices.run(sumOf(told, by, limit));
+    // A process that does not list a bucket among its first ones knows of it all the same.
+    told = await ask({ kind: 'look', of, keys: first.map(({ key }) => key) });
+  }
+  if (told.length === 0) return undefined;
+  const rows = await slices.run(sumOf(told, by, limit));
+  const abouts = told.map(({ about }) => about);
+  const sum = (measure: TopMeasure): number => abouts.reduce((all, { error }) => all + error[measure], 0);
+  return {
+    of,
+    by,
+    covers: Math.max(...abouts.map(({ coversMicros }) => coversMicros)) / 1e6,
+    error: { denied: sum('denied'), used: sum('used') },
+    sampled: Math.max(...abouts.map(({ sampled }) => sampled)),
+    top: rows.flatMap((row) => shownBucket(row, secretKeys)),
+  };
+}
+
+function shownBucket(
+  { about, denied, deniedError, used, usedError }: TopRow,
+  secretKeys: SecretKeysOf,
+): readonly TopBucket[] {
+  if (about === undefined) return [];
+  const { domain, rule, entries, usedRatio } = about;
+  return [
+    {
+      domain,
+      rule,
+      entries: withoutSecrets(entries, secretKeys(domain)),
+      denied,
+      denied_error: deniedError,
+      used,
+      used_error: usedError,
+      used_ratio: usedRatio ?? 0,
+    },
+  ];
+}

@@ -1,0 +1,97 @@
+import type { Entry } from '../../limiter/entry.js';
+import { entriesKey } from '../../policy/names/bucket-key.js';
+import { sha256Hex } from '../../policy/names/sha256.js';
+import type { DomainPolicy, Match } from '../../policy/policy.js';
+import { redactEntries } from '../../policy/redact.js';
+import type { BucketCounter, CountedTake } from '../../service/bucket-counter.js';
+import type { HitSampler } from '../../telemetry/top/hit-sampler.js';
+import type { BucketAbout, TopBuckets, TopMeasure } from '../../telemetry/top/top-buckets.js';
+
+/** Most entries of a bucket that are kept to be shown. */
+export const MAX_TOP_ENTRIES = 16;
+/** Most characters of one text that are kept, and of all texts of the entries of a bucket. */
+export const MAX_TOP_TEXT = 100;
+export const MAX_TOP_TEXTS = 300;
+/** Longer names of buckets are kept as their digests. */
+const MAX_KEY = 200;
+/** The rule of requests that an operator's block denies. */
+const BLOCK_LABEL = 'block';
+
+/** A text of its own: a piece of a long one would keep all of that in memory. */
+function ownText(text: string): string {
+  return Buffer.from(text).toString();
+}
+
+/** The first of `most` characters of a text, and a sign that it goes on. */
+function cut(text: string, most: number): string {
+  return ownText(text.length <= most ? text : `${text.slice(0, Math.max(most - 1, 0))}…`);
+}
+
+/** Entries as they are kept: secrets redacted, long texts and long lists cut. */
+function keptEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
+  let room = MAX_TOP_TEXTS;
+  const kept = (text: string): string => {
+    const shown = cut(text, Math.min(MAX_TOP_TEXT, room));
+    room = Math.max(room - shown.length, 0);
+    return shown;
+  };
+  const more = entries.length - MAX_TOP_ENTRIES;
+  const first = more > 0 ? entries.slice(0, MAX_TOP_ENTRIES) : entries;
+  const shown = redactEntries(first, secretKeys).map(({ key, value }) => ({
+    key: kept(key),
+    value: kept(value),
+  }));
+  return more > 0 ? [...shown, { key: '…', value: `and ${more} more` }] : shown;
+}
+
+/** Counts decisions in {@link TopBuckets}, which may drop most of them unseen. */
+export class TopCounts implements BucketCounter {
+  private readonly top: TopBuckets;
+  private readonly used: HitSampler;
+  private readonly refused: HitSampler;
+
+  constructor(top: TopBuckets) {
+    this.top = top;
+    this.used = top.samplers.used;
+    this.refused = top.samplers.denied;
+  }
+
+  letThrough(policy: DomainPolicy, match: Match, take: CountedTake): void {
+    const hits = this.used.take(take.hits);
+    if (hits > 0) this.count('used', policy, match, take, hits);
+  }
+
+  denied(policy: DomainPolicy, match: Match, take: CountedTake): void {
+    const requests = this.refused.take(1);
+    if (requests > 0) this.count('denied', policy, match, take, requests);
+  }
+
+  blocked(policy: DomainPolicy, match: Match): void {
+    const requests = this.refused.take(1);
+    if (requests === 0) return;
+    const { key } = entriesKey(policy.domain, match.entries, policy.secretKeys);
+    // No part of the name of a bucket begins with a letter.
+    this.top.count('denied', this.about(`${BLOCK_LABEL} ${key}`, policy, match, BLOCK_LABEL), requests);
+  }
+
+  private count(
+    measure: TopMeasure,
+    policy: DomainPolicy,
+    match: Match,
+    { key, label, rate, outcome }: CountedTake,
+    hits: number,
+  ): void {
+    const about = this.about(key, policy, match, label);
+    const { reportedLimit } = rate;
+    if (outcome !== undefined && reportedLimit > 0) about.usedRatio = outcome.used / reportedLimit;
+    this.top.count(measure, about, hits);
+  }
+
+  private about(name: string, policy: DomainPolicy, match: Match, rule: string): BucketAbout {
+    const key = name.length <= MAX_KEY ? name : `#${sha256Hex(name)}`;
+    const known = this.top.find(key);
+    if (known !== undefined) return known;
+    const entries = keptEntries(match.entries, policy.secretKeys);
+    return { key: ownText(key), domain: policy.domain, rule, entries, usedRatio: undefined };
+  }
+}

@@ -1,0 +1,48 @@
+import type { TopQuestion } from '../buckets/messages.js';
+
+/** A question with what it leaves out filled in. */
+export interface CheckedTopQuestion extends TopQuestion {
+  readonly by: 'denied' | 'used';
+  readonly of: 'minute' | 'hour';
+  readonly limit: number;
+}
+
+/** Most buckets of an answer. */
+export const MAX_TOP_LIMIT = 1000;
+const DEFAULT_LIMIT = 20;
+const FIELDS: ReadonlySet<string> = new Set([
+  'by',
+  'of',
+  'domain',
+  'rule',
+  'limit',
+] satisfies (keyof TopQuestion)[]);
+
+/** Reads a question about which nothing is known yet; a sentence where it is wrong. */
+export function readTopQuestion(asked: unknown): CheckedTopQuestion | string {
+  if (typeof asked !== 'object' || asked === null || Array.isArray(asked)) {
+    return 'the question is no JSON object: send one such as {"by":"denied","of":"minute"}';
+  }
+  const unknown = Object.keys(asked).find((name) => !FIELDS.has(name));
+  if (unknown !== undefined) {
+    const shown = JSON.stringify(unknown.slice(0, 100));
+    return `there is no field ${shown}: the fields are ${[...FIELDS].join(', ')}`;
+  }
+  const {
+    by = 'denied',
+    of = 'minute',
+    domain,
+    rule,
+    limit = DEFAULT_LIMIT,
+  } = asked as Record<string, unknown>;
+  if (by !== 'denied' && by !== 'used') return 'by is "denied" or "used"';
+  if (of !== 'minute' && of !== 'hour') return 'of is "minute" or "hour"';
+  if (domain !== undefined && typeof domain !== 'string') return 'domain is a text, the name of a domain';
+  if (rule !== undefined && typeof rule !== 'string') {
+    return 'rule is a text, the place of a rule as weir explain shows it';
+  }
+  if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1 || limit > MAX_TOP_LIMIT) {
+    return `limit is a whole number from 1 to ${MAX_TOP_LIMIT}`;
+  }
+  return { by, of, limit, ...(domain !== undefined && { domain }), ...(rule !== undefined && { rule }) };
+}

@@ -1,0 +1,49 @@
+import { randomUUID } from 'node:crypto';
+import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
+import { answerTop, type TopAnswerOptions } from './top-answer.js';
+import { readTopQuestion } from './top-question.js';
+
+/** Most questions that wait while another one is answered. */
+export const MAX_TOP_WAITING = 16;
+
+export interface TopServiceOptions extends TopAnswerOptions {
+  /** TOP_BUCKETS. */
+  readonly capacity: number;
+}
+
+function failure(status: number, error: string): AdminAnswer {
+  return { status, body: { error } };
+}
+
+/** `/top` of the debug port. One question is answered at a time: what that takes is held once. */
+export function topService(options: TopServiceOptions): AdminService {
+  const server = randomUUID();
+  let last: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+  const answer = async (asked: unknown): Promise<AdminAnswer> => {
+    const question = readTopQuestion(asked);
+    if (typeof question === 'string') return failure(400, question);
+    if (options.capacity === 0) {
+      return failure(503, 'TOP_BUCKETS=0 counts no single buckets: unset it, or set it to such as 500');
+    }
+    if (waiting > MAX_TOP_WAITING) return failure(503, 'too many questions at once: ask again');
+    waiting++;
+    const answered = last.then(() => answerTop(question, options));
+    // What fails here fails the call that asked.
+    last = answered.catch(() => {});
+    try {
+      const body = await answered;
+      return body === undefined
+        ? failure(503, 'no worker process answers: ask again')
+        : { status: 200, body: { server, ...body } };
+    } finally {
+      waiting--;
+    }
+  };
+  return {
+    path: '/top',
+    help: 'the buckets that are denied and used most: see weir top --help',
+    rightFor: () => 'read',
+    answer,
+  };
+}

@@ -1,0 +1,88 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { timerMs } from '../../limiter/clock.js';
+import type { Logger } from '../../telemetry/logger.js';
+import type { Tracing } from '../calls/call-trace.js';
+import type { Closers } from '../closers.js';
+import type { Settings } from '../settings/settings-table.js';
+import { shown } from '../shown-text.js';
+import { StartError } from '../start-error.js';
+import type { Store } from '../store/store.js';
+import type { StoreAddress } from './otlp-trace.js';
+import { LAST_SPANS_MS } from './tracing-bounds.js';
+
+/** What {@link openTracing} builds on. */
+export interface TracingParts {
+  readonly settings: Settings;
+  readonly version: string;
+  readonly log: Logger;
+  readonly store: Pick<Store, 'nodes'>;
+}
+
+/** What records traces; undefined where the settings ask for none. Throws {@link StartError}. */
+export function openTracing(parts: TracingParts, closers: Closers): Tracing | undefined {
+  const { settings, version, log, store } = parts;
+  if (!settings.tracingEnabled) return undefined;
+  // Not read by a server that does without: it is a good part of a second.
+  const { OtlpTracing } = require('./otlp-tracing.js') as typeof import('./otlp-tracing.js');
+  try {
+    const tracing = new OtlpTracing({
+      protocol: settings.tracingExporterProtocol,
+      serviceName: settings.tracingServiceName,
+      serviceNamespace: settings.tracingServiceNamespace,
+      serviceInstanceId: settings.tracingServiceInstanceId,
+      samplingRate: settings.tracingSamplingRate,
+      version,
+      store: settings.redisUrl === '' ? undefined : () => addressOf(store),
+      news: exportNews(log),
+      onWarning: (text) => log.warn(`OTEL_EXPORTER_OTLP_*: ${withoutLogins(text)}`),
+    });
+    closers.add(async () => {
+      const patience = new AbortController();
+      const longestMs = Math.min(LAST_SPANS_MS, timerMs(settings.shutdownGrace));
+      const late = sleep(longestMs, undefined, { signal: patience.signal }).catch(() => {});
+      await Promise.race([tracing.shutdown().catch(() => {}), late]);
+      patience.abort();
+    });
+    return tracing;
+  } catch (error) {
+    const reason = withoutLogins(error instanceof Error ? error.message : String(error));
+    throw new StartError([`TRACING_ENABLED: OTEL_EXPORTER_OTLP_* cannot be used: ${reason}`]);
+  }
+}
+
+/** The Redis that every call goes to; nothing where there are several. */
+function addressOf(store: Pick<Store, 'nodes'>): StoreAddress {
+  const [only, ...others] = store.nodes();
+  if (only === undefined || others.length > 0) return {};
+  const [, host, port] = /^(?:rediss?:\/\/)?(.*):(\d+)$/.exec(only.name) ?? [];
+  return host === undefined ? { host: only.name } : { host, port: Number(port) };
+}
+
+/** Logs when the collector stops taking spans, and when it takes them again. */
+function exportNews(log: Logger): { taken(): void; failed(error: Error | undefined): void } {
+  let failing = false;
+  return {
+    taken() {
+      if (failing) log.info('the collector takes spans again');
+      failing = false;
+    },
+    failed(error) {
+      if (failing) return;
+      failing = true;
+      log.warn(
+        { reason: reasonOf(error) },
+        'the collector takes no spans, and those that cannot wait are lost; see OTEL_EXPORTER_OTLP_ENDPOINT',
+      );
+    },
+  };
+}
+
+function reasonOf(error: Error | undefined): string {
+  const { message = '', code } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  return shown(withoutLogins(message === '' ? String(code ?? error?.name ?? 'it did not say why') : message));
+}
+
+/** A text in which addresses may stand, without the logins in them. */
+function withoutLogins(text: string): string {
+  return text.replaceAll(/\/\/[^/@\s]*@/g, '//');
+}

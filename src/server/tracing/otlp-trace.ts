@@ -1,0 +1,144 @@
+import { type Context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api';
+import { SHOULD_RATE_LIMIT_PATH } from '../../codec/rls-definition.js';
+import type { StorageError } from '../../limiter/bucket-store.js';
+import type { UndecidedReason } from '../../service/record/decision-record.js';
+import type { DecisionSpan, StoreSpan } from '../../service/record/request-trace.js';
+import { Refusal } from '../../service/refusal.js';
+import type { CallOutcome, CallTrace } from '../calls/call-trace.js';
+
+/** Where a Redis is; `host` is absent where a call may go to several. */
+export interface StoreAddress {
+  readonly host?: string;
+  readonly port?: number;
+}
+
+/** The method without the slash it begins with on the wire, as the conventions have it. */
+const METHOD = SHOULD_RATE_LIMIT_PATH.slice(1);
+/** What Redis is asked by: take.lua. */
+const COMMAND = 'EVALSHA';
+
+/**
+ * The spans of one call: the call itself, and each question to the store. Names are those of OpenTelemetry's
+ * conventions, of RPC in their release candidate; what is weir's own begins with `weir`.
+ */
+export class OtlpTrace implements CallTrace, DecisionSpan {
+  /** https://opentelemetry.io/docs/specs/semconv/rpc/grpc/ */
+  static readonly GRPC_CALL = {
+    name: METHOD,
+    attributes: { 'rpc.system.name': 'grpc', 'rpc.method': METHOD },
+  };
+  /** https://opentelemetry.io/docs/specs/semconv/http/http-spans/ */
+  static readonly JSON_CALL = {
+    name: 'POST /json',
+    attributes: {
+      'http.request.method': 'POST',
+      'http.route': '/json',
+      'url.path': '/json',
+      'url.scheme': 'http',
+    },
+  };
+
+  readonly traceId: string;
+  readonly span = this;
+  readonly #tracer: Tracer;
+  readonly #span: Span;
+  readonly #context: Context;
+  readonly #isGrpc: boolean;
+  readonly #store: (() => StoreAddress) | undefined;
+  #overLimit = false;
+
+  constructor(
+    tracer: Tracer,
+    span: Span,
+    parent: Context,
+    peer: (() => string) | undefined,
+    store: (() => StoreAddress) | undefined,
+  ) {
+    this.#tracer = tracer;
+    this.#span = span;
+    this.#context = trace.setSpan(parent, span);
+    this.traceId = span.spanContext().traceId;
+    this.#isGrpc = peer !== undefined;
+    this.#store = store;
+    if (peer !== undefined) this.#tellPeer(peer());
+  }
+
+  decided(
+    domain: string,
+    code: 'OK' | 'OVER_LIMIT',
+    rule: string,
+    reason: UndecidedReason | undefined,
+  ): void {
+    this.#overLimit = code === 'OVER_LIMIT';
+    this.#span.setAttribute('weir.domain', domain);
+    this.#span.setAttribute('weir.code', code);
+    if (rule !== '') this.#span.setAttribute('weir.rule', rule);
+    if (reason !== undefined) this.#span.setAttribute('weir.reason', reason);
+  }
+
+  storeAsked(limits: number): StoreSpan {
+    const span = this.#store === undefined ? this.#memorySpan() : this.#redisSpan(this.#store());
+    span.setAttribute('weir.limits', limits);
+    return {
+      ended(error: StorageError | undefined): void {
+        if (error !== undefined) fail(span, error.reason, error);
+        span.end();
+      },
+      // A span that does not end is nobody's.
+      notCalled: () => this.#span.setAttribute('weir.cached', true),
+    };
+  }
+
+  ended(outcome: CallOutcome): void {
+    const span = this.#span;
+    if (outcome instanceof Error) {
+      this.#tellStatus('INTERNAL', 500);
+      fail(span, outcome.name, outcome);
+    } else if (!(outcome instanceof Refusal)) {
+      this.#tellStatus('OK', this.#overLimit ? 429 : 200);
+    } else if (outcome.kind === 'bad_request') {
+      // The caller's mistake, and no error of the server by the conventions.
+      this.#tellStatus('INVALID_ARGUMENT', 400);
+    } else {
+      this.#tellStatus('UNAVAILABLE', 503);
+      fail(span, this.#isGrpc ? 'UNAVAILABLE' : '503', { name: 'Refusal', message: outcome.message });
+    }
+    span.end();
+  }
+
+  #memorySpan(): Span {
+    return this.#tracer.startSpan('take', { kind: SpanKind.INTERNAL }, this.#context);
+  }
+
+  /** https://opentelemetry.io/docs/specs/semconv/db/redis/ */
+  #redisSpan({ host, port }: StoreAddress): Span {
+    const attributes = {
+      'db.system.name': 'redis',
+      'db.operation.name': COMMAND,
+      ...(host !== undefined && { 'server.address': host }),
+      ...(port !== undefined && { 'server.port': port }),
+    };
+    return this.#tracer.startSpan(COMMAND, { kind: SpanKind.CLIENT, attributes }, this.#context);
+  }
+
+  #tellStatus(grpc: string, http: number): void {
+    if (this.#isGrpc) this.#span.setAttribute('rpc.response.status_code', grpc);
+    else this.#span.setAttribute('http.response.status_code', http);
+  }
+
+  #tellPeer(peer: string): void {
+    const at = peer.lastIndexOf(':');
+    const port = Number(peer.slice(at + 1));
+    if (at <= 0 || !Number.isInteger(port)) return;
+    this.#span.setAttribute('network.peer.address', peer.slice(0, at).replace(/^\[(.*)\]$/, '$1'));
+    this.#span.setAttribute('network.peer.port', port);
+  }
+}
+
+/** https://opentelemetry.io/docs/specs/semconv/general/recording-errors/ */
+function fail(span: Span, type: string, { name, message }: Pick<Error, 'name' | 'message'>): void {
+  span.setAttribute('error.type', type);
+  span.setStatus({ code: SpanStatusCode.ERROR, message });
+  // Without the stack, which says where weir stands, not what is wrong.
+  span.recordException({ name, message });
+}

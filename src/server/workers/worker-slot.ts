@@ -1,0 +1,55 @@
+import type { Worker } from 'node:cluster';
+import { BackOff } from '../../back-off.js';
+import type { Decider } from './forwarded-decisions.js';
+import type { LatestValues } from './latest-values.js';
+import type { OthersRedisWork, WorkerHealth } from './messages.js';
+import { Pulse } from './pulse.js';
+import { AskedMetrics } from './worker-metrics.js';
+
+/** A worker that crashes is replaced after this long, twice as long after each crash that follows; milliseconds. */
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** One slot of the pool: a worker, or the pause before its replacement. */
+export interface WorkerSlot {
+  worker: Worker | undefined;
+  /** Whether the worker got its `start` message; later ones then find it in a state to take them. */
+  started: boolean;
+  health: WorkerHealth | undefined;
+  /** Whether its port is open. */
+  readonly listens: boolean;
+  pulse: Pulse;
+  /** How long it was silent, milliseconds, when it was killed for that. */
+  killedAfterMs: number | undefined;
+  decider: Decider | undefined;
+  /** Slices of policies that it was sent and has not taken yet. */
+  untaken: number;
+  /** What other workers told and this one is to hear. */
+  othersWork: LatestValues<OthersRedisWork> | undefined;
+  metrics: AskedMetrics;
+  startedMs: number;
+  /** Pauses before those that take its place. */
+  readonly backOff: BackOff;
+  retry: NodeJS.Timeout | undefined;
+}
+
+/** A slot whose worker is yet to be forked. */
+export function emptySlot(): WorkerSlot {
+  return {
+    worker: undefined,
+    started: false,
+    health: undefined,
+    get listens() {
+      return this.health !== undefined;
+    },
+    pulse: new Pulse({ send() {} }),
+    killedAfterMs: undefined,
+    decider: undefined,
+    untaken: 0,
+    othersWork: undefined,
+    metrics: new AskedMetrics(),
+    startedMs: 0,
+    backOff: new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }),
+    retry: undefined,
+  };
+}

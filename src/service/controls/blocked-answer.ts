@@ -1,0 +1,87 @@
+import {
+  CODE,
+  type DescriptorStatus,
+  type RateLimitRequest,
+  type RateLimitResponse,
+} from '../../codec/messages.js';
+import type { LiveControl } from '../../limiter/control.js';
+import type { DomainPolicy } from '../../policy/policy.js';
+import { STATUS_WITHOUT_LIMIT } from '../answer/answer.js';
+import type { AnswerOptions } from '../answer/answer-options.js';
+import { bodyWithoutLimit } from '../answer/denied-response.js';
+import { dynamicMetadata } from '../answer/dynamic-metadata.js';
+import { NO_HEADERS } from '../answer/response-headers.js';
+import { decisionWithoutLimit, headersWithoutLimit } from '../answer/throttled-answer.js';
+import type { Decision } from '../plan.js';
+import { controlMember } from './told-control.js';
+
+const MICROS_PER_SECOND = 1_000_000;
+/** The `reason` in the metadata of decisions. */
+const BLOCKED = 'blocked';
+
+function blockOf({ control }: Decision): LiveControl | undefined {
+  return control?.kind === 'block' ? control : undefined;
+}
+
+/** The decision whose block ends last: only then does such a request pass. The first of equals. */
+function longestBlocked(decisions: readonly Decision[]): Decision | undefined {
+  let longest: Decision | undefined;
+  for (const decision of decisions) {
+    const block = blockOf(decision);
+    if (block === undefined) continue;
+    const known = longest === undefined ? undefined : blockOf(longest);
+    if (known === undefined || block.endsMicros > known.endsMicros) longest = decision;
+  }
+  return longest;
+}
+
+/**
+ * The answer to a request of which a block names a descriptor: OVER_LIMIT until that ends, whatever SHADOW_MODE, phase
+ * or rule says. Headers and body are those that its rule, else the file, has for denials. `nowMicros` is the monotonic
+ * time of the answer, `wallMicros` the same on the clock.
+ */
+export function blockedAnswer(
+  request: RateLimitRequest,
+  policy: DomainPolicy,
+  decisions: readonly Decision[],
+  options: AnswerOptions,
+  nowMicros: number,
+  wallMicros: number,
+): RateLimitResponse {
+  const secondsLeft = ({ endsMicros }: LiveControl): number =>
+    Math.max(1, Math.ceil((endsMicros - nowMicros) / MICROS_PER_SECOND));
+  const statuses = decisions.map((decision): DescriptorStatus => {
+    const block = blockOf(decision);
+    if (block === undefined) return STATUS_WITHOUT_LIMIT;
+    return {
+      code: CODE.OVER_LIMIT,
+      currentLimit: undefined,
+      limitRemaining: 0,
+      durationUntilResetSeconds: secondsLeft(block),
+    };
+  });
+  const blocked = longestBlocked(decisions);
+  const block = blocked === undefined ? undefined : blockOf(blocked);
+  if (blocked === undefined || block === undefined) throw new Error('no descriptor is blocked');
+  const [rule] = blocked.match.rules;
+  const wait = secondsLeft(block);
+  const inForce = { ...options, shadowMode: false };
+  const families = rule?.responseHeaders ?? policy.responseHeaders;
+  const headers = headersWithoutLimit(families, wait, inForce, wallMicros);
+  const body = bodyWithoutLimit(rule?.deniedResponse ?? policy.deniedResponse);
+  const asked = options.dynamicMetadata
+    ? dynamicMetadata(request, [], statuses, policy.secretKeys)
+    : undefined;
+  const decision =
+    (policy.decisionMetadata ?? options.decisionMetadata)
+      ? { ...decisionWithoutLimit(policy, BLOCKED, true, wait), ...controlMember(block) }
+      : undefined;
+  return {
+    overallCode: CODE.OVER_LIMIT,
+    statuses,
+    responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
+    requestHeadersToAdd: NO_HEADERS,
+    rawBody: body?.body,
+    dynamicMetadata: decision === undefined ? asked : { ...asked, decision },
+  };
+}

@@ -1,0 +1,206 @@
+import type { IdentityPart, LiveControl } from '../../limiter/control.js';
+import type { Entry } from '../../limiter/entry.js';
+import { EXCEEDED, type MatchWork } from '../../policy/match-work.js';
+import { sha256Hex } from '../../policy/names/sha256.js';
+
+/**
+ * Most different sets of keys that the controls of one domain name. With as many, a descriptor is looked up 64 times,
+ * and once more for each further key of a set whose first value is that of a control.
+ */
+export const MAX_KEY_SETS = 64;
+
+/** Steps (MatchWork) that it takes to look up a value, to digest one, and each of its units. */
+const LOOKUP_STEPS = 10;
+const DIGEST_STEPS = 400;
+const DIGEST_UNIT_STEPS = 0.5;
+
+/** Those that name the same keys, by the values of these in their order: a level of branches for each. */
+interface KeySet {
+  readonly name: string;
+  readonly keys: readonly Pick<IdentityPart, 'key' | 'secret'>[];
+  readonly root: Branch;
+}
+
+interface Branch {
+  readonly next: Map<string, Branch>;
+  /** Below the last level there are those with these values: a block, an exemption, or both. */
+  controls: readonly LiveControl[];
+}
+
+function emptyBranch(): Branch {
+  return { next: new Map(), controls: [] };
+}
+
+/** What names the keys of an identity. */
+function keySetName(identity: readonly IdentityPart[]): string {
+  return JSON.stringify(identity.map(({ key, secret }) => [key, secret]));
+}
+
+/**
+ * The controls of one domain. What it takes to find one does not depend on how many there are, but on how many
+ * different sets of keys they name. An entry that comes with several values under one key takes more, which is
+ * bounded by MatchWork.
+ */
+export class DomainControls {
+  /** How many of them are blocks. */
+  blocks = 0;
+  readonly #monotonicMicros: () => number;
+  readonly #keySets = new Map<string, KeySet>();
+  /** By the first of their keys. */
+  readonly #byKey = new Map<string, KeySet[]>();
+
+  constructor(monotonicMicros: () => number) {
+    this.#monotonicMicros = monotonicMicros;
+  }
+
+  get isEmpty(): boolean {
+    return this.#keySets.size === 0;
+  }
+
+  hasRoomFor(identity: readonly IdentityPart[]): boolean {
+    return this.#keySets.size < MAX_KEY_SETS || this.#keySets.has(keySetName(identity));
+  }
+
+  add(control: LiveControl): void {
+    const { identity, kind } = control;
+    const [first] = identity;
+    // It would name everybody; nobody can make one.
+    if (first === undefined) return;
+    const name = keySetName(identity);
+    let keySet = this.#keySets.get(name);
+    if (keySet === undefined) {
+      keySet = { name, keys: identity.map(({ key, secret }) => ({ key, secret })), root: emptyBranch() };
+      this.#keySets.set(name, keySet);
+      const beside = this.#byKey.get(first.key);
+      if (beside === undefined) this.#byKey.set(first.key, [keySet]);
+      else beside.push(keySet);
+    }
+    let branch = keySet.root;
+    for (const { value } of identity) {
+      let next = branch.next.get(value);
+      if (next === undefined) {
+        next = emptyBranch();
+        branch.next.set(value, next);
+      }
+      branch = next;
+    }
+    branch.controls = [...branch.controls, control];
+    if (kind === 'block') this.blocks++;
+  }
+
+  remove({ id, identity, kind }: LiveControl): void {
+    const keySet = this.#keySets.get(keySetName(identity));
+    if (keySet === undefined) return;
+    const way: Branch[] = [keySet.root];
+    for (const { value } of identity) {
+      const next = way.at(-1)?.next.get(value);
+      if (next === undefined) return;
+      way.push(next);
+    }
+    const last = way.at(-1) as Branch;
+    last.controls = last.controls.filter((other) => other.id !== id);
+    if (kind === 'block') this.blocks--;
+    for (let at = way.length - 1; at > 0; at--) {
+      const { next, controls } = way[at] as Branch;
+      if (next.size > 0 || controls.length > 0) return;
+      way[at - 1]?.next.delete((identity[at - 1] as IdentityPart).value);
+    }
+    if (keySet.root.next.size === 0) this.#forget(keySet);
+  }
+
+  /**
+   * The control in force that names a descriptor with these entries, after `derive`: a block rather than an exemption,
+   * and the one that ends last. EXCEEDED when `work` does not last.
+   */
+  find(entries: readonly Entry[], work: MatchWork): LiveControl | undefined | typeof EXCEEDED {
+    let search: Search | undefined;
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as Entry;
+      const keySets = this.#byKey.get(entry.key);
+      if (keySets === undefined) continue;
+      search ??= new Search(entries, work, this.#monotonicMicros);
+      for (let at = 0; at < keySets.length; at++) {
+        const keySet = keySets[at] as KeySet;
+        if (!search.follow(keySet, keySet.root, 0, entry.value)) return EXCEEDED;
+      }
+    }
+    return search?.found;
+  }
+
+  #forget({ name, keys }: KeySet): void {
+    this.#keySets.delete(name);
+    const key = keys[0]?.key ?? '';
+    const left = (this.#byKey.get(key) ?? []).filter((other) => other.name !== name);
+    if (left.length > 0) this.#byKey.set(key, left);
+    else this.#byKey.delete(key);
+  }
+}
+
+/** One look for the controls that name a descriptor. */
+class Search {
+  found: LiveControl | undefined;
+  private readonly entries: readonly Entry[];
+  private readonly work: MatchWork;
+  private readonly monotonicMicros: () => number;
+  private nowMicros: number | undefined;
+  private valuesByKey: Map<string, Set<string>> | undefined;
+  private digests: Map<string, string> | undefined;
+
+  constructor(entries: readonly Entry[], work: MatchWork, monotonicMicros: () => number) {
+    this.entries = entries;
+    this.work = work;
+    this.monotonicMicros = monotonicMicros;
+  }
+
+  /** Goes on below `branch` with a value of the key of that level; false when the work does not last. */
+  follow(keySet: KeySet, branch: Branch, level: number, value: string): boolean {
+    if (!this.work.spend(LOOKUP_STEPS)) return false;
+    const known = keySet.keys[level]?.secret === true ? this.digest(value) : value;
+    if (known === undefined) return false;
+    const next = branch.next.get(known);
+    if (next === undefined) return true;
+    const below = keySet.keys[level + 1];
+    if (below === undefined) {
+      for (const control of next.controls) this.consider(control);
+      return true;
+    }
+    const values = this.valuesOf(below.key);
+    if (values === undefined) return false;
+    for (const other of values) if (!this.follow(keySet, next, level + 1, other)) return false;
+    return true;
+  }
+
+  private consider(control: LiveControl): void {
+    this.nowMicros ??= this.monotonicMicros();
+    if (control.endsMicros <= this.nowMicros) return;
+    const { found } = this;
+    if (found === undefined || (found.kind === 'allow' && control.kind === 'block')) this.found = control;
+    else if (found.kind === control.kind && control.endsMicros > found.endsMicros) this.found = control;
+  }
+
+  /** The values that come under a key; undefined when the work does not last. */
+  private valuesOf(key: string): Iterable<string> | undefined {
+    if (this.valuesByKey === undefined) {
+      if (!this.work.spend(this.entries.length * LOOKUP_STEPS)) return undefined;
+      this.valuesByKey = new Map();
+      for (const entry of this.entries) {
+        const values = this.valuesByKey.get(entry.key);
+        if (values === undefined) this.valuesByKey.set(entry.key, new Set([entry.value]));
+        else values.add(entry.value);
+      }
+    }
+    return this.valuesByKey.get(key) ?? [];
+  }
+
+  /** Undefined when the work does not last. */
+  private digest(value: string): string | undefined {
+    this.digests ??= new Map();
+    let digest = this.digests.get(value);
+    if (digest === undefined) {
+      if (!this.work.spend(DIGEST_STEPS + value.length * DIGEST_UNIT_STEPS)) return undefined;
+      digest = sha256Hex(value);
+      this.digests.set(value, digest);
+    }
+    return digest;
+  }
+}

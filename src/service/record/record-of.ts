@@ -1,0 +1,111 @@
+import {
+  CODE,
+  type Descriptor,
+  type RateLimitRequest,
+  type RateLimitResponse,
+} from '../../codec/messages.js';
+import type { Entry } from '../../limiter/entry.js';
+import { redactEntries } from '../../policy/redact.js';
+import { tightestOf } from '../answer/denial.js';
+import { toldControl } from '../controls/told-control.js';
+import type { Caller } from '../costly-requests.js';
+import { type Decision, hitsOf } from '../plan.js';
+import type { DecisionRecord, DescriptorRecord, UndecidedReason } from './decision-record.js';
+import type { DecisionSpan } from './request-trace.js';
+
+/** Descriptors of one request that a record holds. */
+export const MAX_RECORDED_DESCRIPTORS = 100;
+/** Entries of one descriptor that a record holds. */
+export const MAX_RECORDED_ENTRIES = 32;
+
+/** What is recorded of a request beside what was decided. */
+export interface RecordedRequest {
+  readonly request: RateLimitRequest | undefined;
+  readonly domain: string;
+  readonly secretKeys: ReadonlySet<string>;
+  readonly response: RateLimitResponse;
+  readonly caller: Caller;
+  readonly micros: number;
+  readonly sample: number;
+}
+
+/** The record of a request, by its decisions or, where there are none, by why. */
+export function recordOf(
+  told: RecordedRequest,
+  decisions: readonly Decision[],
+  reason?: UndecidedReason,
+): DecisionRecord {
+  const { request, domain, caller, response, micros, sample } = told;
+  const all = request?.descriptors ?? [];
+  const descriptors: DescriptorRecord[] = [];
+  for (let at = 0; at < Math.min(all.length, MAX_RECORDED_DESCRIPTORS); at++) {
+    descriptors.push(descriptorRecord(told, all[at] as Descriptor, at, decisions[at]));
+  }
+  return {
+    sample,
+    traceId: caller.trace?.traceId ?? '',
+    request: caller.requestName ?? '',
+    domain,
+    code: codeName(response.overallCode === CODE.OVER_LIMIT),
+    reason,
+    micros,
+    descriptors,
+    moreDescriptors: all.length - descriptors.length,
+  };
+}
+
+/** Tells the span of a request the same in short. */
+export function tellSpan(
+  span: DecisionSpan,
+  domain: string,
+  decisions: readonly Decision[],
+  { overallCode, statuses }: RateLimitResponse,
+  reason: UndecidedReason | undefined,
+): void {
+  const overLimit = overallCode === CODE.OVER_LIMIT;
+  const denying = overLimit ? statuses.findIndex(({ code }) => code === CODE.OVER_LIMIT) : -1;
+  const told = decisions[denying] ?? decisions.find(({ takes, control }) => takes.length > 0 || control);
+  const shown = told === undefined ? undefined : tightestOf(told.takes, undefined);
+  span.decided(domain, codeName(overLimit), shown?.label ?? told?.control?.kind ?? '', reason);
+}
+
+function descriptorRecord(
+  { request, secretKeys, response }: RecordedRequest,
+  descriptor: Descriptor,
+  at: number,
+  decision: Decision | undefined,
+): DescriptorRecord {
+  const { entries: sent, limit, isNegativeHits } = descriptor;
+  const entries = decision?.match.entries ?? sent;
+  const takes = decision?.takes ?? [];
+  const shown = tightestOf(takes, undefined);
+  const first = takes[0]?.label ?? decision?.match.rules.find(({ candidate }) => !candidate)?.path;
+  // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
+  const overLimit =
+    response.overallCode === CODE.OVER_LIMIT && response.statuses[at]?.code === CODE.OVER_LIMIT;
+  const candidateOver = decision?.candidate?.outcome?.limited;
+  return {
+    entries: shownEntries(entries, secretKeys),
+    sent: entries === sent ? undefined : shownEntries(sent, secretKeys),
+    moreEntries: Math.max(0, Math.max(entries.length, sent.length) - MAX_RECORDED_ENTRIES),
+    hits: hitsOf(descriptor, request as RateLimitRequest),
+    refund: isNegativeHits,
+    override: limit,
+    rule: shown?.label ?? first ?? '',
+    code: codeName(overLimit),
+    limit: shown?.rate.reportedLimit,
+    remaining: shown?.outcome.remaining,
+    wouldBeThrottled: !overLimit && takes.some(({ outcome }) => outcome?.limited === true),
+    candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
+    control: decision?.control === undefined ? undefined : toldControl(decision.control),
+  };
+}
+
+function shownEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
+  const some = entries.length > MAX_RECORDED_ENTRIES ? entries.slice(0, MAX_RECORDED_ENTRIES) : entries;
+  return redactEntries(some, secretKeys);
+}
+
+function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
+  return overLimit ? 'OVER_LIMIT' : 'OK';
+}

@@ -1,0 +1,66 @@
+import { StorageError } from '../../limiter/bucket-store.js';
+import { type LogChange, MAX_CHANGES } from './control-log.js';
+
+/** Changes that may wait. */
+export const MAX_CHANGES_WAITING = 1000;
+
+/** A change that was made, or refused. */
+export interface LogChanged {
+  /** 0: it was refused. */
+  readonly version: number;
+  /** Just before it was sent, on the monotonic clock of this process. */
+  readonly askedMicros: number;
+}
+
+type Make = (changes: readonly LogChange[]) => Promise<readonly number[] | StorageError>;
+
+interface WaitingChange {
+  readonly change: LogChange;
+  resolve(made: LogChanged | StorageError): void;
+}
+
+/** Changes of this process, made in order: one call at a time, each with what waits by then. None is made twice. */
+export class ChangeQueue {
+  readonly #make: Make;
+  readonly #monotonicMicros: () => number;
+  readonly #waiting: WaitingChange[] = [];
+  #making = false;
+  #closed = false;
+
+  /** `make` is {@link ControlLog.change}. */
+  constructor(make: Make, monotonicMicros: () => number) {
+    this.#make = make;
+    this.#monotonicMicros = monotonicMicros;
+  }
+
+  /** Never rejects. */
+  async add(change: LogChange): Promise<LogChanged | StorageError> {
+    if (this.#closed) return new StorageError('disconnected', 'the store is closed');
+    if (this.#waiting.length >= MAX_CHANGES_WAITING)
+      return new StorageError('overloaded', 'too many changes wait for Redis');
+    return await new Promise((resolve) => {
+      this.#waiting.push({ change, resolve });
+      if (!this.#making) void this.#makeAll();
+    });
+  }
+
+  /** What was not sent yet is not sent any more. */
+  close(): void {
+    this.#closed = true;
+    for (const { resolve } of this.#waiting.splice(0))
+      resolve(new StorageError('disconnected', 'the store is closed'));
+  }
+
+  async #makeAll(): Promise<void> {
+    this.#making = true;
+    while (this.#waiting.length > 0) {
+      const now = this.#waiting.splice(0, MAX_CHANGES);
+      const askedMicros = this.#monotonicMicros();
+      const made = await this.#make(now.map(({ change }) => change));
+      for (const [i, { resolve }] of now.entries()) {
+        resolve(made instanceof StorageError ? made : { version: made[i] as number, askedMicros });
+      }
+    }
+    this.#making = false;
+  }
+}

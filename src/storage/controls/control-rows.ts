@@ -1,0 +1,116 @@
+import type { Control, ControlKind, IdentityPart } from '../../limiter/control.js';
+
+/** What one entry of the log of controls says; see control-start.lua. */
+export interface ControlRow {
+  readonly version: number;
+  /** When it ends, on the clock that the scripts go by, microseconds. */
+  readonly endsMicros: number;
+  readonly name: string;
+  readonly what:
+    | { readonly kind: 'set'; readonly control: Control }
+    | { readonly kind: 'ended' }
+    /** Undefined: there were too many to name. */
+    | { readonly kind: 'touched'; readonly keys: readonly string[] | undefined };
+}
+
+/** What the script answers that tells what is new. */
+export interface ControlsPolled {
+  /** On the clock that the scripts go by. */
+  readonly nowMicros: number;
+  /** The latest version. */
+  readonly version: number;
+  /** Whether it does not know the mark that it was given: what follows is from the beginning. */
+  readonly anew: boolean;
+  /** The version up to which everything is told. */
+  readonly at: number;
+  /** Of the latest version; '' for none. */
+  readonly mark: string;
+  readonly rows: readonly ControlRow[];
+}
+
+/** A control as text: compact, as ten thousand may be kept. */
+export function controlText({ kind, domain, identity, reason, by, lastsMicros }: Control): string {
+  const parts = identity.map(({ key, value, secret }) => (secret ? [key, value, 1] : [key, value]));
+  return JSON.stringify([kind, domain, parts, reason, by, lastsMicros]);
+}
+
+/**
+ * Reads an answer of control-poll.lua; undefined where it is none. Rows that this version does not know are left out.
+ */
+export function readPolled(text: string): ControlsPolled | undefined {
+  const lines = text.split('\n');
+  const header = /^(\d{1,16}) (\d{1,15}) ([01]) (\d{1,15}) (?:-|([\w-]{1,64}))$/.exec(lines[0] ?? '');
+  if (header === null) return undefined;
+  const [, now, version, anew, at, mark = ''] = header;
+  const rows: ControlRow[] = [];
+  for (const line of lines.slice(1)) {
+    const row = readRow(line);
+    if (row !== undefined) rows.push(row);
+  }
+  return {
+    nowMicros: Number(now),
+    version: Number(version),
+    anew: anew === '1',
+    at: Number(at),
+    mark,
+    rows,
+  };
+}
+
+/** Reads an answer of control-change.lua to so many changes: the versions they have, 0 where nothing was done. */
+export function readChanged(text: string, changes: number): readonly number[] | undefined {
+  const numbers = text.split(' ').map(Number);
+  return numbers.length === changes + 1 && numbers.every(Number.isSafeInteger) ? numbers.slice(1) : undefined;
+}
+
+function readRow(line: string): ControlRow | undefined {
+  const [, version, ends, what, name, id, text] =
+    /^(\d{1,15}) (\d{1,16}) ([a-z]) (\S{1,64}) (\S{1,64}) (.*)$/s.exec(line) ?? [];
+  if (name === undefined || id === undefined || text === undefined) return undefined;
+  const row = { version: Number(version), endsMicros: Number(ends), name };
+  if (what === 'g') return { ...row, what: { kind: 'ended' } };
+  const value = parsed(text);
+  if (what === 'c') {
+    const control = controlOf(id, value);
+    return control && { ...row, what: { kind: 'set', control } };
+  }
+  if (what !== 't') return undefined;
+  return { ...row, what: { kind: 'touched', keys: isTexts(value) ? value : undefined } };
+}
+
+function controlOf(id: string, value: unknown): Control | undefined {
+  if (!Array.isArray(value)) return undefined;
+  const [kind, domain, parts, reason, by, lastsMicros] = value as unknown[];
+  const identity = identityOf(parts);
+  if (!isKind(kind) || identity === undefined || !isTexts([domain, reason, by])) return undefined;
+  if (!Number.isSafeInteger(lastsMicros)) return undefined;
+  const texts = { domain: domain as string, reason: reason as string, by: by as string };
+  return { id, kind, identity, ...texts, lastsMicros: lastsMicros as number };
+}
+
+function identityOf(value: unknown): readonly IdentityPart[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  const identity: IdentityPart[] = [];
+  for (const part of value as unknown[]) {
+    if (!Array.isArray(part) || !isTexts(part.slice(0, 2)) || part.length < 2) return undefined;
+    const [key, text] = part as [string, string];
+    identity.push({ key, value: text, secret: part[2] === 1 });
+  }
+  return identity;
+}
+
+function isKind(value: unknown): value is ControlKind {
+  return value === 'block' || value === 'allow';
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

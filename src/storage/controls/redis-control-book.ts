@@ -1,0 +1,262 @@
+import { StorageError } from '../../limiter/bucket-store.js';
+import type {
+  Control,
+  ControlBook,
+  ControlResult,
+  ControlsChange,
+  LiveControl,
+} from '../../limiter/control.js';
+import type { RedisBuckets } from '../redis/redis-buckets.js';
+import { ChangeQueue, type LogChanged } from './change-queue.js';
+import { ControlComplaints } from './control-complaints.js';
+import { ControlLog, MAX_CHANGES, MAX_ROW_BYTES } from './control-log.js';
+import { type ControlsPolled, controlText } from './control-rows.js';
+import { controlName, LiveControls } from './live-controls.js';
+import { TouchedKeys } from './touched-keys.js';
+
+/** How often it is asked what is new. */
+const POLL_MS = 500;
+/** No mark of any log. */
+const LOST = '-';
+
+/** Settings of {@link RedisControlBook}. */
+export interface RedisControlBookOptions {
+  /** The Redis that keeps them. */
+  readonly redis: Pick<RedisBuckets, 'ask' | 'connected' | 'onUp'>;
+  /** Default `weir:1:`. */
+  readonly keyPrefix?: string | undefined;
+  readonly monotonicMicros: () => number;
+  readonly log: (level: 'info' | 'warn', message: string) => void;
+  /** Some buckets were given tokens, and nobody knows which. */
+  readonly onTouchedUnknown: () => void;
+  /** For tests: most controls, and how often it is asked what is new, milliseconds. */
+  readonly maxControls?: number;
+  readonly pollMs?: number;
+}
+
+/** A control as Redis has it. */
+interface KeptControl extends LiveControl {
+  readonly version: number;
+  /** When this process learnt of it, in events: questions, and changes that were made. */
+  readonly learntAt: number;
+}
+
+/** When a question was asked: on the monotonic clock, and in events. */
+interface Asked {
+  readonly micros: number;
+  readonly at: number;
+}
+
+/**
+ * Controls in Redis, for all processes that share it. Every process asks each half a second what is new, in one small
+ * call while there is nothing; its own changes it knows at once. While Redis is away, what is known stays in force
+ * until its end.
+ *
+ * When a control ends is reckoned from what is left of it by the clock of Redis, counted from before the question: no
+ * clock but that one matters, and a control ends early by as long as the answer took, never late.
+ */
+export class RedisControlBook implements ControlBook {
+  readonly lasting = true;
+  readonly #options: RedisControlBookOptions;
+  readonly #log: ControlLog;
+  readonly #live: LiveControls<KeptControl>;
+  readonly #changes: ChangeQueue;
+  readonly #touched = new TouchedKeys((texts) => this.#tellTouched(texts));
+  /** Of the log as it is known; '' before. */
+  #mark = '';
+  /** Up to which version it is known. */
+  #at = 0;
+  /** While all is read anew: the names that were read so far. What is known stays in force until then. */
+  #reread: Set<string> | undefined;
+  /** Changes that this process has made, and that the log has not told of yet. */
+  readonly #unseen = new Map<string, { readonly version: number; readonly learntAt: number }>();
+  /** Questions asked, and changes made. */
+  #events = 0;
+  #polling = false;
+  #current = false;
+  #pollAgain = false;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #complaints: ControlComplaints;
+  #closed = false;
+
+  constructor(options: RedisControlBookOptions) {
+    const { redis, keyPrefix, maxControls, monotonicMicros } = options;
+    this.#options = options;
+    this.#log = new ControlLog({ redis, keyPrefix, maxControls });
+    this.#live = new LiveControls(monotonicMicros);
+    this.#changes = new ChangeQueue((changes) => this.#log.change(changes), monotonicMicros);
+    this.#complaints = new ControlComplaints(options.log);
+    redis.onUp(() => this.#lookSoon());
+    void this.#look();
+  }
+
+  get current(): boolean {
+    return this.#current && this.#options.redis.connected;
+  }
+
+  async put(control: Control): Promise<ControlResult> {
+    const { id, lastsMicros } = control;
+    const [name, text] = [controlName(control), controlText(control)];
+    if (Buffer.byteLength(text) > MAX_ROW_BYTES)
+      return new StorageError('rejected', 'the entries take too much room: name fewer of them');
+    const made = await this.#changes.add({ what: 'c', name, lastsMicros, id, text });
+    if (made instanceof StorageError) return made;
+    const { version, askedMicros } = made;
+    if (version === 0) return 'full';
+    if (this.#changed(name, version)) {
+      const kept = { ...control, endsMicros: askedMicros + lastsMicros, version, learntAt: this.#events };
+      this.#live.apply({ set: new Map([[name, kept]]) });
+    }
+    return 'done';
+  }
+
+  async end(ids: readonly string[]): Promise<ControlResult> {
+    let failure: StorageError | undefined;
+    const endOne = async (id: string): Promise<void> => {
+      const name = this.#live.nameOf(id);
+      if (name === undefined) return;
+      const made = await this.#changes.add({ what: 'g', name, lastsMicros: 0, id, text: '' });
+      if (made instanceof StorageError) failure = made;
+      // Version 0: another one has taken its place, or nobody knows of it any more.
+      else if (made.version === 0 || this.#changed(name, made.version)) this.#live.apply({ ended: [id] });
+    };
+    for (let from = 0; from < ids.length; from += MAX_CHANGES) {
+      await Promise.all(ids.slice(from, from + MAX_CHANGES).map(endOne));
+    }
+    this.#lookSoon();
+    return failure ?? 'done';
+  }
+
+  touched(keys: readonly string[]): Promise<ControlResult> {
+    this.#live.apply({ touched: keys });
+    return this.#touched.add(keys);
+  }
+
+  onChange(listener: (change: ControlsChange) => void): void {
+    this.#live.onChange(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#changes.close();
+    this.#live.close();
+  }
+
+  async #tellTouched(texts: readonly string[]): Promise<ControlResult> {
+    const add = (text: string): Promise<LogChanged | StorageError> =>
+      this.#changes.add({ what: 't', name: '', lastsMicros: 0, id: '-', text });
+    for (const made of await Promise.all(texts.map(add))) {
+      if (made instanceof StorageError) return made;
+      if (made.version === 0) return 'full';
+    }
+    return 'done';
+  }
+
+  /** This process has changed an entry. Returns whether that is news: the log may have told of it already. */
+  #changed(name: string, version: number): boolean {
+    this.#lookSoon();
+    if (this.#live.get(name)?.version === version) return false;
+    this.#unseen.set(name, { version, learntAt: ++this.#events });
+    return true;
+  }
+
+  /** Asks now, or once more after the question at hand. */
+  #lookSoon(): void {
+    this.#pollAgain = true;
+    if (!this.#polling) void this.#look();
+  }
+
+  async #look(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#polling = true;
+    let isMore = true;
+    while ((isMore || this.#pollAgain) && !this.#closed) {
+      this.#pollAgain = false;
+      isMore = await this.#poll();
+    }
+    this.#polling = false;
+    if (!this.#closed)
+      this.#timer = setTimeout(() => void this.#look(), this.#options.pollMs ?? POLL_MS).unref();
+  }
+
+  /** Whether there is more to ask for. */
+  async #poll(): Promise<boolean> {
+    const { redis, monotonicMicros } = this.#options;
+    if (!redis.connected) return false;
+    const asked = { micros: monotonicMicros(), at: ++this.#events };
+    const polled = await this.#log.poll(this.#mark, this.#at);
+    if (this.#closed) return false;
+    this.#complaints.note(polled instanceof StorageError ? polled : undefined);
+    if (polled instanceof StorageError) {
+      this.#current = false;
+      return false;
+    }
+    const { anew, at, version } = polled;
+    // A log that somebody else has written to.
+    const isStuck = !anew && at <= this.#at && at < version;
+    this.#apply(polled, asked);
+    // Until all is read, and where the log was lost, there may be others.
+    if (at >= version) this.#current = this.#mark !== LOST;
+    return (at < version && !isStuck) || this.#mark === LOST;
+  }
+
+  #apply(polled: ControlsPolled, asked: Asked): void {
+    const { anew, rows, at, version, mark } = polled;
+    if (anew) {
+      this.#reread = new Set();
+      this.#mark = mark;
+      this.#options.onTouchedUnknown();
+    }
+    this.#at = at;
+    const set = new Map<string, KeptControl>();
+    const ended: string[] = [];
+    const touched: string[] = [];
+    for (const { what, name, version: rowVersion, endsMicros } of rows) {
+      if (what.kind === 'touched') {
+        if (what.keys === undefined) this.#options.onTouchedUnknown();
+        else for (const key of what.keys) touched.push(key);
+        continue;
+      }
+      if ((this.#unseen.get(name)?.version ?? Infinity) <= rowVersion) this.#unseen.delete(name);
+      const known = this.#live.get(name);
+      // This process has changed it since the question.
+      if (known !== undefined && known.learntAt > asked.at && known.version > rowVersion) continue;
+      if (what.kind === 'ended') {
+        // Maybe one of another id: there may have been others since.
+        if (known !== undefined) ended.push(known.id);
+        continue;
+      }
+      this.#reread?.add(name);
+      const { control } = what;
+      if (known?.id === control.id && known.version === rowVersion) continue;
+      const mine = { endsMicros: asked.micros + endsMicros - polled.nowMicros, learntAt: asked.at };
+      set.set(name, { ...control, ...mine, version: rowVersion });
+    }
+    if (at >= version) {
+      this.#mark = this.#isLost(asked) ? LOST : mark;
+      for (const { id } of this.#notReread(asked)) ended.push(id);
+      this.#reread = undefined;
+    }
+    this.#live.apply({ set, ended, touched });
+  }
+
+  /** Whether the log lacks a change of this process, which it has made, and would have told of. */
+  #isLost(asked: Asked): boolean {
+    let isLost = false;
+    for (const [name, { learntAt }] of this.#unseen) {
+      if (learntAt > asked.at) continue;
+      this.#unseen.delete(name);
+      isLost = this.#reread === undefined;
+    }
+    return isLost;
+  }
+
+  /** What was known before all was read anew, and is not kept any more. */
+  *#notReread(asked: Asked): Generator<KeptControl> {
+    if (this.#reread === undefined) return;
+    for (const [name, control] of this.#live.all) {
+      if (!this.#reread.has(name) && control.learntAt < asked.at) yield control;
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import { shuffled } from '../../../shuffled.js';
+import { AskingClients } from '../connection/client/asking-client.js';
+import { firstAnswers } from '../connection/client/first-answers.js';
+import type { PreparedTls } from '../connection/dial.js';
+import { endpointName, type HostPort } from '../connection/redis-address.js';
+import { redisFaultOf } from '../connection/redis-fault.js';
+import type { RedisLogin } from '../connection/redis-login.js';
+import { askNode, type ClusterView } from './cluster-view.js';
+
+/** Nodes asked at a time; any may hang, or not have heard of a change. */
+export const NODES_ASKED = 3;
+/** How long others may take whose answer may be newer, once one has answered. Milliseconds. */
+const LATER_ANSWERS_MS = 100;
+/**
+ * Pauses between looks that there is a reason for. While they find nothing new, the first pause is the one for the time
+ * that a replica usually takes to be promoted, then they are longer. Milliseconds.
+ */
+const EAGER_PAUSE_MS = 200;
+const EAGER_FOR_MS = 30_000;
+const PATIENT_PAUSE_MS = 1000;
+/** Pause between looks without a reason, milliseconds. */
+const QUIET_MS = 10_000;
+
+/** Settings of {@link ClusterFinder}. */
+export interface ClusterFinderOptions {
+  /** Where some nodes are. */
+  readonly seeds: readonly HostPort[];
+  readonly tls: PreparedTls | undefined;
+  /** `refused` says that nodes did not accept the one before. */
+  readonly login: (refused: boolean) => Promise<RedisLogin>;
+  /** The variable that names the seeds, as in REDIS_URL. */
+  readonly variable: string;
+}
+
+/** What a {@link ClusterFinder} tells its owner. */
+export interface ClusterFinderEvents {
+  /** The newest that a node says. */
+  found(view: ClusterView): void;
+  /** Nobody says anything: why, for the log. */
+  failed(reason: string): void;
+  /** A node says what cannot be, while others are believed: a sentence for the log. */
+  doubtful(sentence: string): void;
+}
+
+/**
+ * Keeps asking the nodes of a Redis Cluster which of them serve which slots, one look at a time: every ten seconds, and
+ * soon after {@link look}. Believes the newest of what some nodes say, as one may have been cut off from the others.
+ */
+export class ClusterFinder {
+  readonly #options: ClusterFinderOptions;
+  readonly #events: ClusterFinderEvents;
+  readonly #clients = new AskingClients();
+  /** What was believed last. */
+  #view: ClusterView | undefined;
+  /** Ids of nodes of another cluster that was found beside it. */
+  #others: ReadonlySet<string> = new Set();
+  #looking = false;
+  /** Whether there is a reason for another look. */
+  #wanted = false;
+  #timer: NodeJS.Timeout | undefined;
+  #lookedMs = Number.NEGATIVE_INFINITY;
+  /** Since when there may have been a reason to look, and nothing new was found. */
+  #eagerSinceMs = performance.now();
+  #loginRefused = false;
+  #closed = false;
+
+  constructor(options: ClusterFinderOptions, events: ClusterFinderEvents) {
+    this.#options = options;
+    this.#events = events;
+  }
+
+  /** What is believed may no longer be so, or nothing is known yet. */
+  look(): void {
+    if (this.#wanted) return;
+    this.#wanted = true;
+    if (!this.#looking) this.#arm(this.#pauseMs());
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    this.#clients.close();
+  }
+
+  #arm(pauseMs: number): void {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
+    const waitMs = Math.max(0, this.#lookedMs + pauseMs - performance.now());
+    this.#timer = setTimeout(() => void this.#run(), waitMs);
+  }
+
+  async #run(): Promise<void> {
+    this.#looking = true;
+    const hadReason = this.#wanted;
+    this.#wanted = false;
+    let found = false;
+    try {
+      const view = await this.#newest();
+      found = true;
+      if (!this.#closed) this.#believe(view);
+    } catch (error) {
+      if (!this.#closed) this.#events.failed((error as Error).message);
+    }
+    this.#looking = false;
+    this.#lookedMs = performance.now();
+    if (found && !hadReason) this.#eagerSinceMs = this.#lookedMs;
+    this.#arm(this.#wanted || !found ? this.#pauseMs() : QUIET_MS);
+  }
+
+  #pauseMs(): number {
+    return performance.now() - this.#eagerSinceMs < EAGER_FOR_MS ? EAGER_PAUSE_MS : PATIENT_PAUSE_MS;
+  }
+
+  #believe(view: ClusterView): void {
+    if (this.#view === undefined || !isSame(this.#view, view)) this.#eagerSinceMs = performance.now();
+    this.#view = view;
+    this.#events.found(view);
+  }
+
+  /** Rejects where no node answers, or where they are of two clusters. */
+  async #newest(): Promise<ClusterView> {
+    const { seeds } = this.#options;
+    const known = this.#view?.ranges.map(({ master }) => master) ?? [];
+    const all = distinct([...known, ...seeds]);
+    // At the start all of them, to find out whether they belong together.
+    const few = this.#view === undefined ? all : shuffled(all).slice(0, NODES_ASKED);
+    let { answers, errors } = await this.#ask(few);
+    if (answers.length === 0 && few.length < all.length) {
+      ({ answers, errors } = await this.#ask(all.filter((node) => !few.includes(node))));
+    }
+    const view = newestOf(this.#ofOneCluster(answers));
+    if (view !== undefined) {
+      const stranger = errors.find((error) => error.includes('is no node of a Redis Cluster'));
+      if (stranger !== undefined) this.#events.doubtful(stranger);
+      return view;
+    }
+    // Who answered knows less than was known before.
+    if (this.#view !== undefined && answers.some(({ slots }) => slots > 0)) return this.#view;
+    const { variable } = this.#options;
+    const told = errors.find(
+      (error) => error.includes(variable) || /^(?:NOAUTH|WRONGPASS|NOPERM)\b/.test(error),
+    );
+    if (told !== undefined) throw new Error(told);
+    if (answers.length > 0) {
+      throw new Error(
+        `no node of the Redis Cluster has slots; give them some (CLUSTER ADDSLOTSRANGE), or correct ${variable}`,
+      );
+    }
+    throw new Error(
+      `no node of the Redis Cluster answers; start them, or correct ${variable} (${errors.sort().join('; ')})`,
+    );
+  }
+
+  async #ask(nodes: readonly HostPort[]): Promise<{ answers: ClusterView[]; errors: string[] }> {
+    const { login, tls, variable } = this.#options;
+    const current = await login(this.#loginRefused);
+    const found = await firstAnswers(
+      nodes.map((endpoint) => askNode(this.#clients, { endpoint, tls, login: current }, variable)),
+      LATER_ANSWERS_MS,
+    );
+    this.#loginRefused = found.errors.some((error) => redisFaultOf(error).reaction === 'login');
+    return found;
+  }
+
+  /** The views of the cluster that is known; at the start there must be no other. Views without slots say nothing. */
+  #ofOneCluster(answers: readonly ClusterView[]): readonly ClusterView[] {
+    const views = answers.filter(({ slots }) => slots > 0);
+    const [first] = views;
+    const known = this.#view === undefined ? first : this.#view;
+    if (first === undefined || known === undefined) return [];
+    const own = views.filter((view) => haveCommon(view.ids, known.ids));
+    const newest = this.#view?.epoch ?? 0;
+    const other = views.find((view) => !own.includes(view));
+    if (other === undefined) return own.filter(({ epoch }) => epoch >= newest);
+    if (own.length === 0) {
+      // All nodes were set up anew, unless these are the ones that never belonged to the cluster.
+      const isAnew = (view: ClusterView): boolean =>
+        haveCommon(view.ids, first.ids) && !haveCommon(view.ids, this.#others);
+      return views.filter(isAnew);
+    }
+    this.#others = other.ids;
+    const sentence =
+      `${this.#options.variable} names nodes of two Redis Clusters: ${(own[0] as ClusterView).from} belongs to one, ` +
+      `${other.from} to another; name nodes of one of them`;
+    if (this.#view === undefined) throw new Error(sentence);
+    this.#events.doubtful(sentence);
+    return own.filter(({ epoch }) => epoch >= newest);
+  }
+}
+
+function newestOf(views: readonly ClusterView[]): ClusterView | undefined {
+  let newest: ClusterView | undefined;
+  for (const view of views) {
+    const isNewer =
+      newest === undefined ||
+      view.epoch > newest.epoch ||
+      (view.epoch === newest.epoch && view.slots > newest.slots);
+    if (isNewer) newest = view;
+  }
+  return newest;
+}
+
+/** Whether two views say the same of all slots. */
+function isSame(one: ClusterView, other: ClusterView): boolean {
+  return one.epoch === other.epoch && JSON.stringify(one.ranges) === JSON.stringify(other.ranges);
+}
+
+function haveCommon(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
+  for (const id of one) if (other.has(id)) return true;
+  return false;
+}
+
+function distinct(nodes: readonly HostPort[]): HostPort[] {
+  return [...new Map(nodes.map((node) => [endpointName(node), node])).values()];
+}

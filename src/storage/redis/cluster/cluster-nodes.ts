@@ -1,0 +1,253 @@
+import { StorageError, type TakeItem, type TakeResult } from '../../../limiter/bucket-store.js';
+import type { Part, ShardMap } from '../../sharded/shard.js';
+import type { ConnectionCounts } from '../connection/connection-options.js';
+import { endpointName, type HostPort, readHostPort } from '../connection/redis-address.js';
+import { RedisReplyError } from '../connection/redis-error.js';
+import type { ScriptAnswer, ScriptQuestion } from '../questions/script-question.js';
+import type { RedisNodeState } from '../redis-buckets.js';
+import type { RedisStore } from '../redis-store.js';
+import type { TakeBatch, WaitingTake } from '../take-batch.js';
+import type { ClusterView } from './cluster-view.js';
+import { isRedirection, type Redirect } from './redirect.js';
+import { type BucketSlots, slotOfKey, tagOfSlots } from './slot-keys.js';
+import { SlotTable, slotOf, unservedSlots } from './slot-table.js';
+
+/** Redis Cluster is made for up to a thousand nodes (Redis Cluster specification, "Main properties"). */
+export const MAX_CLUSTER_NODES = 1000;
+/** Nodes that others name and that have no slots, as far as is known. */
+const MAX_UNLISTED = 32;
+/** A node that has no slots any more is forgotten after so long: slots that are moved may come back. Milliseconds. */
+const FORGET_MS = 10_000;
+
+/** A node that buckets lie on, or may lie on in a moment. */
+interface ClusterNode {
+  readonly endpoint: HostPort;
+  readonly name: string;
+  readonly store: RedisStore;
+  slots: number;
+  /** Since when it has no slots; undefined while it has. Milliseconds. */
+  idleSinceMs: number | undefined;
+}
+
+/** What a node needs to know of the cluster. */
+export interface ClusterNodePlace {
+  readonly name: string;
+  readonly redirect: Redirect;
+  readonly probeTag: () => string | undefined;
+}
+
+/** Settings of {@link ClusterNodes}. */
+export interface ClusterNodesOptions {
+  readonly slots: BucketSlots;
+  readonly monotonicMicros: () => number;
+  /** Connects to a node in the background. */
+  readonly open: (endpoint: HostPort, options: ClusterNodePlace) => RedisStore;
+  /** Asks anew for what a node could not answer in one call. */
+  readonly takeAgain: (take: WaitingTake) => TakeResult | Promise<TakeResult>;
+  /** What is known of the slots may be out of date. */
+  readonly onDoubt: () => void;
+}
+
+/** The masters of a Redis Cluster, which slots each serves, and where a call goes that one of them refused. */
+export class ClusterNodes implements ShardMap {
+  readonly #options: ClusterNodesOptions;
+  readonly #nodes = new Map<string, ClusterNode>();
+  readonly #table: SlotTable<ClusterNode>;
+  /** Those that are forgotten, and wait for what they have of calls. */
+  readonly #leaving = new Set<RedisStore>();
+  /** Connections of those before them. */
+  #closedConnections = 0;
+
+  constructor(options: ClusterNodesOptions) {
+    this.#options = options;
+    this.#table = new SlotTable(options.slots, options.monotonicMicros);
+  }
+
+  get stores(): RedisStore[] {
+    return [...this.#nodes.values()].map(({ store }) => store);
+  }
+
+  /** Those that serve slots. */
+  get states(): RedisNodeState[] {
+    return this.#serving.map(({ name, store }) => ({ name, up: store.connected }));
+  }
+
+  /** Whether any of them decides. */
+  get someUp(): boolean {
+    return this.#serving.some(({ store }) => store.connected);
+  }
+
+  /** Whether all slots are served, by nodes that decide. */
+  get allUp(): boolean {
+    return this.#serving.every(({ store }) => store.connected) && this.unserved === '';
+  }
+
+  /** Slots that no node serves, in words; empty if there are none. */
+  get unserved(): string {
+    return unservedSlots((slot) => this.#table.ownerOf(slot));
+  }
+
+  get connections(): ConnectionCounts {
+    const counts = { active: 0, opened: this.#closedConnections, closed: this.#closedConnections };
+    for (const { connections } of [...this.stores, ...this.#leaving]) {
+      counts.active += connections.active;
+      counts.opened += connections.opened;
+      counts.closed += connections.closed;
+    }
+    return counts;
+  }
+
+  /** The node of that name. */
+  find(name: string): RedisStore | undefined {
+    return this.#nodes.get(name)?.store;
+  }
+
+  partOf(item: TakeItem): Part {
+    return this.#table.partOf(item);
+  }
+
+  shardOf(part: Part): RedisStore | StorageError {
+    const slot = slotOf(part);
+    const node = this.#table.ownerOf(slot);
+    return node === undefined ? this.#unservedSlot(slot) : node.store;
+  }
+
+  /** {@link RedisBuckets.ask}, of the node that serves the key. One that sends it elsewhere is believed once. */
+  async ask(question: ScriptQuestion): Promise<ScriptAnswer> {
+    const slot = slotOfKey(question.key);
+    const node = this.#table.ownerOf(slot);
+    if (node === undefined) return this.#unservedSlot(slot);
+    const answer = await node.store.ask(question);
+    const said = typeof answer === 'string' ? undefined : answer.cause;
+    if (!(said instanceof RedisReplyError) || !isRedirection(said)) return answer;
+    this.#options.onDoubt();
+    const [code, , address = ''] = said.message.split(' ');
+    const other = code === 'MOVED' || code === 'ASK' ? this.#named(address, node.name) : undefined;
+    if (other === undefined || other === node) return answer;
+    if (code === 'MOVED') this.#table.setOwner(slot, other);
+    return other.store.ask(question, code === 'ASK');
+  }
+
+  /** From now on a view holds. Calls that wait for a node go to those that have their slots now. */
+  apply({ ranges }: ClusterView): void {
+    this.#table.clear();
+    for (const node of this.#nodes.values()) node.slots = 0;
+    for (const { first, last, master } of ranges) {
+      const node = this.#ensure(master);
+      if (node === undefined) continue;
+      node.slots += last - first + 1;
+      for (let slot = first; slot <= last; slot++) this.#table.setOwner(slot, node);
+    }
+    for (const node of this.#nodes.values()) this.#look(node);
+    for (const { store } of this.#nodes.values()) store.reroute((part) => this.shardOf(part));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.stores, ...this.#leaving].map((store) => store.close()));
+  }
+
+  #unservedSlot(slot: number): StorageError {
+    this.#options.onDoubt();
+    return new StorageError('disconnected', `no node of the Redis Cluster serves slot ${slot}`);
+  }
+
+  get #serving(): ClusterNode[] {
+    return [...this.#nodes.values()].filter(({ slots }) => slots > 0);
+  }
+
+  /** The node there; undefined where there are too many. */
+  #ensure(endpoint: HostPort): ClusterNode | undefined {
+    const name = endpointName(endpoint);
+    const known = this.#nodes.get(name);
+    if (known !== undefined) return known;
+    if (this.#nodes.size >= MAX_CLUSTER_NODES) return undefined;
+    const store = this.#options.open(endpoint, {
+      name,
+      redirect: (batch, error) => this.#redirect(name, batch, error),
+      probeTag: () => this.#probeTagOf(name),
+    });
+    const node: ClusterNode = { endpoint, name, store, slots: 0, idleSinceMs: undefined };
+    this.#nodes.set(name, node);
+    return node;
+  }
+
+  /** A hash tag that a node is probed by, another one each time: its slot may be on its way to another node. */
+  #probeTagOf(name: string): string | undefined {
+    const node = this.#nodes.get(name);
+    if (node === undefined || node.slots === 0) return undefined;
+    return tagOfSlots((slot) => this.#table.ownerOf(slot) === node);
+  }
+
+  /** Forgets a node that has had no slots for a while. */
+  #look(node: ClusterNode): void {
+    if (node.slots > 0) {
+      node.idleSinceMs = undefined;
+      return;
+    }
+    node.idleSinceMs ??= performance.now();
+    if (performance.now() - node.idleSinceMs < FORGET_MS) return;
+    const { name, store } = node;
+    this.#nodes.delete(name);
+    this.#leaving.add(store);
+    // What it has of calls goes on, and ends by itself.
+    store.reroute((part) => this.shardOf(part));
+    void store.close().then(() => {
+      this.#leaving.delete(store);
+      this.#closedConnections += store.connections.opened;
+    });
+  }
+
+  /** Redis Cluster specification, "Redirection and resharding". */
+  #redirect(from: string, batch: TakeBatch, { message }: RedisReplyError): ReturnType<Redirect> {
+    const [code, , address = ''] = message.split(' ');
+    const slot = slotOf(batch.part);
+    if (code === 'TRYAGAIN') return this.#takeByKey(slot, batch);
+    this.#options.onDoubt();
+    // Nobody serves the slot, or so this node believes: what another one says may be newer.
+    if (code !== 'MOVED' && code !== 'ASK') return 'held';
+    const node = this.#named(address, from);
+    // Its name is not told here, or there are too many.
+    if (node === undefined) return 'held';
+    if (code === 'ASK') {
+      this.#table.noteMoving(slot);
+      batch.asking = true;
+    } else {
+      if (node.name === from) return 'held';
+      this.#table.setOwner(slot, node);
+    }
+    node.store.adopt(batch);
+    return 'taken';
+  }
+
+  /** Some keys are here and some on another node: each is asked for by itself, so that what is found elsewhere is. */
+  #takeByKey(slot: number, batch: TakeBatch): ReturnType<Redirect> {
+    if (typeof batch.part === 'string') return 'failed';
+    this.#table.noteMoving(slot);
+    for (const take of batch.handOver()) {
+      void Promise.resolve(this.#options.takeAgain(take)).then((result) => take.resolve(result));
+    }
+    return 'emptied';
+  }
+
+  /** The node that `from` names; without a host it is on the same one. `?` stands for a host name that it lacks. */
+  #named(address: string, from: string): ClusterNode | undefined {
+    const host = this.#nodes.get(from)?.endpoint.host ?? '';
+    const endpoint = endpointOf(/^:\d+$/.test(address) ? host + address : address);
+    if (endpoint === undefined) return undefined;
+    const known = this.#nodes.get(endpointName(endpoint));
+    if (known !== undefined) return known;
+    let unlisted = 0;
+    for (const { slots } of this.#nodes.values()) if (slots === 0) unlisted++;
+    return unlisted < MAX_UNLISTED ? this.#ensure(endpoint) : undefined;
+  }
+}
+
+/** IPv6 addresses stand there without brackets. */
+function endpointOf(address: string): HostPort | undefined {
+  const [, host = '', port = ''] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
+  try {
+    return readHostPort(host.includes(':') ? `[${host}]:${port}` : address);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,309 @@
+import { StorageError, type TakeItem, type TakeResult } from '../../../limiter/bucket-store.js';
+import { systemClock, timerMs } from '../../../limiter/clock.js';
+import type { StoreFault } from '../../../limiter/store-fault.js';
+import { settledWithin } from '../../../turns.js';
+import type { GiveBackResult } from '../../sharded/shard.js';
+import { ShardedStore } from '../../sharded/sharded-store.js';
+import type { GiveBackStats } from '../../split-store.js';
+import type { ConnectionCounts } from '../connection/connection-options.js';
+import { prepareTls } from '../connection/dial.js';
+import { SharedLogin } from '../connection/login/shared-login.js';
+import { fixedLogin } from '../connection/login-source.js';
+import { Outage, type RedisSettingNames } from '../connection/outage.js';
+import { endpointName, type HostPort } from '../connection/redis-address.js';
+import { redisFaultOf } from '../connection/redis-fault.js';
+import type { ScriptAnswer, ScriptQuestion } from '../questions/script-question.js';
+import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
+import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
+import { RedisStore } from '../redis-store.js';
+import type { RedisStoreOptions } from '../redis-store-options.js';
+import { ClusterFinder } from './cluster-finder.js';
+import { type ClusterNodePlace, ClusterNodes } from './cluster-nodes.js';
+import type { ClusterView } from './cluster-view.js';
+import { BucketSlots } from './slot-keys.js';
+
+/** Longest that requests of the start wait for the first node to say who serves which slots. Milliseconds. */
+const HOPE_MS = 1000;
+/** Different reasons logged while no node of it answers. */
+const MAX_REASONS = 10;
+
+/** Faults of a node after which another one may have its slots. */
+const MAY_HAVE_MOVED: ReadonlySet<StoreFault> = new Set([
+  ...(['cluster', 'cluster_down', 'readonly', 'masterdown'] as const),
+  ...(['refused', 'unknown_host', 'no_answer', 'lost'] as const),
+]);
+
+/** Settings of {@link ClusterStore}. */
+export interface ClusterStoreOptions extends RedisStoreOptions {
+  /** See {@link ShardedStore}. */
+  readonly onGiveBack?: (refunds: readonly TakeItem[]) => void;
+}
+
+/**
+ * Buckets in a Redis Cluster: a {@link RedisStore} for each master, with a breaker of its own, so that tenants of one
+ * that is dead are the only ones that notice. All buckets of a tenant lie on one slot, and are decided in one step;
+ * what else a request asks is asked for by a {@link ShardedStore}.
+ */
+export class ClusterStore implements RedisBuckets {
+  everReached = false;
+  readonly #options: ClusterStoreOptions;
+  readonly #names: RedisSettingNames;
+  readonly #monotonicMicros: () => number;
+  readonly #keys: RedisKeys;
+  readonly #login: SharedLogin;
+  readonly #outage: Outage;
+  readonly #nodes: ClusterNodes;
+  readonly #finder: ClusterFinder;
+  readonly #sharded: ShardedStore;
+  readonly #upListeners: (() => void)[] = [];
+  readonly #downListeners: ((reason: string) => void)[] = [];
+  /** What the log was told of this outage. */
+  readonly #told = new Set<string>();
+  /** Whether it was told that the addresses lead to two clusters. */
+  #doubted = false;
+  #unserved = '';
+  /** Whether a node has said who serves which slots. */
+  #known = false;
+  /** Resolves with that, or when it takes too long. */
+  readonly #firstLook: Promise<void>;
+  #endFirstLook: () => void = () => {};
+  readonly #firstLookTimer: NodeJS.Timeout;
+  #hopeful = true;
+  /** Items of requests that wait for it. */
+  #waitingItems = 0;
+  #closed = false;
+
+  /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
+  constructor(options: ClusterStoreOptions) {
+    this.#options = options;
+    const { address, tls, login, timeoutMicros, countDeniedHits, onGiveBack } = options;
+    const { prefix = 'REDIS', login: place } = options.names ?? {};
+    this.#names = { prefix, login: place, cluster: true };
+    this.#monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
+    this.#keys = new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
+    this.#login = new SharedLogin(login ?? fixedLogin(address));
+    this.#outage = new Outage(address, this.#names);
+    this.#nodes = new ClusterNodes({
+      slots: new BucketSlots(this.#keys),
+      monotonicMicros: this.#monotonicMicros,
+      open: (endpoint, node) => this.#open(endpoint, node),
+      takeAgain: ({ items, deadlineMicros }) => this.#sharded.take(items, deadlineMicros),
+      onDoubt: () => this.#finder.look(),
+    });
+    this.#sharded = new ShardedStore({
+      map: this.#nodes,
+      timeoutMicros,
+      countDeniedHits,
+      monotonicMicros: this.#monotonicMicros,
+      ...(onGiveBack === undefined ? {} : { onGiveBack }),
+    });
+    this.#finder = new ClusterFinder(
+      {
+        seeds: address.cluster ?? [],
+        tls: prepareTls(address.tls ? { ...tls } : undefined),
+        login: (refused) => this.#login.login(refused),
+        variable: `${prefix}_URL`,
+      },
+      {
+        found: (view) => this.#onFound(view),
+        failed: (reason) => this.#onFailed(reason),
+        doubtful: (sentence) => this.#onDoubtful(sentence),
+      },
+    );
+    this.#firstLook = new Promise((resolve) => {
+      this.#endFirstLook = resolve;
+    });
+    this.#firstLookTimer = setTimeout(
+      () => this.#endHope(),
+      Math.max(HOPE_MS, timerMs(timeoutMicros)),
+    ).unref();
+    this.#finder.look();
+  }
+
+  get connected(): boolean {
+    return this.#nodes.someUp;
+  }
+
+  get whole(): boolean {
+    return this.#known && this.#nodes.allUp;
+  }
+
+  get connections(): ConnectionCounts {
+    return this.#nodes.connections;
+  }
+
+  get nodes(): readonly RedisNodeState[] {
+    if (this.#known) return this.#nodes.states;
+    const named = new Set(this.#options.address.cluster?.map(endpointName));
+    return [...named].map((name) => ({ name, up: false }));
+  }
+
+  get giveBackStats(): GiveBackStats {
+    return this.#sharded.giveBackStats;
+  }
+
+  onUp(listener: () => void): void {
+    this.#upListeners.push(listener);
+  }
+
+  onDown(listener: (reason: string) => void): void {
+    this.#downListeners.push(listener);
+  }
+
+  othersWork(from: number, micros: number, node: string): void {
+    this.#nodes.find(node)?.othersWork(from, micros);
+  }
+
+  take(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection?: unknown,
+    mayWait = true,
+  ): TakeResult | Promise<TakeResult> {
+    if (this.#known) return this.#sharded.take(items, deadlineMicros, connection, mayWait);
+    return this.#takeSoon(items, deadlineMicros, connection, mayWait);
+  }
+
+  async ask(question: ScriptQuestion): Promise<ScriptAnswer> {
+    if (this.#known) return this.#nodes.ask(question);
+    return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is away`);
+  }
+
+  holding(items: readonly TakeItem[]): unknown {
+    return this.#sharded.holding(items);
+  }
+
+  giveBack(refunds: readonly TakeItem[], takenOn: unknown, connection: unknown): Promise<GiveBackResult> {
+    return this.#sharded.giveBack(refunds, takenOn, connection);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#endHope();
+    this.#finder.close();
+    await this.#sharded.close();
+    this.#login.close();
+  }
+
+  #open({ host, port }: HostPort, { name, redirect, probeTag }: ClusterNodePlace): RedisStore {
+    const { address, observeFault, tellWork, finder: _, ...options } = this.#options;
+    const { tls, username, password } = address;
+    const store = new RedisStore({
+      ...options,
+      address: {
+        ...{ host, port, tls, db: 0 },
+        ...(username === undefined ? {} : { username }),
+        ...(password === undefined ? {} : { password }),
+        redactedAddress: `${tls ? 'rediss' : 'redis'}://${endpointName({ host, port })}`,
+      },
+      login: this.#login.ofNode(),
+      names: this.#names,
+      keys: this.#keys,
+      redirect,
+      probeTag,
+      observeFault: (fault) => {
+        observeFault?.(fault);
+        if (MAY_HAVE_MOVED.has(fault)) this.#finder.look();
+      },
+      tellWork: (micros) => tellWork?.(micros, name),
+    });
+    store.onUp(() => {
+      this.everReached = true;
+      for (const listener of this.#upListeners) listener();
+    });
+    store.onDown((reason) => {
+      for (const listener of this.#downListeners) listener(reason);
+    });
+    return store;
+  }
+
+  async #takeSoon(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection: unknown,
+    mayWait: boolean,
+  ): Promise<TakeResult> {
+    const { maxInFlight, timeoutMicros, address } = this.#options;
+    const away = new StorageError('disconnected', `Redis ${address.redactedAddress} is away`);
+    if (!this.#hopeful || !mayWait) return away;
+    if (this.#waitingItems > 0 && this.#waitingItems + items.length > maxInFlight) {
+      return new StorageError('overloaded', 'too much waits for the Redis Cluster to be found');
+    }
+    this.#waitingItems += items.length;
+    const leftMicros = Math.min(deadlineMicros - this.#monotonicMicros(), timeoutMicros);
+    await settledWithin(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#firstLook);
+    this.#waitingItems -= items.length;
+    return this.#known ? this.#sharded.take(items, deadlineMicros, connection, mayWait) : away;
+  }
+
+  #endHope(): void {
+    clearTimeout(this.#firstLookTimer);
+    this.#hopeful = false;
+    this.#endFirstLook();
+  }
+
+  #onFound(view: ClusterView): void {
+    const wasKnown = this.#known;
+    this.#known = true;
+    this.#nodes.apply(view);
+    this.#endHope();
+    this.#told.clear();
+    const { address } = this.#options;
+    const { unserved } = this.#nodes;
+    if (!wasKnown) {
+      this.#log('info', `Redis ${address.redactedAddress} has ${count(this.#nodes.states.length, 'master')}`);
+    }
+    if (unserved === this.#unserved) return;
+    this.#unserved = unserved;
+    if (unserved === '') this.#log('info', `Redis ${address.redactedAddress} serves all slots`);
+    else {
+      this.#log(
+        'error',
+        `no node of Redis ${address.redactedAddress} serves slots ${unserved}: on_store_failure answers requests of ` +
+          'the tenants that lie there; bring their master back, or give the slots to another one (CLUSTER ADDSLOTS)',
+      );
+    }
+  }
+
+  #onFailed(reason: string): void {
+    this.#endHope();
+    this.#options.observeFault?.(redisFaultOf(reason).reason);
+    // Until it was reached once the settings may be what is wrong.
+    if (this.#known || !this.#outage.isDoubtful(reason)) this.#logFailed(reason);
+    else void this.#lookAndLog(reason);
+  }
+
+  async #lookAndLog(reason: string): Promise<void> {
+    const { cluster = [] } = this.#options.address;
+    const isDoubtful = (node: HostPort): boolean => {
+      const [, said = ''] = reason.split(`${endpointName(node)}: `);
+      return this.#outage.isDoubtful(said.split('; ')[0] as string);
+    };
+    await this.#outage.look((cluster.find(isDoubtful) ?? cluster[0]) as HostPort);
+    // It takes up to two seconds.
+    if (!this.#known) this.#logFailed(reason);
+  }
+
+  #logFailed(reason: string): void {
+    // Of nodes that are known the log tells by itself.
+    if (this.#nodes.someUp) return;
+    const sentence = this.#outage.sentence(reason, this.#options.address.redactedAddress);
+    if (this.#told.has(sentence) || this.#told.size >= MAX_REASONS) return;
+    this.#told.add(sentence);
+    this.#log('error', sentence);
+  }
+
+  /** The addresses do not change while weir runs: once is enough. */
+  #onDoubtful(sentence: string): void {
+    if (!this.#doubted) this.#log('warn', sentence);
+    this.#doubted = true;
+  }
+
+  #log(level: 'info' | 'warn' | 'error', sentence: string): void {
+    if (!this.#closed) this.#options.log?.(level, sentence);
+  }
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

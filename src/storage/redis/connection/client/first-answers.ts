@@ -1,0 +1,36 @@
+/**
+ * What those answer who are asked the same: resolves once all have, or `laterMs` after the first answer. Errors are
+ * messages, in the order of those asked.
+ */
+export function firstAnswers<T>(
+  asked: readonly Promise<T>[],
+  laterMs: number,
+): Promise<{ answers: T[]; errors: string[] }> {
+  const answers: T[] = [];
+  const errors: string[] = [];
+  let failed = 0;
+  return new Promise((resolve) => {
+    let timer: NodeJS.Timeout | undefined;
+    const end = (): void => {
+      clearTimeout(timer);
+      resolve({ answers: [...answers], errors: errors.filter(Boolean) });
+    };
+    const look = (): void => {
+      if (answers.length + failed === asked.length) end();
+      else if (answers.length > 0) timer ??= setTimeout(end, laterMs);
+    };
+    asked.forEach((one, i) => {
+      one.then(
+        (answer) => {
+          answers.push(answer);
+          look();
+        },
+        ({ message }: Error) => {
+          errors[i] = message;
+          failed++;
+          look();
+        },
+      );
+    });
+  });
+}

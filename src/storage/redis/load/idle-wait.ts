@@ -1,0 +1,26 @@
+/** Lets one who closes wait until nothing is under way. */
+export class IdleWait {
+  readonly #isIdle: () => boolean;
+  #end: (() => void) | undefined;
+
+  constructor(isIdle: () => boolean) {
+    this.#isIdle = isIdle;
+  }
+
+  /** Something has ended. */
+  look(): void {
+    if (this.#end !== undefined && this.#isIdle()) this.#end();
+  }
+
+  /** Resolves once nothing is under way, or after `ms`. Call it once. */
+  async wait(ms: number): Promise<void> {
+    if (this.#isIdle()) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#end = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,215 @@
+import type { TakeItem, TakeResult } from '../../../limiter/bucket-store.js';
+import { systemClock, timerMs } from '../../../limiter/clock.js';
+import type { GiveBackResult, Part } from '../../sharded/shard.js';
+import { ShardedStore } from '../../sharded/sharded-store.js';
+import type { GiveBackStats } from '../../split-store.js';
+import type { ClusterStoreOptions } from '../cluster/cluster-store.js';
+import type { ConnectionCounts, SendCommand } from '../connection/connection-options.js';
+import type { ScriptAnswer, ScriptQuestion } from '../questions/script-question.js';
+import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
+import { RedisStore } from '../redis-store.js';
+import { type HashTagFinding, type HashTags, lookForHashTags } from './hash-tags.js';
+
+/** Servers may come and go behind a proxy that keeps its connections. Milliseconds. */
+const LOOK_EVERY_MS = 60_000;
+/** The same while a server cannot be asked. */
+const LOOK_AGAIN_MS = 5000;
+/** Settings of {@link ProxyStore}. */
+export interface ProxyStoreOptions extends ClusterStoreOptions {
+  /** How often hash tags are looked at on a connection that stays; default a minute. Milliseconds. */
+  readonly lookEveryMs?: number;
+}
+
+/** Keys, on one server or more, that are tried until one of them works. */
+const TRIED_KEYS = 8;
+
+/**
+ * Buckets behind a proxy that shards. It sends a script to the server of its first key, unchecked, so that a call has
+ * one key, or those of one hash tag where it was found that these lie together ({@link lookForHashTags}); at each
+ * connection, and now and then. What a request asks beyond that is asked for by a {@link ShardedStore}.
+ */
+export class ProxyStore implements RedisBuckets {
+  readonly #options: ProxyStoreOptions;
+  readonly #redis: RedisStore;
+  readonly #sharded: ShardedStore;
+  #tags: HashTags | undefined;
+  /** Whether a server could not be asked when it was last looked for, or since. */
+  #lacksServers = false;
+  #send: SendCommand | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
+  constructor(options: ProxyStoreOptions) {
+    this.#options = options;
+    const { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack } = options;
+    this.#redis = new RedisStore({
+      ...options,
+      observeFault: (fault) => {
+        options.observeFault?.(fault);
+        if (fault === 'upstream') this.#lookSoon();
+      },
+      proxied: { probe: (send, take) => this.#probe(send, take) },
+    });
+    this.#sharded = new ShardedStore({
+      map: {
+        partOf: (item) => this.#partOf(item),
+        shardOf: () => this.#redis,
+        close: () => this.#redis.close(),
+      },
+      ...{ timeoutMicros, countDeniedHits },
+      monotonicMicros: monotonicMicros ?? (() => systemClock.monotonicMicros()),
+      ...(onGiveBack === undefined ? {} : { onGiveBack }),
+    });
+  }
+
+  /** What was found of hash tags; undefined before the first connection. */
+  get hashTags(): HashTags | undefined {
+    return this.#tags;
+  }
+
+  /** Resolves once the proxy was reached for the first time. */
+  get reached(): Promise<void> {
+    return this.#redis.reached;
+  }
+
+  get connected(): boolean {
+    return this.#redis.connected;
+  }
+
+  /** As far as is known: of a server behind it only a call can tell. */
+  get whole(): boolean {
+    return this.#redis.connected && !this.#lacksServers;
+  }
+
+  get everReached(): boolean {
+    return this.#redis.everReached;
+  }
+
+  get connections(): ConnectionCounts {
+    return this.#redis.connections;
+  }
+
+  get nodes(): readonly RedisNodeState[] {
+    return this.#redis.nodes;
+  }
+
+  get giveBackStats(): GiveBackStats {
+    return this.#sharded.giveBackStats;
+  }
+
+  onUp(listener: () => void): void {
+    this.#redis.onUp(listener);
+  }
+
+  onDown(listener: (reason: string) => void): void {
+    this.#redis.onDown(listener);
+  }
+
+  othersWork(from: number, micros: number): void {
+    this.#redis.othersWork(from, micros);
+  }
+
+  take(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection?: unknown,
+    mayWait = true,
+  ): TakeResult | Promise<TakeResult> {
+    return this.#sharded.take(items, deadlineMicros, connection, mayWait);
+  }
+
+  ask(question: ScriptQuestion): Promise<ScriptAnswer> {
+    return this.#redis.ask(question);
+  }
+
+  holding(items: readonly TakeItem[]): unknown {
+    return this.#sharded.holding(items);
+  }
+
+  giveBack(refunds: readonly TakeItem[], takenOn: unknown, connection: unknown): Promise<GiveBackResult> {
+    return this.#sharded.giveBack(refunds, takenOn, connection);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#sharded.close();
+  }
+
+  #partOf({ key, tagLength }: TakeItem): Part {
+    return this.#tags === 'honoured' ? key.slice(0, tagLength) : key;
+  }
+
+  /** Rejects unless what calls do works on one server at least. */
+  async #probe(send: SendCommand, take: (key: string) => Promise<void>): Promise<void> {
+    const finding = await lookForHashTags(send, this.#options.keyPrefix);
+    let failure: unknown;
+    for (const key of finding.living.slice(0, TRIED_KEYS)) {
+      try {
+        await take(key);
+        this.#send = send;
+        this.#note(finding);
+        return;
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  #note({ tags, failure }: Pick<HashTagFinding, 'tags' | 'failure'>): void {
+    if (this.#closed) return;
+    this.#lacksServers = failure !== '';
+    this.#lookLater();
+    if (tags === this.#tags) return;
+    this.#tags = tags;
+    const { log, address } = this.#options;
+    const redis = `Redis ${address.redactedAddress}`;
+    if (tags === 'honoured')
+      log?.('info', `${redis} honours hash tags: a call asks for all buckets of a tenant`);
+    else if (tags === 'ignored')
+      log?.(
+        'warn',
+        `${redis} does not honour hash tags: each bucket is asked for in a call of its own; set hash_tag: "{}" ` +
+          '(twemproxy), or enable_hashtagging: true (redis_proxy of Envoy), to ask for those of a tenant in one',
+      );
+    else
+      log?.(
+        'warn',
+        `nobody knows whether ${redis} honours hash tags: each bucket is asked for in a call of its own until all ` +
+          `servers behind it answer (${failure})`,
+      );
+  }
+
+  #lookSoon(): void {
+    if (this.#lacksServers) return;
+    this.#lacksServers = true;
+    this.#lookLater();
+  }
+
+  #lookLater(): void {
+    const { lookEveryMs = LOOK_EVERY_MS } = this.#options;
+    const pause = this.#lacksServers ? Math.min(LOOK_AGAIN_MS, lookEveryMs) : lookEveryMs;
+    clearTimeout(this.#timer);
+    if (!this.#closed) this.#timer = setTimeout(() => void this.#look(), pause).unref();
+  }
+
+  async #look(): Promise<void> {
+    const { keyPrefix, timeoutMicros } = this.#options;
+    const send = this.#send;
+    // The next connection is looked at anyway.
+    if (send === undefined || !this.connected) return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new Error('no answer')), timerMs(timeoutMicros)).unref();
+    });
+    try {
+      this.#note(await Promise.race([lookForHashTags(send, keyPrefix), late]));
+    } catch (error) {
+      this.#note({ tags: 'unknown', failure: (error as Error).message });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

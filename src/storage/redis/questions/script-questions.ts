@@ -1,0 +1,93 @@
+import { StorageError } from '../../../limiter/bucket-store.js';
+import { timerMs } from '../../../limiter/clock.js';
+import type { ScriptClock } from '../clock/script-clock.js';
+import type { SendCommand } from '../connection/connection-options.js';
+import type { RedisConnection } from '../connection/redis-connection.js';
+import { isAnswer, RedisReplyError } from '../connection/redis-error.js';
+import { redisFaultOf } from '../connection/redis-fault.js';
+import { SHORT_TEXT } from '../connection/reply-bound.js';
+import type { RedisStoreOptions } from '../redis-store-options.js';
+import type { ScriptAnswer, ScriptQuestion } from './script-question.js';
+
+/** Questions that one Redis may owe an answer: of one that hangs no more is asked. */
+export const MAX_UNANSWERED = 8;
+/** No decision waits for the answer, so that it may take longer than one may (REDIS_TIMEOUT). */
+const LEAST_TIMEOUT_MS = 500;
+
+/**
+ * Asks one Redis what is no take, on the same connection, and never while that is down. Each question is sent once,
+ * but for one that the script refused for want of a time. Of failures the connection is told only that this Redis is
+ * not the one to ask: whether it can decide, takes find out.
+ */
+export class ScriptQuestions {
+  readonly #name: string;
+  readonly #timeoutMs: number;
+  readonly #connection: () => RedisConnection;
+  readonly #clock: ScriptClock;
+  #unanswered = 0;
+
+  /** `clock` gives the time to scripts that may not read it. */
+  constructor(options: RedisStoreOptions, connection: () => RedisConnection, clock: ScriptClock) {
+    this.#name = options.address.redactedAddress;
+    this.#timeoutMs = Math.max(LEAST_TIMEOUT_MS, timerMs(options.timeoutMicros));
+    this.#connection = connection;
+    this.#clock = clock;
+  }
+
+  /**
+   * Never rejects, and is over within REDIS_TIMEOUT, or half a second if that is less. The `cause` of an error is what
+   * Redis said, where it did. `asking`: a node of a cluster is asked for a slot that is on its way there.
+   */
+  async ask(question: ScriptQuestion, asking = false): Promise<ScriptAnswer> {
+    const { up, downReason } = this.#connection();
+    if (!up) return new StorageError(downReason, `Redis ${this.#name} is away`);
+    if (this.#unanswered >= MAX_UNANSWERED)
+      return new StorageError('overloaded', `Redis ${this.#name} has not answered what it was asked before`);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<StorageError>((resolve) => {
+      const error = new StorageError('timeout', `Redis ${this.#name} did not answer in time`);
+      timer = setTimeout(() => resolve(error), this.#timeoutMs);
+    });
+    this.#unanswered++;
+    const answer = this.#answer(question, asking);
+    void answer.then(() => this.#unanswered--);
+    const result = await Promise.race([answer, late]);
+    clearTimeout(timer);
+    return result;
+  }
+
+  async #answer(question: ScriptQuestion, asking: boolean): Promise<ScriptAnswer> {
+    const clock = this.#clock;
+    const send: SendCommand = (command, args, bound) => {
+      // It holds for the next command only. What is wrong with it that one tells.
+      if (asking && command === 'eval') this.#connection().send('asking', [], SHORT_TEXT).catch(ignore);
+      return this.#connection().send(command, args, bound);
+    };
+    const run = async (): Promise<ScriptAnswer> => {
+      const { script, key, args, textBytes } = question;
+      const all = [script, '1', key, clock.argument(send), ...args];
+      const answer = await send('eval', all, { integers: 0, textBytes });
+      if (typeof answer === 'string') return answer;
+      return new StorageError('timeout', `Redis ${this.#name} answered in an unknown form`);
+    };
+    try {
+      return await run().catch(async (error: unknown) => {
+        if (await clock.givesFor(error, send)) return run();
+        throw error;
+      });
+    } catch (error) {
+      return this.#failure(error as Error);
+    }
+  }
+
+  #failure(error: Error): StorageError {
+    if (!isAnswer(error))
+      return new StorageError('timeout', `the connection to Redis ${this.#name} was lost before it answered`);
+    const { reaction } = redisFaultOf(error.message);
+    if (reaction === 'find' || reaction === 'login') this.#connection().noteFailure(error);
+    const cause = error instanceof RedisReplyError ? { cause: error } : undefined;
+    return new StorageError('rejected', error.message, cause);
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,81 @@
+import { ClusterFinder } from './cluster/cluster-finder.js';
+import type { ClusterView } from './cluster/cluster-view.js';
+import { prepareTls } from './connection/dial.js';
+import { SharedLogin } from './connection/login/shared-login.js';
+import { fixedLogin } from './connection/login-source.js';
+import { Outage } from './connection/outage.js';
+import { endpointName } from './connection/redis-address.js';
+import type { RedisStoreOptions } from './redis-store-options.js';
+
+/** Finds out once which server of a Redis keeps which buckets, without using any of them. */
+export class RedisLookup {
+  readonly #options: RedisStoreOptions;
+  readonly #login: SharedLogin;
+  readonly #closers: (() => void)[];
+  #view: Promise<ClusterView> | undefined;
+  #master: Promise<string> | undefined;
+
+  constructor(options: RedisStoreOptions) {
+    this.#options = options;
+    this.#login = new SharedLogin(options.login ?? fixedLogin(options.address));
+    this.#closers = [() => this.#login.close()];
+  }
+
+  /**
+   * The server that keeps the buckets of a slot, as metrics and health name it, and of Sentinels the master that they
+   * announce: no password. A single Redis is not asked. Rejects, after some seconds at most, with an Error whose
+   * message says what is wrong, and what to set.
+   */
+  async serverOf(slot: number): Promise<string> {
+    const { address, finder, names } = this.#options;
+    try {
+      if (address.cluster !== undefined) {
+        this.#view ??= this.#askCluster();
+        const { ranges } = await this.#view;
+        const range = ranges.find(({ first, last }) => first <= slot && slot <= last);
+        if (range !== undefined) return endpointName(range.master);
+        throw new Error(
+          `no node serves slot ${slot}: bring its master back, or give the slot to another one (CLUSTER ADDSLOTS)`,
+        );
+      }
+      if (finder !== undefined) {
+        this.#master ??= this.#askFinder(finder);
+        return await this.#master;
+      }
+      return address.redactedAddress;
+    } catch (error) {
+      const named = { prefix: 'REDIS', login: undefined, ...names, cluster: address.cluster !== undefined };
+      throw new Error(
+        new Outage(address, named).lastSentence((error as Error).message, address.redactedAddress),
+      );
+    }
+  }
+
+  /** Ends all questions, and a program that prints a login. */
+  close(): void {
+    for (const close of this.#closers.splice(0)) close();
+  }
+
+  #askCluster(): Promise<ClusterView> {
+    const { address, tls, names } = this.#options;
+    return new Promise((found, failed) => {
+      const cluster = new ClusterFinder(
+        {
+          seeds: address.cluster ?? [],
+          tls: prepareTls(address.tls ? { ...tls } : undefined),
+          login: (refused) => this.#login.login(refused),
+          variable: `${names?.prefix ?? 'REDIS'}_URL`,
+        },
+        { found, failed: (reason) => failed(new Error(reason)), doubtful: () => {} },
+      );
+      this.#closers.push(() => cluster.close());
+      cluster.look();
+    });
+  }
+
+  async #askFinder(make: NonNullable<RedisStoreOptions['finder']>): Promise<string> {
+    const finder = make();
+    this.#closers.push(() => finder.close());
+    return (await finder.find()).name;
+  }
+}

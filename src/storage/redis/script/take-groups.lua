@@ -1,0 +1,244 @@
+-- Fourth part of the script; take.lua is the first, whose header says what it does.
+
+-- Groups: `count` equal requests of these items, of one or more. Items apply in order on the running state; what a denied request did is taken
+-- back. The caller, who knows the same arithmetic, tells each one's outcome from the states found.
+
+-- The state of a key while a request is decided, whether it changed, and whether it is in a debt that stays as it is; and which items were limited.
+local nowUnit, nowWhole, nowPart, dirty, nowOwes, nowEnds, limitedAt = {}, {}, {}, {}, {}, {}, {}
+-- Whether the request changed what is to be stored.
+local moved
+
+local function begin(k)
+  nowUnit[k], nowWhole[k], nowPart[k], dirty[k], nowOwes[k] = unit[k], whole[k], part[k], false, false
+  nowEnds[k] = overEnds[k]
+end
+
+-- Brings a key within the bounds of an ask, see inBounds.
+local function readTokens(k, ask)
+  local w, c, outside = inBounds(nowUnit[k], nowWhole[k], nowPart[k], ask)
+  nowUnit[k], nowWhole[k], nowPart[k] = ask.unit, w, c
+  if outside and not dirty[k] then
+    keepAbove(k, whole[k], part[k], ask)
+    unit[k], whole[k], part[k], changed[k] = ask.unit, w, c, true
+    moved = true
+  end
+  return w, c, outside
+end
+
+-- Returns whether it was limited.
+local function takeTokens(k, ask)
+  local w, c, outside = readTokens(k, ask)
+  local what = ask.what
+  if what == 2 then
+    local cost, mark, most = ask.cost, ask.mark, now - ask.over
+    if mark then
+      -- Of what was cut off a bucket, by a smaller one or by the bound of its debt, nobody knows whose it was.
+      if outside or above[k] or ask.owing and tooDeep(w + now - mark, c + 1, ask) then return false end
+      -- One past full did not refill since.
+      if w >= now then
+        most = now
+        if now > mark then cost = cost - now + mark end
+      end
+    end
+    if cost * ask.unit + ask.costCarry <= 0 or w < most or (w == most and c == 0) then return false end
+    w, c = w - cost, c - ask.costCarry
+    if c < 0 then w, c = w - 1, c + ask.unit end
+    if w < most then w, c = most, 0 end
+    if w < now and not mark then nowEnds[k] = now + OVER_LASTS end
+  else
+    w, c = taken(w, c, ask)
+    if what == 3 then
+      if tooDeep(w, c, ask) then w, c = now + ask.debt, ask.debtCarry end
+    elseif overdrawn(w, c, ask) then
+      return true
+    elseif what == 1 then
+      return false
+    end
+  end
+  nowWhole[k], nowPart[k], dirty[k] = w, c, true
+  return false
+end
+
+local function countHits(k, ask, hits)
+  local before, owes = inWindow(nowUnit[k], nowWhole[k], nowPart[k], ask)
+  if owes ~= nil then nowOwes[k] = owes end
+  local after, limited, changes
+  if ask.what == 3 and hits > 0 then
+    after, limited, changes = before + min(hits, math.max(0, ask.debt - before)), false, ask.owing or not nowOwes[k]
+  else
+    after, limited, changes = counted(before, ask, hits, nowOwes[k] and not ask.owing)
+  end
+  nowUnit[k], nowWhole[k], nowPart[k] = ask.unit, ask.start, after
+  if changes then dirty[k] = true end
+  return limited
+end
+
+-- A window in debt becomes the next one with what is too much, so that it lasts until that one ends.
+local function foldDebt(k, ask)
+  if not ask.owing or nowUnit[k] ~= ask.unit or nowWhole[k] ~= ask.start or nowPart[k] <= ask.fill then return end
+  local ends = ask.start - ask.unit
+  nowUnit[k], nowWhole[k], nowPart[k] = ends - ask.nextEnds, ends, ask.fill - nowPart[k]
+end
+
+-- What a denied request leaves: the hits that windows count, and candidates, whose buckets no other item names.
+local function deny(ks, items)
+  for i = 1, #ks do
+    if items[i].enforcement ~= 3 then begin(ks[i]) end
+  end
+  for i = 1, #ks do
+    local k, ask = ks[i], items[i]
+    -- Refunds and charges of a denied request change nothing; 0 hits are a look.
+    if ask.enforcement == 3 then
+      -- It stays as it was decided.
+    elseif ask.unit < 0 then
+      countHits(k, ask, (ask.countsDenied and ask.what < 2) and ask.cost or 0)
+    elseif not limitedAt[i] then
+      readTokens(k, ask)
+    end
+  end
+end
+
+-- Decides one request.
+local function decide(ks, items)
+  local enforceLimited, quotaItems, quotaLimited = false, 0, 0
+  moved = false
+  for i = 1, #ks do begin(ks[i]) end
+  for i = 1, #ks do
+    local k, ask = ks[i], items[i]
+    local limited
+    if ask.unit < 0 then limited = countHits(k, ask, ask.cost) else limited = takeTokens(k, ask) end
+    limitedAt[i] = limited
+    if ask.enforcement == 2 then
+      quotaItems = quotaItems + 1
+      if limited then quotaLimited = quotaLimited + 1 end
+    elseif limited and ask.enforcement == 0 then
+      enforceLimited = true
+    end
+  end
+  if enforceLimited or (quotaItems > 0 and quotaItems == quotaLimited) then deny(ks, items) end
+  for i = 1, #ks do
+    local k = ks[i]
+    -- The rounding of a mere look is forgotten.
+    if dirty[k] then
+      foldDebt(k, items[i])
+      unit[k], whole[k], part[k], overEnds[k] = nowUnit[k], nowWhole[k], nowPart[k], nowEnds[k]
+      changed[k], moved = true, true
+      -- What a smaller limit has cut off is given back, too, once the bucket is past full.
+      if unit[k] > 0 and whole[k] < now then above[k], beneath[k], upTo[k] = nil, nil, nil end
+    end
+  end
+end
+
+-- How many of `count` requests surely pass whole: those are taken at once. Only plain takes on a key each.
+local function passing(ks, items, count)
+  local seen = {}
+  for i = 1, #ks do
+    local k, ask = ks[i], items[i]
+    -- Nor more than a limit lets pass at all, be it past full.
+    if ask.what ~= 0 or seen[k] or ask.cost > ask.fill then return 0 end
+    seen[k] = true
+    local room, cost
+    if ask.unit < 0 then
+      room, cost = ask.fill - inWindow(unit[k], whole[k], part[k], ask), ask.cost
+    else
+      -- A carry may run over with each of them.
+      room, cost = now + ask.fill - inBounds(unit[k], whole[k], part[k], ask), ask.cost + 1
+    end
+    count = min(count, floor(room / cost))
+  end
+  return count
+end
+
+local function takeAtOnce(ks, items, count)
+  for i = 1, #ks do
+    local k, ask = ks[i], items[i]
+    if ask.unit < 0 then
+      whole[k], part[k] = ask.start, inWindow(unit[k], whole[k], part[k], ask) + count * ask.cost
+    else
+      local w, c = inBounds(unit[k], whole[k], part[k], ask)
+      c = c + count * ask.costCarry
+      whole[k], part[k] = w + count * ask.cost + floor(c / ask.unit), c % ask.unit
+    end
+    unit[k], changed[k] = ask.unit, true
+  end
+end
+
+local function group(ks, items, count)
+  for i = 1, #ks do
+    local k = ks[i]
+    if not unit[k] then load(k, items[i]) end
+    reply[filled + 1], reply[filled + 2], reply[filled + 3] = unit[k], whole[k], part[k]
+    filled = filled + 3
+  end
+  local left = count
+  if count > 1 then
+    local first = passing(ks, items, count)
+    if first > 0 then
+      takeAtOnce(ks, items, first)
+      left = count - first
+    end
+  end
+  -- Where one changes nothing, the next, which finds the same, does not either.
+  moved = true
+  while left > 0 and moved do
+    decide(ks, items)
+    left = left - 1
+  end
+end
+
+local at = 1
+while at <= #steps do
+  local a, b, c, d, e, f, g, h, i = byte(steps, at, at + 8)
+  local k, n = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS
+  at = at + 9
+  if k > 0 then
+    local count = (g * 64 + h) * 64 + i - ZEROS
+    local ask = asks[n]
+    local found, carry
+    if count > 0 or ask.what ~= 0 then
+      -- It is none that stands alone.
+    elseif ask.unit > 0 then
+      found, carry = takeAlone(k, values[k], ask.unit, ask.fill, ask.fillCarry, ask.cost, ask.costCarry)
+    else
+      found = countAlone(k, values[k], ask.start, -ask.unit, ask.fill, ask.cost, ask.countsDenied)
+    end
+    if found then
+      reply[filled + 1], reply[filled + 2] = found, carry
+      filled = filled + (carry and 2 or 1)
+    else
+      if not unit[k] then load(k, ask) end
+      local run = ask.unit > 0 and runTokens or runHits
+      run(k, ask, count > 0 and count or 1)
+    end
+  else
+    local count = (g * 64 + h) * 64 + i - ZEROS
+    local ks, items = {}, {}
+    for item = 1, n do
+      a, b, c, d, e, f = byte(steps, at, at + 5)
+      ks[item], items[item], at = (a * 64 + b) * 64 + c - ZEROS, asks[(d * 64 + e) * 64 + f - ZEROS], at + 6
+    end
+    group(ks, items, count)
+  end
+end
+
+for k in pairs(changed) do
+  local u, w, c = unit[k], whole[k], part[k]
+  local levels, ends
+  if u > 0 and w >= now then w = w + (ahead[k] or 0) end
+  if u > 0 and above[k] then levels, ends = levelsOf(k, u, w, c) end
+  if u < 0 and c ~= 0 then
+    local form = c > 0 and 'w' or w > now and 'd' or 'g'
+    store(k, form .. format(STATE, w, math.abs(c), -u), w - u, storedEnds[k])
+  elseif u > 0 and w < now then
+    ends = overEnds[k] or storedEnds[k]
+    store(k, format(OVER, ends, now - w, c, u), ends, storedEnds[k])
+  elseif levels then
+    store(k, levels, ends, storedEnds[k])
+  elseif u > 0 and (w > now or c > 0) then
+    store(k, u == 1 and format(WHOLE_TOKENS, w) or 't' .. format(STATE, w, c, u), w, storedEnds[k])
+  elseif values[k] then
+    call('DEL', KEYS[k])
+  end
+end
+
+return reply

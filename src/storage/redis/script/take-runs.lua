@@ -1,0 +1,83 @@
+-- Second part of the script; take.lua is the first, whose header says what it does.
+
+local reply = { now }
+local filled = 1
+
+-- The reply to a run of `count`.
+local function answer(count, passed, found)
+  if count > 1 then
+    reply[filled + 1], reply[filled + 2] = passed, found
+    filled = filled + 2
+  else
+    filled = filled + 1
+    reply[filled] = found < 0 and PAST_FULL - found or passed == 0 and -1 - found or found
+  end
+end
+
+-- A run on a token bucket: requests of one item, so that nothing need be taken back.
+local function runTokens(k, ask, count)
+  local w, c, changes = inBounds(unit[k], whole[k], part[k], ask)
+  if changes then keepAbove(k, whole[k], part[k], ask) end
+  local foundWhole, foundCarry = w, c
+  local passed = 0
+  local nextWhole, nextCarry = taken(w, c, ask)
+  while passed < count and not overdrawn(nextWhole, nextCarry, ask) do
+    if ask.what == 1 then
+      passed = count
+    else
+      passed, changes, w, c = passed + 1, true, nextWhole, nextCarry
+      nextWhole, nextCarry = taken(w, c, ask)
+    end
+  end
+  -- Where nothing was taken, the rounding of a mere look is forgotten.
+  if changes then unit[k], whole[k], part[k], changed[k] = ask.unit, w, c, true end
+  answer(count, passed, foundWhole - now)
+  if ask.unit > 1 then
+    filled = filled + 1
+    reply[filled] = foundCarry
+  end
+end
+
+-- The count of the window that holds now; a debt is stored as hits of the next window. Then, unless the window itself was stored, whether it is in a
+-- debt that this ask, which has none, may not change.
+local function inWindow(u, w, c, ask)
+  local start = ask.start
+  if u == ask.unit and w == start then
+    -- Another limit may have been in force, or denied hits counted: none of it makes a deeper debt.
+    return ask.owing and min(c, ask.debt) or c
+  end
+  if u < 0 and w == start - ask.unit then
+    if ask.owing then return min(ask.fill + math.abs(c), ask.debt), false end
+    if c < 0 then return MAX_COUNT, true end
+  end
+  return 0, false
+end
+
+-- The count after the hits of an ask, whether they are over the limit, and whether that changes what is stored.
+local function counted(count, ask, hits, owes)
+  if ask.what == 2 then
+    if owes or (ask.mark and ask.mark ~= ask.start) then return count, false, false end
+    -- What undoes a take goes below 0 only while there are more hits than the limit.
+    local left = math.max(min(count, (ask.mark and count >= 0) and 0 or 0 - ask.over), count - hits)
+    return left, false, left ~= count
+  end
+  local asked = (ask.owing and hits == 0) and 1 or hits
+  local limited = count + asked > ask.fill or asked > ask.fill
+  if hits > 0 and (not limited or ask.countsDenied) then
+    return min(count + hits, MAX_COUNT), limited, not owes
+  end
+  return count, limited, false
+end
+
+local function runHits(k, ask, count)
+  local found, owes = inWindow(unit[k], whole[k], part[k], ask)
+  local running, passed, changes = found, 0, false
+  for _ = 1, count do
+    local limited, differs
+    running, limited, differs = counted(running, ask, ask.cost, owes)
+    if not limited then passed = passed + 1 end
+    changes = changes or differs
+  end
+  if changes then unit[k], whole[k], part[k], changed[k] = ask.unit, ask.start, running, true end
+  answer(count, passed, found)
+end

@@ -1,0 +1,57 @@
+import type { BucketStore, StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
+
+/**
+ * What must be the same for buckets to be decided in one call: the slot of a Redis Cluster, the hash tag or the whole
+ * key behind a proxy that shards.
+ */
+export type Part = string | number;
+
+/** What became of giving back what a request took: done, refused or not answered, or not sent. */
+export type GiveBackResult = 'made' | 'failed' | 'skipped';
+
+/** A store whose takes can be undone. */
+export interface UndoableStore extends BucketStore {
+  /**
+   * What the buckets of `items` lie on now: equal (`===`) as long as what was taken is there, another value once a
+   * connection was lost and a Redis that does not know of it may have followed; undefined while that is away.
+   */
+  holding(items: readonly TakeItem[]): unknown;
+  /**
+   * Gives back, once, what was taken while {@link holding} of these very `refunds` was `takenOn`; `skipped` where it is
+   * another one now, or was away. `refunds` are those of `refundsOf`. Never rejects, and is over within the timeout.
+   */
+  giveBack(refunds: readonly TakeItem[], takenOn: unknown, connection: unknown): Promise<GiveBackResult>;
+}
+
+/** How one part of a request is asked for. */
+export interface PartTake {
+  readonly part: Part;
+  /** At least one, all of this part. */
+  readonly items: readonly TakeItem[];
+  readonly deadlineMicros: number;
+  /** See {@link BucketStore.take}. */
+  readonly connection: unknown;
+  readonly mayWait: boolean;
+  /** Whether the request that it is a part of has many items, so that it has to take turns. */
+  readonly wide: boolean;
+}
+
+/** One of the servers that buckets are spread over. Keeps the contract of {@link BucketStore} for items of one part. */
+export interface Shard {
+  /** Why it would refuse a take now, whatever that asks; undefined where it would not. */
+  refusal(mayWait: boolean): StorageError | undefined;
+  takePart(take: PartTake): TakeResult | Promise<TakeResult>;
+  /** {@link UndoableStore.holding}, of anything that lies here; differs as text, too. */
+  readonly holds: unknown;
+  /** {@link UndoableStore.giveBack}, of items of one part, by its deadline; follows no redirection. */
+  giveBackPart(take: PartTake, takenOn: unknown): Promise<GiveBackResult>;
+}
+
+/** Says where buckets lie. */
+export interface ShardMap {
+  partOf(item: TakeItem): Part;
+  /** The server of a part; an error where none has it. */
+  shardOf(part: Part): Shard | StorageError;
+  /** Closes all shards. Running takes are settled first. */
+  close(): Promise<void>;
+}

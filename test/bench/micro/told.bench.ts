@@ -1,0 +1,105 @@
+/*
+ * What a sampled decision log and traces cost a decision, beside one that neither is told of: bytes of a request →
+ * Callers → ShouldRateLimit → bytes of the answer. Where nobody asks for them there are no Callers.
+ * `node build/test/bench/micro/told.bench.js [part of a name …]`
+ */
+
+import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import type { CallInfo } from '../../../src/grpc/grpc-server.js';
+import { systemClock } from '../../../src/limiter/clock.js';
+import { Callers } from '../../../src/server/calls/callers.js';
+import { Closers } from '../../../src/server/closers.js';
+import { openDecisionLog } from '../../../src/server/decision-log/open-decision-log.js';
+import { decisionObserver } from '../../../src/server/decision-observer.js';
+import { OtlpTracing } from '../../../src/server/tracing/otlp-tracing.js';
+import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
+import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import { LogOutput } from '../../../src/telemetry/log-output.js';
+import { createLogger } from '../../../src/telemetry/logger.js';
+import { Metrics } from '../../../src/telemetry/metrics.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
+import { PLAIN_ANSWERS } from '../../support/policy/plain-answers.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
+import { type MicroCase, runCases } from './measure.js';
+
+const POLICY = policyOf(`
+domain: bench
+descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: 2000000000, fill_interval: 1s } } }]
+`);
+const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+interface Told {
+  /** Share of the decisions that are logged. */
+  readonly logged?: number;
+  /** Whether the caller's trace is recorded. */
+  readonly traced?: boolean;
+}
+
+function decision({ logged = 0, traced = false }: Told): MicroCase {
+  return () => {
+    const store = new MemoryStore({ ...MEMORY, clock: systemClock });
+    const metrics = new Metrics({ maxSeries: 10_000, version: 'bench', memoryStats: () => store });
+    const log = createLogger({ level: 'info', format: 'json', colour: false });
+    const policies = { domains: new Map([['bench', POLICY]]), version: 'bench' };
+    const output = new LogOutput({ write: (bytes) => bytes.length });
+    const settings = { decisionLogSample: { denied: logged, ok: logged }, decisionLogFile: '' };
+    const opened = openDecisionLog(
+      { settings, clock: systemClock, output, worker: undefined },
+      new Closers(),
+    );
+    const codec = createWireCodec();
+    const service = new ShouldRateLimit({
+      codec,
+      clock: systemClock,
+      store,
+      local: store,
+      policies: () => policies,
+      observer: decisionObserver(metrics, log, new UnmatchedWarnings(log, () => policies)),
+      storeTimeoutMicros: 2_000_000,
+      maxDescriptors: 1000,
+      maxLimits: 4000,
+      answers: PLAIN_ANSWERS,
+      decisionLog: opened?.log,
+    });
+    const descriptors = [
+      { entries: entries('tenant=acme'), limit: undefined, hitsAddend: undefined, isNegativeHits: false },
+    ];
+    const message = createReferenceCodec().encodeRequest({ domain: 'bench', descriptors, hitsAddend: 0 });
+    const call: CallInfo = {
+      deadlineMicros: Number.POSITIVE_INFINITY,
+      cancelled: () => false,
+      connection: {},
+      peer: '127.0.0.1:1',
+      requestId: 'bench',
+      header: (name) => (name === 'traceparent' ? TRACEPARENT : undefined),
+    };
+    if (opened === undefined && !traced) return () => void service.handle(message, call);
+    const callers = new Callers(service, true, traced ? tracing() : undefined);
+    return () => void callers.handle(message, call);
+  };
+}
+
+/** Nobody takes the spans, which are lost once many wait. */
+function tracing(): OtlpTracing {
+  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = 'http://127.0.0.1:9';
+  return new OtlpTracing({
+    protocol: 'http',
+    serviceName: 'bench',
+    serviceNamespace: '',
+    serviceInstanceId: '',
+    samplingRate: 1,
+    version: 'bench',
+    store: undefined,
+    news: { taken: () => {}, failed: () => {} },
+    onWarning: () => {},
+  });
+}
+
+runCases(__filename, {
+  'decision, no log of it and no trace': decision({}),
+  'decision, 1 of 100 is logged': decision({ logged: 0.01 }),
+  'decision, each is logged': decision({ logged: 1 }),
+  'decision, each is traced': decision({ traced: true }),
+});

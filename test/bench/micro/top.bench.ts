@@ -1,0 +1,57 @@
+/*
+ * What counting single buckets for `/top` costs a decision: alone, in calls that let pass or deny, and as a part of a
+ * whole decision in memory. `node build/test/bench/micro/top.bench.js [part of a name …]`
+ */
+
+import { systemClock } from '../../../src/limiter/clock.js';
+import { TopCounts } from '../../../src/server/top/top-counts.js';
+import type { CountedTake } from '../../../src/service/bucket-counter.js';
+import { TopBuckets } from '../../../src/telemetry/top/top-buckets.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
+import { type MicroCase, runCases } from './measure.js';
+
+/** TOP_BUCKETS where nobody says. */
+const CAPACITY = 500;
+const SECOND_MICROS = 1_000_000;
+/** Calls between two looks at the clock: the timer of a server has its turn only between calls. */
+const CALLS = 4096;
+
+const POLICY = policyOf(`
+domain: bench
+descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1s } } }]
+`);
+
+/** Counts as a server does that decides nothing else: hundreds of times as many calls as one that does. */
+function counting(buckets: number, denied: boolean): MicroCase {
+  return () => {
+    const nowMicros = (): number => systemClock.monotonicMicros();
+    const top = new TopBuckets({ capacity: CAPACITY, nowMicros, random: Math.random });
+    const counts = new TopCounts(top);
+    const match = POLICY.match(entries('tenant=acme'));
+    const rate = match.rules[0]?.rate;
+    if (rate === undefined) throw new Error('the policy has no limit');
+    const keys = Array.from(
+      { length: buckets },
+      (_, at) => `5:bench6:tenant10:t${String(at).padStart(9, '0')}`,
+    );
+    const take = { key: '', rate, hits: 1, label: 'tenant', outcome: undefined } satisfies CountedTake;
+    let tickedMicros = nowMicros();
+    return (call) => {
+      // A prime as the step: one bucket seldom comes twice in a row.
+      take.key = keys[(call * 7919) % buckets] as string;
+      if (denied) counts.denied(POLICY, match, take);
+      else counts.letThrough(POLICY, match, take);
+      if (call % CALLS !== 0) return;
+      if (nowMicros() - tickedMicros < SECOND_MICROS) return;
+      tickedMicros = nowMicros();
+      top.tick();
+    };
+  };
+}
+
+runCases(__filename, {
+  'top, 1 bucket': counting(1, false),
+  'top, 1,000 buckets': counting(1000, false),
+  'top, 1,000,000 buckets': counting(1_000_000, false),
+  'top, 1,000 buckets, denied': counting(1000, true),
+});

@@ -1,0 +1,128 @@
+/* What operators see and change of buckets, in memory, on Redis, and with workers: by HTTP, as decisions show it. */
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { CODE } from '../../../src/codec/messages.js';
+import type { BucketAction, BucketQuestion } from '../../../src/server/buckets/messages.js';
+import { entriesOf } from '../../support/buckets/admin-bench.js';
+import { RlsClient } from '../../support/grpc/rls-client.js';
+import { descriptor } from '../../support/policy/decider.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import { askBuckets, bucketsAnswer } from '../../support/weir/buckets.js';
+import { startWeir, type WeirServer } from '../../support/weir/weir.js';
+
+// Starting processes may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: tenant
+    rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1000h } }
+    descriptors:
+      - { key: shadow, shadow_mode: true, rate_limit: { unit: year, requests_per_unit: 10 } }
+`;
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+describe.each(['memory', 'Redis', 'Redis with two workers'])('%s', (store) => {
+  let server: WeirServer;
+  let client: RlsClient;
+  const env = () => ({
+    ...(store !== 'memory' && {
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      CACHE_KEY_PREFIX: store.replaceAll(' ', ''),
+    }),
+    ...(store.includes('two') && { WORKERS: '2' }),
+  });
+  beforeAll(async () => {
+    server = await startWeir({ policy: POLICY, env: env() });
+    client = new RlsClient(server.grpcPort);
+  });
+  afterAll(async () => {
+    client.close();
+    await server.stop();
+  });
+
+  const ask = (action: BucketAction, entries: string, more: Partial<BucketQuestion> = {}) =>
+    askBuckets(server, { action, entries: entriesOf(entries), ...more });
+  const take = async (entries: string, hitsAddend = 1) => {
+    const { response } = await client.ask('d', [descriptor(entries.split(','))], { hitsAddend });
+    return response?.overallCode;
+  };
+  const until = (entries: string, code: number) =>
+    waitFor(`the answer ${code} for ${entries}`, async () => (await take(entries)) === code);
+
+  test('shows, resets and grants, and all processes see it', async () => {
+    await take('tenant=a', 7);
+    expect((await ask('show', 'tenant=a')).buckets).toMatchObject([{ rule: 'tenant', now: { left: 3 } }]);
+    const reset = await ask('reset', 'tenant=a');
+    expect(reset.buckets).toMatchObject([{ before: { left: 3 }, now: { left: 10 } }]);
+    expect(await take('tenant=a', 10)).toBe(CODE.OK);
+    expect(await take('tenant=a')).toBe(CODE.OVER_LIMIT);
+    const dry = await ask('grant', 'tenant=a', { tokens: 2, dry_run: true });
+    expect(dry.buckets).toMatchObject([{ before: { left: 0 }, now: { left: 2 } }]);
+    expect(await take('tenant=a')).toBe(CODE.OVER_LIMIT);
+    expect((await ask('grant', 'tenant=a', { tokens: 2 })).buckets).toMatchObject([{ now: { left: 2 } }]);
+    await until('tenant=a', CODE.OK);
+  });
+
+  test('writes who did what to the log, and counts it', async () => {
+    await ask('grant', 'tenant=audited', { tokens: 2 });
+    const lines = () => server.log().filter(({ msg }) => msg === 'an operator asked for a change');
+    await waitFor('the line', async () => JSON.stringify(lines()).includes('audited'));
+    expect(lines().at(-1)).toMatchObject({
+      action: 'grant',
+      by: 'loopback',
+      peer: '127.0.0.1',
+      domain: 'd',
+      entries: entriesOf('tenant=audited'),
+      buckets: [{ rule: 'tenant', before: { left: 10 }, after: { left: 10 } }],
+      result: 'ok',
+    });
+  });
+
+  test('lists what could concern a tenant', async () => {
+    const { meets, buckets } = await ask('show', 'shadow=1');
+    expect([meets, buckets.map(({ rule, now }) => [rule, now])]).toEqual([
+      'part',
+      [['tenant/shadow', undefined]],
+    ]);
+  });
+
+  test('refuses what it does not know, and other methods', async () => {
+    expect(
+      await bucketsAnswer(server, { action: 'show', domain: 'x', entries: entriesOf('a=b') }),
+    ).toMatchObject({
+      status: 400,
+      body: { error: expect.stringContaining('no policy in force has the domain "x"') },
+    });
+    expect(await bucketsAnswer(server, { action: 'unblock', id: 'nobody' })).toMatchObject({ status: 404 });
+  });
+
+  test('makes, lists and ends blocks and exemptions, which decide', async () => {
+    const { controls, notes } = await ask('block', 'tenant=b', { for: '1h', reason: 'abuse' });
+    expect(controls).toMatchObject([{ kind: 'block', reason: 'abuse', by: 'loopback' }]);
+    expect(notes.some((note) => note.includes('end with it'))).toBe(store === 'memory');
+    const listed = async () => (await askBuckets(server, { action: 'blocks' })).controls;
+    expect(await listed()).toMatchObject([{ id: controls[0]?.id }]);
+    await ask('allow', 'tenant=b', { for: '1h' });
+    // Neither an exemption nor shadow mode makes a difference to a block.
+    await until('tenant=b,shadow=1', CODE.OVER_LIMIT);
+    expect(await take('tenant=b')).toBe(CODE.OVER_LIMIT);
+    expect(await take('tenant=c')).toBe(CODE.OK);
+    expect((await ask('unblock', 'tenant=b')).controls).toHaveLength(1);
+    await until('tenant=b,shadow=1', CODE.OK);
+    // Far more than the limit, of which nothing is taken.
+    for (let i = 0; i < 12; i++) expect(await take('tenant=b', 9)).toBe(CODE.OK);
+    expect((await ask('show', 'tenant=b')).buckets).toMatchObject([{ now: { left: 10 } }]);
+    await ask('disallow', 'tenant=b');
+    await ask('block', 'tenant=e', { for: '900ms' });
+    await until('tenant=e,shadow=1', CODE.OVER_LIMIT);
+    await until('tenant=e,shadow=1', CODE.OK);
+    expect(await listed()).toEqual([]);
+  });
+});

@@ -1,0 +1,110 @@
+/* What operators are told when Redis goes away, or the policy changes, while they look at buckets or change them. */
+
+import { writeFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
+import type { BucketQuestion } from '../../../src/server/buckets/messages.js';
+import { entriesOf } from '../../support/buckets/admin-bench.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type HeldProxy, startHeldProxy } from '../../support/redis/held-proxy.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import { askBuckets, bucketsAnswer } from '../../support/weir/buckets.js';
+import { startWeir, type WeirServer } from '../../support/weir/weir.js';
+
+// Starting processes may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: tenant, rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1000h } } }
+`;
+const tenant = { entries: entriesOf('tenant=acme') };
+const QUESTIONS: readonly BucketQuestion[] = [
+  { action: 'show', ...tenant },
+  { action: 'reset', ...tenant },
+  { action: 'grant', ...tenant, tokens: 5 },
+  { action: 'block', ...tenant, for: '1h' },
+  { action: 'allow', entries: entriesOf('tenant=other'), for: '1h' },
+];
+
+let redis: RedisServer;
+let proxy: HeldProxy;
+let server: WeirServer;
+beforeAll(async () => {
+  redis = await startRedis();
+  proxy = await startHeldProxy(redis.port);
+  server = await startWeir({
+    policy: POLICY,
+    env: { REDIS_URL: `127.0.0.1:${proxy.port}`, REDIS_TIMEOUT: '300ms' },
+  });
+});
+afterEach(async () => {
+  proxy.release();
+  await waitFor('Redis to be back', async () => (await bucketsAnswer(server, QUESTIONS[0])).status === 200);
+});
+afterAll(async () => {
+  await server.stop();
+  await proxy.close();
+  await redis.stop();
+});
+
+test.each(QUESTIONS)('a connection that ends during $action', async (question) => {
+  proxy.hold('replies');
+  const asked = bucketsAnswer(server, question);
+  await waitFor('Redis to have been asked', async () => proxy.received > 0);
+  proxy.cut();
+  const { status, body } = await asked;
+  expect(status).toBe(503);
+  expect(body.error).toMatch(
+    question.action === 'show' ? /could not be asked/ : /not known whether it was done/,
+  );
+});
+
+test('who asks for blocks is told when there may be others', async () => {
+  proxy.hold('replies');
+  proxy.cut();
+  const notes = async () => (await askBuckets(server, { action: 'blocks' })).notes;
+  await waitFor('the loss to be told', async () => /cannot be read from Redis/.test((await notes()).join()));
+  const { status } = await bucketsAnswer(server, { action: 'unblock', entries: entriesOf('tenant=nobody') });
+  expect(status).toBe(503);
+  proxy.release();
+  await waitFor('all to be known again', async () => !/cannot be read/.test((await notes()).join()));
+});
+
+test('a reload in the middle of a change leaves it as it was asked', async () => {
+  proxy.hold('replies');
+  const asked = bucketsAnswer(server, { action: 'grant', ...tenant, tokens: 5 });
+  await waitFor('Redis to have been asked', async () => proxy.received > 0);
+  writeFileSync(server.policyPath ?? '', POLICY.replace('key: tenant', 'key: customer'));
+  proxy.release();
+  expect(await asked).toMatchObject({
+    status: 200,
+    body: { buckets: [{ rule: 'tenant', now: { left: 10 } }] },
+  });
+  const meets = async (entries: string) =>
+    (await askBuckets(server, { action: 'show', entries: entriesOf(entries) })).meets;
+  await waitFor('the new policy', async () => (await meets('customer=acme')) === 'descriptor');
+  expect(await meets('tenant=acme')).toBe('nothing');
+  writeFileSync(server.policyPath ?? '', POLICY);
+  await waitFor('the old policy', async () => (await meets('tenant=acme')) === 'descriptor');
+});
+
+test('blocks outlive a server, and another server ends them', async () => {
+  const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
+  await askBuckets(server, {
+    action: 'block',
+    entries: entriesOf('tenant=kept'),
+    for: '1h',
+    reason: 'abuse',
+  });
+  const other = await startWeir({ policy: POLICY, env });
+  try {
+    const listed = async (of: WeirServer) =>
+      (await askBuckets(of, { action: 'blocks' })).controls.filter(({ reason }) => reason === 'abuse');
+    await waitFor('the other server to know it', async () => (await listed(other)).length === 1);
+    await askBuckets(other, { action: 'unblock', entries: entriesOf('tenant=kept') });
+    await waitFor('the first server to hear of its end', async () => (await listed(server)).length === 0);
+  } finally {
+    await other.stop();
+  }
+});

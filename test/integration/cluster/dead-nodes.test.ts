@@ -1,0 +1,285 @@
+/* Nodes of a real Redis Cluster that die, hang, come and go: only tenants that lie on them notice. */
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { StorageError } from '../../../src/limiter/bucket-store.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
+import type { ClusterNode } from '../../support/redis/cluster-node.js';
+import { ClusterStores, type WatchedStore } from '../../support/redis/cluster-stores.js';
+import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
+
+// A cluster takes seconds to start and to fail over, and longer on a busy machine.
+jest.setTimeout(90_000);
+
+const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.day);
+/** Longer than any answer may take that nothing is waited for; REDIS_TIMEOUT is ten times as long. */
+const AT_ONCE_MS = 1000;
+const PATIENT = { timeoutMicros: 10_000_000 };
+
+const stores = new ClusterStores();
+const hit = (tenant: string) => itemOf(tenant, 'a', SLOW);
+
+/** How a request ended, and after how long: milliseconds. */
+async function timed(store: WatchedStore, tenant: string): Promise<[string, number]> {
+  const began = performance.now();
+  const result = await store.take(hit(tenant));
+  return [result, performance.now() - began];
+}
+
+describe('three masters, each with a replica', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster({ replicas: 1 });
+  });
+  afterEach(() => stores.close());
+  afterAll(() => cluster.stop());
+
+  test('all nodes are found from one address, a replica, and each has its tenants', async () => {
+    const replica = cluster.nodes[3] as ClusterNode;
+    const store = await stores.open(replica.address);
+    const masters = await cluster.masters();
+    expect(store.store.nodes.map(({ name }) => name).sort()).toEqual(
+      masters.map(({ address }) => address).sort(),
+    );
+    for (const master of masters) {
+      await master.command('FLUSHALL');
+      const tenant = await tenantOn(master);
+      expect(await store.take(hit(tenant))).toBe('decided');
+      expect(await master.command('CLUSTER', 'COUNTKEYSINSLOT', slotOfTenant(tenant))).toBe(1);
+    }
+    expect(store.log).toContain(`info: Redis cluster ${replica.address} has 3 masters`);
+    expect(store.faults).toEqual([]);
+    expect(store.store.connections).toEqual({ active: 3, opened: 3, closed: 0 });
+  });
+
+  test.each<[what: string, end: (node: ClusterNode) => unknown, begin: (node: ClusterNode) => unknown]>([
+    ['is killed', (node) => node.kill(), (node) => node.restart()],
+    ['hangs', (node) => node.pause(), (node) => node.resume()],
+  ])('a master %s', async (what, end, begin) => {
+    const isKilled = what === 'is killed';
+    // One that hangs is found out by its silence.
+    const store = await stores.open(cluster.url, isKilled ? PATIENT : { timeoutMicros: 300_000 });
+    const [dead, ...others] = (await tenantsOnAll(cluster)) as [string, string, string];
+    const slot = slotOfTenant(dead);
+    const old = await cluster.masterOf(slot);
+    let over = false;
+    const others_ = others.map(async (tenant) => {
+      while (!over) {
+        const [result, tookMs] = await timed(store, tenant);
+        expect(result).toBe('decided');
+        expect(tookMs).toBeLessThan(AT_ONCE_MS);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    });
+    await end(old);
+    await waitFor('the loss', async () => {
+      return (await store.take(hit(dead))) !== 'decided' && !store.store.whole;
+    });
+    expect(store.store.connected).toBe(true);
+    expect(store.store.nodes).toContainEqual({ name: old.address, up: false });
+    await waitFor('failures at once', async () => {
+      const [result, tookMs] = await timed(store, dead);
+      return (result === 'disconnected' || result === 'breaker_open') && tookMs < 50;
+    });
+    const promoted = await cluster.successorOf(old, slot);
+    const heals = performance.now();
+    await waitFor('the tenant to be decided again', async () => (await store.take(hit(dead))) === 'decided');
+    expect(performance.now() - heals).toBeLessThan(5000);
+    await waitFor('all to be up', () => store.store.whole);
+    over = true;
+    await Promise.all(others_);
+    expect(store.store.nodes).toContainEqual({ name: promoted.address, up: true });
+    expect(store.store.nodes).toHaveLength(3);
+    await begin(old);
+    await cluster.waitStable();
+    expect(await store.take(hit(dead))).toBe('decided');
+  });
+
+  test('a failover that was asked for costs nobody a decision', async () => {
+    const store = await stores.open(cluster.url, PATIENT);
+    const tenant = (await tenantsOnAll(cluster))[0] as string;
+    const slot = slotOfTenant(tenant);
+    let over = false;
+    const asking = (async () => {
+      while (!over) expect(await store.take(hit(tenant))).toBe('decided');
+    })();
+    const promoted = await Promise.race([cluster.failover(slot), asking]);
+    over = true;
+    await asking;
+    expect(await store.take(hit(tenant))).toBe('decided');
+    expect(await cluster.masterOf(slot)).toBe(promoted);
+    await cluster.waitStable();
+  });
+
+  test('a node is added, gets a slot, loses it, and is removed', async () => {
+    const store = await stores.open(cluster.url);
+    const [from] = (await cluster.masters()) as [ClusterNode];
+    const tenant = await tenantOn(from);
+    const slot = slotOfTenant(tenant);
+    expect(await store.take(hit(tenant))).toBe('decided');
+    const added = await cluster.addNode();
+    await cluster.moveSlot(slot, added);
+    // It is told of by the node that had the slot.
+    expect(await store.take(hit(tenant))).toBe('decided');
+    await waitFor('the new node', () => store.store.nodes.some(({ name }) => name === added.address));
+    expect(store.store.nodes).toContainEqual({ name: added.address, up: true });
+    await cluster.waitStable();
+    await cluster.moveSlot(slot, from);
+    expect(await store.take(hit(tenant))).toBe('decided');
+    await waitFor('it to have no slots', () => !store.store.nodes.some(({ name }) => name === added.address));
+    await cluster.removeNode(added);
+    expect(await store.outcome(itemOf(tenant, 'a', SLOW, { hits: 0 }))).toMatchObject({ remaining: 997 });
+    expect(store.store.whole).toBe(true);
+  });
+});
+
+describe('a slot that nobody serves', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterEach(() => stores.close());
+  afterAll(() => cluster.stop());
+
+  test('its tenants are answered at once, the others are decided, and the log names it', async () => {
+    const store = await stores.open(cluster.url, PATIENT);
+    const [lost, other] = (await tenantsOnAll(cluster)) as [string, string];
+    const slot = slotOfTenant(lost);
+    const node = await cluster.masterOf(slot);
+    for (const each of cluster.nodes) await each.command('CLUSTER', 'DELSLOTS', slot).catch(() => {});
+    const [first, firstMs] = await timed(store, lost);
+    expect(first).not.toBe('decided');
+    expect(firstMs).toBeLessThan(5000);
+    await waitFor('the log', () => store.log.some((line) => line.includes(`serves slots ${slot}:`)));
+    const [again, tookMs] = await timed(store, lost);
+    expect([again, tookMs < AT_ONCE_MS]).toEqual(['disconnected', true]);
+    expect(await store.take(hit(other))).toBe('decided');
+    expect([store.store.connected, store.store.whole]).toEqual([true, false]);
+    expect(store.log.filter((line) => line.startsWith('error'))).toEqual([
+      `error: no node of Redis cluster ${cluster.url.replaceAll(',', ', ')} serves slots ${slot}: on_store_failure ` +
+        'answers requests of the tenants that lie there; bring their master back, or give the slots to another one ' +
+        '(CLUSTER ADDSLOTS)',
+    ]);
+    await node.command('CLUSTER', 'ADDSLOTS', slot);
+    await waitFor('the slot to be served again', async () => (await store.take(hit(lost))) === 'decided');
+    await waitFor('the log', () => store.log.at(-1)?.endsWith('serves all slots'));
+    await cluster.waitStable();
+  });
+
+  test('cluster-require-full-coverage yes: all are refused, and decided again after', async () => {
+    const store = await stores.open(cluster.url, { timeoutMicros: 300_000 });
+    const tenants = (await tenantsOnAll(cluster)) as [string, string, string];
+    for (const node of cluster.nodes) {
+      await node.command('CONFIG', 'SET', 'cluster-require-full-coverage', 'yes');
+    }
+    const slot = slotOfTenant(tenants[0]);
+    const node = await cluster.masterOf(slot);
+    for (const each of cluster.nodes) await each.command('CLUSTER', 'DELSLOTS', slot).catch(() => {});
+    await waitFor('the cluster to be down', async () => {
+      const results = await Promise.all(tenants.map((tenant) => store.take(hit(tenant))));
+      return results.every((result) => result !== 'decided');
+    });
+    await waitFor('the log', () =>
+      store.log.some((line) => line.includes('cluster-require-full-coverage no')),
+    );
+    expect(store.faults).toContain('cluster_down');
+    await node.command('CLUSTER', 'ADDSLOTS', slot);
+    for (const tenant of tenants) {
+      await waitFor('decisions', async () => (await store.take(hit(tenant))) === 'decided');
+    }
+    for (const each of cluster.nodes) {
+      await each.command('CONFIG', 'SET', 'cluster-require-full-coverage', 'no');
+    }
+    await cluster.waitStable();
+  });
+
+  test('calls of the first moment wait for the first look, and those after it does not come fail', async () => {
+    const tenants = await tenantsOnAll(cluster);
+    const early = stores.openOne((cluster.nodes[1] as ClusterNode).address, PATIENT);
+    const results = await Promise.all([...tenants, ...tenants].map((tenant) => early.take(hit(tenant))));
+    expect(new Set(results)).toEqual(new Set(['decided']));
+    for (const node of cluster.nodes) node.pause();
+    try {
+      const late = stores.openOne(cluster.url, { timeoutMicros: 200_000 });
+      const result = await late.store.take([hit(tenants[0] as string)], Infinity);
+      expect(result).toMatchObject({ reason: 'disconnected' });
+      await waitFor('the log', () => late.log.length > 0);
+      expect(late.log[0]).toMatch(
+        /no node of the Redis Cluster answers; start them, or correct REDIS_URL \(/,
+      );
+      // Nobody waits for what has failed.
+      expect(late.store.take([hit(tenants[0] as string)], Infinity, undefined, false)).not.toBe('decided');
+      for (const node of cluster.nodes) node.resume();
+      await waitFor('the cluster', () => late.store.whole);
+      expect(await late.take(hit(tenants[0] as string))).toBe('decided');
+    } finally {
+      for (const node of cluster.nodes) node.resume();
+      await cluster.waitStable();
+    }
+  });
+
+  test.each([
+    ['that hangs', 'made'],
+    ['that took', 'skipped'],
+  ] as const)('a request over two nodes, the one %s killed: the way back is %s', async (which, result) => {
+    const store = await stores.open(cluster.url, PATIENT);
+    const [took, hangs] = (await tenantsOnAll(cluster)) as [string, string];
+    const [takes, hung] = (await cluster.mastersOf([took, hangs].map(slotOfTenant))) as [
+      ClusterNode,
+      ClusterNode,
+    ];
+    const calls = async (): Promise<number> =>
+      Number(
+        /cmdstat_evalsha:calls=(\d+)/.exec(String(await takes.command('INFO', 'commandstats')))?.[1] ?? 0,
+      );
+    const before = await calls();
+    hung.pause();
+    try {
+      const call = store.take(hit(took), hit(hangs));
+      await waitFor('the one to have taken', async () => (await calls()) > before);
+      if (which === 'that hangs') {
+        await hung.kill();
+        expect(await call).toBe('disconnected');
+      } else {
+        await takes.kill();
+        await waitFor('the loss', () => !store.store.whole);
+        await hung.kill();
+        expect(await call).toBe('disconnected');
+        await takes.restart();
+      }
+    } finally {
+      await hung.kill();
+      await hung.restart();
+    }
+    await waitFor('the end of giving back', () => store.store.giveBackStats[result] === 1);
+    await cluster.waitStable();
+    await waitFor('all to be up', () => store.store.whole);
+    const look = (tenant: string) => store.outcome(itemOf(tenant, 'a', SLOW, { hits: 0 }));
+    expect([(await look(took)).remaining, (await look(hangs)).remaining]).toEqual([1000, 1000]);
+  });
+
+  test('closing ends what is under way, and does not wait longer than it must', async () => {
+    const tenants = await tenantsOnAll(cluster);
+    const store = await stores.open(cluster.url, PATIENT);
+    const calls = tenants.map((tenant) => store.store.take([hit(tenant)], Infinity));
+    const began = performance.now();
+    const closed = store.store.close();
+    expect((await Promise.all(calls)).some((result) => result instanceof StorageError)).toBe(false);
+    await closed;
+    expect(performance.now() - began).toBeLessThan(400);
+    expect(await store.take(hit(tenants[0] as string))).toBe('disconnected');
+
+    const other = await stores.open(cluster.url, PATIENT);
+    const hung = await cluster.masterOf(slotOfTenant(tenants[0] as string));
+    hung.pause();
+    try {
+      const call = other.take(hit(tenants[0] as string));
+      await other.store.close();
+      expect(await call).toBe('disconnected');
+    } finally {
+      hung.resume();
+      await cluster.waitStable();
+    }
+  });
+});

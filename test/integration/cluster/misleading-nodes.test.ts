@@ -1,0 +1,168 @@
+/* Nodes of a real Redis Cluster that send calls in circles, to nobody, or say nothing at all. */
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
+import type { ClusterNode } from '../../support/redis/cluster-node.js';
+import { ClusterStores, type WatchedStore } from '../../support/redis/cluster-stores.js';
+import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
+
+// A cluster takes seconds to start, and longer on a busy machine.
+jest.setTimeout(90_000);
+
+const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.day);
+
+const stores = new ClusterStores();
+let cluster: RedisCluster;
+let one: ClusterNode;
+let other: ClusterNode;
+let third: ClusterNode;
+const servers: Server[] = [];
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  [one, other, third] = cluster.nodes as [ClusterNode, ClusterNode, ClusterNode];
+});
+afterEach(async () => {
+  await stores.close();
+  for (const server of servers.splice(0)) await new Promise((resolve) => server.close(resolve));
+});
+afterAll(() => cluster.stop());
+
+/** Accepts connections and says nothing. */
+async function hangingNode(): Promise<string> {
+  const server = createServer((socket) => socket.resume().on('error', () => {}));
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** How often each result was had. */
+async function results(store: WatchedStore, tenant: string, names: readonly string[]): Promise<string[]> {
+  return Promise.all(names.map((name) => store.take(itemOf(tenant, name, SLOW))));
+}
+const NAMES = Array.from({ length: 30 }, (_, i) => `bucket ${i}`);
+/** Room for a request or two: what is not given back is found out soon. */
+const LITTLE_ROOM = { maxInFlight: 60, timeoutMicros: 5_000_000 };
+
+describe('calls that are sent on', () => {
+  test('in circles: they end, and the cluster is asked who is right', async () => {
+    const store = await stores.open(cluster.url, LITTLE_ROOM);
+    const tenant = await tenantOn(one);
+    const slot = slotOfTenant(tenant);
+    // Each of the two believes the other one to have the slot; the third one does not know.
+    await other.command('CLUSTER', 'SETSLOT', slot, 'NODE', one.id);
+    await one.command('CLUSTER', 'SETSLOT', slot, 'NODE', other.id);
+    const said = await store.store.take([itemOf(tenant, 'a', SLOW)], Infinity);
+    expect(said).toMatchObject({ reason: 'rejected', message: expect.stringContaining('MOVED') });
+    for (let turn = 0; turn < 3; turn++) {
+      const found = await results(store, tenant, NAMES);
+      expect(found.filter((result) => result === 'decided')).toEqual([]);
+    }
+    expect(await store.take(itemOf(await tenantOn(third), 'a', SLOW))).toBe('decided');
+    expect(store.store.whole).toBe(true);
+    await one.command('CLUSTER', 'SETSLOT', slot, 'NODE', one.id);
+    await waitFor('the slot to be served', async () => {
+      return (await store.take(itemOf(tenant, 'a', SLOW))) === 'decided';
+    });
+    expect(new Set(await results(store, tenant, NAMES))).toEqual(new Set(['decided']));
+    await other.command('CLUSTER', 'SETSLOT', slot, 'NODE', one.id);
+    await cluster.waitStable();
+  });
+
+  test('by ASK to a node that is dead: at once an error, and no room is lost', async () => {
+    const store = await stores.open(cluster.url, LITTLE_ROOM);
+    const tenant = await tenantOn(one);
+    const slot = slotOfTenant(tenant);
+    expect(await store.take(itemOf(tenant, 'old', SLOW))).toBe('decided');
+    await cluster.beginMove(slot, third);
+    await third.kill();
+    await waitFor('the loss', () => !store.store.whole);
+    await waitFor('failures at once', async () => {
+      const began = performance.now();
+      const result = await store.take(itemOf(tenant, 'new', SLOW));
+      return result !== 'decided' && performance.now() - began < 50;
+    });
+    for (let turn = 0; turn < 5; turn++) {
+      expect(new Set(await results(store, tenant, NAMES))).toEqual(new Set(['disconnected']));
+    }
+    // What is there is decided there.
+    expect(new Set(await results(store, tenant, Array(30).fill('old')))).toEqual(new Set(['decided']));
+    const wide = Array.from({ length: 20 }, (_, i) => itemOf(tenant, `wide ${i}`, SLOW));
+    for (let turn = 0; turn < 5; turn++) expect(await store.take(...wide)).toBe('disconnected');
+    await one.command('CLUSTER', 'SETSLOT', slot, 'STABLE');
+    expect(await store.take(...wide)).toBe('decided');
+    await third.restart();
+    await third.command('CLUSTER', 'SETSLOT', slot, 'STABLE');
+    await cluster.waitStable();
+    await waitFor('all to be up', () => store.store.whole);
+  });
+});
+
+describe('who asks for the slots', () => {
+  test('is not held up by a node that says nothing', async () => {
+    const hanging = await hangingNode();
+    const store = stores.openOne(`${hanging},${one.address}`);
+    const began = performance.now();
+    expect(await store.take(itemOf(await tenantOn(other), 'a', SLOW))).toBe('decided');
+    expect(performance.now() - began).toBeLessThan(900);
+    expect(store.log.filter((line) => !line.startsWith('info'))).toEqual([]);
+  });
+
+  test('ends with the store, and so does everything else', async () => {
+    const hanging = await hangingNode();
+    const count = (kind: string): number =>
+      process.getActiveResourcesInfo().filter((one) => one === kind).length;
+    const timers = count('Timeout');
+    const lost = stores.openOne(hanging);
+    const calls = lost.take(itemOf('a', 'a', SLOW));
+    const [server] = servers as [Server];
+    await waitFor('it to be asked', () => {
+      return new Promise<boolean>((resolve) => server.getConnections((_, count) => resolve(count > 0)));
+    });
+    await lost.store.close();
+    expect(await calls).toBe('disconnected');
+    const used = await stores.open(cluster.url);
+    await used.take(itemOf(await tenantOn(one), 'a', SLOW));
+    await used.store.close();
+    // The sockets of the node that hangs are here, too.
+    await waitFor('all to be gone', () => count('TCPSocketWrap') === 0 && count('Timeout') <= timers, 1000);
+  });
+});
+
+test('a request over thousands of slots holds up nobody, and leaves all room free', async () => {
+  const store = await stores.open(cluster.url, { timeoutMicros: 20_000_000 });
+  const items = Array.from({ length: 5000 }, (_, i) => itemOf(`wide tenant ${i}`, 'a', SLOW));
+  const tenant = await tenantOn(other);
+  let decided = 0;
+  let over = false;
+  const asking = (async () => {
+    while (!over) {
+      expect(await store.take(itemOf(tenant, 'a', SLOW))).toBe('decided');
+      decided++;
+    }
+  })();
+  for (let turn = 0; turn < 3; turn++) {
+    expect(await store.store.take(items, Infinity, {})).toHaveLength(items.length);
+  }
+  over = true;
+  await asking;
+  expect(decided).toBeGreaterThan(20);
+});
+
+test('a cluster that is dead altogether is told of once, and comes back', async () => {
+  const store = await stores.open(cluster.url, { timeoutMicros: 300_000 });
+  const tenant = await tenantOn(one);
+  for (const node of cluster.nodes) await node.kill();
+  await waitFor('the loss', () => !store.store.connected);
+  const refused = (): number => store.faults.filter((fault) => fault === 'no_cluster').length;
+  await waitFor('several looks', () => refused() >= 3);
+  const lines = store.log.filter((line) => line.includes('no node of the Redis Cluster answers'));
+  expect(lines).toHaveLength(1);
+  for (const node of cluster.nodes) await node.restart();
+  await waitFor('the cluster', () => store.store.whole);
+  await waitFor('decisions', async () => (await store.take(itemOf(tenant, 'a', SLOW))) === 'decided');
+  await cluster.waitStable();
+});

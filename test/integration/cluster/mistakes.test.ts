@@ -1,0 +1,335 @@
+/* What is set up wrongly around a Redis Cluster, or in another way than usual: it works, or the log says what to do. */
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { StorageError } from '../../../src/limiter/bucket-store.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
+import { readSettings } from '../../../src/server/settings/read-settings.js';
+import { mainRedis } from '../../../src/server/settings/redis-settings.js';
+import { openPool } from '../../../src/server/store/redis-pool.js';
+import type { RedisBuckets } from '../../../src/storage/redis/redis-buckets.js';
+import { freePorts } from '../../support/process/free-port.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { BUS_OFFSET, type RedisCluster, startCluster } from '../../support/redis/cluster.js';
+import type { ClusterNode } from '../../support/redis/cluster-node.js';
+import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
+import { startRedis } from '../../support/redis/redis-server.js';
+import { startSentinel } from '../../support/redis/sentinels.js';
+import { startTwemproxy } from '../../support/redis/twemproxy.js';
+import { CertificateAuthority } from '../../support/tls/certificates.js';
+
+// A cluster takes seconds to start, and longer on a busy machine.
+jest.setTimeout(90_000);
+
+const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.hour);
+const closers: (() => unknown)[] = [];
+let log: string[] = [];
+let faults: string[] = [];
+let cluster: RedisCluster;
+let node: ClusterNode;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  [node] = cluster.nodes as [ClusterNode];
+});
+afterAll(() => cluster.stop());
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+  log = [];
+  faults = [];
+});
+
+/** The store that the variables set up. */
+function open(environment: Record<string, string>): RedisBuckets {
+  const read = readSettings({ REDIS_TYPE: 'cluster', ...environment });
+  if (!read.ok) throw new Error(read.errors.join('\n'));
+  const { store } = openPool('redis_pool', {
+    ...mainRedis(read.settings),
+    log: (level, message) => log.push(`${level}: ${message}`),
+    observeFault: (fault) => faults.push(fault),
+  });
+  closers.push(() => store.close());
+  return store;
+}
+
+async function openWhole(environment: Record<string, string>): Promise<RedisBuckets> {
+  const store = open(environment);
+  await waitFor('all nodes to be up', () => store.whole);
+  return store;
+}
+
+async function take(store: RedisBuckets, ...tenants: readonly string[]): Promise<string> {
+  const result = await store.take(
+    tenants.map((tenant) => itemOf(tenant, 'a', SLOW)),
+    Infinity,
+  );
+  return result instanceof StorageError ? result.reason : 'decided';
+}
+
+const logged = (says: RegExp): Promise<unknown> =>
+  waitFor(String(says), () => log.some((line) => says.test(line)));
+
+describe('never served wrongly', () => {
+  test('a Redis with cluster mode off behind CLUSTER', async () => {
+    const redis = await startRedis();
+    closers.push(() => redis.stop());
+    const store = open({ REDIS_URL: `127.0.0.1:${redis.port},127.0.0.1:${redis.port}` });
+    await logged(
+      /cannot be used, and weir keeps trying: 127\S+ is no node of a Redis Cluster \(cluster mode is off/,
+    );
+    expect(log[0]).toMatch(/name nodes of one in REDIS_URL, or, for a single Redis, leave out its type/);
+    expect(await take(store, 'a')).toBe('disconnected');
+    expect(faults[0]).toBe('no_cluster');
+    // Health and metrics tell of what is named until nodes are known.
+    expect(store.nodes).toEqual([{ name: `127.0.0.1:${redis.port}`, up: false }]);
+
+    log = [];
+    const beside = await openWhole({ REDIS_URL: `127.0.0.1:${redis.port},${node.address}` });
+    await logged(
+      /^warn: 127\S+ is no node of a Redis Cluster \(cluster mode is off there\); name nodes of one/,
+    );
+    expect(beside.nodes).toHaveLength(3);
+  });
+
+  test('a Sentinel behind CLUSTER', async () => {
+    const redis = await startRedis();
+    closers.push(() => redis.stop());
+    const sentinel = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1 });
+    closers.push(() => sentinel.stop());
+    const store = open({ REDIS_URL: `127.0.0.1:${sentinel.port}` });
+    await logged(
+      /127\S+ knows no CLUSTER, as proxies and Sentinels do not; name nodes of a Redis Cluster in REDIS_URL/,
+    );
+    expect(await take(store, 'a')).toBe('disconnected');
+  });
+
+  test('a node of a cluster behind SINGLE', async () => {
+    const store = open({ REDIS_TYPE: 'single', REDIS_URL: node.address });
+    await logged(
+      /it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or name a single Redis in REDIS_URL/,
+    );
+    expect(await take(store, await tenantOn(node))).not.toBe('decided');
+    expect(store.everReached).toBe(false);
+    // Each probe is refused for another slot: one line tells of all.
+    await waitFor('further probes', () => faults.length > 3);
+    expect(log).toHaveLength(1);
+  });
+
+  test('a proxy behind CLUSTER, and nodes of a cluster behind a proxy', async () => {
+    const proxy = await startTwemproxy({
+      servers: cluster.nodes.map(({ port }) => port),
+      honoursHashTags: true,
+    });
+    closers.push(() => proxy.stop());
+    const url = `127.0.0.1:${proxy.port}`;
+    const store = open({ REDIS_URL: url });
+    await logged(/what answers there spreads keys over several servers.*; set REDIS_TYPE=PROXY/);
+    expect(await take(store, 'a')).toBe('disconnected');
+    open({ REDIS_URL: url, REDIS_TYPE: 'proxy' });
+    await logged(/nodes of a Redis Cluster are there or behind it; set REDIS_TYPE=CLUSTER, and name nodes/);
+    open({ REDIS_URL: url, REDIS_TYPE: 'proxy', REDIS_TLS: 'true' });
+    await logged(/it speaks clear text, and was asked over TLS/);
+  });
+
+  test('one that serves all slots alone', async () => {
+    const alone = await startCluster({ masters: 1 });
+    closers.push(() => alone.stop());
+    const single = open({ REDIS_TYPE: 'single', REDIS_URL: alone.url });
+    await logged(/it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER/);
+    expect(single.everReached).toBe(false);
+    expect(await take(single, 'a', 'b')).not.toBe('decided');
+    const store = await openWhole({ REDIS_URL: alone.url });
+    expect(await take(store, 'a', 'b')).toBe('decided');
+  });
+
+  test('nodes that have no slots yet, and get them', async () => {
+    const fresh = await startRedis({ args: ['--cluster-enabled', 'yes', '--cluster-port', '0'] }).catch(() =>
+      startRedis({ args: ['--cluster-enabled', 'yes'] }),
+    );
+    closers.push(() => fresh.stop());
+    const store = open({ REDIS_URL: `127.0.0.1:${fresh.port}` });
+    await logged(
+      /no node of the Redis Cluster has slots; give them some \(CLUSTER ADDSLOTSRANGE\), or correct REDIS_URL/,
+    );
+    expect(await take(store, 'a')).toBe('disconnected');
+  });
+
+  test('addresses that lead to two clusters, at the start and later', async () => {
+    const second = await startCluster({ masters: 1 });
+    closers.push(() => second.stop());
+    const both = open({ REDIS_URL: `${node.address},${second.url}` });
+    await logged(
+      /cannot be used.*REDIS_URL names nodes of two Redis Clusters: 127\S+ belongs to one, 127\S+ to another/,
+    );
+    expect(await take(both, 'a')).toBe('disconnected');
+    expect(both.everReached).toBe(false);
+    expect(log).toHaveLength(1);
+
+    second.nodes[0]?.pause();
+    log = [];
+    const later = await openWhole({ REDIS_URL: `${second.url},${cluster.url}` });
+    second.nodes[0]?.resume();
+    const tenants = await tenantsOnAll(cluster);
+    expect(await take(later, ...tenants)).toBe('decided');
+    expect(await second.nodes[0]?.command('DBSIZE')).toBe(0);
+  });
+});
+
+describe('nodes that are called by other names', () => {
+  afterEach(async () => {
+    for (const one of cluster.nodes) {
+      await one.command('CONFIG', 'SET', 'cluster-preferred-endpoint-type', 'ip');
+      await one.command('CONFIG', 'SET', 'cluster-announce-hostname', '');
+    }
+  });
+  const eachIs = async (name: string, value: string): Promise<void> => {
+    for (const one of cluster.nodes) await one.command('CONFIG', 'SET', name, value);
+  };
+
+  test('host names', async () => {
+    await eachIs('cluster-announce-hostname', 'localhost');
+    await eachIs('cluster-preferred-endpoint-type', 'hostname');
+    await waitFor('all names to be known', async () => {
+      const told = await node.command('CLUSTER', 'SLOTS');
+      return JSON.stringify(told).match(/"localhost"/g)?.length === 3;
+    });
+    const store = await openWhole({ REDIS_URL: node.address });
+    expect(store.nodes.map(({ name }) => name.split(':')[0])).toEqual([
+      'localhost',
+      'localhost',
+      'localhost',
+    ]);
+    expect(await take(store, ...(await tenantsOnAll(cluster)))).toBe('decided');
+  });
+
+  test('no host names where they are to be told, and no address at all: calls find their way', async () => {
+    await eachIs('cluster-preferred-endpoint-type', 'hostname');
+    const store = await openWhole({ REDIS_URL: node.address });
+    const tenant = await tenantOn(node);
+    const slot = slotOfTenant(tenant);
+    expect(await take(store, tenant)).toBe('decided');
+    const to = cluster.nodes[1] as ClusterNode;
+    await cluster.waitStable();
+    await cluster.moveSlot(slot, to);
+    expect(await take(store, tenant)).toBe('decided');
+    await cluster.waitStable();
+    await cluster.moveSlot(slot, node);
+    // All are where the one is that says so: here they are.
+    await eachIs('cluster-preferred-endpoint-type', 'unknown-endpoint');
+    expect(await take(store, tenant)).toBe('decided');
+    await cluster.waitStable();
+    await cluster.moveSlot(slot, to);
+    expect(await take(store, tenant)).toBe('decided');
+    await cluster.waitStable();
+    await cluster.moveSlot(slot, node);
+    expect(await take(store, tenant)).toBe('decided');
+    expect(faults).toEqual([]);
+    await cluster.waitStable();
+  });
+});
+
+describe('logins', () => {
+  const RIGHTS = [
+    ...['~weir:1:*', '+evalsha', '+eval', '+mget', '+set', '+del', '+time'],
+    ...['+zadd', '+zrem', '+zscore', '+zcard', '+zrangebyscore', '+pttl', '+pexpire'],
+    ...['+cluster|slots', '+cluster|info', '+asking'],
+  ];
+  const onAll = async (...command: readonly [string, ...string[]]): Promise<void> => {
+    for (const one of cluster.nodes) await one.command(...command);
+  };
+  afterEach(() => onAll('ACL', 'DELUSER', 'limits'));
+
+  test('a user with the rights of the manual, while a slot is moved', async () => {
+    await onAll('ACL', 'SETUSER', 'limits', 'on', '>right', ...RIGHTS);
+    const store = await openWhole({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
+    const tenant = await tenantOn(node);
+    const to = cluster.nodes[1] as ClusterNode;
+    await cluster.beginMove(slotOfTenant(tenant), to);
+    expect(await take(store, tenant, ...(await tenantsOnAll(cluster)))).toBe('decided');
+    await cluster.moveKeys(slotOfTenant(tenant), to);
+    await cluster.endMove(slotOfTenant(tenant), to);
+    await cluster.waitStable();
+    await cluster.moveSlot(slotOfTenant(tenant), node);
+    expect(await take(store, tenant)).toBe('decided');
+    expect([log.filter((line) => !line.startsWith('info')), faults]).toEqual([[], []]);
+  });
+
+  test('rights that are missing, and a password that is wrong', async () => {
+    await onAll('ACL', 'SETUSER', 'limits', 'on', '>right', ...RIGHTS, '-cluster|slots');
+    open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
+    await logged(
+      /does not let the user in REDIS_AUTH do .* \+cluster\|slots \+cluster\|info \+asking \(NOPERM/,
+    );
+    await onAll('ACL', 'SETUSER', 'limits', '+cluster|slots', '-mget');
+    const store = open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
+    await logged(/redis:\/\/127\S+ does not let the user in REDIS_AUTH do .* \+mget .* \((?:ERR|NOPERM)/);
+    await store.close();
+    // Of use only once a slot is moved.
+    await onAll('ACL', 'SETUSER', 'limits', '+mget', '-asking');
+    const other = open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
+    await logged(/redis:\/\/127\S+ does not let the user in REDIS_AUTH do .* \+asking \(NOPERM .*asking/);
+    await other.close();
+    open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:wr0ng' });
+    await logged(/refuses the login: correct the user or the password in REDIS_AUTH.*\(WRONGPASS/);
+    expect(log.join('\n')).not.toMatch(/wr0ng|right\b/);
+    expect(faults).toContain('wrongpass');
+  });
+
+  test('a password that changes: all connections are given the new one, and new nodes are found by it', async () => {
+    const folder = new TempDir();
+    closers.push(() => folder.remove());
+    const path = folder.write('login', 'limits:first');
+    await onAll('ACL', 'SETUSER', 'limits', 'on', '>first', '~*', '+@all');
+    const store = await openWhole({ REDIS_URL: node.address, REDIS_AUTH_FILE: path });
+    await onAll('ACL', 'SETUSER', 'limits', '>second', '<first');
+    folder.write('login', 'limits:second');
+    const logins = async (one: ClusterNode): Promise<number> =>
+      Number(/cmdstat_auth:calls=(\d+)/.exec(String(await one.command('INFO', 'commandstats')))?.[1] ?? 0);
+    const before = await Promise.all(cluster.nodes.map(logins));
+    await waitFor('all to be logged in again', async () => {
+      const now = await Promise.all(cluster.nodes.map(logins));
+      return now.every((count, i) => count > (before[i] as number));
+    });
+    // Connections that are lost come back by it.
+    await onAll('CLIENT', 'KILL', 'USER', 'limits');
+    await waitFor('all nodes', async () => {
+      const tenants = await tenantsOnAll(cluster);
+      return store.whole && (await take(store, ...tenants)) === 'decided';
+    });
+    expect(faults.filter((fault) => fault !== 'lost')).toEqual([]);
+  });
+});
+
+test('TLS', async () => {
+  const folder = new TempDir();
+  closers.push(() => folder.remove());
+  const authority = new CertificateAuthority();
+  const { cert, key } = authority.issue('IP:127.0.0.1');
+  const caFile = folder.write('ca.pem', authority.cert);
+  const files = [
+    '--tls-cert-file',
+    folder.write('cert.pem', cert),
+    '--tls-key-file',
+    folder.write('key.pem', key),
+  ];
+  const tls = [...files, '--tls-ca-cert-file', caFile, '--tls-auth-clients', 'no', '--tls-cluster', 'yes'];
+  // Clear text goes on, for those who form the cluster.
+  const [tlsPort] = await freePorts(1, BUS_OFFSET);
+  const args = [...tls, '--tls-port', String(tlsPort)];
+  const secret = await startCluster({ masters: 1, args });
+  closers.push(() => secret.stop());
+  const store = await openWhole({
+    REDIS_URL: `127.0.0.1:${tlsPort}`,
+    ...{ REDIS_TLS: 'true', REDIS_TLS_CACERT: caFile },
+  });
+  expect(await take(store, 'a', 'b')).toBe('decided');
+  expect(log).toContain(`info: Redis rediss://127.0.0.1:${tlsPort} is up`);
+
+  log = [];
+  const [unused] = await freePorts(1);
+  open({ REDIS_URL: `127.0.0.1:${unused},127.0.0.1:${tlsPort}` });
+  await logged(/it speaks TLS, and was asked in clear text; set REDIS_TLS=true$/);
+  open({ REDIS_URL: secret.url, REDIS_TLS: 'true' });
+  await logged(/it speaks clear text, and was asked over TLS; do not set REDIS_TLS$/);
+  expect(log).toHaveLength(2);
+});

@@ -1,0 +1,146 @@
+/* Slots of a real Redis Cluster that move while they are used: each take is decided exactly once. */
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
+import { toolPath } from '../../support/process/tools.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
+import type { ClusterNode } from '../../support/redis/cluster-node.js';
+import { ClusterStores, type WatchedStore } from '../../support/redis/cluster-stores.js';
+import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
+
+// A cluster takes seconds to start, and longer on a busy machine.
+jest.setTimeout(90_000);
+
+/** Does not refill while a test lasts. */
+const ROOM = 1_000_000;
+const SLOW = tokenBucketRate(ROOM, 1, UNIT_MICROS.hour);
+/** Requests that wait at a time. */
+const CALLERS = 8;
+
+describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool) => {
+  let cluster: RedisCluster;
+  let one: ClusterNode;
+  let other: ClusterNode;
+  let tenant: string;
+  let slot: number;
+  const stores = new ClusterStores();
+
+  beforeAll(async () => {
+    cluster = await startCluster({ masters: 2, binary: toolPath(tool) });
+    [one, other] = cluster.nodes as [ClusterNode, ClusterNode];
+  });
+  afterEach(() => stores.close());
+  afterAll(() => cluster.stop());
+
+  /** A store, and a tenant on `one` that it knows to be there. */
+  async function open(): Promise<WatchedStore> {
+    const opened = await stores.open(one.address);
+    tenant = await tenantOn(one);
+    slot = slotOfTenant(tenant);
+    return opened;
+  }
+  const bucket = (name: string, options?: Parameters<typeof itemOf>[3]): TakeItem =>
+    itemOf(tenant, name, SLOW, options);
+  /** Nodes that do not agree yet on the move before may each believe the other one to have the slot. */
+  const move = async (to: ClusterNode): Promise<void> => {
+    await cluster.waitStable();
+    await cluster.moveSlot(slot, to);
+  };
+  const taken = async (store: WatchedStore, name: string): Promise<number> =>
+    ROOM - (await store.outcome(bucket(name, { hits: 0 }))).remaining;
+
+  /**
+   * Asks all the time while `work` is done, which may wait until more was let pass. How often the request was let pass.
+   */
+  async function admittedWhile(
+    { store }: WatchedStore,
+    items: readonly TakeItem[],
+    work: (untilMore: () => Promise<void>) => Promise<void>,
+  ): Promise<number> {
+    let admitted = 0;
+    let over = false;
+    const ask = async (): Promise<void> => {
+      while (!over) {
+        const result = await store.take(items, Infinity);
+        if (result instanceof StorageError) throw result;
+        admitted++;
+      }
+    };
+    const callers = Promise.all(Array.from({ length: CALLERS }, ask));
+    const untilMore = async (): Promise<void> => {
+      const before = admitted;
+      await waitFor('requests in between', () => admitted >= before + 2 * CALLERS);
+    };
+    await Promise.race([work(untilMore), callers]);
+    over = true;
+    await callers;
+    return admitted;
+  }
+
+  test('a slot with a hot tenant is moved to and fro under load', async () => {
+    const store = await open();
+    const admitted = await admittedWhile(store, [bucket('a')], async () => {
+      for (const to of [other, one, other, one]) await move(to);
+    });
+    expect(admitted).toBeGreaterThan(CALLERS);
+    expect(await taken(store, 'a')).toBe(admitted);
+  });
+
+  test('requests of several buckets while some of them are here and some there', async () => {
+    const store = await open();
+    const names = ['a', 'b', 'c'];
+    await store.take(...names.map((name) => bucket(name)));
+    const admitted = await admittedWhile(
+      store,
+      ['a', 'b', 'c', 'd'].map((name) => bucket(name)),
+      async (untilMore) => {
+        await cluster.beginMove(slot, other);
+        for (const _ of names) {
+          await cluster.moveKeys(slot, other, 1);
+          await untilMore();
+        }
+        await cluster.moveKeys(slot, other);
+        await cluster.endMove(slot, other);
+      },
+    );
+    for (const name of names) expect([name, await taken(store, name)]).toEqual([name, admitted + 1]);
+    expect(await taken(store, 'd')).toBe(admitted);
+    await move(one);
+  });
+
+  test('what one that is denied took is given back where it was, and lost where it moved, never created', async () => {
+    const store = await open();
+    await store.take(bucket('a'), bucket('b'), bucket('empty', { hits: ROOM }));
+    await cluster.beginMove(slot, other);
+    await cluster.moveKeys(slot, other, 1);
+    expect(await store.take(bucket('a'), bucket('b'), bucket('empty'))).toBe('decided');
+    await waitFor('the end of giving back', () => {
+      const { made, failed } = store.store.giveBackStats;
+      return made + failed === 1;
+    });
+    for (const name of ['a', 'b']) expect([1, 2]).toContain(await taken(store, name));
+    expect(await taken(store, 'empty')).toBe(ROOM);
+    await cluster.moveKeys(slot, other);
+    await cluster.endMove(slot, other);
+    await move(one);
+  });
+
+  test('a stale table, and one that is stale the other way round', async () => {
+    const stale = await open();
+    await stale.take(bucket('a'));
+    await move(other);
+    const fresh = await stores.open(other.address);
+    const count = 20;
+    const results = await Promise.all(
+      Array.from({ length: count }, (_, i) => (i % 2 === 0 ? stale : fresh).take(bucket('a'))),
+    );
+    expect(new Set(results)).toEqual(new Set(['decided']));
+    await move(one);
+    expect(await fresh.take(bucket('a'))).toBe('decided');
+    expect(await taken(stale, 'a')).toBe(count + 2);
+    // Nobody was at fault.
+    expect([...stale.faults, ...fresh.faults]).toEqual([]);
+  });
+});

@@ -1,0 +1,221 @@
+/* A weir process with two workers on a real Redis Cluster: what clients get, and what operators see. */
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { CODE, type Descriptor } from '../../../src/codec/messages.js';
+import type { TopAnswer } from '../../../src/server/buckets/messages.js';
+import { entriesOf } from '../../support/buckets/admin-bench.js';
+import { RlsClient } from '../../support/grpc/rls-client.js';
+import { descriptor } from '../../support/policy/decider.js';
+import { httpRequest } from '../../support/process/http-client.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
+import type { ClusterNode } from '../../support/redis/cluster-node.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import { askBuckets } from '../../support/weir/buckets.js';
+import { startWeir, type WeirServer } from '../../support/weir/weir.js';
+import { metric, untilAllServe } from '../../support/weir/workers.js';
+
+// A cluster takes seconds to start, and longer on a busy machine.
+jest.setTimeout(90_000);
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: tenant
+    rate_limit: { on_store_failure: { local: 0.5 }, token_bucket: { max_tokens: 40, fill_interval: 1000h } }
+  - { key: strict, rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1000h } } }
+  - { key: second, rate_limit: { unit: second, requests_per_unit: 1000 } }
+`;
+/** So many that each of three masters has some. */
+const TENANTS = Array.from({ length: 24 }, (_, i) => `tenant=t${i}`);
+
+const OTHERS = TENANTS.map((tenant) => `${tenant} other`);
+
+let cluster: RedisCluster;
+const closers: (() => unknown)[] = [];
+beforeAll(async () => {
+  cluster = await startCluster();
+});
+afterAll(() => cluster.stop());
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+  for (const node of cluster.nodes) await node.command('FLUSHALL');
+});
+
+async function start(
+  env: Record<string, string>,
+  untilHealthy = true,
+): Promise<{ server: WeirServer; client: RlsClient }> {
+  const server = await startWeir({
+    policy: POLICY,
+    untilHealthy,
+    env: { REDIS_TYPE: 'cluster', REDIS_URL: cluster.url, REDIS_TIMEOUT: '200ms', ...env },
+  });
+  closers.push(() => server.stop());
+  const client = new RlsClient(server.grpcPort);
+  closers.push(() => client.close());
+  return { server, client };
+}
+
+/** What is left of each limit; a text where there was no answer. */
+async function left(client: RlsClient, hitsAddend: number, ...texts: readonly string[]): Promise<unknown[]> {
+  const descriptors: readonly Descriptor[] = texts.map((text) => descriptor([text]));
+  const { response, details } = await client.ask('d', descriptors, { timeoutMs: 5000, hitsAddend });
+  return response?.statuses.map(({ limitRemaining }) => limitRemaining) ?? [details];
+}
+const leftOfEach = (client: RlsClient): Promise<unknown[]> =>
+  Promise.all(TENANTS.map(async (tenant) => (await left(client, 1, tenant))[0]));
+
+interface NodeDetail {
+  readonly redis: string;
+  readonly name: string;
+  readonly up: boolean;
+}
+/** As one process sees them, or each worker. */
+async function nodesOf(server: WeirServer): Promise<readonly NodeDetail[]> {
+  const { status, body } = await httpRequest(server.httpPort, '/healthcheck?detail');
+  expect(status).toBe(200);
+  const { redis, workers } = JSON.parse(body) as {
+    readonly redis?: readonly NodeDetail[];
+    readonly workers?: readonly { readonly redis: readonly NodeDetail[] }[];
+  };
+  return redis ?? workers?.flatMap((worker) => worker.redis) ?? [];
+}
+
+test('operators see and change the buckets of every node, by either worker', async () => {
+  const { server, client } = await start({ WORKERS: '2' });
+  await untilAllServe(server);
+  await waitFor('all nodes to be up', async () => {
+    const nodes = await nodesOf(server);
+    return nodes.length === 6 && nodes.every(({ up }) => up);
+  });
+  for (const tenant of TENANTS) expect(await left(client, 10, tenant)).toEqual([30]);
+  for (const tenant of TENANTS) {
+    const entries = entriesOf(tenant);
+    const [shown] = (await askBuckets(server, { action: 'show', entries })).buckets;
+    expect(shown).toMatchObject({ now: { left: 30 }, redis_slot: expect.any(Number) });
+    const [granted] = (await askBuckets(server, { action: 'grant', entries, tokens: 20, over: true }))
+      .buckets;
+    expect(granted).toMatchObject({ before: { left: 30 }, now: { left: 50 } });
+  }
+  expect(await leftOfEach(client)).toEqual(TENANTS.map(() => 49));
+  const { controls } = await askBuckets(server, {
+    action: 'block',
+    entries: entriesOf('strict=x'),
+    for: '1h',
+  });
+  expect((await askBuckets(server, { action: 'blocks' })).controls).toMatchObject([{ id: controls[0]?.id }]);
+  await askBuckets(server, { action: 'unblock', entries: entriesOf('strict=x') });
+});
+
+test('one dead shard: its tenants are decided locally and charged afterwards, the others as ever', async () => {
+  const { server, client } = await start({ WORKERS: '2' });
+  await untilAllServe(server);
+  await waitFor('all nodes to be up', async () => {
+    const nodes = await nodesOf(server);
+    return nodes.length === 6 && nodes.every(({ up }) => up);
+  });
+  for (const tenant of TENANTS) expect(await left(client, 10, tenant)).toEqual([30]);
+  const top = await httpRequest(server.debugPort, '/top', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"by":"used","limit":100}',
+  });
+  const shown = (JSON.parse(top.body) as TopAnswer).top.map(({ used, used_ratio }) => [used, used_ratio]);
+  expect(shown).toEqual(TENANTS.map(() => [10, 0.25]));
+  const [dead, ...others] = cluster.nodes as [ClusterNode, ClusterNode, ClusterNode];
+  dead.pause();
+  closers.push(() => dead.resume());
+  const up = (node: ClusterNode): Promise<number> =>
+    metric(server, `weir_redis_node_up{redis="main",node="${node.address}"}`);
+  await waitFor('the loss', async () => {
+    // A worker that asks nothing of it finds out by itself, later.
+    await Promise.all(OTHERS.map((tenant) => left(client, 1, tenant)));
+    return (await up(dead)) === 0;
+  });
+  expect(await nodesOf(server)).toContainEqual({ redis: 'main', name: dead.address, up: false });
+  expect(await Promise.all(others.map(up))).toEqual([1, 1]);
+  const remaining = await leftOfEach(client);
+  const isLocal = remaining.map((count) => count !== 29);
+  expect(isLocal.filter(Boolean).length).toBeGreaterThan(0);
+  expect(isLocal.filter((is) => !is).length).toBeGreaterThan(0);
+  const lines = server.log().filter(({ msg }) => String(msg).includes(dead.address));
+  expect(lines.some(({ msg }) => /cannot be used.*no answer/.test(String(msg)))).toBe(true);
+  dead.resume();
+  await waitFor('the charges', async () => {
+    return (await up(dead)) === 1 && (await metric(server, 'weir_local_charges_waiting')) === 0;
+  });
+  expect(await metric(server, 'weir_local_charges_total{result="charged"}')).toBeGreaterThan(0);
+  // Nobody knows how full they were: they are charged what is enough in any case.
+  (await leftOfEach(client)).forEach((count, i) => {
+    if (isLocal[i]) expect(count).toBeLessThanOrEqual(28);
+    else expect(count).toBe(28);
+  });
+  await cluster.waitStable();
+});
+
+test('a request over several slots that one denies gives back, and is counted; denials are remembered', async () => {
+  const { server, client } = await start({});
+  expect(await left(client, 5, 'strict=s')).toEqual([0]);
+  for (let i = 0; i < 3; i++) {
+    const { response } = await client.ask('d', [
+      ...TENANTS.map((tenant) => descriptor([tenant])),
+      descriptor(['strict=s']),
+    ]);
+    expect(response?.overallCode).toBe(CODE.OVER_LIMIT);
+  }
+  await waitFor('the end of giving back', async () => {
+    return (await metric(server, 'weir_redis_give_backs_total{result="made"}')) === 3;
+  });
+  expect(await leftOfEach(client)).toEqual(TENANTS.map(() => 39));
+  await left(client, 1, 'strict=s');
+  const before = await metric(server, 'weir_deny_cache_answers_total');
+  await left(client, 1, 'strict=s');
+  expect(await metric(server, 'weir_deny_cache_answers_total')).toBe(before + 1);
+});
+
+describe('a second Redis', () => {
+  const ask = (client: RlsClient): Promise<unknown[]> =>
+    left(client, 1, TENANTS[0] as string, 'second=s', TENANTS[1] as string);
+  /** How many buckets the cluster keeps, but for those that nodes are probed by. */
+  const buckets = async (): Promise<number> => {
+    const keys = await Promise.all(cluster.nodes.map((node) => node.command('KEYS', '*')));
+    return (keys.flat() as string[]).filter((key) => !key.endsWith('probe')).length;
+  };
+
+  test('of a cluster, beside a single one', async () => {
+    const single: RedisServer = await startRedis();
+    closers.push(() => single.stop());
+    const { server, client } = await start({
+      ...{ REDIS_TYPE: 'single', REDIS_URL: `127.0.0.1:${single.port}` },
+      ...{ REDIS_PERSECOND: 'true', REDIS_PERSECOND_TYPE: 'CLUSTER', REDIS_PERSECOND_URL: cluster.url },
+    });
+    expect(await ask(client)).toEqual([39, 999, 39]);
+    expect(await buckets()).toBe(1);
+    const roles = (await nodesOf(server)).map(({ redis }) => redis);
+    expect(roles).toEqual(['main', 'per_second', 'per_second', 'per_second']);
+  });
+
+  test('both of a cluster', async () => {
+    const { client } = await start({
+      ...{ REDIS_PERSECOND: 'true', REDIS_PERSECOND_TYPE: 'cluster', REDIS_PERSECOND_URL: cluster.url },
+    });
+    expect(await ask(client)).toEqual([39, 999, 39]);
+    expect(await buckets()).toBe(3);
+  });
+});
+
+test('weir starts without any node, and decides once they come', async () => {
+  for (const node of cluster.nodes) node.pause();
+  closers.push(() => {
+    for (const node of cluster.nodes) node.resume();
+  });
+  const { server, client } = await start({}, false);
+  await waitFor('the log', () =>
+    server.log().some(({ msg }) => String(msg).includes('no node of the Redis Cluster answers')),
+  );
+  expect(await left(client, 1, 'strict=s')).toEqual(['rate limit store unavailable']);
+  for (const node of cluster.nodes) node.resume();
+  await waitFor('decisions', async () => (await left(client, 1, 'strict=s'))[0] === 4);
+  expect((await httpRequest(server.httpPort, '/healthcheck')).status).toBe(200);
+  await cluster.waitStable();
+});

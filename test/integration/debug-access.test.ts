@@ -1,0 +1,155 @@
+/* Who may administer weir through the debug port of a real server. */
+import { writeFileSync } from 'node:fs';
+import type { OutgoingHttpHeaders } from 'node:http';
+import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { newAdminToken } from '../../src/server/http/admin-tokens.js';
+import { type HttpRequestOptions, httpRequest } from '../support/process/http-client.js';
+import { runToEnd } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { CertificateAuthority } from '../support/tls/certificates.js';
+import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
+
+const POLICY = `domain: shop
+descriptors:
+  - key: customer
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`;
+const ENTRIES = [{ key: 'customer', value: 'acme' }];
+const BLOCK = { action: 'block', domain: 'shop', entries: ENTRIES, for: '1m' };
+const SHOW = { action: 'show', domain: 'shop', entries: ENTRIES };
+
+const reader = newAdminToken('dashboard', 'read');
+const writer = newAdminToken('on-call', 'write');
+const folder = new TempDir();
+afterAll(() => folder.remove());
+let server: WeirServer | undefined;
+afterEach(async () => {
+  await server?.stop();
+  server = undefined;
+});
+
+function ask(question: object, headers: OutgoingHttpHeaders = {}, options: HttpRequestOptions = {}) {
+  return httpRequest(server?.debugPort ?? 0, '/buckets', {
+    method: 'POST',
+    body: JSON.stringify(question),
+    ...options,
+    headers: { 'content-type': 'application/json', host: 'localhost', ...headers },
+  });
+}
+
+test('on loopback everybody there may administer, and no page of another site', async () => {
+  server = await startWeir({ policy: POLICY });
+  expect((await ask(BLOCK)).status).toBe(200);
+  const rebound = await ask(BLOCK, { host: `evil.example:${server.debugPort}` });
+  expect([rebound.status, rebound.body]).toEqual([421, expect.stringContaining('call localhost')]);
+  expect((await ask(BLOCK, { origin: 'http://evil.example' })).status).toBe(403);
+  expect((await ask(BLOCK, { 'content-type': 'text/plain' })).status).toBe(415);
+  expect((await ask(BLOCK, {}, { method: 'PUT' })).status).toBe(405);
+  const preflight = await ask(BLOCK, { origin: 'http://evil.example' }, { method: 'OPTIONS' });
+  expect(preflight.headers.filter(([name]) => name.startsWith('access-control'))).toEqual([]);
+  const metrics = (await httpRequest(server.httpPort, '/metrics')).body;
+  expect(metrics).toContain('weir_admin_total{action="access",result="refused"} 3\n');
+  // One line for all of them.
+  expect(server.log().filter(({ msg }) => /that administers weir was refused/.test(String(msg)))).toEqual([
+    expect.objectContaining({ peer: '127.0.0.1', status: 421 }),
+  ]);
+});
+
+test('on every address nobody may without tokens, and the views stay', async () => {
+  server = await startWeir({ policy: POLICY, env: { DEBUG_HOST: '0.0.0.0' } });
+  const { status, body } = await ask(SHOW);
+  expect([status, JSON.parse(body)]).toEqual([
+    403,
+    {
+      error:
+        'DEBUG_HOST is 0.0.0.0, so other machines may reach this port, and nothing says who of them may ' +
+        'administer weir: set ADMIN_TOKENS_FILE, or DEBUG_HOST=127.0.0.1',
+    },
+  ]);
+  for (const path of ['/rlconfig', '/stats', '/'])
+    expect((await httpRequest(server.debugPort, path)).status).toBe(200);
+});
+
+describe('with tokens and TLS', () => {
+  const authority = new CertificateAuthority();
+  const { cert, key } = authority.issue('DNS:localhost,IP:127.0.0.1');
+  const tokensFile = folder.join('tokens');
+  const env = {
+    DEBUG_HOST: '0.0.0.0',
+    ADMIN_TOKENS_FILE: tokensFile,
+    DEBUG_SERVER_TLS_CERT: folder.write('tls.crt', cert),
+    DEBUG_SERVER_TLS_KEY: folder.write('tls.key', key),
+    LOG_LEVEL: 'trace',
+  };
+  const bucket = (token: string, ...args: string[]) =>
+    runToEnd(
+      process.execPath,
+      [WEIR_MAIN, 'bucket', ...args, '--address', `https://localhost:${server?.debugPort}`].concat([
+        '--tls-ca',
+        folder.write('ca.pem', authority.cert),
+      ]),
+      { bareEnvironment: true, env: { WEIR_ADMIN_TOKEN: token } },
+    );
+
+  test('a token may do what its right says, until its line is gone; nothing shows it', async () => {
+    writeFileSync(tokensFile, `${reader.line}\n${writer.line}\n`);
+    server = await startWeir({ policy: POLICY, env });
+    const over = { ca: authority.cert };
+    const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+    expect((await ask(SHOW, {}, over)).status).toBe(401);
+    expect((await ask(SHOW, bearer(reader.token), over)).status).toBe(200);
+    expect((await ask(BLOCK, bearer(reader.token), over)).status).toBe(403);
+    // The views are as open as they were, over TLS.
+    expect((await httpRequest(server.debugPort, '/rlconfig', over)).status).toBe(200);
+    const blocked = await bucket(writer.token, 'block', 'shop', 'customer=acme', '--for', '1m');
+    expect(blocked).toMatchObject({ code: 0 });
+    const refused = await bucket(reader.token, 'block', 'shop', 'customer=acme', '--for', '1m');
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('dashboard may read only') });
+
+    // weir check reads the policy of its own server over TLS, to say why nothing was limited.
+    const { grpcPort, debugPort } = server;
+    const ports = { GRPC_PORT: String(grpcPort), DEBUG_PORT: String(debugPort) };
+    const checked = await runToEnd(
+      process.execPath,
+      [WEIR_MAIN, 'check', '--domain', 'shop', 'custmer=acme'],
+      { bareEnvironment: true, env: { ...env, ...ports } },
+    );
+    expect(checked).toMatchObject({ code: 0, stdout: expect.stringContaining('did you mean customer?') });
+
+    writeFileSync(tokensFile, `${reader.line}\n`);
+    await waitFor('the token to be refused', async () => {
+      const { status } = await ask(SHOW, bearer(writer.token), over);
+      return status === 401 || undefined;
+    });
+    expect((await ask(SHOW, bearer(reader.token), over)).status).toBe(200);
+    const metrics = (await httpRequest(server.httpPort, '/metrics')).body;
+    const printed = [metrics, ...server.process.lines(), blocked.stdout, refused.stderr].join('\n');
+    expect(printed).toMatch(/"action":"block","by":"on-call","peer":"127.0.0.1"/);
+    for (const { token, line } of [reader, writer]) {
+      expect(printed).not.toContain(token);
+      expect(printed).not.toContain(line.slice(-64));
+    }
+  });
+
+  test.each([
+    [
+      'tokens',
+      { DEBUG_SERVER_TLS_CERT: '', DEBUG_SERVER_TLS_KEY: '' },
+      /ADMIN_TOKENS_FILE: .*tokens:1: it does not/,
+    ],
+    [
+      'a key',
+      { ADMIN_TOKENS_FILE: '', DEBUG_SERVER_TLS_KEY: env.DEBUG_SERVER_TLS_CERT },
+      /DEBUG_SERVER_TLS_KEY: /,
+    ],
+  ])('%s that cannot be read end the start', async (_, more, message) => {
+    writeFileSync(tokensFile, writer.token);
+    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+      bareEnvironment: true,
+      env: { ...env, ...more, GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0' },
+    });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+    expect(stderr).not.toContain(writer.token);
+  });
+});

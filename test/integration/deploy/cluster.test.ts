@@ -1,0 +1,160 @@
+/*
+ * deploy/cluster: its Redis as processes on 127.0.0.1, started and made a cluster by the commands of the compose file
+ * with its configuration, and a weir with its variables. Names of containers become ports.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { CODE } from '../../../src/codec/messages.js';
+import { RlsClient } from '../../support/grpc/rls-client.js';
+import { ComposeFile, ComposeProcesses } from '../../support/image/compose.js';
+import { descriptor } from '../../support/policy/decider.js';
+import { freePorts } from '../../support/process/free-port.js';
+import { repositoryRoot } from '../../support/process/tools.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { BUS_OFFSET } from '../../support/redis/cluster.js';
+import { type NodeLine, parseClusterNodes } from '../../support/redis/cluster-view.js';
+import { commandOf } from '../../support/redis/sentinels.js';
+import { startWeir, type WeirServer } from '../../support/weir/weir.js';
+
+// Nodes wait seconds before they hold a master for dead.
+jest.setTimeout(120_000);
+
+const file = new ComposeFile(join(repositoryRoot, 'deploy/cluster'));
+const PASSWORDS = { REDIS_AUTH: 'password-of-redis' };
+const REDIS = [1, 2, 3, 4, 5, 6].map((number) => `redis-${number}`);
+/** Tokens of a bucket: more than are asked for while a failover is waited for. */
+const FULL = 1_000_000;
+const TENANTS = Array.from({ length: 20 }, (_, i) => `tenant=${i}`);
+
+describe('the compose file', () => {
+  test('has the services whose names the Envoy bootstrap uses, and some nodes in REDIS_URL', () => {
+    expect(Object.keys(file.services)).toEqual(['envoy', 'weir', 'form', ...REDIS, 'upstream']);
+    const port = /^port (\d+)$/m.exec(file.text('redis.conf'))?.[1];
+    const nodes = REDIS.map((name) => `${name}:${port}`);
+    expect(file.service('weir').environment).toMatchObject({
+      REDIS_TYPE: 'CLUSTER',
+      REDIS_URL: nodes.slice(0, 3).join(','),
+    });
+    expect(file.service('form').command).toEqual(nodes);
+    expect(Object.keys(file.service('form').depends_on ?? {})).toEqual(REDIS);
+    expect(file.service('weir').depends_on).toEqual({
+      form: { condition: 'service_completed_successfully' },
+    });
+  });
+
+  test('mounts and builds from files that are there, and publishes on loopback only', () => {
+    for (const path of file.paths) expect([path, existsSync(path)]).toEqual([path, true]);
+    expect(file.publishedPorts).toHaveLength(3);
+    for (const port of file.publishedPorts) expect(port).toMatch(/^127\.0\.0\.1:(10000|8080|8081):/);
+  });
+
+  test.each(REDIS)('%s may do little, has a health check, and is not restarted by itself', (name) => {
+    const { read_only, cap_drop, volumes, healthcheck, restart } = file.service(name);
+    expect({ read_only, cap_drop, restart }).toEqual({ read_only: true, cap_drop: ['ALL'] });
+    expect(volumes).toContain('/data');
+    expect(healthcheck?.test[1]).toContain('REDISCLI_AUTH="$$REDIS_AUTH"');
+  });
+
+  test('the password comes from a file that no commit takes along; no Redis evicts', () => {
+    for (const name of ['weir', 'form', ...REDIS])
+      expect([name, file.service(name).env_file]).toEqual([name, 'passwords.env']);
+    const ignored = readFileSync(join(repositoryRoot, '.gitignore'), 'utf8').split('\n');
+    expect(ignored).toContain('deploy/cluster/passwords.env');
+    expect(file.text('redis.conf')).toMatch(/^maxmemory-policy noeviction$/m);
+  });
+});
+
+describe('as processes', () => {
+  let setup: ComposeProcesses;
+  let weir: WeirServer;
+  let client: RlsClient;
+
+  const linesOf = async (name: string): Promise<readonly NodeLine[]> =>
+    parseClusterNodes(
+      String(await commandOf(setup.portOf(name), { password: PASSWORDS.REDIS_AUTH }, ['CLUSTER', 'NODES'])),
+    );
+  const isMaster = async (name: string): Promise<boolean> =>
+    (await linesOf(name)).some((line) => line.isMyself && line.isMaster);
+
+  /** One request for each tenant; the tokens that they leave. */
+  const remaining = (): Promise<(number | undefined)[]> =>
+    Promise.all(
+      TENANTS.map(async (tenant) => {
+        const { response } = await client.ask('shop', [descriptor([tenant])]);
+        return response?.overallCode === CODE.OK ? response.statuses[0]?.limitRemaining : undefined;
+      }),
+    );
+
+  beforeAll(async () => {
+    const free = await freePorts(REDIS.length, BUS_OFFSET);
+    setup = new ComposeProcesses(file, new Map(REDIS.map((name, i) => [name, free[i] ?? 0])), PASSWORDS);
+    setup.start(...REDIS);
+    for (const name of REDIS) {
+      await waitFor(`${name} to answer`, () =>
+        commandOf(setup.portOf(name), { password: PASSWORDS.REDIS_AUTH }, ['PING']).catch(() => undefined),
+      );
+    }
+    await setup.run('form');
+    const { REDIS_TYPE = '', REDIS_URL = '' } = file.service('weir').environment ?? {};
+    weir = await startWeir({
+      env: { REDIS_TYPE, REDIS_URL: setup.here(REDIS_URL), ...PASSWORDS },
+      policy: `
+domain: shop
+descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: ${FULL}, tokens_per_fill: 2, fill_interval: 1h } } }]
+`,
+    });
+    client = new RlsClient(weir.grpcPort);
+  });
+  afterAll(async () => {
+    client?.close();
+    await weir?.stop();
+    await setup?.stop();
+  });
+
+  test('three masters share the tenants, and weir decides', async () => {
+    for (const name of REDIS) expect([name, await isMaster(name)]).toEqual([name, REDIS.indexOf(name) < 3]);
+    expect(await remaining()).toEqual(TENANTS.map(() => FULL - 1));
+    for (const name of REDIS.slice(0, 3)) {
+      const size = await commandOf(setup.portOf(name), { password: PASSWORDS.REDIS_AUTH }, ['DBSIZE']);
+      expect(size).toBeGreaterThan(0);
+    }
+  });
+
+  test('a master dies: its replica goes on with buckets that are as full', async () => {
+    await setup.kill('redis-1');
+    // 3 s until it is held for dead, and what the others need to agree.
+    const left = await waitFor(
+      'all tenants to be decided',
+      async () => {
+        const tokens = await remaining();
+        return tokens.includes(undefined) ? undefined : tokens;
+      },
+      20_000,
+    );
+    // Of a full bucket there would be more.
+    for (const tokens of left) expect(tokens).toBeLessThan(FULL - 1);
+  });
+
+  test('the old master comes back as a replica', async () => {
+    setup.start('redis-1');
+    await waitFor('redis-1 to follow', async () => !(await isMaster('redis-1').catch(() => true)), 30_000);
+    expect(await remaining()).not.toContain(undefined);
+  });
+
+  test('all of them start again, are introduced anew, and are the same cluster', async () => {
+    await setup.kill(...REDIS);
+    setup.start(...REDIS);
+    for (const name of REDIS)
+      await waitFor(`${name} to answer`, () =>
+        isMaster(name).then(
+          () => true,
+          () => false,
+        ),
+      );
+    await setup.run('form');
+    expect(await isMaster('redis-1')).toBe(false);
+    // All buckets are full again.
+    await waitFor('all tenants to be decided', async () => !(await remaining()).includes(undefined));
+  });
+});

@@ -1,0 +1,181 @@
+/* weir explain --redis: which server keeps a bucket, as the variables of a server say where that is. */
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { freePorts } from '../support/process/free-port.js';
+import { type Exit, runToEnd } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { type RedisCluster, startCluster } from '../support/redis/cluster.js';
+import { startSentinelSetup } from '../support/redis/sentinels.js';
+import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
+
+jest.setTimeout(60_000);
+
+const POLICY = `
+domain: shop
+descriptors:
+  - key: tenant
+    rate_limit: { unit: hour, requests_per_unit: 10 }
+  - key: burst
+    rate_limit: { unit: second, requests_per_unit: 10 }
+  - { key: free, rate_limit: { unlimited: true } }
+`;
+const folder = new TempDir();
+const policy = folder.write('shop.yaml', POLICY);
+let cluster: RedisCluster;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  cluster = await startCluster({ password: 'secret' });
+  environment = {
+    REDIS_TYPE: 'cluster',
+    REDIS_URL: cluster.url,
+    REDIS_AUTH: 'secret',
+    CACHE_KEY_PREFIX: 'edge:',
+  };
+});
+afterAll(async () => {
+  await cluster?.stop();
+  folder.remove();
+});
+
+const explain = (env: Readonly<Record<string, string>>, ...words: readonly string[]) =>
+  runToEnd(process.execPath, [WEIR_MAIN, 'explain', policy, '--redis', ...words], {
+    bareEnvironment: true,
+    env,
+  });
+
+interface Place {
+  readonly redis_key: string;
+  readonly redis_slot: number;
+  readonly redis_node: string | null;
+}
+const placeIn = ({ stdout }: { readonly stdout: string }): Place =>
+  (JSON.parse(stdout) as { rules: [Place] }).rules[0];
+
+describe('a Redis Cluster', () => {
+  test('the key, the slot and the node are those that weir serve uses', async () => {
+    const weir = await startWeir({ policy: POLICY, env: environment });
+    const client = new RlsClient(weir.grpcPort);
+    try {
+      for (const tenant of ['acme', 'globex', 'initech', 'umbrella']) {
+        await client.ask('shop', [descriptor([`tenant=${tenant}`])]);
+        const result = await explain(environment, '--json', `tenant=${tenant}`);
+        expect([result.code, result.stderr]).toEqual([0, '']);
+        const { redis_key: key, redis_slot: slot, redis_node: name } = placeIn(result);
+        expect(key).toMatch(/^edge:weir:1:\{/);
+        expect(slot).toBe(await cluster.slotOf(key));
+        const node = await cluster.masterOf(slot);
+        expect(name).toBe(node.address);
+        expect(await node.command('EXISTS', key)).toBe(1);
+      }
+    } finally {
+      client.close();
+      await weir.stop();
+    }
+  });
+
+  test('as text, with a password that a program prints; nothing lies anywhere without a limit', async () => {
+    const { REDIS_AUTH: _, ...others } = environment;
+    const env = { ...others, REDIS_AUTH_COMMAND: '["echo","secret"]' };
+    const { code, stdout } = await explain(env, 'tenant=acme');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^Redis key: {2}edge:weir:1:.*\nslot: {7}\d+ of a Redis Cluster\nnode: {7}127\.0\.0\.1:\d+$/m,
+    );
+    expect(placeIn(await explain(env, '--json', 'free=x'))).toMatchObject({
+      ...{ redis_key: null, redis_slot: null, redis_node: null },
+    });
+  });
+
+  test('a password that is wrong, or missing, is one sentence; the rest is explained all the same', async () => {
+    const wrong = await explain({ ...environment, REDIS_AUTH: 'wrong' }, 'tenant=acme');
+    expect(wrong).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^slot: .*\noverrides:/m),
+      stderr: expect.stringMatching(
+        /^weir explain: Redis cluster 127.* refuses the login: correct .* in REDIS_AUTH, .*\(WRONGPASS .*\)\n$/,
+      ),
+    });
+    const { REDIS_AUTH: _, ...without } = environment;
+    expect((await explain(without, '--json', 'tenant=acme')).stderr).toMatch(
+      /^weir explain: Redis cluster 127.* wants a login: set REDIS_AUTH or .*\n$/,
+    );
+  });
+
+  test('nodes that are away, or say nothing', async () => {
+    const [port] = await freePorts(1);
+    const away = await explain({ ...environment, REDIS_URL: `127.0.0.1:${port}` }, '--json', 'tenant=acme');
+    expect([away.code, placeIn(away).redis_node]).toEqual([1, null]);
+    expect(away.stderr).toMatch(
+      /^weir explain: Redis cluster .* cannot be used: no node .* answers; start them, or correct REDIS_URL \(.*\)\n$/,
+    );
+    for (const node of cluster.nodes) node.pause();
+    try {
+      const { code, stderr } = await explain(environment, 'tenant=acme');
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/no node of the Redis Cluster answers/);
+    } finally {
+      for (const node of cluster.nodes) node.resume();
+    }
+  });
+
+  test('a program that is slow is told of', async () => {
+    const { REDIS_AUTH: _, ...others } = environment;
+    const env = { ...others, REDIS_AUTH_COMMAND: '["sh","-c","sleep 2.5; echo secret"]' };
+    const { code, stdout, stderr }: { stdout: string; stderr: string } & Pick<Exit, 'code'> = await explain(
+      env,
+      'tenant=acme',
+    );
+    expect([code, stderr]).toEqual([0, 'weir explain: Redis has not said yet where buckets lie\n']);
+    expect(stdout).toMatch(/^node: {7}127/m);
+  });
+
+  test('a slot that nobody serves', async () => {
+    const { redis_slot: slot } = placeIn(await explain(environment, '--json', 'tenant=acme'));
+    const owner = await cluster.masterOf(slot);
+    for (const node of cluster.nodes) await node.command('CLUSTER', 'DELSLOTS', slot).catch(() => {});
+    try {
+      expect(await explain(environment, 'tenant=acme')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(
+          `no node serves slot ${slot}: bring its master back, or give the slot to`,
+        ),
+      });
+    } finally {
+      await owner.command('CLUSTER', 'ADDSLOTS', slot);
+      await cluster.waitStable();
+    }
+  });
+
+  test('windows of a second lie in the other Redis; a single one is not asked', async () => {
+    const env = { ...environment, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: '127.0.0.1:1' };
+    expect(placeIn(await explain(env, '--json', 'burst=x')).redis_node).toBe('redis://127.0.0.1:1');
+    expect(placeIn(await explain(env, '--json', 'tenant=acme')).redis_node).toMatch(/^127\.0\.0\.1:\d+$/);
+  });
+});
+
+test('with Sentinels it is the master that they announce', async () => {
+  const setup = await startSentinelSetup();
+  try {
+    const result = await explain({ REDIS_TYPE: 'SENTINEL', REDIS_URL: setup.url }, '--json', 'tenant=acme');
+    const name = `redis://127.0.0.1:${await setup.masterPort()} (master mymaster)`;
+    expect([result.code, placeIn(result).redis_node]).toEqual([0, name]);
+  } finally {
+    await setup.stop();
+  }
+});
+
+test.each([
+  [
+    {},
+    /^weir explain: REDIS_URL is not set, so that a server with these variables keeps its buckets in memory; .*\n$/,
+  ],
+  [{ REDIS_URL: 'a,b' }, /^weir explain: REDIS_URL: Redis address: it names several; .*\n$/],
+  [
+    { REDIS_URL: 'a', REDIS_TLS_CACERT: '/none', REDIS_TLS: 'true' },
+    /^weir explain: REDIS_TLS_CACERT: .*\n$/,
+  ],
+])('variables that name no Redis: %j', async (env, stderr) => {
+  expect(await explain(env, 'tenant=acme')).toMatchObject({ code: 1, stderr: expect.stringMatching(stderr) });
+});

@@ -1,0 +1,110 @@
+// A proxy that shards where Redis itself was named is refused, with a sentence: it would let too much through.
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { StoreFault } from '../../../src/limiter/store-fault.js';
+import { expectOnePlace } from '../../../src/storage/redis/connection/expect-server.js';
+import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
+import { RespPipe } from '../../../src/storage/redis/connection/resp-pipe.js';
+import { RedisStore } from '../../../src/storage/redis/redis-store.js';
+import { REDIS } from '../../support/limiter/store-options.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { PROXY_KINDS } from '../../support/redis/proxy-kinds.js';
+import { redisCommand } from '../../support/redis/redis-command.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
+
+let servers: RedisServer[] = [];
+
+beforeAll(async () => {
+  servers = await Promise.all([startRedis(), startRedis()]);
+});
+
+afterAll(async () => {
+  await Promise.all(servers.map((server) => server.stop()));
+});
+
+/** What the log says of a store that does not come up, once it says it. */
+async function refusal(port: number): Promise<{ sentence: string; faults: readonly StoreFault[] }> {
+  const log: string[] = [];
+  const faults: StoreFault[] = [];
+  const store = new RedisStore({
+    ...REDIS,
+    address: parseRedisUrl(`127.0.0.1:${port}`),
+    log: (_level, message) => log.push(message),
+    observeFault: (fault) => faults.push(fault),
+  });
+  try {
+    const sentence = await waitFor('a line in the log', () => log[0]);
+    expect([store.everReached, log]).toEqual([false, [sentence]]);
+    return { sentence, faults };
+  } finally {
+    await store.close();
+  }
+}
+
+/** Does by a connection of its own what a store does with a new one. */
+async function lookForServers(port: number): Promise<void> {
+  const stream = connect(port, '127.0.0.1');
+  const pipe = new RespPipe(stream, (error) => stream.destroy(error));
+  try {
+    await expectOnePlace((name, args, bound) => pipe.send(name, args, bound), undefined);
+  } finally {
+    stream.destroy();
+  }
+}
+
+for (const kind of PROXY_KINDS) {
+  (kind.isHere ? describe : describe.skip)(kind.name, () => {
+    let proxy: ShardingProxy;
+    let proxyOfOne: ShardingProxy;
+
+    beforeAll(async () => {
+      const ports = servers.map(({ port }) => port);
+      proxy = await kind.start({ servers: ports, honoursHashTags: false });
+      proxyOfOne = await kind.start({ servers: ports.slice(0, 1), honoursHashTags: false });
+    });
+
+    afterAll(() => Promise.all([proxy.stop(), proxyOfOne.stop()]));
+
+    test('is refused by name, whatever number of servers it has', async () => {
+      for (const { port } of [proxy, proxyOfOne]) {
+        const { sentence } = await refusal(port);
+        expect(sentence).toContain(`Redis redis://127.0.0.1:${port} cannot be used, and weir keeps trying: `);
+        expect(sentence).toContain(
+          'what answers there spreads keys over several servers, as twemproxy and the redis_proxy of Envoy do; ' +
+            'set REDIS_TYPE=PROXY, or name Redis itself in REDIS_URL (a proxy answers there: ',
+        );
+      }
+    });
+
+    test('is found out by where keys lie, even if it passed on everything', async () => {
+      await expect(lookForServers(proxy.port)).rejects.toThrow(
+        /^a proxy answers there: of 32 keys a script finds but \d+$/,
+      );
+      await lookForServers(proxyOfOne.port);
+      await redisCommand(servers[0] as RedisServer, 'flushall');
+    });
+  });
+}
+
+test('a Redis of which CLIENT, SCRIPT or INFO were renamed is none', async () => {
+  const redis = await startRedis({
+    args: ['--rename-command', 'INFO', '', '--rename-command', 'CLIENT', ''],
+  });
+  const store = new RedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
+  await store.reached;
+  await waitFor('what was looked for to be gone', async () => {
+    return (await redisCommand(redis, 'dbsize')) === 0;
+  });
+  await store.close();
+  await redis.stop();
+});
+
+test('what passes on none of the three is one', async () => {
+  const names = ['INFO', 'CLIENT', 'SCRIPT'];
+  const redis = await startRedis({ args: names.flatMap((name) => ['--rename-command', name, '']) });
+  const { sentence, faults } = await refusal(redis.port);
+  expect(sentence).toContain('it passes on neither CLIENT nor SCRIPT nor INFO (ERR unknown command');
+  expect(faults).toContain('proxy');
+  await redis.stop();
+});

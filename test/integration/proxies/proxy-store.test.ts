@@ -1,0 +1,228 @@
+// A store behind real proxies: what it finds out about hash tags, and what becomes of a server behind one.
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { StoreFault } from '../../../src/limiter/store-fault.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
+import { ProxyStore, type ProxyStoreOptions } from '../../../src/storage/redis/proxy/proxy-store.js';
+import { REDIS } from '../../support/limiter/store-options.js';
+import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
+import { takeFrom } from '../../support/limiter/test-stores.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { PROXY_KINDS } from '../../support/redis/proxy-kinds.js';
+import { redisCommand } from '../../support/redis/redis-command.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
+
+// Starting Redis and proxies may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+/** Refills too slowly to matter. */
+const FIVE = tokenBucketRate(5, 1, 86_400_000_000);
+const TENANTS = Array.from({ length: 24 }, (_, i) => `tenant number ${i} of many ${i}`);
+
+let servers: RedisServer[] = [];
+let proxy: ShardingProxy | undefined;
+let stores: ProxyStore[] = [];
+let log: string[] = [];
+let faults: StoreFault[] = [];
+
+beforeEach(async () => {
+  log = [];
+  faults = [];
+  servers = await Promise.all([startRedis(), startRedis()]);
+});
+
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  stores = [];
+  await proxy?.stop();
+  await Promise.all(servers.map((server) => server.stop()));
+});
+
+const ports = (): number[] => servers.map(({ port }) => port);
+
+function open(options: Partial<ProxyStoreOptions> = {}): ProxyStore {
+  const address = { ...parseRedisUrl(`127.0.0.1:${proxy?.port}`), proxy: true };
+  const store = new ProxyStore({
+    ...{ ...REDIS, address, ...options },
+    log: (level, message) => log.push(`${level}: ${message}`),
+    observeFault: (fault) => faults.push(fault),
+  });
+  stores.push(store);
+  return store;
+}
+
+/** Takes of one tenant, each from a bucket of its own. */
+function bucketsOf(tenant: string, count: number): TakeItem[] {
+  return Array.from({ length: count }, (_, i) => ({
+    ...takeItem(`${tenant}, bucket ${i} with a name ${i}`, FIVE),
+    tagLength: tenant.length,
+  }));
+}
+
+/** Keys of buckets on each server. */
+const keysOn = (): Promise<string[][]> =>
+  Promise.all(
+    servers.map(async (server) => {
+      const keys = (await redisCommand(server, 'keys', '*')) as string[];
+      return keys.filter((key) => key.includes('tenant'));
+    }),
+  );
+
+const isDecided = async (store: ProxyStore, tenant: string): Promise<boolean> =>
+  !((await store.take([takeItem(tenant, HUNDRED)], Infinity)) instanceof StorageError);
+
+for (const kind of PROXY_KINDS) {
+  (kind.isHere ? describe : describe.skip)(kind.name, () => {
+    test.each([
+      [true, 1, /^info: Redis \S+ honours hash tags/],
+      [false, 4, /^warn: Redis \S+ does not honour hash tags: each bucket is asked for in a call of its own/],
+    ])('finds out whether hash tags are honoured: %s', async (honoursHashTags, calls, sentence) => {
+      proxy = await kind.start({ servers: ports(), honoursHashTags });
+      const faster = open();
+      await faster.reached;
+      const counts = async (): Promise<number> => {
+        const texts = await Promise.all(
+          servers.map((server) => redisCommand(server, 'info', 'commandstats')),
+        );
+        return texts.reduce<number>((sum, text) => {
+          return sum + Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(text))?.[1] ?? 0);
+        }, 0);
+      };
+      // So that every server knows the script.
+      for (const tenant of TENANTS) await takeFrom(faster, takeItem(tenant, HUNDRED));
+      const before = await counts();
+      const outcomes = await takeFrom(faster, ...bucketsOf('a tenant', 4));
+      expect(outcomes.map(({ remaining }) => remaining)).toEqual([4, 4, 4, 4]);
+      expect((await counts()) - before).toBe(calls);
+      expect(log.filter((line) => sentence.test(line))).toHaveLength(1);
+      expect(log).toHaveLength(2);
+    });
+
+    test('puts every bucket where it is found by everybody, whatever else is in a call', async () => {
+      proxy = await kind.start({ servers: ports(), honoursHashTags: false });
+      const [one, other] = [open(), open()];
+      await Promise.all([one.reached, other.reached]);
+      const asked = TENANTS.map((tenant) => bucketsOf(tenant, 2));
+      // Of each bucket five tokens, of ten that are asked for in ten orders.
+      const passed = new Map<string, number>();
+      for (let round = 0; round < 10; round++) {
+        const store = round % 2 === 0 ? one : other;
+        const order = round % 3 === 0 ? [...asked].reverse() : asked;
+        await Promise.all(
+          order.map(async (items) => {
+            // What comes first in a call must not matter.
+            const outcomes = await takeFrom(store, ...(round % 4 < 2 ? items : [...items].reverse()));
+            const [{ key } = { key: '' }] = items;
+            if (outcomes.every(({ limited }) => !limited)) passed.set(key, (passed.get(key) ?? 0) + 1);
+          }),
+        );
+      }
+      expect([...passed.values()]).toEqual(TENANTS.map(() => 5));
+      const keys = await keysOn();
+      expect(keys.every((found) => found.length > 0)).toBe(true);
+      expect(new Set(keys.flat()).size).toBe(keys.flat().length);
+    });
+
+    test('serves the tenants of living servers without a pause while one is dead', async () => {
+      proxy = await kind.start({ servers: ports(), honoursHashTags: true });
+      const store = open({ lookEveryMs: 200 });
+      await store.reached;
+      expect(store.whole).toBe(true);
+      const decided = async (): Promise<string[]> => {
+        const answers = await Promise.all(
+          TENANTS.map(async (tenant) => ((await isDecided(store, tenant)) ? tenant : '')),
+        );
+        return answers.filter((tenant) => tenant !== '');
+      };
+      expect(await decided()).toEqual(TENANTS);
+      const [dead] = servers as [RedisServer];
+      await dead.kill();
+      await waitFor('the proxy to know', async () => (await decided()).length < TENANTS.length);
+      const living = await decided();
+      expect(living.length).toBeGreaterThan(0);
+      const lost = TENANTS.filter((tenant) => !living.includes(tenant));
+      // The dead server is asked for all the time, which nobody else notices.
+      const began = performance.now();
+      for (let round = 0; round < 50; round++) {
+        for (const tenant of lost) void store.take([takeItem(tenant, HUNDRED)], Infinity);
+        const sent = performance.now();
+        expect(await isDecided(store, living[round % living.length] as string)).toBe(true);
+        expect(performance.now() - sent).toBeLessThan(250);
+      }
+      expect(performance.now() - began).toBeLessThan(5000);
+      expect([store.connected, store.whole]).toEqual([true, false]);
+      expect(faults).toContain('upstream');
+      expect(log.filter((line) => line.startsWith('error'))).toEqual([]);
+      await dead.restart();
+      await waitFor('all to be decided', async () => (await decided()).length === TENANTS.length);
+      await waitFor('the store to know', () => store.whole);
+    });
+
+    test('comes up while a server is dead, asks for one key at a time, and looks again', async () => {
+      proxy = await kind.start({ servers: ports(), honoursHashTags: true });
+      const [dead] = servers as [RedisServer];
+      await dead.kill();
+      const store = open({ lookEveryMs: 50 });
+      await store.reached;
+      expect(store.hashTags).toBe('unknown');
+      expect(log[0]).toMatch(
+        /^warn: nobody knows whether Redis \S+ honours hash tags: .*until all servers behind/,
+      );
+      await dead.restart();
+      await waitFor('hash tags to be found', () => store.hashTags === 'honoured');
+    });
+
+    test("goes by this machine's clock where a caller's is asked for: a proxy tells none", async () => {
+      proxy = await kind.start({ servers: ports(), honoursHashTags: true });
+      const store = open({ clockOf: 'caller' });
+      await store.reached;
+      for (const tenant of TENANTS) expect(await isDecided(store, tenant)).toBe(true);
+      expect(store.connections.opened).toBe(1);
+      expect(log.filter((line) => line.includes("this machine's clock"))).toHaveLength(1);
+    });
+
+    test('comes back when the proxy does', async () => {
+      proxy = await kind.start({ servers: ports(), honoursHashTags: true });
+      const store = open();
+      await store.reached;
+      await takeFrom(store, ...bucketsOf('a tenant', 2));
+      await proxy.kill();
+      await waitFor('the store to notice', () => !store.connected);
+      await proxy.restart();
+      await waitFor('the store to be back', () => store.connected);
+      const outcomes = await takeFrom(store, ...bucketsOf('a tenant', 2));
+      expect(outcomes.map(({ remaining }) => remaining)).toEqual([3, 3]);
+    });
+
+    test('says that nothing is up when all servers are dead', async () => {
+      proxy = await kind.start({ servers: ports(), honoursHashTags: true });
+      const store = open();
+      await store.reached;
+      await Promise.all(servers.map((server) => server.kill()));
+      await waitFor('the store to notice', async () => {
+        await Promise.all(TENANTS.map((tenant) => isDecided(store, tenant)));
+        return !store.connected;
+      });
+      expect(log.at(-1)).toMatch(/the proxy does not reach a Redis behind it; bring that back/);
+      await Promise.all(servers.map((server) => server.restart()));
+      await waitFor('the store to be back', () => store.connected);
+    });
+  });
+}
+
+describe('redis_proxy', () => {
+  test('is asked for one key at a time once it spreads keys that lay together', async () => {
+    const kind = PROXY_KINDS[1];
+    // On a single server all keys lie together.
+    proxy = await kind?.start({ servers: ports().slice(0, 1), honoursHashTags: false });
+    const store = open({ lookEveryMs: 50 });
+    await store.reached;
+    expect(store.hashTags).toBe('honoured');
+    await proxy?.setServers?.(ports());
+    await waitFor('that to be found', () => store.hashTags === 'ignored');
+    expect(store.connections.opened).toBe(1);
+    expect(log.at(-1)).toMatch(/^warn: Redis \S+ does not honour hash tags/);
+  });
+});

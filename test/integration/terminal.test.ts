@@ -1,0 +1,202 @@
+/* What takes the whole terminal gives it back, however it ends. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { runToEnd } from '../support/process/processes.js';
+import { type PtyScript, startInPty } from '../support/process/pty.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type FakeDebugPort, startFakeDebugPort } from '../support/weir/fake-debug-port.js';
+import { WEIR_MAIN } from '../support/weir/weir.js';
+import { isAlive } from '../support/weir/workers.js';
+
+const [ENTER, LEAVE] = ['\u001b[?1049h', '\u001b[?1049l'];
+const [HIDE, SHOW] = ['\u001b[?25l', '\u001b[?25h'];
+
+const folder = new TempDir();
+let port: FakeDebugPort;
+let crash: string;
+beforeAll(async () => {
+  port = await startFakeDebugPort();
+  port.answer = ({ path }) => ({
+    body:
+      path === '/top'
+        ? {
+            of: 'minute',
+            by: 'denied',
+            covers: 60,
+            error: { denied: 0, used: 0 },
+            sampled: 1,
+            top: [
+              {
+                domain: 'd',
+                rule: 'tenant',
+                entries: [{ key: 'tenant', value: 'acme' }],
+                denied: 7,
+                denied_error: 0,
+                used: 9,
+                used_error: 0,
+                used_ratio: 1,
+              },
+            ],
+          }
+        : {
+            action: 'blocks',
+            domain: null,
+            entries: [],
+            store: 'memory',
+            buckets: [],
+            controls: [],
+            notes: [],
+          },
+  });
+  crash = folder.write(
+    'crash.cjs',
+    "process.on('SIGUSR2', () => { throw new Error('crashed on purpose'); });",
+  );
+});
+afterAll(async () => {
+  folder.remove();
+  await port.close();
+});
+
+/** Runs a command of weir in a terminal, says its pid before, and its exit code and the modes of the terminal after. */
+function inTerminal(command: string): PtyScript {
+  const weir = `"${process.execPath}" "${WEIR_MAIN}" ${command} --address ${port.address}`;
+  const modes = 'echo "modes $(stty -g)"';
+  return startInPty(`${modes}; sh -c 'echo pid=$$; exec ${weir}'; echo "code $?"; ${modes}`);
+}
+
+function pidOf(script: PtyScript): number {
+  return Number(/pid=(\d+)/.exec(script.output())?.[1]);
+}
+
+/** That the terminal is as it was: its modes, its cursor, and the screen that is seen. */
+function expectAsBefore(script: PtyScript): void {
+  const text = script.output();
+  const modes = [...text.matchAll(/modes (\S+)/g)].map(([, mode]) => mode);
+  expect(modes).toHaveLength(2);
+  expect(modes[1]).toBe(modes[0]);
+  expect(text.lastIndexOf(LEAVE)).toBeGreaterThan(text.lastIndexOf(ENTER));
+  expect(text.lastIndexOf(SHOW)).toBeGreaterThan(text.lastIndexOf(HIDE));
+  expect(text.split(ENTER)).toHaveLength(text.split(LEAVE).length);
+}
+
+/** What a terminal shows of a text. */
+function withoutCodes(text: string): string {
+  const [first = '', ...others] = text.split('\u001b[');
+  return first + others.map((part) => part.replace(/^[\d;?]*\w/, '')).join('');
+}
+
+const ROW = /\b7 +9 +100% {2}tenant {2}tenant=acme/;
+
+describe('the terminal is as it was', () => {
+  test.each<[how: string, keys: string, code: number]>([
+    ['q', 'q', 0],
+    ['Ctrl-C', '\u0003', 130],
+  ])('after %s', async (_how, keys, code) => {
+    const script = inTerminal('top');
+    await script.until(ROW);
+    script.type(keys);
+    await script.ended;
+    expect(script.output()).toContain(`code ${code}`);
+    expectAsBefore(script);
+  });
+
+  test.each<[signal: NodeJS.Signals, code: number]>([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+    ['SIGQUIT', 131],
+  ])('after %s', async (signal, code) => {
+    const script = inTerminal('bucket blocks --watch');
+    await script.until('nobody is blocked');
+    process.kill(pidOf(script), signal);
+    await script.ended;
+    expect(script.output()).toContain(`code ${code}`);
+    // What was seen last stays.
+    expect(script.output().split(LEAVE)[1]).toContain('nobody is blocked');
+    expectAsBefore(script);
+  });
+
+  test('after a crash, and the reason stands below', async () => {
+    const script = startInPty(
+      `echo "modes $(stty -g)"; sh -c 'echo pid=$$; exec "${process.execPath}" -r "${crash}" "${WEIR_MAIN}" top ` +
+        `--address ${port.address}'; echo "modes $(stty -g)"`,
+    );
+    await script.until(ROW);
+    process.kill(pidOf(script), 'SIGUSR2');
+    await script.ended;
+    expect(script.output().split(LEAVE)[1]).toContain('crashed on purpose');
+    expectAsBefore(script);
+  });
+
+  test('while the job is stopped by Ctrl-Z, and it is drawn again afterwards', async () => {
+    const weir = `"${process.execPath}" "${WEIR_MAIN}" top --address ${port.address}`;
+    const script = startInPty(
+      `set -m; echo "modes $(stty -g)"; ${weir}; echo "stopped $?"; echo "modes $(stty -g)"; fg; echo "code $?"`,
+    );
+    await script.until(ROW);
+    script.type('\u001a');
+    await script.until(ROW, 2);
+    expect(script.output()).toMatch(/stopped 148/);
+    script.type('q');
+    await script.ended;
+    expect(script.output()).toContain('code 0');
+    expectAsBefore(script);
+  });
+
+  test('after a stop that no shell could end, which is none', async () => {
+    const script = inTerminal('top');
+    await script.until(ROW);
+    process.kill(pidOf(script), 'SIGTSTP');
+    await script.until(ROW, 2);
+    script.type('q');
+    await script.ended;
+    expect(script.output()).toContain('code 0');
+    expectAsBefore(script);
+  });
+});
+
+test('a terminal that is gone ends what ran in it', async () => {
+  const script = inTerminal('top');
+  await script.until(ROW);
+  const pid = pidOf(script);
+  script.hangUp();
+  await waitFor('weir top to end', () => (isAlive(pid) ? undefined : true));
+});
+
+test('a new size is drawn at once, and no line is wider', async () => {
+  const script = startInPty(
+    `echo "tty=$(tty)"; "${process.execPath}" "${WEIR_MAIN}" top --every 1h --address ${port.address}; echo "code $?"`,
+  );
+  await script.until(ROW);
+  // The last line of a screen.
+  await script.until('q quit');
+  const tty = /tty=(\S+)/.exec(script.output())?.[1] ?? '';
+  // Of both at once stty sets one after the other.
+  await runToEnd('stty', ['-F', tty, 'rows', '10']);
+  await script.until('q quit', 2);
+  const before = script.output().length;
+  await runToEnd('stty', ['-F', tty, 'cols', '50']);
+  await script.until('q qu…');
+  const [, ...lines] = script.output().slice(before).split('\u001b[2K');
+  expect(lines).toHaveLength(10);
+  expect(lines.filter((line) => withoutCodes(line).length > 49)).toEqual([]);
+  script.type('/ac\r');
+  await script.until(/\/ac {3}s sort/);
+  script.type('q');
+  await script.ended;
+  expect(script.output()).toContain('code 0');
+});
+
+test.each(['xterm', 'dumb'])(
+  'without a terminal, or with one that cannot be drawn on, it is printed once',
+  async (term) => {
+    const script = startInPty(
+      `"${process.execPath}" "${WEIR_MAIN}" top --address ${port.address}${term === 'xterm' ? ' | cat' : ''}`,
+      { TERM: term },
+    );
+    await script.ended;
+    expect(script.output()).toMatch(/ 7 +9 +100%/);
+    expect(script.output()).not.toContain('\u001b');
+  },
+);

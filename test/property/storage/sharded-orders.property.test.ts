@@ -1,0 +1,280 @@
+/*
+ * The model of requests over several servers: some processes ask for the same buckets, and calls are done, answered and
+ * lost in an order that a seed draws. No limit is ever exceeded, and tokens are lost only with calls.
+ */
+import { test } from '@jest/globals';
+import {
+  StorageError,
+  type TakeItem,
+  type TakeOutcome,
+  type TakeResult,
+} from '../../../src/limiter/bucket-store.js';
+import { deniesRequest } from '../../../src/limiter/decide.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
+import { turn } from '../../../src/turns.js';
+import { expectAtLeast, expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { seededRandom } from '../../support/limiter/seeded-random.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import type { BucketLedger, Entry, Fate } from '../../support/sharded/bucket-ledger.js';
+import { type Call, UnsureServer, Way, WayMap } from '../../support/sharded/unsure-servers.js';
+
+const ORDERS = 500;
+const SERVERS = 3;
+const PROCESSES = 3;
+const REQUESTS = 14;
+const TIMEOUT_MICROS = 1_000_000;
+
+/** Two buckets on each of four parts, two of which lie on one server; a token takes a whole number of microseconds. */
+const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [...'abcd'].flatMap((part, i) => [
+  [`${part}t`, tokenBucketRate(2 + i, 1, 1_000_000)],
+  [`${part}w`, windowRate('minute', 2 + i)],
+]);
+
+interface World {
+  /** Calls are lost, connections break, servers lose their buckets. */
+  readonly loses: boolean;
+  /** Time goes on while calls are out; else it stands still until all is settled. */
+  readonly timeGoesOn: boolean;
+  readonly refunds: boolean;
+}
+
+interface Request {
+  readonly items: readonly TakeItem[];
+  result: TakeResult | undefined;
+}
+
+/** A bucket as it was when its server lost it, or at the end. */
+interface Found {
+  readonly key: string;
+  readonly ledger: BucketLedger;
+  readonly used: number;
+  readonly atMicros: number;
+  /** Whether its server had lost it by then: nothing more was given back to it. */
+  readonly isGone: boolean;
+}
+
+/** What an order came to, to be summed up. */
+interface Tally {
+  admitted: number;
+  denied: number;
+  failed: number;
+  /** Hits that were taken and never given back. */
+  lost: number;
+  /** Requests that were given back all that was to be, or not. */
+  made: number;
+  unmade: number;
+}
+
+const NOTHING: Tally = { admitted: 0, denied: 0, failed: 0, lost: 0, made: 0, unmade: 0 };
+
+class Order {
+  readonly #random: () => number;
+  readonly #world: World;
+  readonly #clock = new FakeClock();
+  readonly #pending = new Set<Call>();
+  readonly #servers: readonly UnsureServer[];
+  readonly #maps: readonly WayMap[];
+  readonly #stores: readonly ShardedStore[];
+  readonly #countDeniedHits: boolean;
+  readonly #requests: Request[] = [];
+  readonly #gone: Found[] = [];
+  readonly #tally: Tally;
+
+  constructor(seed: number, world: World, tally: Tally) {
+    this.#random = seededRandom(seed);
+    this.#world = world;
+    this.#tally = tally;
+    this.#countDeniedHits = this.#draw(2) === 0;
+    this.#servers = Array.from(
+      { length: SERVERS },
+      () => new UnsureServer(this.#clock, this.#countDeniedHits),
+    );
+    this.#maps = Array.from(
+      { length: PROCESSES },
+      () => new WayMap(this.#servers.map((server) => new Way(server, this.#pending))),
+    );
+    this.#stores = this.#maps.map(
+      (map) =>
+        new ShardedStore({
+          map,
+          timeoutMicros: TIMEOUT_MICROS,
+          countDeniedHits: this.#countDeniedHits,
+          monotonicMicros: () => this.#clock.monotonicMicros(),
+        }),
+    );
+  }
+
+  async run(): Promise<void> {
+    while (this.#requests.length < REQUESTS || this.#pending.size > 0) {
+      this.#step();
+      await turn();
+      this.#forget();
+    }
+    await Promise.all(this.#stores.map((store) => store.close()));
+    this.#check();
+  }
+
+  #draw(below: number): number {
+    return Math.floor(this.#random() * below);
+  }
+
+  #one<T>(of: readonly T[]): T {
+    return of[this.#draw(of.length)] as T;
+  }
+
+  #step(): void {
+    const calls = [...this.#pending];
+    const { loses, timeGoesOn } = this.#world;
+    const kind = this.#draw(20);
+    const mayAsk = this.#requests.length < REQUESTS;
+    if (kind < 2 && (timeGoesOn || calls.length === 0)) this.#clock.advance(this.#draw(1_500_000));
+    else if (kind === 2 && loses) this.#break();
+    else if (mayAsk && (kind < 8 || calls.length === 0)) this.#ask();
+    else if (calls.length > 0) this.#goOn(this.#one(calls));
+  }
+
+  /** A call is done, answered, or lost: before, with or after what it does. */
+  #goOn(call: Call): void {
+    const isLost = this.#world.loses && !call.isAnswered && this.#draw(8) === 0;
+    if (isLost) call.lose(this.#draw(2) === 0);
+    else if (call.mayBeDone) call.perform();
+    else if (!call.isAnswered) call.answer();
+  }
+
+  /** A connection is lost or made, or a server loses its buckets. */
+  #break(): void {
+    const way = this.#one(this.#one(this.#maps).ways);
+    if (way.holds === undefined) way.connect();
+    else if (this.#draw(4) > 0) way.cut();
+    else this.#kill(way.server);
+  }
+
+  #kill(server: UnsureServer): void {
+    this.#gone.push(...this.#found(server, true));
+    server.die();
+    for (const { ways } of this.#maps) {
+      for (const way of ways) if (way.server === server) way.cut();
+    }
+  }
+
+  #ask(): void {
+    const items = Array.from({ length: 1 + this.#draw(4) }, () => this.#item());
+    const request: Request = { items, result: undefined };
+    this.#requests.push(request);
+    const result = this.#one(this.#stores).take(items, Infinity, request);
+    void Promise.resolve(result).then((told) => {
+      request.result = told;
+    });
+  }
+
+  #item(): TakeItem {
+    const [key, rate] = this.#one(BUCKETS);
+    const enforcement = this.#one([
+      'enforce',
+      'enforce',
+      'enforce',
+      'observe',
+      'quota',
+      'candidate',
+    ] as const);
+    const refund = this.#world.refunds && this.#draw(5) === 0;
+    const name = enforcement === 'candidate' ? `${key}~c` : key;
+    return takeItem(name, rate, { hits: this.#draw(4), refund, enforcement });
+  }
+
+  /** What can come to nothing more. */
+  #forget(): void {
+    for (const call of this.#pending) if (call.isAnswered && !call.mayBeDone) this.#pending.delete(call);
+    for (const call of this.#pending) {
+      if (!call.isAnswered && !call.isDone && !call.mayBeDone) call.lose(true);
+    }
+  }
+
+  #found(server: UnsureServer, isGone: boolean): Found[] {
+    return [...server.ledgers].map(([key, ledger]) => ({
+      ...{ key, ledger, isGone, used: server.used(key, ledger) },
+      atMicros: ledger.rate.byWallClock ? this.#clock.wallMicros() : this.#clock.monotonicMicros(),
+    }));
+  }
+
+  #check(): void {
+    const calls = this.#maps.flatMap(({ ways }) => ways.flatMap(({ takes }) => takes));
+    const callOf = new Map(calls.flatMap((call) => call.entries.map(({ entry }) => [entry, call] as const)));
+    for (const request of this.#requests) this.#checkRequest(request, calls);
+    for (const found of [...this.#gone, ...this.#servers.flatMap((server) => this.#found(server, false))]) {
+      const { key, ledger, used, atMicros } = found;
+      this.#tally.lost += ledger.check(atMicros, used, (entry) =>
+        key.endsWith('~c') ? 'admitted' : this.#fateOf(entry, callOf.get(entry) as Call, found),
+      );
+    }
+    for (const { giveBackStats } of this.#stores) {
+      this.#tally.made += giveBackStats.made;
+      this.#tally.unmade += giveBackStats.failed + giveBackStats.skipped;
+    }
+  }
+
+  /** Refunds are made at most once, and not at all for a request that was denied. */
+  #checkRequest(request: Request, calls: readonly Call[]): void {
+    const { items, result } = request;
+    if (result === undefined) throw new Error('a request was never answered');
+    const isError = result instanceof StorageError;
+    const isDenied = !isError && deniesRequest(items, result);
+    this.#tally[isError ? 'failed' : isDenied ? 'denied' : 'admitted']++;
+    const entries = calls.filter(({ take }) => take.connection === request).flatMap((call) => call.entries);
+    for (const [key] of BUCKETS) {
+      const most = items.filter((item) => item.key === key && item.refund && item.hits > 0).length;
+      const made = entries.filter((one) => one.key === key && one.entry.kind === 'refund').length;
+      if (isError) expectAtMost(made, most);
+      else expectSame(made, isDenied ? 0 : most);
+    }
+  }
+
+  #fateOf(entry: Entry, call: Call, { ledger, isGone }: Found): Fate {
+    const { items, result } = call.take.connection as Request;
+    const isAdmitted =
+      !(result instanceof StorageError) && !deniesRequest(items, result as readonly TakeOutcome[]);
+    const isReturned = ledger.entries.some(({ undoes }) => undoes === entry);
+    // What was let through stays taken.
+    expectSame(isAdmitted && (isReturned || !call.isTaken), false);
+    if (isReturned) return 'returned';
+    if (isAdmitted) return 'admitted';
+    if (ledger.rate.countsDenied(this.#countDeniedHits)) return 'kept';
+    const { isTaken, isSkipped, undoneBy } = call;
+    const isExcused = isGone || !isTaken || isSkipped || (undoneBy !== undefined && !undoneBy.isDone);
+    if (!isExcused) throw new Error('what was taken was not given back');
+    return 'lost';
+  }
+}
+
+const WORLDS: readonly (readonly [name: string, World])[] = [
+  ['nothing is lost', { loses: false, timeGoesOn: false, refunds: false }],
+  ['nothing is lost, and callers give back', { loses: false, timeGoesOn: false, refunds: true }],
+  ['nothing is lost while time goes on', { loses: false, timeGoesOn: true, refunds: false }],
+  [
+    'nothing is lost while time goes on, and callers give back',
+    { loses: false, timeGoesOn: true, refunds: true },
+  ],
+  ['calls are lost', { loses: true, timeGoesOn: false, refunds: false }],
+  [
+    'calls are lost while time goes on, and callers give back',
+    { loses: true, timeGoesOn: true, refunds: true },
+  ],
+];
+
+test.each(WORLDS)('no limit is exceeded where %s', async (_, world) => {
+  const tally = { ...NOTHING };
+  for (let seed = 1; seed <= ORDERS; seed++) {
+    try {
+      await new Order(seed, world, tally).run();
+    } catch (error) {
+      throw new Error(`in the order of seed ${seed}: ${(error as Error).message}`, { cause: error });
+    }
+  }
+  // All that may happen did.
+  expectAtLeast(Math.min(tally.admitted, tally.denied, tally.made), ORDERS / 2);
+  expectEqual([tally.failed > 0, tally.lost > 0, tally.unmade > 0], Array(3).fill(world.loses));
+});

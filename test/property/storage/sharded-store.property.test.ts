@@ -1,0 +1,134 @@
+import { describe, test } from '@jest/globals';
+import fc from 'fast-check';
+import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import type { Part } from '../../../src/storage/sharded/shard.js';
+import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
+import { SplitStore } from '../../../src/storage/split-store.js';
+import { turn } from '../../../src/turns.js';
+import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
+import { FakeClock } from '../../support/clock/fake-clock.js';
+import { BUCKETS, CANDIDATES, DEEPER, deepened, someRequest } from '../../support/limiter/few-buckets.js';
+import { MEMORY } from '../../support/limiter/store-options.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import { MemoryShards } from '../../support/sharded/memory-shards.js';
+
+/** How keys are spread: some on each part, as tenants on slots, or each for itself, as behind some proxies. */
+const SPREADS: readonly (readonly [name: string, partOf: (key: string) => Part])[] = [
+  ['three parts', (key) => key.charCodeAt(0) % 3],
+  ['a part for each key', (key) => key],
+];
+
+/** Whether a bucket is both taken from and refunded to, where it takes first. */
+function takesFirst(items: readonly TakeItem[]): boolean {
+  const keys = (refund: boolean) =>
+    items.filter((one) => one.refund === refund && one.enforcement !== 'candidate').map(({ key }) => key);
+  return keys(true).some((key) => keys(false).includes(key));
+}
+
+/** What both say of a request must be the same, but that a wait may be a microsecond off; only takes can be undone. */
+function expectSameOutcomes(found: readonly TakeOutcome[], truth: readonly TakeOutcome[]): void {
+  found.forEach(({ waitMicros, undoMark: _, ...told }, i) => {
+    const { waitMicros: wait, undoMark: __, ...known } = truth[i] as TakeOutcome;
+    expectEqual(told, known);
+    expectAtMost(Math.abs(waitMicros - wait), 1);
+  });
+}
+
+interface World {
+  readonly store: BucketStore;
+  /** Looks at one bucket. */
+  look(item: TakeItem): TakeOutcome;
+  gaveBack(): number;
+}
+
+/** Some are far past full, and do not come back from there: what is over would not all be given back then. */
+const someOrder = fc.record({
+  granted: fc.oneof(fc.constant([]), fc.subarray(BUCKETS.concat(CANDIDATES))),
+  requests: fc.array(someRequest, { minLength: 1, maxLength: 25 }),
+});
+const GRANTED = 1_000;
+
+/** Asks `world` and one store the same, one request after the other. Returns how often something was given back. */
+async function compare(
+  { granted, requests }: typeof someOrder extends fc.Arbitrary<infer Order> ? Order : never,
+  clock: FakeClock,
+  countDeniedHits: boolean,
+  world: World,
+): Promise<number> {
+  const one = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
+  for (const [key, rate] of granted) {
+    const grant = [takeItem(key, rate, { hits: GRANTED, refund: true, over: true, enforcement: 'observe' })];
+    expectSameOutcomes((await world.store.take(grant, Infinity)) as readonly TakeOutcome[], one.take(grant));
+  }
+  for (const { wait, items: drawn } of requests) {
+    clock.advance(wait);
+    const items = deepened(drawn);
+    if (takesFirst(items)) continue;
+    const found = (await world.store.take(items, Infinity)) as readonly TakeOutcome[];
+    expectSameOutcomes(found, one.take(items));
+    // What is given back is there.
+    await turn();
+    for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
+      const look = takeItem(key, key === 'd' ? DEEPER : rate, { hits: 0 });
+      expectEqual(world.look(look), one.take([look])[0]);
+    }
+  }
+  return world.gaveBack();
+}
+
+function sharded(clock: FakeClock, countDeniedHits: boolean, partOf: (key: string) => Part) {
+  const map = new MemoryShards(clock, countDeniedHits, partOf);
+  const monotonicMicros = () => clock.monotonicMicros();
+  const store = new ShardedStore({ map, countDeniedHits, timeoutMicros: 1_000_000, monotonicMicros });
+  const look = (item: TakeItem) => map.of(partOf(item.key)).memory.take([item])[0] as TakeOutcome;
+  const gaveBack = () => {
+    expectEqual(store.giveBackStats, { ...store.giveBackStats, failed: 0, skipped: 0 });
+    return store.giveBackStats.made;
+  };
+  return { store, look, gaveBack };
+}
+
+describe.each(SPREADS)('%s', (_, partOf) => {
+  test.each([true, false])('decide as one store (windows count denied hits: %s)', async (countDeniedHits) => {
+    let gaveBack = 0;
+    await fc.assert(
+      fc.asyncProperty(someOrder, async (order) => {
+        const clock = new FakeClock();
+        gaveBack += await compare(order, clock, countDeniedHits, sharded(clock, countDeniedHits, partOf));
+      }),
+      { numRuns: 300 },
+    );
+    expectAtMost(10, gaveBack);
+  });
+
+  test.each([true, false])(
+    'decide as one store behind a second for seconds (denied hits count: %s)',
+    async (countDeniedHits) => {
+      const isPerSecond = ({ key }: TakeItem) => ['s', 't', 's~c'].includes(key);
+      let gaveBack = 0;
+      await fc.assert(
+        fc.asyncProperty(someOrder, async (order) => {
+          const clock = new FakeClock();
+          const [main, perSecond] = [0, 1].map(() => sharded(clock, countDeniedHits, partOf)) as [
+            ReturnType<typeof sharded>,
+            ReturnType<typeof sharded>,
+          ];
+          gaveBack += await compare(order, clock, countDeniedHits, {
+            store: new SplitStore({
+              main: main.store,
+              perSecond: perSecond.store,
+              countDeniedHits,
+              timeoutMicros: 1_000_000,
+              monotonicMicros: () => clock.monotonicMicros(),
+            }),
+            look: (item) => (isPerSecond(item) ? perSecond : main).look(item),
+            gaveBack: () => main.gaveBack() + perSecond.gaveBack(),
+          });
+        }),
+        { numRuns: 300 },
+      );
+      expectAtMost(6, gaveBack);
+    },
+  );
+});

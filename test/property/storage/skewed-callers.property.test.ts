@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import fc from 'fast-check';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
+import type { RedisStore } from '../../../src/storage/redis/redis-store.js';
+import { expectAtMost } from '../../support/assert/quick-expect.js';
+import { takeItem } from '../../support/limiter/take-items.js';
+import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
+
+/*
+ * Callers that give the script the time (REDIS_CLOCK=caller), and whose clocks differ: what that can cost. All of them
+ * together get of a bucket no more than its capacity and what fills in the time that passed and by which their clocks
+ * are apart; of a window the limit, for each window that any of their clocks saw.
+ */
+
+// Starting a Redis may take its time on a busy machine.
+jest.setTimeout(60_000);
+
+const { second, minute } = UNIT_MICROS;
+const RATES: readonly TokenBucketRate[] = [
+  tokenBucketRate(1, 1, second),
+  tokenBucketRate(10, 10, second),
+  tokenBucketRate(3, 7, second),
+  tokenBucketRate(1000, 1000, second),
+  tokenBucketRate(50, 1000, second),
+  tokenBucketRate(10, 3, minute),
+];
+/** How far the clocks of callers may be apart, microseconds; MAX_STEP in take.lua. */
+const APART = second;
+
+/** Callers' clocks, as how far they are ahead of the slowest, microseconds. */
+const skews = fc.array(fc.integer({ min: 0, max: APART }), { minLength: 2, maxLength: 3 });
+const step = fc.record({
+  caller: fc.nat(),
+  /** Microseconds that pass before. */
+  wait: fc.oneof(
+    { arbitrary: fc.constant(0), weight: 4 },
+    fc.integer({ min: 0, max: 300_000 }),
+    fc.integer({ min: 0, max: 3 * second }),
+  ),
+  hits: fc.integer({ min: 1, max: 4 }),
+  /** Beside another bucket, which makes it a group to the script. */
+  grouped: fc.boolean(),
+});
+const steps = fc.array(step, { minLength: 10, maxLength: 80 });
+
+describe('callers whose clocks differ', () => {
+  const bench = new RedisBench('redis-server', 'caller');
+  const stores: RedisStore[] = [];
+  let ahead: readonly number[] = [];
+  let run = 0;
+
+  beforeAll(async () => {
+    await bench.start();
+    for (let i = 0; i < 3; i++) {
+      stores.push(await bench.openWith({ clock: () => bench.clock.wallMicros() + (ahead[i] ?? 0) }));
+    }
+  });
+  afterAll(() => bench.stop());
+
+  /** Does the steps on one bucket. Returns the hits that passed. */
+  async function admitted(
+    of: Parameters<typeof takeItem>[1],
+    clocks: readonly number[],
+    all: readonly (typeof steps extends fc.Arbitrary<(infer Step)[]> ? Step : never)[],
+  ): Promise<number> {
+    ahead = clocks;
+    // Beyond what they saw with the clocks before.
+    bench.clock.advance(2 * APART);
+    const key = `skewed${++run}`;
+    let sum = 0;
+    for (const { caller, wait, hits, grouped } of all) {
+      bench.clock.advance(wait);
+      const store = stores[caller % clocks.length] as RedisStore;
+      const item = takeItem(key, of, { hits });
+      const beside = grouped ? [takeItem(`${key}beside`, BESIDE, { hits: 0 })] : [];
+      const [outcome] = await takeFrom(store, item, ...beside);
+      if (outcome?.limited === false) sum += hits;
+    }
+    return sum;
+  }
+  const BESIDE = tokenBucketRate(10, 10, second);
+  const passing = (all: readonly { readonly wait: number }[]): number =>
+    all.slice(1).reduce((sum, { wait }) => sum + wait, 0);
+
+  test('get of a bucket its capacity and rate × (elapsed + skew), however they take turns', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...RATES), skews, steps, async (rate, clocks, all) => {
+        const skew = Math.max(...clocks) - Math.min(...clocks);
+        const filled = ((passing(all) + skew) * rate.q) / rate.p;
+        expectAtMost(await admitted(rate, clocks, all), rate.maxTokens + filled);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('get of a window its limit, once for each window that one of them saw', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(second, minute), skews, steps, async (length, clocks, all) => {
+        const rate = windowRate(length === second ? 'second' : 'minute', 10);
+        const began = bench.clock.wallMicros() + 2 * APART + (all[0]?.wait ?? 0);
+        const windowOf = (time: number): number => Math.floor(time / length);
+        const first = windowOf(began + Math.min(...clocks));
+        const last = windowOf(began + passing(all) + Math.max(...clocks));
+        expectAtMost(await admitted(rate, clocks, all), 10 * (last - first + 1));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

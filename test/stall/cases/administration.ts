@@ -1,0 +1,87 @@
+/* What an operator asks of a server with 10,000 rules and a million buckets, again and again. */
+import { RlsClient } from '../../support/grpc/rls-client.js';
+import type { Attack } from '../attack/attack.js';
+import type { StallCase, StallGroup } from '../stall-case.js';
+import { http } from '../wire.js';
+
+const RULES = 10_000;
+const BUCKETS = 1_000_000;
+/** Descriptors in one call, below any bound. */
+const AT_ONCE = 500;
+/** Calls under way at a time. */
+const CALLS = 20;
+
+/** Limits of each group of any tenant: all of them concern every tenant. */
+function tenantsPolicy(): string {
+  const nodes = Array.from(
+    { length: RULES },
+    (_, n) =>
+      `      - { key: group, value: g${n}, rate_limit: { name: rule${n}, unit: day, requests_per_unit: 1000000 } }`,
+  );
+  return `domain: tenants\ndescriptors:\n  - key: tenant\n    descriptors:\n${nodes.join('\n')}\n`;
+}
+
+/** Posts with a body, sent one after the other as each is answered. */
+function post(path: string, body: object): () => Attack {
+  const request = http('POST', path, JSON.stringify({ domain: 'tenants', ...body }));
+  // The port answers those only that call it by a name that no other site can have.
+  const named = Buffer.from(request.toString('latin1').replace('host: weir', 'host: localhost'), 'latin1');
+  return () => ({ kind: 'http', port: 'debug', request: named, pipelined: 1 });
+}
+
+const tenant = { key: 'tenant', value: 'tenant1' };
+const descriptor = [tenant, { key: 'group', value: 'g1' }];
+
+const CASES: readonly StallCase[] = [
+  {
+    name: 'administration: show of what concerns a tenant',
+    attack: post('/buckets', { action: 'show', entries: [tenant] }),
+  },
+  {
+    name: 'administration: show of a descriptor',
+    attack: post('/buckets', { action: 'show', entries: descriptor }),
+  },
+  {
+    name: 'administration: reset of all of a tenant',
+    attack: post('/buckets', { action: 'reset', entries: [tenant] }),
+  },
+  {
+    name: 'administration: block of a tenant',
+    attack: post('/buckets', { action: 'block', entries: [tenant], for: '10m', reason: 'too much' }),
+  },
+  { name: 'administration: blocks', attack: post('/buckets', { action: 'blocks' }) },
+  { name: 'administration: top of the hour', attack: post('/top', { of: 'hour', limit: 1000 }) },
+];
+
+export const ADMINISTRATION_GROUP: StallGroup = {
+  setup: {
+    name: 'administration, 10,000 rules, a million buckets',
+    files: { 'tenants.yaml': tenantsPolicy() },
+    env: { MEMORY_MAX_BUCKETS: String(2 * BUCKETS) },
+    // Each tenant has a bucket in each of a hundred groups.
+    prepare: async ({ weir }) => {
+      const client = new RlsClient(weir.grpcPort);
+      let next = 0;
+      const ask = async (): Promise<void> => {
+        while (next < BUCKETS) {
+          const first = next;
+          next += AT_ONCE;
+          const descriptors = Array.from({ length: AT_ONCE }, (_, n) => ({
+            entries: [
+              { key: 'tenant', value: `tenant${Math.floor((first + n) / 100)}` },
+              { key: 'group', value: `g${(first + n) % 100}` },
+            ],
+            limit: undefined,
+            hitsAddend: undefined,
+            isNegativeHits: false,
+          }));
+          const { code, details } = await client.ask('tenants', descriptors);
+          if (code !== 0) throw new Error(`the calls that make buckets fail: ${code} ${details}`);
+        }
+      };
+      await Promise.all(Array.from({ length: CALLS }, ask));
+      client.close();
+    },
+  },
+  cases: CASES.map((one) => ({ ...one, connections: [1] })),
+};

@@ -1,0 +1,116 @@
+import type { BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
+import type { ControlBook } from '../../../src/limiter/control.js';
+import type { Entry } from '../../../src/limiter/entry.js';
+import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import { BucketAdmin } from '../../../src/server/buckets/bucket-admin.js';
+import type { BucketAnswer, BucketFailure, BucketQuestion } from '../../../src/server/buckets/messages.js';
+import { ViewSlices } from '../../../src/server/views/view-slices.js';
+import { ControlIndex } from '../../../src/service/controls/control-index.js';
+import { MemoryControlBook } from '../../../src/storage/controls/memory-control-book.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import type { Logger } from '../../../src/telemetry/logger.js';
+import { FakeClock } from '../clock/fake-clock.js';
+import { policyOf } from '../policy/policies.js';
+
+/** `tenant=acme,user=bob` as entries. */
+export function entriesOf(text: string): readonly Entry[] {
+  return text.split(',').map((pair) => {
+    const at = pair.indexOf('=');
+    return { key: pair.slice(0, at), value: pair.slice(at + 1) };
+  });
+}
+
+/** A BucketAdmin over buckets in memory, by a clock that stands. */
+export class AdminBench {
+  readonly clock = new FakeClock();
+  readonly memory = new MemoryStore({
+    clock: this.clock,
+    maxBuckets: 100_000,
+    maxBytes: 100_000_000,
+    countDeniedHits: true,
+  });
+  readonly book: ControlBook;
+  readonly admin: BucketAdmin;
+  /** Lines of the log, fields and message. */
+  readonly logged: { readonly fields: Record<string, unknown>; readonly message: string }[] = [];
+  /** `action result` of each call that was counted. */
+  readonly counted: string[] = [];
+  /** What the store answers in place of deciding; undefined: it decides. */
+  broken: StorageError | undefined;
+  policies: Map<string, CompiledPolicy>;
+
+  /** `redis`: whether it shows Redis keys. */
+  constructor(yaml: string, redis = false, book?: ControlBook) {
+    this.policies = policiesOf(yaml);
+    this.book = book ?? new MemoryControlBook(() => this.clock.monotonicMicros());
+    const buckets: BucketStore = {
+      take: (items) => this.broken ?? this.memory.take(items),
+      close: async () => {},
+    };
+    const log = (fields: Record<string, unknown>, message: string): unknown =>
+      this.logged.push({ fields, message });
+    const index = new ControlIndex(() => this.clock.monotonicMicros());
+    this.book.onChange((change) => index.apply(change));
+    this.admin = new BucketAdmin({
+      policies: () => ({ domains: this.policies, version: '1' }),
+      store: {
+        name: redis ? 'Redis 127.0.0.1:6379' : 'memory',
+        buckets,
+        controls: this.book,
+        timeoutMicros: 1_000_000,
+      },
+      clock: this.clock,
+      index,
+      slices: new ViewSlices(),
+      answers: {
+        shadowMode: false,
+        quotaMode: false,
+        dynamicMetadata: false,
+        decisionMetadata: false,
+        limitHeaders: undefined,
+        envoyAdds: { xRateLimit: false, retryAfter: false },
+      },
+      maxLimits: 1000,
+      keyPrefix: redis ? 'weir:1:' : undefined,
+      log: { info: log, warn: log, error: log } as unknown as Logger,
+      count: (action, result) => this.counted.push(`${action} ${result}`),
+    });
+  }
+
+  /** The answer to a question that can be answered. */
+  async ask(question: BucketQuestion): Promise<BucketAnswer> {
+    const { status, body } = await this.admin.answer(question, { by: 'ops', peer: '10.0.0.7' });
+    if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
+    return body as BucketAnswer;
+  }
+
+  /** Status and sentence of an answer to a question that is refused, or fails. */
+  async refused(question: unknown): Promise<string> {
+    const { status, body } = await this.admin.answer(question, { by: 'ops', peer: '10.0.0.7' });
+    return `${status} ${(body as BucketFailure).error}`;
+  }
+
+  /** Takes hits as a request of this descriptor does. */
+  take(entries: string, hits: number, domain = 'd'): void {
+    const match = (this.policies.get(domain) as CompiledPolicy).match(entriesOf(entries));
+    this.memory.take(
+      match.rules.flatMap(({ rate }, i) =>
+        rate === undefined
+          ? []
+          : {
+              key: match.keys[i] as string,
+              tagLength: match.tagLength,
+              rate,
+              hits,
+              refund: false,
+              enforcement: 'enforce' as const,
+            },
+      ),
+    );
+  }
+}
+
+/** The policies of a text with one file or more, parted by `---`. */
+export function policiesOf(yaml: string): Map<string, CompiledPolicy> {
+  return new Map(yaml.split('\n---\n').map((text) => [policyOf(text).domain, policyOf(text)]));
+}

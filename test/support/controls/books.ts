@@ -1,0 +1,48 @@
+import type { Clock } from '../../../src/limiter/clock.js';
+import {
+  RedisControlBook,
+  type RedisControlBookOptions,
+} from '../../../src/storage/controls/redis-control-book.js';
+import type { RedisBuckets } from '../../../src/storage/redis/redis-buckets.js';
+import { ControlsHeard } from './controls.js';
+
+/** A book that keeps its controls in Redis, as one process has it, and what it tells. */
+export class ProcessBook {
+  readonly heard = new ControlsHeard();
+  readonly logged: string[] = [];
+  /** How often it told that any bucket may have been given tokens. */
+  touchedUnknown = 0;
+  /** Whether its Redis is there. */
+  isUp = true;
+  readonly book: RedisControlBook;
+  readonly #onUp: (() => void)[] = [];
+
+  constructor(
+    redis: Pick<RedisBuckets, 'ask' | 'connected'>,
+    clock: Pick<Clock, 'monotonicMicros'>,
+    options: Partial<RedisControlBookOptions> = {},
+  ) {
+    const isUp = (): boolean => this.isUp && redis.connected;
+    this.book = new RedisControlBook({
+      redis: {
+        get connected() {
+          return isUp();
+        },
+        ask: (question) => redis.ask(question),
+        onUp: (listener) => this.#onUp.push(listener),
+      },
+      monotonicMicros: () => clock.monotonicMicros(),
+      log: (level, message) => this.logged.push(`${level} ${message}`),
+      onTouchedUnknown: () => this.touchedUnknown++,
+      pollMs: 10,
+      ...options,
+    });
+    this.book.onChange(this.heard.listener);
+  }
+
+  /** Its Redis is there again. */
+  comeUp(): void {
+    this.isUp = true;
+    for (const listener of this.#onUp) listener();
+  }
+}

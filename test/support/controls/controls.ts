@@ -1,0 +1,38 @@
+import type { Control, ControlsChange, LiveControl } from '../../../src/limiter/control.js';
+
+let made = 0;
+
+/** A block of a tenant for ten minutes, or what `fields` say. */
+export function control(tenant: string, fields: Partial<Control> = {}): Control {
+  made++;
+  return {
+    id: `c${made}`,
+    kind: 'block',
+    domain: 'open-api',
+    identity: [{ key: 'tenant', value: tenant, secret: false }],
+    reason: 'a test',
+    by: 'loopback',
+    lastsMicros: 600_000_000,
+    ...fields,
+  };
+}
+
+/** What a listener of a ControlBook has heard. */
+export class ControlsHeard {
+  readonly controls = new Map<string, LiveControl>();
+  readonly touched: string[] = [];
+  readonly changes: ControlsChange[] = [];
+
+  readonly listener = (change: ControlsChange): void => {
+    this.changes.push(change);
+    if (change.anew) this.controls.clear();
+    for (const one of change.set) this.controls.set(one.id, one);
+    for (const id of change.ended) this.controls.delete(id);
+    this.touched.push(...change.touched);
+  };
+
+  /** Ids in force, sorted. */
+  get ids(): string[] {
+    return [...this.controls.keys()].sort();
+  }
+}

@@ -1,0 +1,66 @@
+import { parseClusterUrl } from '../../../src/storage/redis/cluster/cluster-address.js';
+import { ClusterStore, type ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
+import { FakeClock } from '../clock/fake-clock.js';
+import { toolPath } from '../process/tools.js';
+import { waitFor } from '../process/wait-for.js';
+import { type RedisCluster, startCluster } from '../redis/cluster.js';
+import { REDIS } from './store-options.js';
+import type { TestBench, TestStoreOptions } from './test-stores.js';
+
+/** Servers that a cluster is made of, as tools.ts names them. */
+const SERVERS = {
+  'redis-server': 'a Redis Cluster',
+  'valkey-server': 'a cluster of Valkey 9',
+} as const;
+
+/** One bench for each kind of cluster that the contract of a store must hold on. */
+export function clusterBenches(): ClusterBench[] {
+  return (Object.keys(SERVERS) as (keyof typeof SERVERS)[]).map((tool) => new ClusterBench(tool));
+}
+
+/** Buckets in a real cluster of three masters, each with a replica. */
+export class ClusterBench implements TestBench {
+  readonly name: string;
+  readonly clock = FakeClock.ofRedis();
+  private readonly tool: keyof typeof SERVERS;
+  private running: RedisCluster | undefined;
+  private stores: ClusterStore[] = [];
+
+  constructor(tool: keyof typeof SERVERS) {
+    this.tool = tool;
+    this.name = SERVERS[tool];
+  }
+
+  get cluster(): RedisCluster {
+    return this.running as RedisCluster;
+  }
+
+  async start(): Promise<void> {
+    this.running = await startCluster({ binary: toolPath(this.tool), replicas: 1 });
+  }
+
+  async stop(): Promise<void> {
+    await this.reset();
+    await this.running?.stop();
+  }
+
+  open(options: TestStoreOptions = {}): Promise<ClusterStore> {
+    return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
+  }
+
+  /** A store with any options; on Redis's own clocks unless they name one. Resolves once all nodes are up. */
+  async openWith(options: Partial<ClusterStoreOptions>): Promise<ClusterStore> {
+    // A request of thousands of buckets is thousands of calls.
+    const patient = { ...REDIS, timeoutMicros: 10_000_000 };
+    const store = new ClusterStore({ ...patient, address: parseClusterUrl(this.cluster.url), ...options });
+    this.stores.push(store);
+    await waitFor('all nodes to be up', async () => store.whole);
+    return store;
+  }
+
+  async reset(): Promise<void> {
+    await Promise.all(this.stores.map((store) => store.close()));
+    this.stores = [];
+    for (const node of (await this.running?.masters()) ?? []) await node.command('FLUSHALL');
+  }
+}

@@ -1,0 +1,62 @@
+import fc from 'fast-check';
+import type { TakeItem } from '../../../src/limiter/bucket-store.js';
+import { windowRate } from '../../../src/limiter/fixed-window.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { takeItem } from './take-items.js';
+
+/** Few buckets with little room, so that every combination of what fits comes up. */
+export const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
+  ['s', windowRate('second', 2)],
+  ['t', windowRate('second', 5)],
+  ['m', windowRate('minute', 4)],
+  ['b', tokenBucketRate(3, 1, 1_000_000)],
+  ['c', tokenBucketRate(5, 3, 1_000_000)],
+  ['l', windowRate('second', 3, { allOrNothing: true })],
+  ['o', windowRate('second', 3, { maxDebt: 2 })],
+  ['f', windowRate('second', 4, { multiplier: 2 })],
+  ['d', tokenBucketRate(3, 1, 1_000_000, 2)],
+];
+
+/** Buckets of candidates, which no other item names. */
+export const CANDIDATES: typeof BUCKETS = [
+  ['s~c', windowRate('second', 3)],
+  ['m~c', windowRate('minute', 3)],
+  ['b~c', tokenBucketRate(2, 1, 1_000_000)],
+];
+
+const live: fc.Arbitrary<TakeItem> = fc
+  .record({
+    bucket: fc.constantFrom(...BUCKETS),
+    hits: fc.integer({ min: 0, max: 3 }),
+    refund: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+    enforcement: fc.constantFrom('enforce' as const, 'observe' as const, 'quota' as const, 'quota' as const),
+  })
+  .map(({ bucket: [key, rate], ...options }) => takeItem(key, rate, options));
+
+const candidate: fc.Arbitrary<TakeItem> = fc
+  .record({
+    bucket: fc.constantFrom(...CANDIDATES),
+    hits: fc.integer({ min: 0, max: 3 }),
+    refund: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
+  })
+  .map(({ bucket: [key, rate], ...options }) =>
+    takeItem(key, rate, { ...options, enforcement: 'candidate' }),
+  );
+
+/** An item on one of {@link BUCKETS}, or of {@link CANDIDATES}. */
+export const someItem = fc.oneof({ weight: 3, arbitrary: live }, { weight: 1, arbitrary: candidate });
+
+/** A request for some of them, and how long nobody asks before it, microseconds. */
+export const someRequest = fc.record({
+  wait: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 700_000 })),
+  items: fc.array(someItem, { minLength: 1, maxLength: 5 }),
+});
+
+/** For the bucket `d`: no charge meets the bound of its debt, as one that does is given back a token less. */
+export const DEEPER = tokenBucketRate(3, 1, 1_000_000, 1000);
+
+/** Items with {@link DEEPER}. */
+export function deepened(items: readonly TakeItem[]): TakeItem[] {
+  return items.map((item) => (item.key === 'd' ? { ...item, rate: DEEPER } : item));
+}

@@ -1,0 +1,18 @@
+import type { ControlKind, LiveControl } from '../../../src/limiter/control.js';
+import { identityOf } from '../../../src/policy/identity.js';
+import { entries, policyOf } from './policies.js';
+
+const PLAIN = policyOf('domain: d\ndescriptors: [{ key: any }]\n');
+let made = 0;
+
+/** A control of the domain `d`, named by `key=value` texts as the given policy takes them. */
+export function control(
+  kind: ControlKind,
+  texts: readonly string[],
+  { endsMicros = Infinity, policy = PLAIN, ...more }: Partial<LiveControl> & { policy?: typeof PLAIN } = {},
+): LiveControl {
+  const identity = identityOf(policy, entries(...texts));
+  if (typeof identity === 'string') throw new Error(identity);
+  const id = `c${++made}`;
+  return { id, kind, domain: 'd', identity, reason: '', by: 'loopback', lastsMicros: 1, endsMicros, ...more };
+}

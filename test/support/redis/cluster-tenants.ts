@@ -1,0 +1,35 @@
+import type { TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { Rate } from '../../../src/limiter/rate.js';
+import { BucketSlots } from '../../../src/storage/redis/cluster/slot-keys.js';
+import { DEFAULT_KEY_PREFIX, RedisKeys } from '../../../src/storage/redis/redis-key.js';
+import { type ItemOptions, takeItem } from '../limiter/take-items.js';
+import type { RedisCluster } from './cluster.js';
+import type { ClusterNode } from './cluster-node.js';
+import { servesSlot } from './cluster-view.js';
+
+const slots = new BucketSlots(new RedisKeys(DEFAULT_KEY_PREFIX));
+let tenants = 0;
+
+/** The slot of all buckets of a tenant. */
+export function slotOfTenant(tenant: string): number {
+  return slots.of({ key: tenant, tagLength: tenant.length } as TakeItem);
+}
+
+/** An item on a bucket of a tenant. */
+export function itemOf(tenant: string, bucket: string, rate: Rate, options?: ItemOptions): TakeItem {
+  return { ...takeItem(tenant + bucket, rate, options), tagLength: tenant.length };
+}
+
+/** A tenant that no test has had, on a slot that a node serves. */
+export async function tenantOn(node: ClusterNode): Promise<string> {
+  const own = (await node.view()).find(({ isMyself }) => isMyself);
+  for (;;) {
+    const tenant = `tenant ${++tenants} `;
+    if (own !== undefined && servesSlot(own, slotOfTenant(tenant))) return tenant;
+  }
+}
+
+/** {@link tenantOn} each master. */
+export async function tenantsOnAll(cluster: RedisCluster): Promise<string[]> {
+  return Promise.all((await cluster.masters()).map(tenantOn));
+}

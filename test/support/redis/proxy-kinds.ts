@@ -1,0 +1,22 @@
+import { optionalToolPath } from '../process/tools.js';
+import { startEnvoyRedisProxy } from './envoy-redis-proxy.js';
+import type { ShardingProxy, ShardingProxyOptions } from './sharding-proxy.js';
+import { startTwemproxy } from './twemproxy.js';
+
+/** A kind of proxy that shards. */
+export interface ProxyKind {
+  readonly name: 'twemproxy' | 'redis_proxy';
+  /** Whether the program is here; where it is not its tests are skipped. */
+  readonly isHere: boolean;
+  start(options: ShardingProxyOptions): Promise<ShardingProxy>;
+}
+
+/** The kinds that weir is tested behind. */
+export const PROXY_KINDS: readonly ProxyKind[] = [
+  {
+    name: 'twemproxy',
+    isHere: optionalToolPath('nutcracker') !== undefined,
+    start: startTwemproxy,
+  },
+  { name: 'redis_proxy', isHere: true, start: startEnvoyRedisProxy },
+];

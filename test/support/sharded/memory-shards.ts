@@ -1,0 +1,86 @@
+import type { StorageError, TakeItem, TakeResult } from '../../../src/limiter/bucket-store.js';
+import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
+import type { GiveBackResult, Part, PartTake, Shard, ShardMap } from '../../../src/storage/sharded/shard.js';
+import type { FakeClock } from '../clock/fake-clock.js';
+import { MEMORY } from '../limiter/store-options.js';
+
+/** A server with its buckets in memory, which keeps what it was asked. */
+export class MemoryShard implements Shard {
+  readonly memory: MemoryStore;
+  readonly asked: PartTake[] = [];
+  readonly returned: PartTake[] = [];
+  holds: unknown = 1;
+  refuses: StorageError | undefined;
+  /** Answers in the place of the buckets, if it does. */
+  answer: (take: PartTake) => TakeResult | Promise<TakeResult> | undefined = () => undefined;
+  answerReturn: (take: PartTake) => Promise<GiveBackResult> | undefined = () => undefined;
+  closed = false;
+
+  constructor(clock: FakeClock, countDeniedHits: boolean) {
+    this.memory = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
+  }
+
+  refusal(): StorageError | undefined {
+    return this.refuses;
+  }
+
+  takePart(take: PartTake): TakeResult | Promise<TakeResult> {
+    this.asked.push(take);
+    return this.answer(take) ?? Promise.resolve(this.memory.take(take.items));
+  }
+
+  async giveBackPart(take: PartTake, takenOn: unknown): Promise<GiveBackResult> {
+    if (takenOn === undefined || takenOn !== this.holds) return 'skipped';
+    this.returned.push(take);
+    const answer = this.answerReturn(take);
+    if (answer !== undefined) return answer;
+    this.memory.take(take.items);
+    return 'made';
+  }
+}
+
+/** A shard for each part, made when it is first named: by default the first character of a key. */
+export class MemoryShards implements ShardMap {
+  readonly #shards = new Map<Part, MemoryShard>();
+  readonly #fresh: () => MemoryShard;
+  readonly #partOf: (key: string) => Part;
+  /** What stands in the place of a part's server. */
+  readonly errors = new Map<Part, StorageError>();
+  looks = 0;
+
+  constructor(
+    clock: FakeClock,
+    countDeniedHits: boolean,
+    partOf: (key: string) => Part = (key) => key.charAt(0),
+  ) {
+    this.#fresh = () => new MemoryShard(clock, countDeniedHits);
+    this.#partOf = partOf;
+  }
+
+  partOf({ key }: TakeItem): Part {
+    this.looks++;
+    return this.#partOf(key);
+  }
+
+  shardOf(part: Part): MemoryShard | StorageError {
+    return this.errors.get(part) ?? this.of(part);
+  }
+
+  of(part: Part): MemoryShard {
+    let shard = this.#shards.get(part);
+    if (shard === undefined) {
+      shard = this.#fresh();
+      this.#shards.set(part, shard);
+    }
+    return shard;
+  }
+
+  /** Buckets kept in all of them. */
+  get size(): number {
+    return [...this.#shards.values()].reduce((sum, { memory }) => sum + memory.size, 0);
+  }
+
+  async close(): Promise<void> {
+    for (const shard of this.#shards.values()) shard.closed = true;
+  }
+}

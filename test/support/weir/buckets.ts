@@ -1,0 +1,26 @@
+import type { BucketAnswer, BucketQuestion } from '../../../src/server/buckets/messages.js';
+import { httpRequest } from '../process/http-client.js';
+import type { WeirServer } from './weir.js';
+
+/** What `/buckets` of a server answers: status and parsed body. */
+export async function bucketsAnswer(
+  server: Pick<WeirServer, 'debugPort'>,
+  question: unknown,
+): Promise<{ readonly status: number; readonly body: BucketAnswer & { readonly error?: string } }> {
+  const { status, body } = await httpRequest(server.debugPort, '/buckets', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(question),
+  });
+  return { status, body: JSON.parse(body) };
+}
+
+/** The answer to a question that can be answered. */
+export async function askBuckets(
+  server: Pick<WeirServer, 'debugPort'>,
+  question: BucketQuestion,
+): Promise<BucketAnswer> {
+  const { status, body } = await bucketsAnswer(server, question);
+  if (status !== 200) throw new Error(`${status} ${body.error}`);
+  return body;
+}

@@ -1,0 +1,87 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Io } from '../../../src/cli/io.js';
+
+/** A question as it came. */
+export interface AskedOfPort {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: unknown;
+}
+
+/** A debug port that answers as a test says. */
+export interface FakeDebugPort {
+  readonly address: string;
+  /** What was asked, the oldest first. */
+  readonly asked: AskedOfPort[];
+  /** What the next questions are answered; undefined: the connection is cut once the question is there. */
+  answer:
+    | ((asked: AskedOfPort) => { readonly status?: number; readonly body: unknown } | undefined)
+    | undefined;
+  close(): Promise<void>;
+}
+
+/** Starts one on 127.0.0.1. A body that is no text is sent as JSON. */
+export async function startFakeDebugPort(): Promise<FakeDebugPort> {
+  const server = createServer((request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece;
+    });
+    request.on('end', () => {
+      const asked = { path: request.url ?? '', headers: request.headers, body: JSON.parse(text) as unknown };
+      port.asked.push(asked);
+      const answer = port.answer?.(asked);
+      if (answer === undefined) request.socket.destroy();
+      else {
+        response.writeHead(answer.status ?? 200);
+        response.end(typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body));
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const port: FakeDebugPort = {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked: [],
+    answer: undefined,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+  return port;
+}
+
+/** What a command printed that had no terminal. */
+export interface Printed {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs a command of src/cli/ in this process, without a terminal. */
+export async function printedBy(
+  command: (args: readonly string[], io: Io) => Promise<number>,
+  args: readonly string[],
+  environment: Io['environment'] = {},
+  isRead: (out: string) => boolean = () => true,
+): Promise<Printed> {
+  let [out, err] = ['', ''];
+  const code = await command(args, {
+    environment,
+    out: (text) => {
+      out += text;
+    },
+    err: (text) => {
+      err += text;
+    },
+    terminal: false,
+    isRead: () => isRead(out),
+    openScreen: () => Promise.reject(new Error('there is no terminal')),
+    entry: '',
+    worker: false,
+    onSignal: () => {},
+  });
+  return { code, out, err };
+}

@@ -1,0 +1,332 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { runBucket } from '../../../../src/cli/bucket/bucket.js';
+import type { BucketAnswer, ShownBucket } from '../../../../src/server/buckets/messages.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+import {
+  type FakeDebugPort,
+  type Printed,
+  printedBy,
+  startFakeDebugPort,
+} from '../../../support/weir/fake-debug-port.js';
+
+const folder = new TempDir();
+let port: FakeDebugPort;
+beforeAll(async () => {
+  port = await startFakeDebugPort();
+});
+afterEach(() => {
+  port.asked.length = 0;
+  port.answer = undefined;
+});
+afterAll(async () => {
+  folder.remove();
+  await port.close();
+});
+
+const bucket: ShownBucket = {
+  rule: 'tenant/resource_group=user-chats',
+  name: 'user-chats',
+  algorithm: 'token_bucket',
+  limit: 100,
+  about: 'token bucket: 100 tokens, 10 every 1s',
+  enforcement: 'enforce',
+  entries: [
+    { key: 'tenant', value: 'acme' },
+    { key: 'resource_group', value: 'user-chats' },
+  ],
+  redis_key: 'weir:1:{248f}8:open-api6:tenant4:acme',
+  redis_slot: 4982,
+  now: { left: 37, debt: 0, full_in: 6.3 },
+};
+const answer: BucketAnswer = {
+  action: 'show',
+  dry_run: false,
+  domain: 'open-api',
+  entries: bucket.entries,
+  meets: 'descriptor',
+  store: 'memory',
+  buckets: [bucket],
+  more: 0,
+  controls: [],
+  more_controls: 0,
+  notes: [],
+};
+
+function bucketCommand(...words: string[]): Promise<Printed> {
+  return printedBy(runBucket, [...words, '--address', port.address]);
+}
+
+describe('what is asked', () => {
+  test.each<[line: string, question: object]>([
+    ['show a=b', { action: 'show', entries: [{ key: 'a', value: 'b' }] }],
+    [
+      'show shop a=b=c d= --limit 5/minute',
+      {
+        action: 'show',
+        domain: 'shop',
+        entries: [
+          { key: 'a', value: 'b=c' },
+          { key: 'd', value: '' },
+        ],
+        limit: '5/minute',
+      },
+    ],
+    [
+      'reset --domain a=b a=b --rule r --dry-run',
+      { action: 'reset', domain: 'a=b', entries: [{ key: 'a', value: 'b' }], rule: 'r', dry_run: true },
+    ],
+    [
+      'grant a=b --tokens 50 --over',
+      { action: 'grant', entries: [{ key: 'a', value: 'b' }], tokens: 50, over: true },
+    ],
+    [
+      'block a=b --for 1h30m --reason why',
+      { action: 'block', entries: [{ key: 'a', value: 'b' }], for: '1h30m', reason: 'why' },
+    ],
+    ['unblock --id k3', { action: 'unblock', id: 'k3' }],
+    ['disallow shop a=b', { action: 'disallow', domain: 'shop', entries: [{ key: 'a', value: 'b' }] }],
+    ['blocks shop', { action: 'blocks', domain: 'shop' }],
+  ])('%s', async (line, question) => {
+    port.answer = () => ({ body: answer });
+    expect(await bucketCommand(...line.split(' '))).toMatchObject({ code: 0, err: '' });
+    expect(port.asked).toMatchObject([{ path: '/buckets', headers: { 'content-type': 'application/json' } }]);
+    expect(port.asked[0]?.body).toEqual(question);
+    expect(port.asked[0]?.headers).not.toHaveProperty('authorization');
+  });
+
+  test.each<[line: string, sentence: string]>([
+    ['', 'say what to do: show, reset, grant,'],
+    ['shwo', 'there is no action "shwo" (did you mean show?)'],
+    ['show', 'name at least one entry as key=value'],
+    ['show shop acme', 'argument 2 is not of the form key=value'],
+    ['show a=b + c=d', 'a + begins another descriptor, and weir bucket takes one'],
+    ['show shop a=b --domain shop', 'the domain is named twice'],
+    ['show a=b --tokens 5', '--tokens says nothing to show; it belongs to weir bucket grant'],
+    ['show a=b --watch=1', '--watch "1" is not a duration'],
+    ['grant a=b', 'say how many, with --tokens <n>'],
+    ['grant a=b --tokens 0', '--tokens must be a whole number from 1 on'],
+    ['grant a=b --tokens 1e3', '--tokens must be a whole number from 1 on'],
+    ['block a=b', 'say for how long, with --for'],
+    ['block a=b --for 10', '--for must be a duration'],
+    ['allow a=b --for 0s', '--for must be a duration'],
+    ['unblock', 'say which one to end'],
+    ['unblock a=b --id k3', 'by --id or by its entries, not by both'],
+    ['blocks a=b', 'takes no entries'],
+    ['show a=b --adress h:1', 'there is no option --adress (did you mean --address?)'],
+    ['show a=b --address localhost', 'is neither host:port'],
+    ['show a=b --timeout 5', '--timeout "5" is not a duration'],
+  ])('%j makes no sense', async (line, sentence) => {
+    const { code, out, err } = await printedBy(runBucket, line.split(' ').filter(Boolean));
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain(sentence);
+    expect(err).toMatch(/^weir bucket.*\n$/);
+  });
+
+  test('no sentence repeats what may be a mistyped secret', async () => {
+    const { code, err } = await printedBy(runBucket, ['show', 'shop', 'sekrit']);
+    expect([code, err]).toEqual([2, expect.not.stringContaining('sekrit')]);
+  });
+});
+
+test('entries of a file come before those of the command line', async () => {
+  port.answer = () => ({ body: answer });
+  const file = folder.write('entries', 'api_key=a=b\r\n\nuser= ann\n');
+  await bucketCommand('show', 'shop', 'path=/', '--entries', file);
+  expect(port.asked[0]?.body).toMatchObject({
+    domain: 'shop',
+    entries: [
+      { key: 'api_key', value: 'a=b' },
+      { key: 'user', value: ' ann' },
+      { key: 'path', value: '/' },
+    ],
+  });
+});
+
+describe('what is printed', () => {
+  test('a limit with what is left of it', async () => {
+    port.answer = () => ({ body: answer });
+    expect((await bucketCommand('show', 'tenant=acme')).out).toBe(`\
+domain   open-api
+entries  tenant=acme resource_group=user-chats
+store    memory
+
+LEFT  LIMIT  DEBT  RESET IN  DOES     RULE
+  37    100     -      6.3s  enforce  tenant/resource_group=user-chats (user-chats)
+      token bucket: 100 tokens, 10 every 1s
+      Redis key weir:1:{248f}8:open-api6:tenant4:acme, slot 4982
+`);
+  });
+
+  test('a change, before and after, whom it concerns, and notes', async () => {
+    const changed: BucketAnswer = {
+      ...answer,
+      action: 'grant',
+      dry_run: true,
+      meets: 'part',
+      entries: [{ key: 'api_key', value: '[redacted sha256:0123abcd]' }],
+      buckets: [
+        { ...bucket, before: { left: 0, debt: 12, full_in: 11.2 }, now: { left: 38, debt: 0, full_in: 6.2 } },
+        {
+          ...bucket,
+          rule: 'override',
+          name: '',
+          now: undefined as never,
+          redis_key: null,
+          note: 'No value.',
+        },
+      ],
+      more: 3,
+      controls: [
+        {
+          id: 'k3',
+          kind: 'block',
+          domain: 'open-api',
+          identity: [{ key: 'tenant', value: 'ac me\u001b[31m' }],
+          reason: 'too many\nretries',
+          by: 'ann',
+          ends_in: 598.2,
+        },
+      ],
+      notes: ['The bucket is in memory.'],
+    };
+    port.answer = () => ({ body: changed });
+    expect(await bucketCommand('grant', 'a=b', '--tokens', '50', '--dry-run')).toEqual({
+      code: 0,
+      err: '',
+      out: `\
+dry run of grant: nothing is changed
+domain   open-api
+entries  api_key=[redacted sha256:0123abcd]
+store    memory
+
+Limits that could apply to descriptors with these entries:
+
+   LEFT  LIMIT     DEBT  RESET IN  DOES     RULE
+0 -> 38    100  12 -> -      6.2s  enforce  tenant/resource_group=user-chats (user-chats)
+      token bucket: 100 tokens, 10 every 1s
+      of tenant=acme resource_group=user-chats
+      Redis key weir:1:{248f}8:open-api6:tenant4:acme, slot 4982
+      ?    100        ?         ?  enforce  override
+      token bucket: 100 tokens, 10 every 1s
+      No value.
+and 3 more, which are not listed: name more entries to see them
+
+KIND   ENDS IN  ID  BY   WHOM
+block    9m59s  k3  ann  open-api tenant=$'ac me\\U0000001b[31m'
+      reason: too many�retries
+
+The bucket is in memory.
+`,
+    });
+  });
+
+  test.each<[what: string, body: Partial<BucketAnswer>, code: number]>([
+    ['show of what no limit meets', { meets: 'nothing', buckets: [] }, 1],
+    ['reset of nothing', { action: 'reset', meets: 'nothing', buckets: [] }, 1],
+    ['blocks that are not there', { action: 'blocks', meets: 'none', buckets: [] }, 0],
+  ])('the exit code of %s', async (_what, body, code) => {
+    port.answer = () => ({ body: { ...answer, ...body } });
+    expect((await bucketCommand('show', 'a=b')).code).toBe(code);
+  });
+
+  test('--json is the answer of the server; with --watch a line each, until nobody reads it', async () => {
+    port.answer = () => ({ body: answer });
+    const once = await bucketCommand('show', 'a=b', '--json');
+    expect(JSON.parse(once.out)).toEqual(answer);
+    const words = ['show', 'a=b', '--json', '--watch=1ms', '--address', port.address];
+    const { code, out } = await printedBy(runBucket, words, {}, (text) => text.split('\n').length < 4);
+    expect([
+      code,
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ]).toEqual([0, [answer, answer, answer]]);
+  });
+});
+
+describe('what goes wrong', () => {
+  test.each<[status: number, body: unknown, sentence: RegExp]>([
+    [400, { error: 'tokens: must be whole.' }, /:\d+: tokens: must be whole\n$/],
+    [401, { error: 'a token is needed' }, /a token is needed; .* --token-file, or set WEIR_ADMIN_TOKEN\n$/],
+    [403, { error: 'only from this machine' }, /: only from this machine\n$/],
+    [
+      404,
+      'not found; here are\n/: this list\n',
+      /there is no \/buckets: it is an older weir, or not the debug/,
+    ],
+    [404, { error: 'no such block' }, /: no such block\n$/],
+    [500, '', /\/buckets answered HTTP status 500; look at the server/],
+    [200, { ok: true }, /answered something that is none of weir's answers/],
+    [200, 'null', /answered something that is none of weir's answers/],
+    [302, '', /HTTP status 302/],
+    [503, { error: 'a\u001b[31m\nb' }, /: a\\u001b\[31m\\u000ab\n$/],
+  ])('HTTP status %d with %j is a sentence', async (status, body, sentence) => {
+    port.answer = () => ({ status, body });
+    const { code, out, err } = await bucketCommand('show', 'a=b');
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toMatch(sentence);
+  });
+
+  test('nothing listens', async () => {
+    const { code, err } = await printedBy(runBucket, ['show', 'a=b', '--address', '127.0.0.1:1']);
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/nothing listens on http:\/\/127\.0\.0\.1:1; start/),
+    ]);
+  });
+
+  test.each([
+    ['reset', true],
+    ['reset --dry-run', false],
+    ['show', false],
+  ])('%s whose answer is lost: whether it was done', async (line, open) => {
+    const { code, err } = await bucketCommand(...line.split(' '), 'a=b');
+    expect([code, err.includes('it is not known whether it was done')]).toEqual([1, open]);
+    expect(err).toMatch(/no answer from http:/);
+  });
+
+  test('an environment that names no server', async () => {
+    const named = await printedBy(runBucket, ['show', 'a=b'], { DEBUG_PORT: 'abc' });
+    expect(named).toMatchObject({ code: 1, err: expect.stringContaining('DEBUG_PORT: "abc" is not a port') });
+    const free = await printedBy(runBucket, ['show', 'a=b'], { DEBUG_PORT: '0' });
+    expect(free).toMatchObject({ code: 1, err: expect.stringContaining('DEBUG_PORT is 0') });
+  });
+});
+
+describe('whom is asked, as whom', () => {
+  test('the server of the environment, on loopback if it listens everywhere', async () => {
+    port.answer = () => ({ body: answer });
+    const environment = { DEBUG_HOST: '0.0.0.0', DEBUG_PORT: port.address.split(':')[1] };
+    expect(await printedBy(runBucket, ['show', 'a=b'], environment)).toMatchObject({ code: 0 });
+    const url = await printedBy(runBucket, ['show', 'a=b', '--address', `http://${port.address}/`]);
+    expect(url).toMatchObject({ code: 0 });
+  });
+
+  test('a token comes from a file, else from the variable', async () => {
+    port.answer = () => ({ body: answer });
+    const file = folder.write('token', 'from-file\n');
+    await printedBy(runBucket, ['show', 'a=b', '--address', port.address], { WEIR_ADMIN_TOKEN: 'variable' });
+    await bucketCommand('show', 'a=b', '--token-file', file);
+    expect(port.asked.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer variable',
+      'Bearer from-file',
+    ]);
+  });
+
+  test.each([
+    ['', 'holds no token'],
+    ['two sekrit', 'holds no token'],
+    [`ann write sha256:${'0'.repeat(64)}`, 'holds the hash of a token'],
+  ])('a file with %j', async (content, sentence) => {
+    const { code, err } = await bucketCommand('show', 'a=b', '--token-file', folder.write('bad', content));
+    expect([code, err]).toEqual([1, expect.stringContaining(sentence)]);
+    expect(err).not.toContain('sekrit');
+    expect(port.asked).toEqual([]);
+  });
+
+  test('a server in clear text that is asked over TLS, and one that speaks no HTTP', async () => {
+    const { code, err } = await printedBy(runBucket, ['show', 'a=b', '--address', `https://${port.address}`]);
+    expect([code, err]).toEqual([1, expect.stringContaining('was asked over TLS; write http://')]);
+  });
+});

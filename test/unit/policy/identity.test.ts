@@ -1,0 +1,52 @@
+import { expect, test } from '@jest/globals';
+import { identityOf, identityText, shownIdentity } from '../../../src/policy/identity.js';
+import { sha256Hex } from '../../../src/policy/names/sha256.js';
+import { redactEntries } from '../../../src/policy/redact.js';
+import { policyOf } from '../../support/policy/policies.js';
+
+const POLICY = policyOf(`
+domain: d
+derive:
+  - { entry: tenant, from: [api_key], sha256: { ${sha256Hex('key of acme')}: acme } }
+descriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: 1 } }]
+`);
+
+test('an API key names its tenant, in whichever order entries stand, and once', () => {
+  const path = { key: 'path', value: '/a' };
+  const key = { key: 'api_key', value: 'key of acme' };
+  const expected = [
+    { key: 'path', value: '/a', secret: false },
+    { key: 'tenant', value: 'acme', secret: false },
+  ];
+  expect(identityOf(POLICY, [key, path])).toEqual(expected);
+  expect(identityOf(POLICY, [path, key, path])).toEqual(expected);
+  expect(identityOf(POLICY, [path, { key: 'tenant', value: 'acme' }])).toEqual(expected);
+});
+
+test('keeps no secret, and shows one as every other place does', () => {
+  const given = [{ key: 'authorization', value: 'Bearer 123' }];
+  const identity = identityOf(POLICY, given);
+  expect(JSON.stringify(identity)).not.toContain('123"');
+  expect(identity).toEqual([{ key: 'authorization', value: sha256Hex('Bearer 123'), secret: true }]);
+  if (typeof identity === 'string') throw new Error(identity);
+  expect(shownIdentity(identity)).toEqual(redactEntries(given, POLICY.secretKeys));
+});
+
+test('tells identities apart, a secret from a value that looks like its digest, too', () => {
+  const digest = sha256Hex('x');
+  const texts = [
+    [{ key: 'a', value: digest, secret: true }],
+    [{ key: 'a', value: digest, secret: false }],
+    [{ key: 'a', value: digest.slice(1), secret: false }],
+  ].map(identityText);
+  expect(new Set(texts).size).toBe(3);
+});
+
+test.each([
+  [[], 'no entry is given'],
+  [[{ key: 'a', value: 'v'.repeat(1025) }], 'the value of a is longer than 1024 bytes'],
+  [[{ key: 'k'.repeat(1025), value: '' }], 'a key is longer than 1024 bytes'],
+  [Array.from({ length: 17 }, (_, n) => ({ key: `k${n}`, value: '' })), '17 different entries'],
+])('refuses what cannot be kept, in a sentence (%#)', (given, sentence) => {
+  expect(identityOf(POLICY, given)).toEqual(expect.stringContaining(sentence));
+});

@@ -1,0 +1,95 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Entry } from '../../../src/limiter/entry.js';
+import { type PossibleEnd, possibleEnds } from '../../../src/policy/possible-ends.js';
+import { seededRandom } from '../../support/limiter/seeded-random.js';
+import { entries, policyOf } from '../../support/policy/policies.js';
+
+const POLICY = policyOf(`
+domain: d
+descriptors:
+  - key: tenant
+    value: acme
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+    descriptors:
+      - { key: path, value: /files/*, share_threshold: true, rate_limit: { unit: hour, requests_per_unit: 2 } }
+      - { key: path, value: /a, rate_limit: { unit: hour, requests_per_unit: 3 } }
+  - key: tenant
+    descriptors:
+      - { key: user, rate_limit: { unit: hour, requests_per_unit: 4 } }
+      - { key: tenant, value: acme, rate_limit: { unit: hour, requests_per_unit: 5 } }
+  - key: ip
+    value_cidr: [10.0.0.0/8]
+    descriptors:
+      - { key: user, value: root, rate_limit: { unit: hour, requests_per_unit: 6 } }
+`);
+
+/** The ends that a walk finds, and whether it found all. */
+function endsOf(pairs: readonly Entry[]): { readonly ends: readonly PossibleEnd[]; readonly all: boolean } {
+  const ends: PossibleEnd[] = [];
+  const steps = possibleEnds(POLICY, pairs);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return { ends, all: step.value };
+    if (step.value !== undefined) ends.push(step.value);
+  }
+}
+
+const limitsOf = (...pairs: string[]) =>
+  endsOf(entries(...pairs)).ends.map(({ node }) => node.rules[0]?.path);
+
+describe('possibleEnds', () => {
+  test('finds what has all pairs, whatever else it has', () => {
+    expect(limitsOf('tenant=acme')).toEqual([
+      'tenant=acme',
+      'tenant=acme/path=/files/*',
+      'tenant=acme/path=/a',
+      'tenant/tenant=acme',
+    ]);
+    expect(limitsOf('user=root')).toEqual(['tenant/user', 'ip in 10.0.0.0/8/user=root']);
+    expect(limitsOf('user=bob', 'tenant=b')).toEqual(['tenant/user']);
+    expect(limitsOf('ip=11.0.0.1')).toEqual([]);
+    expect(limitsOf('ip=10.1.2.3')).toEqual(['ip in 10.0.0.0/8/user=root']);
+    expect(limitsOf('tenant=acme', 'user=bob')).toEqual([]);
+  });
+
+  test('names the buckets whose values are known, and says what is missing of the others', () => {
+    const [, files, , twice] = endsOf(entries('tenant=acme')).ends;
+    expect(files).toMatchObject({ missing: [], naming: [{ value: 'acme' }, { key: 'path', value: '' }] });
+    expect(twice).toMatchObject({ missing: ['tenant'], naming: undefined });
+  });
+
+  test('finds the end of every descriptor by any of its entries, under the very same bucket name', () => {
+    const random = seededRandom(1);
+    const values = ['acme', 'b', 'root', '/a', '/files/x', '10.0.0.1', '11.0.0.1'];
+    const keys = ['tenant', 'user', 'path', 'ip'];
+    let met = 0;
+    for (let i = 0; i < 3000; i++) {
+      const some = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+      const count = 1 + Math.floor(random() * 2);
+      const descriptor = Array.from({ length: count }, () => ({ key: some(keys), value: some(values) }));
+      const match = POLICY.match(descriptor);
+      if (match.rules.length === 0) continue;
+      met++;
+      const pairs = descriptor.filter(() => random() < 0.6);
+      const found = endsOf(pairs).ends.filter(({ node }) => node.rules === match.rules);
+      expect(found).not.toEqual([]);
+      for (const { naming, node } of found) {
+        if (naming === undefined) continue;
+        // Whatever is known is the same bucket; values that are not given are the policy's own.
+        expect(POLICY.matchAt(node, naming).keys).toEqual(match.keys);
+      }
+    }
+    expect(met).toBeGreaterThan(100);
+  });
+
+  test('ends, however often keys come again below each other', () => {
+    let nested = '{ key: k, rate_limit: { unit: hour, requests_per_unit: 1 } }';
+    for (let depth = 0; depth < 12; depth++)
+      nested = `{ key: k, descriptors: [${nested}, { key: k, value: v${depth} }] }`;
+    const deep = policyOf(`domain: d\ndescriptors: [${nested}]`);
+    const pairs = Array.from({ length: 14 }, (_, i) => ({ key: 'k', value: `x${i}` }));
+    let visits = 0;
+    for (const _ of possibleEnds(deep, pairs)) visits++;
+    expect(visits).toBeLessThan(3_000_000);
+  });
+});

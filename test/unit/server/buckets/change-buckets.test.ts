@@ -1,0 +1,224 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { StorageError } from '../../../../src/limiter/bucket-store.js';
+import type { BucketQuestion } from '../../../../src/server/buckets/messages.js';
+import { AdminBench, entriesOf } from '../../../support/buckets/admin-bench.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: tenant
+    rate_limit: { token_bucket: { max_tokens: 100, tokens_per_fill: 10, fill_interval: 1s } }
+    descriptors:
+      - { key: user, value: root, rate_limit: { unit: hour, requests_per_unit: 7 } }
+      - { key: user, rate_limit: { unit: hour, requests_per_unit: 10 } }
+      - key: list
+        rate_limits:
+          - { name: minute, unit: minute, requests_per_unit: 10 }
+          - { name: daily, unit: day, requests_per_unit: 1000, allow_debt: true }
+  - key: region
+    value: eu
+    descriptors:
+      - { key: zone, value: a, rate_limit: { unit: hour, requests_per_unit: 7 } }
+      - { key: zone, rate_limit: { unit: hour, requests_per_unit: 7 } }
+  - { key: free, rate_limit: { unlimited: true } }
+  - { key: debt, rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1s }, allow_debt: true } }
+  - { key: api_key, rate_limit: { unit: hour, requests_per_unit: 5 } }
+`;
+
+let bench: AdminBench;
+let touched: string[];
+beforeEach(() => {
+  bench = new AdminBench(POLICY);
+  touched = [];
+  bench.book.onChange((change) => touched.push(...change.touched));
+});
+const change = (
+  action: 'reset' | 'grant',
+  entries: string,
+  more: Omit<BucketQuestion, 'action' | 'entries'> = {},
+) => bench.ask({ action, entries: entriesOf(entries), ...more });
+const left = async (entries: string) => {
+  const { buckets } = await bench.ask({ action: 'show', entries: entriesOf(entries) });
+  return buckets.map(({ now }) => now?.left);
+};
+
+describe('reset', () => {
+  test('fills a bucket, and tells before, after and all caches', async () => {
+    bench.take('tenant=acme', 60);
+    const { buckets, dry_run: dryRun } = await change('reset', 'tenant=acme');
+    expect(dryRun).toBe(false);
+    expect(buckets).toMatchObject([
+      { before: { left: 40, debt: 0, full_in: 6 }, now: { left: 100, debt: 0, full_in: 0 } },
+    ]);
+    expect(await left('tenant=acme')).toEqual([100]);
+    expect(touched).toEqual(['1:d6:tenant4:acme']);
+    expect(bench.counted).toEqual(['reset ok', 'show ok']);
+  });
+
+  test('changes every limit of a list, or one that is named', async () => {
+    bench.take('tenant=acme,list=', 4);
+    await change('reset', 'tenant=acme,list=', { rule: 'minute' });
+    expect(await left('tenant=acme,list=')).toEqual([10, 996]);
+    await change('reset', 'tenant=acme,list=', { rule: 'tenant/list[daily]' });
+    expect(await left('tenant=acme,list=')).toEqual([10, 1000]);
+    bench.take('tenant=acme,list=', 3);
+    await change('reset', 'tenant=acme,list=');
+    expect(await left('tenant=acme,list=')).toEqual([10, 1000]);
+    const question = { action: 'reset', entries: entriesOf('tenant=acme,list='), rule: 'hourly' };
+    expect(await bench.refused(question)).toMatch(
+      /^400 rule must be one that these entries meet: "tenant\/list\[minute/,
+    );
+  });
+
+  test('pays a debt', async () => {
+    bench.take('debt=x', 18);
+    expect((await change('reset', 'debt=x')).buckets).toMatchObject([
+      { before: { left: 0, debt: 8 }, now: { left: 10, debt: 0 } },
+    ]);
+  });
+
+  test('of a part of a descriptor changes the buckets that are known', async () => {
+    bench.take('region=eu,zone=a', 3);
+    bench.take('region=eu,zone=b', 3);
+    const { buckets, more } = await change('reset', 'region=eu');
+    expect(buckets).toMatchObject([
+      { entries: entriesOf('region=eu,zone=a'), before: { left: 4 }, now: { left: 7 } },
+    ]);
+    // Of other zones nobody knows which they are.
+    expect(more).toBe(1);
+    expect(await left('region=eu,zone=b')).toEqual([4]);
+    expect((await change('reset', 'zone=b')).buckets).toMatchObject([{ now: { left: 7 } }]);
+  });
+});
+
+test('a part without a known bucket is refused', async () => {
+  expect(await bench.refused({ action: 'reset', entries: entriesOf('user=bob') })).toBe(
+    '400 no bucket is known by these entries alone: give the value of "tenant" as well',
+  );
+  expect(await bench.refused({ action: 'reset', entries: entriesOf('who=knows') })).toMatch(
+    /^400 no limit concerns/,
+  );
+  expect(await bench.refused({ action: 'reset', entries: entriesOf('free=1') })).toMatch(
+    /^400 nothing is counted/,
+  );
+});
+
+describe('grant', () => {
+  test('gives tokens up to full, and says what had no room', async () => {
+    bench.take('tenant=acme', 60);
+    const first = await change('grant', 'tenant=acme', { tokens: 25 });
+    expect(first.buckets).toMatchObject([{ before: { left: 40 }, now: { left: 65, full_in: 3.5 } }]);
+    expect(first.notes.join()).not.toContain('up to full');
+    const second = await change('grant', 'tenant=acme', { tokens: Number.MAX_SAFE_INTEGER });
+    expect(second.buckets[0]?.now).toEqual({ left: 100, debt: 0, full_in: 0 });
+    expect(second.notes).toContain('Tokens were granted up to full; over gives more than that.');
+  });
+
+  test.each(['tenant=acme', 'tenant=acme,list=', 'tenant=acme,user=bob', 'debt=x'])(
+    'says before what it would do: %s',
+    async (entries) => {
+      for (const hits of [9, 1, 4]) {
+        bench.take(entries, hits);
+        for (const [tokens, over] of [
+          [1, false],
+          [400, false],
+          [5, true],
+          [400, true],
+          [7, false],
+          [2 ** 52, true],
+        ] as const) {
+          const dry = await change('grant', entries, { tokens, over, dry_run: true });
+          expect(dry.dry_run).toBe(true);
+          expect(touched).toEqual([]);
+          const done = await change('grant', entries, { tokens, over });
+          expect(dry.buckets).toEqual(done.buckets);
+          touched = [];
+          bench.take(entries, hits);
+        }
+      }
+    },
+  );
+
+  test('of a window that denied hits were counted in gives those back, too', async () => {
+    bench.take('tenant=acme,user=bob', 10);
+    bench.take('tenant=acme,user=bob', 5);
+    const { buckets } = await change('grant', 'tenant=acme,user=bob', { tokens: 3 });
+    expect(buckets[0]).toMatchObject({ before: { left: 0 }, now: { left: 3 } });
+  });
+
+  test('past full holds what the arithmetic of the limit can, and no more', async () => {
+    for (const entries of ['tenant=acme', 'tenant=acme,user=bob']) {
+      const first = await change('grant', entries, { tokens: 50, over: true });
+      expect(first.notes.at(-1)).toMatch(/^What is past full does not refill/);
+      const { buckets, notes } = await change('grant', entries, {
+        tokens: Number.MAX_SAFE_INTEGER,
+        over: true,
+      });
+      expect(buckets[0]?.now?.left).toBeLessThanOrEqual(2 ** 32 - 1);
+      expect(notes).toContain('Tokens were granted as far past full as a limit can hold.');
+      const reset = await change('reset', entries);
+      expect(reset.buckets[0]?.now).toEqual(reset.buckets[0]?.before);
+      expect(reset.notes).toContain('More than the limit was granted before, and stays.');
+    }
+  });
+
+  test('changes the bucket of an override', async () => {
+    const { buckets } = await change('grant', 'tenant=acme', {
+      tokens: 1,
+      limit: '5/hour',
+      rule: 'override',
+    });
+    expect(buckets).toMatchObject([{ rule: 'override', now: { left: 5 } }]);
+  });
+});
+
+test('a dry run changes nothing', async () => {
+  bench.take('tenant=acme', 60);
+  const { buckets } = await change('reset', 'tenant=acme', { dry_run: true });
+  expect(buckets).toMatchObject([{ before: { left: 40 }, now: { left: 100 } }]);
+  expect(await left('tenant=acme')).toEqual([40]);
+  expect(touched).toEqual([]);
+  expect(bench.counted).toEqual(['reset dry_run', 'show ok']);
+});
+
+test('a change leaves one line in the log, without secrets', async () => {
+  bench.take('api_key=hunter2', 4);
+  await change('grant', 'api_key=hunter2', { tokens: 2 });
+  await bench.refused({ action: 'reset', domain: 'other', entries: entriesOf('api_key=hunter2') });
+  expect(bench.logged).toMatchObject([
+    {
+      message: 'an operator asked for a change',
+      fields: {
+        action: 'grant',
+        by: 'ops',
+        peer: '10.0.0.7',
+        result: 'ok',
+        domain: 'd',
+        tokens: 2,
+        entries: [{ key: 'api_key', value: expect.stringMatching(/^\[redacted/) }],
+        buckets: [{ rule: 'api_key', before: { left: 1 }, after: { left: 3 } }],
+      },
+    },
+    {
+      fields: {
+        action: 'reset',
+        result: 'refused',
+        error: expect.stringContaining('has the domain "other"'),
+      },
+    },
+  ]);
+  expect(JSON.stringify(bench.logged)).not.toContain('hunter2');
+});
+
+test('says whether a change may have been made that the store did not answer', async () => {
+  const question = { action: 'grant', entries: entriesOf('tenant=acme'), tokens: 5 };
+  bench.broken = new StorageError('timeout', 'no answer within 20ms');
+  expect(await bench.refused(question)).toBe(
+    '503 the store failed (no answer within 20ms), so it is not known whether it was done: look with weir bucket show',
+  );
+  expect(touched).toEqual(['1:d6:tenant4:acme']);
+  bench.broken = new StorageError('breaker_open', 'Redis failed 5 times');
+  expect(await bench.refused(question)).toMatch(/so nothing was done: try again$/);
+  expect(touched).toHaveLength(1);
+  expect(bench.logged.map(({ fields }) => fields['result'])).toEqual(['failed', 'failed']);
+});

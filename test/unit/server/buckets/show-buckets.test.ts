@@ -1,0 +1,171 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { StorageError } from '../../../../src/limiter/bucket-store.js';
+import { AdminBench, entriesOf } from '../../../support/buckets/admin-bench.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: tenant
+    rate_limit: { token_bucket: { max_tokens: 100, tokens_per_fill: 10, fill_interval: 1s } }
+    descriptors:
+      - key: group
+        value: files*
+        rate_limits:
+          - { name: minute, unit: minute, requests_per_unit: 10 }
+          - { name: daily, unit: day, requests_per_unit: 1000, allow_debt: true }
+      - { key: user, rate_limit: { unit: hour, requests_per_unit: 10 }, shadow_mode: true }
+  - { key: path, value: /files/*, share_threshold: true, rate_limit: { unit: hour, requests_per_unit: 5 } }
+  - { key: tenant, value: free, rate_limit: { unlimited: true } }
+  - { key: api_key, rate_limit: { unit: hour, requests_per_unit: 5 } }
+  - { key: debt, rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1s }, allow_debt: true } }
+`;
+
+let bench: AdminBench;
+beforeEach(() => {
+  bench = new AdminBench(POLICY);
+});
+const show = (entries: string) => bench.ask({ action: 'show', entries: entriesOf(entries) });
+
+test('shows what is left of a token bucket, and when it is full', async () => {
+  bench.take('tenant=acme', 35);
+  bench.clock.advance(500_000);
+  const answer = await show('tenant=acme');
+  expect(answer).toMatchObject({ meets: 'descriptor', domain: 'd', store: 'memory', more: 0 });
+  expect(answer.buckets).toEqual([
+    {
+      rule: 'tenant',
+      name: '',
+      algorithm: 'token_bucket',
+      limit: 100,
+      about: 'token bucket: 100 tokens, 10 every 1s',
+      enforcement: 'enforce',
+      entries: entriesOf('tenant=acme'),
+      redis_key: null,
+      redis_slot: null,
+      now: { left: 70, debt: 0, full_in: 3 },
+    },
+  ]);
+  expect(bench.counted).toEqual(['show ok']);
+});
+
+test('shows each limit of a list, windows with their end', async () => {
+  bench.clock.wall = 1_700_000_040_000_000 - 20_000_000;
+  bench.take('tenant=acme,group=files1', 4);
+  const { buckets } = await show('tenant=acme,group=files1');
+  expect(buckets.map(({ rule, now }) => [rule, now])).toEqual([
+    ['tenant/group=files*[minute]', { left: 6, debt: 0, full_in: 20 }],
+    ['tenant/group=files*[daily]', { left: 996, debt: 0, full_in: expect.any(Number) }],
+  ]);
+});
+
+test('shows a debt', async () => {
+  bench.take('debt=x', 1);
+  bench.take('debt=x', 15);
+  const { buckets } = await show('debt=x');
+  expect(buckets[0]?.now).toEqual({ left: 0, debt: 6, full_in: 16 });
+});
+
+test('shows a Redis key and its slot', async () => {
+  bench = new AdminBench(POLICY, true);
+  const { buckets } = await show('tenant=acme');
+  expect(buckets[0]?.redis_key).toMatch(/^weir:1:\{[0-9a-f]{16}\}1:d6:tenant4:acme$/);
+  expect(buckets[0]?.redis_slot).toBeGreaterThanOrEqual(0);
+});
+
+test('of a part of a descriptor lists what could apply, and the buckets that are known', async () => {
+  const tenant = await show('user=bob');
+  expect(tenant.meets).toBe('part');
+  expect(tenant.buckets).toMatchObject([
+    { rule: 'tenant/user', entries: entriesOf('tenant=,user=bob'), note: 'Give tenant to see the bucket.' },
+  ]);
+  expect(tenant.buckets[0]).not.toHaveProperty('now');
+  expect(await show('nobody=knows')).toMatchObject({ meets: 'nothing', buckets: [] });
+});
+
+test('says that a rule is unlimited', async () => {
+  const answer = await show('tenant=free');
+  expect(answer).toMatchObject({ meets: 'descriptor', buckets: [] });
+  expect(answer.notes).toEqual(['The rule is unlimited: nothing is counted, and nobody is denied.']);
+});
+
+test('shows the pattern of values that have one bucket', async () => {
+  bench.take('path=/files/a', 2);
+  const { buckets, entries } = await show('path=/files/b');
+  expect(entries).toEqual(entriesOf('path=/files/b'));
+  expect(buckets).toMatchObject([{ entries: entriesOf('path=/files/*'), now: { left: 3 } }]);
+});
+
+test('says that descriptors with further entries meet other limits', async () => {
+  const { notes } = await show('tenant=acme');
+  expect(notes).toEqual(['Descriptors that have other entries beside these meet other limits: 3.']);
+});
+
+test('repeats no long value beside each limit', async () => {
+  const { buckets, entries } = await show(`tenant=${'a'.repeat(60_000)}`);
+  expect(entries[0]?.value).toHaveLength(60_000);
+  expect(buckets[0]?.entries[0]?.value.length).toBeLessThan(300);
+  expect(buckets[0]?.now).toMatchObject({ left: 100 });
+});
+
+test('lists the most that an answer holds, and counts the rest', async () => {
+  const rules = Array.from(
+    { length: 1000 },
+    (_, i) => `{ key: t, descriptors: [] , value: v${i}, rate_limit: { unit: hour, requests_per_unit: 1 } }`,
+  );
+  bench = new AdminBench(`domain: d\ndescriptors: [{ key: top, descriptors: [${rules.join(', ')}] }]`);
+  const answer = await show('top=x');
+  expect(answer).toMatchObject({ meets: 'part', more: 800, buckets: { length: 200 } });
+  expect(answer.buckets.every(({ now }) => now?.left === 1)).toBe(true);
+  expect((await bench.ask({ action: 'reset', entries: entriesOf('top=x') })).more).toBe(800);
+});
+
+test('shows no secret', async () => {
+  const answer = await show('api_key=hunter2');
+  expect(answer.buckets[0]?.now).toMatchObject({ left: 5 });
+  expect(JSON.stringify(answer)).not.toContain('hunter2');
+  expect(answer.entries[0]?.value).toMatch(/^\[redacted sha256:/);
+});
+
+test('changes nothing', async () => {
+  bench.take('tenant=acme', 35);
+  await show('tenant=acme');
+  await show('tenant=other');
+  expect(bench.memory.size).toBe(1);
+});
+
+test('says that the store cannot be asked', async () => {
+  bench.broken = new StorageError('disconnected', 'Redis is not connected');
+  const question = { action: 'show', entries: entriesOf('tenant=acme') };
+  expect(await bench.refused(question)).toBe('503 The store could not be asked: Redis is not connected.');
+  expect(bench.counted).toEqual(['show failed']);
+});
+
+test('refuses what is no question, naming the field', async () => {
+  const entries = entriesOf('tenant=acme');
+  const refused = async (question: unknown) => (await bench.refused(question)).replace(/^400 /, '');
+  expect(await refused([])).toMatch(/^the body must be a JSON object/);
+  expect(await refused({ action: 'shw', entries })).toMatch(
+    /^action must be one of show, .*did you mean "show"\?$/,
+  );
+  expect(await refused({ action: 'show' })).toBe('show needs entries');
+  expect(await refused({ action: 'show', entries: [] })).toBe('entries must have one entry at least');
+  expect(await refused({ action: 'show', entries, tokens: 1 })).toBe('tokens is of grant, not of show');
+  expect(await refused({ action: 'show', entries, __proto__x: 1 })).toMatch(/^"__proto__x" is no field/);
+  expect(await refused({ action: 'show', entries: [{ key: '', value: '' }] })).toBe(
+    'entries [0].key must not be empty',
+  );
+  expect(await refused({ action: 'show', entries: [{ key: 'a', value: '\ud800' }] })).toMatch(/UTF-8$/);
+  expect(await refused({ action: 'show', entries, limit: '5/fortnight' })).toMatch(
+    /^limit must be a limit such as/,
+  );
+  expect(await refused({ action: 'grant', entries, tokens: 0.5 })).toMatch(/^tokens must be a whole number/);
+  expect(await refused({ action: 'block', entries, for: '-1s' })).toBe('for must be more than 0');
+  expect(await refused({ action: 'block', entries, for: '9000h' })).toMatch(/^for must be at most a year/);
+  expect(await refused({ action: 'block', entries, for: '1m', reason: 'a\u001b[2J' })).toMatch(
+    /^reason must have no/,
+  );
+  expect(await refused({ action: 'unblock' })).toBe('unblock needs either id or entries');
+  expect(await refused({ action: 'show', domain: 'e', entries })).toMatch(
+    /^no policy in force has the domain "e"/,
+  );
+});

@@ -1,0 +1,31 @@
+import { expect, test } from '@jest/globals';
+import { headerIn, traceHeaders, traceIdOf } from '../../../../src/server/calls/trace-id.js';
+
+const ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+const OTHER = '0af7651916cd43dd8448eb211c80319c';
+const SPAN = '00f067aa0ba902b7';
+
+test.each<[Record<string, string>, string]>([
+  [{}, ''],
+  [{ traceparent: `00-${ID}-${SPAN}-01` }, ID],
+  // Versions to come may add fields.
+  [{ traceparent: `cc-${ID}-${SPAN}-00-more` }, ID],
+  [{ traceparent: `ff-${ID}-${SPAN}-01` }, ''],
+  [{ traceparent: `00-${'0'.repeat(32)}-${SPAN}-01` }, ''],
+  [{ traceparent: `00-${ID.toUpperCase()}-${SPAN}-01` }, ''],
+  [{ traceparent: `00-${ID}-${SPAN}-01,00-${OTHER}-${SPAN}-01` }, ''],
+  [{ b3: `${ID}-${SPAN}-1` }, ID],
+  [{ b3: `${SPAN}-${SPAN}` }, `0000000000000000${SPAN}`],
+  [{ b3: '0' }, ''],
+  [{ b3: 'nonsense', 'x-b3-traceid': ID.toUpperCase() }, ID],
+  [{ traceparent: `00-${ID}-${SPAN}-01`, b3: `${OTHER}-${SPAN}-1` }, OTHER],
+  [{ traceparent: `00-${ID}-${SPAN}-01`, b3: 'd' }, ID],
+])('%j names the trace %j', (headers, id) => {
+  expect(traceIdOf(headerIn(headers))).toBe(id);
+});
+
+test('only what names a trace or a request is handed on, and nothing too long', () => {
+  expect(traceHeaders({ authorization: 'secret', 'x-other': '1' })).toBeUndefined();
+  const headers = { b3: ID, baggage: 'x'.repeat(9000), cookie: 'secret', 'x-request-id': ['a', 'b'] };
+  expect(traceHeaders(headers)).toEqual({ b3: ID, 'x-request-id': 'a,b' });
+});

@@ -1,0 +1,207 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { Ajv } from 'ajv';
+import type { Descriptor } from '../../../../src/codec/messages.js';
+import { Closers } from '../../../../src/server/closers.js';
+import { MAX_LINE_CHARACTERS } from '../../../../src/server/decision-log/decision-line.js';
+import { openDecisionLog } from '../../../../src/server/decision-log/open-decision-log.js';
+import { LogOutput } from '../../../../src/telemetry/log-output.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { control } from '../../../support/policy/controls.js';
+import { Decider, descriptor } from '../../../support/policy/decider.js';
+import { repositoryRoot } from '../../../support/process/tools.js';
+
+const POLICY = `
+domain: d
+derive:
+  - { entry: tenant, from: [api_key], sha256: { 3e23e8160039594a33894f6564e1b1348bbd7a0088d42c4acb73eeaed59c009d: acme } }
+descriptors:
+  - key: tenant
+    rate_limit: { unit: minute, requests_per_unit: 2 }
+  - key: seen
+    shadow_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+  - key: free
+    rate_limit: { unlimited: true }
+`;
+
+const schema = new Ajv({ strict: false, validateFormats: false }).compile(
+  JSON.parse(readFileSync(join(repositoryRoot, 'deploy/decision-log.schema.json'), 'utf8')),
+);
+
+interface Logged {
+  readonly lines: () => Record<string, unknown>[];
+  readonly decider: Decider;
+  readonly texts: string[];
+}
+
+/** A service that logs samples of its decisions; `numbers` are drawn in turn. */
+function logging(sample: { denied: number; ok: number }, numbers: readonly number[] = [0]): Logged {
+  const texts: string[] = [];
+  const write = (bytes: Uint8Array): number => {
+    texts.push(...Buffer.from(bytes).toString().split('\n').slice(0, -1));
+    return bytes.length;
+  };
+  let drawn = 0;
+  const opened = openDecisionLog(
+    {
+      settings: { decisionLogSample: sample, decisionLogFile: '' },
+      clock: new FakeClock(),
+      output: new LogOutput({ write }),
+      worker: undefined,
+      random: () => numbers[drawn++ % numbers.length] as number,
+    },
+    new Closers(),
+  );
+  const decider = new Decider(POLICY, opened === undefined ? {} : { decisionLog: opened.log });
+  return {
+    decider,
+    texts,
+    lines: () =>
+      texts.map((text) => {
+        const line = JSON.parse(text) as Record<string, unknown>;
+        expect([text, schema(line), schema.errors]).toEqual([text, true, null]);
+        return line;
+      }),
+  };
+}
+
+test('a line tells all that a request asked and got, secrets redacted, in the format of the schema', () => {
+  const { decider, lines, texts } = logging({ denied: 1, ok: 1 });
+  decider.answer([descriptor(['api_key=b']), descriptor(['seen=x'], { hitsAddend: 3 })], 2);
+  decider.answer([descriptor(['tenant=acme'], { isNegativeHits: true }), descriptor(['free=1'])]);
+  decider.answer([descriptor(['other=1'], { limit: { requestsPerUnit: 0, unit: 1 } })]);
+  decider.answer([descriptor(['api_key=hidden'])], 0, 'elsewhere');
+  const redacted = [{ key: 'api_key', value: expect.stringMatching(/^\[redacted sha256:[\da-f]{8}\]$/) }];
+  const common = { decision: 1, time: '2023-11-14T22:13:20.000Z', sample: 1, micros: expect.any(Number) };
+  expect(lines()).toEqual([
+    {
+      ...common,
+      domain: 'd',
+      code: 'OK',
+      descriptors: [
+        {
+          entries: expect.any(Array),
+          sent: redacted,
+          hits: 2,
+          rule: 'tenant',
+          code: 'OK',
+          limit: 2,
+          remaining: 0,
+        },
+        {
+          entries: [{ key: 'seen', value: 'x' }],
+          hits: 3,
+          rule: 'seen',
+          code: 'OK',
+          limit: 1,
+          remaining: 0,
+          would_be_throttled: true,
+        },
+      ],
+    },
+    {
+      ...common,
+      domain: 'd',
+      code: 'OK',
+      descriptors: [
+        {
+          entries: [{ key: 'tenant', value: 'acme' }],
+          hits: 1,
+          refund: true,
+          rule: 'tenant',
+          code: 'OK',
+          limit: 2,
+          remaining: expect.any(Number),
+        },
+        { entries: [{ key: 'free', value: '1' }], hits: 1, rule: 'free', code: 'OK' },
+      ],
+    },
+    {
+      ...common,
+      domain: 'd',
+      code: 'OVER_LIMIT',
+      descriptors: [
+        {
+          entries: [{ key: 'other', value: '1' }],
+          hits: 1,
+          override: { requests_per_unit: 0, unit: 'SECOND' },
+          rule: 'override',
+          code: 'OVER_LIMIT',
+          limit: 0,
+          remaining: 0,
+        },
+      ],
+    },
+    {
+      ...common,
+      domain: 'elsewhere',
+      code: 'OK',
+      reason: 'unknown_domain',
+      descriptors: [{ entries: redacted, hits: 1, code: 'OK' }],
+    },
+  ]);
+  expect(texts.join()).not.toContain('hidden');
+});
+
+test('a line names the block or exemption that decided, and the rule that did not', () => {
+  const { decider, lines } = logging({ denied: 1, ok: 1 });
+  const allow = control('allow', ['free=1'], { id: 'a1' });
+  decider.controls.apply({ anew: true, set: [allow], ended: [], touched: [] });
+  decider.answer([descriptor(['free=1'])]);
+  const block = control('block', ['tenant=t'], { id: 'b1', reason: `why ${'!'.repeat(1000)}` });
+  decider.controls.apply({ anew: true, set: [block], ended: [], touched: [] });
+  decider.answer([descriptor(['tenant=t']), descriptor(['free=1'])]);
+  const reason = expect.stringMatching(/^why !{200,}… /);
+  expect(lines()).toMatchObject([
+    { code: 'OK', descriptors: [{ rule: 'free', code: 'OK', control: { kind: 'allow', id: 'a1' } }] },
+    {
+      code: 'OVER_LIMIT',
+      descriptors: [
+        { rule: 'tenant', code: 'OVER_LIMIT', control: { kind: 'block', id: 'b1', reason } },
+        { rule: 'free', code: 'OK' },
+      ],
+    },
+  ]);
+});
+
+test('denied requests and all others are sampled apart, and a share of 0 asks for no number', () => {
+  const { decider, lines } = logging({ denied: 0.5, ok: 0.2 }, [0.3, 0.1, 0.49, 0.5]);
+  // Drawn: 0.3 is not below 0.2, 0.1 is; then denied ones, of which 0.49 is below 0.5 and 0.5 is not.
+  for (let i = 0; i < 4; i++) decider.answer([descriptor(['tenant=t'])]);
+  expect(lines().map(({ code, sample }) => [code, sample])).toEqual([
+    ['OK', 0.2],
+    ['OVER_LIMIT', 0.5],
+  ]);
+  const denials = logging({ denied: 1, ok: 0 });
+  for (let i = 0; i < 3; i++) denials.decider.answer([descriptor(['tenant=t'])]);
+  expect(denials.lines()).toMatchObject([{ code: 'OVER_LIMIT' }]);
+});
+
+test('however large a request is, its line is bounded, and says that it is cut', async () => {
+  const { decider, lines, texts } = logging({ denied: 1, ok: 1 });
+  const ask = async (descriptors: readonly Descriptor[]) =>
+    decider.service.decide({ domain: 'd', descriptors, hitsAddend: 1 }, 0, Infinity);
+  const long = 'x'.repeat(1000);
+  await ask([descriptor([`other=${long}`])]);
+  await ask([descriptor(Array.from({ length: 40 }, (_, i) => `k${i}=v`))]);
+  await ask(Array.from({ length: 150 }, (_, i) => descriptor([`other=${i}`])));
+  const wide = Array.from({ length: 32 }, (_, i) => `k${i}=${'\u0001'.repeat(300)}`);
+  await ask(Array.from({ length: 100 }, () => descriptor(wide)));
+  const [cut, entries, descriptors, all] = lines();
+  expect(cut).toMatchObject({
+    cut: true,
+    descriptors: [{ entries: [{ value: expect.stringContaining('… (744 more characters)') }] }],
+  });
+  expect(entries).toMatchObject({ cut: true, descriptors: [{ more_entries: 8 }] });
+  expect(descriptors).toMatchObject({ cut: true, more_descriptors: 50 });
+  expect(all).toMatchObject({ cut: true, more_descriptors: 100, descriptors: [] });
+  for (const text of texts) expect(text.length).toBeLessThan(MAX_LINE_CHARACTERS + 1000);
+});
+
+test('nothing is opened where no share is above 0', () => {
+  const { texts, decider } = logging({ denied: 0, ok: 0 });
+  decider.answer([descriptor(['tenant=t'])]);
+  expect(texts).toEqual([]);
+});

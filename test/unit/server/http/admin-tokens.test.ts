@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import {
+  findAdminToken,
+  MAX_TOKENS,
+  MAX_TOKENS_BYTES,
+  newAdminToken,
+  readAdminTokens,
+  tokenNameFault,
+} from '../../../../src/server/http/admin-tokens.js';
+
+const DIGEST = 'ab'.repeat(32);
+const OTHER = 'cd'.repeat(32);
+
+describe('ADMIN_TOKENS_FILE', () => {
+  test('a token a line, comments and empty lines between', () => {
+    const first = `\ufeff# who may\r\n\r\n  on-call  write\tsha256:${DIGEST.toUpperCase()}  \r\n`;
+    const text = `${first}ci@x.y read sha256:${OTHER}`;
+    expect(readAdminTokens(text)).toEqual([
+      { name: 'on-call', right: 'write', digest: Buffer.from(DIGEST, 'hex') },
+      { name: 'ci@x.y', right: 'read', digest: Buffer.from(OTHER, 'hex') },
+    ]);
+    expect(readAdminTokens('# nobody')).toEqual([]);
+  });
+
+  const bad: [string, string, RegExp][] = [
+    ['nothing', ' \n', /^: it is empty; write a line/],
+    ['two words', `\nname sha256:${DIGEST}`, /^:2: it does not have three words; a line is/],
+    ['four words', `name read sha256:${DIGEST} more`, /^:1: it does not have three words/],
+    [
+      'another right',
+      `name admin sha256:${DIGEST}`,
+      /^:1: the second word, the right, is neither read nor write/,
+    ],
+    [
+      'the token itself',
+      'name read weir_secretsecretsecretsecretsecretsecret',
+      /^:1: the third word is not sha256/,
+    ],
+    ['a short digest', `name read sha256:${DIGEST.slice(1)}`, /^:1: the third word is not sha256: and 64/],
+    ['a bad name', `a/b read sha256:${DIGEST}`, /^:1: "a\/b" is no name: use 1 to 64/],
+    [
+      'a taken name',
+      `loopback read sha256:${DIGEST}`,
+      /^:1: "loopback" is what callers without a token are called/,
+    ],
+    [
+      'a name twice',
+      `a read sha256:${DIGEST}\n\na read sha256:${OTHER}`,
+      /^:3: the name a stands in line 1, too/,
+    ],
+    [
+      'a token twice',
+      `a read sha256:${DIGEST}\nb write sha256:${DIGEST}`,
+      /^:2: the same token stands in line 1, too/,
+    ],
+    ['too long', `#${'x'.repeat(MAX_TOKENS_BYTES)}`, /^: it has more than 65536 bytes/],
+  ];
+  test.each(bad)('%s is an error', (_, text, message) => {
+    const read = readAdminTokens(text);
+    expect(read).toMatch(message);
+    expect(read).not.toMatch(/secret|abab/);
+  });
+
+  test('holds only so many', () => {
+    const lines = Array.from({ length: MAX_TOKENS + 1 }, (_, at) => newAdminToken(`t${at}`, 'read').line);
+    expect(readAdminTokens(lines.slice(1).join('\n'))).toHaveLength(MAX_TOKENS);
+    expect(readAdminTokens(lines.join('\n'))).toBe(':101: it has more than 100 tokens; remove some');
+  });
+});
+
+test('a new token is found by its line', () => {
+  const [one, two] = [newAdminToken('one', 'read'), newAdminToken('two', 'write')];
+  expect(one.token).toMatch(/^weir_[\w-]{43}$/);
+  expect(two.line).toBe(`two write sha256:${createHash('sha256').update(two.token).digest('hex')}`);
+  const tokens = readAdminTokens(`${one.line}\n${two.line}`);
+  if (typeof tokens === 'string') throw new Error(tokens);
+  expect(findAdminToken(tokens, two.token)?.name).toBe('two');
+  expect(findAdminToken(tokens, one.token)?.name).toBe('one');
+  expect(findAdminToken(tokens, newAdminToken('one', 'read').token)).toBeUndefined();
+});
+
+test.each([
+  ['on-call_1.a@b', true],
+  ['', false],
+  ['a b', false],
+  ['ü', false],
+  ['a\n', false],
+  ['x'.repeat(65), false],
+])('%j is a name: %s', (name, good) => {
+  expect(tokenNameFault(name) === undefined).toBe(good);
+});

@@ -1,0 +1,92 @@
+import { chmodSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { newAdminToken } from '../../../../src/server/http/admin-tokens.js';
+import { openTokensFile, TokensFile } from '../../../../src/server/http/tokens-file.js';
+import { readSettings } from '../../../../src/server/settings/read-settings.js';
+import type { Logger } from '../../../../src/telemetry/logger.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+import { waitFor } from '../../../support/process/wait-for.js';
+
+const one = newAdminToken('one', 'read');
+const two = newAdminToken('two', 'write');
+
+let folder: TempDir;
+let logged: string[];
+let tokens: TokensFile | undefined;
+const keep = (about: unknown, message?: string): number => logged.push(message ?? String(about));
+const log = { info: keep, warn: keep, error: keep } as unknown as Logger;
+
+beforeEach(() => {
+  folder = new TempDir();
+  logged = [];
+});
+afterEach(() => {
+  tokens?.close();
+  folder.remove();
+});
+
+const logs = (pattern: RegExp) =>
+  waitFor(String(pattern), () => logged.some((line) => pattern.test(line)) || undefined);
+
+test('follows a Secret that is swapped; a bad one leaves the tokens in force, and is told once', async () => {
+  const version = (name: string, text: string): void => {
+    folder.write(`${name}/tokens`, text);
+    symlinkSync(name, folder.join('..data_tmp'));
+    renameSync(folder.join('..data_tmp'), folder.join('..data'));
+  };
+  version('..1', one.line);
+  symlinkSync('..data/tokens', folder.join('tokens'));
+  tokens = new TokensFile(folder.join('tokens'), log);
+  expect([tokens.find(one.token)?.right, tokens.find(two.token)]).toEqual(['read', undefined]);
+  version('..2', two.line);
+  await logs(/^new tokens are in force$/);
+  expect([tokens.find(one.token), tokens.find(two.token)?.right]).toEqual([undefined, 'write']);
+  version('..3', `${two.token} write`);
+  await logs(
+    /^ADMIN_TOKENS_FILE: \/.*\/tokens:1: it does not have three words; .*; the tokens before it stay in force$/,
+  );
+  expect(tokens.find(two.token)?.name).toBe('two');
+  version('..4', '# nobody any more');
+  await waitFor('no tokens', () => tokens?.find(two.token) === undefined || undefined);
+  expect(logged).toHaveLength(3);
+  expect(logged.join()).not.toContain(two.token);
+});
+
+test('a file that is gone leaves the tokens in force', async () => {
+  tokens = new TokensFile(folder.write('tokens', one.line), log);
+  rmSync(folder.join('tokens'));
+  await logs(/the file does not exist; correct the path; the tokens before it stay in force$/);
+  expect(tokens.find(one.token)?.name).toBe('one');
+});
+
+test('a file that everybody may write is warned of', () => {
+  const file = folder.write('tokens', one.line);
+  chmodSync(file, 0o666);
+  tokens = new TokensFile(file, log);
+  expect(logged).toEqual([
+    expect.stringMatching(/^ADMIN_TOKENS_FILE: every user of this machine may write .*chmod o-w/),
+  ]);
+});
+
+test.each([
+  [
+    'a file that is not there',
+    '',
+    /^ADMIN_TOKENS_FILE: cannot read .*the file does not exist; correct the path$/,
+  ],
+  ['a bad line', 'x', /^ADMIN_TOKENS_FILE: .*tokens:1: it does not have three words/],
+])('%s ends the start', (_, text, message) => {
+  const file = text === '' ? folder.join('none') : folder.write('tokens', text);
+  expect(() => new TokensFile(file, log)).toThrow(message);
+});
+
+test.each([
+  [{ DEBUG_HOST: '0.0.0.0' }, 1],
+  [{ DEBUG_HOST: '::1' }, 0],
+  [{ DEBUG_HOST: '0.0.0.0', DEBUG_SERVER_TLS_CERT: 'a', DEBUG_SERVER_TLS_KEY: 'b' }, 0],
+])('tokens in clear text over a network are warned of: %j', (environment, warnings) => {
+  const read = readSettings({ ADMIN_TOKENS_FILE: folder.write('tokens', one.line), ...environment });
+  if (!read.ok) throw new Error(read.errors.join());
+  tokens = openTokensFile(read.settings, log);
+  expect(logged.filter((line) => line.includes('speaks clear text'))).toHaveLength(warnings);
+});

@@ -1,0 +1,20 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { LoginFile } from '../../../src/server/login-file.js';
+import type { RedisLogin } from '../../../src/storage/redis/connection/redis-login.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+
+const folder = new TempDir();
+afterEach(() => folder.remove());
+
+test('connections hear of a new login even if somebody who connects reads it first', async () => {
+  const path = folder.write('login', 'first');
+  const source = new LoginFile('REDIS_AUTH_FILE', path);
+  const told: RedisLogin[] = [];
+  source.follow({ renewed: (login) => told.push(login), failed: () => {} });
+  folder.write('login', 'second');
+  expect(await source.login()).toEqual({ password: 'second' });
+  expect(told).toEqual([{ password: 'second' }]);
+  expect(await source.login()).toEqual({ password: 'second' });
+  expect(told).toHaveLength(1);
+  source.close();
+});

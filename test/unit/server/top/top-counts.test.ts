@@ -1,0 +1,185 @@
+import { describe, expect, test } from '@jest/globals';
+import { exposeUsedRatio } from '../../../../src/server/metrics/bucket-used-ratio.js';
+import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS, TopCounts } from '../../../../src/server/top/top-counts.js';
+import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
+import { TopBuckets, type TopMeasure, type TopRow } from '../../../../src/telemetry/top/top-buckets.js';
+import { seededRandom } from '../../../support/limiter/seeded-random.js';
+import { Decider, type DeciderOptions, descriptor } from '../../../support/policy/decider.js';
+import { entries, policyOf } from '../../../support/policy/policies.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: tenant
+    rate_limits:
+      - { name: burst, unit: minute, requests_per_unit: 4, algorithm: token_bucket }
+      - { name: daily, unit: day, requests_per_unit: 100 }
+  - key: api_key
+    rate_limit: { unit: minute, requests_per_unit: 2 }
+  - { key: seen, shadow_mode: true, rate_limit: { unit: minute, requests_per_unit: 1 } }
+  - { key: free, rate_limit: { unlimited: true } }
+  - key: tried
+    rate_limit: { unit: minute, requests_per_unit: 10 }
+    candidate: { unit: minute, requests_per_unit: 1 }
+`;
+
+class Bench {
+  readonly top = new TopBuckets({ capacity: 100, nowMicros: () => 0, random: seededRandom(1) });
+  readonly decider: Decider;
+
+  constructor(options: DeciderOptions = {}) {
+    this.decider = new Decider(POLICY, options);
+    this.decider.observer.buckets = new TopCounts(this.top);
+  }
+
+  ask(texts: readonly string[], times = 1, more = {}): void {
+    for (let at = 0; at < times; at++) this.decider.answer([descriptor(texts, more)]);
+  }
+
+  /** Those of which anything was counted. */
+  rows(by: TopMeasure): readonly TopRow[] {
+    const steps = this.top.rank(by, { of: 'minute' }, 100);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value.filter((row) => row[by] > 0);
+    }
+  }
+
+  /** `rule denied used`, those with most first. */
+  shown(by: TopMeasure): readonly string[] {
+    return this.rows(by).map(({ about, denied, used }) => `${about?.rule} ${denied} ${used}`);
+  }
+}
+
+test('each limit counts the hits that it let through, and the requests that it denied', () => {
+  const bench = new Bench();
+  bench.ask(['tenant=acme'], 6);
+  expect(bench.shown('denied')).toEqual(['tenant[burst] 2 4']);
+  expect(bench.shown('used').toSorted()).toEqual(['tenant[burst] 2 4', 'tenant[daily] 0 4']);
+  const [row] = bench.rows('denied');
+  expect(row?.about).toEqual({
+    key: row?.key,
+    domain: 'd',
+    rule: 'tenant[burst]',
+    entries: [{ key: 'tenant', value: 'acme' }],
+    usedRatio: 1,
+  });
+});
+
+test('hits count as many, peeks and refunds count nothing', () => {
+  const bench = new Bench();
+  bench.ask(['tenant=acme'], 1, { hitsAddend: 3 });
+  bench.ask(['tenant=acme'], 1, { hitsAddend: 0 });
+  bench.ask(['tenant=acme'], 1, { hitsAddend: 2, isNegativeHits: true });
+  expect(bench.shown('used').toSorted()).toEqual(['tenant[burst] 0 3', 'tenant[daily] 0 3']);
+  expect(bench.rows('denied')).toEqual([]);
+});
+
+test('what a request asks of other limits is not let through where one denies it', () => {
+  const bench = new Bench();
+  bench.ask(['api_key=k'], 2);
+  bench.decider.answer([descriptor(['api_key=k']), descriptor(['tenant=acme'])]);
+  expect(bench.shown('used')).toEqual(['api_key 1 2']);
+});
+
+test.each([
+  ['by its rule', {}, 'seen=x', 'seen 0 3'],
+  ['by SHADOW_MODE', { answers: { shadowMode: true } }, 'api_key=k', 'api_key 0 3'],
+])('what is only observed %s is let through', (_how, options, text, shown) => {
+  const bench = new Bench(options);
+  bench.ask([text], 3);
+  expect(bench.shown('used')).toEqual([shown]);
+  expect(bench.rows('denied')).toEqual([]);
+});
+
+test('candidates, and what has no bucket, do not count; a limit of the caller does', () => {
+  const bench = new Bench();
+  bench.ask(['free=x'], 2);
+  bench.ask(['unknown=x'], 2);
+  bench.ask(['tried=x'], 2);
+  bench.ask(['tenant=acme'], 3, { limit: { requestsPerUnit: 2, unit: 2 } });
+  expect(bench.shown('used').toSorted()).toEqual(['override 1 2', 'tried 0 2']);
+});
+
+test('secrets are never kept, also where the policy alone knows them', () => {
+  const bench = new Bench();
+  bench.ask(['api_key=sk-very-secret'], 3);
+  const [row] = bench.rows('denied');
+  expect(row?.about?.entries).toEqual([
+    { key: 'api_key', value: expect.stringMatching(/^\[redacted sha256:[0-9a-f]{8}\]$/) },
+  ]);
+  expect(JSON.stringify(row)).not.toContain('very');
+});
+
+test('blocked requests count as denied, each descriptor by itself', () => {
+  const bench = new Bench();
+  const policy = policyOf(POLICY);
+  const block = (text: string): void => {
+    bench.decider.observer.buckets?.blocked(policy, policy.match(entries(text)));
+  };
+  block('tenant=acme');
+  block('tenant=acme');
+  block('api_key=sk-very-secret');
+  expect(bench.shown('denied')).toEqual(['block 2 0', 'block 1 0']);
+  expect(JSON.stringify(bench.rows('denied'))).not.toContain('very');
+});
+
+test('long texts and long lists are cut', () => {
+  const bench = new Bench();
+  const policy = policyOf(POLICY);
+  const all = Array.from({ length: 40 }, (_, at) => `${'k'.repeat(150)}${at}=${'v'.repeat(5000)}`);
+  bench.decider.observer.buckets?.blocked(policy, policy.match(entries(...all)));
+  const [row] = bench.rows('denied');
+  const kept = row?.about?.entries ?? [];
+  expect(kept).toHaveLength(MAX_TOP_ENTRIES + 1);
+  expect(kept.at(-1)).toEqual({ key: '…', value: 'and 24 more' });
+  expect(kept[0]).toEqual({ key: `${'k'.repeat(99)}…`, value: `${'v'.repeat(99)}…` });
+  expect(JSON.stringify(row).length).toBeLessThan(MAX_TOP_TEXTS + 40 * MAX_TOP_ENTRIES + 500);
+});
+
+describe('weir_bucket_used_ratio', () => {
+  async function series(
+    top: TopBuckets,
+    most: number,
+    secretKeys: ReadonlySet<string> = new Set(),
+  ): Promise<readonly string[]> {
+    const registry = new FamilyRegistry();
+    exposeUsedRatio(registry, { top, secretKeys: () => secretKeys }, most);
+    const text = await registry.metrics();
+    return text.split('\n').filter((line) => line.startsWith('weir_'));
+  }
+
+  test('shows the buckets that most is asked of, and no secrets', async () => {
+    const bench = new Bench();
+    bench.ask(['api_key=sk-very-secret'], 5);
+    bench.ask(['tenant=a "b"'], 3);
+    bench.ask(['tried=x'], 1);
+    expect(await series(bench.top, 1)).toEqual([
+      expect.stringMatching(
+        /^weir_bucket_used_ratio\{domain="d",rule="api_key",bucket="api_key=\[redacted sha256:[0-9a-f]{8}\]"\} 2.5$/,
+      ),
+    ]);
+    expect((await series(bench.top, 3)).slice(1).toSorted()).toEqual([
+      'weir_bucket_used_ratio{domain="d",rule="tenant[burst]",bucket="tenant=a \\"b\\""} 0.75',
+      'weir_bucket_used_ratio{domain="d",rule="tenant[daily]",bucket="tenant=a \\"b\\""} 0.03',
+    ]);
+    expect(await series(bench.top, 100)).toHaveLength(4);
+    expect(await series(bench.top, 0)).toEqual([]);
+  });
+
+  test('hides what has become a secret since it was counted', async () => {
+    const bench = new Bench();
+    bench.ask(['tried=sk-very-secret'], 1);
+    const [line] = await series(bench.top, 100, new Set(['tried']));
+    expect(line).toMatch(/bucket="tried=\[redacted sha256:[0-9a-f]{8}\]"/);
+  });
+
+  test('has one series for what looks alike, the fullest', async () => {
+    const bench = new Bench();
+    bench.ask([`tried=${'x'.repeat(200)}1`], 2);
+    bench.ask([`tried=${'x'.repeat(200)}2`], 5);
+    expect(await series(bench.top, 100)).toEqual([
+      `weir_bucket_used_ratio{domain="d",rule="tried",bucket="tried=${'x'.repeat(99)}…"} 0.5`,
+    ]);
+  });
+});

@@ -1,0 +1,69 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from '@jest/globals';
+import { TopCounts } from '../../../../src/server/top/top-counts.js';
+import type { CountedTake } from '../../../../src/service/bucket-counter.js';
+import { SLICES } from '../../../../src/telemetry/top/hitters-over-time.js';
+import { TopBuckets } from '../../../../src/telemetry/top/top-buckets.js';
+import { seededRandom } from '../../../support/limiter/seeded-random.js';
+import { entries, policyOf } from '../../../support/policy/policies.js';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+setFlagsFromString('--no-expose-gc');
+
+const CAPACITY = 50;
+/** What the help of TOP_BUCKETS says of each. */
+const MOST_BYTES = 80_000;
+
+function heapUsed(): number {
+  collect();
+  return process.memoryUsage().heapUsed;
+}
+
+test('callers who never come again, with as long values as they like, fill no more than is said', () => {
+  const policy = policyOf(
+    'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9 } }]\n',
+  );
+  const match = policy.match(entries('k=v'));
+  const rate = match.rules[0]?.rate;
+  if (rate === undefined) throw new Error('the policy has no limit');
+  let micros = 0;
+  let callers = 0;
+  const top = new TopBuckets({ capacity: CAPACITY, nowMicros: () => micros, random: seededRandom(1) });
+  const counts = new TopCounts(top);
+  /** Fills the slice of ten seconds, and with it that of ten minutes. */
+  const fill = (): void => {
+    for (let at = 0; at < 2 * CAPACITY - 1; at++) {
+      const who = `${callers++} ${'й'.repeat(4000)}`;
+      const all = entries(
+        ...Array.from({ length: 20 }, (_, place) => `${place}${'ж'.repeat(40)}=${who.slice(place)}`),
+      );
+      const take: CountedTake = { key: who.slice(0, 1000), rate, hits: 1, label: 'k', outcome: undefined };
+      const asked = { ...match, entries: all };
+      if (at % 2 === 0) counts.denied(policy, asked, take);
+      else counts.letThrough(policy, asked, take);
+      counts.blocked(policy, { ...asked, entries: entries(`k=${callers++}`) });
+    }
+  };
+  const pass = (seconds: number): void => {
+    for (let at = 0; at < seconds; at += 10) {
+      micros += 10_000_000;
+      top.tick();
+    }
+  };
+  const before = heapUsed();
+  for (let slice = 0; slice < SLICES; slice++) {
+    fill();
+    pass(600);
+  }
+  for (let slice = 0; slice < SLICES; slice++) {
+    fill();
+    pass(10);
+  }
+  const kept = heapUsed() - before;
+  expect(kept).toBeLessThan(CAPACITY * MOST_BYTES);
+  // It holds what it was filled with.
+  expect(kept).toBeGreaterThan(CAPACITY * 5000);
+  expect(top.about('hour').error.denied).toBeGreaterThan(0);
+});

@@ -1,0 +1,231 @@
+import { describe, expect, test } from '@jest/globals';
+import type { TopAnswer } from '../../../../src/server/buckets/messages.js';
+import type { HttpCall } from '../../../../src/server/http/http.js';
+import { topSteps } from '../../../../src/server/top/top-ask.js';
+import { MAX_TOP_WAITING, topService } from '../../../../src/server/top/top-service.js';
+import { ViewSlices } from '../../../../src/server/views/view-slices.js';
+import { AskedTops, ROWS_A_MESSAGE } from '../../../../src/server/workers/asked-tops.js';
+import type { FromWorker, ToWorker } from '../../../../src/server/workers/messages.js';
+import { TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';
+import { seededRandom } from '../../../support/limiter/seeded-random.js';
+
+const CALLER = { by: 'loopback', peer: '127.0.0.1' };
+const CALL = {} as HttpCall;
+
+/** A process that decides. */
+class Counting {
+  micros = 0;
+  readonly top: TopBuckets;
+
+  constructor(capacity = 100) {
+    this.top = new TopBuckets({ capacity, nowMicros: () => this.micros, random: seededRandom(1) });
+  }
+
+  count(measure: TopMeasure, tenant: string, hits: number, usedRatio = 0.5): void {
+    const about = this.top.find(tenant) ?? {
+      key: tenant,
+      domain: 'd',
+      rule: 'tenant',
+      entries: [{ key: 'tenant', value: tenant }],
+      usedRatio,
+    };
+    this.top.count(measure, about, this.top.samplers[measure].take(hits));
+  }
+}
+
+/** `/top` of a server with these processes; `secrets` are keys that the policy in force knows as such. */
+function service(processes: readonly Counting[], capacity = 100, secrets: readonly string[] = []) {
+  const slices = new ViewSlices();
+  return topService({
+    capacity,
+    slices,
+    secretKeys: () => new Set(secrets),
+    ask: (ask) => Promise.all(processes.map(({ top }) => slices.run(topSteps(top, ask)))),
+  });
+}
+
+/** `tenant denied±error used±error` of an answer with status 200. */
+function lines({ top }: TopAnswer): readonly string[] {
+  return top.map(
+    ({ entries, denied, denied_error, used, used_error }) =>
+      `${entries[0]?.value} ${denied}±${denied_error} ${used}±${used_error}`,
+  );
+}
+
+async function answered(processes: readonly Counting[], question: object): Promise<TopAnswer> {
+  const { status, body } = await service(processes).answer(question, CALLER, CALL);
+  expect(status).toBe(200);
+  return body as TopAnswer;
+}
+
+test('one process tells all that it knows', async () => {
+  const counting = new Counting();
+  counting.micros = 5_000_000;
+  counting.count('denied', 'acme', 3);
+  counting.count('used', 'acme', 10, 0.9);
+  counting.count('used', 'umbrella', 20);
+  expect(await answered([counting], {})).toEqual({
+    server: expect.any(String),
+    of: 'minute',
+    by: 'denied',
+    covers: 5,
+    error: { denied: 0, used: 0 },
+    sampled: 1,
+    top: [
+      {
+        domain: 'd',
+        rule: 'tenant',
+        entries: [{ key: 'tenant', value: 'acme' }],
+        denied: 3,
+        denied_error: 0,
+        used: 10,
+        used_error: 0,
+        used_ratio: 0.5,
+      },
+      {
+        domain: 'd',
+        rule: 'tenant',
+        entries: [{ key: 'tenant', value: 'umbrella' }],
+        denied: 0,
+        denied_error: 0,
+        used: 20,
+        used_error: 0,
+        used_ratio: 0.5,
+      },
+    ],
+  });
+  expect(lines(await answered([counting], { by: 'used', of: 'hour', limit: 1 }))).toEqual([
+    'umbrella 0±0 20±0',
+  ]);
+  expect(lines(await answered([counting], { by: 'used', rule: 'other' }))).toEqual([]);
+});
+
+test('several processes are added up, also what none of them has among its first', async () => {
+  const processes = [new Counting(), new Counting(), new Counting()];
+  for (const [at, counting] of processes.entries()) {
+    for (let tenant = 0; tenant < 95; tenant++) counting.count('used', `own ${at} ${tenant}`, 100 + tenant);
+    counting.count('used', 'everywhere', 90, 0.1 * (at + 1));
+    counting.count('denied', 'everywhere', at);
+  }
+  const answer = await answered(processes, { by: 'used', limit: 2 });
+  expect(lines(answer)).toEqual(['everywhere 3±0 270±0', 'own 0 94 0±0 194±0']);
+  expect(answer.top[0]?.used_ratio).toBeCloseTo(0.3);
+});
+
+test('errors of several processes are added up', async () => {
+  const processes = [new Counting(10), new Counting(10)];
+  const random = seededRandom(2);
+  const exact = new Map<string, number>();
+  for (let at = 0; at < 800; at++) {
+    const tenant = `t${Math.floor(random() ** 4 * 60)}`;
+    (processes[at % 2] as Counting).count('denied', tenant, 1);
+    exact.set(tenant, (exact.get(tenant) ?? 0) + 1);
+  }
+  const { top, error } = await answered(processes, { limit: 1000 });
+  expect(error.denied).toBeGreaterThan(0);
+  expect(error.denied).toBeLessThanOrEqual(800 / 11);
+  expect(top.length).toBeGreaterThanOrEqual(10);
+  for (const { entries, denied, denied_error } of top) {
+    const truth = exact.get(entries[0]?.value ?? '') ?? 0;
+    expect(denied).toBeGreaterThanOrEqual(truth);
+    expect(denied - denied_error).toBeLessThanOrEqual(truth);
+    expect(denied_error).toBeLessThanOrEqual(error.denied);
+  }
+});
+
+test('what has become a secret since is not shown', async () => {
+  const counting = new Counting();
+  counting.count('denied', 'sk-very-secret', 1);
+  const { body } = await service([counting], 100, ['tenant']).answer({}, CALLER, CALL);
+  expect(JSON.stringify(body)).not.toContain('very');
+  expect(JSON.stringify(body)).toContain('[redacted sha256:');
+});
+
+describe('says what is wrong:', () => {
+  test.each([
+    [[], 'no JSON object'],
+    [null, 'no JSON object'],
+    ['x', 'no JSON object'],
+    [{ by: 'hits' }, 'by is'],
+    [{ of: 'day' }, 'of is'],
+    [{ domain: 1 }, 'domain is'],
+    [{ rule: [] }, 'rule is'],
+    [{ limit: 0 }, 'from 1 to 1000'],
+    [{ limit: 1001 }, 'from 1 to 1000'],
+    [{ limit: 1.5 }, 'from 1 to 1000'],
+    [{ limit: '5' }, 'from 1 to 1000'],
+    [{ bye: 'denied' }, '"bye"'],
+    [{ ['x'.repeat(1000)]: 1 }, `"${'x'.repeat(100)}"`],
+  ])('%j', async (question, part) => {
+    const { status, body } = await service([new Counting()]).answer(question, CALLER, CALL);
+    expect(status).toBe(400);
+    expect((body as { error: string }).error).toContain(part);
+  });
+
+  test('TOP_BUCKETS=0, and no process that answers', async () => {
+    expect(await service([], 0).answer({}, CALLER, CALL)).toEqual({
+      status: 503,
+      body: { error: expect.stringContaining('TOP_BUCKETS=0') },
+    });
+    expect(await service([]).answer({}, CALLER, CALL)).toEqual({
+      status: 503,
+      body: { error: expect.stringContaining('no worker process answers') },
+    });
+  });
+});
+
+test('questions are answered one at a time, and a bounded number of them waits', async () => {
+  const slices = new ViewSlices();
+  const { top } = new Counting();
+  let asking = 0;
+  let most = 0;
+  let fails = 1;
+  const one = topService({
+    capacity: 1,
+    slices,
+    secretKeys: () => new Set(),
+    async ask(ask) {
+      most = Math.max(most, ++asking);
+      const told = await slices.run(topSteps(top, ask));
+      asking--;
+      if (fails-- > 0) throw new Error('broken');
+      return [told];
+    },
+  });
+  const all = Array.from({ length: MAX_TOP_WAITING + 5 }, () =>
+    Promise.resolve(one.answer({}, CALLER, CALL)),
+  );
+  const settled = await Promise.allSettled(all);
+  expect(most).toBe(1);
+  const statuses = settled.map((each) => (each.status === 'fulfilled' ? each.value.status : 0));
+  // The first one failed, which is its own affair.
+  expect(statuses).toEqual([0, ...Array(MAX_TOP_WAITING).fill(200), ...Array(4).fill(503)]);
+  expect(await one.answer({}, CALLER, CALL)).toMatchObject({ status: 200 });
+});
+
+describe('workers', () => {
+  test('tell in parts, and whoever tells nothing is left out', async () => {
+    const tops = new AskedTops(300);
+    const counting = new Counting(500);
+    for (let at = 0; at < 3 * ROWS_A_MESSAGE; at++) counting.count('used', `t${at}`, 1);
+    const slices = new ViewSlices();
+    const worker = (mute: boolean) => ({
+      async send(message: ToWorker): Promise<void> {
+        if (message.kind !== 'top' || mute) return;
+        const { id } = message;
+        const { rows, about } = await slices.run(topSteps(counting.top, message.ask));
+        const told: Extract<FromWorker, { kind: 'top_part' | 'top_end' }>[] = [];
+        for (let at = 0; at < rows.length; at += ROWS_A_MESSAGE) {
+          told.push({ kind: 'top_part', id, rows: rows.slice(at, at + ROWS_A_MESSAGE) });
+        }
+        for (const part of [...told, { kind: 'top_end', id, about } as const]) tops.add(part);
+      },
+    });
+    const ask = { kind: 'rank', by: 'used', filter: { of: 'minute' }, most: 1000 } as const;
+    const told = await tops.ask([worker(false), worker(true), worker(false)], ask);
+    expect(told.map(({ rows }) => rows.length)).toEqual([3 * ROWS_A_MESSAGE, 3 * ROWS_A_MESSAGE]);
+    // What comes too late concerns nobody.
+    tops.add({ kind: 'top_part', id: 2, rows: [] });
+    expect(await tops.ask([], ask)).toEqual([]);
+  });
+});

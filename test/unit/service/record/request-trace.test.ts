@@ -1,0 +1,67 @@
+/* What the span of a request is told. */
+import { expect, test } from '@jest/globals';
+import type { Descriptor } from '../../../../src/codec/messages.js';
+import { type BucketStore, StorageError } from '../../../../src/limiter/bucket-store.js';
+import { ANYBODY } from '../../../../src/service/costly-requests.js';
+import type { DecisionSpan } from '../../../../src/service/record/request-trace.js';
+import { control } from '../../../support/policy/controls.js';
+import { Decider, type DeciderOptions, descriptor } from '../../../support/policy/decider.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: one, rate_limit: { unit: minute, requests_per_unit: 1 } }
+  - { key: none, rate_limit: { unit: minute, requests_per_unit: 0 } }
+`;
+
+function recorded(options?: DeciderOptions) {
+  const told: string[] = [];
+  const decider = new Decider(POLICY, options);
+  const span: DecisionSpan = {
+    decided: (...all) => told.push(`decided ${all.join(' ')}`.trim()),
+    storeAsked(limits) {
+      told.push(`asked ${limits}`);
+      return {
+        ended: (error) => told.push(error === undefined ? 'answered' : `failed ${error.reason}`),
+        notCalled: () => told.push('not called'),
+      };
+    },
+  };
+  const ask = async (...descriptors: Descriptor[]): Promise<readonly string[]> => {
+    told.length = 0;
+    const message = decider.codec.encodeRequest({ domain: 'd', descriptors, hitsAddend: 0 });
+    await decider.service.handle(message, { ...ANYBODY, trace: { traceId: '', span } });
+    return told;
+  };
+  return { decider, ask };
+}
+
+test('it is told of the question to the store and of the rule that decided', async () => {
+  const { decider, ask } = recorded();
+  expect(await ask(descriptor(['one=a']))).toEqual(['asked 1', 'answered', 'decided d OK one']);
+  expect(await ask(descriptor(['one=b']), descriptor(['none=a']))).toEqual([
+    'asked 2',
+    'answered',
+    'decided d OVER_LIMIT none',
+  ]);
+  expect(await ask(descriptor(['other=a']))).toEqual(['decided d OK']);
+  const [block, allow] = [control('block', ['one=bad']), control('allow', ['one=good'])];
+  decider.controls.apply({ anew: false, set: [block, allow], ended: [], touched: [] });
+  expect(await ask(descriptor(['one=bad']), descriptor(['one=c']))).toEqual(['decided d OVER_LIMIT block']);
+  expect(await ask(descriptor(['one=good']))).toEqual(['decided d OK allow']);
+});
+
+test('a store that fails is told of, and one that had its answer at hand was not called', async () => {
+  const broken: BucketStore = {
+    take: async () => new StorageError('timeout', 'late'),
+    close: async () => {},
+  };
+  expect(await recorded({ store: broken }).ask(descriptor(['one=a']))).toEqual(['asked 1', 'failed timeout']);
+  const outcome = { limited: true, remaining: 0, waitMicros: 1, used: 1, forgiven: 0, cached: true };
+  const cached: BucketStore = { take: () => [outcome], close: async () => {} };
+  expect(await recorded({ store: cached }).ask(descriptor(['one=a']))).toEqual([
+    'asked 1',
+    'not called',
+    'decided d OVER_LIMIT one',
+  ]);
+});

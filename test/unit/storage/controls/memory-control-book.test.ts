@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { MAX_CONTROLS } from '../../../../src/limiter/control.js';
+import { CHANGES_AT_ONCE } from '../../../../src/storage/controls/live-controls.js';
+import { MemoryControlBook } from '../../../../src/storage/controls/memory-control-book.js';
+import { turn } from '../../../../src/turns.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { ControlsHeard, control } from '../../../support/controls/controls.js';
+import { waitFor } from '../../../support/process/wait-for.js';
+
+const SECOND = 1_000_000;
+
+let clock: FakeClock;
+let book: MemoryControlBook;
+let heard: ControlsHeard;
+
+beforeEach(() => {
+  clock = new FakeClock();
+  book = new MemoryControlBook(() => clock.monotonicMicros());
+  heard = new ControlsHeard();
+  book.onChange(heard.listener);
+});
+afterEach(() => book.close());
+
+describe('a book in memory', () => {
+  test('tells of a control at once, with its end', async () => {
+    const one = control('acme', { lastsMicros: 5 * SECOND });
+    expect(await book.put(one)).toBe('done');
+    expect(heard.controls.get(one.id)).toEqual({ ...one, endsMicros: clock.monotonic + 5 * SECOND });
+    expect(book.lasting).toBe(false);
+  });
+
+  test('puts a control in the place of the one of the same kind, domain and identity', async () => {
+    const [first, second] = [control('acme'), control('acme', { reason: 'again' })];
+    const other = control('acme', { kind: 'allow' });
+    for (const one of [first, other, second]) await book.put(one);
+    expect(heard.ids).toEqual([second.id, other.id].sort());
+  });
+
+  test('ends controls by their ids, and leaves out those it does not know', async () => {
+    const [one, other] = [control('acme'), control('beta')];
+    await book.put(one);
+    await book.put(other);
+    expect(await book.end(['unknown', one.id, one.id])).toBe('done');
+    expect(heard.ids).toEqual([other.id]);
+    expect(heard.changes.at(-1)?.ended).toEqual([one.id]);
+  });
+
+  test('ends a control when its time is over, and makes room for another', async () => {
+    const [short, long] = [control('a', { lastsMicros: SECOND }), control('b', { lastsMicros: 60 * SECOND })];
+    await book.put(short);
+    await book.put(long);
+    clock.advance(SECOND);
+    await waitFor('the control to be ended', async () => heard.ids.length === 1);
+    expect(heard.ids).toEqual([long.id]);
+  });
+
+  test('tells who comes later of all that is in force', async () => {
+    const over = control('over', { lastsMicros: SECOND });
+    const one = control('acme');
+    await book.put(over);
+    await book.put(one);
+    clock.advance(SECOND);
+    const later = new ControlsHeard();
+    book.onChange(later.listener);
+    expect(later.ids).toEqual([one.id]);
+    expect(later.changes[0]?.anew).toBe(true);
+  });
+
+  test('tells of buckets that were given tokens', async () => {
+    await book.touched(['k1', 'k2']);
+    expect(heard.touched).toEqual(['k1', 'k2']);
+  });
+
+  test('keeps so many and no more, and still replaces what it has', async () => {
+    for (let i = 0; i < MAX_CONTROLS; i++) await book.put(control(`t${i}`));
+    expect(await book.put(control('one more'))).toBe('full');
+    expect(await book.put(control('t0', { reason: 'another' }))).toBe('done');
+    const later = new ControlsHeard();
+    book.onChange(later.listener);
+    // Not all of them at once, and yet in the order of what happens meanwhile.
+    expect(later.ids).toHaveLength(CHANGES_AT_ONCE);
+    await book.end([heard.ids[0] as string]);
+    while (later.controls.size < MAX_CONTROLS - 1 || heard.controls.size >= MAX_CONTROLS) await turn();
+    await turn();
+    expect(later.ids).toEqual(heard.ids);
+    for (const { set } of later.changes) expect(set.length).toBeLessThanOrEqual(CHANGES_AT_ONCE);
+    expect(await book.put(control('one more'))).toBe('done');
+  });
+});

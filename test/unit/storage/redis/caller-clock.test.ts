@@ -1,0 +1,120 @@
+import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { CallerClock } from '../../../../src/storage/redis/clock/caller-clock.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+
+const SECOND = 1_000_000;
+
+/** A clock that reads the wall time of a fake clock, in no time unless told. */
+function clockOf(machine: FakeClock): { clock: CallerClock; read(there?: number, back?: number): void } {
+  const clock = new CallerClock(() => machine.monotonicMicros());
+  const read = (there = 0, back = 0): void => {
+    const asked = machine.monotonicMicros();
+    machine.advance(there);
+    const time = machine.wallMicros();
+    machine.advance(back);
+    clock.read(time, asked, machine.monotonicMicros());
+  };
+  return { clock, read };
+}
+
+test('goes on between readings, a thousandth slower for what clocks drift', () => {
+  const machine = new FakeClock();
+  const { clock, read } = clockOf(machine);
+  expect(clock.isSet).toBe(false);
+  read();
+  expect(clock.isSet).toBe(true);
+  expect(clock.nowMicros()).toBe(machine.wall);
+  machine.advance(5 * SECOND);
+  expect(clock.nowMicros()).toBe(machine.wall - 5000);
+  machine.advance(3600 * SECOND);
+  expect(clock.nowMicros()).toBe(machine.wall - SECOND / 2);
+});
+
+test('is as far behind as the answer took, and keeps the best of the last readings', () => {
+  const machine = new FakeClock();
+  const { clock, read } = clockOf(machine);
+  read(100, 300);
+  expect(machine.wall - clock.nowMicros()).toBe(300);
+  // Its answer took long: the one before is better.
+  read(0, 50_000);
+  expect(machine.wall - clock.nowMicros()).toBe(350);
+  read(90_000, 200);
+  expect(machine.wall - clock.nowMicros()).toBe(200);
+});
+
+test('stands still where Redis stepped back by up to a second, and then goes on', () => {
+  const machine = new FakeClock();
+  const { clock, read } = clockOf(machine);
+  read();
+  const before = clock.nowMicros();
+  machine.stepWall(-SECOND);
+  read();
+  expect(clock.nowMicros()).toBe(before);
+  machine.advance(SECOND / 2);
+  expect(clock.nowMicros()).toBe(before);
+  machine.advance(SECOND);
+  read();
+  expect(clock.nowMicros()).toBe(machine.wall);
+});
+
+test('follows a step forward at once, and a large one back at the third reading', () => {
+  const machine = new FakeClock();
+  const { clock, read } = clockOf(machine);
+  read();
+  machine.stepWall(3600 * SECOND);
+  read();
+  expect(clock.nowMicros()).toBe(machine.wall);
+  machine.stepWall(-1800 * SECOND);
+  for (let i = 0; i < 2; i++) {
+    const before = clock.nowMicros();
+    machine.advance(5 * SECOND);
+    read();
+    expect(clock.nowMicros() - before).toBeGreaterThan(4.9 * SECOND);
+  }
+  read();
+  expect(clock.nowMicros()).toBe(machine.wall);
+});
+
+test('never follows one reading of another machine', () => {
+  const machine = new FakeClock();
+  const { clock, read } = clockOf(machine);
+  read();
+  for (let i = 0; i < 10; i++) {
+    const before = clock.nowMicros();
+    machine.stepWall(-10 * SECOND);
+    read();
+    machine.stepWall(10 * SECOND);
+    machine.advance(5 * SECOND);
+    read();
+    expect(clock.nowMicros()).toBeGreaterThan(before);
+    expect(clock.nowMicros()).toBe(machine.wall);
+  }
+});
+
+test('never goes back and is never ahead, whatever the network and the drift', () => {
+  const wait = fc.integer({ min: 0, max: 60_000_000 });
+  const trip = fc.oneof(fc.integer({ min: 0, max: 1000 }), fc.integer({ min: 0, max: 2_000_000 }));
+  const readings = fc.array(fc.tuple(wait, trip, trip), { minLength: 1, maxLength: 50 });
+  fc.assert(
+    fc.property(fc.integer({ min: -500, max: 500 }), readings, (drift, all) => {
+      const machine = new FakeClock();
+      const { clock, read } = clockOf(machine);
+      read();
+      let latest = 0;
+      for (const [pause, there, back] of all) {
+        machine.advance(pause);
+        // Towards zero: a microsecond in a moment would be more drift than there is.
+        machine.stepWall(Math.trunc((pause * drift) / 1e6));
+        const before = clock.nowMicros();
+        expect(before).toBeGreaterThanOrEqual(latest);
+        read(there, back);
+        latest = clock.nowMicros();
+        expect(latest).toBeGreaterThanOrEqual(before);
+        expect(latest).toBeLessThanOrEqual(machine.wall);
+        // Behind by no more than the answer took.
+        expect(machine.wall - latest).toBeLessThanOrEqual(back + 1);
+      }
+    }),
+  );
+});

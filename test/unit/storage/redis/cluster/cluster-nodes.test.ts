@@ -1,0 +1,85 @@
+/* Where calls go that a node of a Redis Cluster refused; what a real one answers is in test/integration/cluster. */
+import { expect, test } from '@jest/globals';
+import {
+  type ClusterNodePlace,
+  ClusterNodes,
+} from '../../../../../src/storage/redis/cluster/cluster-nodes.js';
+import { BucketSlots } from '../../../../../src/storage/redis/cluster/slot-keys.js';
+import { parseRedisUrl } from '../../../../../src/storage/redis/connection/redis-address.js';
+import { RedisReplyError } from '../../../../../src/storage/redis/connection/redis-error.js';
+import { DEFAULT_KEY_PREFIX, RedisKeys } from '../../../../../src/storage/redis/redis-key.js';
+import { RedisStore } from '../../../../../src/storage/redis/redis-store.js';
+import { TakeBatch } from '../../../../../src/storage/redis/take-batch.js';
+import { REDIS } from '../../../../support/limiter/store-options.js';
+import { HUNDRED, takeItem } from '../../../../support/limiter/take-items.js';
+
+const keys = new RedisKeys(DEFAULT_KEY_PREFIX);
+
+/** Nodes of a cluster, the first of which serves all slots. */
+function setUp() {
+  const places: ClusterNodePlace[] = [];
+  let doubts = 0;
+  const nodes = new ClusterNodes({
+    slots: new BucketSlots(keys),
+    monotonicMicros: () => 0,
+    // Nobody listens on port 1.
+    open: (_, place) => {
+      places.push(place);
+      return new RedisStore({ ...REDIS, address: parseRedisUrl('127.0.0.1:1') });
+    },
+    takeAgain: () => [],
+    onDoubt: () => doubts++,
+  });
+  const master = { host: '127.0.0.1', port: 1 };
+  const view = { from: '', epoch: 1, slots: 16_384, ids: new Set(['a']) };
+  const apply = (): void => nodes.apply({ ...view, ranges: [{ first: 0, last: 16_383, master }] });
+  apply();
+  const batch = (): TakeBatch => {
+    const one = new TakeBatch(keys, true, () => 0, { sinceMicros: 0 });
+    void one.add([takeItem('a', HUNDRED)], Infinity);
+    return one;
+  };
+  const refuse = (message: string): string =>
+    (places[0] as ClusterNodePlace).redirect(batch(), new RedisReplyError(message));
+  return { nodes, places, refuse, apply, doubts: () => doubts };
+}
+
+test('a node that sends calls to ever new addresses does not make weir know thousands of nodes', async () => {
+  const { nodes, places, refuse } = setUp();
+  const fates = Array.from({ length: 1000 }, (_, i) => refuse(`MOVED 0 10.0.0.1:${1000 + i}`));
+  expect(places.length).toBeLessThan(40);
+  expect(fates.filter((fate) => fate === 'held').length).toBeGreaterThan(900);
+  expect(nodes.states).toHaveLength(1);
+  await nodes.close();
+});
+
+test.each([
+  'MOVED 0 ?:7000',
+  'ASK 0 ?:7000',
+  'MOVED 0 :99999',
+  'MOVED 0',
+  'CLUSTERDOWN Hash slot not served',
+])('calls wait for a look at the cluster where nobody is named: %s', async (message) => {
+  const { nodes, places, refuse, doubts } = setUp();
+  expect(refuse(message)).toBe('held');
+  expect([places.length, doubts()]).toEqual([1, 1]);
+  await nodes.close();
+});
+
+test.each(['127.0.0.1:7000', ':7000', '::1:7000', 'redis.example:7000'])(
+  'a node is found by what others call it: %s',
+  async (address) => {
+    const { nodes, places, refuse } = setUp();
+    expect(refuse(`MOVED 0 ${address}`)).toBe('taken');
+    const [, added] = places;
+    expect(added?.name).toBe(address.replace(/^:(?!:)/, '127.0.0.1:').replace('::1:', '[::1]:'));
+    await nodes.close();
+  },
+);
+
+test('a node is probed by another slot each time, as one may be on its way elsewhere', async () => {
+  const { nodes, places } = setUp();
+  const tags = new Set(Array.from({ length: 20 }, () => places[0]?.probeTag()));
+  expect(tags.size).toBeGreaterThan(1);
+  await nodes.close();
+});

@@ -1,0 +1,49 @@
+import { expect, test } from '@jest/globals';
+import { LinkedList } from '../../../../src/storage/redis/linked-list.js';
+import { RedisKeys } from '../../../../src/storage/redis/redis-key.js';
+import { TakeBatch } from '../../../../src/storage/redis/take-batch.js';
+
+const call = (): TakeBatch => new TakeBatch(new RedisKeys(''), true, () => 0, { sinceMicros: 0 });
+
+test('keeps what is in it in the order in which they were added, whichever leave', () => {
+  const list = new LinkedList<TakeBatch>();
+  const [a, b, c, d] = [call(), call(), call(), call()];
+  for (const one of [a, b, c, d]) list.add(one);
+  expect([...list]).toEqual([a, b, c, d]);
+  expect([list.delete(b), list.delete(b)]).toEqual([true, false]);
+  expect([...list]).toEqual([a, c, d]);
+  expect(list.delete(a)).toBe(true);
+  expect([list.first, list.size, list.has(a), list.has(d)]).toEqual([c, 2, false, true]);
+  list.delete(d);
+  list.add(a);
+  expect([...list]).toEqual([c, a]);
+  list.delete(c);
+  list.delete(a);
+  expect([[...list], list.first, list.size]).toEqual([[], undefined, 0]);
+});
+
+test('gives up what is added elsewhere, and nothing that has left refers to others', () => {
+  const [one, other] = [new LinkedList<TakeBatch>(), new LinkedList<TakeBatch>()];
+  const [a, b, c] = [call(), call(), call()];
+  for (const each of [a, b, c]) one.add(each);
+  other.add(b);
+  expect([[...one], [...other]]).toEqual([[a, c], [b]]);
+  expect([b.before, b.after, b.list]).toEqual([undefined, undefined, other]);
+  other.delete(b);
+  expect(b.list).toBeUndefined();
+});
+
+test('what is looked at may be taken out meanwhile, and added again', () => {
+  const list = new LinkedList<TakeBatch>();
+  const [a, b, c] = [call(), call(), call()];
+  for (const each of [a, b, c]) list.add(each);
+  const seen: TakeBatch[] = [];
+  for (const one of list) {
+    seen.push(one);
+    list.delete(one);
+    if (one === a) list.delete(c);
+    else list.add(one);
+  }
+  expect(seen).toEqual([a, b]);
+  expect([...list]).toEqual([b]);
+});

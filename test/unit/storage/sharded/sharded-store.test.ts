@@ -1,0 +1,443 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { StorageError, type TakeItem, type TakeResult } from '../../../../src/limiter/bucket-store.js';
+import { windowRate } from '../../../../src/limiter/fixed-window.js';
+import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
+import type { GiveBackResult } from '../../../../src/storage/sharded/shard.js';
+import { ShardedStore } from '../../../../src/storage/sharded/sharded-store.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { HUNDRED, type ItemOptions, takeItem } from '../../../support/limiter/take-items.js';
+import { MemoryShards } from '../../../support/sharded/memory-shards.js';
+
+const MINUTE = windowRate('minute', 5);
+const AWAY = new StorageError('disconnected', 'away');
+const TIMEOUT = 1000;
+
+let clock: FakeClock;
+let map: MemoryShards;
+let store: ShardedStore;
+const told: (readonly TakeItem[])[] = [];
+
+function open(countDeniedHits = false): void {
+  clock = new FakeClock();
+  map = new MemoryShards(clock, countDeniedHits);
+  told.length = 0;
+  store = new ShardedStore({
+    map,
+    timeoutMicros: TIMEOUT,
+    countDeniedHits,
+    monotonicMicros: () => clock.monotonicMicros(),
+    onGiveBack: (refunds) => told.push(refunds),
+  });
+}
+beforeEach(() => open());
+
+const tokens = (key: string, options: ItemOptions = {}) => takeItem(key, HUNDRED, options);
+const window = (key: string, options: ItemOptions = {}) => takeItem(key, MINUTE, options);
+const take = (...items: TakeItem[]) => store.take(items, Infinity, 'connection');
+const used = (item: TakeItem) =>
+  map.of(item.key.charAt(0)).memory.take([{ ...item, hits: 0, refund: false }])[0]?.used;
+const fill = (...items: TakeItem[]) => {
+  for (const item of items) map.of(item.key.charAt(0)).memory.take([item]);
+};
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const asked = (part: string) => map.of(part).asked.map(({ items }) => items);
+const came = (result: GiveBackResult) => () => Promise.resolve(result);
+const NONE = { made: 0, failed: 0, skipped: 0 };
+
+describe('a request whose buckets lie on one part', () => {
+  test('goes there as it is, and each item is looked at once', async () => {
+    const items = [tokens('a1'), tokens('a2', { refund: true }), window('a3', { enforcement: 'quota' })];
+    await store.take(items, 77, 'c', false);
+    expect(map.of('a').asked).toEqual([
+      { part: 'a', items, deadlineMicros: 77, connection: 'c', mayWait: false, wide: false },
+    ]);
+    expect(map.of('a').asked[0]?.items).toBe(items);
+    expect(map.looks).toBe(3);
+  });
+
+  test('is answered by a shard at once where that can', () => {
+    map.of('a').answer = ({ items }) => map.of('a').memory.take(items);
+    expect(take(tokens('a1'))).toMatchObject([{ remaining: 99 }]);
+  });
+
+  test('is the error of a part without server', () => {
+    map.errors.set('a', AWAY);
+    expect(take(tokens('a1'))).toBe(AWAY);
+  });
+
+  test('is wide with many items, however many', async () => {
+    for (const [count, wide] of [
+      [16, false],
+      [17, true],
+      [1500, true],
+    ] as const) {
+      const items = Array.from({ length: count }, (_, i) => tokens(`a${i}`));
+      expect(await store.take(items, Infinity)).toHaveLength(count);
+      expect(map.of('a').asked.at(-1)).toMatchObject({ wide, deadlineMicros: Infinity });
+      expect(map.of('a').asked.at(-1)?.items).toBe(items);
+    }
+  });
+});
+
+describe('a request to several parts', () => {
+  test('that fits takes from each, in the order asked', async () => {
+    const items = [tokens('b1'), window('a1'), tokens('b2', { hits: 2 }), tokens('c1', { hits: 3 })];
+    expect(await take(...items)).toMatchObject([
+      { remaining: 99 },
+      { used: 1 },
+      { remaining: 98 },
+      { remaining: 97 },
+    ]);
+    expect(asked('b')).toEqual([[items[0], items[2]]]);
+    await turn();
+    expect([store.giveBackStats, told]).toEqual([NONE, []]);
+  });
+
+  test('asks all parts before one answers, by one deadline, the sooner of its own and the timeout', async () => {
+    const answers: (() => void)[] = [];
+    for (const part of 'ab') {
+      map.of(part).answer = ({ items }) =>
+        new Promise((resolve) => answers.push(() => resolve(map.of(part).memory.take(items))));
+    }
+    const now = clock.monotonicMicros();
+    const taking = [take(tokens('a1'), tokens('b1')), store.take([tokens('a1'), tokens('b1')], now + 7)];
+    await turn();
+    expect(answers).toHaveLength(4);
+    for (const answer of answers) answer();
+    await Promise.all(taking);
+    const deadlines = ['a', 'b'].map((part) => map.of(part).asked.map((one) => one.deadlineMicros));
+    expect(deadlines).toEqual([
+      [now + TIMEOUT, now + 7],
+      [now + TIMEOUT, now + 7],
+    ]);
+  });
+
+  test('that one part denies is given back what the others took, as if it had not asked', async () => {
+    fill(tokens('a1', { hits: 100 }), tokens('b1', { hits: 10 }), window('b2', { hits: 2 }));
+    expect(await take(tokens('b1'), tokens('a1'), window('b2'), tokens('b1', { hits: 5 }))).toMatchObject([
+      { limited: false, remaining: 90, used: 10, waitMicros: 100_000 },
+      { limited: true },
+      { limited: false, remaining: 3, used: 2 },
+      { limited: false, remaining: 90, used: 10 },
+    ]);
+    await turn();
+    expect([used(tokens('b1')), used(window('b2'))]).toEqual([10, 2]);
+    expect(map.of('a').returned).toEqual([]);
+    expect(map.of('b').returned).toMatchObject([
+      { part: 'b', connection: 'connection', mayWait: true, wide: false },
+    ]);
+    expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
+    expect(told).toHaveLength(2);
+    expect(told[0]).toBe(map.of('b').returned[0]?.items);
+  });
+
+  test('is given back nothing of what was limited, looked at or a candidate’s', async () => {
+    fill(tokens('a1', { hits: 100 }), tokens('b1', { hits: 100 }));
+    const candidate = tokens('b2', { hits: 7, enforcement: 'candidate' });
+    const outcomes = await take(
+      ...[tokens('a1'), tokens('b1', { enforcement: 'observe' }), candidate, tokens('b3', { hits: 0 })],
+    );
+    expect(outcomes).toMatchObject([
+      { limited: true },
+      { limited: true },
+      { remaining: 93 },
+      { remaining: 100 },
+    ]);
+    await turn();
+    expect([used(candidate), store.giveBackStats]).toEqual([7, NONE]);
+  });
+
+  test('counts in windows when denied only if denied hits count', async () => {
+    for (const counts of [true, false]) {
+      open(counts);
+      fill(window('a1', { hits: 5 }));
+      const list = takeItem('b2', windowRate('minute', 5, { allOrNothing: true }));
+      expect(await take(window('a1'), window('b1'), list)).toMatchObject([
+        { limited: true, used: counts ? 6 : 5 },
+        { limited: false, used: counts ? 1 : 0 },
+        { limited: false, used: 0 },
+      ]);
+      await turn();
+      expect([used(window('a1')), used(window('b1')), used(list)]).toEqual(counts ? [6, 1, 0] : [5, 0, 0]);
+    }
+  });
+
+  test('leaves alone a window that began before it was given back', async () => {
+    fill(tokens('a1', { hits: 100 }));
+    map.of('b').answerReturn = () => {
+      clock.advance(60_000_000);
+      fill(window('b1', { hits: 3 }));
+      return undefined;
+    };
+    await take(window('b1'), tokens('a1'));
+    await turn();
+    expect([used(window('b1')), store.giveBackStats.made]).toEqual([3, 1]);
+  });
+});
+
+describe('what can deny', () => {
+  test('a request that nothing can deny is asked for in one step, refunds and all', async () => {
+    fill(tokens('a1', { hits: 50 }), tokens('b1', { hits: 50 }));
+    const owing = tokenBucketRate(100, 10, 1_000_000, 50);
+    const items = [
+      tokens('a1', { hits: 20, refund: true }),
+      tokens('b1', { enforcement: 'observe' }),
+      tokens('b2', { refund: true, enforcement: 'quota' }),
+      takeItem('c1', owing, { hits: 120 }),
+      tokens('d1', { enforcement: 'candidate', hits: 200 }),
+    ];
+    expect(await take(...items)).toMatchObject([{ used: 30 }, { used: 51 }, { used: 0 }, { used: 100 }, {}]);
+    for (const part of 'abcd') expect(asked(part)).toEqual([items.filter(({ key }) => key[0] === part)]);
+  });
+
+  test('refunds follow when all parts have let the request pass, side by side', async () => {
+    fill(tokens('a1', { hits: 50 }), tokens('b1', { hits: 50 }));
+    const refunds = [tokens('a1', { hits: 20, refund: true }), tokens('b1', { hits: 30, refund: true })];
+    expect(await take(refunds[0]!, tokens('c1'), refunds[1]!, tokens('b2'))).toMatchObject([
+      { used: 30 },
+      { used: 1 },
+      { used: 20 },
+      { used: 1 },
+    ]);
+    expect(asked('a')).toEqual([[{ ...refunds[0], hits: 0 }], [refunds[0]]]);
+    expect(asked('b')).toEqual([[{ ...refunds[1], hits: 0 }, tokens('b2')], [refunds[1]]]);
+    expect(asked('c')).toHaveLength(1);
+  });
+
+  test('refunds of a denied request are not made, but for candidates', async () => {
+    fill(tokens('a1', { hits: 50 }), tokens('a2', { hits: 50 }), tokens('b1', { hits: 100 }));
+    const candidate = tokens('a2', { hits: 20, refund: true, enforcement: 'candidate' });
+    const refund = tokens('a1', { hits: 20, refund: true });
+    expect(await take(refund, candidate, tokens('b1'))).toMatchObject([{ used: 50 }, { used: 30 }, {}]);
+    expect([used(refund), used(candidate)]).toEqual([50, 30]);
+  });
+
+  test('quotas on several parts are judged together', async () => {
+    const quota = (key: string) => window(key, { enforcement: 'quota' });
+    fill(window('a1', { hits: 5 }));
+    expect(await take(quota('a1'), quota('b1'), tokens('c1'))).toMatchObject([
+      { limited: true },
+      { limited: false, used: 1 },
+      { remaining: 99 },
+    ]);
+    fill(window('b1', { hits: 4 }));
+    expect(await take(quota('a1'), quota('b1'), tokens('c1'))).toMatchObject([
+      { limited: true },
+      { limited: true },
+      { remaining: 99 },
+    ]);
+    await turn();
+    expect(used(tokens('c1'))).toBe(1);
+    expect(map.of('a').asked[0]?.items).toMatchObject([{ enforcement: 'observe' }]);
+  });
+
+  test('quotas on one part are judged there', async () => {
+    const quotas = ['a1', 'a2'].map((key) => window(key, { enforcement: 'quota' }));
+    fill(window('a1', { hits: 5 }), window('a2', { hits: 5 }));
+    expect(await take(...quotas, tokens('b1'))).toMatchObject([
+      { limited: true },
+      { limited: true },
+      { used: 0 },
+    ]);
+    expect(asked('a')).toEqual([quotas]);
+    await turn();
+    expect(used(tokens('b1'))).toBe(0);
+  });
+
+  test('more than a limit ever lets pass takes nothing anywhere', async () => {
+    const owing = tokenBucketRate(100, 10, 1_000_000, 50);
+    const items = [tokens('a1', { hits: 101 }), takeItem('b1', owing), window('c1', { hits: 2 })];
+    const candidate = tokens('d1', { enforcement: 'candidate' });
+    expect(await take(...items, candidate)).toMatchObject([
+      { limited: true },
+      { limited: false, used: 0 },
+      { limited: false, used: 0 },
+      { limited: false, used: 1 },
+    ]);
+    await turn();
+    expect([store.giveBackStats, map.size]).toEqual([NONE, 1]);
+  });
+});
+
+describe('an error', () => {
+  const isAway: [string, () => void][] = [
+    ['without server', () => map.errors.set('b', AWAY)],
+    ['that refuses', () => (map.of('b').refuses = AWAY)],
+  ];
+  test.each(isAway)('of a part %s is told, and nothing is taken from the others', async (_, goAway) => {
+    goAway();
+    expect(await take(tokens('a1'), tokens('b1'))).toBe(AWAY);
+    expect([used(tokens('a1')), asked('b')]).toEqual([0, []]);
+    expect(store.giveBackStats).toEqual(NONE);
+  });
+
+  test.each(isAway)('of a part %s is told at once where nothing else can deny', async (_, goAway) => {
+    goAway();
+    const watched = tokens('a1', { enforcement: 'observe' });
+    expect(await take(watched, tokens('a2', { refund: true }), tokens('b1'))).toBe(AWAY);
+    expect([asked('a'), asked('b')]).toEqual([[], []]);
+  });
+
+  test.each([
+    ...isAway,
+    ['that breaks', () => (map.of('b').answer = () => AWAY)],
+    ['that is late', () => (map.of('b').answer = () => Promise.resolve(AWAY))],
+  ] as const)('of a part %s is no way round a limit that is used up', async (_, goAway) => {
+    fill(tokens('a1', { hits: 100 }));
+    goAway();
+    expect(await take(tokens('b1'), tokens('a1'), tokens('c1'))).toMatchObject([
+      { limited: false, remaining: 0 },
+      { limited: true, remaining: 0 },
+      { limited: false, remaining: 100 },
+    ]);
+    await turn();
+    expect(used(tokens('c1'))).toBe(0);
+    // What is only watched denies nothing.
+    expect(await take(tokens('b1'), tokens('a1', { enforcement: 'observe' }))).toBe(AWAY);
+  });
+
+  test.each([
+    ['at once', () => AWAY],
+    ['later', () => Promise.resolve(AWAY)],
+  ])('of one part, %s, is the request’s, and the others are given back what they took', async (_, answer) => {
+    map.of('b').answer = answer;
+    expect(await take(tokens('a1', { hits: 3 }), tokens('b1'), tokens('c1'))).toBe(AWAY);
+    await turn();
+    expect([used(tokens('a1')), used(tokens('c1'))]).toEqual([0, 0]);
+    expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
+    expect(map.of('b').returned).toEqual([]);
+  });
+
+  test('of a refund is the request’s, and what was taken is given back', async () => {
+    fill(tokens('a1', { hits: 50 }), tokens('b1', { hits: 50 }));
+    map.of('b').answer = ({ items }) => (items[0]?.hits === 0 ? undefined : AWAY);
+    const refunds = ['a1', 'b1'].map((key) => tokens(key, { hits: 20, refund: true }));
+    expect(await take(...refunds, tokens('a2'), tokens('c1'))).toBe(AWAY);
+    await turn();
+    expect(['a1', 'a2', 'b1', 'c1'].map((key) => used(tokens(key)))).toEqual([30, 0, 50, 0]);
+  });
+});
+
+describe('giving back', () => {
+  beforeEach(() => fill(tokens('a1', { hits: 100 })));
+
+  test('makes no answer wait, has a time of its own, and is over when the store is closed', async () => {
+    let answer: (result: GiveBackResult) => void = () => {};
+    map.of('b').answerReturn = () => new Promise((resolve) => (answer = resolve));
+    map.of('b').answer = ({ items }) => {
+      clock.advance(10);
+      return map.of('b').memory.take(items);
+    };
+    const now = clock.monotonicMicros();
+    expect(await store.take([tokens('a1'), tokens('b1')], now + 5)).toMatchObject([{ limited: true }, {}]);
+    expect(map.of('b').returned[0]?.deadlineMicros).toBe(now + 10 + TIMEOUT);
+    const closing = store.close();
+    await turn();
+    expect([map.of('b').closed, store.giveBackStats.made, told.length]).toEqual([false, 0, 1]);
+    answer('made');
+    await closing;
+    expect([map.of('b').closed, store.giveBackStats.made, told.length]).toEqual([true, 1, 2]);
+  });
+
+  test.each([[2], [undefined]])('is left out where another connection holds (%s)', async (holds) => {
+    let answer: () => void = () => {};
+    map.of('a').answer = ({ items }) =>
+      new Promise((resolve) => (answer = () => resolve(map.of('a').memory.take(items))));
+    const taking = take(tokens('a1'), tokens('b1'), tokens('c1'));
+    await turn();
+    // What b took was taken on the connection that it answered on, before.
+    map.of('b').holds = holds;
+    answer();
+    expect(await taking).toMatchObject([{ limited: true }, {}, {}]);
+    await turn();
+    expect([used(tokens('b1')), used(tokens('c1'))]).toEqual([1, 0]);
+    expect(store.giveBackStats).toEqual({ ...NONE, skipped: 1 });
+  });
+
+  test('counts a request once, as the worst of its parts', async () => {
+    map.of('b').answerReturn = came('failed');
+    map.of('c').answerReturn = came('skipped');
+    await take(tokens('a1'), tokens('b1'), tokens('c1'), tokens('d1'));
+    await turn();
+    expect(store.giveBackStats).toEqual({ ...NONE, failed: 1 });
+    await take(tokens('a1'), tokens('c1'), tokens('d1'));
+    await turn();
+    expect(store.giveBackStats).toEqual({ ...NONE, failed: 1, skipped: 1 });
+    expect(map.of('b').returned).toHaveLength(1);
+  });
+
+  test('for somebody else is done while the same connections hold', async () => {
+    const refunds = ['b1', 'c1'].map((key) => tokens(key, { hits: 2, refund: true }));
+    fill(tokens('b1', { hits: 9 }), tokens('c1', { hits: 9 }));
+    const takenOn = store.holding(refunds);
+    expect(takenOn).toEqual(store.holding(refunds));
+    expect(await store.giveBack(refunds, takenOn, 'k')).toBe('made');
+    expect([used(tokens('b1')), used(tokens('c1'))]).toEqual([7, 7]);
+    map.of('c').holds = 2;
+    expect(await store.giveBack(refunds, takenOn, 'k')).toBe('skipped');
+    map.of('c').holds = undefined;
+    expect([store.holding(refunds), await store.giveBack(refunds, undefined, 'k')]).toEqual([
+      undefined,
+      'skipped',
+    ]);
+    map.of('c').holds = 1;
+    map.of('c').answerReturn = came('failed');
+    expect(await store.giveBack(refunds, takenOn, 'k')).toBe('failed');
+    expect([store.giveBackStats, told]).toEqual([NONE, []]);
+  });
+
+  test('knows shards apart that count their connections alike', () => {
+    const [b, c] = [store.holding([tokens('b1')]), store.holding([tokens('c1')])];
+    expect(b).not.toEqual(c);
+  });
+});
+
+describe('a request of many items over many parts', () => {
+  const items = Array.from({ length: 1500 }, (_, i) => tokens(`${String.fromCharCode(0x4e00 + i)}`));
+
+  test('is divided and asked in stretches, and answered in order', async () => {
+    let longest = 0;
+    let stretch = 0;
+    let turns = 0;
+    let isOver = false;
+    const count = (): void => {
+      longest = Math.max(longest, stretch);
+      stretch = 0;
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    for (const { key } of items) {
+      map.of(key).answer = () => {
+        stretch++;
+        return undefined;
+      };
+    }
+    setImmediate(count);
+    const outcomes = (await take(...items)) as readonly { remaining: number }[];
+    isOver = true;
+    expect(outcomes.map(({ remaining }) => remaining)).toEqual(items.map(() => 99));
+    expect(map.of(items[0]!.key).asked).toMatchObject([{ wide: true, items: [items[0]] }]);
+    expect([longest <= 512, turns >= 10]).toEqual([true, true]);
+  });
+
+  test('asks the other parts though one has failed, and gives back in stretches', async () => {
+    map.of(items[700]!.key).answer = () => AWAY;
+    expect(await take(...items)).toBe(AWAY);
+    await store.close();
+    const askedParts = items.filter(({ key }) => map.of(key).asked.length > 0);
+    expect(askedParts).toHaveLength(1500);
+    expect(map.size).toBe(0);
+    expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
+  });
+});
+
+test('a take settles once with whatever its parts answer late', async () => {
+  const late: ((result: TakeResult) => void)[] = [];
+  map.of('a').answer = () => new Promise((resolve) => late.push(resolve));
+  const taking = take(tokens('a1'), tokens('b1'));
+  await turn();
+  late[0]?.(AWAY);
+  expect(await taking).toBe(AWAY);
+  await turn();
+  expect(used(tokens('b1'))).toBe(0);
+});

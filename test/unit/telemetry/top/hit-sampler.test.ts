@@ -1,0 +1,120 @@
+import { expect, test } from '@jest/globals';
+import { HitSampler, SAMPLES_A_SECOND } from '../../../../src/telemetry/top/hit-sampler.js';
+import { seededRandom } from '../../../support/limiter/seeded-random.js';
+
+/** Has the sampler see `calls` in one second, which then ends; returns what it looked at. */
+function second(sampler: HitSampler, calls: number, hits = 1): { looked: number; counted: number } {
+  let looked = 0;
+  let counted = 0;
+  for (let call = 0; call < calls; call++) {
+    const drawn = sampler.take(hits);
+    if (drawn > 0) looked++;
+    counted += drawn;
+  }
+  sampler.adapt(1);
+  return { looked, counted };
+}
+
+test('a thousand calls a second are all counted, with the hits that they bring', () => {
+  const sampler = new HitSampler(seededRandom(1));
+  for (const hits of [1, 2, 7, 1000, 4_294_967_295, Number.MAX_SAFE_INTEGER]) {
+    expect(sampler.take(hits)).toBe(hits);
+  }
+  sampler.adapt(1);
+  expect(second(sampler, SAMPLES_A_SECOND, 3)).toEqual({ looked: 1000, counted: 3000 });
+  expect(sampler.every).toBe(1);
+});
+
+test('of more calls it looks at about a thousand a second, at once and for as long as it takes', () => {
+  const sampler = new HitSampler(seededRandom(2));
+  // Within the first second it finds out how many there are.
+  expect(second(sampler, 1_000_000).looked).toBeLessThan(12_000);
+  for (let at = 0; at < 5; at++) {
+    const { looked, counted } = second(sampler, 1_000_000);
+    expect(looked).toBeLessThanOrEqual(2 * SAMPLES_A_SECOND);
+    expect(counted).toBeGreaterThan(950_000);
+    expect(counted).toBeLessThan(1_050_000);
+  }
+  expect(sampler.every).toBeGreaterThanOrEqual(512);
+});
+
+test('it looks at everything again within seconds once there are few calls', () => {
+  const sampler = new HitSampler(seededRandom(3));
+  second(sampler, 1_000_000);
+  for (let at = 0; at < 3; at++) second(sampler, 10);
+  expect(sampler.every).toBe(1);
+  expect(second(sampler, 10)).toEqual({ looked: 10, counted: 10 });
+});
+
+test('a flood of calls with as many hits as there can be is looked at no more than others', () => {
+  const sampler = new HitSampler(seededRandom(9));
+  second(sampler, 200_000, Number.MAX_SAFE_INTEGER);
+  second(sampler, 200_000, Number.MAX_SAFE_INTEGER);
+  const { looked, counted } = second(sampler, 200_000, Number.MAX_SAFE_INTEGER);
+  expect(looked).toBeLessThanOrEqual(2 * SAMPLES_A_SECOND);
+  const given = 200_000 * Number.MAX_SAFE_INTEGER;
+  expect(Math.abs(counted / given - 1)).toBeLessThan(0.1);
+  // Others are counted again soon afterwards.
+  for (let at = 0; at < 10; at++) second(sampler, 10);
+  expect(second(sampler, 10)).toEqual({ looked: 10, counted: 10 });
+});
+
+test('a second that took longer has as many more calls', () => {
+  const sampler = new HitSampler(seededRandom(4));
+  for (let call = 0; call < 1900; call++) sampler.take(1);
+  sampler.adapt(1.9);
+  expect(sampler.every).toBe(1);
+  for (let call = 0; call < 1900; call++) sampler.take(1);
+  sampler.adapt(1);
+  expect(sampler.every).toBe(2);
+});
+
+test('callers that come in a fixed rhythm are counted alike', () => {
+  const sampler = new HitSampler(seededRandom(5));
+  const counted = [0, 0, 0, 0];
+  const seen = 400_000;
+  for (let call = 0; call < seen; call++) {
+    const caller = call % 4;
+    counted[caller] = (counted[caller] as number) + sampler.take(1);
+  }
+  const { every } = sampler;
+  expect(every).toBeGreaterThan(16);
+  // Five standard deviations.
+  const most = 5 * Math.sqrt((seen / 4) * every);
+  for (const count of counted) expect(Math.abs(count - seen / 4)).toBeLessThan(most);
+});
+
+test('few calls of many hits are counted as well as many calls of few', () => {
+  const sampler = new HitSampler(seededRandom(6));
+  const every: number[] = [];
+  let large = 0;
+  for (let at = 0; at < 10; at++) {
+    // 100,000 calls of one hit, and one of 50,000 hits in their midst.
+    for (let call = 0; call < 100_000; call++) {
+      if (call === 50_000) large += sampler.take(50_000);
+      sampler.take(1);
+    }
+    every.push(sampler.every);
+    sampler.adapt(1);
+  }
+  const step = Math.max(...every);
+  expect(step).toBeGreaterThan(16);
+  // Each is at most two stretches off.
+  expect(Math.abs(large - 500_000)).toBeLessThanOrEqual(10 * 2 * step);
+});
+
+test('no hit is counted twice or left out on average, whatever the sizes of calls', () => {
+  const random = seededRandom(7);
+  const sampler = new HitSampler(seededRandom(8));
+  // To a stretch of 64 hits and beyond.
+  for (let call = 0; call < 200_000; call++) sampler.take(1);
+  let given = 0;
+  let counted = 0;
+  for (let call = 0; call < 2000; call++) {
+    const hits = 1 + Math.floor(random() * random() * 5000);
+    given += hits;
+    counted += sampler.take(hits);
+  }
+  // Every stretch counts once: the sum is off by what is open at both ends, and where stretches became longer.
+  expect(Math.abs(counted - given)).toBeLessThanOrEqual(8 * sampler.every);
+});

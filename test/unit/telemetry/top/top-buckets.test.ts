@@ -1,0 +1,174 @@
+import { expect, test } from '@jest/globals';
+import { type BucketAbout, TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';
+import { seededRandom } from '../../../support/limiter/seeded-random.js';
+
+/** A {@link TopBuckets} with a clock that stands still until it is moved. */
+class Bench {
+  micros = 0;
+  readonly top: TopBuckets;
+
+  constructor(capacity: number) {
+    this.top = new TopBuckets({ capacity, nowMicros: () => this.micros, random: seededRandom(1) });
+  }
+
+  /** A decision. */
+  count(measure: TopMeasure, key: string, hits = 1, rule = 'rule'): void {
+    const drawn = this.top.samplers[measure].take(hits);
+    if (drawn === 0) return;
+    const [domain = ''] = key.split(':');
+    const about: BucketAbout = this.top.find(key) ?? {
+      key,
+      domain,
+      rule,
+      entries: [{ key: 'tenant', value: key }],
+      usedRatio: undefined,
+    };
+    this.top.count(measure, about, drawn);
+  }
+
+  /** Lets seconds pass, a tick each. */
+  pass(seconds: number): void {
+    for (let at = 0; at < seconds; at++) {
+      this.micros += 1_000_000;
+      this.top.tick();
+    }
+  }
+
+  rank(
+    by: TopMeasure,
+    of: 'minute' | 'hour',
+    most = 10,
+    filter = {},
+  ): readonly (readonly [string, number, number])[] {
+    const steps = this.top.rank(by, { of, ...filter }, most);
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true) return step.value.map(({ key, denied, used }) => [key, denied, used] as const);
+    }
+  }
+}
+
+test('the most denied and the most used buckets come first, with both numbers', () => {
+  const bench = new Bench(10);
+  for (let at = 0; at < 5; at++) bench.count('denied', 'a:x');
+  for (let at = 0; at < 3; at++) bench.count('used', 'a:y', 100);
+  bench.count('used', 'a:x', 7);
+  // Those that were not denied at all follow.
+  expect(bench.rank('denied', 'minute')).toEqual([
+    ['a:x', 5, 7],
+    ['a:y', 0, 300],
+  ]);
+  expect(bench.rank('denied', 'minute', 1)).toEqual([['a:x', 5, 7]]);
+  expect(bench.rank('used', 'minute')).toEqual([
+    ['a:y', 0, 300],
+    ['a:x', 5, 7],
+  ]);
+  expect(bench.rank('used', 'minute', 1)).toEqual([['a:y', 0, 300]]);
+  expect(bench.rank('used', 'minute', 10, { domain: 'b' })).toEqual([]);
+  expect(bench.rank('used', 'minute', 10, { domain: 'a', rule: 'other' })).toEqual([]);
+  expect(bench.rank('used', 'minute', 1, { domain: 'a', rule: 'rule' })).toEqual([['a:y', 0, 300]]);
+  expect(bench.top.about('minute')).toEqual({ error: { denied: 0, used: 0 }, coversMicros: 0, sampled: 1 });
+});
+
+test('a minute and an hour later what was counted is gone, not before', () => {
+  const bench = new Bench(10);
+  bench.count('denied', 'a:x');
+  bench.pass(60);
+  expect(bench.rank('denied', 'minute')).toEqual([['a:x', 1, 0]]);
+  expect(bench.top.about('minute').coversMicros).toBe(60_000_000);
+  bench.pass(15);
+  expect(bench.rank('denied', 'minute')).toEqual([]);
+  expect(bench.top.about('minute').coversMicros).toBeLessThanOrEqual(75_000_000);
+  expect(bench.rank('denied', 'hour')).toEqual([['a:x', 1, 0]]);
+  bench.pass(3600 - 75);
+  expect(bench.rank('denied', 'hour')).toEqual([['a:x', 1, 0]]);
+  expect(bench.top.about('hour').coversMicros).toBe(3_600_000_000);
+  bench.pass(700);
+  expect(bench.rank('denied', 'hour')).toEqual([]);
+  expect(bench.top.about('hour').coversMicros).toBeLessThan(4_300_000_000);
+});
+
+test('a process that was stopped for long shows nothing older than the span', () => {
+  const bench = new Bench(10);
+  bench.count('denied', 'a:x');
+  bench.micros += 3_000_000_000;
+  bench.top.tick();
+  expect(bench.rank('denied', 'minute')).toEqual([]);
+  expect(bench.rank('denied', 'hour')).toEqual([['a:x', 1, 0]]);
+});
+
+test('estimates over several slices stay within the errors that are told', () => {
+  const bench = new Bench(20);
+  const random = seededRandom(3);
+  const exact = new Map<string, number>();
+  let total = 0;
+  for (let second = 0; second < 55; second++) {
+    for (let at = 0; at < 400; at++) {
+      const key = `a:${Math.floor(random() ** 3 * 300)}`;
+      bench.count('used', key);
+      exact.set(key, (exact.get(key) ?? 0) + 1);
+      total++;
+    }
+    bench.pass(1);
+  }
+  const { error } = bench.top.about('minute');
+  // That of each slice is a part of what was counted in it.
+  expect(error.used).toBeGreaterThan(0);
+  expect(error.used).toBeLessThanOrEqual(total / 21);
+  const steps = bench.top.rank('used', { of: 'minute' }, 1000);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  const rows = step.value;
+  expect(rows.length).toBeGreaterThan(20);
+  const wrong = rows.filter(({ key, used, usedError }) => {
+    const truth = exact.get(key) ?? 0;
+    return used < truth || used - usedError > truth || usedError > error.used;
+  });
+  expect(wrong).toEqual([]);
+  // Whoever has more than the error is shown.
+  const shown = new Set(rows.map(({ key }) => key));
+  for (const [key, truth] of exact) if (truth > error.used) expect(shown).toContain(key);
+  const exactly = [...exact].sort(([, one], [, other]) => other - one).slice(0, 3);
+  expect(rows.slice(0, 3).map(({ key }) => key)).toEqual(exactly.map(([key]) => key));
+});
+
+test.each(['skewed', 'flat'])('of many %s decisions a second, sampled, the estimates are near', (kind) => {
+  const bench = new Bench(500);
+  const random = seededRandom(4);
+  const exact = new Map<string, number>();
+  const tenants = 200;
+  for (let second = 0; second < 8; second++) {
+    for (let at = 0; at < 20_000; at++) {
+      const key = `a:${Math.floor((kind === 'flat' ? random() : random() ** 3) * tenants)}`;
+      bench.count('denied', key);
+      exact.set(key, (exact.get(key) ?? 0) + 1);
+    }
+    bench.pass(1);
+  }
+  const { sampled } = bench.top.about('minute');
+  expect(sampled).toBeGreaterThan(8);
+  const rows = bench.rank('denied', 'minute', 1000);
+  expect(rows).toHaveLength(tenants);
+  // Five standard deviations, as it is told.
+  const wrong = rows.filter(([key, denied]) => {
+    const truth = exact.get(key) ?? 0;
+    return Math.abs(denied - truth) > 5 * Math.sqrt(truth * sampled);
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('what is kept is bounded, and ranking it takes many short steps', () => {
+  const bench = new Bench(100);
+  for (let second = 0; second < 70; second++) {
+    for (let at = 0; at < 300; at++) bench.count('used', `a:${second} ${at}`);
+    bench.pass(1);
+  }
+  const steps = bench.top.rank('used', { of: 'minute' }, 50);
+  let pauses = 0;
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) pauses++;
+  expect(step.value).toHaveLength(50);
+  // Of 6 full slices and the one that is being filled.
+  expect(pauses).toBeGreaterThanOrEqual(10);
+  expect(pauses).toBeLessThanOrEqual((2 * 8 * 100) / 64 + 50);
+});
