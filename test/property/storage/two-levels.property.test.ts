@@ -152,6 +152,26 @@ describe('two servers that disagree about the depth of a bucket', () => {
     expectAtMost(100, undone);
   });
 
+  test('get nothing back once takes of the smaller one have used up what it cut off', async () => {
+    const key = `reached${run++}`;
+    const small = tokenBucketRate(10, 10, second);
+    const large = tokenBucketRate(5, 1, second);
+    const { undoMark } = await ask(true, key, large, 2);
+    // A look at the smaller bucket, which is empty in a second, cuts off the other second.
+    await ask(false, key, small, 0);
+    bench.clock.advance(second);
+    // Now both are full at the same time.
+    expect(await ask(false, key, small, 10)).toMatchObject({ limited: false, remaining: 0 });
+    const refund = takeItem(key, large, { hits: 2, refund: true });
+    await takeFrom(servers[1], { ...refund, undoMark: undoMark as number });
+    expect(await ask(false, key, small, 1)).toMatchObject({ limited: true });
+    bench.clock.advance(second);
+    // It is forgotten when the larger bucket would have been full.
+    const next = await ask(true, key, large, 2);
+    await takeFrom(servers[1], { ...refund, undoMark: next.undoMark as number });
+    expect(await ask(true, key, large, 0)).toMatchObject({ limited: false, remaining: 5 });
+  });
+
   test.each([true, false])(
     'do not disturb each other by calls that take nothing (of the smaller one: %s)',
     async (smallLooks) => {

@@ -124,7 +124,7 @@ local function decide(ks, items)
       unit[k], whole[k], part[k], overEnds[k] = nowUnit[k], nowWhole[k], nowPart[k], nowEnds[k]
       changed[k], moved = true, true
       -- What a smaller limit has cut off is given back, too, once the bucket is past full.
-      if unit[k] > 0 and whole[k] < now then above[k], beneath[k], upTo[k] = nil, nil, nil end
+      if unit[k] > 0 and whole[k] < now then above[k], beneath[k], upTo[k], reached[k] = nil, nil, nil, nil end
     end
   end
 end

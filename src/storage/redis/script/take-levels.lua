@@ -3,8 +3,9 @@
 -- Servers may disagree for a while about how deep a bucket is: a changed limit reaches one after the other. What is missing beyond the depth of the
 -- one is cut off by it, or its callers would wait for a time that their limit does not know; were that all, the other one would find room again
 -- at each call. So the value keeps levels: each holds for asks up to its depth, the last for all others. Takes move the level of their ask and
--- those before it. One lasts until its time has come, or the one before is as deep. Numbers are rounded against the caller. A
--- time that nobody could have stored is not kept.
+-- those before it. One lasts until its time has come, or the one before is as deep. Then its time alone is kept until it has come, as a level that no
+-- ask is deep enough for: an undo would not see otherwise that something was cut off, and that what is missing by now was taken by others. Numbers
+-- are rounded against the caller. A time that nobody could have stored is not kept.
 function keepAbove(k, w, c, ask)
   if c > 0 then w = w + 1 end
   local deeper, depth = above[k] or {}, ask.debt
@@ -34,7 +35,9 @@ function loadLevels(k, value, ask)
     ends = math.max(ends, full)
     -- One that is over, or no deeper than the one before, holds no more.
     local last = levels[#levels]
-    if full > last.full and full > now then
+    if depth == MAX_COUNT then
+      if full > now then reached[k] = full end
+    elseif full > last.full and full > now then
       last.upTo = depth
       levels[#levels + 1] = { full = full }
     end
@@ -62,10 +65,11 @@ end
 
 -- The value of a bucket with levels, and when the last of them is full; nil if one is enough.
 function levelsOf(k, u, w, c)
-  local fulls, depths = {}, {}
+  local fulls, depths, reachedEnds = {}, {}, reached[k] or now
   local function add(full, depth)
     if fulls[1] and (full <= now or full <= fulls[#fulls]) then
       depths[#fulls] = depth
+      reachedEnds = math.max(reachedEnds, full)
     else
       fulls[#fulls + 1], depths[#fulls + 1] = full, depth
     end
@@ -74,11 +78,12 @@ function levelsOf(k, u, w, c)
   for i = #before, 1, -1 do add(math.max(0, w - before[i].early), before[i].upTo) end
   add(w, upTo[k])
   for _, level in ipairs(above[k] or {}) do add(level.full, level.upTo) end
-  if #fulls == 1 then return nil end
+  if #fulls == 1 and reachedEnds <= now then return nil end
   local text = 'l' .. format(STATE, fulls[1], c, u)
   -- Of too many, those in the middle are as deep as the last.
   for i = 2, #fulls do
     if i < MAX_LEVELS or i == #fulls then text = text .. format(NEXT_LEVEL, fulls[i], depths[min(i, MAX_LEVELS) - 1]) end
   end
-  return text, fulls[#fulls]
+  if reachedEnds > now then text = text .. format(NEXT_LEVEL, reachedEnds, MAX_COUNT) end
+  return text, math.max(fulls[#fulls], reachedEnds)
 end

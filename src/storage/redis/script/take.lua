@@ -45,7 +45,7 @@
 --
 -- Value   t1:<time at which the bucket is full>:<carry>:<q>   w1:<start of the window>:<count>:<its length>
 --         l1:<the same>:<carry>:<q>, then once or more :<when the next deeper level is full>:<depth in microseconds up to which the one before holds>
---         a bucket with levels, see keepAbove
+--         a bucket with levels, see keepAbove; after the depth 2^53-1 no level, but when one that another one has reached would be full
 --         d1:<start of the next window>:<hits owed>:<its length>   a window in debt: a negative count here, of a window that has not begun
 --         g1:<start of the window>:<hits beyond its limit that may pass>:<its length>   a negative count here, of a window that has begun
 --         o1:<when it is full again at the latest>:<time that what is over takes to refill>:<carry>:<q>   a bucket past full, which does not refill:
@@ -203,8 +203,8 @@ local unit, whole, part, changed = {}, {}, {}, {}
 local storedEnds, overEnds = {}, {}
 -- Of a bucket with levels: the depth up to which the one in `whole` holds, nil for any; the deeper ones, the next first, as when they are full and up
 -- to which depth they hold, nil for any; and those before, the deepest first, as how much earlier than `whole` they are full and up to which
--- depth they hold. See keepAbove.
-local upTo, above, beneath = {}, {}, {}
+-- depth they hold; and until when one is remembered that another one has reached. See keepAbove.
+local upTo, above, beneath, reached = {}, {}, {}, {}
 
 -- The window of a calendar that holds now, and the end of the next one. Returns whether it was sent.
 local function pickWindow(ask, at)
