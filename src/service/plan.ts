@@ -52,6 +52,8 @@ export class Decision {
   readonly unlimited: boolean;
   /** The block or exemption that decides the descriptor in the place of all limits. */
   readonly control: LiveControl | undefined;
+  /** Whether the descriptor brings a limit of its own, which stands in the place of the rules. */
+  readonly overridden: boolean;
 
   constructor(
     match: Match,
@@ -59,12 +61,14 @@ export class Decision {
     candidate: PlannedTake | undefined,
     unlimited: boolean,
     control?: LiveControl,
+    overridden = false,
   ) {
     this.match = match;
     this.takes = takes;
     this.candidate = candidate;
     this.unlimited = unlimited;
     this.control = control;
+    this.overridden = overridden;
   }
 }
 
@@ -231,12 +235,8 @@ export function planOne(
   const { rules, entries } = match;
   if (descriptor.limit !== undefined && entries.length > 0) {
     if (!work.invest(overrideSteps(entries))) return undefined;
-    return new Decision(
-      match,
-      [takeOfOverride(asked, descriptor, match, descriptor.limit)],
-      undefined,
-      false,
-    );
+    const take = takeOfOverride(asked, descriptor, match, descriptor.limit);
+    return new Decision(match, [take], undefined, false, undefined, true);
   }
   const count = rules.length;
   if (count === 0) return new Decision(match, NO_TAKES, undefined, false);
@@ -253,8 +253,8 @@ export function planOne(
 }
 
 /** The rules of a decision that may replace others; a limit override stands in their place and replaces nothing. */
-function replacingRules({ match, takes }: Decision): readonly Rule[] {
-  return takes.length > 0 && takes[0]?.rule === undefined ? NO_RULES : match.rules;
+function replacingRules({ match, overridden }: Decision): readonly Rule[] {
+  return overridden ? NO_RULES : match.rules;
 }
 
 /**
@@ -283,8 +283,9 @@ function areQuotas(rules: readonly Rule[]): boolean {
  * does a quota in shadow mode, and under QUOTA_MODE a descriptor without a limit; of one that took too much work to
  * match nobody knows that. An exempted quota is one with room.
  */
-export function isPassingQuota({ match, takes, unlimited, control }: Decision, quotaMode: boolean): boolean {
-  if (control !== undefined) return quotaMode || areQuotas(match.rules);
+export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean {
+  const { match, takes, unlimited, control, overridden } = decision;
+  if (control !== undefined) return quotaMode || (!overridden && areQuotas(match.rules));
   return takes.length === 0
     ? quotaMode && !unlimited && match.exceeded === undefined
     : takes.every(({ quota, shadow }) => quota && shadow);

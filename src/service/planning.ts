@@ -204,7 +204,8 @@ function decisionOf(
   if (control === EXCEEDED) return undefined;
   if (control !== undefined) {
     asked.blocked ||= control.kind === 'block';
-    return new Decision(match, NO_TAKES, undefined, false, control);
+    const overridden = descriptor.limit !== undefined && match.entries.length > 0;
+    return new Decision(match, NO_TAKES, undefined, false, control, overridden);
   }
   if (asked.blocked) return new Decision(match, NO_TAKES, undefined, false);
   return match.exceeded === undefined ? planOne(asked, descriptor, match, work) : undefined;

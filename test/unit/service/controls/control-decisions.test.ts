@@ -1,6 +1,6 @@
 /* Blocks and exemptions in the answers of ShouldRateLimit. */
 import { describe, expect, test } from '@jest/globals';
-import { CODE, type Descriptor } from '../../../../src/codec/messages.js';
+import { CODE, type Descriptor, LIMIT_UNIT } from '../../../../src/codec/messages.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../../src/limiter/bucket-store.js';
 import type { LiveControl } from '../../../../src/limiter/control.js';
 import { sha256Hex } from '../../../../src/policy/names/sha256.js';
@@ -290,6 +290,15 @@ describe('an exemption', () => {
     const decider = deciding([allow('replacing=x')]);
     const ask = () => decider.answer([descriptor(['replacing=x']), descriptor(['tenant=a'])]).overallCode;
     expect([ask(), ask(), ask()]).toEqual([OK, OK, OK]);
+  });
+
+  test('of a descriptor with a limit of its own is no quota, and replaces nothing', () => {
+    const limit = { requestsPerUnit: 5, unit: LIMIT_UNIT.minute };
+    const decider = deciding([allow('quota=x'), allow('replacing=x')]);
+    const beside = (exempted: string, other: string) =>
+      decider.answer([descriptor([exempted], { limit }), descriptor([other])]).overallCode;
+    expect([1, 2].map(() => beside('quota=x', 'quota2=x'))).toEqual([OK, OVER_LIMIT]);
+    expect([1, 2, 3].map(() => beside('replacing=x', 'tenant=a'))).toEqual([OK, OK, OVER_LIMIT]);
   });
 
   test('stands in the decision of the metadata, alone and beside a limit', () => {
