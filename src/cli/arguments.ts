@@ -37,10 +37,11 @@ export function argumentSentence(error: Error, known: readonly string[]): string
 function sentenceOf({ message }: Error, known: readonly string[]): string {
   // Node's own sentences go on about positional arguments; the first one says it all.
   const [sentence = ''] = message.split(/\. |\n/);
-  const withoutValue = /^Option '(?:-\w, )?(--\S+) <value>' argument (missing|is ambiguous)/.exec(
-    sentence,
-  )?.[1];
-  if (withoutValue !== undefined) return `${withoutValue} has no value; write one after it`;
+  const [, withoutValue, why] =
+    /^Option '(?:-\w, )?(--[^\s']+)(?: <value>)?' argument (missing|is ambiguous)/.exec(sentence) ?? [];
+  if (why === 'missing') return `${withoutValue} has no value; write one after it`;
+  if (why !== undefined)
+    return `${withoutValue} has no value; write one after it, or ${withoutValue}=… where it begins with -`;
   const unknown = /^Unknown option '(--?(.+))'$/s.exec(sentence);
   if (unknown === null) return sentence;
   const [, option, word = ''] = unknown;

@@ -9,7 +9,7 @@ import { BucketCalls } from './bucket-calls.js';
 import { changeBuckets } from './bucket-changes.js';
 import { endControl, listControls, makeControl } from './control-actions.js';
 import { KnownControls } from './known-controls.js';
-import { type BucketQuestion, READING_ACTIONS } from './messages.js';
+import { type BucketAction, type BucketQuestion, READING_ACTIONS } from './messages.js';
 import { type Answered, type QuestionContext, QuestionFailure } from './question-context.js';
 import { meant, quotedText, readQuestion } from './read-question.js';
 import { answerShow } from './show-action.js';
@@ -19,6 +19,11 @@ export const MAX_QUESTIONS = 32;
 /** Most domains that a sentence names, and that a mistyped one is compared with. */
 const MAX_NAMED = 10;
 const MAX_COMPARED = 100;
+
+/** What helps where a control is to be ended whose domain the policy does not have any more. */
+const BY_ID =
+  '; a domain that is gone still has its blocks and exemptions: end them by the id that weir bucket blocks lists';
+const ENDED_BY_ID: Readonly<Partial<Record<BucketAction, string>>> = { unblock: BY_ID, disallow: BY_ID };
 
 /** What {@link BucketAdmin} answers by. */
 export interface BucketAdminOptions extends Omit<QuestionContext, 'calls' | 'controls'> {
@@ -85,7 +90,7 @@ export class BucketAdmin {
     const policies = this.#options.policies();
     if (policies === undefined) return new QuestionFailure(503, 'no policy is in force yet: try again');
     const policy = policyFor(policies, question.domain);
-    if (typeof policy === 'string') return new QuestionFailure(400, policy);
+    if (typeof policy === 'string') return new QuestionFailure(400, policy + (ENDED_BY_ID[action] ?? ''));
     const asked = { question, caller, policy };
     switch (action) {
       case 'show':

@@ -110,6 +110,12 @@ Try weir check --help.
 `,
   },
   {
+    command: 'bucket grant shop customer=ann --tokens -5',
+    code: 2,
+    prints: `weir bucket: --tokens has no value; write one after it, or --tokens=… where it begins with -; see weir bucket --help
+`,
+  },
+  {
     command: 'check customer:ann',
     code: 2,
     prints: `weir check: "customer:ann" is no entry; write customer=ann

@@ -168,4 +168,7 @@ test('refuses what is no question, naming the field', async () => {
   expect(await refused({ action: 'show', domain: 'e', entries })).toMatch(
     /^no policy in force has the domain "e"/,
   );
+  expect(await refused({ action: 'unblock', domain: 'gone', entries })).toMatch(
+    /end them by the id that weir bucket blocks lists$/,
+  );
 });
