@@ -224,11 +224,9 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['tracing'],
     type: 'number',
     default: '1',
-    max: 1,
-    help: 'Share of the traces that begin here which is recorded; what a caller samples is recorded always.',
-    reference: {
-      default: '1',
-      differs: 'weir refuses a number above 1, which means 1 in envoyproxy/ratelimit.',
-    },
+    help:
+      'Share of the traces that begin here which is recorded, 0 to 1; what a caller samples is recorded always. ' +
+      'A number above 1 means 1.',
+    reference: { default: '1' },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -30,7 +30,7 @@ export function openTracing(parts: TracingParts, closers: Closers): Tracing | un
       serviceName: settings.tracingServiceName,
       serviceNamespace: settings.tracingServiceNamespace,
       serviceInstanceId: settings.tracingServiceInstanceId,
-      samplingRate: settings.tracingSamplingRate,
+      samplingRate: Math.min(1, settings.tracingSamplingRate),
       version,
       store: settings.redisUrl === '' ? undefined : () => addressOf(store),
       news: exportNews(log),

@@ -144,7 +144,7 @@ function speaksTls(settings: Settings, prefix: 'REDIS' | 'REDIS_PERSECOND'): boo
   return 'tls' in address && address.tls;
 }
 
-/** Lines for the log about variables that are set and change nothing as things are set. */
+/** Lines for the log about variables that are set and change nothing as things are set, or mean less than they say. */
 export function notesOn(settings: Settings, given: GivenSettings): readonly string[] {
   const unheld = SETTINGS.flatMap((setting) => {
     if (!given.has(setting.name) || isSwitchedOff(setting, settings)) return [];
@@ -155,7 +155,15 @@ export function notesOn(settings: Settings, given: GivenSettings): readonly stri
     const reason = given.has(name) ? INERT_SETTINGS.get(name) : undefined;
     return reason === undefined ? [] : [note(name, reason)];
   });
-  return [...unheld, ...inert];
+  return [...unheld, ...inert, ...readAsMost(settings)];
+}
+
+/** Of shares that somebody may have meant as percentages. */
+function readAsMost({ tracingEnabled, tracingSamplingRate: rate }: Settings): readonly string[] {
+  if (!tracingEnabled || rate <= 1) return [];
+  return [
+    `TRACING_SAMPLING_RATE=${rate} means 1, all traces, as in envoyproxy/ratelimit: it is a share from 0 to 1.`,
+  ];
 }
 
 function note(name: string, reason: string): string {

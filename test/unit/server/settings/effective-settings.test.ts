@@ -289,6 +289,12 @@ function notesAbout(name: string, environment: Environment): readonly string[] {
   return read.notes.filter((note) => note.startsWith(`${name} `));
 }
 
+test('a share above 1 is told of as all of it', () => {
+  expect(notesAbout('TRACING_SAMPLING_RATE=50', { ...TRACING, TRACING_SAMPLING_RATE: '50' })).toEqual([
+    'TRACING_SAMPLING_RATE=50 means 1, all traces, as in envoyproxy/ratelimit: it is a share from 0 to 1.',
+  ]);
+});
+
 test('every setting has its case', () => {
   expect(Object.keys(CASES).sort()).toEqual(SETTINGS.map(({ name }) => name).sort());
 });
