@@ -1,4 +1,7 @@
-/* /top of the debug port and weir_bucket_used_ratio: who is denied, in memory, with Redis, and with several workers. */
+/*
+ * /top of the debug port and weir_bucket_used_ratio: who is denied, in memory, with Redis, with a cluster, and with
+ * several workers.
+ */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { TopAnswer, TopQuestion } from '../../src/server/buckets/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -6,6 +9,7 @@ import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { runToEnd } from '../support/process/processes.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { type RedisCluster, startCluster } from '../support/redis/cluster.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 import { untilAllServe } from '../support/weir/workers.js';
@@ -20,10 +24,11 @@ descriptors:
 `;
 
 let redis: RedisServer;
+let cluster: RedisCluster;
 beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
+  [redis, cluster] = await Promise.all([startRedis(), startCluster()]);
+}, 60_000);
+afterAll(() => Promise.all([redis.stop(), cluster.stop()]));
 
 async function top(server: WeirServer, question: TopQuestion): Promise<TopAnswer> {
   const { status, body } = await httpRequest(server.debugPort, '/top', {
@@ -44,9 +49,10 @@ function lines({ top: buckets }: TopAnswer): readonly string[] {
 }
 
 describe.each([
-  ['in memory', false, 1],
-  ['with Redis and two workers', true, 2],
-])('%s', (_how, usesRedis, workers) => {
+  ['in memory', '', 1],
+  ['with Redis and two workers', 'SINGLE', 2],
+  ['with a Redis Cluster', 'CLUSTER', 1],
+])('%s', (_how, redisType, workers) => {
   let server: WeirServer;
   let clients: RlsClient[];
 
@@ -55,7 +61,11 @@ describe.each([
       policy: POLICY,
       env: {
         BUCKET_USED_RATIO_TOP: '2',
-        ...(usesRedis && { REDIS_URL: `127.0.0.1:${redis.port}`, CACHE_KEY_PREFIX: `${workers}:` }),
+        ...(redisType !== '' && {
+          REDIS_TYPE: redisType,
+          REDIS_URL: redisType === 'CLUSTER' ? cluster.url : `127.0.0.1:${redis.port}`,
+          CACHE_KEY_PREFIX: `${workers}:`,
+        }),
         ...(workers > 1 && { WORKERS: String(workers) }),
       },
     });

@@ -1,4 +1,7 @@
-/* What operators see and change of buckets, in memory, on Redis, and with workers: by HTTP, as decisions show it. */
+/*
+ * What operators see and change of buckets, in memory, on Redis, on a cluster, and with workers: by HTTP, as decisions
+ * show it.
+ */
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import type { BucketAction, BucketQuestion } from '../../../src/server/buckets/messages.js';
@@ -6,6 +9,7 @@ import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { descriptor } from '../../support/policy/decider.js';
 import { waitFor } from '../../support/process/wait-for.js';
+import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { askBuckets, bucketsAnswer } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
@@ -23,12 +27,14 @@ descriptors:
 `;
 
 let redis: RedisServer;
+let cluster: RedisCluster;
 beforeAll(async () => {
-  redis = await startRedis();
+  [redis, cluster] = await Promise.all([startRedis(), startCluster()]);
 });
-afterAll(() => redis.stop());
+afterAll(() => Promise.all([redis.stop(), cluster.stop()]));
 
-describe.each(['memory', 'Redis', 'Redis with two workers'])('%s', (store) => {
+const STORES = ['memory', 'Redis', 'Redis with two workers', 'Redis Cluster with two workers'];
+describe.each(STORES)('%s', (store) => {
   let server: WeirServer;
   let client: RlsClient;
   const env = () => ({
@@ -36,6 +42,7 @@ describe.each(['memory', 'Redis', 'Redis with two workers'])('%s', (store) => {
       REDIS_URL: `127.0.0.1:${redis.port}`,
       CACHE_KEY_PREFIX: store.replaceAll(' ', ''),
     }),
+    ...(store.includes('Cluster') && { REDIS_TYPE: 'CLUSTER', REDIS_URL: cluster.url }),
     ...(store.includes('two') && { WORKERS: '2' }),
   });
   beforeAll(async () => {
