@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { jsonText, LazyList, LazyObject } from '../../config/show/json-text.js';
+import { PageMemory } from '../views/page-memory.js';
 import { TextView } from '../views/text-view.js';
 import type { ViewSlices } from '../views/view-slices.js';
 import {
@@ -38,6 +39,7 @@ export interface AdminService {
  * logs. What is wrong is answered as `{"error": "…"}`.
  */
 export function adminEndpoint(service: AdminService, access: AdminAccess, slices: ViewSlices): HttpEndpoint {
+  const memory = new PageMemory();
   return {
     path: service.path,
     help: service.help,
@@ -54,7 +56,7 @@ export function adminEndpoint(service: AdminService, access: AdminAccess, slices
       const caller = access.check(call, service.rightFor(question));
       if ('status' in caller) return caller;
       const { status, body } = await service.answer(question, caller, call);
-      const text = new TextView(slices, () => pieces(body));
+      const text = new TextView(slices, () => pieces(body), memory);
       return adminAnswer(status, await text.text());
     },
   };

@@ -22,14 +22,16 @@ export class TextView {
   renderings = 0;
   readonly #slices: ViewSlices;
   readonly #pieces: () => ViewSteps<string, void>;
-  readonly #memory = new PageMemory();
+  readonly #memory: PageMemory;
   #running: Promise<TextPages> | undefined;
   /** The one that follows it, which all those share who asked while it ran. */
   #next: Promise<TextPages> | undefined;
 
-  constructor(slices: ViewSlices, pieces: () => ViewSteps<string, void>) {
+  /** `memory` may be that of views like this one, which come and go. */
+  constructor(slices: ViewSlices, pieces: () => ViewSteps<string, void>, memory = new PageMemory()) {
     this.#slices = slices;
     this.#pieces = pieces;
+    this.#memory = memory;
   }
 
   /** The text, never older than the question. Rejects with what its pieces throw. */
