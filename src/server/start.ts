@@ -5,6 +5,7 @@ import type { AdminService } from './http/admin-endpoint.js';
 import { openDebugFiles } from './http/debug-files.js';
 import { openHttpFront } from './http/http-front.js';
 import { measurePolicies } from './metrics/policy-metrics.js';
+import { exposeServing } from './metrics/serving-gauge.js';
 import { ChangeLog } from './policies/change-log.js';
 import { openPolicies } from './policies/open-policies.js';
 import type { ServerCore, ServerParts } from './server-core.js';
@@ -87,6 +88,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const core = (await opener)(parts);
   measurePolicies(core.metrics, policies);
   core.metrics.logOutput(output);
+  exposeServing(core.metrics.registry, () => core.health().status === 'SERVING');
   const startedMicros = clock.monotonicMicros();
   const front = await openHttpFront(
     {

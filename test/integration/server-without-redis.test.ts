@@ -11,6 +11,7 @@ import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
+import { metric } from '../support/weir/workers.js';
 
 const bucket = (key: string, policy: string) =>
   `  - { key: ${key}, rate_limit: { on_store_failure: ${policy}, token_bucket: { max_tokens: 1000000, ` +
@@ -179,9 +180,11 @@ describe('starting without Redis', () => {
     const health = () => httpRequest(server.httpPort, '/healthcheck').then(({ status }) => status);
     await waitFor('the start line', () => server.log().some(({ msg }) => msg === 'weir serves') || undefined);
     expect(await health()).toBe(500);
+    expect(await metric(server, 'weir_serving')).toBe(0);
     expect(await client.ask('d', [descriptor(['error=x'])])).toMatchObject({ code: STATUS.UNAVAILABLE });
     await redis.restart();
     await waitFor('health', async () => (await health()) === 200 || undefined);
+    expect(await metric(server, 'weir_serving')).toBe(1);
     await redis.kill();
     await waitFor('the loss', async () => {
       const { body } = await httpRequest(server.httpPort, '/healthcheck?detail');

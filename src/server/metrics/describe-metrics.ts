@@ -13,6 +13,7 @@ import { exposeGiveBacks } from './give-backs.js';
 import { exposeLoad } from './load-gauges.js';
 import { exposeLocalCharges } from './local-charges.js';
 import { exposeRedisNodes } from './redis-nodes.js';
+import { exposeServing } from './serving-gauge.js';
 import { exposeSpanLosses } from './span-losses.js';
 import { exposeWorkers } from './worker-gauges.js';
 
@@ -38,6 +39,7 @@ export function describeMetrics(): readonly MetricDescription[] {
   exposeLocalCharges(metrics.registry, () => NO_LOCAL_CHARGES);
   exposeGiveBacks(metrics.registry, () => NO_GIVE_BACKS);
   exposeRedisNodes(metrics.registry, () => []);
+  exposeServing(metrics.registry, () => true);
   exposeControls(metrics.registry, { count: () => 0 });
   exposeDecisionLog(metrics.registry, () => 0);
   exposeUsedRatio(metrics.registry, { top: undefined, secretKeys: () => NO_SECRETS }, 0);
