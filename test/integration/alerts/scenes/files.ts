@@ -1,0 +1,98 @@
+/*
+ * One weir that starts with a bad file, and sends traces to a collector; and another one whose statistics cannot be
+ * sent.
+ */
+import { type OtlpReceiver, startOtlpReceiver } from '../../../support/otlp/otlp-receiver.js';
+import { TempDir } from '../../../support/process/temp-dir.js';
+import { waitFor } from '../../../support/process/wait-for.js';
+import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
+import type { Pair } from '../../../support/prometheus/rule-tests.js';
+import { startWeir } from '../../../support/weir/weir.js';
+import { beside, CALM, renamed, type Scene, Started, Watched } from './scene.js';
+
+export function filesScene(): Scene {
+  const folder = new TempDir();
+  const started = new Started();
+  let weir: Watched;
+  let collector: OtlpReceiver;
+  let good: Pair;
+  let atStart: Pair;
+  const usual = (of = weir): Promise<Pair> => of.around(() => of.usual());
+  /** A pair between whose moments a counter has grown. */
+  const untilGrown = (of: Watched, metric: string, part: string): Promise<Pair> =>
+    waitFor(`${metric} to grow`, async () => {
+      const pair = await usual(of);
+      const [before = 0, after = 0] = pair.map((shot) => sumOf(shot['weir-0'] as Scrape, metric, part));
+      return after > before ? pair : undefined;
+    });
+  return {
+    name: 'files and receivers',
+    async open() {
+      started.endsWith(() => folder.remove());
+      collector = await startOtlpReceiver('http');
+      started.endsWith(() => collector.close());
+      folder.write('policies/d.yaml', `domain: d\n${CALM}`);
+      folder.write('policies/shop.yaml', 'domain: shop\ndescripters: []\n');
+      const env = {
+        CONFIG_PATH: folder.join('policies'),
+        TRACING_ENABLED: 'true',
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint,
+      };
+      weir = new Watched(await startWeir({ env }));
+      started.endsWith(() => weir.close());
+      atStart = await usual();
+      folder.write('policies/shop.yaml', `domain: shop\n${CALM}`);
+      await waitFor('the reload', async () => {
+        const { 'weir-0': seen } = await weir.shot();
+        return seen?.values.get('weir_config_last_reload_successful') === 1;
+      });
+      good = await usual();
+    },
+    close: () => started.close(),
+    scenarios: [
+      {
+        name: 'a domain that was bad at the start',
+        fires: ['WeirDomainAbsent', 'WeirPolicyReloadFailed'],
+        observe: async () => ({ good, bad: atStart }),
+      },
+      {
+        name: 'replicas that have loaded different policies',
+        fires: ['WeirDomainAbsent', 'WeirPoliciesDiffer', 'WeirPolicyReloadFailed'],
+        observe: async () => ({
+          good: beside(good, renamed(good, 'weir-1')),
+          bad: beside(good, renamed(atStart, 'weir-1')),
+        }),
+      },
+      {
+        name: 'a collector that refuses spans',
+        fires: ['WeirTraceSpansDropped'],
+        async observe() {
+          collector.behaviour = 'refuse';
+          const bad = await untilGrown(weir, 'weir_trace_spans_dropped_total', 'reason="export"');
+          collector.behaviour = 'take';
+          return { good, bad };
+        },
+      },
+      {
+        name: 'statistics that cannot be sent',
+        fires: ['WeirStatsDropped'],
+        async observe() {
+          // Nobody may send to this address without being allowed to broadcast, so the kernel refuses each packet.
+          const env = {
+            USE_DOG_STATSD: 'true',
+            STATSD_HOST: '255.255.255.255',
+            STATS_FLUSH_INTERVAL: '50ms',
+          };
+          const other = new Watched(
+            await startWeir({ env: { ...env, CONFIG_PATH: folder.join('policies') } }),
+          );
+          try {
+            return { good, bad: await untilGrown(other, 'weir_stats_dropped_total', 'sink="dogstatsd"') };
+          } finally {
+            await other.close();
+          }
+        },
+      },
+    ],
+  };
+}

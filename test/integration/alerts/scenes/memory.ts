@@ -1,0 +1,222 @@
+/* One weir with buckets in memory, and what callers, policies and the machine do to it. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { descriptor } from '../../../support/policy/decider.js';
+import { waitFor } from '../../../support/process/wait-for.js';
+import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
+import type { Pair } from '../../../support/prometheus/rule-tests.js';
+import { startWeir } from '../../../support/weir/weir.js';
+import { beside, gone, renamed, type Scene, Started, Watched } from './scene.js';
+
+const POLICY = `domain: d
+descriptors:
+  - { key: calm, rate_limit: { token_bucket: { max_tokens: 1000000, tokens_per_fill: 1000000, fill_interval: 1h } } }
+  - { key: few, rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1h } } }
+  - { key: most, rate_limit: { token_bucket: { max_tokens: 10, fill_interval: 1h } } }
+  - { key: brief, rate_limit: { token_bucket: { max_tokens: 10, tokens_per_fill: 10, fill_interval: 10s } } }
+  - { key: path, value_regex: '.*a.{400}b', rate_limit: { token_bucket: { max_tokens: 1000000, tokens_per_fill: 1000000, fill_interval: 1h } } }
+`;
+const ENV = {
+  BUCKET_USED_RATIO_TOP: '10',
+  MEMORY_MAX_BUCKETS: '100',
+  METRICS_MAX_SERIES: '20',
+  LOG_LEVEL: 'debug',
+};
+/** Longer than any turn of the event loop may take. */
+const BLOCKED_MS = 300;
+
+/** Letters in an order that does not repeat soon, so that hardly two states of an automaton are alike. */
+function costly(length: number): string {
+  let state = 1;
+  let text = '';
+  while (text.length < length) {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fff_ffff;
+    text += 'ac'[(state >> 16) & 1];
+  }
+  return text;
+}
+
+const lag = ({ values }: Scrape): number => values.get('nodejs_eventloop_lag_p99_seconds') ?? Number.NaN;
+
+/** A moment with one series changed: for states that nobody can bring about in a weir that is well. */
+function changed([before, after]: Pair, series: string, value: number): Pair {
+  const { 'weir-0': seen } = after;
+  if (seen?.values.has(series) !== true) throw new Error(`a real weir does not show ${series}`);
+  return [before, { 'weir-0': { ...seen, values: new Map([...seen.values, [series, value]]) } }];
+}
+
+export function memoryScene(): Scene {
+  const started = new Started();
+  let weir: Watched;
+  let good: Pair;
+  const usualAnd = (more: () => Promise<unknown>): Promise<Pair> =>
+    weir.around(async () => {
+      await weir.usual();
+      await more();
+    });
+  /** A new pair in which the machine was quick enough to say so. */
+  const quick = (): Promise<Pair> =>
+    waitFor('a moment in which the machine has time', async () => {
+      const pair = await weir.around(() => weir.usual());
+      return lag(pair[1]['weir-0'] as Scrape) < 0.04 ? pair : undefined;
+    });
+  const policyPath = (): string => weir.server.policyPath as string;
+  /** Writes the policy, and waits until weir has taken notice. */
+  const writePolicy = async (text: string, works: boolean): Promise<void> => {
+    writeFileSync(policyPath(), text);
+    await waitFor('the reload', async () => {
+      const { 'weir-0': seen } = await weir.shot();
+      return seen?.values.get('weir_config_last_reload_successful') === (works ? 1 : 0);
+    });
+  };
+  return {
+    name: 'buckets in memory',
+    async open() {
+      // Its log is read by nobody, for the last but one scenario.
+      weir = new Watched(await startWeir({ policy: POLICY, env: ENV, readsOutput: false }));
+      started.endsWith(() => weir.close());
+      good = await usualAnd(async () => {});
+    },
+    close: () => started.close(),
+    scenarios: [
+      {
+        name: 'callers send requests without a domain',
+        fires: ['WeirBadRequests'],
+        observe: async () => ({ good, bad: await usualAnd(() => weir.ask(10, 'calm=x', '')) }),
+      },
+      {
+        name: 'requests for a domain that no policy has',
+        fires: ['WeirUnknownDomain'],
+        observe: async () => ({ good, bad: await usualAnd(() => weir.ask(10, 'calm=x', 'shopp')) }),
+      },
+      {
+        name: 'descriptors that match no rule',
+        fires: ['WeirUnmatchedRequests'],
+        observe: async () => ({ good, bad: await usualAnd(() => weir.ask(10, 'clam=x')) }),
+      },
+      {
+        name: 'values made to make regular expressions work',
+        fires: ['WeirMatchBudgetExceeded'],
+        observe: async () => ({ good, bad: await usualAnd(() => weir.ask(2, `path=${costly(60_000)}`)) }),
+      },
+      {
+        name: 'more callers than memory has buckets for',
+        fires: ['WeirMemoryEvictions'],
+        async observe() {
+          const bad = await usualAnd(async () => {
+            for (let caller = 0; caller < 150; caller++) await weir.ask(1, `brief=${caller}`);
+          });
+          // These buckets are full a second later, so that they may go.
+          await waitFor('room for others', async () => {
+            const [before, after] = await usualAnd(async () => {});
+            const evictions = [before, after].map((shot) =>
+              sumOf(shot['weir-0'] as Scrape, 'weir_memory_evictions_total'),
+            );
+            return evictions[0] === evictions[1] || undefined;
+          });
+          return { good, bad };
+        },
+      },
+      {
+        name: 'an event loop that is held up',
+        fires: ['WeirEventLoopBlocked'],
+        async observe() {
+          const before = await quick();
+          const bad = await waitFor('a late turn', async () => {
+            const pair = await weir.around(async () => {
+              weir.server.process.signal('SIGSTOP');
+              await new Promise((resolve) => setTimeout(resolve, BLOCKED_MS));
+              weir.server.process.signal('SIGCONT');
+            });
+            return lag(pair[1]['weir-0'] as Scrape) > 0.05 ? pair : undefined;
+          });
+          return { good: before, bad };
+        },
+      },
+      {
+        name: 'a policy that is bad',
+        fires: ['WeirDomainKept', 'WeirPolicyReloadFailed'],
+        async observe() {
+          const text = readFileSync(policyPath(), 'utf8');
+          await writePolicy(`${text}descripters: []\n`, false);
+          const bad = await usualAnd(async () => {});
+          await writePolicy(text, true);
+          return { good, bad };
+        },
+      },
+      {
+        name: 'a caller that has used nine of ten tokens',
+        fires: ['WeirBucketNearlyUsed'],
+        async observe() {
+          await weir.ask(9, 'most=acme');
+          return {
+            good,
+            bad: await waitFor('the bucket to be shown', async () => {
+              const pair = await usualAnd(async () => {});
+              return sumOf(pair[1]['weir-0'] as Scrape, 'weir_bucket_used_ratio', 'most=acme') > 0.8
+                ? pair
+                : undefined;
+            }),
+          };
+        },
+      },
+      {
+        name: 'a rule that denies most of a sudden',
+        fires: ['WeirBucketNearlyUsed', 'WeirDenialsRising'],
+        observe: async () => ({ good, bad: await usualAnd(() => weir.ask(200, 'few=acme')) }),
+      },
+      {
+        name: 'more domains than METRICS_MAX_SERIES',
+        fires: ['WeirBucketNearlyUsed', 'WeirSeriesLimitReached', 'WeirUnknownDomain'],
+        observe: async () => ({
+          good,
+          bad: await usualAnd(async () => {
+            for (let at = 0; at < 40; at++) await weir.ask(1, 'calm=x', `made-up-${at}`);
+          }),
+        }),
+      },
+      {
+        name: 'a state that does not hold',
+        fires: ['WeirBrokenInvariants'],
+        // Nothing breaks an invariant on purpose: the series is that of a real weir, and its value is made up.
+        observe: async () => ({ good, bad: changed(good, 'weir_broken_invariants_total', 1), once: true }),
+      },
+      {
+        name: 'a log that nobody reads',
+        fires: [
+          ...[
+            'WeirBucketNearlyUsed',
+            'WeirLogLinesDropped',
+            'WeirSeriesLimitReached',
+            'WeirUnmatchedRequests',
+          ],
+        ],
+        async observe() {
+          const entries = Array.from({ length: 40 }, (_, at) => `key-${at}=${'v'.repeat(1000)}`);
+          const dropped = async () =>
+            sumOf((await weir.shot())['weir-0'] as Scrape, 'weir_log_lines_dropped_total');
+          const flood = () =>
+            Promise.all(Array.from({ length: 100 }, () => weir.client.ask('d', [descriptor(entries)])));
+          await waitFor('the first loss', async () => {
+            await flood();
+            return (await dropped()) > 0 || undefined;
+          });
+          return { good, bad: await usualAnd(flood) };
+        },
+      },
+      {
+        name: 'one of two servers is gone',
+        fires: ['WeirDown'],
+        async observe() {
+          await weir.server.process.stop('SIGKILL');
+          const other = renamed(good, 'weir-1');
+          return { good: beside(good, other), bad: beside([await weir.shot(), await weir.shot()], other) };
+        },
+      },
+      {
+        name: 'the only server is gone',
+        fires: ['WeirAbsent', 'WeirDown'],
+        observe: async () => ({ good, bad: gone() }),
+      },
+    ],
+  };
+}

@@ -1,0 +1,118 @@
+import { RlsClient, type RlsReply } from '../../../support/grpc/rls-client.js';
+import { descriptor } from '../../../support/policy/decider.js';
+import { waitFor } from '../../../support/process/wait-for.js';
+import { type Scrape, scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
+import type { Observation, Pair, Shot } from '../../../support/prometheus/rule-tests.js';
+import type { WeirServer } from '../../../support/weir/weir.js';
+
+/** A state of a real weir, and the alerts that it raises: all of them, and no others. */
+export interface Scenario {
+  readonly name: string;
+  readonly fires: readonly string[];
+  observe(): Promise<Observation>;
+}
+
+/** Scenarios that share real processes; they are observed in their order. */
+export interface Scene {
+  readonly name: string;
+  open(): Promise<void>;
+  close(): Promise<void>;
+  readonly scenarios: readonly Scenario[];
+}
+
+/** Rules of a policy with one limit, which is never met: what {@link Watched.usual} asks for. */
+export const CALM = `descriptors:
+  - { key: calm, rate_limit: { token_bucket: { max_tokens: 1000000, tokens_per_fill: 1000000, fill_interval: 1h } } }
+`;
+
+/** Calls of a usual minute or so. */
+const USUAL_CALLS = 60;
+
+/** A weir under observation, with a connection to it. */
+export class Watched {
+  readonly server: WeirServer;
+  readonly client: RlsClient;
+
+  constructor(server: WeirServer) {
+    this.server = server;
+    this.client = new RlsClient(server.grpcPort);
+  }
+
+  /** What Prometheus sees of it now, as the instance `name`. */
+  async shot(name = 'weir-0'): Promise<Shot> {
+    return { [name]: await scrape(this.server) };
+  }
+
+  /** What Prometheus sees before and after `between`. */
+  async around(between: () => Promise<unknown>): Promise<Pair> {
+    const before = await this.shot();
+    await between();
+    return [before, await this.shot()];
+  }
+
+  /**
+   * {@link around}, until two more connections to Redis were refused meanwhile, as there are in each minute without it.
+   */
+  async aroundRefusals(between: () => Promise<unknown>): Promise<Pair> {
+    const refusals = (shot: Shot) =>
+      sumOf(shot['weir-0'] as Scrape, 'weir_redis_faults_total', 'reason="refused"');
+    const before = await this.shot();
+    await between();
+    const after = await waitFor('two more attempts', async () => {
+      const shot = await this.shot();
+      return refusals(shot) > refusals(before) + 1 ? shot : undefined;
+    });
+    return [before, after];
+  }
+
+  /** Sends the same descriptor several times, one call after the other. */
+  async ask(times: number, entry: string, domain = 'd'): Promise<readonly RlsReply[]> {
+    const replies: RlsReply[] = [];
+    for (let call = 0; call < times; call++) {
+      replies.push(await this.client.ask(domain, [descriptor([entry])]));
+    }
+    return replies;
+  }
+
+  /** Calls that a limit lets pass. */
+  usual(): Promise<unknown> {
+    return this.ask(USUAL_CALLS, 'calm=x');
+  }
+
+  async close(): Promise<void> {
+    this.client.close();
+    await this.server.stop();
+  }
+}
+
+/** What a scene has started, to be ended in the opposite order, however far its start came. */
+export class Started {
+  readonly #closers: (() => unknown)[] = [];
+
+  /** Has `close` called when the scene ends. */
+  endsWith(close: () => unknown): void {
+    this.#closers.push(close);
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closers.splice(0).reverse()) await close();
+  }
+}
+
+/** The same moments as another instance saw them: a replica beside the first. */
+export const renamed = (pair: Pair, name: string): Pair => {
+  const rename = (shot: Shot): Shot =>
+    Object.fromEntries(
+      Object.entries(shot).map(([instance, seen]) => [instance.replace(/^.*$/, name), seen]),
+    );
+  return [rename(pair[0]), rename(pair[1])];
+};
+
+/** Two instances, each with its own moments. */
+export const beside = (one: Pair, other: Pair): Pair => [
+  { ...one[0], ...other[0] },
+  { ...one[1], ...other[1] },
+];
+
+/** What Prometheus sees of an instance that is gone. */
+export const gone = (name = 'weir-0'): Pair => [{ [name]: undefined }, { [name]: undefined }];

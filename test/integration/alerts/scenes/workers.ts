@@ -1,0 +1,63 @@
+/* One weir with two workers, one of which crashes, and then hangs. */
+import { waitFor } from '../../../support/process/wait-for.js';
+import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
+import type { Pair } from '../../../support/prometheus/rule-tests.js';
+import { type RedisServer, startRedis } from '../../../support/redis/redis-server.js';
+import { startWeir } from '../../../support/weir/weir.js';
+import { untilAllServe, workersOf } from '../../../support/weir/workers.js';
+import { CALM, type Scene, Started, Watched } from './scene.js';
+
+const POLICY = `domain: d\n${CALM}`;
+
+export function workersScene(): Scene {
+  let redis: RedisServer;
+  const started = new Started();
+  let weir: Watched;
+  let good: Pair;
+  /** Sends `signal` to a worker, and waits until `metric` has counted it and another one serves. */
+  const untilReplaced = async (signal: NodeJS.Signals, metric: string): Promise<Pair> => {
+    const before = await weir.shot();
+    const [{ pid } = { pid: 0 }] = await workersOf(weir.server);
+    process.kill(pid, signal);
+    const after = await waitFor('the worker to be replaced', async () => {
+      const shot = await weir.shot();
+      const [was, is] = [before, shot].map((one) => sumOf(one['weir-0'] as Scrape, metric));
+      const serving = sumOf(shot['weir-0'] as Scrape, 'weir_worker_states', 'state="serving"');
+      return is !== was && serving === 2 ? shot : undefined;
+    });
+    return [before, after];
+  };
+  return {
+    name: 'workers',
+    async open() {
+      redis = await startRedis();
+      started.endsWith(() => redis.stop());
+      const env = { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: '2' };
+      weir = new Watched(await startWeir({ policy: POLICY, env }));
+      started.endsWith(() => weir.close());
+      await untilAllServe(weir.server);
+      good = await weir.around(() => weir.usual());
+    },
+    close: () => started.close(),
+    scenarios: [
+      {
+        name: 'a worker that crashes',
+        fires: ['WeirWorkerRestarts'],
+        observe: async () => ({
+          good,
+          bad: await untilReplaced('SIGKILL', 'weir_worker_restarts_total'),
+          once: true,
+        }),
+      },
+      {
+        name: 'a worker that hangs',
+        fires: ['WeirSilentWorkersKilled', 'WeirWorkerRestarts'],
+        observe: async () => ({
+          good,
+          bad: await untilReplaced('SIGSTOP', 'weir_silent_workers_killed_total'),
+          once: true,
+        }),
+      },
+    ],
+  };
+}

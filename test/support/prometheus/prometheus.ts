@@ -1,0 +1,70 @@
+import { freePorts } from '../process/free-port.js';
+import { httpRequest } from '../process/http-client.js';
+import { type Exit, startProcess } from '../process/processes.js';
+import { TempDir } from '../process/temp-dir.js';
+import { toolPath } from '../process/tools.js';
+import { waitFor } from '../process/wait-for.js';
+
+export interface PrometheusOptions {
+  /** HTTP ports of weirs on 127.0.0.1. */
+  readonly targets: readonly number[];
+  /** Between two scrapes, and between two looks at the alerts: `1s`. */
+  readonly interval?: string;
+  /** Files of rules to load. */
+  readonly rules?: readonly string[];
+}
+
+/** One series of an answer of Prometheus. */
+export interface QueriedSeries {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+export interface PrometheusServer {
+  readonly port: number;
+  /** What a query gives now. Rejects with what Prometheus says of a query that it does not take. */
+  query(text: string): Promise<readonly QueriedSeries[]>;
+  stop(): Promise<Exit>;
+}
+
+interface Answer {
+  readonly status: string;
+  readonly error?: string;
+  readonly data: { readonly result: readonly { metric: Record<string, string>; value: [number, string] }[] };
+}
+
+/** Starts a real Prometheus on 127.0.0.1 that keeps its data in a temporary folder; resolves when it is ready. */
+export async function startPrometheus(options: PrometheusOptions): Promise<PrometheusServer> {
+  const { targets, interval = '1s', rules = [] } = options;
+  const [port = 0] = await freePorts(1);
+  const folder = new TempDir();
+  const config = {
+    global: { scrape_interval: interval, scrape_timeout: interval, evaluation_interval: interval },
+    rule_files: rules,
+    scrape_configs: [
+      { job_name: 'weir', static_configs: [{ targets: targets.map((target) => `127.0.0.1:${target}`) }] },
+    ],
+  };
+  const started = startProcess(toolPath('prometheus'), [
+    // JSON is YAML.
+    `--config.file=${folder.write('prometheus.yaml', JSON.stringify(config))}`,
+    `--storage.tsdb.path=${folder.join('data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ]);
+  void started.exited.then(() => folder.remove());
+  await waitFor('Prometheus', async () => {
+    if (!started.isRunning()) return true;
+    return (await httpRequest(port, '/-/ready')).status === 200 || undefined;
+  });
+  if (!started.isRunning()) throw new Error(`Prometheus ended:\n${started.lines().join('\n')}`);
+  return {
+    port,
+    async query(text) {
+      const { body } = await httpRequest(port, `/api/v1/query?query=${encodeURIComponent(text)}`);
+      const { status, error, data } = JSON.parse(body) as Answer;
+      if (status !== 'success') throw new Error(`${text}: ${error}`);
+      return data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }));
+    },
+    stop: () => started.stop(),
+  };
+}

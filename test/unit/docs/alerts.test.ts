@@ -1,0 +1,147 @@
+/* What alerts and dashboards name: severities, pages, and metrics that weir has. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { describeMetrics } from '../../../src/server/metrics/describe-metrics.js';
+import { pageText } from '../../support/docs/pages.js';
+import { repositoryRoot } from '../../support/process/tools.js';
+import { type Panel, shippedDashboards } from '../../support/prometheus/dashboard.js';
+import { type AlertRule, metricsIn, RULES, shippedAlerts } from '../../support/prometheus/rule-tests.js';
+
+const alerts = shippedAlerts();
+const PAGES = 'docs/runbooks';
+
+/** Names that a query may use: those of the manual's table, and the parts of histograms. */
+const known = new Set(
+  describeMetrics().flatMap(({ name, type }) =>
+    type === 'histogram' ? ['bucket', 'sum', 'count'].map((part) => `${name}_${part}`) : [name],
+  ),
+);
+const unknownIn = (query: string): readonly string[] =>
+  metricsIn(query).filter((name) => !known.has(name) && !/^(?:process|nodejs)_/.test(name));
+
+/** `weir-store-down` for `WeirStoreDown`. */
+const pageOf = (alert: string): string =>
+  alert.replaceAll(/(?<!^)[A-Z]/g, (letter) => `-${letter}`).toLowerCase();
+
+test('the table of the manual has the metrics that queries may use', () => {
+  const page = pageText('docs/reference/metrics.md');
+  for (const { name } of describeMetrics()) expect(page).toContain(`| \`${name}\` |`);
+});
+
+describe('the alerts', () => {
+  test('are there, each once', () => {
+    const names = alerts.map(({ alert }) => alert);
+    expect(names.length).toBeGreaterThan(25);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test.each(alerts.map((rule) => [rule.alert, rule] as const))(
+    '%s has a severity, a wait, texts and a page',
+    (alert: string, rule: AlertRule) => {
+      const { labels, annotations } = rule;
+      expect(alert).toMatch(/^Weir[A-Z]\w+$/);
+      expect(['critical', 'warning', 'info']).toContain(labels['severity']);
+      expect(rule.for).toMatch(/^\d+[mh]$/);
+      expect(annotations).toEqual({
+        summary: expect.stringMatching(/\S/),
+        description: expect.stringMatching(/\.$/),
+        runbook: `${PAGES}/${pageOf(alert)}.md`,
+      });
+      const page = pageText(annotations['runbook'] as string);
+      expect(page.startsWith(`# ${alert}\n\nSeverity ${labels['severity']}: `)).toBe(true);
+      expect([...page.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual([
+        'What users notice',
+        'How to look',
+        'What to do',
+        'When to ignore it',
+      ]);
+      expect(unknownIn(rule.expr)).toEqual([]);
+    },
+  );
+
+  test('have the reason of the threshold beside them', () => {
+    const lines = readFileSync(RULES, 'utf8').split('\n');
+    const bare = lines.filter((line, at) => /^ +- alert:/.test(line) && !/^ +# /.test(lines[at - 1] ?? ''));
+    expect(bare).toEqual([]);
+  });
+
+  test('are what the pages are about', () => {
+    const pages = readdirSync(join(repositoryRoot, PAGES)).sort();
+    expect(pages).toEqual(alerts.map(({ alert }) => `${pageOf(alert)}.md`).sort());
+  });
+
+  test('have pages whose queries name metrics that there are', () => {
+    for (const name of [...readdirSync(join(repositoryRoot, PAGES)).map((one) => `${PAGES}/${one}`)]) {
+      const blocks = [...pageText(name).matchAll(/^```promql\n(.*?)^```/gms)].map(([, text = '']) => text);
+      expect([name, blocks.length]).toEqual([name, 1]);
+      expect([name, blocks.flatMap(unknownIn)]).toEqual([name, []]);
+    }
+  });
+});
+
+describe.each([...shippedDashboards()])('the dashboard %s', (_file, dashboard) => {
+  const panels = dashboard.panels.filter(({ type }) => type !== 'row');
+  const all = (panel: Panel) => panel.targets ?? [];
+
+  test('has rows, and variables that show everything', () => {
+    expect(dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title)).toEqual([
+      'Overview',
+      'By rule',
+      'Store',
+      'Process',
+    ]);
+    const [source, ...variables] = dashboard.templating.list;
+    expect(source).toMatchObject({ name: 'datasource', type: 'datasource', query: 'prometheus' });
+    expect(variables.map(({ name }) => name)).toEqual(['namespace', 'domain', 'rule']);
+    // `.*` matches series without the label, too.
+    for (const variable of variables)
+      expect(variable).toMatchObject({
+        type: 'query',
+        multi: true,
+        includeAll: true,
+        allValue: '.*',
+        current: { value: ['$__all'] },
+        datasource: { uid: '$' + '{datasource}' },
+      });
+    expect(dashboard.schemaVersion).toBeGreaterThanOrEqual(38);
+  });
+
+  test.each(panels.map((panel) => [panel.title, panel] as const))(
+    '%s says what it shows',
+    (_title, panel) => {
+      expect(panel.description).toMatch(/\.$/);
+      expect(panel.fieldConfig?.defaults.unit).toMatch(/\S/);
+      expect(all(panel).length).toBeGreaterThan(0);
+      for (const { expr, legendFormat, datasource } of all(panel)) {
+        expect(legendFormat).toMatch(/\S/);
+        expect(datasource).toEqual({ type: 'prometheus', uid: '$' + '{datasource}' });
+        expect(expr).toContain('namespace=~"$namespace"');
+        expect(unknownIn(expr)).toEqual([]);
+      }
+    },
+  );
+
+  test('has a place of its own for each panel, and a number', () => {
+    expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
+    const taken = new Set<string>();
+    for (const { title, gridPos } of dashboard.panels) {
+      const { x, y, w, h } = gridPos;
+      expect([title, x + w <= 24]).toEqual([title, true]);
+      for (let column = x; column < x + w; column++) {
+        for (let line = y; line < y + h; line++) {
+          expect([title, taken.has(`${column} ${line}`)]).toEqual([title, false]);
+          taken.add(`${column} ${line}`);
+        }
+      }
+    }
+  });
+
+  test('shows every metric of weir', () => {
+    const shown = new Set(panels.flatMap((panel) => all(panel).flatMap(({ expr }) => metricsIn(expr))));
+    const hidden = describeMetrics()
+      .map(({ name }) => name)
+      .filter((name) => !shown.has(name) && !shown.has(`${name}_bucket`));
+    expect(hidden).toEqual([]);
+  });
+});
