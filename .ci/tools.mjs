@@ -358,7 +358,7 @@ const CATALOGUE = {
   prometheus: {
     what: 'Prometheus',
     pin: 'Debian, with its pages',
-    optional: 'the queries of deploy/grafana/weir.json',
+    optional: 'the queries of deploy/grafana/weir.json, and npm run demo -- --watch',
     without: 'install prometheus',
     async fetch(folder) {
       const installed = onPath('prometheus');

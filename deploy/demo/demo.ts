@@ -1,12 +1,13 @@
 /*
  * `npm run demo`: the example of the Open API policy, live. Starts weir, a real Envoy and an upstream on loopback,
- * fires requests, prints what came back, stops everything.
+ * fires requests, prints what came back, stops everything. With --watch it goes on (watch.ts).
  */
 import { type Burst, fireBurst } from '../../test/support/envoy/burst.js';
 import { type Stack, startStack } from '../../test/support/envoy/stack.js';
 import { type HttpAnswer, headersLike } from '../../test/support/process/http-client.js';
+import { watch } from './watch.js';
 
-const HELP = `Usage: npm run demo
+const HELP = `Usage: npm run demo [-- --watch]
 
 Starts weir with its bundled policy, an Envoy with deploy/envoy/envoy.yaml and an echo upstream, all on free ports of 127.0.0.1.
 (Envoy's timeout for decisions is 10 s here: a late decision counts as none, and a busy machine should not change the counts.) Then sends
@@ -15,7 +16,10 @@ Starts weir with its bundled policy, an Envoy with deploy/envoy/envoy.yaml and a
   2. a second later 100 more: 10 tokens have come in
   3. one GET to another resource, which has a bucket of its own
 
-and prints how many were answered 200 and 429, and with which headers. Stops everything it started. Takes no options.
+and prints how many were answered 200 and 429, and with which headers. Stops everything it started.
+
+  --watch   Instead of these three starts a Prometheus with deploy/prometheus/rules.yaml as well and a steady load, of which a
+            part is denied, prints where to look, and goes on until Ctrl-C, which ends all of it. Prometheus is fetched once.
 `;
 
 const CHATS = '/open/v5/user-chats';
@@ -76,13 +80,32 @@ async function play({ envoy }: Stack): Promise<void> {
   );
 }
 
+const stopping = new AbortController();
+
 async function main(): Promise<void> {
-  if (process.argv.length > 2) {
-    const asked = process.argv.slice(2).every((argument) => argument === '--help' || argument === '-h');
+  const given = process.argv.slice(2);
+  if (given.length === 1 && given[0] === '--watch') {
+    // The second Ctrl-C does not wait for anything.
+    for (const [signal, code] of [
+      ['SIGINT', 130],
+      ['SIGTERM', 143],
+    ] as const) {
+      process.on(signal, () => (stopping.signal.aborted ? process.exit(code) : stopping.abort()));
+    }
+    console.log('Starting weir, Envoy, an upstream and Prometheus …');
+    await watch(stopping.signal);
+    console.log('Stopped.');
+    return;
+  }
+  if (given.length > 0) {
+    const asked = given.every((argument) => argument === '--help' || argument === '-h');
     (asked ? process.stdout : process.stderr).write(HELP);
     process.exitCode = asked ? 0 : 2;
     return;
   }
+  // Leaving through process.exit ends what was started (test/support/process/processes.ts).
+  process.once('SIGINT', () => process.exit(130));
+  process.once('SIGTERM', () => process.exit(143));
   console.log('Starting weir, Envoy and an upstream …');
   const stack = await startStack();
   try {
@@ -97,9 +120,6 @@ async function main(): Promise<void> {
   console.log('Stopped.');
 }
 
-// Leaving through process.exit ends what was started (test/support/process/processes.ts).
-process.once('SIGINT', () => process.exit(130));
-process.once('SIGTERM', () => process.exit(143));
 main().catch((error: Error) => {
   console.error(`demo: ${error.message}`);
   process.exit(1);

@@ -1,7 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { runToEnd } from '../support/process/processes.js';
-import { repositoryRoot } from '../support/process/tools.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { runToEnd, startProcess } from '../support/process/processes.js';
+import { optionalToolPath, repositoryRoot } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { shippedAlerts } from '../support/prometheus/rule-tests.js';
+import { isAlive } from '../support/weir/workers.js';
 
 const DEMO = join(repositoryRoot, 'build/deploy/demo/demo.js');
 
@@ -28,11 +33,49 @@ test('the demo prints what the policy promises, and stops', async () => {
   expect(stdout).toContain('Stopped.');
 }, 60_000);
 
+(optionalToolPath('prometheus') === undefined ? test.skip : test)(
+  'with --watch the demo says where to look, shows denials there, and ends with all it started',
+  async () => {
+    const demo = startProcess(process.execPath, [DEMO, '--watch']);
+    await demo.waitForLine(/Ctrl-C ends all of it/, 60_000);
+    const text = demo.stdout();
+    const graph = /http:\/\/127\.0\.0\.1:(\d+)(\S*graph)\?g0\.expr=(\S+?)&/.exec(text) ?? [];
+    const [, port = '', page = '', expr = ''] = graph;
+    expect((await httpRequest(Number(port), page)).status).toBe(200);
+    expect((await httpRequest(Number(port), page.replace(/graph$/, 'alerts'))).status).toBe(200);
+    await waitFor('denials in Prometheus', async () => {
+      const { body } = await httpRequest(Number(port), `/api/v1/query?query=${expr}`);
+      const { result } = JSON.parse(body).data as {
+        result: { metric: { code: string }; value: [0, string] }[];
+      };
+      return result.some(({ metric, value }) => metric.code === 'OVER_LIMIT' && Number(value[1]) > 0);
+    });
+    const rules = JSON.parse((await httpRequest(Number(port), '/api/v1/rules')).body);
+    expect(rules.data.groups.length).toBeGreaterThan(0);
+    expect(rules.data.groups.flatMap(({ rules: all }: { rules: { health: string }[] }) => all).length).toBe(
+      shippedAlerts().length,
+    );
+    const [, debug = ''] = /weir itself +http:\/\/127\.0\.0\.1:(\d+)\//.exec(text) ?? [];
+    expect((await httpRequest(Number(debug), '/')).status).toBe(200);
+    expect(text).toContain('deploy/grafana/weir.json');
+
+    const children = readFileSync(`/proc/${demo.pid}/task/${demo.pid}/children`, 'utf8').trim().split(' ');
+    expect(children.length).toBeGreaterThanOrEqual(3);
+    demo.signal('SIGINT');
+    expect(await demo.exited).toEqual({ code: 0, signal: null });
+    expect(demo.stdout()).toContain('Stopped.');
+    expect(demo.stderr()).toBe('');
+    expect(children.map(Number).filter(isAlive)).toEqual([]);
+  },
+  120_000,
+);
+
 test('the demo explains itself, and refuses what it does not know', async () => {
   await expect(runToEnd(process.execPath, [DEMO, '--help'])).resolves.toMatchObject({
     code: 0,
     stdout: expect.stringContaining('Usage: npm run demo'),
   });
+  await expect(runToEnd(process.execPath, [DEMO, '--watch', '--fast'])).resolves.toMatchObject({ code: 2 });
   await expect(runToEnd(process.execPath, [DEMO, '--fast'])).resolves.toMatchObject({
     code: 2,
     stderr: expect.stringContaining('Usage: npm run demo'),

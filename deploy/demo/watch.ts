@@ -1,0 +1,98 @@
+/*
+ * `npm run demo -- --watch`: the demo that stays. A steady load of which a part is denied, a Prometheus with the alerts
+ * of deploy/prometheus, and where to look at all of it, until Ctrl-C.
+ */
+import { join } from 'node:path';
+import { type Stack, startStack } from '../../test/support/envoy/stack.js';
+import { httpRequest } from '../../test/support/process/http-client.js';
+import { fetchTools, optionalToolPath, repositoryRoot } from '../../test/support/process/tools.js';
+import { waitFor } from '../../test/support/process/wait-for.js';
+import { DASHBOARDS } from '../../test/support/prometheus/dashboard.js';
+import { type PrometheusServer, startPrometheus } from '../../test/support/prometheus/prometheus.js';
+import { RULES } from '../../test/support/prometheus/rule-tests.js';
+
+/** What the page of Prometheus shows first. */
+const QUERY = 'sum by (rule, code) (rate(weir_decisions_total[30s]))';
+const CHATS = '/open/v5/user-chats';
+const OTHER = '/open/v5/groups';
+
+/** Who asks for what in each tenth of a second: acme for three times what its bucket gets, the others for less. */
+const CALLERS = [
+  { tenant: 'acme', path: CHATS, calls: 3, every: 1 },
+  { tenant: 'globex', path: CHATS, calls: 1, every: 2 },
+  { tenant: 'initech', path: OTHER, calls: 1, every: 1 },
+] as const;
+const TICK_MS = 100;
+
+/** Sends requests to Envoy until it is stopped. Those that fail are nobody's concern: something may be stopping. */
+function startLoad(port: number): { stop(): Promise<void> } {
+  const underWay = new Set<Promise<unknown>>();
+  let ticks = 0;
+  const timer = setInterval(() => {
+    ticks++;
+    for (const { tenant, path, calls, every } of CALLERS) {
+      if (ticks % every !== 0) continue;
+      for (let call = 0; call < calls; call++) {
+        const answer = httpRequest(port, path, { headers: { 'x-tenant': tenant } }).catch(() => {});
+        underWay.add(answer);
+        void answer.then(() => underWay.delete(answer));
+      }
+    }
+  }, TICK_MS);
+  return {
+    async stop() {
+      clearInterval(timer);
+      await Promise.all(underWay);
+    },
+  };
+}
+
+/** The page of Prometheus at which a query can be tried: Debian's has an address of its own. */
+async function graphPage(port: number): Promise<string> {
+  const { status } = await httpRequest(port, '/classic/graph');
+  return `http://127.0.0.1:${port}${status === 200 ? '/classic' : ''}/graph`;
+}
+
+async function whereToLook({ weir, envoy }: Stack, prometheus: PrometheusServer): Promise<string> {
+  const graph = await graphPage(prometheus.port);
+  return `weir decides about 45 requests a second, and denies about 20 of them. Look at
+
+  decisions, by rule and code   ${graph}?g0.expr=${encodeURIComponent(QUERY)}&g0.tab=0&g0.range_input=5m
+  alerts, and what they mean    ${graph.replace(/graph$/, 'alerts')}
+                                ${join(repositoryRoot, 'docs/README.md')}, "Alerts"
+  the dashboard                 import ${join(DASHBOARDS, 'weir.json')} into a Grafana
+                                whose data source is http://127.0.0.1:${prometheus.port}
+  weir itself                   http://127.0.0.1:${weir.debugPort}/
+  who is denied most            node ${join(repositoryRoot, 'build/src/main.js')} top --address 127.0.0.1:${weir.debugPort}
+  a request of your own         curl -i -H 'x-tenant: you' http://127.0.0.1:${envoy.port}${CHATS}
+
+Ctrl-C ends all of it.`;
+}
+
+/**
+ * Starts weir, Envoy, an upstream, a Prometheus and the load, says where to look, and ends everything when `stopping`
+ * is aborted. Rejects where something cannot be started.
+ */
+export async function watch(stopping: AbortSignal): Promise<void> {
+  if (optionalToolPath('prometheus') === undefined) fetchTools(['prometheus']);
+  const stops: (() => Promise<unknown>)[] = [];
+  try {
+    const stack = await startStack({ weirEnv: { BUCKET_USED_RATIO_TOP: '10' } });
+    stops.push(() => stack.stop());
+    const prometheus = await startPrometheus({ targets: [stack.weir.httpPort], rules: [RULES] });
+    stops.push(() => prometheus.stop());
+    const load = startLoad(stack.envoy.port);
+    stops.push(() => load.stop());
+    // A page without data would be no good first look.
+    await waitFor('the first figures', async () => {
+      return stopping.aborted || (await prometheus.query(QUERY)).length > 0 || undefined;
+    });
+    if (!stopping.aborted) console.log(await whereToLook(stack, prometheus));
+    await new Promise<void>((resolve) => {
+      if (stopping.aborted) resolve();
+      else stopping.addEventListener('abort', () => resolve(), { once: true });
+    });
+  } finally {
+    for (const stop of stops.reverse()) await stop();
+  }
+}
