@@ -66,10 +66,17 @@ export class StorageError extends Error {
   override readonly name = 'StorageError';
   /** Short and bounded, fit for a metric label. */
   readonly reason: StorageFailure;
+  /** Whether it is certain that nothing was sent to the store. */
+  readonly unsent: boolean;
 
-  constructor(reason: StorageFailure, message: string, options?: ErrorOptions) {
+  constructor(
+    reason: StorageFailure,
+    message: string,
+    options?: ErrorOptions & { readonly unsent?: boolean },
+  ) {
     super(message, options);
     this.reason = reason;
+    this.unsent = options?.unsent === true;
   }
 }
 

@@ -56,8 +56,11 @@ export interface ControlBook {
   readonly current: boolean;
   /** Keeps a control, in the place of those of the same kind, domain and identity. Never rejects. */
   put(control: Control): Promise<ControlResult>;
-  /** Ends controls by their ids; those that are not kept any more are left out. Never rejects. */
-  end(ids: readonly string[]): Promise<ControlResult>;
+  /**
+   * Ends controls by their ids, as far as they are kept. `gone`: one of them is not kept any more, so that another one
+   * may be in its place. Never rejects.
+   */
+  end(ids: readonly string[]): Promise<ControlResult | 'gone'>;
   /** Tells all processes that these buckets were given tokens. Never rejects. */
   touched(keys: readonly string[]): Promise<ControlResult>;
   /**

@@ -252,7 +252,7 @@ function openTold(
   readonly decisionLog: DecisionLog | undefined;
   callersOf(service: ShouldRateLimit): Callers | undefined;
 } {
-  const decisions = openDecisionLog({ settings, clock, output, worker }, closers);
+  const decisions = openDecisionLog({ settings, clock, log, output, worker }, closers);
   exposeDecisionLog(registry, () => decisions?.dropped() ?? 0);
   const tracing = openTracing({ settings, version, log, store }, closers);
   exposeSpanLosses(registry, () => tracing?.lost() ?? NO_SPAN_LOSSES);

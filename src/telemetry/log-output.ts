@@ -17,6 +17,8 @@ const BURST_BYTES = 64 * 1024;
 const PATIENCE_MS = 250;
 const LONGEST_END_MS = 2000;
 
+const LINE_END = Buffer.from('\n');
+
 export interface LogOutputOptions {
   /** Writes, without ever waiting, and returns how many bytes were taken; throws what fs.writeSync throws. */
   write(bytes: Uint8Array): number;
@@ -36,6 +38,8 @@ export class LogOutput {
   dropped = 0;
   /** Told how many lines are missing at this place of the log, once those before them are written. */
   onGap: (lines: number) => void = () => {};
+  /** Told of the error when lines begin to be lost because they cannot be written, and of none when that is over. */
+  onFailure: (error: NodeJS.ErrnoException | undefined) => void = () => {};
   readonly #options: LogOutputOptions;
   readonly #later: (callback: () => void, ms: number) => void;
   /** Whole portions, but the first, of which a part may be written. */
@@ -47,6 +51,12 @@ export class LogOutput {
   /** Lines dropped of which {@link onGap} was not told. */
   #missing = 0;
   #scheduled = false;
+  /** Whether the last write failed for good. */
+  #failing = false;
+  /** Whether a part of the first portion is written. */
+  #begun = false;
+  /** Whether what was written last is a part of a line whose rest is lost. */
+  #broken = false;
   readonly #backOff = new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS });
 
   constructor(options: LogOutputOptions) {
@@ -140,18 +150,29 @@ export class LogOutput {
     const portion = this.#portions[0] as Buffer;
     let taken: number;
     try {
+      if (this.#broken) this.#options.write(LINE_END);
+      this.#broken = false;
       taken = this.#options.write(portion);
+      if (this.#failing && taken > 0) this.#fails(undefined);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EAGAIN' || code === 'EBUSY' || code === 'EINTR') return 0;
       // A full disk behind the log, or a reader who is gone, loses lines; neither must end the service.
       taken = portion.length;
       this.dropped += portion.reduce((lines, byte) => lines + (byte === 10 ? 1 : 0), 0);
+      this.#broken ||= this.#begun;
+      if (!this.#failing) this.#fails(error as NodeJS.ErrnoException);
     }
     this.#waiting -= taken;
-    if (taken < portion.length) this.#portions[0] = portion.subarray(taken);
+    this.#begun = taken < portion.length;
+    if (this.#begun) this.#portions[0] = portion.subarray(taken);
     else this.#portions.shift();
     return taken;
+  }
+
+  #fails(error: NodeJS.ErrnoException | undefined): void {
+    this.#failing = error !== undefined;
+    this.onFailure(error);
   }
 }
 

@@ -71,6 +71,22 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     await hears(await open(), second, ...rest);
   });
 
+  test('are gone for who ends one that another process has replaced meanwhile', async () => {
+    const [one, other] = [await open(), await open()];
+    const [first, second] = [control('acme'), control('acme', { reason: 'again' })];
+    await one.book.put(first);
+    await hears(other, first);
+    // It hears nothing more by itself.
+    one.isUp = false;
+    await other.book.put(second);
+    expect(await one.book.end([first.id])).toBe('gone');
+    await hears(other, second);
+    one.comeUp();
+    await hears(one, second);
+    expect(await one.book.end([second.id])).toBe('done');
+    await hears(other);
+  });
+
   test('end by themselves, everywhere at once, and make room', async () => {
     const [one, other] = [await open({ maxControls: 2 }), await open()];
     const [short, long, more] = [control('a', { lastsMicros: SHORT }), control('b'), control('c')];

@@ -1,5 +1,6 @@
 import { nearest } from '../../nearest-name.js';
 import { BUCKET_ACTIONS, type BucketAnswer } from '../../server/buckets/messages.js';
+import { areEntries, haveTexts, isListOf, isObject } from '../call/answer-shape.js';
 import { askDebugPort, type DebugResult } from '../call/debug-call.js';
 import {
   type DebugAccess,
@@ -78,8 +79,17 @@ function askBuckets(
 }
 
 function isBucketAnswer(body: unknown): body is BucketAnswer {
-  const { buckets, controls, notes } = (body ?? {}) as Partial<BucketAnswer>;
-  return Array.isArray(buckets) && Array.isArray(controls) && Array.isArray(notes);
+  if (!isObject(body)) return false;
+  const { buckets, controls, notes } = body;
+  return (
+    isListOf(buckets, (one) => haveTexts(one, 'rule', 'about') && areEntries(one['entries'])) &&
+    isListOf(
+      controls,
+      (one) => haveTexts(one, 'id', 'kind', 'reason', 'by') && areEntries(one['identity']),
+    ) &&
+    Array.isArray(notes) &&
+    notes.every((note) => typeof note === 'string')
+  );
 }
 
 function exitCodeOf({ action, meets, buckets }: BucketAnswer): number {

@@ -1,4 +1,12 @@
 import type { TopAnswer } from '../../server/buckets/messages.js';
+import {
+  areEntries,
+  haveNumbers,
+  haveTexts,
+  isListOf,
+  isObject,
+  type JsonObject,
+} from '../call/answer-shape.js';
 import { askDebugPort } from '../call/debug-call.js';
 import { type DebugAccess, type DebugServer, debugName } from '../call/debug-server.js';
 import { type FullTopQuestion, mergedTop, sortedTop } from './merge-top.js';
@@ -65,8 +73,19 @@ function joined(answers: readonly TopAnswer[], target: TopTarget, question: Full
 }
 
 function isTopAnswer(body: unknown): body is TopAnswer {
-  const { top, error, covers } = (body ?? {}) as Partial<TopAnswer>;
-  return Array.isArray(top) && typeof error === 'object' && error !== null && typeof covers === 'number';
+  if (!isObject(body)) return false;
+  const { top, error } = body;
+  return (
+    isListOf(top, isRow) &&
+    isObject(error) &&
+    haveNumbers(error, 'denied', 'used') &&
+    haveNumbers(body, 'covers', 'sampled')
+  );
+}
+
+function isRow(row: JsonObject): boolean {
+  const numbers = ['denied', 'denied_error', 'used', 'used_error', 'used_ratio'];
+  return haveTexts(row, 'domain', 'rule') && haveNumbers(row, ...numbers) && areEntries(row['entries']);
 }
 
 /** Who is asked, for a heading. */

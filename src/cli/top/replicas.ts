@@ -21,7 +21,8 @@ export type ReplicaList = readonly Named[];
  */
 export function readReplicas(text: string, tls: boolean): ReplicaList | string {
   const named: Named[] = [];
-  for (const word of text.split(',')) {
+  for (const word of text.split(',').map((one) => one.trim())) {
+    if (word === '') continue;
     const byName = word.startsWith('dns:');
     const server = readDebugServer(byName ? word.slice('dns:'.length) : word, tls);
     if (typeof server === 'string') {
@@ -29,7 +30,7 @@ export function readReplicas(text: string, tls: boolean): ReplicaList | string {
     }
     named.push({ server, byName });
   }
-  return named;
+  return named.length > 0 ? named : '--all names no replica; write such as 10.0.0.1:6070,10.0.0.2:6070';
 }
 
 /** The replicas that there are now. */

@@ -85,7 +85,10 @@ export class BucketAdmin {
   async #do(question: BucketQuestion, caller: AdminCaller): Promise<Answered> {
     const context = this.#context;
     const { action, id } = question;
-    if (action === 'blocks') return listControls({ question, caller, policy: undefined }, context);
+    if (action === 'blocks') {
+      const policy = this.#options.policies()?.domains.get(question.domain ?? '');
+      return listControls({ question, caller, policy }, context);
+    }
     if (id !== undefined) return endControl({ question, caller, policy: undefined }, context);
     const policies = this.#options.policies();
     if (policies === undefined) return new QuestionFailure(503, 'no policy is in force yet: try again');

@@ -31,6 +31,8 @@ export const MAX_CONTROLS_LISTED = 1000;
 /** A control that another process made is known here within this long, milliseconds. */
 const KNOWN_WITHIN_MS = 1000;
 const LOOK_AGAIN_MS = 50;
+/** How often one is looked for again that another process has put in the place of the one to be ended. */
+const MAX_REPLACED = 5;
 const NOT_READ = 'Blocks and exemptions cannot be read from Redis now';
 
 const KINDS: Readonly<Partial<Record<BucketAction, ControlKind>>> = {
@@ -90,9 +92,25 @@ export async function endControl(
   asked: Asked<CompiledPolicy | undefined>,
   context: QuestionContext,
 ): Promise<Answered> {
+  const kind = KINDS[asked.question.action] ?? 'block';
+  for (let attempt = 0; attempt < MAX_REPLACED; attempt++) {
+    const answered = await endOnce(asked, kind, context);
+    if (answered !== 'gone') return answered;
+  }
+  return new QuestionFailure(
+    409,
+    `others go on putting another ${NAMES[kind]} in its place: weir bucket blocks lists those in force`,
+  );
+}
+
+/** `gone`: the one that was found is not in force any more, but another one may be in its place. */
+async function endOnce(
+  asked: Asked<CompiledPolicy | undefined>,
+  kind: ControlKind,
+  context: QuestionContext,
+): Promise<Answered | 'gone'> {
   const { question, policy } = asked;
   const { store, clock } = context;
-  const kind = KINDS[question.action] ?? 'block';
   const found = await soon(() => findToEnd(asked, kind, context), store.controls.lasting);
   if (found === undefined && !store.controls.current)
     return new QuestionFailure(503, `${NOT_READ}, so nothing was done: try again`);
@@ -104,7 +122,9 @@ export async function endControl(
   }
   const shown = shownControl(found, clock.monotonicMicros());
   if (question.dry_run !== true) {
-    const failure = failureOf(await store.controls.end([found.id]));
+    const result = await store.controls.end([found.id]);
+    if (result === 'gone') return 'gone';
+    const failure = failureOf(result);
     if (failure !== undefined) return failure;
   }
   const derived = policy?.derived(question.entries ?? []) ?? [];
@@ -113,7 +133,10 @@ export async function endControl(
 }
 
 /** `blocks`: all controls in force, of a domain if one is named. */
-export async function listControls(asked: Asked<unknown>, context: QuestionContext): Promise<Answered> {
+export async function listControls(
+  asked: Asked<CompiledPolicy | undefined>,
+  context: QuestionContext,
+): Promise<Answered> {
   const { domain } = asked.question;
   const { store, slices, controls, clock } = context;
   const found = await slices.run(
@@ -127,11 +150,14 @@ export async function listControls(asked: Asked<unknown>, context: QuestionConte
     notes: [
       ...(store.controls.current ? [] : [`${NOT_READ}: those are listed that were known before.`]),
       ...(found.length > 0 ? memoryNotes(context) : []),
+      ...(domain === undefined || asked.policy !== undefined || found.length > 0
+        ? []
+        : [`No policy in force has the domain ${quotedText(domain)}.`]),
     ],
   });
 }
 
-function failureOf(result: ControlResult): QuestionFailure | undefined {
+function failureOf(result: Exclude<ControlResult, 'gone'>): QuestionFailure | undefined {
   if (result === 'done') return undefined;
   if (result instanceof StorageError) return new QuestionFailure(503, changeFailed(result, LOOK_CONTROLS));
   return new QuestionFailure(

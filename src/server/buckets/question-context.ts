@@ -58,8 +58,8 @@ const NOT_DONE = 'so nothing was done: try again';
 const MAYBE_DONE: ReadonlySet<StorageFailure> = new Set(['timeout', 'disconnected']);
 
 /** Whether what the store was asked for may have been done, though it failed. */
-export function isMaybeDone({ reason }: StorageError): boolean {
-  return MAYBE_DONE.has(reason);
+export function isMaybeDone({ reason, unsent }: StorageError): boolean {
+  return !unsent && MAYBE_DONE.has(reason);
 }
 
 /** Why a change was not made, or may have been; `look` says where to look then. */

@@ -1,11 +1,15 @@
 import type { Clock } from '../../limiter/clock.js';
 import type { DecisionLog } from '../../service/record/decision-record.js';
 import { LogOutput } from '../../telemetry/log-output.js';
+import type { Logger } from '../../telemetry/logger.js';
 import type { Closers } from '../closers.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 import { DecisionFile } from './decision-file.js';
 import { decisionLine } from './decision-line.js';
+
+/** Between two lines that say that it cannot be written. */
+const QUIET_MS = 10_000;
 
 /** A {@link DecisionLog}, and how many of its lines were lost since the start. */
 export interface OpenDecisionLog {
@@ -17,6 +21,7 @@ export interface OpenDecisionLog {
 export interface DecisionLogParts {
   readonly settings: Pick<Settings, 'decisionLogSample' | 'decisionLogFile'>;
   readonly clock: Pick<Clock, 'wallMicros'>;
+  readonly log: Pick<Logger, 'warn' | 'info'>;
   /** Where the log of the process goes, and this one where no file is named. */
   readonly output: LogOutput;
   /** The number of a worker process. */
@@ -30,7 +35,8 @@ export function openDecisionLog(parts: DecisionLogParts, closers: Closers): Open
   const { settings, clock, worker, random = Math.random } = parts;
   const rates = settings.decisionLogSample;
   if (rates === undefined || (rates.denied === 0 && rates.ok === 0)) return undefined;
-  const output = settings.decisionLogFile === '' ? parts.output : openFile(settings.decisionLogFile, closers);
+  const path = settings.decisionLogFile;
+  const output = path === '' ? parts.output : openFile(path, parts.log, closers);
   let dropped = 0;
   const log: DecisionLog = {
     sample(denied) {
@@ -47,7 +53,7 @@ export function openDecisionLog(parts: DecisionLogParts, closers: Closers): Open
   return { log, dropped: () => dropped + (output === parts.output ? 0 : output.dropped) };
 }
 
-function openFile(path: string, closers: Closers): LogOutput {
+function openFile(path: string, log: DecisionLogParts['log'], closers: Closers): LogOutput {
   let file: DecisionFile;
   try {
     file = new DecisionFile(path);
@@ -55,9 +61,25 @@ function openFile(path: string, closers: Closers): LogOutput {
     throw new StartError([`DECISION_LOG_FILE: ${(error as Error).message}`]);
   }
   const output = new LogOutput({ write: (bytes) => file.write(bytes) });
+  output.onFailure = complaints(path, log);
   closers.add(async () => {
     output.end();
     file.close();
   });
   return output;
+}
+
+/** Says when lines begin to be lost, and when that is over: on a disk that is just full that may be at each line. */
+function complaints(path: string, log: DecisionLogParts['log']): LogOutput['onFailure'] {
+  let quietUntilMs = Number.NEGATIVE_INFINITY;
+  let told = false;
+  return (error) => {
+    const now = performance.now();
+    if (error === undefined && told) log.info({ path }, 'the decision log is written again');
+    told = error !== undefined && now >= quietUntilMs;
+    if (!told) return;
+    quietUntilMs = now + QUIET_MS;
+    const text = 'the decision log cannot be written, so its lines are lost until it can (DECISION_LOG_FILE)';
+    log.warn({ path, reason: error?.message }, text);
+  };
 }

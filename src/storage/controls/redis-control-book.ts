@@ -110,21 +110,26 @@ export class RedisControlBook implements ControlBook {
     return 'done';
   }
 
-  async end(ids: readonly string[]): Promise<ControlResult> {
+  async end(ids: readonly string[]): Promise<ControlResult | 'gone'> {
     let failure: StorageError | undefined;
+    let gone = false;
     const endOne = async (id: string): Promise<void> => {
       const name = this.#live.nameOf(id);
       if (name === undefined) return;
       const made = await this.#changes.add({ what: 'g', name, lastsMicros: 0, id, text: '' });
-      if (made instanceof StorageError) failure = made;
-      // Version 0: another one has taken its place, or nobody knows of it any more.
-      else if (made.version === 0 || this.#changed(name, made.version)) this.#live.apply({ ended: [id] });
+      if (made instanceof StorageError) {
+        failure = made;
+        return;
+      }
+      // Another one has taken its place, or somebody else has ended it: the log tells soon.
+      if (made.version === 0) gone = true;
+      if (made.version === 0 || this.#changed(name, made.version)) this.#live.apply({ ended: [id] });
     };
     for (let from = 0; from < ids.length; from += MAX_CHANGES) {
       await Promise.all(ids.slice(from, from + MAX_CHANGES).map(endOne));
     }
     this.#lookSoon();
-    return failure ?? 'done';
+    return failure ?? (gone ? 'gone' : 'done');
   }
 
   touched(keys: readonly string[]): Promise<ControlResult> {

@@ -5,6 +5,7 @@ import { isRedirection, MAX_REDIRECTIONS, type Redirect } from './cluster/redire
 import type { SendCommand } from './connection/connection-options.js';
 import type { RedisConnection } from './connection/redis-connection.js';
 import { isAnswer, RedisReplyError } from './connection/redis-error.js';
+import { mayBeDone } from './connection/redis-fault.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { LinkedList } from './linked-list.js';
 import { RedisLoad } from './load/redis-load.js';
@@ -211,12 +212,13 @@ export class CallsUnderWay {
 
   #onError(batch: TakeBatch, error: Error): void {
     const isOurs = error instanceof BrokenInvariant;
-    const reason = isOurs ? 'broken' : isAnswer(error) ? 'rejected' : 'disconnected';
-    if (reason !== 'disconnected') this.#answered();
+    const isLost = !isOurs && (!isAnswer(error) || mayBeDone(error.message));
+    const reason = isOurs ? 'broken' : isLost ? 'disconnected' : 'rejected';
+    if (isOurs || isAnswer(error)) this.#answered();
     if (error instanceof RedisReplyError && this.#isRedirected(batch, error)) return;
     if (!isOurs) this.#options.connection().noteFailure(error);
     // Redis refused it, and did nothing: another one may do it.
-    if (error instanceof RedisReplyError && this.#holdAgain(batch)) return;
+    if (error instanceof RedisReplyError && !isLost && this.#holdAgain(batch)) return;
     this.fail(batch, reason, error.message);
   }
 

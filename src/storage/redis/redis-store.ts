@@ -299,7 +299,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   private refuse(reason: StorageError['reason'], message: string): StorageError {
-    return this.failed(new StorageError(reason, message));
+    return this.failed(new StorageError(reason, message, { unsent: true }));
   }
 
   /** Redis that answers is busy, and an error would be a way round the limit; of one that does not it is the truth. */

@@ -46,7 +46,7 @@ function decision({ logged = 0, traced = false }: Told): MicroCase {
     const output = new LogOutput({ write: (bytes) => bytes.length });
     const settings = { decisionLogSample: { denied: logged, ok: logged }, decisionLogFile: '' };
     const opened = openDecisionLog(
-      { settings, clock: systemClock, output, worker: undefined },
+      { settings, clock: systemClock, log, output, worker: undefined },
       new Closers(),
     );
     const codec = createWireCodec();

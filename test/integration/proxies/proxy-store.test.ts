@@ -8,11 +8,13 @@ import { ProxyStore, type ProxyStoreOptions } from '../../../src/storage/redis/p
 import { REDIS } from '../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 import { takeFrom } from '../../support/limiter/test-stores.js';
+import { optionalToolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { PROXY_KINDS } from '../../support/redis/proxy-kinds.js';
 import { redisCommand } from '../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
+import { startTwemproxy } from '../../support/redis/twemproxy.js';
 
 // Starting Redis and proxies may take its time on a busy machine.
 jest.setTimeout(60_000);
@@ -226,3 +228,26 @@ describe('redis_proxy', () => {
     expect(log.at(-1)).toMatch(/^warn: Redis \S+ does not honour hash tags/);
   });
 });
+
+const hasTwemproxy = optionalToolPath('nutcracker') !== undefined;
+(hasTwemproxy ? test : test.skip)(
+  'what a server that hangs does later is not said to be undone',
+  async () => {
+    proxy = await startTwemproxy({ servers: ports(), honoursHashTags: true, lines: ['timeout: 200'] });
+    const store = open();
+    await store.reached;
+    const item = takeItem('hanging', FIVE, { hits: 3 });
+    await takeFrom(store, item);
+    for (const server of servers) server.pause();
+    const result = await store.take([{ ...item, refund: true }], Infinity);
+    for (const server of servers) server.resume();
+    expect(result).toMatchObject({
+      reason: expect.stringMatching(/^(timeout|disconnected)$/),
+      unsent: false,
+    });
+    await waitFor('the refund', async () => {
+      const look = await store.take([takeItem('hanging', FIVE, { hits: 0 })], Infinity);
+      return !(look instanceof StorageError) && look[0]?.remaining === 5;
+    });
+  },
+);

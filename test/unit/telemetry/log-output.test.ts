@@ -78,6 +78,24 @@ describe('a log that nobody reads', () => {
     expect([written(), output.dropped]).toEqual(['three\n', 2]);
   });
 
+  test('ends the line of which a part was written when the disk was full, and tells once of each', () => {
+    const { output, pipe, written, pass } = create(6);
+    const told: (string | undefined)[] = [];
+    output.onFailure = (error) => told.push(error?.code);
+    output.write('one\n');
+    output.write('two\n');
+    pipe.error = 'ENOSPC';
+    pass();
+    output.write('three\n');
+    expect([written(), output.dropped, told]).toEqual(['one\ntw', 2, ['ENOSPC']]);
+    pipe.error = '';
+    pipe.room = Infinity;
+    output.write('four\n');
+    output.write('five\n');
+    expect([written(), output.dropped]).toEqual(['one\ntw\nfour\nfive\n', 2]);
+    expect(told).toEqual(['ENOSPC', undefined]);
+  });
+
   test('is written at the end as far as somebody reads, and not waited for longer', () => {
     const { output, pipe, written } = create(0);
     for (const line of ['one\n', 'two\n']) output.write(line);

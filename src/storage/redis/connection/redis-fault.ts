@@ -263,6 +263,14 @@ export function redisFaultOf(text: string): RedisFault {
   return REDIS_FAULTS.find(({ says }) => says.test(text)) ?? OTHER;
 }
 
+/** Of a proxy that lost a server after it was given the call, or waited for it in vain. */
+const LOST_BEHIND_PROXY = /^(?:ERR )?(?:upstream |Connection (?:timed out|reset)|Server closed)/;
+
+/** Whether a call that was answered so may have been done all the same. */
+export function mayBeDone(text: string): boolean {
+  return LOST_BEHIND_PROXY.test(text);
+}
+
 /** Each probe asks for another slot: what is said of them is one sentence for the log. */
 function withoutSlot(text: string): string {
   return text.replace(/^(MOVED|ASK) .*/s, '$1');

@@ -4,7 +4,7 @@ import type { ScriptClock } from '../clock/script-clock.js';
 import type { SendCommand } from '../connection/connection-options.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
 import { isAnswer, RedisReplyError } from '../connection/redis-error.js';
-import { redisFaultOf } from '../connection/redis-fault.js';
+import { mayBeDone, redisFaultOf } from '../connection/redis-fault.js';
 import { SHORT_TEXT } from '../connection/reply-bound.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { ScriptAnswer, ScriptQuestion } from './script-question.js';
@@ -40,7 +40,7 @@ export class ScriptQuestions {
    */
   async ask(question: ScriptQuestion, asking = false): Promise<ScriptAnswer> {
     const { up, downReason } = this.#connection();
-    if (!up) return new StorageError(downReason, `Redis ${this.#name} is away`);
+    if (!up) return new StorageError(downReason, `Redis ${this.#name} is away`, { unsent: true });
     if (this.#unanswered >= MAX_UNANSWERED)
       return new StorageError('overloaded', `Redis ${this.#name} has not answered what it was asked before`);
     let timer: NodeJS.Timeout | undefined;
@@ -86,7 +86,7 @@ export class ScriptQuestions {
     const { reaction } = redisFaultOf(error.message);
     if (reaction === 'find' || reaction === 'login') this.#connection().noteFailure(error);
     const cause = error instanceof RedisReplyError ? { cause: error } : undefined;
-    return new StorageError('rejected', error.message, cause);
+    return new StorageError(mayBeDone(error.message) ? 'timeout' : 'rejected', error.message, cause);
   }
 }
 

@@ -139,6 +139,25 @@ DENIED   USED  OF LIMIT  RULE    ENTRIES
 });
 
 describe('replicas', () => {
+  test('spaces and commas too many are nothing', () => {
+    expect(readReplicas(' a:1, b:2 ,', false)).toEqual(readReplicas('a:1,b:2', false));
+    expect(readReplicas(' ,', false)).toMatch(/^--all names no replica/);
+  });
+
+  test.each([
+    { top: [null], error: {}, covers: 1 },
+    { top: [{}], error: { denied: 0, used: 0 }, covers: 1, sampled: 1 },
+    null,
+    [],
+  ])('another service, which answers %j', async (body) => {
+    const [one, other] = ports as [FakeDebugPort, FakeDebugPort];
+    one.answer = () => ({ body });
+    other.answer = () => ({ body: answerOf(bucket('acme', 1, 1)) });
+    const { code, out, err } = await topCommand('--all', `${one.address},${other.address}`);
+    expect([code, err]).toEqual([1, expect.stringContaining('none of weir')]);
+    expect(out).toContain('1 of 2 replicas');
+  });
+
   test('addresses and names, in clear text and over TLS, each once', async () => {
     const list = readReplicas('10.0.0.1:6070,https://b:1,10.0.0.1:6070,dns:localhost:7', false);
     if (typeof list === 'string') throw new Error(list);

@@ -192,6 +192,43 @@ test('a control that another process has just made can be ended at once', async 
   expect((await ended).controls).toMatchObject([{ id: 'a', by: 'x' }]);
 });
 
+test.each([1, 9])(
+  'one that other processes replace %d times is ended, or named as what goes on',
+  async (times) => {
+    const book = new MemoryControlBook(() => bench.clock.monotonicMicros());
+    let replaced = 0;
+    const renewed = async (): Promise<void> => {
+      const identity = [{ key: 'tenant', value: 'acme', secret: false }];
+      const about = { kind: 'block', domain: 'd', reason: 'again', by: 'others', lastsMicros: 7e9 } as const;
+      await book.put({ ...about, id: `n${replaced}`, identity });
+    };
+    bench = new AdminBench(POLICY, true, {
+      lasting: true,
+      current: true,
+      put: (control) => book.put(control),
+      async end(ids) {
+        if (replaced++ < times) {
+          await renewed();
+          return 'gone';
+        }
+        return book.end(ids);
+      },
+      touched: (keys) => book.touched(keys),
+      onChange: (listener) => book.onChange(listener),
+      close: () => book.close(),
+    });
+    await ask('block', 'tenant=acme', { for: '10m' });
+    if (times > 5) {
+      expect(
+        await bench.refused({ action: 'unblock', domain: 'd', entries: entriesOf('tenant=acme') }),
+      ).toMatch(/^409 others go on putting another block in its place/);
+      return;
+    }
+    expect((await ask('unblock', 'tenant=acme')).controls).toMatchObject([{ id: 'n1', reason: 'again' }]);
+    expect(await blocks()).toEqual([]);
+  },
+);
+
 test('what cannot be read from Redis now is not said to be none', async () => {
   const book = new MemoryControlBook(() => 0);
   bench = new AdminBench(POLICY, true, {

@@ -48,6 +48,7 @@ function logging(sample: { denied: number; ok: number }, numbers: readonly numbe
     {
       settings: { decisionLogSample: sample, decisionLogFile: '' },
       clock: new FakeClock(),
+      log: { warn() {}, info() {} },
       output: new LogOutput({ write }),
       worker: undefined,
       random: () => numbers[drawn++ % numbers.length] as number,

@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { jsonText, LazyList, LazyObject } from '../../../../src/config/show/json-text.js';
 import { HeldTexts } from '../../../../src/server/views/held-texts.js';
+import { PageMemory } from '../../../../src/server/views/page-memory.js';
 import { orderOf } from '../../../../src/server/views/sorted-text.js';
 import { type TextPages, TextView } from '../../../../src/server/views/text-view.js';
 import { ViewSlices } from '../../../../src/server/views/view-slices.js';
@@ -28,6 +29,21 @@ function countedSlices(stepMs: number) {
 function* letters(text: string): Generator<string> {
   yield* text;
 }
+
+test('views that come and go use the same memory again', async () => {
+  const memory = new PageMemory();
+  const used = new Set<ArrayBufferLike>();
+  for (let answer = 0; answer < 100; answer++) {
+    const view = new TextView(new ViewSlices(), () => letters('x'.repeat(50_000)), memory);
+    const { pages, keep } = await view.text();
+    const done = keep?.();
+    for (const { buffer } of pages) used.add(buffer);
+    await new Promise((resolve) => setImmediate(resolve));
+    done?.();
+  }
+  // Those of one answer.
+  expect(used.size).toBeLessThan(10);
+});
 
 describe('slices of views', () => {
   test('end when their time is over', async () => {

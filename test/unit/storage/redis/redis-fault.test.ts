@@ -1,5 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { faultSentence, redisFaultOf } from '../../../../src/storage/redis/connection/redis-fault.js';
+import {
+  faultSentence,
+  mayBeDone,
+  redisFaultOf,
+} from '../../../../src/storage/redis/connection/redis-fault.js';
 
 const PLACE = { prefix: 'REDIS', db: 3, sentinel: false, cluster: false };
 
@@ -89,4 +93,17 @@ test('a sentence names what to do, and what was said', () => {
   expect(faultSentence({ ...PLACE, proxy: true }, 'MOVED 6739 127.0.0.1:15609')).toBe(
     'nodes of a Redis Cluster are there or behind it; set REDIS_TYPE=CLUSTER, and name nodes in REDIS_URL (MOVED)',
   );
+});
+
+test.each([
+  ['ERR Connection timed out', true],
+  ['ERR Connection reset by peer', true],
+  ['ERR Server closed connection', true],
+  ['upstream failure', true],
+  ['ERR Connection refused', false],
+  ['ERR No route to host', false],
+  ['no upstream host', false],
+  ['NOSCRIPT No matching script.', false],
+])('whether a call may be done that a proxy answers by %s: %s', (text, expected) => {
+  expect(mayBeDone(text)).toBe(expected);
 });
