@@ -1,3 +1,4 @@
+import type { RateCounts } from '../telemetry/history/rate-counts.js';
 import { openGrpcService } from './grpc-service.js';
 import { type HealthVerdict, redisDetail } from './http/endpoints.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
@@ -15,6 +16,7 @@ export function openAlone(parts: ServerParts): ServerCore {
     administer: service.administer,
     top: async (ask) =>
       service.top === undefined ? [] : [await parts.slices.run(topSteps(service.top, ask))],
+    rates: (take) => parts.slices.run<RateCounts, void>(metrics.newDecisions(), take),
     failed: new Promise((resolve) => service.onGivenUp(resolve)),
     metricsText: () => metrics.registry.text(),
     statsText: () => statsText(statFamilies(metrics.reference)),
@@ -22,6 +24,7 @@ export function openAlone(parts: ServerParts): ServerCore {
       const { reason } = service.serving;
       return reason === undefined ? { status: 'SERVING' } : { status: 'NOT_SERVING', reason };
     },
+    nodes: () => [service.storeNodes()],
     detail: () => ({
       store: service.storeName,
       storeUp: service.storeUp(),

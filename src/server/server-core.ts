@@ -8,8 +8,10 @@ import type { Administer } from './buckets/buckets-service.js';
 import type { Closers } from './closers.js';
 import type { CoreHealthDetail, HealthVerdict } from './http/endpoints.js';
 import type { Decide } from './http/json-endpoint.js';
+import type { AskRates } from './page/open-history.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError } from './start-error.js';
+import type { StoreNode } from './store/store.js';
 import type { TlsFiles } from './tls-files.js';
 import type { AskTop } from './top/top-ask.js';
 import type { ViewSlices, ViewSteps } from './views/view-slices.js';
@@ -47,6 +49,8 @@ export interface ServerCore {
   readonly administer: Administer;
   /** What all processes that decide tell of the buckets that they count most of. */
   readonly top: AskTop;
+  /** Tells what was decided since this was asked last, by rule; for one asker. */
+  readonly rates: AskRates;
   /** Resolves if it cannot go on; it must be drained then. */
   readonly failed: Promise<StartError>;
   /** Metrics of all processes in Prometheus' text format. */
@@ -54,6 +58,8 @@ export interface ServerCore {
   /** Statistics of all processes under the reference's names. */
   statsText(): ViewSteps<string, void>;
   health(): HealthVerdict;
+  /** The servers that buckets lie on, as each process that decides and answers sees them. */
+  nodes(): readonly (readonly StoreNode[])[];
   /** The part of `/healthcheck?detail` that it knows. */
   detail(): CoreHealthDetail;
   /** Opens the gRPC port; resolves with its address as `host:port`, rejects with {@link StartError}. */

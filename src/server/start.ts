@@ -3,9 +3,11 @@ import { bucketsService } from './buckets/buckets-service.js';
 import { Closers } from './closers.js';
 import type { AdminService } from './http/admin-endpoint.js';
 import { openDebugFiles } from './http/debug-files.js';
+import type { HealthDetail } from './http/endpoints.js';
 import { openHttpFront } from './http/http-front.js';
 import { measurePolicies } from './metrics/policy-metrics.js';
 import { exposeServing } from './metrics/serving-gauge.js';
+import { openPage } from './page/open-page.js';
 import { ChangeLog } from './policies/change-log.js';
 import { openPolicies } from './policies/open-policies.js';
 import type { ServerCore, ServerParts } from './server-core.js';
@@ -90,6 +92,13 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   core.metrics.logOutput(output);
   exposeServing(core.metrics.registry, () => core.health().status === 'SERVING');
   const startedMicros = clock.monotonicMicros();
+  const detail = (): HealthDetail => ({
+    ...core.health(),
+    version,
+    uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
+    ...core.detail(),
+  });
+  const page = openPage(core, parts, detail);
   const front = await openHttpFront(
     {
       settings,
@@ -99,18 +108,13 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
       metrics: () => core.metricsText(),
       stats: () => core.statsText(),
       health: () => core.health(),
-      detail: () => ({
-        ...core.health(),
-        version,
-        uptimeSeconds: Math.floor((clock.monotonicMicros() - startedMicros) / 1e6),
-        ...core.detail(),
-      }),
+      detail,
       decide: core.decide,
       calls: {
         ended: (micros) => core.metrics.requestSeconds.observe(micros / 1e6),
         refused: (code) => core.metrics.refused(code),
       },
-      administration: [bucketsService(core.administer), topOf(core, parts)],
+      administration: [bucketsService(core.administer), topOf(core, parts), ...page.services],
       access: { debugFiles, log, count: core.metrics.administered },
       turns: core.turns,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
@@ -127,7 +131,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     reload: () => policies.reload('signal'),
     failed: core.failed,
     async drain(why) {
-      await core.drain(why, front.drain);
+      await core.drain(why, page.closedBefore(front.drain));
       await closers.close();
       log.info('drained');
     },

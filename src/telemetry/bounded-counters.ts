@@ -57,6 +57,14 @@ export class BoundedCounters {
     yield [OTHER, otherSecond, this.#withOverflow(this.#byFirst.get(OTHER)?.get(otherSecond) ?? [])];
   }
 
+  /** The numbers of every series themselves, the overflow last under `other`; see {@link entries}. */
+  *kept(): Generator<readonly [first: string, second: string, values: number[]]> {
+    for (const [first, bySecond] of this.#byFirst) {
+      for (const [second, values] of bySecond) yield [first, second, values];
+    }
+    if (this.#overflow !== undefined) yield [OTHER, this.#otherSecond, this.#overflow];
+  }
+
   #withOverflow(values: readonly number[]): readonly number[] {
     return this.#overflow?.map((value, at) => value + (values[at] ?? 0)) ?? values;
   }

@@ -11,6 +11,7 @@ import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { seriesText } from './family.js';
 import { FamilyRegistry } from './family-registry.js';
+import { newCounts, type RateCounts } from './history/rate-counts.js';
 import {
   ASKED_DOMAIN,
   CODES,
@@ -63,6 +64,9 @@ const OK = 0;
 const OVER_LIMIT = 1;
 const WOULD_BE_THROTTLED = 2;
 const FORGIVEN = 3;
+/** Three of what {@link Metrics.newDecisions} has told. */
+const TOLD = 4;
+const DECISION_SLOTS = 7;
 
 /**
  * Everything `/metrics` shows. Decisions are counted in plain numbers and written out when somebody asks, so that a
@@ -101,7 +105,7 @@ export class Metrics {
     // Two budgets: what callers make up must not push real rules out.
     this.#byRule = new SeriesLimit(options.maxSeries);
     this.#byCaller = new SeriesLimit(options.maxSeries);
-    this.#decisions = new BoundedCounters(this.#byRule, 4);
+    this.#decisions = new BoundedCounters(this.#byRule, DECISION_SLOTS);
     this.#candidates = new CandidateCounts(this.#byRule, this.registry);
     this.#controlled = new BoundedCounters(this.#byRule, 1);
     this.#unmatched = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS);
@@ -156,6 +160,11 @@ export class Metrics {
     const code = overLimit ? OVER_LIMIT : OK;
     values[code] = (values[code] as number) + 1;
     if (wouldBeThrottled) values[WOULD_BE_THROTTLED] = (values[WOULD_BE_THROTTLED] as number) + 1;
+  }
+
+  /** What was decided since this was asked last, by rule; see {@link newCounts}. */
+  newDecisions(): Generator<RateCounts | ''> {
+    return newCounts(this.#decisions, { ok: OK, denied: OVER_LIMIT, would: WOULD_BE_THROTTLED, told: TOLD });
   }
 
   /** A candidate saw what was answered `live`. */

@@ -1,13 +1,18 @@
 import { MAX_VISITS } from '../../policy/possible-ends.js';
+import { RING_BYTES, STEP_SECONDS, STEPS } from '../../telemetry/history/rate-history.js';
 import { MAX_QUESTIONS } from '../buckets/bucket-admin.js';
 import { MAX_CONTROLS_LISTED } from '../buckets/control-actions.js';
 import { MAX_LIMITS_LISTED } from '../buckets/found-limits.js';
 import { MAX_QUESTION_ENTRIES } from '../buckets/read-question.js';
 import { MAX_QUESTION_BYTES, MAX_QUESTION_DEPTH } from '../http/admin-endpoint.js';
 import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../http/admin-tokens.js';
+import { STALLED_READER_MS } from '../http/event-feed.js';
 import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../http/handshakes.js';
+import { MAX_HISTORY_QUESTIONS, MAX_HISTORY_RULES } from '../page/history-service.js';
+import { MAX_OVERVIEW_DOMAINS } from '../page/overview.js';
+import { MAX_FOLLOWERS } from '../page/overview-service.js';
 import { MAX_FORWARDED_QUESTIONS } from '../workers/forwarded-questions.js';
-import { type BoundGroup, shownCount, shownSize, shownTime } from './bound-texts.js';
+import { type BoundGroup, shownCount, shownSetting, shownSize, shownTime } from './bound-texts.js';
 
 /** Bounds of the debug port, beside those of every HTTP port. */
 export const DEBUG_BOUNDS: readonly BoundGroup[] = [
@@ -38,6 +43,21 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
         what: 'nodes of a policy that are looked at for what a part of a descriptor could meet',
         bound: `${shownCount(MAX_VISITS)}, in slices`,
         beyond: 'the answer says that there may be more',
+      },
+      {
+        what: 'pages that follow `/overview`; one that takes nothing; domains that it lists',
+        bound: `${MAX_FOLLOWERS}; ${shownTime(STALLED_READER_MS)}; ${MAX_OVERVIEW_DOMAINS}`,
+        beyond: '503; cut off; the rest is counted',
+      },
+      {
+        what: 'rules whose last hour is kept for `/history`, and for all of them together',
+        bound: `${shownSetting('HISTORY_RULES')}, ${STEPS} steps of ${STEP_SECONDS} s in ${shownSize(RING_BYTES)} each`,
+        beyond: 'the rule counts only in what is kept of all together, and the answer says so',
+      },
+      {
+        what: 'rules that a question to `/history` names; questions at the same time',
+        bound: `${MAX_HISTORY_RULES}; ${MAX_HISTORY_QUESTIONS}`,
+        beyond: '400; 503',
       },
       {
         what: 'tokens in `ADMIN_TOKENS_FILE`, and its size',

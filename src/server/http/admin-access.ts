@@ -12,6 +12,8 @@ export interface AdminCaller {
   readonly by: string;
   /** The IP address that the call comes from. */
   readonly peer: string;
+  /** The most that the caller may do. */
+  readonly right: AdminRight;
 }
 
 /** Says who may administer weir through the debug port. */
@@ -129,7 +131,7 @@ export class DebugPortAccess implements AdminAccess {
       );
     }
     const proxied = Object.keys(headers).find((name) => PROXY_HEADER.test(name));
-    if (proxied === undefined) return { by: 'loopback', peer };
+    if (proxied === undefined) return { by: 'loopback', peer, right: 'write' };
     return adminRefusal(
       403,
       `the call came through a proxy (it has the header ${proxied.slice(0, MAX_SHOWN)}), so it is not known who ` +
@@ -179,7 +181,7 @@ function withToken(
   if (token === undefined) {
     return adminRefusal(401, 'the token is not one of ADMIN_TOKENS_FILE, or not any more', CHALLENGE);
   }
-  if (right === 'read' || token.right === 'write') return { by: token.name, peer };
+  if (right === 'read' || token.right === 'write') return { by: token.name, peer, right: token.right };
   return adminRefusal(
     403,
     `the token ${token.name} may read only, and this changes something: use one with the right write`,

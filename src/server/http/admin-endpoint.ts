@@ -10,12 +10,15 @@ import {
   adminAnswer,
   adminRefusal,
 } from './admin-access.js';
+import { EVENTS_TYPE, type EventFeed } from './event-feed.js';
 import type { HttpAnswer, HttpCall, HttpEndpoint, HttpHead } from './http.js';
 
 /** Most bytes of a question, and how deep its lists and objects may lie: to read it takes well below a millisecond. */
 export const MAX_QUESTION_BYTES = 32 * 1024;
 export const MAX_QUESTION_DEPTH = 8;
 const APPLICATION_JSON = /^application\/json[\t ]*(?:;[\t ]*charset="?utf-8"?[\t ]*)?$/i;
+
+const ASKS_EVENTS = /(?:^|[\s,])text\/event-stream(?:[\s;,]|$)/i;
 
 /** What a question is answered. */
 export interface AdminAnswer {
@@ -32,6 +35,11 @@ export interface AdminService {
   /** The right that a question needs, a JSON value that nothing is known of yet. */
   rightFor(question: unknown): AdminRight;
   answer(question: unknown, caller: AdminCaller, call: HttpCall): AdminAnswer | Promise<AdminAnswer>;
+  /**
+   * Events in the place of an answer, for those who say that they read them (`accept: text/event-stream`); an answer
+   * where there are none to be had.
+   */
+  feed?(question: unknown, caller: AdminCaller): EventFeed | AdminAnswer;
 }
 
 /**
@@ -55,9 +63,37 @@ export function adminEndpoint(service: AdminService, access: AdminAccess, slices
         return adminRefusal(400, 'the body is no JSON in UTF-8, or lists and objects lie too deep');
       const caller = access.check(call, service.rightFor(question));
       if ('status' in caller) return caller;
-      const { status, body } = await service.answer(question, caller, call);
+      const feed = ASKS_EVENTS.test(call.headers.accept ?? '') ? service.feed?.(question, caller) : undefined;
+      const answer = feed ?? (await service.answer(question, caller, call));
+      if ('follow' in answer) {
+        const isStill = (): boolean => !('status' in access.check(call, 'read'));
+        return eventsAnswer(whileAllowed(answer, isStill));
+      }
+      const { status, body } = answer;
       const text = new TextView(slices, () => pieces(body), memory);
       return adminAnswer(status, await text.text());
+    },
+  };
+}
+
+/** Proxies are not to gather events before they pass them on; nginx has to be told. */
+function eventsAnswer(body: EventFeed): HttpAnswer {
+  return {
+    status: 200,
+    contentType: EVENTS_TYPE,
+    body,
+    headers: { 'cache-control': 'no-store', 'x-accel-buffering': 'no' },
+  };
+}
+
+/** The feed, until whoever follows it may not any more: a token may be taken back. */
+function whileAllowed(feed: EventFeed, isStill: () => boolean): EventFeed {
+  return {
+    follow(send, end) {
+      return feed.follow((event) => {
+        if (isStill()) send(event);
+        else end();
+      }, end);
     },
   };
 }

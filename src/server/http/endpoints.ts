@@ -11,7 +11,7 @@ import { phaseAt } from '../../policy/rule.js';
 import type { StoreNode } from '../store/store.js';
 import { TextView } from '../views/text-view.js';
 import type { ViewSlices, ViewSteps } from '../views/view-slices.js';
-import { type HttpAnswer, type HttpEndpoint, JSON_TYPE, TEXT_TYPE, text } from './http.js';
+import { type HttpAnswer, type HttpEndpoint, type HttpHead, JSON_TYPE, TEXT_TYPE, text } from './http.js';
 
 type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
 
@@ -32,14 +32,14 @@ export interface HealthDetail extends HealthVerdict {
   readonly store: string;
   readonly storeUp: boolean;
   /** Each server that buckets lie on; absent in memory. */
-  readonly redis?: readonly StoreNode[];
+  readonly redis?: readonly Pick<StoreNode, 'redis' | 'name' | 'up'>[];
   /** With WORKERS above 1, one each. */
   readonly workers?: readonly {
     readonly id: number;
     readonly pid: number;
     readonly status: 'SERVING' | 'NOT_SERVING';
     readonly storeUp: boolean;
-    readonly redis?: readonly StoreNode[];
+    readonly redis?: readonly Pick<StoreNode, 'redis' | 'name' | 'up'>[];
     /** How long it has not answered; absent while it does. */
     readonly silentSeconds?: number;
   }[];
@@ -50,7 +50,7 @@ export type CoreHealthDetail = Pick<HealthDetail, 'store' | 'storeUp' | 'redis' 
 
 /** The part of {@link HealthDetail} about servers; nothing in memory. */
 export function redisDetail(nodes: readonly StoreNode[]): Pick<HealthDetail, 'redis'> {
-  return nodes.length === 0 ? {} : { redis: nodes };
+  return nodes.length === 0 ? {} : { redis: nodes.map(({ redis, name, up }) => ({ redis, name, up })) };
 }
 
 /** The policy part of `/healthcheck?detail`, for {@link jsonText}. */
@@ -146,6 +146,8 @@ export interface DebugSource {
   stats?(): ViewSteps<string, void>;
   /** What those who administer weir may do. */
   readonly administration: readonly HttpEndpoint[];
+  /** What browsers get at `/`. */
+  page(): HttpAnswer;
 }
 
 /** Endpoints on DEBUG_PORT. */
@@ -155,6 +157,7 @@ export function debugEndpoints({
   policies,
   stats,
   administration,
+  page,
 }: DebugSource): readonly HttpEndpoint[] {
   const view = (pieces: (inForce: PolicySet) => Generator<string>): TextView =>
     new TextView(slices, function* () {
@@ -193,7 +196,20 @@ export function debugEndpoints({
     });
   }
   endpoints.push(...administration);
-  return [{ path: '/', help: 'this list', answer: () => text(200, listOf(endpoints)) }, ...endpoints];
+  const first: HttpEndpoint = {
+    path: '/',
+    help: 'this list; browsers get a page to look at',
+    answer: ({ headers }) => (wantsPage(headers) ? page() : text(200, listOf([first, ...endpoints]), VARY)),
+  };
+  return [first, ...endpoints];
+}
+
+/** Both stand under one address. */
+const VARY = { vary: 'accept' };
+
+/** Browsers name HTML; curl and its like take anything. */
+function wantsPage({ accept = '' }: HttpHead['headers']): boolean {
+  return /(?:^|[\s,])text\/html(?:[\s;,]|$)/i.test(accept);
 }
 
 function jsonLines(value: LazyObject): Generator<string> {

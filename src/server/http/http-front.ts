@@ -6,6 +6,7 @@ import type { Clock } from '../../limiter/clock.js';
 import type { TurnQueue } from '../../service/turn-queue.js';
 import type { Closers } from '../closers.js';
 import { listenPrometheus } from '../metrics/prometheus.js';
+import { pageAnswer } from '../page/page-document.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError } from '../start-error.js';
 import { HeldTexts } from '../views/held-texts.js';
@@ -94,7 +95,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     monotonicMicros: () => clock.monotonicMicros(),
   });
   const administration = options.administration.map((one) => adminEndpoint(one, access, slices));
-  const forDebug = debugEndpoints({ clock, slices, policies, stats, administration });
+  const forDebug = debugEndpoints({ clock, slices, policies, stats, administration, page: pageAnswer });
   // The debug port first, so that it is there before the service counts as started.
   const debug = await open('the debug endpoints', debugHost, debugPort, 'DEBUG_HOST, DEBUG_PORT', {
     endpoints: forDebug,

@@ -16,6 +16,7 @@ import { HeldTexts } from '../views/held-texts.js';
 import type { TextPages } from '../views/text-view.js';
 import { ViewSlices, type ViewSteps } from '../views/view-slices.js';
 import { BodyCalls, type BodyLimits, type NoBody } from './body-calls.js';
+import { type EventFeed, sendEvents } from './event-feed.js';
 import { Handshakes, HTTP_HANDSHAKE_MS } from './handshakes.js';
 import { connectionOf, HttpConnections } from './http-connections.js';
 
@@ -23,8 +24,8 @@ import { connectionOf, HttpConnections } from './http-connections.js';
 export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
-  /** A long one in pages, which those who ask for it share. */
-  readonly body: string | TextPages;
+  /** A long one in pages, which those who ask for it share; or events, which go on. */
+  readonly body: string | TextPages | EventFeed;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -215,17 +216,19 @@ class Sender {
   send(answer: HttpAnswer): void {
     const response = this.#response;
     if (response.destroyed) return;
-    const text = typeof answer.body === 'string' ? undefined : answer.body;
-    const body = Buffer.from(typeof answer.body === 'string' ? answer.body : '');
-    response.writeHead(answer.status, {
-      'content-type': answer.contentType,
-      'content-length': text === undefined ? body.length : text.bytes,
-      ...(answer.status >= 400 ? { 'x-content-type-options': 'nosniff' } : {}),
-      ...answer.headers,
+    const { status, contentType, headers } = answer;
+    const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+    const length = 'follow' in body ? {} : { 'content-length': 'pages' in body ? body.bytes : body.length };
+    response.writeHead(status, {
+      'content-type': contentType,
+      ...length,
+      ...(status >= 400 ? { 'x-content-type-options': 'nosniff' } : {}),
+      ...headers,
     });
     if (this.#request.method === 'HEAD') response.end();
-    else if (text === undefined) response.end(body);
-    else this.#sendPages(text);
+    else if ('follow' in body) sendEvents(response, body);
+    else if ('pages' in body) this.#sendPages(body);
+    else response.end(body);
   }
 
   #sendPages(text: TextPages): void {

@@ -35,6 +35,7 @@ export interface OverviewDomain {
   readonly domain: string;
   /** `ok`: as the files say; `kept`: bad now, the last good version is in force; `absent`: bad, not in force. */
   readonly state: 'ok' | 'kept' | 'absent';
+  /** The first ten. */
   readonly files: readonly string[];
   /** That of the whole domain, now; absent where it is not in force. */
   readonly phase?: 'monitoring' | 'grace_period' | 'active';
@@ -59,12 +60,12 @@ export interface Overview {
   readonly policy: {
     /** A short hash of the policies in force, or `none`. */
     readonly version: string;
-    /** The first thousand. */
+    /** The first 200, by name. */
     readonly domains: readonly OverviewDomain[];
     readonly more_domains: number;
     /** When the policies were read last, seconds since the epoch, and whether all of it was good. */
     readonly reload: { readonly result: 'ok' | 'error'; readonly at: number };
-    /** What is wrong with the files now, in full: a sentence each, the first hundred. */
+    /** What is wrong with the files now, in full: a sentence each, the first twenty or so. */
     readonly errors: readonly string[];
     readonly more_errors: number;
   };

@@ -53,6 +53,15 @@ export const TELEMETRY_SETTINGS = {
       'So many buckets are surely told of by `weir top` if they are denied or used most; 0 counts none. Each takes ' +
       'about 10 KB of memory, and at most 80 KB.',
   },
+  historyRules: {
+    name: 'HISTORY_RULES',
+    type: 'integer',
+    default: '500',
+    max: 10_000,
+    help:
+      'For so many rules the page of the debug port shows what was let through and denied in the last hour, beside ' +
+      'all of them together. Each takes about 9 KB of memory.',
+  },
   bucketUsedRatioTop: {
     name: 'BUCKET_USED_RATIO_TOP',
     effectiveWhen: ['top'],

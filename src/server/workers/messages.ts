@@ -1,6 +1,7 @@
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
+import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { TopRow, TopSpanAbout } from '../../telemetry/top/top-buckets.js';
 import type { AdminCaller } from '../http/admin-access.js';
 import type { AdminAnswer } from '../http/admin-endpoint.js';
@@ -53,6 +54,8 @@ export type ToWorker =
     }
   /** Which buckets it counts most of; answered by `top_part` and `top_end`. */
   | { readonly kind: 'top'; readonly id: number; readonly ask: TopAsk }
+  /** What it has decided since it was asked last; answered by `rates_part` and `rates_end`. */
+  | { readonly kind: 'rates'; readonly id: number }
   | { readonly kind: 'others_redis_work'; readonly told: readonly OthersRedisWork[] }
   /** What somebody who administers weir asks of `/buckets`; answered by {@link AdministeredByWorker}. */
   | {
@@ -122,6 +125,10 @@ export type FromWorker =
   | { readonly kind: 'top_part'; readonly id: number; readonly rows: readonly TopRow[] }
   /** That was all of them. */
   | { readonly kind: 'top_end'; readonly id: number; readonly about: TopSpanAbout }
+  /** Some rules of the answer to a `rates`. */
+  | { readonly kind: 'rates_part'; readonly id: number; readonly rows: readonly RateCounts[] }
+  /** That was all of them. */
+  | { readonly kind: 'rates_end'; readonly id: number }
   | { readonly kind: 'redis_work'; readonly told: readonly RedisWorkTold[] }
   | DecidedByWorker
   | AdministeredByWorker;

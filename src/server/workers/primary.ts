@@ -60,6 +60,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
       yield* statsText(yield* pool.stats(statFamilies(metrics.reference)));
     },
     health: () => healthOf(pool, draining),
+    nodes: () => knownHealth(pool.workers).map(({ redis }) => redis),
     detail: () => detailOf(pool),
     decide(message, patienceMicros, waiter) {
       const headers = wantsHeaders(settings) ? traceHeaders(waiter?.headers) : undefined;
@@ -67,6 +68,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
     },
     administer: (question, caller) => pool.administer(question, caller),
     top: (ask) => pool.top(ask),
+    rates: (take) => pool.rates(take),
     async listen() {
       // Workers listen through this process, which would hold on to the failure that the file of a killed process gives
       // the first of them.

@@ -2,7 +2,9 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
+import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { Logger } from '../../telemetry/logger.js';
+import type { TopRow, TopSpanAbout } from '../../telemetry/top/top-buckets.js';
 import type { AdminCaller } from '../http/admin-access.js';
 import type { AdminAnswer } from '../http/admin-endpoint.js';
 import { StartError } from '../start-error.js';
@@ -10,7 +12,7 @@ import type { RedisWorkTold } from '../store/store.js';
 import type { TopAsk, TopTold } from '../top/top-ask.js';
 import type { ViewSlices } from '../views/view-slices.js';
 import { AddedMetrics } from './added-metrics.js';
-import { AskedTops } from './asked-tops.js';
+import { AskedLists } from './asked-lists.js';
 import { sendOver } from './channel.js';
 import { type Decider, ForwardedDecisions, type ForwardedQuestion } from './forwarded-decisions.js';
 import { ForwardedQuestions, type OnUnanswered } from './forwarded-questions.js';
@@ -73,7 +75,8 @@ export class WorkerPool {
   readonly #addedStats: AddedMetrics;
   readonly #decisions: ForwardedDecisions;
   readonly #questions: ForwardedQuestions;
-  readonly #tops = new AskedTops();
+  readonly #tops = new AskedLists<TopAsk, TopRow, TopSpanAbout>((id, ask) => ({ kind: 'top', id, ask }));
+  readonly #rates = new AskedLists<undefined, RateCounts, undefined>((id) => ({ kind: 'rates', id }));
   readonly #connections = new HandedConnections();
   readonly #watch: WorkerWatch<WorkerSlot>;
   #closing = false;
@@ -168,14 +171,21 @@ export class WorkerPool {
 
   /** Asks all workers that answer which buckets they count most of. */
   top(ask: TopAsk): Promise<readonly TopTold[]> {
-    return this.#tops.ask(
-      this.#answering().flatMap(({ decider }) => decider ?? []),
-      ask,
-    );
+    return this.#tops.ask(this.#askable(), ask);
+  }
+
+  /** Tells `take` what all workers that answer have decided since they were asked last. */
+  async rates(take: (counts: RateCounts) => void): Promise<void> {
+    const told = await this.#rates.ask(this.#askable(), undefined);
+    for (const { rows } of told) for (const row of rows) take(row);
   }
 
   #answering(): readonly WorkerSlot[] {
     return this.#slots.filter(({ health, pulse }) => health !== undefined && !pulse.silent);
+  }
+
+  #askable(): readonly Decider[] {
+    return this.#answering().flatMap(({ decider }) => decider ?? []);
   }
 
   #deciders(): readonly Decider[] {
@@ -289,8 +299,16 @@ export class WorkerPool {
         this.#questions.answered(message);
         return;
       case 'top_part':
+        this.#tops.add(message.id, message.rows);
+        return;
       case 'top_end':
-        this.#tops.add(message);
+        this.#tops.end(message.id, message.about);
+        return;
+      case 'rates_part':
+        this.#rates.add(message.id, message.rows);
+        return;
+      case 'rates_end':
+        this.#rates.end(message.id, undefined);
         return;
       case 'redis_work':
         this.#tellOthers(slot, message.told);
@@ -355,9 +373,7 @@ export class WorkerPool {
     void this.#addedMetrics.keep(metrics);
     void this.#addedStats.keep(stats);
     slot.metrics = new AskedMetrics();
-    if (this.#onStarted !== undefined) {
-      this.#onStarted(new StartError([`a worker process ended while starting (${how})`]));
-    }
+    this.#onStarted?.(new StartError([`a worker process ended while starting (${how})`]));
     if (this.#closing) return;
     const stable = performance.now() - slot.startedMs >= STABLE_MS;
     if (stable) slot.backOff.reset();
@@ -375,10 +391,9 @@ export class WorkerPool {
   }
 
   async #askAllMetrics(): Promise<void> {
-    await Promise.all(
-      this.#answering().map(({ worker, metrics }) =>
-        metrics.ask((id) => worker?.send({ kind: 'metrics', id } satisfies ToWorker)),
-      ),
+    const asked = this.#answering().map(({ worker, metrics }) =>
+      metrics.ask((id) => worker?.send({ kind: 'metrics', id } satisfies ToWorker)),
     );
+    await Promise.all(asked);
   }
 }

@@ -4,6 +4,7 @@ import { systemClock } from '../../limiter/clock.js';
 import { ANYBODY } from '../../service/costly-requests.js';
 import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
+import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import { Closers } from '../closers.js';
 import { type GrpcService, openGrpcService } from '../grpc-service.js';
 import type { AdminAnswer } from '../http/admin-endpoint.js';
@@ -14,7 +15,7 @@ import type { RedisWorkTold } from '../store/store.js';
 import type { TlsSource } from '../tls-files.js';
 import { topSteps } from '../top/top-ask.js';
 import { ViewSlices } from '../views/view-slices.js';
-import { ROWS_A_MESSAGE } from './asked-tops.js';
+import { ROWS_A_MESSAGE } from './asked-lists.js';
 import { machineMicros, sendOver } from './channel.js';
 import { GIVEN_AWAY_MS } from './forwarded-decisions.js';
 import { LONGEST_QUESTION_MS } from './forwarded-questions.js';
@@ -139,6 +140,17 @@ class Worker {
     await sent({ kind: 'top_end', id, about });
   }
 
+  /** Tells what was decided since the last time, and how long Redis takes now. */
+  async tellRates({ id }: Extract<ToWorker, { kind: 'rates' }>): Promise<void> {
+    const rows: RateCounts[] = [];
+    await this.#slices.run<RateCounts, void>(this.#service.metrics.newDecisions(), (row) => rows.push(row));
+    for (let at = 0; at < rows.length; at += ROWS_A_MESSAGE) {
+      await sent({ kind: 'rates_part', id, rows: rows.slice(at, at + ROWS_A_MESSAGE) });
+    }
+    send({ kind: 'health', health: this.#health() });
+    await sent({ kind: 'rates_end', id });
+  }
+
   async decide({
     id,
     message,
@@ -255,6 +267,7 @@ export function runWorker(): Promise<boolean> {
       else if (message.kind === 'metrics') worker?.sendMetrics(message.id).catch(reject);
       else if (message.kind === 'others_redis_work') worker?.othersWork(message.told);
       else if (message.kind === 'top') worker?.tellTop(message).catch(reject);
+      else if (message.kind === 'rates') worker?.tellRates(message).catch(reject);
       else if (message.kind === 'decide') worker?.decide(message).catch(reject);
       else if (message.kind === 'administer') worker?.administer(message).catch(reject);
       else if (message.kind === 'last-decided') worker?.lastDecided();

@@ -39,12 +39,17 @@ export interface CallsUnderWayOptions {
   readonly redirect?: Redirect | undefined;
 }
 
+/** How much of an average each call makes up. */
+const LATENCY_WEIGHT = 0.05;
+
 /**
  * The calls that Redis was given, and those that wait for a connection to be given to it. A call whose connection is
  * lost before it was answered may be sent once more, on the next one.
  */
 export class CallsUnderWay {
   readonly load: RedisLoad;
+  /** How long calls took lately, on average; undefined before there was an answer. */
+  latencyMicros: number | undefined;
   readonly #options: CallsUnderWayOptions;
   readonly #silence: SilenceWatch;
   /** Sent and not yet answered, whether or not anybody waits for them. */
@@ -270,7 +275,12 @@ export class CallsUnderWay {
 
   #observe(batch: TakeBatch, failure: StorageFailure | undefined): void {
     const { observeCall, monotonicMicros } = this.#options;
-    observeCall?.(monotonicMicros() - batch.sentMicros, batch.itemCount, failure);
+    const micros = monotonicMicros() - batch.sentMicros;
+    if (failure === undefined) {
+      const before = this.latencyMicros ?? micros;
+      this.latencyMicros = before + (micros - before) * LATENCY_WEIGHT;
+    }
+    observeCall?.(micros, batch.itemCount, failure);
   }
 }
 

@@ -1,3 +1,4 @@
+import type { StorageError } from '../../limiter/bucket-store.js';
 import type { UndoableStore } from '../sharded/shard.js';
 import type { ConnectionCounts } from './connection/connection-options.js';
 import type { ScriptAnswer, ScriptQuestion } from './questions/script-question.js';
@@ -7,6 +8,10 @@ export interface RedisNodeState {
   /** As logs and metrics show it; no login. */
   readonly name: string;
   readonly up: boolean;
+  /** Why it does not decide, as StorageError names it; undefined while it does. */
+  readonly reason: StorageError['reason'] | undefined;
+  /** How long its calls took lately, on average; undefined before there was an answer. */
+  readonly latencyMicros: number | undefined;
 }
 
 /** Buckets in one Redis, or in several that act as one, whichever way they are set up. */

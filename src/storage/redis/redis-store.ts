@@ -136,8 +136,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.connected;
   }
 
-  get nodes(): readonly RedisNodeState[] {
-    return [{ name: this.options.address.redactedAddress, up: this.connected }];
+  get nodes(): readonly [RedisNodeState] {
+    const name = this.options.address.redactedAddress;
+    const reason = this.connected ? undefined : this.connection.downReason;
+    return [{ name, up: this.connected, reason, latencyMicros: this.underWay.latencyMicros }];
   }
 
   /** Whether Redis was ever reached. */

@@ -1,13 +1,18 @@
 /* What an operator asks of a server with 10,000 rules and a million buckets, again and again. */
 import { RlsClient } from '../../support/grpc/rls-client.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { type EventReader, readEvents } from '../../support/weir/events.js';
 import type { Attack } from '../attack/attack.js';
 import type { StallCase, StallGroup } from '../stall-case.js';
+import type { StallServer } from '../stall-server.js';
 import { http } from '../wire.js';
 
 const RULES = 10_000;
 const BUCKETS = 1_000_000;
 /** Descriptors in one call, below any bound. */
 const AT_ONCE = 500;
+/** Browsers that show the page. */
+const PAGES = 20;
 /** Calls under way at a time. */
 const CALLS = 20;
 
@@ -22,8 +27,8 @@ function tenantsPolicy(): string {
 }
 
 /** Posts with a body, sent one after the other as each is answered. */
-function post(path: string, body: object): () => Attack {
-  const request = http('POST', path, JSON.stringify({ domain: 'tenants', ...body }));
+function post(path: string, body: object, domain: object = { domain: 'tenants' }): () => Attack {
+  const request = http('POST', path, JSON.stringify({ ...domain, ...body }));
   // The port answers those only that call it by a name that no other site can have.
   const named = Buffer.from(request.toString('latin1').replace('host: weir', 'host: localhost'), 'latin1');
   return () => ({ kind: 'http', port: 'debug', request: named, pipelined: 1 });
@@ -51,7 +56,18 @@ const CASES: readonly StallCase[] = [
   },
   { name: 'administration: blocks', attack: post('/buckets', { action: 'blocks' }) },
   { name: 'administration: top of the hour', attack: post('/top', { of: 'hour', limit: 1000 }) },
+  { name: 'administration: history', attack: post('/history', {}, {}) },
+  { name: 'administration: twenty pages', beside: twentyPages },
 ];
+
+/** Twenty browsers follow the server, until each has heard of a step of the history. */
+async function twentyPages({ weir }: StallServer): Promise<number> {
+  const pages = await Promise.all(Array.from({ length: PAGES }, () => readEvents(weir.debugPort)));
+  const has = (page: EventReader): boolean => page.events.some(({ name }) => name === 'point');
+  await waitFor('a step of the history', () => pages.every(has));
+  for (const page of pages) page.close();
+  return pages.reduce((sum, { events }) => sum + JSON.stringify(events).length, 0);
+}
 
 export const ADMINISTRATION_GROUP: StallGroup = {
   setup: {

@@ -79,14 +79,22 @@ export class AdminBench {
 
   /** The answer to a question that can be answered. */
   async ask(question: BucketQuestion): Promise<BucketAnswer> {
-    const { status, body } = await this.admin.answer(question, { by: 'ops', peer: '10.0.0.7' });
+    const { status, body } = await this.admin.answer(question, {
+      by: 'ops',
+      peer: '10.0.0.7',
+      right: 'write',
+    });
     if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
     return body as BucketAnswer;
   }
 
   /** Status and sentence of an answer to a question that is refused, or fails. */
   async refused(question: unknown): Promise<string> {
-    const { status, body } = await this.admin.answer(question, { by: 'ops', peer: '10.0.0.7' });
+    const { status, body } = await this.admin.answer(question, {
+      by: 'ops',
+      peer: '10.0.0.7',
+      right: 'write',
+    });
     return `${status} ${(body as BucketFailure).error}`;
   }
 

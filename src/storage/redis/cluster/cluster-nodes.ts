@@ -69,7 +69,7 @@ export class ClusterNodes implements ShardMap {
 
   /** Those that serve slots. */
   get states(): RedisNodeState[] {
-    return this.#serving.map(({ name, store }) => ({ name, up: store.connected }));
+    return this.#serving.map(({ name, store }) => ({ ...store.nodes[0], name }));
   }
 
   /** Whether any of them decides. */

@@ -135,7 +135,12 @@ export class ClusterStore implements RedisBuckets {
   get nodes(): readonly RedisNodeState[] {
     if (this.#known) return this.#nodes.states;
     const named = new Set(this.#options.address.cluster?.map(endpointName));
-    return [...named].map((name) => ({ name, up: false }));
+    return [...named].map((name) => ({
+      name,
+      up: false,
+      reason: 'disconnected',
+      latencyMicros: undefined,
+    }));
   }
 
   get giveBackStats(): GiveBackStats {

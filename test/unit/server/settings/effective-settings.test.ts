@@ -228,6 +228,7 @@ const CASES: Readonly<
   ],
   METRICS_MAX_SERIES: ['10'],
   TOP_BUCKETS: ['10'],
+  HISTORY_RULES: ['10'],
   BUCKET_USED_RATIO_TOP: ['5', {}, [{ TOP_BUCKETS: '0' }, 'TOP_BUCKETS=0']],
   USE_STATSD: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],
   USE_DOG_STATSD: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],

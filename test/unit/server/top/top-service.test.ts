@@ -1,15 +1,20 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TopAnswer } from '../../../../src/server/buckets/messages.js';
 import type { HttpCall } from '../../../../src/server/http/http.js';
-import { topSteps } from '../../../../src/server/top/top-ask.js';
+import { type TopAsk, topSteps } from '../../../../src/server/top/top-ask.js';
 import { MAX_TOP_WAITING, topService } from '../../../../src/server/top/top-service.js';
 import { ViewSlices } from '../../../../src/server/views/view-slices.js';
-import { AskedTops, ROWS_A_MESSAGE } from '../../../../src/server/workers/asked-tops.js';
-import type { FromWorker, ToWorker } from '../../../../src/server/workers/messages.js';
-import { TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';
+import { AskedLists, ROWS_A_MESSAGE } from '../../../../src/server/workers/asked-lists.js';
+import type { ToWorker } from '../../../../src/server/workers/messages.js';
+import {
+  TopBuckets,
+  type TopMeasure,
+  type TopRow,
+  type TopSpanAbout,
+} from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 
-const CALLER = { by: 'loopback', peer: '127.0.0.1' };
+const CALLER = { by: 'loopback', peer: '127.0.0.1', right: 'write' } as const;
 const CALL = {} as HttpCall;
 
 /** A process that decides. */
@@ -205,7 +210,7 @@ test('questions are answered one at a time, and a bounded number of them waits',
 
 describe('workers', () => {
   test('tell in parts, and whoever tells nothing is left out', async () => {
-    const tops = new AskedTops(300);
+    const tops = new AskedLists<TopAsk, TopRow, TopSpanAbout>((id, ask) => ({ kind: 'top', id, ask }), 300);
     const counting = new Counting(500);
     for (let at = 0; at < 3 * ROWS_A_MESSAGE; at++) counting.count('used', `t${at}`, 1);
     const slices = new ViewSlices();
@@ -214,18 +219,17 @@ describe('workers', () => {
         if (message.kind !== 'top' || mute) return;
         const { id } = message;
         const { rows, about } = await slices.run(topSteps(counting.top, message.ask));
-        const told: Extract<FromWorker, { kind: 'top_part' | 'top_end' }>[] = [];
         for (let at = 0; at < rows.length; at += ROWS_A_MESSAGE) {
-          told.push({ kind: 'top_part', id, rows: rows.slice(at, at + ROWS_A_MESSAGE) });
+          tops.add(id, rows.slice(at, at + ROWS_A_MESSAGE));
         }
-        for (const part of [...told, { kind: 'top_end', id, about } as const]) tops.add(part);
+        tops.end(id, about);
       },
     });
     const ask = { kind: 'rank', by: 'used', filter: { of: 'minute' }, most: 1000 } as const;
     const told = await tops.ask([worker(false), worker(true), worker(false)], ask);
     expect(told.map(({ rows }) => rows.length)).toEqual([3 * ROWS_A_MESSAGE, 3 * ROWS_A_MESSAGE]);
     // What comes too late concerns nobody.
-    tops.add({ kind: 'top_part', id: 2, rows: [] });
+    tops.add(2, []);
     expect(await tops.ask([], ask)).toEqual([]);
   });
 });

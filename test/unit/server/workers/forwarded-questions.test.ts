@@ -14,7 +14,7 @@ class Worker {
   }
 }
 
-const CALLER = { by: 'ops', peer: '127.0.0.1' };
+const CALLER = { by: 'ops', peer: '127.0.0.1', right: 'write' } as const;
 const QUESTION = { action: 'blocks' };
 const DONE = { status: 200, body: {} };
 

@@ -1,0 +1,125 @@
+import type { Clock } from '../../limiter/clock.js';
+import type { RateHistory } from '../../telemetry/history/rate-history.js';
+import { type RuleCounts, STEP_SECONDS, type StepCounts } from '../../telemetry/history/rate-history.js';
+import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
+import type { ViewSlices } from '../views/view-slices.js';
+import type {
+  HistoryAnswer,
+  HistoryPoint,
+  HistoryQuestion,
+  HistoryRule,
+  RateSeries,
+  Rates,
+  RuleSums,
+} from './messages.js';
+import type { FollowedHistory } from './open-history.js';
+
+/** Most rules that one question names. */
+export const MAX_HISTORY_RULES = 50;
+/** Questions that are answered at once; what they take is held for each of them. */
+export const MAX_HISTORY_QUESTIONS = 16;
+
+export interface HistoryServiceOptions {
+  readonly followed: FollowedHistory;
+  readonly clock: Clock;
+  readonly slices: ViewSlices;
+}
+
+/** When the last step ended, seconds since the epoch, to the millisecond. */
+function endsOf({ followed, clock }: Omit<HistoryServiceOptions, 'slices'>): number {
+  const agoMicros = clock.monotonicMicros() - followed.endedMicros;
+  return Math.round((clock.wallMicros() - agoMicros) / 1000) / 1000;
+}
+
+/** Three digits are more than a chart shows. */
+function perSecond(count: number): number {
+  return Math.round((count / STEP_SECONDS) * 1000) / 1000;
+}
+
+function ratesOf({ ok, denied, would }: StepCounts): Rates {
+  return { ok: perSecond(ok), denied: perSecond(denied), would: perSecond(would) };
+}
+
+/** The last step of all rules. */
+export function lastPoint(options: Omit<HistoryServiceOptions, 'slices'>): HistoryPoint {
+  return { ends: endsOf(options), ...ratesOf(options.followed.history.lastStep()) };
+}
+
+function seriesOf(history: RateHistory, rule?: HistoryRule): RateSeries | null {
+  const rows = history.rows(rule);
+  if (rows === undefined) return null;
+  const { ok, denied, would } = rows;
+  return { ok: ok.map(perSecond), denied: denied.map(perSecond), would: would.map(perSecond) };
+}
+
+/** Reads a question about which nothing is known yet; a sentence where it is wrong. */
+function readHistoryQuestion(asked: unknown): HistoryQuestion | string {
+  if (typeof asked !== 'object' || asked === null || Array.isArray(asked)) {
+    return 'the question is no JSON object: send {}, or one such as {"rules":[{"domain":"d","rule":"tenant"}]}';
+  }
+  const unknown = Object.keys(asked).find((name) => name !== 'rules');
+  if (unknown !== undefined)
+    return `there is no field ${JSON.stringify(unknown.slice(0, 100))}: the only one is rules`;
+  const { rules } = asked as { readonly rules?: unknown };
+  if (rules === undefined) return {};
+  if (!Array.isArray(rules) || !rules.every(isRule))
+    return 'rules is a list of objects with a domain and a rule, which are texts';
+  if (rules.length > MAX_HISTORY_RULES) return `rules are ${MAX_HISTORY_RULES} at most`;
+  return { rules };
+}
+
+function isRule(one: unknown): one is HistoryRule {
+  const { domain, rule } = Object(one) as Record<string, unknown>;
+  return typeof domain === 'string' && typeof rule === 'string';
+}
+
+/** `/history` of the debug port: what was decided in the last hour. */
+export function historyService(options: HistoryServiceOptions): AdminService {
+  const { slices, followed } = options;
+  const { history } = followed;
+  let running = 0;
+  const told = function* ({ rules }: HistoryQuestion): Generator<'', HistoryAnswer> {
+    const about = { step: STEP_SECONDS, ends: endsOf(options), crowded: history.crowded };
+    if (rules === undefined) {
+      const all = seriesOf(history) ?? { ok: [], denied: [], would: [] };
+      yield '';
+      return { ...about, all, sums: yield* sumsOf(history) };
+    }
+    const series: (RateSeries | null)[] = [];
+    for (const rule of rules) {
+      series.push(seriesOf(history, rule));
+      yield '';
+    }
+    return { ...about, series };
+  };
+  return {
+    path: '/history',
+    help: 'what was let through and denied in the last hour, of all rules and of each: POST {}',
+    rightFor: () => 'read',
+    async answer(asked): Promise<AdminAnswer> {
+      const question = readHistoryQuestion(asked);
+      if (typeof question === 'string') return { status: 400, body: { error: question } };
+      if (running >= MAX_HISTORY_QUESTIONS)
+        return { status: 503, body: { error: 'too many questions at once: ask again' } };
+      running++;
+      try {
+        return { status: 200, body: await slices.run(told(question)) };
+      } finally {
+        running--;
+      }
+    },
+  };
+}
+
+/** Those with most denials first, then those that were asked most. */
+function* sumsOf(history: RateHistory): Generator<'', readonly RuleSums[]> {
+  const sums: RuleCounts[] = [];
+  for (const one of history.sums()) {
+    if (one === '') yield '';
+    else sums.push(one);
+  }
+  return sums.sort(
+    ({ hour: one }, { hour: other }) =>
+      other.denied - one.denied || other.would - one.would || other.ok - one.ok,
+  );
+}

@@ -1,0 +1,58 @@
+import type { Clock } from '../../limiter/clock.js';
+import type { RateCounts } from '../../telemetry/history/rate-counts.js';
+import { RateHistory, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
+import type { Closers } from '../closers.js';
+
+/** Tells what all processes that decide have decided since they were asked last; those that do not answer later. */
+export type AskRates = (take: (counts: RateCounts) => void) => Promise<void>;
+
+const STEP_MICROS = STEP_SECONDS * 1e6;
+
+/** What was decided in the last hour, and when the last step of that ended. */
+export interface FollowedHistory {
+  readonly history: RateHistory;
+  /** Monotonic, microseconds. */
+  readonly endedMicros: number;
+  /** `listener` runs at the end of each step. */
+  onStep(listener: () => void): void;
+}
+
+/** Counts what `rates` tells, step by step, of `maxRules` rules (HISTORY_RULES) and of all together. */
+export function openHistory(
+  maxRules: number,
+  clock: Clock,
+  rates: AskRates,
+  onError: (error: unknown) => void,
+  closers: Closers,
+): FollowedHistory {
+  const history = new RateHistory(maxRules);
+  const listeners: (() => void)[] = [];
+  let endedMicros = clock.monotonicMicros();
+  let counting = false;
+  const count = async (): Promise<void> => {
+    if (counting) return;
+    counting = true;
+    try {
+      await rates((counts) => history.add(counts));
+      const now = clock.monotonicMicros();
+      // After a time in which this process could not count, as on a machine that slept, there are steps without counts.
+      history.end(Math.round((now - endedMicros) / STEP_MICROS));
+      endedMicros = now;
+      for (const listener of listeners) listener();
+    } catch (error) {
+      onError(error);
+    } finally {
+      counting = false;
+    }
+  };
+  const timer = setInterval(() => void count(), STEP_SECONDS * 1000);
+  timer.unref();
+  closers.add(async () => clearInterval(timer));
+  return {
+    history,
+    get endedMicros() {
+      return endedMicros;
+    },
+    onStep: (listener) => listeners.push(listener),
+  };
+}

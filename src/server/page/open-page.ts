@@ -1,0 +1,40 @@
+import type { AdminService } from '../http/admin-endpoint.js';
+import type { HealthDetail } from '../http/endpoints.js';
+import type { ServerCore, ServerParts } from '../server-core.js';
+import { historyService, lastPoint } from './history-service.js';
+import { openHistory } from './open-history.js';
+import { OverviewTeller } from './overview.js';
+import { OverviewService } from './overview-service.js';
+
+/** What the page of the debug port asks for beside what `/buckets` and `/top` answer. */
+export interface PageServices {
+  readonly services: readonly AdminService[];
+  /** A drain that first ends the events which pages read. */
+  closedBefore(drain: (graceMs: number) => Promise<void>): (graceMs: number) => Promise<void>;
+}
+
+/** Counts what `core` decides, step by step, and tells of it and of how the server stands. */
+export function openPage(
+  { nodes, rates }: Pick<ServerCore, 'nodes' | 'rates'>,
+  { settings, clock, policies, slices, log, closers }: ServerParts,
+  detail: () => HealthDetail,
+): PageServices {
+  const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
+  const followed = openHistory(settings.historyRules, clock, rates, onError, closers);
+  const keeps = { top: settings.topBuckets, history: settings.historyRules };
+  const teller = new OverviewTeller({ clock, policies, keeps, detail, nodes });
+  const overview = new OverviewService({
+    slices,
+    tell: () => teller.tell(),
+    point: () => lastPoint({ followed, clock }),
+    onStep: (listener) => followed.onStep(listener),
+    onError,
+  });
+  return {
+    services: [overview, historyService({ followed, clock, slices })],
+    closedBefore: (drain) => (graceMs) => {
+      overview.close();
+      return drain(graceMs);
+    },
+  };
+}

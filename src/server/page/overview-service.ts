@@ -1,0 +1,126 @@
+import type { AdminCaller } from '../http/admin-access.js';
+import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
+import { type EventFeed, jsonEvent, type SendEvent, type ServerEvent } from '../http/event-feed.js';
+import type { ViewSlices } from '../views/view-slices.js';
+import type { HistoryPoint, Overview, OverviewAnswer } from './messages.js';
+
+/** Most readers of events at once. */
+export const MAX_FOLLOWERS = 100;
+/** How often it is looked whether something has changed, milliseconds. */
+const LOOK_MS = 1000;
+
+export interface OverviewServiceOptions {
+  readonly slices: ViewSlices;
+  tell(): Overview;
+  /** The last step of the history. */
+  point(): HistoryPoint;
+  /** `listener` runs at the end of each step. */
+  onStep(listener: () => void): void;
+  onError(error: unknown): void;
+}
+
+/** Somebody who reads events. */
+interface Follower {
+  readonly send: SendEvent;
+  readonly end: () => void;
+}
+
+/** `/overview` of the debug port: how the server stands, once or as events, which are made once for all who read. */
+export class OverviewService implements AdminService {
+  readonly path = '/overview';
+  readonly help = 'how this server stands, as the page here shows it: POST {}';
+  readonly #options: OverviewServiceOptions;
+  readonly #followers = new Set<Follower>();
+  /** What was told last, without what changes all the time. */
+  #told = '';
+  /** Runs while there are followers. */
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: OverviewServiceOptions) {
+    this.#options = options;
+    options.onStep(() => {
+      if (this.#followers.size > 0) this.#sendAll(jsonEvent('point', options.point()));
+    });
+  }
+
+  rightFor(): 'read' {
+    return 'read';
+  }
+
+  answer(question: unknown, { by, right }: AdminCaller): AdminAnswer {
+    const refusal = refusalOf(question);
+    if (refusal !== undefined) return refusal;
+    const body: OverviewAnswer = { ...this.#options.tell(), caller: { by, right } };
+    return { status: 200, body };
+  }
+
+  feed(question: unknown, { by, right }: AdminCaller): EventFeed | AdminAnswer {
+    const refusal = refusalOf(question) ?? this.#noRoom();
+    if (refusal !== undefined) return refusal;
+    return {
+      follow: (send, end) => {
+        send(jsonEvent('caller', { by, right }));
+        send(jsonEvent('overview', this.#options.tell()));
+        return this.#add({ send, end });
+      },
+    };
+  }
+
+  /** Ends all events: a server that ends does not wait for their readers. */
+  close(): void {
+    this.#closed = true;
+    for (const { end } of this.#followers) end();
+  }
+
+  #noRoom(): AdminAnswer | undefined {
+    if (this.#closed) return failure(503, 'this server ends');
+    if (this.#followers.size < MAX_FOLLOWERS) return undefined;
+    return failure(
+      503,
+      `${MAX_FOLLOWERS} readers follow this server already, which is the most: close some pages`,
+    );
+  }
+
+  #add(follower: Follower): () => void {
+    this.#followers.add(follower);
+    this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref();
+    return () => {
+      this.#followers.delete(follower);
+      if (this.#followers.size > 0) return;
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    };
+  }
+
+  #look(): void {
+    const overview = this.#options.tell();
+    const { now, uptime_seconds: uptime, ...rest } = overview;
+    const told = JSON.stringify(rest);
+    if (told === this.#told) return;
+    this.#told = told;
+    this.#sendAll(jsonEvent('overview', overview));
+  }
+
+  /** To one after the other: decisions are not to wait for many browsers. */
+  #sendAll(event: ServerEvent): void {
+    const { slices, onError } = this.#options;
+    slices.run(sending([...this.#followers], event)).catch(onError);
+  }
+}
+
+function* sending(followers: readonly Follower[], event: ServerEvent): Generator<'', void> {
+  for (const { send } of followers) {
+    send(event);
+    yield '';
+  }
+}
+
+function refusalOf(question: unknown): AdminAnswer | undefined {
+  const isEmpty = typeof question === 'object' && question !== null && Object.keys(question).length === 0;
+  return isEmpty ? undefined : failure(400, 'the question has no fields: send {}');
+}
+
+function failure(status: number, error: string): AdminAnswer {
+  return { status, body: { error } };
+}

@@ -1,0 +1,192 @@
+/* What the page of the debug port is told: /overview, once and as events, and /history. */
+import { writeFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { newAdminToken } from '../../src/server/http/admin-tokens.js';
+import type {
+  HistoryAnswer,
+  HistoryQuestion,
+  Overview,
+  OverviewAnswer,
+} from '../../src/server/page/messages.js';
+import { MAX_FOLLOWERS } from '../../src/server/page/overview-service.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { type EventReader, readEvents } from '../support/weir/events.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+import { untilAllServe } from '../support/weir/workers.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - key: tenant
+    rate_limit: { unit: day, requests_per_unit: 3 }
+  - key: watched
+    phase: monitoring
+    rate_limit: { unit: day, requests_per_unit: 1 }
+`;
+/** A step lasts five seconds, and what belongs to it is asked for at its end. */
+const STEPS_MS = 20_000;
+
+const folder = new TempDir();
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => {
+  await redis.stop();
+  folder.remove();
+});
+
+let server: WeirServer;
+const readers: EventReader[] = [];
+afterEach(async () => {
+  for (const reader of readers.splice(0)) reader.close();
+  await server.stop();
+});
+
+async function follow(headers = {}): Promise<EventReader> {
+  const reader = await readEvents(server.debugPort, headers);
+  readers.push(reader);
+  return reader;
+}
+
+async function ask<Answer>(path: string, question: object): Promise<Answer> {
+  const { status, body } = await httpRequest(server.debugPort, path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(question),
+  });
+  expect({ status, body }).toMatchObject({ status: 200 });
+  return JSON.parse(body);
+}
+const history = (question: HistoryQuestion = {}) => ask<HistoryAnswer>('/history', question);
+const overviews = ({ events }: EventReader) =>
+  events.flatMap(({ name, data }) => (name === 'overview' ? [data as Overview] : []));
+
+/** Four connections ask for a tenant who has three requests, and twice for one that is only watched. */
+async function someTraffic(): Promise<void> {
+  const clients = Array.from({ length: 4 }, () => new RlsClient(server.grpcPort));
+  for (const client of clients) await client.ask('d', [descriptor(['tenant=acme'])]);
+  for (const client of clients.slice(2)) await client.ask('d', [descriptor(['watched=x'])]);
+  for (const client of clients) client.close();
+}
+
+describe.each([
+  ['in memory', false, 1],
+  ['with Redis and two workers', true, 2],
+])('%s', (_how, usesRedis, workers) => {
+  test('rules are counted step by step, and readers hear of each', async () => {
+    server = await startWeir({
+      policy: POLICY,
+      env: {
+        ...(usesRedis && { REDIS_URL: `127.0.0.1:${redis.port}` }),
+        ...(workers > 1 && { WORKERS: String(workers) }),
+      },
+    });
+    if (workers > 1) await untilAllServe(server);
+    const reader = await follow();
+    expect(reader.headers).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+    });
+    await someTraffic();
+    await waitFor(
+      'all of it to be counted',
+      async () => {
+        const counts = (await history()).sums?.map(({ hour }) => hour.ok + hour.denied);
+        return counts?.join() === '4,2';
+      },
+      STEPS_MS,
+    );
+    const { sums, all, step } = await history();
+    expect(sums).toMatchObject([
+      { domain: 'd', rule: 'tenant', hour: { ok: 3, denied: 1, would: 0 } },
+      { domain: 'd', rule: 'watched', hour: { ok: 2, denied: 0, would: 1 } },
+    ]);
+    const sumOf = (rates: readonly number[] = []) => rates.reduce((sum, rate) => sum + rate * step, 0);
+    expect([sumOf(all?.ok), sumOf(all?.denied), sumOf(all?.would)]).toEqual([5, 1, 1]);
+    const { series } = await history({ rules: [{ domain: 'd', rule: 'watched' }] });
+    expect([sumOf(series?.[0]?.ok), sumOf(series?.[0]?.would)]).toEqual([2, 1]);
+    expect(reader.events[0]).toEqual({ name: 'caller', data: { by: 'loopback', right: 'write' } });
+    expect(reader.events.filter(({ name }) => name === 'point').length).toBeGreaterThan(0);
+    const overview = await ask<OverviewAnswer>('/overview', {});
+    expect(overview).toMatchObject({
+      caller: { by: 'loopback', right: 'write' },
+      health: { status: 'SERVING' },
+      store: { up: true },
+      policy: {
+        domains: [{ domain: 'd', state: 'ok', phase: 'active' }],
+        errors: [],
+        reload: { result: 'ok' },
+      },
+    });
+    expect(overview.workers).toHaveLength(workers > 1 ? workers : 0);
+    if (!usesRedis) return;
+    expect(overview.store.nodes).toEqual([
+      {
+        redis: 'main',
+        node: `redis://127.0.0.1:${redis.port}`,
+        up: workers,
+        of: workers,
+        latency_ms: expect.any(Number),
+      },
+    ]);
+  }, 60_000);
+});
+
+test('readers hear of a bad reload with its error in full, and of a Redis that goes away', async () => {
+  const own = await startRedis();
+  try {
+    server = await startWeir({ policy: POLICY, env: { REDIS_URL: `127.0.0.1:${own.port}` } });
+    const reader = await follow();
+    await waitFor('Redis', () => overviews(reader).at(-1)?.store.nodes[0]?.up === 1);
+    writeFileSync(server.policyPath ?? '', 'domain: d\ndescriptors: 5\n');
+    await waitFor('the reload', () => overviews(reader).at(-1)?.policy.reload.result === 'error');
+    expect(overviews(reader).at(-1)?.policy).toMatchObject({
+      domains: [{ domain: 'd', state: 'kept' }],
+      errors: [expect.stringMatching(/policy\.yaml:2:14: descriptors: .+/)],
+    });
+    await own.stop();
+    await waitFor('Redis to go away', () => overviews(reader).at(-1)?.store.up === false);
+    expect(overviews(reader).at(-1)?.store.nodes).toMatchObject([{ up: 0, of: 1, reason: 'disconnected' }]);
+  } finally {
+    await own.stop();
+  }
+}, 30_000);
+
+test('who may not ask hears nothing, and whose token is taken back nothing more', async () => {
+  const tokens = folder.join('tokens');
+  const reader = newAdminToken('dashboard', 'read');
+  writeFileSync(tokens, `${reader.line}\n`);
+  server = await startWeir({ policy: POLICY, env: { ADMIN_TOKENS_FILE: tokens } });
+  const refused = await follow();
+  await waitFor('the refusal', () => refused.ended);
+  expect([refused.status, JSON.parse(refused.rest)]).toEqual([
+    401,
+    { error: expect.stringContaining('token') },
+  ]);
+  const foreign = await follow({ authorization: `Bearer ${reader.token}`, origin: 'http://evil.example' });
+  expect(foreign.status).toBe(403);
+  const follower = await follow({ authorization: `Bearer ${reader.token}` });
+  expect(follower.status).toBe(200);
+  await waitFor('the first events', () => follower.events.length >= 2);
+  expect(follower.events[0]).toEqual({ name: 'caller', data: { by: 'dashboard', right: 'read' } });
+  writeFileSync(tokens, `${newAdminToken('other', 'read').line}\n`);
+  await waitFor('the end', () => follower.ended, STEPS_MS);
+}, 40_000);
+
+test('so many read, one that reads nothing holds up nobody, and a server that ends waits for none', async () => {
+  server = await startWeir({ policy: POLICY, env: { SHUTDOWN_DRAIN_DELAY: '0s', SHUTDOWN_GRACE: '10m' } });
+  const all = await Promise.all(Array.from({ length: MAX_FOLLOWERS }, () => follow()));
+  for (const reader of all.slice(0, 50)) reader.pause();
+  const late = await follow();
+  expect(late.status).toBe(503);
+  const last = all.at(-1) as EventReader;
+  await waitFor('a step', () => last.events.some(({ name }) => name === 'point'), STEPS_MS);
+  expect(await server.stop('SIGTERM')).toMatchObject({ code: 0 });
+  await waitFor('the end', () => last.ended);
+}, 60_000);

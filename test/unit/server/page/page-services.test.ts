@@ -1,0 +1,176 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { systemClock } from '../../../../src/limiter/clock.js';
+import type { AdminAnswer } from '../../../../src/server/http/admin-endpoint.js';
+import type { EventFeed, ServerEvent } from '../../../../src/server/http/event-feed.js';
+import {
+  historyService,
+  MAX_HISTORY_QUESTIONS,
+  MAX_HISTORY_RULES,
+} from '../../../../src/server/page/history-service.js';
+import type { HistoryAnswer, Overview } from '../../../../src/server/page/messages.js';
+import { MAX_FOLLOWERS, OverviewService } from '../../../../src/server/page/overview-service.js';
+import { ViewSlices } from '../../../../src/server/views/view-slices.js';
+import { RateHistory } from '../../../../src/telemetry/history/rate-history.js';
+
+const CALLER = { by: 'ops', peer: '127.0.0.1', right: 'read' } as const;
+const slices = new ViewSlices();
+
+describe('/history', () => {
+  const history = new RateHistory(10);
+  history.add({ domain: 'd', rule: 'a', ok: 10, denied: 5, would: 1 });
+  history.add({ domain: 'd', rule: 'b', ok: 1, denied: 50, would: 0 });
+  history.end();
+  const followed = { history, endedMicros: systemClock.monotonicMicros(), onStep: () => {} };
+  const service = historyService({ followed, clock: systemClock, slices });
+  // It looks at the question only.
+  const ask = async (question: unknown): Promise<AdminAnswer> =>
+    service.answer(question, CALLER, undefined as never);
+
+  test('tells rates of all rules and sums of each, those with most denials first', async () => {
+    const { status, body } = await ask({});
+    expect(status).toBe(200);
+    const { all, sums, ends, step, crowded } = body as HistoryAnswer;
+    expect({ all, step, crowded }).toEqual({
+      all: { ok: [2.2], denied: [11], would: [0.2] },
+      step: 5,
+      crowded: false,
+    });
+    expect(sums?.map(({ rule, hour }) => [rule, hour.ok, hour.denied])).toEqual([
+      ['b', 1, 50],
+      ['a', 10, 5],
+    ]);
+    expect(Math.abs(ends - Date.now() / 1000)).toBeLessThan(60);
+  });
+
+  test('tells the series of rules that are named', async () => {
+    const rules = [
+      { domain: 'd', rule: 'a' },
+      { domain: 'd', rule: '__proto__' },
+    ];
+    const { body } = await ask({ rules });
+    expect(body).toMatchObject({ series: [{ ok: [2], denied: [1], would: [0.2] }, null] });
+    expect(body).not.toHaveProperty('all');
+  });
+
+  test.each([
+    ['text', /no JSON object/],
+    [[], /no JSON object/],
+    [{ rule: 'a' }, /no field "rule"/],
+    [{ rules: 'a' }, /rules is a list/],
+    [{ rules: [{ domain: 'd' }] }, /rules is a list/],
+    [{ rules: [null] }, /rules is a list/],
+    [{ rules: Array(MAX_HISTORY_RULES + 1).fill({ domain: 'd', rule: 'a' }) }, /50 at most/],
+  ])('refuses %j', async (question, error) => {
+    expect(await ask(question)).toEqual({ status: 400, body: { error: expect.stringMatching(error) } });
+  });
+
+  test('answers so many at once', async () => {
+    const answers = await Promise.all(Array.from({ length: MAX_HISTORY_QUESTIONS + 2 }, () => ask({})));
+    const refused = answers.filter(({ status }) => status === 503);
+    expect(refused).toHaveLength(2);
+    expect(await ask({})).toMatchObject({ status: 200 });
+  });
+});
+
+describe('/overview', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+  const OVERVIEW: Overview = {
+    version: '1',
+    now: 1,
+    uptime_seconds: 1,
+    health: { status: 'SERVING' },
+    store: { name: 'memory', up: true, nodes: [] },
+    workers: [],
+    policy: {
+      version: 'v',
+      domains: [],
+      more_domains: 0,
+      reload: { result: 'ok', at: 1 },
+      errors: [],
+      more_errors: 0,
+    },
+    keeps: { top: 1, history: 1 },
+  };
+  let overview = OVERVIEW;
+  let step = (): void => {};
+  const open = (): OverviewService =>
+    new OverviewService({
+      slices: new ViewSlices({ nextTurn: (callback) => callback() }),
+      tell: () => overview,
+      point: () => ({ ends: 5, ok: 1, denied: 2, would: 3 }),
+      onStep: (listener) => {
+        step = listener;
+      },
+      onError: (error) => {
+        throw error;
+      },
+    });
+  const follow = (service: OverviewService) => {
+    const feed = service.feed({}, CALLER) as EventFeed;
+    const events: [name: string, data: unknown][] = [];
+    let ended = false;
+    const take = ({ name, bytes }: ServerEvent): void => {
+      const [, data = ''] = /^event: \w+\ndata: (.*)\n\n$/.exec(bytes.toString()) ?? [];
+      events.push([name, JSON.parse(data)]);
+    };
+    const stop = feed.follow(take, () => {
+      ended = true;
+    });
+    return { stop, ended: () => ended, took: () => events.splice(0) };
+  };
+  /** What is promised has been done. */
+  const settled = async (): Promise<void> => {
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+  };
+
+  test('is told once with who asks', () => {
+    const answer = open().answer({}, CALLER);
+    expect(answer).toEqual({ status: 200, body: { ...OVERVIEW, caller: { by: 'ops', right: 'read' } } });
+    expect(open().answer({ a: 1 }, CALLER)).toMatchObject({ status: 400 });
+    expect(open().feed(null, CALLER)).toMatchObject({ status: 400 });
+  });
+
+  test('is told again when something has changed, and each step', async () => {
+    jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick', 'performance'] });
+    overview = OVERVIEW;
+    const service = open();
+    const reader = follow(service);
+    expect(reader.took()).toEqual([
+      ['caller', { by: 'ops', right: 'read' }],
+      ['overview', OVERVIEW],
+    ]);
+    jest.advanceTimersByTime(1000);
+    await settled();
+    reader.took();
+    overview = { ...OVERVIEW, now: 2, uptime_seconds: 2 };
+    jest.advanceTimersByTime(3000);
+    await settled();
+    expect(reader.took()).toEqual([]);
+    overview = { ...overview, health: { status: 'NOT_SERVING', reason: 'draining' } };
+    jest.advanceTimersByTime(1000);
+    await settled();
+    expect(reader.took()).toEqual([['overview', overview]]);
+    step();
+    await settled();
+    expect(reader.took()).toEqual([['point', { ends: 5, ok: 1, denied: 2, would: 3 }]]);
+    reader.stop();
+    step();
+    await settled();
+    expect(reader.took()).toEqual([]);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('has so many readers, and none once it is closed', () => {
+    const service = open();
+    const readers = Array.from({ length: MAX_FOLLOWERS }, () => follow(service));
+    expect(service.feed({}, CALLER)).toMatchObject({ status: 503 });
+    readers[0]?.stop();
+    const last = follow(service);
+    service.close();
+    expect(last.ended()).toBe(true);
+    expect(service.feed({}, CALLER)).toEqual({ status: 503, body: { error: 'this server ends' } });
+    for (const { stop } of [...readers, last]) stop();
+  });
+});

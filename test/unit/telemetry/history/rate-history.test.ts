@@ -1,0 +1,130 @@
+import { describe, expect, test } from '@jest/globals';
+import { BoundedCounters, SeriesLimit } from '../../../../src/telemetry/bounded-counters.js';
+import { newCounts } from '../../../../src/telemetry/history/rate-counts.js';
+import { RateHistory, RING_BYTES, STEPS } from '../../../../src/telemetry/history/rate-history.js';
+
+const counts = (rule: string, ok: number, denied = 0, would = 0, domain = 'd') => ({
+  domain,
+  rule,
+  ok,
+  denied,
+  would,
+});
+const sums = (history: RateHistory) => [...history.sums()].filter((one) => one !== '');
+
+describe('a history', () => {
+  test('tells what was counted, step by step, of all rules and of each', () => {
+    const history = new RateHistory(10);
+    history.add(counts('a', 5, 2, 1));
+    history.add(counts('b', 1));
+    expect(history.rows()).toEqual({ ok: [], denied: [], would: [] });
+    history.end();
+    history.end();
+    history.add(counts('a', 7));
+    history.add(counts('a', 1));
+    history.end();
+    expect(history.rows()).toEqual({ ok: [6, 0, 8], denied: [2, 0, 0], would: [1, 0, 0] });
+    expect(history.rows({ domain: 'd', rule: 'b' })).toEqual({
+      ok: [1, 0, 0],
+      denied: [0, 0, 0],
+      would: [0, 0, 0],
+    });
+    expect(history.rows({ domain: 'e', rule: 'a' })).toBeUndefined();
+    expect(history.lastStep()).toEqual({ ok: 8, denied: 0, would: 0 });
+    const all = { ok: 13, denied: 2, would: 1 };
+    expect(sums(history)).toEqual([
+      { domain: 'd', rule: 'a', minute: all, hour: all },
+      {
+        domain: 'd',
+        rule: 'b',
+        minute: { ok: 1, denied: 0, would: 0 },
+        hour: { ok: 1, denied: 0, would: 0 },
+      },
+    ]);
+  });
+
+  test('keeps an hour, and a minute apart', () => {
+    const history = new RateHistory(10);
+    for (let step = 0; step < 3 * STEPS; step++) {
+      history.add(counts('a', step));
+      history.end();
+    }
+    const { ok = [] } = history.rows({ domain: 'd', rule: 'a' }) ?? {};
+    expect(ok).toHaveLength(STEPS - 1);
+    expect([ok[0], ok.at(-1)]).toEqual([2 * STEPS + 1, 3 * STEPS - 1]);
+    const sum = (from: number) => ok.slice(from).reduce((all, one) => all + one, 0);
+    expect(sums(history)).toMatchObject([{ minute: { ok: sum(-12) }, hour: { ok: sum(0) } }]);
+  });
+
+  test('has steps without counts after a time in which nobody counted', () => {
+    const history = new RateHistory(10);
+    history.add(counts('a', 4));
+    history.end(3);
+    history.add(counts('a', 2));
+    history.end();
+    expect(history.rows()?.ok).toEqual([4, 0, 0, 2]);
+    history.end(2 * STEPS);
+    expect(new Set(history.rows()?.ok)).toEqual(new Set([0]));
+    expect(sums(history)).toEqual([]);
+    history.add(counts('a', 3));
+    history.end();
+    expect(sums(history)).toMatchObject([{ hour: { ok: 3 } }]);
+  });
+
+  test('keeps so many rules; one that was idle for an hour makes room', () => {
+    const history = new RateHistory(2);
+    for (const rule of ['a', 'b', 'c']) history.add(counts(rule, 1));
+    history.end();
+    expect(history.rows({ domain: 'd', rule: 'c' })).toBeUndefined();
+    expect(history.rows()?.ok).toEqual([3]);
+    expect(history.crowded).toBe(true);
+    for (let step = 0; step < STEPS; step++) {
+      history.add(counts('a', 1));
+      history.end();
+    }
+    expect(history.crowded).toBe(false);
+    history.add(counts('c', 5));
+    history.end();
+    expect(history.rows({ domain: 'd', rule: 'c' })?.ok.at(-1)).toBe(5);
+    expect(history.rows({ domain: 'd', rule: 'b' })).toBeUndefined();
+    expect(history.rows({ domain: 'd', rule: 'a' })?.ok.at(-2)).toBe(1);
+  });
+
+  test('keeps all rules together only where none is asked for', () => {
+    const history = new RateHistory(0);
+    history.add(counts('a', 1));
+    history.end();
+    expect([history.rows()?.ok, sums(history)]).toEqual([[1], []]);
+  });
+
+  test('takes as much memory for a rule as the help of HISTORY_RULES says', () => {
+    expect(RING_BYTES).toBeLessThan(9000);
+  });
+});
+
+describe('new counts', () => {
+  const slots = { ok: 0, denied: 1, would: 2, told: 3 };
+  const news = (counters: BoundedCounters) => [...newCounts(counters, slots)].filter((one) => one !== '');
+  const count = (counters: BoundedCounters, rule: string, at: number, by = 1): void => {
+    const values = counters.series('d', rule);
+    values[at] = (values[at] as number) + by;
+  };
+
+  test('are told once, those beyond the bound as other', () => {
+    const counters = new BoundedCounters(new SeriesLimit(2), 6);
+    count(counters, 'a', 0, 3);
+    count(counters, 'a', 2);
+    count(counters, 'b', 1);
+    count(counters, 'c', 0);
+    count(counters, 'e', 1);
+    expect(news(counters)).toEqual([
+      counts('a', 3, 0, 1),
+      counts('b', 0, 1),
+      counts('other', 1, 1, 0, 'other'),
+    ]);
+    expect(news(counters)).toEqual([]);
+    count(counters, 'a', 0);
+    count(counters, 'f', 0);
+    expect(news(counters)).toEqual([counts('a', 1), counts('other', 1, 0, 0, 'other')]);
+  });
+});
