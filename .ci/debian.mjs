@@ -49,6 +49,14 @@ async function dependenciesOf(deb) {
 const FIELD = ['$', '{db:Status-Status}'].join('');
 const nameOf = (deb) => deb.split('_')[0];
 
+/** The folder below `tree` in which a library lies, or undefined. */
+function folderOf(tree, library) {
+  const found = readdirSync(tree, { recursive: true, withFileTypes: true }).find(
+    ({ name }) => name === library,
+  );
+  return found?.parentPath;
+}
+
 /**
  * Unpacks the packages into `folder` and resolves with a shell command that runs `program` (a path inside them) with
  * the libraries it needs.
@@ -70,6 +78,8 @@ export async function fetchDebianProgram(folder, packages, program) {
           .map((name) => join(top, name)),
       ];
     });
+  // Where packages keep libraries of their own, such as PulseAudio.
+  const aside = new Set();
   let wanted = packages;
   for (let round = 0; round < 5; round += 1) {
     await download(debs, wanted);
@@ -78,10 +88,18 @@ export async function fetchDebianProgram(folder, packages, program) {
       await must(`unpacking ${deb}`, 'dpkg-deb', ['-x', join(debs, deb), tree]);
       unpacked.add(nameOf(deb));
     }
-    const env = { ...process.env, LD_LIBRARY_PATH: libraries().join(':') };
-    const lacking = (await must('ldd', 'ldd', [join(tree, program)], { env }))
-      .split('\n')
-      .filter((line) => line.includes('not found'));
+    const lookUp = async () => {
+      const env = { ...process.env, LD_LIBRARY_PATH: [...libraries(), ...aside].join(':') };
+      const lines = (await must('ldd', 'ldd', [join(tree, program)], { env })).split('\n');
+      return { env, lacking: lines.filter((line) => line.includes('not found')) };
+    };
+    const before = aside.size;
+    let { env, lacking } = await lookUp();
+    for (const line of lacking) {
+      const folder = folderOf(tree, line.trim().split(/\s/)[0]);
+      if (folder !== undefined) aside.add(folder);
+    }
+    if (aside.size > before) ({ env, lacking } = await lookUp());
     if (lacking.length === 0) {
       rmSync(debs, { recursive: true });
       return `env LD_LIBRARY_PATH='${env.LD_LIBRARY_PATH}' '${join(tree, program)}'`;

@@ -98,6 +98,14 @@ const PROMETHEUS_PAGES = [
   ...['moment-timezone', 'mustache', 'popper.js', 'rickshaw'],
 ];
 
+/** A configuration of fontconfig for the fonts in one folder. */
+function fontsConf(fonts) {
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>${fonts}</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>
+`;
+}
+
 const GO_126 = 'install Go 1.26 or later';
 const CONFORMANCE = 'connectrpc.com/conformance';
 
@@ -374,6 +382,30 @@ const CATALOGUE = {
       );
     },
   },
+  chromium: {
+    what: 'Chromium',
+    pin: 'Debian',
+    optional: 'the tests of the page in a browser, and npm run screenshots',
+    without: 'install chromium',
+    async fetch(folder) {
+      const installed = onPath('chromium');
+      if (installed !== undefined) return installed;
+      // It draws no letter without a font, and finds none without the configuration.
+      const packages = [
+        'chromium',
+        'chromium-common',
+        'fontconfig-config',
+        'fonts-inter',
+        'fonts-dejavu-core',
+      ];
+      const command = await fetchDebianProgram(folder, packages, 'usr/lib/chromium/chromium');
+      writeFileSync(join(folder, 'fonts.conf'), fontsConf(join(folder, 'root/usr/share/fonts')));
+      return launcher(
+        folder,
+        `env FONTCONFIG_FILE='${join(folder, 'fonts.conf')}' ${command.replace(/^env /, '')}`,
+      );
+    },
+  },
 };
 
 /** What `npm test` needs. */
@@ -399,6 +431,7 @@ export const TEST_TOOLS = [
   'nutcracker',
   'typos',
   'stepping-clock',
+  'chromium',
 ];
 /** What `npm run test:matrix` needs. */
 export const MATRIX_TOOLS = [...TEST_TOOLS, 'node24'];
