@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { build as bundle } from 'esbuild';
 import { describeFiles } from './descriptors.mjs';
 import { sourceDigest } from './prepare.mjs';
 import { root } from './shell.mjs';
@@ -23,6 +24,18 @@ for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })
   mkdirSync(dirname(join('build', source)), { recursive: true });
   cpSync(source, join('build', source));
 }
+// The page at / of the debug port: the server puts its parts into one document.
+await bundle({
+  entryPoints: ['src/page/page.ts'],
+  outfile: 'build/src/page/page.js',
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: 'es2022',
+  charset: 'utf8',
+  logLevel: 'warning',
+});
+for (const part of ['src/page/page.html', 'src/page/page.css']) cpSync(part, join('build', part));
 for (const asset of ['package.json', 'proto', 'deploy/policies', 'deploy/init']) {
   cpSync(asset, join('build', asset), { recursive: true });
 }

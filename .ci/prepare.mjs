@@ -23,7 +23,9 @@ export function sourceDigest() {
   // An image is built without test/.
   for (const folder of ['src', 'test', 'deploy', 'proto'].filter((name) => existsSync(join(root, name)))) {
     const files = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && /\.(ts|lua|proto|yaml)$/.test(entry.name))
+      .filter(
+        (entry) => entry.isFile() && /\.(ts|lua|proto|yaml|css|html)$|^tsconfig\.json$/.test(entry.name),
+      )
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
       .sort();
     for (const path of files) add(path);

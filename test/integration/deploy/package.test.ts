@@ -21,7 +21,8 @@ const grpcurl = optionalToolPath('grpcurl');
 const ALLOWED = [
   /^(package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
   /^build\/package\.json$/,
-  /^build\/src\/.+\.(js|lua)$/,
+  /^build\/src\/(?!page\/).+\.(js|lua)$/,
+  /^build\/src\/page\/page\.(js|css|html)$/,
   /^build\/proto\/(files\.json|.+\.proto)$/,
   /^build\/deploy\/(?:init|policies)\/.+\.yaml$/,
   /^deploy\/(README\.md|(?:policy|decision-log)\.schema\.json|(?!helm\/).+\.yaml)$/,
@@ -84,6 +85,7 @@ describe('the npm package', () => {
       'build/package.json',
       'build/proto/files.json',
       'build/src/main.js',
+      ...['css', 'html', 'js'].map((part) => `build/src/page/page.${part}`),
       'deploy/envoy/envoy.yaml',
       'deploy/grafana/weir.json',
       'deploy/prometheus/rules.yaml',

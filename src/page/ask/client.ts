@@ -1,0 +1,78 @@
+/** What a question is answered. Status 0: no answer came, and it is not known whether the question did. */
+export type AnswerOrFailure<T> =
+  | { readonly ok: true; readonly body: T }
+  | { readonly ok: false; readonly status: number; readonly error: string };
+
+/** How long an answer may take, ms. */
+const PATIENCE_MS = 20_000;
+const JSON_HEADERS = { 'content-type': 'application/json' };
+
+/** Asks the server that the page is from. */
+export class Client {
+  /** Sent with each question where there is one; never part of an address. */
+  token: string | undefined;
+  /** Called with the server's sentence where it wants a token, or another one. */
+  onTokenWanted: (sentence: string) => void = () => {};
+  readonly #base: string;
+
+  /** @param path that of the page: what is asked lies beside it, also behind a proxy that adds a prefix */
+  constructor(path: string) {
+    this.#base = path.endsWith('/') ? path : `${path}/`;
+  }
+
+  /** A POST, whose answer is read by the caller. Rejects where none comes. */
+  open(path: string, body: object, headers: Record<string, string>, signal: AbortSignal): Promise<Response> {
+    return this.#fetch(path, {
+      method: 'POST',
+      headers: { ...JSON_HEADERS, ...headers },
+      body: JSON.stringify(body),
+      signal,
+    });
+  }
+
+  /** A POST with JSON that is answered with JSON. */
+  ask<T>(path: string, body: object): Promise<AnswerOrFailure<T>> {
+    return this.#answer(this.open(path, body, {}, AbortSignal.timeout(PATIENCE_MS)));
+  }
+
+  /** A GET that is answered with JSON. */
+  get<T>(path: string): Promise<AnswerOrFailure<T>> {
+    return this.#answer(this.#fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS) }));
+  }
+
+  /** What is wrong, from an answer that is not 200. */
+  async failure(response: Response): Promise<{ status: number; error: string }> {
+    const error = sentenceOf(await response.text().catch(() => ''), response.status);
+    if (response.status === 401) this.onTokenWanted(error);
+    return { status: response.status, error };
+  }
+
+  async #answer<T>(asked: Promise<Response>): Promise<AnswerOrFailure<T>> {
+    try {
+      const response = await asked;
+      if (!response.ok) return { ok: false, ...(await this.failure(response)) };
+      return { ok: true, body: (await response.json()) as T };
+    } catch {
+      return { ok: false, status: 0, error: 'weir did not answer.' };
+    }
+  }
+
+  #fetch(path: string, init: RequestInit): Promise<Response> {
+    const headers = new Headers(init.headers);
+    if (this.token !== undefined) headers.set('authorization', `Bearer ${this.token}`);
+    return fetch(this.#base + path, { ...init, headers, cache: 'no-store', credentials: 'same-origin' });
+  }
+}
+
+/** The server's sentence, or what a proxy on the way said. */
+function sentenceOf(text: string, status: number): string {
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown };
+    if (typeof error === 'string' && error !== '') return error;
+  } catch {
+    // It is no JSON.
+  }
+  if (status === 404)
+    return 'There is nothing at this address (status 404): it is an older weir, or another server.';
+  return `The answer has the status ${status} and no sentence of weir: a proxy on the way may have answered.`;
+}

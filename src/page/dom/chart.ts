@@ -1,0 +1,181 @@
+import type { RateSeries } from '../../server/page/messages.js';
+import { areaPath, axisTop, groupAverages, indexAt, linePath, thinned } from '../text/chart-shape.js';
+import { perSecond } from '../text/numbers.js';
+import { clockText } from '../text/times.js';
+import { el, freshId, svg } from './element.js';
+import { tableOf } from './table.js';
+
+/** What a chart needs to know of when its values were. */
+export interface ChartTime {
+  /** Length of a step, seconds. */
+  readonly step: number;
+  /** When the last step ended. */
+  readonly ends: number;
+  /** How many steps the width stands for. */
+  readonly slots: number;
+}
+
+/** More points than these are averaged: nobody sees them apart. */
+const MOST_POINTS = 180;
+const BOX = { width: 600, height: 100 };
+/** Steps of the table beside charts, seconds. */
+const GROUP = 300;
+
+const MEASURES = [
+  { key: 'ok', name: 'Allowed', sign: '●' },
+  { key: 'denied', name: 'Denied', sign: '▲' },
+  { key: 'would', name: 'Would be denied', sign: '◆' },
+] as const;
+type Measure = (typeof MEASURES)[number];
+
+/** One measure over an hour: its rate now, and a line. */
+class MiniChart {
+  readonly element: HTMLElement;
+  readonly #now = el('span', { class: 'rate' });
+  readonly #peak = el('span', { class: 'peak' });
+  readonly #axis = el('span', { class: 'axis-top', 'aria-hidden': 'true' });
+  readonly #from = el('span', {}, '1 h ago');
+  readonly #at = el('span', { class: 'at' });
+  readonly #line = svg('path', { class: 'line', 'vector-effect': 'non-scaling-stroke' });
+  readonly #area = svg('path', { class: 'area' });
+  readonly #cursor = svg('path', { class: 'cursor', 'vector-effect': 'non-scaling-stroke' });
+  readonly #title = svg('title', { id: freshId() });
+  readonly #description = svg('desc', { id: freshId() });
+  readonly #name: string;
+  #values: readonly number[] = [];
+  #time: ChartTime = { step: 0, ends: 0, slots: 2 };
+
+  constructor({ key, name, sign }: Measure, of: string) {
+    this.#name = `${name}, per second, over the last hour, of ${of}`;
+    this.#title.textContent = this.#name;
+    const grid = svg('path', {
+      class: 'grid',
+      d: 'M0 0H600M0 50H600M0 100H600',
+      'vector-effect': 'non-scaling-stroke',
+    });
+    const drawing = svg(
+      'svg',
+      {
+        viewBox: `0 0 ${BOX.width} ${BOX.height}`,
+        preserveAspectRatio: 'none',
+        role: 'img',
+        'aria-labelledby': `${this.#title.id} ${this.#description.id}`,
+        onpointermove: (event) => this.#point(event as PointerEvent),
+        onpointerleave: () => this.#unpoint(),
+      },
+      this.#title,
+      this.#description,
+      grid,
+      this.#area,
+      this.#line,
+      this.#cursor,
+    );
+    this.element = el(
+      'div',
+      { class: `chart ${key}` },
+      el('p', { class: 'chart-name' }, el('span', { 'aria-hidden': 'true', class: 'sign' }, sign), name),
+      el('p', { class: 'chart-now' }, this.#now, el('span', { class: 'unit' }, ' per second'), this.#peak),
+      el('div', { class: 'plot' }, this.#axis, drawing),
+      el('p', { class: 'axis', 'aria-hidden': 'true' }, this.#from, this.#at, el('span', {}, 'now')),
+    );
+  }
+
+  show(all: readonly number[], { step, ends, slots: steps }: ChartTime): void {
+    const { values, slots, per } = thinned(all, steps, MOST_POINTS);
+    this.#values = values;
+    this.#time = { step: step * per, ends, slots };
+    const top = axisTop(values.slice(-slots));
+    const peak = values.slice(-slots).reduce((most, value) => Math.max(most, value), 0);
+    const now = values.at(-1);
+    this.#now.textContent = now === undefined ? '–' : perSecond(now);
+    this.#peak.textContent = `peak ${perSecond(peak)}`;
+    this.#axis.textContent = perSecond(top);
+    this.#line.setAttribute('d', linePath(values, slots, top, BOX));
+    this.#area.setAttribute('d', areaPath(values, slots, top, BOX));
+    this.#description.textContent =
+      now === undefined
+        ? 'Nothing is known yet.'
+        : `Now ${perSecond(now)}, at most ${perSecond(peak)} in the hour.`;
+  }
+
+  #point(event: PointerEvent): void {
+    const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
+    const { slots, step, ends } = this.#time;
+    const index = indexAt((event.clientX - left) / width, this.#values.length, slots);
+    if (index === undefined) {
+      this.#unpoint();
+      return;
+    }
+    const back = this.#values.length - 1 - index;
+    const x = ((slots - 1 - back) / (slots - 1)) * BOX.width;
+    this.#cursor.setAttribute('d', `M${x} 0V${BOX.height}`);
+    this.#at.textContent = `${clockText(ends - back * step)}: ${perSecond(this.#values[index] ?? 0)} per second`;
+  }
+
+  #unpoint(): void {
+    this.#cursor.setAttribute('d', '');
+    this.#at.textContent = '';
+  }
+}
+
+/** What was allowed, denied, and would have been denied: three charts and their numbers as a table. */
+export class TrafficCharts {
+  readonly element: HTMLElement;
+  readonly #charts: readonly MiniChart[];
+  readonly #table = el('div');
+  readonly #numbers: HTMLDetailsElement;
+  readonly #of: string;
+  #shown: { readonly series: RateSeries; readonly time: ChartTime } | undefined;
+
+  /** @param of whose they are, for those who do not see them: `all rules` */
+  constructor(of: string) {
+    this.#of = of;
+    this.#charts = MEASURES.map((measure) => new MiniChart(measure, of));
+    this.#numbers = el(
+      'details',
+      { class: 'numbers', ontoggle: () => this.#fillTable() },
+      el('summary', {}, 'These charts as numbers'),
+      this.#table,
+    );
+    this.element = el(
+      'div',
+      { class: 'charts' },
+      el('div', { class: 'chart-row' }, ...this.#charts.map(({ element }) => element)),
+      this.#numbers,
+    );
+  }
+
+  show(series: RateSeries, time: ChartTime): void {
+    this.#shown = { series, time };
+    for (const [at, { key }] of MEASURES.entries()) this.#charts[at]?.show(series[key], time);
+    if (this.#numbers.open) this.#fillTable();
+  }
+
+  #fillTable(): void {
+    if (this.#shown === undefined || !this.#numbers.open) return;
+    const { series, time } = this.#shown;
+    const perGroup = Math.max(1, Math.round(GROUP / Math.max(1, time.step)));
+    const columns = MEASURES.map(({ key }) => groupAverages(series[key], perGroup));
+    const rows = (columns[0] ?? []).map((_, at) => ({
+      until: time.ends - at * perGroup * time.step,
+      rates: columns.map((column) => column[at] ?? 0),
+    }));
+    this.#table.replaceChildren(
+      tableOf<(typeof rows)[number]>(
+        {
+          caption: `Descriptors per second on average of five minutes, of ${this.#of}`,
+          captionShown: true,
+          columns: [
+            { heading: 'Until', cell: ({ until }) => clockText(until) },
+            ...MEASURES.map(({ name }, at) => ({
+              heading: name,
+              figures: true,
+              cell: ({ rates }: (typeof rows)[number]) => perSecond(rates[at] ?? 0),
+            })),
+          ],
+        },
+        rows,
+      ),
+    );
+  }
+}

@@ -1,0 +1,62 @@
+/* What the page reads of the answer to `/rlconfig?format=json`. */
+
+/** A phase, and when those with a time begin, RFC 3339. */
+export interface DumpedPhase {
+  readonly now: string;
+  readonly grace_period?: string;
+  readonly active?: string;
+}
+
+/** A limit, with the names of the policy file. */
+export interface DumpedLimit {
+  readonly unlimited?: boolean;
+  readonly unit?: string;
+  readonly requests_per_unit?: number;
+  readonly unit_multiplier?: number;
+  /** The time zone of a calendar. */
+  readonly calendar?: string;
+  readonly token_bucket?: {
+    readonly max_tokens: number;
+    readonly tokens_per_fill: number;
+    readonly fill_interval: string;
+  };
+  readonly max_debt?: number;
+}
+
+export interface DumpedPolicyRule {
+  readonly path: string;
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly limit: DumpedLimit;
+  readonly phase: DumpedPhase;
+  readonly shadow_mode: boolean;
+  readonly quota_mode: boolean;
+  readonly enforce_percent: number;
+  readonly candidate: boolean;
+  readonly replaces: readonly string[];
+  readonly on_store_failure: string;
+  readonly matchers?: readonly {
+    readonly key: string;
+    readonly value_cidr?: readonly string[];
+    readonly value_regex?: readonly string[];
+  }[];
+}
+
+export interface DumpedDomain {
+  readonly domain: string;
+  readonly state: string;
+  readonly files: readonly string[];
+  /** Absent where the domain is not in force. */
+  readonly policy?: {
+    readonly phase: DumpedPhase;
+    readonly on_store_failure: string;
+    readonly on_unmatched: string;
+    readonly derive: readonly { readonly step: string; readonly rules?: readonly string[] }[];
+    readonly rules: readonly DumpedPolicyRule[];
+  };
+}
+
+export interface DumpedPolicies {
+  readonly version: string;
+  readonly domains: readonly DumpedDomain[];
+}

@@ -1,0 +1,66 @@
+import { LANGUAGE } from './numbers.js';
+
+/* Times are seconds since the epoch, spans are seconds. */
+
+const CLOCK = new Intl.DateTimeFormat(LANGUAGE, { timeStyle: 'medium' });
+const DATE = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: 'medium', timeStyle: 'medium' });
+const MINUTE = 60;
+const HOUR = 3600;
+const DAY = 86_400;
+
+/** The time of day, local: `12:03:04`. */
+export function clockText(seconds: number): string {
+  return CLOCK.format(seconds * 1000);
+}
+
+/** Day and time, local: `24 Nov 2026, 12:03:04`. */
+export function dateText(seconds: number): string {
+  return DATE.format(seconds * 1000);
+}
+
+/** Day and time in UTC: `2026-11-24 12:03:04 UTC`. */
+export function utcText(seconds: number): string {
+  const text = new Date(seconds * 1000).toISOString();
+  return `${text.slice(0, 10)} ${text.slice(11, 19)} UTC`;
+}
+
+/** Day and time in UTC without seconds that are none: `2026-12-01 00:00 UTC`. */
+export function shortUtcText(seconds: number): string {
+  return utcText(seconds).replace(/:00 UTC$/, ' UTC');
+}
+
+/** A span in words, at most two units: `0.3 s`, `42 s`, `9 min 58 s`, `5 h 4 min`, `3 d 2 h`. */
+export function spanText(span: number): string {
+  if (span < 9.95) return `${span <= 0 ? 0 : Math.max(0.1, Math.round(span * 10) / 10)} s`;
+  const whole = Math.ceil(span - 0.001);
+  if (whole < MINUTE) return `${whole} s`;
+  if (whole < HOUR) return units(whole, MINUTE, 'min', 1, 's');
+  if (whole < DAY) return units(whole, HOUR, 'h', MINUTE, 'min');
+  return units(whole, DAY, 'd', HOUR, 'h');
+}
+
+function units(span: number, large: number, largeName: string, small: number, smallName: string): string {
+  const rest = Math.floor((span % large) / small);
+  return `${Math.floor(span / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`;
+}
+
+/** How far a time is from now, in words: `in 6 days`, `3 minutes ago`, `just now`. */
+export function relativeText(seconds: number, nowSeconds: number): string {
+  const span = Math.abs(seconds - nowSeconds);
+  if (span < 2) return 'just now';
+  const text = roughSpan(span);
+  return seconds > nowSeconds ? `in ${text}` : `${text} ago`;
+}
+
+function roughSpan(span: number): string {
+  const [size, name] =
+    span < MINUTE
+      ? ([1, 'second'] as const)
+      : span < HOUR
+        ? ([MINUTE, 'minute'] as const)
+        : span < 2 * DAY
+          ? ([HOUR, 'hour'] as const)
+          : ([DAY, 'day'] as const);
+  const count = Math.floor(span / size);
+  return `${count} ${name}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,92 @@
+import type { BucketAnswer, BucketQuestion } from '../../server/buckets/messages.js';
+import { byId, el } from '../dom/element.js';
+import { countOf } from '../text/numbers.js';
+import { briefText } from '../text/shown-text.js';
+import type { Change } from './change-dialog.js';
+
+/** Whom the actions are for. */
+export type ActionTarget = Pick<BucketQuestion, 'domain' | 'entries' | 'limit'>;
+
+const input = (id: string): HTMLInputElement => byId(id) as HTMLInputElement;
+const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
+
+/** The forms of what can be done for, or against, the caller whose bucket is shown. */
+export class BucketActions {
+  readonly #target: () => ActionTarget | undefined;
+  readonly #start: (change: Change) => void;
+
+  constructor(target: () => ActionTarget | undefined, start: (change: Change) => void) {
+    this.#target = target;
+    this.#start = start;
+    this.#onSubmit('do-reset', (about) => ({
+      title: 'Fill the buckets up',
+      question: { action: 'reset', ...about, ...this.#rule('reset-rule') },
+    }));
+    this.#onSubmit('do-grant', (about) => {
+      const tokens = Number(input('grant-tokens').value);
+      const over = input('grant-over').checked;
+      return {
+        title: `Grant ${countOf(tokens, 'token')}${over ? ', also past full' : ''}`,
+        question: { action: 'grant', ...about, tokens, ...(over && { over }), ...this.#rule('grant-rule') },
+      };
+    });
+    this.#onSubmit('do-block', (about) => ({
+      title: `Block for ${input('block-for').value}`,
+      question: { action: 'block', ...whom(about), ...this.#lasting('block') },
+    }));
+    this.#onSubmit('do-allow', (about) => ({
+      title: `Exempt from all limits for ${input('allow-for').value}`,
+      question: { action: 'allow', ...whom(about), ...this.#lasting('allow') },
+    }));
+    this.#onSubmit('do-unblock', (about) => ({
+      title: 'End the block',
+      question: { action: 'unblock', ...whom(about) },
+    }));
+    this.#onSubmit('do-disallow', (about) => ({
+      title: 'End the exemption',
+      question: { action: 'disallow', ...whom(about) },
+    }));
+  }
+
+  /** Offers what makes sense for an answer. `why` nothing may be changed, a sentence. */
+  show({ buckets, controls }: BucketAnswer, why: string | undefined): void {
+    const rules = [...new Set(buckets.map(({ rule }) => rule))];
+    for (const id of ['reset-rule', 'grant-rule']) {
+      const chosen = select(id).value;
+      select(id).replaceChildren(
+        el('option', { value: '' }, 'all limits shown'),
+        ...rules.map((rule) => el('option', { value: rule }, briefText(rule, 60))),
+      );
+      if (rules.includes(chosen)) select(id).value = chosen;
+    }
+    byId('do-unblock').hidden = !controls.some(({ kind }) => kind === 'block');
+    byId('do-disallow').hidden = !controls.some(({ kind }) => kind === 'allow');
+    byId('actions-why').textContent = why ?? '';
+    (byId('actions-fields') as HTMLFieldSetElement).disabled = why !== undefined;
+    const none = buckets.length === 0;
+    for (const id of ['reset-button', 'grant-button']) (byId(id) as HTMLButtonElement).disabled = none;
+  }
+
+  #onSubmit(id: string, change: (about: ActionTarget) => Change): void {
+    byId(id).addEventListener('submit', (event) => {
+      event.preventDefault();
+      const about = this.#target();
+      if (about !== undefined) this.#start(change(about));
+    });
+  }
+
+  #rule(id: string): Pick<BucketQuestion, 'rule'> {
+    const { value } = select(id);
+    return value === '' ? {} : { rule: value };
+  }
+
+  #lasting(action: 'block' | 'allow'): Pick<BucketQuestion, 'for' | 'reason'> {
+    const reason = input(`${action}-reason`).value.trim();
+    return { for: input(`${action}-for`).value.trim(), ...(reason !== '' && { reason }) };
+  }
+}
+
+/** Controls concern entries, whatever limit they meet. */
+function whom({ domain, entries }: ActionTarget): Pick<BucketQuestion, 'domain' | 'entries'> {
+  return { ...(domain !== undefined && { domain }), ...(entries !== undefined && { entries }) };
+}

@@ -1,0 +1,138 @@
+import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../../server/buckets/messages.js';
+import { type Child, el, svg } from '../dom/element.js';
+import { type TableColumn, tableOf } from '../dom/table.js';
+import { entriesShown, nameOf, sentence, stateOf, wholeName } from '../dom/texts.js';
+import { countText } from '../text/numbers.js';
+import { visibleText } from '../text/shown-text.js';
+import { spanText } from '../text/times.js';
+import { trafficOf } from './traffic-words.js';
+
+const ENFORCEMENTS: Readonly<Record<string, Parameters<typeof stateOf>>> = {
+  enforce: ['good', 'denies'],
+  observe: ['watch', 'denies nobody'],
+  quota: ['good', 'denies together with others'],
+  candidate: ['watch', 'candidate: denies nobody'],
+};
+
+/** The limits of an answer as a table. */
+export function limitsTable(answer: BucketAnswer): readonly Child[] {
+  const { buckets, more, meets } = answer;
+  if (buckets.length === 0) return [];
+  const table = tableOf<ShownBucket>(
+    {
+      caption:
+        meets === 'part'
+          ? 'Limits that could apply to descriptors with these entries'
+          : 'Limits that such a request meets',
+      captionShown: true,
+      columns: [
+        {
+          heading: 'Rule',
+          cell: ({ rule, name }) => [
+            trafficOf(rule),
+            ...(name === '' ? [] : [' ', el('span', { class: 'given' }, nameOf(name))]),
+          ],
+        },
+        { heading: 'Left', figures: true, cell: leftCell },
+        { heading: 'Limit', figures: true, cell: ({ limit }) => countText(limit) },
+        { heading: 'Debt', figures: true, cell: (bucket) => changed(bucket, ({ debt }) => countText(debt)) },
+        {
+          heading: 'Full in',
+          figures: true,
+          cell: ({ now }) => (now === undefined ? '?' : spanText(now.full_in)),
+        },
+        {
+          heading: 'Does',
+          cell: ({ enforcement }) =>
+            stateOf(...(ENFORCEMENTS[enforcement] ?? (['none', enforcement] as const))),
+        },
+      ],
+      below: (bucket) => detailsOf(bucket, answer),
+    },
+    buckets,
+  );
+  return [
+    table,
+    more > 0
+      ? el(
+          'p',
+          { class: 'note' },
+          `and ${countText(more)} more, which are not listed: name more entries to see them`,
+        )
+      : undefined,
+  ];
+}
+
+function leftCell(bucket: ShownBucket): readonly Child[] {
+  return [...changed(bucket, ({ left }) => countText(left)), bar(bucket)];
+}
+
+/** What was there, and what is or would be. */
+function changed({ before, now }: ShownBucket, tell: (level: BucketLevel) => string): readonly Child[] {
+  const [was, is] = [before, now].map((level) => (level === undefined ? undefined : tell(level)));
+  if (was === undefined || was === is) return [is ?? was ?? '?'];
+  if (is === undefined) return [was];
+  return [
+    el('span', { class: 'was' }, was),
+    el('span', { class: 'spoken' }, ' before, '),
+    el('span', { 'aria-hidden': 'true' }, ' → '),
+    el('strong', {}, is),
+    el('span', { class: 'spoken' }, ' afterwards'),
+  ];
+}
+
+/** How full a bucket is, for those who see it; the figures say the same. */
+function bar({ now, limit }: ShownBucket): Child {
+  if (now === undefined || limit <= 0) return undefined;
+  const share = Math.max(0, Math.min(1, now.left / limit));
+  return svg(
+    'svg',
+    { class: 'bar', viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+    svg('rect', { class: 'bar-all', width: 100, height: 6 }),
+    svg('rect', {
+      class: share < 0.1 ? 'bar-low' : 'bar-left',
+      width: Math.round(share * 1000) / 10,
+      height: 6,
+    }),
+  );
+}
+
+function detailsOf(bucket: ShownBucket, { entries }: BucketAnswer): readonly Child[] {
+  const { about, entries: own, redis_key: key, redis_slot: slot, note, now } = bucket;
+  const isOther = now !== undefined && own.length > 0 && JSON.stringify(own) !== JSON.stringify(entries);
+  return [
+    el('p', {}, visibleText(about)),
+    isOther ? el('p', {}, 'of ', entriesShown(own)) : undefined,
+    key === null
+      ? undefined
+      : el('p', {}, 'Redis key ', wholeName(key), slot === null ? undefined : `, slot ${countText(slot)}`),
+    note === undefined ? undefined : el('p', { class: 'problem-line' }, visibleText(note)),
+  ];
+}
+
+/** Blocks and exemptions as a table. `end`: a cell with what ends one; absent: without. */
+export function controlsTable(
+  controls: readonly ShownControl[],
+  caption: string,
+  end?: (control: ShownControl) => Child,
+): HTMLElement {
+  const columns: TableColumn<ShownControl>[] = [
+    { heading: 'Whom', cell: ({ domain, identity }) => [nameOf(domain), ' ', entriesShown(identity)] },
+    {
+      heading: 'Kind',
+      cell: ({ kind }) => (kind === 'block' ? stateOf('bad', 'blocked') : stateOf('watch', 'exempted')),
+    },
+    { heading: 'Ends in', figures: true, cell: ({ ends_in }) => spanText(ends_in) },
+    { heading: 'Reason', cell: ({ reason }) => (reason === '' ? '–' : wholeName(reason)) },
+    { heading: 'By', cell: ({ by }) => nameOf(by) },
+  ];
+  if (end !== undefined) columns.push({ heading: 'Action', cell: end });
+  return tableOf<ShownControl>({ caption, captionShown: true, columns }, controls);
+}
+
+/** What an answer says beside its tables. */
+export function notesOf({ notes, meets }: Pick<BucketAnswer, 'notes' | 'meets'>): readonly Child[] {
+  const none =
+    'No limit applies to these entries, nor to a descriptor that has them. weir explain says of a policy why.';
+  return (meets === 'nothing' && notes.length === 0 ? [none] : notes).map(sentence);
+}

@@ -1,0 +1,185 @@
+import type { Overview, RuleSums } from '../../server/page/messages.js';
+import { TrafficCharts } from '../dom/chart.js';
+import { byId, type Child, el, KeptPart } from '../dom/element.js';
+import { tableOf } from '../dom/table.js';
+import { commandOf, nameOf, relativeTime, sentence, stateOf } from '../dom/texts.js';
+import { hasTraffic } from '../text/known-rates.js';
+import { countOf, countText } from '../text/numbers.js';
+import { visibleText } from '../text/shown-text.js';
+import { clockText, spanText } from '../text/times.js';
+import type { PageState, View } from './page-state.js';
+import { domainsPart, policyPart, storePart, workersPart } from './system-parts.js';
+import { trafficOf, triedCommand } from './traffic-words.js';
+
+/** Rules with denials that the overview names. */
+const WORST = 5;
+
+interface Tiles {
+  readonly health: Overview['health'];
+  readonly store: Overview['store'];
+  readonly policy: Pick<Overview['policy'], 'domains' | 'more_domains' | 'reload'> & {
+    readonly errors: number;
+  };
+  readonly workers: Overview['workers'];
+}
+
+/** How the server stands, at a glance, and what it decided in the last hour. */
+export class OverviewView implements View {
+  readonly #state: PageState;
+  readonly #tiles = new KeptPart<Tiles>(byId('tiles'), tilesOf);
+  readonly #policy = new KeptPart<Overview['policy']>(byId('policy'), policyPart);
+  readonly #domains = new KeptPart<Overview['policy']>(byId('domains'), domainsPart);
+  readonly #store = new KeptPart<Overview['store']>(byId('store'), storePart);
+  readonly #workers = new KeptPart<Overview['workers']>(byId('workers'), workersPart);
+  readonly #worst: KeptPart<readonly RuleSums[]>;
+  readonly #empty: KeptPart<Empty>;
+  readonly #charts = new TrafficCharts('all rules together');
+
+  constructor(state: PageState) {
+    this.#state = state;
+    this.#worst = new KeptPart(byId('worst'), worstPart);
+    this.#empty = new KeptPart(byId('no-traffic'), emptyPart);
+    byId('traffic').append(this.#charts.element);
+  }
+
+  open(): void {
+    this.update();
+    this.point();
+  }
+
+  update(): void {
+    const { overview } = this.#state;
+    if (overview === undefined) return;
+    const { health, store, policy, workers } = overview;
+    const { domains, more_domains, reload, errors } = policy;
+    this.#tiles.show({
+      health,
+      store,
+      policy: { domains, more_domains, reload, errors: errors.length },
+      workers,
+    });
+    this.#policy.show({ ...policy, domains: [] });
+    this.#domains.show({ ...policy, errors: [], reload: { result: 'ok', at: 0 } });
+    this.#store.show(store);
+    this.#workers.show(workers);
+    this.#showEmpty();
+    const uptime = document.getElementById('uptime');
+    if (uptime !== null) uptime.textContent = `runs for ${spanText(overview.uptime_seconds)}`;
+  }
+
+  point(): void {
+    const { history, sums } = this.#state;
+    this.#charts.show(history.series, { step: history.step, ends: history.ends, slots: history.slots });
+    this.#worst.show((sums ?? []).filter(({ hour }) => hour.denied + hour.would > 0).slice(0, WORST));
+    const known = history.series.ok.length;
+    byId('known-since').textContent =
+      known === 0 || known >= history.slots
+        ? ''
+        : `weir keeps this in memory: what is known begins at ${clockText(history.ends - known * history.step)}.`;
+    this.#showEmpty();
+  }
+
+  #showEmpty(): void {
+    const { history, historyError, overview, policies } = this.#state;
+    this.#empty.show({
+      error: historyError,
+      off: overview?.keeps.history === 0,
+      traffic: hasTraffic(history.series),
+      known: history.step > 0,
+      command: triedCommand(policies),
+    });
+  }
+}
+
+function tilesOf({ health, store, policy, workers }: Tiles): readonly Child[] {
+  const serving = health.status === 'SERVING';
+  const bad = policy.errors > 0 || policy.reload.result === 'error';
+  const away = store.nodes.filter(({ up, of }) => up < of).length;
+  const inForce = policy.domains.filter(({ phase }) => phase !== undefined).length + policy.more_domains;
+  return [
+    tile(
+      'Health',
+      serving ? stateOf('good', 'serving') : stateOf('bad', 'not serving'),
+      health.reason ?? el('span', { id: 'uptime' }),
+    ),
+    tile(
+      'Store',
+      stateOf(
+        store.up && away === 0 ? 'good' : 'bad',
+        store.up ? (away === 0 ? 'up' : 'partly away') : 'away',
+      ),
+      store.nodes.length === 0
+        ? store.name
+        : `${store.nodes.length - away} of ${countOf(store.nodes.length, 'server')} up`,
+    ),
+    tile(
+      'Policies',
+      bad ? stateOf('bad', 'errors') : inForce === 0 ? stateOf('watch', 'none') : stateOf('good', 'good'),
+      el('span', {}, `${countOf(inForce, 'domain')}, read `, relativeTime(policy.reload.at)),
+    ),
+    tile(
+      'Workers',
+      workers.every(({ status, silent_seconds }) => status === 'SERVING' && silent_seconds === undefined)
+        ? stateOf('good', workers.length === 0 ? 'one process' : 'all serve')
+        : stateOf('bad', 'not all serve'),
+      workers.length === 0 ? 'WORKERS is 1' : countOf(workers.length, 'process', 'processes'),
+    ),
+  ];
+}
+
+function tile(name: string, state: HTMLElement, more: Child): HTMLElement {
+  const said = typeof more === 'string' ? el('bdi', {}, visibleText(more)) : more;
+  return el(
+    'div',
+    { class: 'tile' },
+    el('h3', {}, name),
+    el('p', { class: 'tile-state' }, state),
+    el('p', {}, said),
+  );
+}
+
+function worstPart(sums: readonly RuleSums[]): readonly Child[] {
+  if (sums.length === 0) return [el('p', { class: 'note' }, 'No rule has denied anything in the last hour.')];
+  return [
+    tableOf<RuleSums>(
+      {
+        caption: 'Rules with most denials of the last hour',
+        columns: [
+          { heading: 'Rule', cell: ({ domain, rule }) => [nameOf(domain), ' ', trafficOf(rule)] },
+          { heading: 'Denied, minute', figures: true, cell: ({ minute }) => countText(minute.denied) },
+          { heading: 'Denied, hour', figures: true, cell: ({ hour }) => countText(hour.denied) },
+          { heading: 'Would be denied, hour', figures: true, cell: ({ hour }) => countText(hour.would) },
+        ],
+      },
+      sums,
+    ),
+    el(
+      'p',
+      {},
+      el('a', { href: '#top' }, 'Whose buckets these are'),
+      ' · ',
+      el('a', { href: '#rules' }, 'All rules'),
+    ),
+  ];
+}
+
+interface Empty {
+  readonly error: string | undefined;
+  readonly off: boolean;
+  readonly traffic: boolean;
+  readonly known: boolean;
+  readonly command: string;
+}
+
+function emptyPart({ error, off, traffic, known, command }: Empty): readonly Child[] {
+  if (error !== undefined) return [el('p', {}, 'What was decided is not known:'), sentence(error)];
+  if (!known || traffic) return [];
+  return [
+    el('p', {}, el('strong', {}, 'Nothing was asked in the last hour.')),
+    el('p', {}, 'Envoy asks weir by gRPC. To ask it yourself:'),
+    commandOf(command, 'the command that asks weir'),
+    off
+      ? el('p', { class: 'note' }, 'HISTORY_RULES is 0, so that rates are kept for all rules together only.')
+      : undefined,
+  ];
+}

@@ -1,0 +1,110 @@
+import type { HistoryRule } from '../../server/page/messages.js';
+import { TrafficCharts } from '../dom/chart.js';
+import { el } from '../dom/element.js';
+import { CHART_SPAN } from '../text/chart-shape.js';
+import { briefText } from '../text/shown-text.js';
+import type { PageState } from './page-state.js';
+
+/** Most rules whose series are asked for at once. */
+const MOST = 50;
+/** And most bytes of their names: a question has an end. */
+const MOST_BYTES = 24 * 1024;
+/** More charts than these are asked for less often, ms. */
+const FEW = 4;
+const SELDOM_MS = 14_000;
+
+interface OpenChart extends HistoryRule {
+  readonly charts: TrafficCharts;
+  readonly note: HTMLElement;
+}
+
+/** As many rules as one question may name. */
+function firstOf(all: readonly OpenChart[]): readonly OpenChart[] {
+  let bytes = 0;
+  const end = all.findIndex(({ domain, rule }, at) => {
+    bytes += new TextEncoder().encode(JSON.stringify({ domain, rule })).length;
+    return at > 0 && (at >= MOST || bytes > MOST_BYTES);
+  });
+  return end === -1 ? all : all.slice(0, end);
+}
+
+/** The charts of the rules that are open, asked for together at the end of each step. */
+export class RuleCharts {
+  readonly #state: PageState;
+  readonly #open = new Set<OpenChart>();
+  #asking = false;
+  #again = false;
+  #askedAt = 0;
+
+  constructor(state: PageState) {
+    this.#state = state;
+  }
+
+  /** The charts of a rule in `place`; the answer closes them. */
+  add(place: Element, { domain, rule }: HistoryRule): () => void {
+    const charts = new TrafficCharts(`the rule ${briefText(rule)} of ${briefText(domain)}`);
+    const note = el('p', { class: 'note' }, 'Asking…');
+    charts.element.hidden = true;
+    place.replaceChildren(note, charts.element);
+    const one = { domain, rule, charts, note };
+    this.#open.add(one);
+    void this.refresh();
+    return () => this.#open.delete(one);
+  }
+
+  /** Forgets all of them. */
+  clear(): void {
+    this.#open.clear();
+  }
+
+  /** A step is over. */
+  point(): void {
+    if (this.#open.size > FEW && Date.now() - this.#askedAt < SELDOM_MS) return;
+    void this.refresh();
+  }
+
+  /** Asks anew for all that are open. */
+  async refresh(): Promise<void> {
+    if (this.#asking) {
+      this.#again = true;
+      return;
+    }
+    this.#asking = true;
+    this.#askedAt = Date.now();
+    do {
+      this.#again = false;
+      const all = [...this.#open];
+      for (let rest = all; rest.length > 0; ) {
+        const some = firstOf(rest);
+        await this.#ask(some);
+        rest = rest.slice(some.length);
+      }
+    } while (this.#again);
+    this.#asking = false;
+  }
+
+  async #ask(asked: readonly OpenChart[]): Promise<void> {
+    const { step, ends, series } = await this.#state.readSeries(
+      asked.map(({ domain, rule }) => ({ domain, rule })),
+    );
+    for (const [at, { charts, note }] of asked.entries()) {
+      const known = series[at] ?? undefined;
+      charts.element.hidden = known === undefined;
+      note.hidden = known !== undefined;
+      if (known !== undefined)
+        charts.show(known, { step, ends, slots: Math.max(2, Math.round(CHART_SPAN / step)) });
+      else note.textContent = this.#whyNothing(step > 0);
+    }
+  }
+
+  #whyNothing(answered: boolean): string {
+    if (!answered) return 'The rates of this rule could not be had; they are asked for again soon.';
+    if (this.#state.overview?.keeps.history === 0)
+      return 'HISTORY_RULES is 0: rates of single rules are not kept.';
+    if (this.#state.crowded) {
+      const only = 'it counts in the sum of all rules only, as there are more than HISTORY_RULES';
+      return `Nothing was asked of this rule in the last hour, or ${only}.`;
+    }
+    return 'Nothing was asked of this rule in the last hour.';
+  }
+}

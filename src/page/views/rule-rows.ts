@@ -1,0 +1,189 @@
+import type { RuleSums } from '../../server/page/messages.js';
+import { type Child, el, spoken } from '../dom/element.js';
+import { inPortions } from '../dom/portions.js';
+import { nameOf, serverNow, stateOf, wholeName } from '../dom/texts.js';
+import type { DumpedPolicyRule } from '../text/dumped-policy.js';
+import { limitWords, phaseMeaning, ruleMarks, switchesToCome, switchWords } from '../text/limit-words.js';
+import { countOf, shortCount } from '../text/numbers.js';
+import { type RuleNode, ruleKey } from '../text/rule-tree.js';
+import { relativeText, utcText } from '../text/times.js';
+import type { PageState } from './page-state.js';
+import type { RuleCharts } from './rule-charts.js';
+import { fact, phaseState } from './system-parts.js';
+
+/** Domains of at most so many rules are shown open. */
+const OPEN_RULES = 50;
+/** Most characters of a name in a row. */
+const ROW_TEXT = 80;
+
+/** Makes the rows of a tree of rules, and keeps their figures true. */
+export class RuleRows {
+  readonly #state: PageState;
+  readonly #charts: RuleCharts;
+  readonly #figures = new Map<string, Element[]>();
+
+  constructor(state: PageState, charts: RuleCharts) {
+    this.#state = state;
+    this.#charts = charts;
+  }
+
+  /** Forgets all rows. */
+  clear(): void {
+    this.#figures.clear();
+    this.#charts.clear();
+  }
+
+  /** The rows of a domain. `open`: with all branches open, whatever their number. */
+  tree(domain: string, root: RuleNode, open: boolean): readonly Node[] {
+    return this.#children(domain, root, open || root.count <= OPEN_RULES);
+  }
+
+  /** Writes the figures of all rows anew. */
+  refresh(): void {
+    for (const [key, places] of this.#figures) {
+      const sums = this.#state.sumsByRule.get(key);
+      for (const place of places) place.replaceChildren(...figures(sums));
+    }
+  }
+
+  #children(domain: string, node: RuleNode, open: boolean): readonly Node[] {
+    const list = el('ul', { class: 'tree' });
+    const after = el('div');
+    inPortions(list, after, [...node.children.values()], (child) => this.#node(domain, child, open));
+    return [list, after];
+  }
+
+  #node(domain: string, node: RuleNode, open: boolean): HTMLElement {
+    const rules = node.rules.map((rule) => this.#rule(domain, node.label, rule));
+    if (node.children.size === 0) return el('li', {}, ...rules);
+    const body = el('div');
+    const summary = el(
+      'summary',
+      {},
+      node.rules.length === 0
+        ? nameOf(node.label, ROW_TEXT)
+        : el('span', {}, 'below ', nameOf(node.label, ROW_TEXT)),
+      el('span', { class: 'count' }, ` ${countOf(node.count - node.rules.length, 'rule')}`),
+    );
+    const fill = (): void => {
+      if (!branch.open || body.hasChildNodes()) return;
+      body.append(...this.#children(domain, node, open));
+    };
+    const branch = el('details', { class: 'branch', ontoggle: fill }, summary, body);
+    branch.open = open;
+    fill();
+    return el('li', {}, ...rules, branch);
+  }
+
+  #rule(domain: string, label: string, rule: DumpedPolicyRule): HTMLElement {
+    const key = ruleKey(domain, rule.path);
+    const place = el('span', { class: 'sums' }, ...figures(this.#state.sumsByRule.get(key)));
+    const known = this.#figures.get(key);
+    if (known === undefined) this.#figures.set(key, [place]);
+    else known.push(place);
+    const body = el('div', { class: 'rule-body' });
+    let close: (() => void) | undefined;
+    const row = el(
+      'details',
+      {
+        class: 'rule',
+        ontoggle: () => {
+          close?.();
+          close = undefined;
+          if (row.open) close = this.#fill(body, domain, rule);
+          else body.replaceChildren();
+        },
+      },
+      el(
+        'summary',
+        {},
+        el('span', { class: 'rule-name' }, nameOf(label, ROW_TEXT), ...namePart(label, rule.name)),
+        el('span', { class: 'rule-limit' }, limitWords(rule.limit)),
+        el('span', { class: 'rule-phase' }, ...phasePart(rule)),
+        place,
+      ),
+      body,
+    );
+    return row;
+  }
+
+  #fill(body: Element, domain: string, rule: DumpedPolicyRule): () => void {
+    const charts = el('div');
+    body.replaceChildren(ruleFacts(rule), charts);
+    return this.#charts.add(charts, { domain, rule: rule.path });
+  }
+}
+
+function namePart(label: string, name: string): readonly Child[] {
+  if (name === '' || label.endsWith(`=${name}`) || label.endsWith(`[${name}]`)) return [];
+  return [' ', el('span', { class: 'given' }, nameOf(name, ROW_TEXT))];
+}
+
+function phasePart(rule: DumpedPolicyRule): readonly Child[] {
+  if (rule.limit.unlimited === true) return [stateOf('none', 'no limit')];
+  const marks = ruleMarks(rule).map((mark) => el('span', { class: 'mark' }, shortMark(mark)));
+  const [next] = switchesToCome(rule.phase, serverNow());
+  const soon =
+    next === undefined
+      ? undefined
+      : el(
+          'span',
+          { class: 'mark' },
+          `${next.to === 'active' ? 'denies' : 'grace period'} ${relativeText(next.at, serverNow())}`,
+        );
+  return [phaseState(rule.phase.now), ...marks, soon];
+}
+
+function shortMark(mark: string): string {
+  return mark.split(':')[0] ?? mark;
+}
+
+/** What a rule does, in full. */
+export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
+  const { phase, matchers = [] } = rule;
+  const said: Child[] = [];
+  for (const one of switchesToCome(phase, serverNow())) {
+    said.push(el('br'), switchWords(one, serverNow()));
+  }
+  const began =
+    phase.active !== undefined && phase.now === 'active' ? Date.parse(phase.active) / 1000 : undefined;
+  if (began !== undefined) said.push(` It has denied since ${utcText(began)}.`);
+  const marks = ruleMarks(rule);
+  return el(
+    'dl',
+    { class: 'facts' },
+    ...fact('Rule', wholeName(rule.path)),
+    ...(rule.name === '' ? [] : fact('Name', wholeName(rule.name))),
+    ...fact('Limit', limitWords(rule.limit)),
+    ...fact('Phase', phaseState(phase.now), ` ${phaseMeaning(phase.now)}`, ...said),
+    ...(marks.length === 0 ? [] : fact('Also', marks.join('; '))),
+    ...matchers.flatMap(({ key, value_cidr: blocks, value_regex: patterns }) =>
+      fact('Matches', nameOf(key), ': ', wholeName([...(blocks ?? []), ...(patterns ?? [])].join('  '))),
+    ),
+    ...fact('Without the store', rule.on_store_failure),
+  );
+}
+
+/** The figures of a rule: denied and would-be-denied in the last minute and hour. */
+export function figures(sums: RuleSums | undefined): readonly HTMLElement[] {
+  if (sums === undefined) return [spoken('nothing asked in the last hour')];
+  const { minute, hour } = sums;
+  return [
+    figure('denied', 'denied', '▲', minute.denied, hour.denied),
+    figure('would', 'would be denied', '◆', minute.would, hour.would),
+    figure('ok', 'allowed', '●', minute.ok, hour.ok),
+  ];
+}
+
+function figure(kind: string, name: string, sign: string, minute: number, hour: number): HTMLElement {
+  return el(
+    'span',
+    { class: `figure ${kind}${hour === 0 ? ' zero' : ''}` },
+    el('span', { 'aria-hidden': 'true', class: 'sign' }, sign),
+    spoken(`${name}: `),
+    shortCount(minute),
+    spoken(' in the last minute, '),
+    el('span', { class: 'of-hour' }, el('span', { 'aria-hidden': 'true' }, ' / '), shortCount(hour)),
+    spoken(' in the last hour; '),
+  );
+}

@@ -1,0 +1,104 @@
+import type { OverviewCaller } from '../../server/page/messages.js';
+import type { FeedState } from '../ask/live-feed.js';
+import { button, byId, type Child, el, KeptPart } from '../dom/element.js';
+import { sentence, stateOf } from '../dom/texts.js';
+import { briefText } from '../text/shown-text.js';
+import { clockText } from '../text/times.js';
+import type { PageState } from './page-state.js';
+
+type Banner =
+  | { readonly kind: 'lost'; readonly since: number }
+  | { readonly kind: 'refused'; readonly status: number; readonly error: string }
+  | { readonly kind: 'none' };
+
+/** The head of the page: whether the server answers, who asks, and what to do where it does not. */
+export class StatusBar {
+  readonly #state: PageState;
+  readonly #banner: KeptPart<Banner>;
+  readonly #tryNow: () => void;
+  #kind: FeedState['kind'] = 'connecting';
+  #retryAt = 0;
+
+  constructor(state: PageState, tryNow: () => void, askToken: (sentence: string) => void) {
+    this.#state = state;
+    this.#tryNow = tryNow;
+    this.#banner = new KeptPart(byId('banner'), (banner) => this.#bannerOf(banner, askToken));
+    byId('reload').addEventListener('click', tryNow);
+    setInterval(() => this.#tick(), 1000);
+  }
+
+  feed(feed: FeedState): void {
+    const was = this.#kind;
+    this.#kind = feed.kind;
+    const isOld = feed.kind === 'lost' || feed.kind === 'refused';
+    document.body.classList.toggle('old', isOld && this.#state.overview !== undefined);
+    byId('connection').replaceChildren(connectionOf(feed));
+    if (feed.kind === 'lost') this.#retryAt = feed.retryAt;
+    if (feed.kind === 'lost') this.#banner.show({ kind: 'lost', since: feed.since });
+    else if (feed.kind === 'refused') {
+      this.#banner.show({ kind: 'refused', status: feed.status, error: feed.error });
+    } else if (feed.kind !== 'connecting') this.#banner.show({ kind: 'none' });
+    this.#tick();
+    const isBack = feed.kind === 'live' || feed.kind === 'polling';
+    if (isBack && (was === 'lost' || was === 'refused')) this.#state.announce('weir answers again.');
+  }
+
+  /** Shows who asks, and which version answers. */
+  update(): void {
+    const { caller, overview } = this.#state;
+    byId('version').textContent = overview === undefined ? '' : overview.version;
+    byId('who').textContent = caller === undefined ? '' : whoText(caller);
+    byId('token-buttons').hidden = this.#state.client.token === undefined;
+  }
+
+  #bannerOf(banner: Banner, askToken: (sentence: string) => void): readonly Child[] {
+    if (banner.kind === 'none') return [];
+    const tryNow = button('Try now', this.#tryNow);
+    if (banner.kind === 'lost') {
+      const marked = this.#state.overview === undefined ? '' : ' What is shown is as it was then.';
+      return [
+        el(
+          'p',
+          {},
+          el('strong', {}, `weir does not answer since ${clockText(banner.since / 1000)}; trying again.`),
+          marked,
+          ' ',
+          el('span', { id: 'retry', 'aria-hidden': 'true' }),
+        ),
+        tryNow,
+      ];
+    }
+    if (banner.status !== 401)
+      return [el('div', {}, el('strong', {}, 'weir refuses to answer:'), sentence(banner.error)), tryNow];
+    const enter = button('Enter a token', () => askToken(banner.error), { class: 'primary' });
+    return [el('div', {}, el('strong', {}, 'weir wants a token.'), sentence(banner.error)), enter];
+  }
+
+  #tick(): void {
+    const retry = document.getElementById('retry');
+    if (retry === null) return;
+    const seconds = Math.ceil((this.#retryAt - Date.now()) / 1000);
+    const text = seconds > 0 ? `Next try in ${seconds} s.` : 'Trying…';
+    if (retry.textContent !== text) retry.textContent = text;
+  }
+}
+
+function whoText({ by, right }: OverviewCaller): string {
+  const name = by === 'loopback' ? 'On this machine' : `Token ${briefText(by)}`;
+  return `${name}: may ${right === 'write' ? 'look and change' : 'look only'}`;
+}
+
+function connectionOf({ kind }: FeedState): HTMLElement {
+  switch (kind) {
+    case 'live':
+      return stateOf('good', 'live');
+    case 'polling':
+      return stateOf('watch', 'asked every 5 s');
+    case 'connecting':
+      return stateOf('none', 'connecting');
+    case 'lost':
+      return stateOf('bad', 'no answer');
+    case 'refused':
+      return stateOf('bad', 'refused');
+  }
+}

@@ -1,0 +1,52 @@
+import { keepToken, keptToken } from '../ask/token-keeper.js';
+import { byId } from '../dom/element.js';
+import type { PageState } from './page-state.js';
+
+/** Asks for a token where the server wants one. */
+export class TokenDialog {
+  readonly #state: PageState;
+  readonly #dialog = byId('token') as HTMLDialogElement;
+  readonly #input = byId('token-input') as HTMLInputElement;
+  readonly #keep = byId('token-keep') as HTMLInputElement;
+
+  /** @param changed called when there is another token */
+  constructor(state: PageState, changed: () => void) {
+    this.#state = state;
+    state.client.token = keptToken();
+    state.client.onTokenWanted = (sentence) => this.ask(sentence);
+    byId('token-form').addEventListener('submit', (event) => {
+      event.preventDefault();
+      const token = this.#input.value.trim();
+      if (token === '') return;
+      this.#take(token);
+      this.#dialog.close();
+      changed();
+    });
+    byId('token-cancel').addEventListener('click', () => this.#dialog.close());
+    byId('token-other').addEventListener('click', () =>
+      this.ask('Another token takes the place of the one in use.'),
+    );
+    byId('token-forget').addEventListener('click', () => {
+      keepToken(undefined);
+      // Nothing of what the token showed stays.
+      location.reload();
+    });
+  }
+
+  /** Opens the dialog with the server's sentence. */
+  ask(sentence: string): void {
+    byId('token-why').textContent = sentence;
+    this.#input.value = '';
+    if (this.#dialog.open) return;
+    // Another dialog would lie below it, unfinished.
+    (byId('change') as HTMLDialogElement).close();
+    this.#dialog.showModal();
+    this.#input.focus();
+  }
+
+  #take(token: string): void {
+    this.#state.client.token = token;
+    keepToken(this.#keep.checked ? token : undefined);
+    this.#input.value = '';
+  }
+}

@@ -1,0 +1,73 @@
+import { describe, expect, test } from '@jest/globals';
+import {
+  areaPath,
+  axisTop,
+  groupAverages,
+  indexAt,
+  linePath,
+  thinned,
+} from '../../../src/page/text/chart-shape.js';
+import { hasTraffic, KnownRates } from '../../../src/page/text/known-rates.js';
+
+const BOX = { width: 100, height: 10 };
+
+describe('charts', () => {
+  test.each([
+    [[], 1],
+    [[0, 0], 1],
+    [[0.03, 0.012], 0.03],
+    [[7.1], 8],
+    [[10.4, 3], 15],
+    [[100], 100],
+    [[101], 150],
+  ])('the axis of %j ends at %d', (values, top) => expect(axisTop(values)).toBe(top));
+
+  test('the last value is at the right end, and what is not known is left out', () => {
+    expect(linePath([1, 2], 3, 2, BOX)).toBe('M50 5L100 0');
+    expect(areaPath([1, 2], 3, 2, BOX)).toBe('M50 5L100 0L100 10L50 10Z');
+    expect(linePath([9, 9, 0, 1, 2], 3, 2, BOX)).toBe('M0 10L50 5L100 0');
+    expect([linePath([], 3, 1, BOX), areaPath([], 3, 1, BOX)]).toEqual(['', '']);
+  });
+
+  test('a place of the width is a value', () => {
+    expect([indexAt(0, 3, 3), indexAt(0.5, 3, 3), indexAt(1, 3, 3)]).toEqual([0, 1, 2]);
+    expect([indexAt(0, 2, 3), indexAt(0.5, 2, 3), indexAt(2, 2, 3)]).toEqual([undefined, 0, 1]);
+    expect([indexAt(0, 5, 3), indexAt(1, 5, 3), indexAt(1, 0, 3)]).toEqual([2, 4, undefined]);
+  });
+
+  test('steps are averaged in groups', () => {
+    expect(groupAverages([1, 2, 3, 4, 5], 2)).toEqual([4.5, 2.5, 1]);
+    expect(thinned([1, 2, 3, 4], 4, 2)).toEqual({ values: [1.5, 3.5], slots: 2, per: 2 });
+    expect(thinned([1, 2], 2, 10)).toEqual({ values: [1, 2], slots: 2, per: 1 });
+  });
+});
+
+describe('KnownRates', () => {
+  const all = (ok: number[]) => ({ ok, denied: ok, would: ok });
+  const point = (ends: number, ok = 1) => ({ ends, ok, denied: 0, would: 0 });
+
+  test('steps are added as they end', () => {
+    const rates = new KnownRates();
+    expect(rates.add(point(10))).toBe(false);
+    rates.read({ step: 5, ends: 10, all: all([7]), crowded: false });
+    expect(rates.slots).toBe(720);
+    expect(rates.add(point(15, 8))).toBe(true);
+    expect([rates.series.ok, rates.ends]).toEqual([[7, 8], 15]);
+    // The same once more, and an older one, change nothing.
+    expect([rates.add(point(15)), rates.add(point(10)), rates.series.ok]).toEqual([true, true, [7, 8]]);
+    // One is missing: all is to be asked anew.
+    expect([rates.add(point(25)), rates.series.ok]).toEqual([false, [7, 8]]);
+  });
+
+  test('an hour is kept', () => {
+    const rates = new KnownRates();
+    rates.read({ step: 600, ends: 0, all: all([1, 2, 3, 4, 5, 6]), crowded: false });
+    rates.add(point(600, 7));
+    expect(rates.series.ok).toEqual([2, 3, 4, 5, 6, 7]);
+    expect([hasTraffic(all([0, 0])), hasTraffic(all([])), hasTraffic(all([0, 0.1]))]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+});

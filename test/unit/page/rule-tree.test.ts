@@ -1,0 +1,63 @@
+import { describe, expect, test } from '@jest/globals';
+import type { DumpedPolicyRule } from '../../../src/page/text/dumped-policy.js';
+import { filteredRules, levelsOfPath, ruleKey, ruleTree } from '../../../src/page/text/rule-tree.js';
+
+const rule = (path: string, keys: readonly string[], name = ''): DumpedPolicyRule => ({
+  path,
+  name,
+  keys,
+  limit: { unlimited: true },
+  phase: { now: 'active' },
+  shadow_mode: false,
+  quota_mode: false,
+  enforce_percent: 100,
+  candidate: false,
+  replaces: [],
+  on_store_failure: 'error',
+});
+
+describe('levelsOfPath', () => {
+  test.each([
+    ['tenant', ['tenant'], ['tenant']],
+    [
+      'tenant/resource_group=user-chats',
+      ['tenant', 'resource_group'],
+      ['tenant', 'resource_group=user-chats'],
+    ],
+    ['path=/a/b/method=GET', ['path', 'method'], ['path=/a/b', 'method=GET']],
+    ['path=/path/x/path[daily]', ['path', 'path'], ['path=', 'path/x/path[daily]']],
+    ['a=x/by/b[2]', ['a', 'b'], ['a=x/by', 'b[2]']],
+    ['a/b/c', ['a', 'b', 'c'], ['a', 'b', 'c']],
+    ['what/else', ['other', 'keys'], ['what/else']],
+  ])('%s', (path, keys, levels) => expect(levelsOfPath(path, keys)).toEqual(levels));
+});
+
+describe('ruleTree', () => {
+  test('puts rules below each other, in their order, and counts them', () => {
+    const rules = [
+      rule('tenant', ['tenant']),
+      rule('tenant/group=b', ['tenant', 'group']),
+      rule('tenant/group=a', ['tenant', 'group']),
+      rule('tenant/group=a', ['tenant', 'group'], 'candidate'),
+      rule('plan', ['plan']),
+    ];
+    const tree = ruleTree(rules);
+    expect([tree.count, [...tree.children.keys()]]).toEqual([5, ['tenant', 'plan']]);
+    const tenant = tree.children.get('tenant');
+    expect([tenant?.count, tenant?.rules.length]).toEqual([4, 1]);
+    expect([...(tenant?.children.keys() ?? [])]).toEqual(['group=b', 'group=a']);
+    expect(tenant?.children.get('group=a')?.rules).toHaveLength(2);
+  });
+});
+
+test('rules are found by their place and their name', () => {
+  const rules = [rule('tenant/group=a', ['tenant', 'group'], 'Chats'), rule('plan', ['plan'])];
+  expect(filteredRules(rules, '')).toHaveLength(2);
+  expect(filteredRules(rules, ' CHATS ')).toEqual([rules[0]]);
+  expect(filteredRules(rules, 'group=')).toEqual([rules[0]]);
+  expect(filteredRules(rules, 'none')).toEqual([]);
+});
+
+test('no two rules have one key', () => {
+  expect(ruleKey('a b', 'c')).not.toBe(ruleKey('a', 'b c'));
+});

@@ -1,0 +1,50 @@
+/* What the source of the page may not have, so that no name can become markup and no policy of content is broken. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { repositoryRoot } from '../../support/process/tools.js';
+
+const ROOM = join(repositoryRoot, 'src/page');
+const files = readdirSync(ROOM, { recursive: true, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => join(entry.parentPath, entry.name));
+
+const found = (ending: RegExp, pattern: RegExp): string[] =>
+  files
+    .filter((file) => ending.test(file))
+    .flatMap((file) =>
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .flatMap((line, at) =>
+          pattern.test(line) ? [`${file.slice(ROOM.length + 1)}:${at + 1}: ${line.trim()}`] : [],
+        ),
+    );
+
+test('texts never become markup or code', () => {
+  expect(files.length).toBeGreaterThan(20);
+  const markup = /innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser/;
+  expect(found(/\.ts$/, markup)).toEqual([]);
+  expect(found(/\.ts$/, /\beval\b|new Function\b|setTimeout\(\s*['"`]|javascript:|\.style\b/)).toEqual([]);
+});
+
+test('nothing is written into the document that its policy of content forbids', () => {
+  expect(found(/\.html$/, /\sstyle=|\son[a-z]+=|<iframe|<base|<object|<embed/)).toEqual([]);
+  // The server fills in exactly one style and one script.
+  const page = readFileSync(join(ROOM, 'page.html'), 'utf8');
+  expect(page.match(/<style/g)).toHaveLength(1);
+  expect(page.match(/<script/g)).toHaveLength(1);
+  expect(page).toContain('<style></style>');
+  expect(page).toContain('<script type="module"></script>');
+});
+
+test('nothing comes from elsewhere', () => {
+  expect(found(/\.(html|css)$/, /https?:(?!\/\/www\.w3\.org\/2000\/svg)|@import|url\(/)).toEqual([]);
+  expect(found(/\.ts$/, /https?:\/\/(?!www\.w3\.org\/2000\/svg)/)).toEqual([]);
+});
+
+test('what callers are named stays out of addresses and out of what the browser keeps', () => {
+  expect(found(/\.ts$/, /localStorage|document\.cookie|indexedDB|history\.(push|replace)State/)).toEqual([]);
+  expect(found(/\.ts$/, /location\.(hash|href|search)\s*=[^=]/)).toEqual([
+    expect.stringMatching(/^page\.ts:\d+: location\.hash = '#bucket';$/),
+  ]);
+});

@@ -1,0 +1,158 @@
+import { describe, expect, test } from '@jest/globals';
+import { entriesOfLines, whyNotLookedUp } from '../../../src/page/text/entry-lines.js';
+import { limitWords, ruleMarks, switchesToCome, switchWords } from '../../../src/page/text/limit-words.js';
+import {
+  countText,
+  millisecondsText,
+  perSecond,
+  shareText,
+  shortCount,
+} from '../../../src/page/text/numbers.js';
+import { briefText, cutText, visibleText } from '../../../src/page/text/shown-text.js';
+import { relativeText, shortUtcText, spanText, utcText } from '../../../src/page/text/times.js';
+
+describe('numbers', () => {
+  test.each([
+    [0, '0'],
+    [0.001, '<0.01'],
+    [0.05, '0.05'],
+    [1, '1'],
+    [12.34, '12.3'],
+    [1234.5, '1,235'],
+    [123_456, '123k'],
+  ])('%d per second is %s', (rate, text) => expect(perSecond(rate)).toBe(text));
+
+  test('counts, shares and milliseconds', () => {
+    expect([countText(1234567), shortCount(9999), shortCount(123456)]).toEqual([
+      '1,234,567',
+      '9,999',
+      '123k',
+    ]);
+    expect([shareText(0.4), shareText(1), shareText(12)]).toEqual(['40%', '100%', 'over 10 times']);
+    expect([millisecondsText(0.42), millisecondsText(12.6)]).toEqual(['0.4 ms', '13 ms']);
+  });
+});
+
+describe('times', () => {
+  test.each([
+    [0, '0 s'],
+    [0.04, '0.1 s'],
+    [9.2, '9.2 s'],
+    [42, '42 s'],
+    [598, '9 min 58 s'],
+    [3600, '1 h'],
+    [18_240, '5 h 4 min'],
+    [266_400, '3 d 2 h'],
+  ])('%d seconds are %s', (span, text) => expect(spanText(span)).toBe(text));
+
+  test.each([
+    [101, 'just now'],
+    [40, '1 minute ago'],
+    [145, 'in 45 seconds'],
+    [100 + 90 * 60, 'in 1 hour'],
+    [100 + 47 * 3600, 'in 47 hours'],
+    [100 + 6.5 * 86_400, 'in 6 days'],
+  ])('%d is %s from 100 on', (seconds, text) => expect(relativeText(seconds, 100)).toBe(text));
+
+  test('UTC', () => {
+    expect(utcText(1_800_000_000.7)).toBe('2027-01-15 08:00:00 UTC');
+    expect(shortUtcText(1_800_000_000)).toBe('2027-01-15 08:00 UTC');
+    expect(shortUtcText(1_800_000_001)).toBe('2027-01-15 08:00:01 UTC');
+  });
+});
+
+describe('texts of others', () => {
+  test('nothing in them is unseen', () => {
+    expect(visibleText('a\nb\t\u0000\u202ec\u2066\u200b')).toBe('a\\nb\\t\\u{0}\\u{202e}c\\u{2066}\\u{200b}');
+    expect(visibleText('héllo שלום 👩‍👩‍👧 <b>')).toBe('héllo שלום 👩‍👩‍👧 <b>');
+    expect(visibleText('\ud800')).toBe('\\u{d800}');
+  });
+
+  test('long ones are cut, and no character in two', () => {
+    expect(cutText('abcdef', 6)).toBe('abcdef');
+    expect(cutText('abcdefg', 6)).toBe('abcde…');
+    expect(cutText('abcd😀fg', 6)).toBe('abcd…');
+    expect(briefText(`\u202e${'x'.repeat(500)}`)).toHaveLength(8 + 158 + 1);
+  });
+});
+
+describe('entries', () => {
+  test('are read from lines', () => {
+    expect(entriesOfLines('tenant=acme\r\n\n path=/a=b ')).toEqual([
+      { key: 'tenant', value: 'acme' },
+      { key: 'path', value: '/a=b ' },
+    ]);
+    expect(entriesOfLines('a=b\nsecret')).toBe('Line 2 is not of the form key=value.');
+    expect(entriesOfLines(' \n')).toBe('There is no line key=value.');
+  });
+
+  test('that are secret or cut name no bucket', () => {
+    expect(whyNotLookedUp([{ key: 'tenant', value: 'acme' }])).toBeUndefined();
+    expect(whyNotLookedUp([{ key: 'k', value: '[redacted sha256:0123abcd]' }])).toMatch(
+      /a value is a secret/,
+    );
+    expect(whyNotLookedUp([{ key: 'k', value: 'xxx…' }])).toMatch(/long values only in part/);
+    expect(whyNotLookedUp([])).toBe('It has no entries.');
+  });
+});
+
+describe('limits and phases in words', () => {
+  test.each([
+    [{ unlimited: true }, 'unlimited'],
+    [
+      { token_bucket: { max_tokens: 1000, tokens_per_fill: 1, fill_interval: '1s' } },
+      '1,000 tokens, 1 more every 1s',
+    ],
+    [
+      { token_bucket: { max_tokens: 1, tokens_per_fill: 1, fill_interval: '5m' }, max_debt: 10 },
+      '1 token, 1 more every 5m, debt up to 10',
+    ],
+    [{ unit: 'hour', requests_per_unit: 5 }, '5 per hour'],
+    [{ unit: 'minute', requests_per_unit: 5, unit_multiplier: 10 }, '5 per 10 minutes'],
+    [
+      { unit: 'month', requests_per_unit: 9, calendar: 'Europe/Berlin' },
+      '9 per month of the calendar in Europe/Berlin',
+    ],
+  ])('%j', (limit, words) => expect(limitWords(limit)).toBe(words));
+
+  test('a schedule says what is to come', () => {
+    const phase = {
+      now: 'monitoring',
+      grace_period: '2026-12-01T00:00:00.000Z',
+      active: '2026-12-08T12:30:00.000Z',
+    };
+    const now = Date.parse('2026-11-25T00:00:00Z') / 1000;
+    expect(switchesToCome(phase, now).map((one) => switchWords(one, now))).toEqual([
+      'grace period from 2026-12-01 00:00 UTC, in 6 days',
+      'denies from 2026-12-08 12:30 UTC, in 13 days',
+    ]);
+    expect(switchesToCome(phase, now + 10 * 86_400)).toMatchObject([{ to: 'active' }]);
+    expect(switchesToCome({ now: 'active' }, now)).toEqual([]);
+  });
+
+  test('marks tell what else is special', () => {
+    const plain = {
+      shadow_mode: false,
+      quota_mode: false,
+      enforce_percent: 100,
+      candidate: false,
+      replaces: [],
+    };
+    expect(ruleMarks(plain)).toEqual([]);
+    expect(
+      ruleMarks({
+        shadow_mode: true,
+        quota_mode: true,
+        enforce_percent: 25,
+        candidate: true,
+        replaces: ['a'],
+      }),
+    ).toEqual([
+      'candidate: denies nobody',
+      'shadow mode: denies nobody',
+      'quota: denies together with others',
+      '25% of denials enforced',
+      'replaces a',
+    ]);
+  });
+});
