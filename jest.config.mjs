@@ -6,6 +6,7 @@ const TIERS = [
   'integration',
   'conformance',
   'e2e',
+  'page',
   'memory',
   'chaos',
   'stall',

@@ -13,7 +13,7 @@ import { stopOnSignals } from './stop.mjs';
 import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
 /** Every tier but those that measure, and so run when nothing else does. */
-const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory'];
+const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'page', 'memory'];
 const MEASURING = ['chaos', 'stall'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 /** What `npm test` says of the tier that takes too long for it. */
@@ -50,6 +50,7 @@ const TOOLS_OF = {
     ...['python-hpack', 'h2spec', 'connectconformance', 'grpc-go-client', 'python-grpc'],
     ...['grpcurl', 'ghz', 'h2load'],
   ],
+  page: ['redis-server', 'chromium'],
   memory: ['redis-server'],
   stall: ['redis-server', 'envoy'],
   chaos: ['redis-server', 'valkey-server', 'stepping-clock'],

@@ -1,0 +1,223 @@
+/* How the page reaches a server: lost and found again, by token, below a prefix, and behind what holds streams back. */
+import { writeFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { newAdminToken } from '../../src/server/http/admin-tokens.js';
+import { axeViolations, launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
+import { Relay } from '../support/page/relay.js';
+import { goTo, showBucket, untilHeard } from '../support/page/views.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { optionalToolPath } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+
+jest.setTimeout(90_000);
+
+const POLICY = `domain: shop
+descriptors:
+  - key: customer
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`;
+const reader = newAdminToken('dashboard', 'read');
+const writer = newAdminToken('on-call', 'write');
+
+const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
+const folder = new TempDir();
+let browser: Browser;
+let guarded: WeirServer;
+let opened: WatchedPage | undefined;
+let relay: Relay | undefined;
+beforeAll(async () => {
+  if (optionalToolPath('chromium') === undefined) return;
+  const tokens = folder.write('tokens', `${reader.line}\n${writer.line}\n`);
+  [browser, guarded] = await Promise.all([
+    launchBrowser(),
+    startWeir({ policy: POLICY, env: { ADMIN_TOKENS_FILE: tokens } }),
+  ]);
+});
+afterEach(async () => {
+  const problems = opened?.problems();
+  await opened?.close();
+  await relay?.close();
+  opened = relay = undefined;
+  expect(problems ?? []).toEqual([]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await guarded?.stop();
+  folder.remove();
+});
+
+const open = async (port: number, path = '/'): Promise<Page> => {
+  opened = await openPage(browser, `http://127.0.0.1:${port}${path}`);
+  return opened.page;
+};
+const enter = async (page: Page, token: string, keep = false) => {
+  await page.getByLabel('Token', { exact: true }).fill(token);
+  if (keep) await page.getByLabel(/keep it until/).check();
+  await page.getByRole('button', { name: 'Use this token' }).click();
+};
+const untilLive = (page: Page) => untilHeard(page);
+
+describePage('a server that goes away', () => {
+  test('is said so, what was shown stays, and the page comes back by itself with what is new', async () => {
+    let server = await startWeir({ policy: POLICY });
+    const { grpcPort, httpPort, debugPort } = server;
+    const page = await open(debugPort);
+    await untilLive(page);
+    opened?.expectLoss();
+    await server.stop('SIGKILL');
+    await page.getByText(/weir does not answer since \d\d:\d\d:\d\d; trying again/).waitFor();
+    await expect(page.locator('#domains').innerText()).resolves.toContain('shop');
+    await untilHeard(page, 'no answer');
+    expect(await axeViolations(page)).toEqual([]);
+    // An action meanwhile says that it is not known what became of it.
+    await goTo(page, 'top');
+    await expect(page.locator('#top-failed').innerText()).resolves.toBe('weir did not answer.');
+    const more = POLICY.replace('domain: shop', 'domain: bazaar');
+    server = await startWeir({ policy: more, ports: { grpcPort, httpPort, debugPort } });
+    await untilLive(page);
+    await waitFor('no banner', async () => (await page.locator('#banner').innerText()) === '');
+    await goTo(page, 'overview');
+    await waitFor('the new policy', async () =>
+      (await page.locator('#domains').innerText()).includes('bazaar'),
+    );
+    await goTo(page, 'rules');
+    await page.getByRole('heading', { name: 'bazaar' }).waitFor();
+    await server.stop();
+  });
+
+  test('is asked again at once by a button', async () => {
+    const server = await startWeir({ policy: POLICY });
+    const { grpcPort, httpPort, debugPort } = server;
+    const page = await open(debugPort);
+    await untilLive(page);
+    opened?.expectLoss();
+    await server.stop('SIGKILL');
+    await page.getByText(/Next try in [5-9] s/).waitFor();
+    const again = await startWeir({ policy: POLICY, ports: { grpcPort, httpPort, debugPort } });
+    await page.getByRole('button', { name: 'Try now' }).click();
+    await untilLive(page);
+    await again.stop();
+  });
+});
+
+describePage('tokens', () => {
+  test('are asked for, kept in memory only, and say what their holders may do', async () => {
+    const page = await open(guarded.debugPort);
+    opened?.expectLoss();
+    await page
+      .getByText(/a token is needed/)
+      .first()
+      .waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await enter(page, 'weir_wrong-but-long-enough-to-be-a-token-000000');
+    await page.getByText('the token is not one of ADMIN_TOKENS_FILE, or not any more').first().waitFor();
+    await enter(page, reader.token);
+    await untilLive(page);
+    await page.getByText('Token dashboard: may look only').waitFor();
+    await showBucket(page, 'shop', { customer: 'acme' });
+    await expect(
+      page
+        .getByText(/The token dashboard may read only/)
+        .first()
+        .isVisible(),
+    ).resolves.toBe(true);
+    await expect(page.getByRole('button', { name: 'Block…' }).isDisabled()).resolves.toBe(true);
+    expect(page.url()).not.toContain(reader.token);
+    expect(await page.evaluate('JSON.stringify({ ...sessionStorage, ...localStorage })')).toBe('{}');
+    await page.reload();
+    await page
+      .getByText(/a token is needed/)
+      .first()
+      .waitFor();
+  });
+
+  test('are kept for a tab where that is wished, changed, and forgotten', async () => {
+    const page = await open(guarded.debugPort);
+    opened?.expectLoss();
+    await page
+      .getByText(/a token is needed/)
+      .first()
+      .waitFor();
+    await enter(page, reader.token, true);
+    await untilLive(page);
+    await page.reload();
+    await page.getByText('Token dashboard: may look only').waitFor();
+    await page.getByRole('button', { name: 'Other token' }).click();
+    await enter(page, writer.token);
+    await page.getByText('Token on-call: may look and change').waitFor();
+    await page.getByRole('button', { name: 'Forget token' }).click();
+    await page
+      .getByText(/a token is needed/)
+      .first()
+      .waitFor();
+    await page.keyboard.press('Escape');
+    // Whoever closes the dialog finds it again.
+    await page.getByRole('button', { name: 'Enter a token' }).click();
+    await enter(page, writer.token);
+    await untilLive(page);
+    await page.reload();
+    await page
+      .getByText(/a token is needed/)
+      .first()
+      .waitFor();
+  });
+
+  test('that are taken away end what they showed', async () => {
+    const path = folder.write('taken', `${writer.line}\n`);
+    const server = await startWeir({ policy: POLICY, env: { ADMIN_TOKENS_FILE: path } });
+    const page = await open(server.debugPort);
+    opened?.expectLoss();
+    await enter(page, writer.token);
+    await untilLive(page);
+    writeFileSync(path, `${reader.line}\n`);
+    await goTo(page, 'blocks');
+    await waitFor('the refusal', async () => {
+      await page
+        .locator('#reload')
+        .click({ force: true, timeout: 1000 })
+        .catch(() => undefined);
+      return page.getByText('the token is not one of ADMIN_TOKENS_FILE, or not any more').first().isVisible();
+    });
+    await server.stop();
+  });
+});
+
+describePage('behind others', () => {
+  test('a proxy may serve it below a prefix', async () => {
+    relay = await Relay.start(guarded.debugPort, { prefix: '/ops/weir' });
+    const page = await open(relay.port, '/ops/weir/');
+    opened?.expectLoss();
+    await enter(page, writer.token);
+    await untilLive(page);
+    await showBucket(page, 'shop', { customer: 'acme' });
+    await expect(page.locator('#bucket-panel').innerText()).resolves.toMatch(/customer[^a-z]+5\s+5/);
+    await page.goto(`http://127.0.0.1:${relay.port}/ops/weir`);
+    await enter(page, writer.token);
+    await untilLive(page);
+  });
+
+  test('without tokens a proxy is refused, and the page says why in full', async () => {
+    const server = await startWeir({ policy: POLICY });
+    relay = await Relay.start(server.debugPort);
+    const page = await open(relay.port);
+    opened?.expectLoss();
+    await page.getByText('weir refuses to answer:').waitFor();
+    await expect(page.locator('#banner').innerText()).resolves.toMatch(
+      /came through a proxy.*ADMIN_TOKENS_FILE/,
+    );
+    await server.stop();
+  });
+
+  test('where a stream is held back the page asks again and again', async () => {
+    relay = await Relay.start(guarded.debugPort, { holdsBack: true });
+    const page = await open(relay.port);
+    opened?.expectLoss();
+    await enter(page, writer.token);
+    await untilHeard(page, 'asked every 5 s');
+    await expect(page.locator('#domains').innerText()).resolves.toContain('shop');
+    const before = await page.locator('#uptime').innerText();
+    await waitFor('the next answer', async () => (await page.locator('#uptime').innerText()) !== before);
+  });
+});

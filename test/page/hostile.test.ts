@@ -1,0 +1,198 @@
+/* What the page shows where there is nothing, too much, or what somebody meant to harm with. */
+import { writeFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import {
+  axeViolations,
+  launchBrowser,
+  openPage,
+  overflow,
+  type WatchedPage,
+} from '../support/page/browser.js';
+import { goTo, showBucket, untilHeard } from '../support/page/views.js';
+import { descriptor } from '../support/policy/decider.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { optionalToolPath } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+
+jest.setTimeout(90_000);
+
+const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
+let browser: Browser;
+let opened: WatchedPage | undefined;
+let server: WeirServer | undefined;
+beforeAll(async () => {
+  if (optionalToolPath('chromium') === undefined) return;
+  browser = await launchBrowser();
+});
+afterEach(async () => {
+  const problems = opened?.problems();
+  await opened?.close();
+  await server?.stop();
+  opened = server = undefined;
+  expect(problems ?? []).toEqual([]);
+});
+afterAll(() => browser?.close());
+
+const open = async (width: 'desk' | 'phone' = 'desk'): Promise<Page> => {
+  opened = await openPage(browser, `http://127.0.0.1:${server?.debugPort}/`, { width });
+  await untilHeard(opened.page);
+  return opened.page;
+};
+
+const HTML = '<img src=x onerror=alert(1)></script><script>alert(2)</script>';
+const RTL = '\u202Eevil\u2066\u05d0\u05d1';
+const LONG = 'long-'.repeat(819);
+
+describePage('hostile names', () => {
+  test.each(['desk', 'phone'] as const)('leave it whole on a %s', async (width) => {
+    const names = [HTML, RTL, LONG];
+    const domain = (name: string) => `domain: ${JSON.stringify(name)}
+descriptors:
+${names
+  .map(
+    (key) => `  - key: ${JSON.stringify(key)}
+    value: ${JSON.stringify(key)}
+    rate_limit: { name: ${JSON.stringify(key.slice(0, 100))}, unit: hour, requests_per_unit: 1 }
+  - key: ${JSON.stringify(`any ${key}`)}
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+`,
+  )
+  .join('')}`;
+    const folder = new TempDir();
+    for (const [at, name] of names.entries()) folder.write(`policy-${at}.yaml`, domain(name));
+    server = await startWeir({ env: { CONFIG_PATH: folder.path } });
+    folder.remove();
+    const client = new RlsClient(server.grpcPort);
+    for (const name of names) {
+      for (const key of [name, `any ${name}`]) {
+        const entries = descriptor([`x=y`], { entries: [{ key, value: name }] });
+        for (let each = 0; each < 3; each++) await client.ask(name, [entries]);
+      }
+    }
+    client.close();
+    const page = await open(width);
+    page.on('dialog', () => expect('a dialog').toBe('none'));
+    const whole = async (view: string) => {
+      expect([view, await overflow(page)]).toEqual([view, 0]);
+      await expect(page.locator('main img, main script').count()).resolves.toBe(0);
+      const text = (await page.evaluate('document.body.innerText')) as string;
+      expect(text).not.toMatch(/[\u202a-\u202e\u2066-\u2069]/);
+      return text;
+    };
+    await page.locator('#worst table').waitFor({ timeout: 20_000 });
+    expect(await whole('overview')).toContain('<img src=x onerror=alert(1)>');
+    for (const view of ['rules', 'top', 'blocks'] as const) {
+      await goTo(page, view);
+      if (view === 'rules') for (const row of await page.locator('.rule > summary').all()) await row.click();
+      await whole(view);
+      if (view !== 'blocks') expect(await axeViolations(page)).toEqual([]);
+    }
+    await goTo(page, 'top');
+    expect(await whole('top')).toContain('\\u{202e}evil');
+    await page
+      .getByText(/weir keeps long values only in part/)
+      .first()
+      .waitFor();
+    await showBucket(page, HTML, { [HTML.replaceAll('=', '')]: 'x' });
+    await goTo(page, 'bucket');
+    await page.getByLabel('Key', { exact: true }).first().fill(`any ${HTML}`);
+    await page.getByLabel('Value', { exact: true }).first().fill(LONG);
+    await page.getByRole('button', { name: 'Show what is left' }).click();
+    await page.locator('#bucket-panel table').waitFor();
+    await page.getByRole('button', { name: 'show all 4,095 characters' }).first().click();
+    await whole('bucket');
+    await page.getByLabel('Value', { exact: true }).first().fill(`${HTML}${RTL}`);
+    const answered = page.waitForResponse((response) => response.url().endsWith('/buckets'));
+    await page.getByRole('button', { name: 'Show what is left' }).click();
+    await answered;
+    await page.locator('#block-reason').fill(`${HTML}${RTL}`);
+    await page.getByRole('button', { name: 'Block…' }).click();
+    await page.getByRole('heading', { name: /^Block for/ }).waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await whole('dialog');
+    await page.getByRole('button', { name: 'Do it' }).click();
+    await page.getByRole('heading', { name: /^Done/ }).waitFor();
+    await page.locator('#change').getByRole('button', { name: 'Close' }).click();
+    await goTo(page, 'blocks');
+    await page.locator('#blocks-list table').waitFor();
+    expect(await whole('blocks')).toContain('<img src=x onerror=alert(1)>');
+  });
+});
+
+describePage('ten thousand rules', () => {
+  test('are shown a hundred at a time, found by a filter, and opened at once', async () => {
+    const values = Array.from({ length: 10_000 }, (_, each) => `customer-${each}`);
+    const rules = values.map(
+      (value) =>
+        `  - { key: customer, value: ${value}, rate_limit: { name: ${value}, unit: hour, requests_per_unit: 5 } }`,
+    );
+    server = await startWeir({ policy: `domain: big\ndescriptors:\n${rules.join('\n')}\n` });
+    const page = await open();
+    await goTo(page, 'rules');
+    await page.getByText('10,000 rules', { exact: true }).waitFor();
+    await expect(page.locator('.rule').count()).resolves.toBe(100);
+    const started = performance.now();
+    await page.getByRole('button', { name: 'Show 100 more of 9,900' }).click();
+    await expect(page.locator('.rule').count()).resolves.toBe(200);
+    await page.getByLabel('Filter by place or name').fill('customer-7777');
+    await page.getByText('1 rule found').waitFor();
+    await page.locator('.rule summary').click();
+    await page.getByText('Nothing was asked of this rule in the last hour.').waitFor();
+    expect(performance.now() - started).toBeLessThan(10_000);
+    await page.getByLabel('Filter by place or name').fill('no such rule');
+    await page.getByText('No rule has this text in its place or name.').waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+  });
+});
+
+describePage('empty states', () => {
+  test('say what to do next where there is no policy', async () => {
+    const folder = new TempDir();
+    server = await startWeir({ env: { CONFIG_PATH: folder.path } });
+    const page = await open();
+    await page.getByText('No policy with a domain is in force, so weir limits nobody.').first().waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    // And it is there as soon as the file is.
+    folder.write(
+      'shop.yaml',
+      'domain: shop\ndescriptors: [{ key: customer, rate_limit: { unit: hour, requests_per_unit: 5 } }]\n',
+    );
+    await waitFor('the domain', async () => (await page.locator('#domains').innerText()).includes('shop'));
+    await page.getByText(/grpcurl -plaintext -d '{"domain":"shop"/).waitFor();
+    folder.remove();
+  });
+
+  test('give a command to try where nothing was asked, and name settings that count nothing', async () => {
+    server = await startWeir({ env: { TOP_BUCKETS: '0', HISTORY_RULES: '0' } });
+    const page = await open();
+    await page.getByText('Nothing was asked in the last hour.').waitFor({ timeout: 20_000 });
+    await page.getByText(/grpcurl -plaintext -d '{"domain":"open-api"/).waitFor();
+    const command = await page.locator('#no-traffic code').innerText();
+    expect(command).toContain('"key":"tenant"');
+    await expect(page.locator('#worst').innerText()).resolves.toMatch(/No rule has denied/);
+    await goTo(page, 'top');
+    await page.getByText(/TOP_BUCKETS is 0/).waitFor();
+    await goTo(page, 'rules');
+    await page.locator('.rule summary').first().click();
+    await page.getByText('HISTORY_RULES is 0: rates of single rules are not kept.').waitFor();
+    await goTo(page, 'blocks');
+    await page.getByText('Nobody is blocked or exempted.').waitFor();
+  });
+
+  test('errors of a reload are shown in full, and the domain is said to be kept', async () => {
+    const text =
+      'domain: shop\ndescriptors:\n  - key: customer\n    rate_limit: { unit: hour, requests_per_unit: 5 }\n';
+    server = await startWeir({ policy: text });
+    const page = await open();
+    writeFileSync(server.policyPath ?? '', text.replace('hour', 'fortnight'));
+    await page.getByRole('heading', { name: 'What is wrong with the policies' }).waitFor();
+    await expect(page.locator('#policy').innerText()).resolves.toMatch(/policy\.yaml:4:\d+.*fortnight/s);
+    await expect(page.locator('#domains').innerText()).resolves.toMatch(/the last good version is in force/);
+    expect(await axeViolations(page)).toEqual([]);
+    writeFileSync(server.policyPath ?? '', text);
+    await waitFor('the end of it', async () => (await page.locator('#policy .problem').count()) === 0);
+  });
+});

@@ -1,0 +1,196 @@
+/* Every view of the page and every action, in a real Chromium: in memory, on Redis, and with two workers. */
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { CODE } from '../../src/codec/messages.js';
+import type { Look } from '../support/page/browser.js';
+import { PageScene, ShopServer, STORES } from '../support/page/scene.js';
+import { goTo, showBucket } from '../support/page/views.js';
+import { optionalToolPath } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { askBuckets } from '../support/weir/buckets.js';
+
+// Starting processes may take its time on a busy machine.
+jest.setTimeout(90_000);
+
+const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
+let scene: PageScene;
+
+describePage.each(STORES)('%s', (store) => {
+  let shop: ShopServer;
+  beforeAll(async () => {
+    scene ??= await PageScene.begin();
+    shop = await ShopServer.start(store, scene.redis);
+  });
+  afterEach(async () => expect(await scene.close()).toEqual([]));
+  afterAll(() => shop?.stop());
+
+  const open = (look?: Look): Promise<Page> => scene.open(shop.server.debugPort, look);
+  const take = (entries: string) => shop.take(entries);
+  /** Confirms what the dialog shows, and closes it. */
+  const doIt = async (page: Page, done: RegExp) => {
+    await page.getByRole('button', { name: 'Do it' }).click();
+    await page.getByRole('heading', { name: done }).waitFor();
+    const text = await page.locator('#change-body').innerText();
+    await page.locator('#change').getByRole('button', { name: 'Close' }).click();
+    return text;
+  };
+
+  test('the overview says how the server stands', async () => {
+    const page = await open();
+    const tiles = page.locator('#tiles .tile');
+    await expect(tiles.nth(0).innerText()).resolves.toMatch(/Health\s+●\s*serving\s+runs for/);
+    await expect(tiles.nth(1).innerText()).resolves.toMatch(
+      store === 'memory' ? /up\s+memory/ : /1 of 1 server up/,
+    );
+    await expect(tiles.nth(2).innerText()).resolves.toMatch(/good\s+1 domain, read/);
+    await expect(tiles.nth(3).innerText()).resolves.toMatch(
+      store.includes('two') ? /2 processes/ : /one process/,
+    );
+    await expect(page.locator('#policy').innerText()).resolves.toMatch(/Version\s+[0-9a-f]{12}\s+Read last/);
+    await expect(page.locator('#domains').innerText()).resolves.toMatch(
+      /shop\s+●\s*as the files say\s+●\s*active/,
+    );
+    await expect(page.locator('#version').innerText()).resolves.toMatch(/^\d+\.\d+\.\d+/);
+    await expect(page.locator('#who').innerText()).resolves.toBe('On this machine: may look and change');
+    const nodes =
+      store === 'memory' ? /In memory each server/ : new RegExp(`${scene.redis.port}.*up.* ms`, 's');
+    await waitFor('the store', async () => nodes.test(await page.locator('#store').innerText()));
+    const workers = page.locator('#workers tbody tr');
+    await expect(workers.count()).resolves.toBe(store.includes('two') ? 2 : 0);
+  });
+
+  test('charts show what was allowed, denied, and would have been denied', async () => {
+    const page = await open();
+    // A step of the history lasts five seconds.
+    await page.locator('#worst table').waitFor({ timeout: 20_000 });
+    await expect(page.locator('#worst').innerText()).resolves.toMatch(/shop customer\s+3\s+3\s+0/);
+    await page.getByText('These charts as numbers').first().click();
+    await page.locator('#traffic table tbody tr').first().waitFor();
+    await expect(page.locator('#traffic svg').first().getAttribute('role')).resolves.toBe('img');
+    const lines = page.locator('#traffic .line');
+    for (let each = 0; each < 3; each++) {
+      await expect(lines.nth(each).getAttribute('d')).resolves.toMatch(/^M[\d.]+ [\d.]+/);
+    }
+    await expect(page.locator('#no-traffic').innerText()).resolves.toBe('');
+  });
+
+  test('rules are a tree with limits, phases, switches and figures, and open for their charts', async () => {
+    const page = await open();
+    await goTo(page, 'rules');
+    const rule = page.locator('.rule summary').first();
+    await expect(rule.innerText()).resolves.toMatch(/customer\s+per-customer\s+5 tokens, 1 more every 1000h/);
+    await waitFor('figures', async () =>
+      /denied: 3 in the last minute, .*3 in the last hour/.test((await rule.textContent()) ?? ''),
+    );
+    const scheduled = page.locator('.rule', { hasText: 'endpoint=export' });
+    await expect(scheduled.innerText()).resolves.toMatch(/grace period\s*denies in \d+ days/);
+    await scheduled.locator('summary').first().click();
+    await scheduled.getByText(/denies from 2126-12-01 00:00 UTC, in \d+ days/).waitFor();
+    await scheduled.locator('.chart').first().waitFor();
+    await expect(page.locator('.rule', { hasText: 'shadow' }).last().innerText()).resolves.toMatch(
+      /shadow mode/,
+    );
+    await page.getByLabel('Filter by place or name').fill('EXPORT');
+    await page.getByText('1 rule found').waitFor();
+    await page.getByLabel('Filter by place or name').fill('');
+    await page.getByLabel('busiest first').check();
+    const first = page.locator('#rules-place tbody tr').first();
+    await expect(first.innerText()).resolves.toMatch(/customer\s+shop\s+●\s*active\s+3\s+3\s+0\s+5/);
+  });
+
+  test('the top leads to the bucket', async () => {
+    const page = await open();
+    await goTo(page, 'top');
+    const row = page.locator('#top-rows tbody tr').first();
+    await expect(row.innerText()).resolves.toMatch(/customer=mallory\s+3\s+5\s+100%\s+customer\s+shop/);
+    await page.getByLabel('Sort by').selectOption('used');
+    await page.getByText('Buckets that were used most in the last minute').waitFor();
+    await page.getByLabel('In the last').selectOption('hour');
+    await page.getByText('Buckets that were used most in the last hour').waitFor();
+    await page.getByRole('button', { name: 'Show the bucket of customer=mallory', exact: true }).click();
+    await expect(page.locator('#bucket-panel table').innerText()).resolves.toMatch(
+      /customer\s+per-customer\s+0\s+5/,
+    );
+    expect(new URL(page.url()).hash).toBe('#bucket');
+  });
+
+  test('a bucket is filled up and granted tokens, each after a dry run', async () => {
+    const who = 'customer=helped';
+    for (let each = 0; each < 5; each++) await take(who);
+    const page = await open();
+    await showBucket(page, 'shop', { customer: 'helped' });
+    await page.getByLabel('Tokens').fill('2');
+    await page.getByRole('button', { name: 'Grant…' }).click();
+    await page.getByRole('heading', { name: 'Grant 2 tokens?' }).waitFor();
+    await expect(page.locator('#change-body').innerText()).resolves.toMatch(
+      /Nothing is changed yet.*0.*→.*2/s,
+    );
+    expect(await take(who)).toBe(CODE.OVER_LIMIT);
+    // Escape does nothing, and leads back to the button.
+    await page.keyboard.press('Escape');
+    await waitFor('the dialog to close', async () => !(await page.locator('#change').isVisible()));
+    await expect(page.evaluate('document.activeElement.id')).resolves.toBe('grant-button');
+    expect(await take(who)).toBe(CODE.OVER_LIMIT);
+    await page.getByRole('button', { name: 'Grant…' }).click();
+    await doIt(page, /^Done: grant 2 tokens/);
+    await waitFor('two calls', async () => (await take(who)) === CODE.OK);
+    await page.getByRole('button', { name: 'Fill up…' }).click();
+    expect(await doIt(page, /^Done: fill the buckets up/)).toMatch(/→\s*5/);
+    await waitFor('the figures', async () =>
+      /per-customer\s+5\s+5/.test(await page.locator('#bucket-panel table').innerText()),
+    );
+    await page.getByLabel('also past full').check();
+    await page.getByRole('button', { name: 'Grant…' }).click();
+    expect(await doIt(page, /^Done: grant 2 tokens, also past full/)).toMatch(/→\s*7/);
+  });
+
+  test('a caller is exempted and blocked, and both are ended', async () => {
+    const who = 'customer=watched';
+    const until = (code: number) => waitFor(`the answer ${code}`, async () => (await take(who)) === code);
+    const controls = async () => (await askBuckets(shop.server, { action: 'blocks' })).controls.length;
+    await until(CODE.OVER_LIMIT);
+    const page = await open();
+    await showBucket(page, 'shop', { customer: 'watched' });
+    await page.locator('#allow-reason').fill('sale');
+    await page.getByRole('button', { name: 'Exempt…' }).click();
+    expect(await doIt(page, /^Done: exempt/)).toMatch(/exempted.*1 h.*sale/s);
+    await page.locator('#do-disallow').waitFor();
+    await until(CODE.OK);
+    await page.locator('#block-for').fill('10m');
+    await page.getByRole('button', { name: 'Block…' }).click();
+    await doIt(page, /^Done: block for 10m/);
+    await until(CODE.OVER_LIMIT);
+    await page.getByRole('button', { name: 'End the exemption…' }).click();
+    await doIt(page, /^Done: end the exemption/);
+    await page.locator('#do-disallow').waitFor({ state: 'hidden' });
+    await goTo(page, 'blocks');
+    await page.getByRole('button', { name: 'End the block of customer=watched' }).click();
+    await doIt(page, /^Done: end the block/);
+    await page.getByText('Nobody is blocked or exempted.').waitFor();
+    await waitFor('no control', async () => (await controls()) === 0);
+    // Another one is ended from the view of the bucket.
+    await showBucket(page, 'shop', { customer: 'watched' });
+    await page.getByRole('button', { name: 'Block…' }).click();
+    await doIt(page, /^Done: block/);
+    await page.getByRole('button', { name: 'End the block…' }).click();
+    await doIt(page, /^Done: end the block/);
+    await page.locator('#do-unblock').waitFor({ state: 'hidden' });
+    expect(await controls()).toBe(0);
+  });
+
+  test('what the server refuses is said in full, and changes nothing', async () => {
+    const page = await open();
+    await showBucket(page, 'shop', { customer: 'helped' });
+    scene.expectLoss();
+    await page.locator('#block-for').fill('for ever');
+    await page.getByRole('button', { name: 'Block…' }).click();
+    await page.getByRole('heading', { name: /this cannot be done/ }).waitFor();
+    await expect(page.locator('#change-body').innerText()).resolves.toMatch(/duration/);
+    await expect(page.getByRole('button', { name: 'Do it' }).count()).resolves.toBe(0);
+    await page.keyboard.press('Escape');
+    await showBucket(page, 'shop', { nobody: 'x' });
+    await expect(page.locator('#bucket-panel').innerText()).resolves.toMatch(/No limit applies|no limit/i);
+  });
+});
+
+afterAll(() => scene?.end());

@@ -1,0 +1,41 @@
+import type { Page } from 'playwright-core';
+
+export const VIEW_NAMES = ['overview', 'rules', 'top', 'bucket', 'blocks'] as const;
+
+/** What a view shows as soon as it has been answered. */
+const SHOWN: Readonly<Record<(typeof VIEW_NAMES)[number], string>> = {
+  overview: '#tiles .tile',
+  rules: '#rules-place .card, #rules-place .empty',
+  top: '#top-rows > *, #top-failed > *',
+  bucket: '#bucket-domain',
+  blocks: '#blocks-list > *, #blocks-failed > *',
+};
+
+/** Resolves when the page hears from its server as `state` says: `live`, `asked every 5 s`, `no answer`. */
+export async function untilHeard(page: Page, state = 'live'): Promise<void> {
+  await page.locator('#connection', { hasText: state }).waitFor({ timeout: 20_000 });
+}
+
+/** Goes to a view by its link, and waits for what it shows. */
+export async function goTo(page: Page, view: (typeof VIEW_NAMES)[number]): Promise<void> {
+  await page.locator(`nav a[href="#${view}"]`).click();
+  await page.locator(SHOWN[view]).first().waitFor();
+}
+
+/** Asks for the bucket of a caller as somebody does who types. */
+export async function showBucket(
+  page: Page,
+  domain: string,
+  entries: Readonly<Record<string, string>>,
+): Promise<void> {
+  await goTo(page, 'bucket');
+  await page.getByLabel('Domain', { exact: true }).last().selectOption(domain);
+  const lines = Object.entries(entries).map(([key, value]) => `${key}=${value}`);
+  await page.getByText('Paste lines').click();
+  await page.getByLabel('A line key=value for each entry').fill(lines.join('\n'));
+  await page.getByRole('button', { name: 'Take these lines' }).click();
+  const answered = page.waitForResponse((response) => response.url().endsWith('/buckets'));
+  await page.getByRole('button', { name: 'Show what is left' }).click();
+  await answered;
+  await page.locator('#bucket-panel > *').first().waitFor();
+}
