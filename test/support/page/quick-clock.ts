@@ -1,0 +1,64 @@
+/*
+ * Put before weir with NODE_OPTIONS=--require: for the first hour of its clocks they, and its timers, run
+ * WEIR_QUICK_CLOCK times as fast, from so far in the past that they show the true time after it, and go on at the true
+ * speed then. So a picture of an hour takes a minute.
+ */
+const speed = Number(process.env['WEIR_QUICK_CLOCK'] ?? '1');
+/** All processes of one server count from here, milliseconds since the epoch. */
+const from = Number(process.env['WEIR_QUICK_CLOCK_FROM'] ?? Date.now());
+const HOUR_MS = 3_600_000;
+const quickMs = HOUR_MS / speed;
+
+const trueWall = Date.now.bind(Date);
+const [later, never] = [setTimeout, clearTimeout];
+/** How long ago, by the quick clock, the server began. */
+const passed = (trueMs: number): number => trueMs + Math.min(trueMs, quickMs) * (speed - 1);
+const [trueStart, trueBigint] = [process.hrtime.bigint(), process.hrtime.bigint.bind(process.hrtime)];
+const passedAtStart = trueWall() - from;
+/** By a clock that never steps, also between the processes. */
+const now = (): number => passed(Number(trueBigint() - trueStart) / 1e6 + passedAtStart);
+
+Date.now = () => Math.floor(from + quickMs - HOUR_MS + now());
+process.hrtime.bigint = () => BigInt(Math.round(now() * 1e6));
+performance.now = now;
+
+const shortened = (ms: number | undefined): number =>
+  trueWall() - from < quickMs ? (ms ?? 0) / speed : (ms ?? 0);
+
+globalThis.setTimeout = Object.assign(
+  (body: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) =>
+    later(body, shortened(ms), ...args),
+  later,
+) as typeof setTimeout;
+
+/** A timer that is set anew each time, as its true length changes once. */
+class Repeated {
+  #timer: NodeJS.Timeout;
+  #isReferenced = true;
+
+  constructor(body: () => void, ms: number | undefined) {
+    const tick = (): void => {
+      this.#timer = later(tick, shortened(ms));
+      if (!this.#isReferenced) this.#timer.unref();
+      body();
+    };
+    this.#timer = later(tick, shortened(ms));
+  }
+
+  unref(): this {
+    this.#isReferenced = false;
+    this.#timer.unref();
+    return this;
+  }
+
+  stop(): void {
+    never(this.#timer);
+  }
+}
+
+globalThis.setInterval = ((body: (...args: unknown[]) => void, ms?: number, ...args: unknown[]) =>
+  new Repeated(() => body(...args), ms)) as unknown as typeof setInterval;
+globalThis.clearInterval = ((timer: unknown) => {
+  if (timer instanceof Repeated) timer.stop();
+  else never(timer as NodeJS.Timeout | undefined);
+}) as typeof clearInterval;

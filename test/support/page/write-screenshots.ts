@@ -1,0 +1,161 @@
+/*
+ * `npm run screenshots [folder]`: starts weir on a Redis with the policies of a shop, lets an hour of traffic pass on a
+ * clock that runs sixty times as fast, and takes pictures of its page. Those of the README are written to docs/images;
+ * all of them, on a desk and on a phone, light and dark, to the folder, which is a new one unless it is named.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { RlsClient } from '../grpc/rls-client.js';
+import { stopAllProcesses } from '../process/processes.js';
+import { TempDir } from '../process/temp-dir.js';
+import { repositoryRoot } from '../process/tools.js';
+import { startRedis } from '../redis/redis-server.js';
+import { askBuckets } from '../weir/buckets.js';
+import { startWeir, type WeirServer } from '../weir/weir.js';
+import { type Look, launchBrowser, openPage } from './browser.js';
+import { shopPolicies, shopTraffic } from './shop.js';
+
+const SPEED = 60;
+const HOUR_MS = 3_600_000 / SPEED;
+const ROUND_MS = 40;
+const MAX_BYTES = 200 * 1024;
+const IMAGES = join(repositoryRoot, 'docs/images');
+
+/** What is seen, by the name of its picture. */
+const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+  overview: async (page) => {
+    await page.goto(new URL('#overview', page.url()).href);
+    await page.locator('#worst table').waitFor();
+  },
+  rules: async (page) => {
+    await page.locator('nav a[href="#rules"]').click();
+    await page.locator('.rule summary').first().click();
+    await page.locator('.rule .chart').first().waitFor();
+  },
+  busiest: async (page) => {
+    await page.locator('nav a[href="#rules"]').click();
+    await page.getByLabel('busiest first').check();
+    await page.locator('#rules-place table').waitFor();
+  },
+  top: async (page) => {
+    await page.locator('nav a[href="#top"]').click();
+    await page.getByLabel('In the last').selectOption('hour');
+    await page.getByText('mallory').first().waitFor();
+  },
+  bucket: async (page) => {
+    await page.locator('nav a[href="#top"]').click();
+    await page.getByLabel('In the last').selectOption('hour');
+    await page.getByRole('button', { name: /bucket of customer=mallory endpoint=checkout/ }).click();
+    await page.locator('#bucket-panel table').first().waitFor();
+  },
+  change: async (page) => {
+    await VIEWS['bucket']?.(page);
+    await page.getByRole('button', { name: 'Grant…' }).click();
+    await page.getByRole('button', { name: 'Do it' }).waitFor();
+  },
+  blocks: async (page) => {
+    await page.locator('nav a[href="#blocks"]').click();
+    await page.locator('#blocks-list table').waitFor();
+  },
+};
+
+async function start(from: number): Promise<{ readonly server: WeirServer; readonly policies: TempDir }> {
+  const policies = new TempDir();
+  for (const [name, text] of Object.entries(shopPolicies())) policies.write(name, text);
+  const redis = await startRedis();
+  const clock = join(repositoryRoot, 'build/test/support/page/quick-clock.js');
+  const server = await startWeir({
+    env: {
+      CONFIG_PATH: policies.path,
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      // Redis itself has no quick clock.
+      REDIS_CLOCK: 'caller',
+      WORKERS: '2',
+      LOCAL_CACHE_SIZE_IN_BYTES: '0',
+      NODE_OPTIONS: `--require ${clock}`,
+      WEIR_QUICK_CLOCK: String(SPEED),
+      WEIR_QUICK_CLOCK_FROM: String(from),
+    },
+  });
+  return { server, policies };
+}
+
+/** Asks as a shop does until `isOver`. */
+async function traffic(server: WeirServer, from: number, isOver: () => boolean): Promise<void> {
+  const client = new RlsClient(server.grpcPort);
+  for (let round = 0; !isOver(); round++) {
+    const started = performance.now();
+    const passed = (Date.now() - from) / HOUR_MS;
+    await shopTraffic(client, Math.min(1, passed), round);
+    await new Promise((resolve) =>
+      setTimeout(
+        resolve,
+        Math.max(0, started + (passed < 1 ? ROUND_MS : ROUND_MS * SPEED) - performance.now()),
+      ),
+    );
+  }
+  client.close();
+}
+
+async function take(browser: Browser, server: WeirServer, look: Look, folder: string): Promise<void> {
+  for (const [name, show] of Object.entries(VIEWS)) {
+    const opened = await openPage(browser, `http://127.0.0.1:${server.debugPort}/`, look);
+    await opened.page.locator('#tiles .tile').first().waitFor();
+    await show(opened.page);
+    const path = join(folder, `page-${name}-${look.width}-${look.scheme}.png`);
+    await opened.page.screenshot({ path, fullPage: name !== 'change' });
+    for (const problem of opened.problems()) console.log(`${path}: ${problem}`);
+    await opened.close();
+  }
+}
+
+/** Of few colours, as the page has: a third of the bytes. */
+function keep(folder: string, name: string): void {
+  const path = join(IMAGES, `page-${name}.png`);
+  execFileSync('cp', [join(folder, `page-${name}-desk-light.png`), path]);
+  const { size } = statSync(path);
+  console.log(`${path}: ${Math.ceil(size / 1024)} KB`);
+  if (size > MAX_BYTES) throw new Error(`${path} has more than ${MAX_BYTES / 1024} KB`);
+}
+
+async function main(folder: string): Promise<void> {
+  mkdirSync(IMAGES, { recursive: true });
+  const from = Date.now();
+  const { server, policies } = await start(from);
+  const browser = await launchBrowser();
+  let isOver = false;
+  try {
+    const asked = traffic(server, from, () => isOver);
+    // And some steps of the history at the true speed.
+    await new Promise((resolve) => setTimeout(resolve, from + HOUR_MS + 35_000 - Date.now()));
+    await askBuckets(server, {
+      action: 'block',
+      domain: 'logins',
+      entries: [{ key: 'remote_address', value: '203.0.113.7' }],
+      for: '1h',
+      reason: 'tries passwords',
+    });
+    for (const width of ['desk', 'phone'] as const) {
+      for (const scheme of ['light', 'dark'] as const) await take(browser, server, { width, scheme }, folder);
+    }
+    isOver = true;
+    await asked;
+    for (const name of ['overview', 'bucket']) keep(folder, name);
+    console.log(`all pictures: ${folder}`);
+  } finally {
+    isOver = true;
+    await browser.close();
+    await stopAllProcesses();
+    policies.remove();
+  }
+}
+
+const [folder = mkdtempSync(join(tmpdir(), 'weir-page-'))] = process.argv.slice(2);
+mkdirSync(folder, { recursive: true });
+main(folder).catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});
