@@ -104,11 +104,18 @@ export class DebugPortAccess implements AdminAccess {
   /** Refuses what a page of another site may have made: the browser that shows it runs on the engineer's machine. */
   #otherSite({ headers }: HttpHead): HttpAnswer | undefined {
     const { origin, host = '' } = headers;
-    if (origin !== undefined && origin !== `${this.#options.tls ? 'https' : 'http'}://${host}`) {
+    if (origin !== undefined && !this.#ownSchemes().some((scheme) => origin === `${scheme}://${host}`)) {
       return adminRefusal(403, `pages of other origins may not call this port (Origin ${shown(origin)})`);
     }
     if (OWN_SITES.includes(headers['sec-fetch-site'])) return undefined;
     return adminRefusal(403, 'pages of other sites may not call this port (Sec-Fetch-Site)');
+  }
+
+  /** Where there are tokens, which no other page has, a proxy may end TLS for browsers. */
+  #ownSchemes(): readonly string[] {
+    const { tls, tokens } = this.#options;
+    if (tls) return ['https'];
+    return tokens === undefined ? ['http'] : ['http', 'https'];
   }
 
   #onLoopback({ headers, peer }: HttpHead): AdminCaller | HttpAnswer {

@@ -57,6 +57,9 @@ function contentSecurityPolicy(style: string, script: string): string {
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
+    // No text becomes markup or code (Trusted Types).
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
   ].join('; ');
 }
 

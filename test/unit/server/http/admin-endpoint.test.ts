@@ -200,6 +200,12 @@ describe('with tokens', () => {
     ['a short one', 401, bearer('short'), '"read"'],
     ['an enormous one', 401, bearer('x'.repeat(10_000)), '"read"'],
     ['a page of another site', 403, { ...bearer(writer.token), origin: 'http://evil.example' }, '"read"'],
+    [
+      'its page, where a proxy ends TLS',
+      200,
+      { ...bearer(writer.token), origin: 'https://weir.example' },
+      '"read"',
+    ],
   ];
   test.each(cases)('%s: %d', async (_, status, headers, question) => {
     await open('0.0.0.0', lines);
