@@ -1,8 +1,8 @@
 // `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js, the default transport and
-// the default codec, but for chaos. `npm run test:matrix` (--matrix) runs that, what sees weir from outside on the
-// grpc-js transport, what messages cost with the reference codec, and on Node.js 24 the tiers that need no Envoy, with
-// the image, which has it, and the signs of life of benchmarks. Each ends with what was skipped and why, and `N passed,
-// N failed` as the last line. With other arguments jest runs once with those.
+// the default codec, but for chaos and page. `npm run test:matrix` (--matrix) runs these, what sees weir from outside
+// on the grpc-js transport, what messages cost with the reference codec, and on Node.js 24 the tiers that need no
+// Envoy, with the image, which has it, and the signs of life of benchmarks. Each ends with what was skipped and why,
+// and `N passed, N failed` as the last line. With other arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
@@ -13,11 +13,11 @@ import { stopOnSignals } from './stop.mjs';
 import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
 /** Every tier but those that measure, and so run when nothing else does. */
-const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'page', 'memory'];
+const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory'];
 const MEASURING = ['chaos', 'stall'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
-/** What `npm test` says of the tier that takes too long for it. */
-const NOT_CHAOS = 'not in this run: chaos, which npm run test:matrix and .ci/run have';
+/** What `npm test` says of the tiers that take too long for it. */
+const NOT_HERE = 'not in this run: chaos and page, which npm run test:matrix and .ci/run have';
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
 /** Of other tiers what looks for new failures each time, on Node.js 24 if it is there. */
 const ALSO_ON_NODE24 = 'conformance/fuzz';
@@ -105,14 +105,14 @@ export async function runTests(args = []) {
     );
     say('by itself, since it measures: stall');
     add(total, await jest(process.execPath, alone('stall'), env));
-    total.notes.push(NOT_CHAOS);
+    total.notes.push(NOT_HERE);
   }
   total.notes.push(...skipped);
   return total;
 }
 
 /**
- * Runs the tier that {@link runTests} leaves out, and what that runs on the other transport, the other codec and the
+ * Runs the tiers that {@link runTests} leaves out, and what that runs on the other transport, the other codec and the
  * other Node.js, as far as it may differ there. Resolves and rejects as that.
  */
 export async function runMatrix() {
@@ -124,6 +124,7 @@ export async function runMatrix() {
   };
   await run('by itself, since it measures: chaos', process.execPath, alone('chaos'));
   const several = ['--maxWorkers', WORKERS, '--selectProjects'];
+  await run('in a browser: page', process.execPath, [...several, 'page']);
   const onGrpcJs = { WEIR_TEST_TRANSPORT: 'grpc-js' };
   await run(
     `with GRPC_TRANSPORT=grpc-js: ${ON_GRPC_JS.join(', ')}`,

@@ -77,7 +77,7 @@ describe('three masters, each with a replica', () => {
       return (await store.take(hit(dead))) !== 'decided' && !store.store.whole;
     });
     expect(store.store.connected).toBe(true);
-    expect(store.store.nodes).toContainEqual({ name: old.address, up: false });
+    expect(store.store.nodes).toContainEqual(expect.objectContaining({ name: old.address, up: false }));
     await waitFor('failures at once', async () => {
       const [result, tookMs] = await timed(store, dead);
       return (result === 'disconnected' || result === 'breaker_open') && tookMs < 50;
@@ -89,7 +89,7 @@ describe('three masters, each with a replica', () => {
     await waitFor('all to be up', () => store.store.whole);
     over = true;
     await Promise.all(others_);
-    expect(store.store.nodes).toContainEqual({ name: promoted.address, up: true });
+    expect(store.store.nodes).toContainEqual(expect.objectContaining({ name: promoted.address, up: true }));
     expect(store.store.nodes).toHaveLength(3);
     await begin(old);
     await cluster.waitStable();
@@ -123,7 +123,7 @@ describe('three masters, each with a replica', () => {
     // It is told of by the node that had the slot.
     expect(await store.take(hit(tenant))).toBe('decided');
     await waitFor('the new node', () => store.store.nodes.some(({ name }) => name === added.address));
-    expect(store.store.nodes).toContainEqual({ name: added.address, up: true });
+    expect(store.store.nodes).toContainEqual(expect.objectContaining({ name: added.address, up: true }));
     await cluster.waitStable();
     await cluster.moveSlot(slot, from);
     expect(await store.take(hit(tenant))).toBe('decided');

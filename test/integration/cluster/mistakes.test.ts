@@ -81,7 +81,8 @@ describe('never served wrongly', () => {
     expect(await take(store, 'a')).toBe('disconnected');
     expect(faults[0]).toBe('no_cluster');
     // Health and metrics tell of what is named until nodes are known.
-    expect(store.nodes).toEqual([{ name: `127.0.0.1:${redis.port}`, up: false }]);
+    const { port } = redis;
+    expect(store.nodes).toMatchObject([{ name: `127.0.0.1:${port}`, up: false, reason: 'disconnected' }]);
 
     log = [];
     const beside = await openWhole({ REDIS_URL: `127.0.0.1:${redis.port},${node.address}` });
