@@ -33,4 +33,6 @@ export interface TakeOutcome {
    * they can never pass; absent for all others. Not of the store: see service/shared-bucket.ts.
    */
   readonly together?: number;
+  /** True where nobody has looked at the bucket: the store could not decide, and `on_store_failure` denied. */
+  readonly unseen?: true;
 }

@@ -11,7 +11,8 @@ import { noteTogether } from './shared-bucket.js';
  */
 function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
   const used = rate.usedUnseen(hits);
-  return { limited: true, remaining: 0, waitMicros: 1_000_000, used, forgiven: 0, cached: false };
+  const seen = { remaining: 0, waitMicros: 1_000_000, used, forgiven: 0, cached: false };
+  return { limited: true, ...seen, unseen: true };
 }
 
 /** Whether rules in force that answer `deny` deny the request: one of them, or all of its quotas. */

@@ -117,7 +117,8 @@ function* sending(followers: readonly Follower[], event: ServerEvent): Generator
 }
 
 function refusalOf(question: unknown): AdminAnswer | undefined {
-  const isEmpty = typeof question === 'object' && question !== null && Object.keys(question).length === 0;
+  const isObject = typeof question === 'object' && question !== null && !Array.isArray(question);
+  const isEmpty = isObject && Object.keys(question).length === 0;
   return isEmpty ? undefined : failure(400, 'the question has no fields: send {}');
 }
 

@@ -83,7 +83,8 @@ export class TopCounts implements BucketCounter {
   ): void {
     const about = this.about(key, policy, match, label);
     const { reportedLimit } = rate;
-    if (outcome !== undefined && reportedLimit > 0) about.usedRatio = outcome.used / reportedLimit;
+    if (outcome !== undefined && !outcome.unseen && reportedLimit > 0)
+      about.usedRatio = outcome.used / reportedLimit;
     this.top.count(measure, about, hits);
   }
 

@@ -4,6 +4,8 @@ import type { RateCounts } from './rate-counts.js';
 export const STEP_SECONDS = 5;
 export const STEPS = 720;
 const STEPS_OF_MINUTE = 60 / STEP_SECONDS;
+/** A rule that was asked something within five minutes makes no room for another one. */
+const LEAST_IDLE_STEPS = 300 / STEP_SECONDS;
 
 /** Descriptors of a step, or of several. */
 export interface StepCounts {
@@ -79,7 +81,7 @@ const STRETCH = 8;
 
 /**
  * How many descriptors were let through and denied in the last hour, step by step: of all rules together, and of each
- * of the first `maxRules` rules. A rule that nothing was asked of for an hour makes room for another one.
+ * of `maxRules` rules at most, those that came first. A rule that is idle makes room for another one.
  *
  * Whoever counts ends the steps, once what belongs to a step is counted: {@link RateHistory.end}.
  */
@@ -166,18 +168,30 @@ export class RateHistory {
     return ring;
   }
 
-  /** Forgets rules that nothing was asked of for an hour; once a step, as it looks at all of them. */
+  /**
+   * Forgets rules that nothing was asked of for an hour or, where there are none, the one that has been idle longest,
+   * if that is some minutes. Once a step, as it looks at all of them.
+   */
   #makeRoom(): boolean {
     if (this.#lookedForRoom === this.#step) return false;
     this.#lookedForRoom = this.#step;
+    let idlest = { last: this.#step - LEAST_IDLE_STEPS, domain: '', rule: '' };
     for (const [domain, rules] of this.#byDomain) {
       for (const [rule, { last }] of rules) {
-        if (this.#step - last < STEPS) continue;
-        rules.delete(rule);
-        this.#rules--;
+        if (this.#step - last >= STEPS) this.#forget(domain, rule);
+        else if (last < idlest.last) idlest = { last, domain, rule };
       }
-      if (rules.size === 0) this.#byDomain.delete(domain);
     }
+    if (this.#rules >= this.#maxRules && this.#forget(idlest.domain, idlest.rule))
+      this.#crowdedAt = this.#step;
     return this.#rules < this.#maxRules;
+  }
+
+  #forget(domain: string, rule: string): boolean {
+    const rules = this.#byDomain.get(domain);
+    if (rules?.delete(rule) !== true) return false;
+    this.#rules--;
+    if (rules.size === 0) this.#byDomain.delete(domain);
+    return true;
   }
 }

@@ -129,7 +129,8 @@ describe('/overview', () => {
     const answer = open().answer({}, CALLER);
     expect(answer).toEqual({ status: 200, body: { ...OVERVIEW, caller: { by: 'ops', right: 'read' } } });
     expect(open().answer({ a: 1 }, CALLER)).toMatchObject({ status: 400 });
-    expect(open().feed(null, CALLER)).toMatchObject({ status: 400 });
+    for (const question of [null, [], 'x'])
+      expect(open().feed(question, CALLER)).toMatchObject({ status: 400 });
   });
 
   test('is told again when something has changed, and each step', async () => {

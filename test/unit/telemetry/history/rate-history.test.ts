@@ -90,6 +90,23 @@ describe('a history', () => {
     expect(history.rows({ domain: 'd', rule: 'a' })?.ok.at(-2)).toBe(1);
   });
 
+  test('forgets the rule that is idle longest for one that comes, but none that was asked of late', () => {
+    const history = new RateHistory(2);
+    const step = (...rules: string[]): void => {
+      for (const rule of rules) history.add(counts(rule, 1));
+      history.end();
+    };
+    step('a', 'b');
+    step('b');
+    for (let at = 0; at < 50; at++) step('c');
+    expect(history.rows({ domain: 'd', rule: 'c' })).toBeUndefined();
+    for (let at = 0; at < 20; at++) step('c');
+    expect(history.rows({ domain: 'd', rule: 'c' })?.ok.at(-1)).toBe(1);
+    expect(history.rows({ domain: 'd', rule: 'a' })).toBeUndefined();
+    expect(history.rows({ domain: 'd', rule: 'b' })).toBeDefined();
+    expect(history.crowded).toBe(true);
+  });
+
   test('keeps all rules together only where none is asked for', () => {
     const history = new RateHistory(0);
     history.add(counts('a', 1));
