@@ -8,6 +8,7 @@ import { BucketView } from './views/bucket-view.js';
 import { ChangeDialog } from './views/change-dialog.js';
 import { OverviewView } from './views/overview-view.js';
 import { PageState, type View } from './views/page-state.js';
+import { PolicyReader } from './views/policy-reader.js';
 import { RulesView } from './views/rules-view.js';
 import { StatusBar } from './views/status-bar.js';
 import { TokenDialog } from './views/token-dialog.js';
@@ -29,6 +30,7 @@ const views: Readonly<Record<ViewName, View>> = {
   blocks: new BlocksView(state, dialog),
 };
 let seen: ViewName = 'overview';
+const policyReader = new PolicyReader(state, updateAll, () => seen === 'rules');
 
 const feed = new LiveFeed(state.client, {
   caller(caller: OverviewCaller) {
@@ -42,7 +44,7 @@ const feed = new LiveFeed(state.client, {
     setServerNow(overview.now);
     bar.update();
     tellChanges(before, overview);
-    if (policiesChanged(before, overview)) void readPolicies();
+    if (policiesChanged(before, overview)) void policyReader.read();
     updateAll();
     if (isPolled && Date.now() - historyAskedAt >= historyMs()) void readHistory();
   },
@@ -59,9 +61,10 @@ const feed = new LiveFeed(state.client, {
     isPolled = told.kind === 'polling';
     bar.feed(told);
     const isBack = told.kind === 'live' || told.kind === 'polling';
+    state.isHeard = isBack;
     if (!isNew || !isBack) return;
     void readHistory();
-    void readPolicies();
+    void policyReader.read();
     views[seen].open();
   },
 });
@@ -103,11 +106,6 @@ async function readHistory(): Promise<void> {
   historyAskedAt = Date.now();
   await state.readHistory();
   views[seen].point?.();
-}
-
-async function readPolicies(): Promise<void> {
-  await state.readPolicies();
-  updateAll();
 }
 
 function policiesChanged(before: Overview | undefined, { policy }: Overview): boolean {
@@ -166,6 +164,6 @@ addEventListener('hashchange', () => {
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden && state.history.step > 0) void readHistory();
 });
-setInterval(refreshTimes, 5000);
+setInterval(refreshTimes, 1000);
 show(named() ?? 'overview', false);
 feed.restart();

@@ -1,6 +1,6 @@
-import type { DumpedLimit, DumpedPhase, DumpedPolicyRule } from './dumped-policy.js';
+import type { DumpedLimit, DumpedPhase, DumpedPolicies, DumpedPolicyRule } from './dumped-policy.js';
 import { countText } from './numbers.js';
-import { relativeText, shortUtcText } from './times.js';
+import { shortUtcText } from './times.js';
 
 /** A limit in words: `100 tokens, 10 more every 1s`; `5 per hour`. */
 export function limitWords(limit: DumpedLimit): string {
@@ -41,10 +41,28 @@ export function switchesToCome(phase: DumpedPhase, nowSeconds: number): readonly
   });
 }
 
-/** A change of phase in words: `denies from 2026-12-01 00:00 UTC, in 6 days`. */
-export function switchWords({ to, at }: PhaseSwitch, nowSeconds: number): string {
-  const what = to === 'active' ? 'denies from' : 'grace period from';
-  return `${what} ${shortUtcText(at)}, ${relativeText(at, nowSeconds)}`;
+/** When the next phase of any rule or domain begins, seconds since the epoch; Infinity where none is to come. */
+export function nextSwitchAt({ domains }: DumpedPolicies, nowSeconds: number): number {
+  let next = Number.POSITIVE_INFINITY;
+  const look = (phase: DumpedPhase): void => {
+    for (const { at } of switchesToCome(phase, nowSeconds)) next = Math.min(next, at);
+  };
+  for (const { policy } of domains) {
+    if (policy === undefined) continue;
+    look(policy.phase);
+    for (const rule of policy.rules) look(rule.phase);
+  }
+  return next;
+}
+
+/** What a change of phase does: `denies from`. */
+export function switchVerb({ to }: PhaseSwitch): string {
+  return to === 'active' ? 'denies from' : 'grace period from';
+}
+
+/** A change of phase in words that stay true: `denies from 2026-12-01 00:00 UTC`. */
+export function switchWords(one: PhaseSwitch): string {
+  return `${switchVerb(one)} ${shortUtcText(one.at)}`;
 }
 
 /** What is special about a rule beside its limit and phase, a few words each. */

@@ -16,8 +16,14 @@ export class PageState {
   readonly client: Client;
   readonly history = new KnownRates();
   overview: Overview | undefined;
+  /** Whether the server answers now. */
+  isHeard = false;
   caller: OverviewCaller | undefined;
   policies: DumpedPolicies | undefined;
+  /** Another number for each answer about the policies that differs from the one before. */
+  policiesRevision = 0;
+  #policiesText = '';
+  #policiesAsked = 0;
   /** Why the policies could not be had, a sentence. */
   policiesError: string | undefined;
   /** Those with most denials of the hour first; undefined while nothing is known. */
@@ -59,9 +65,17 @@ export class PageState {
 
   /** Asks for the policies in force. */
   async readPolicies(): Promise<void> {
+    const number = ++this.#policiesAsked;
     const answer = await this.client.get<DumpedPolicies>('rlconfig?format=json');
+    // One that was asked for later knows better.
+    if (number !== this.#policiesAsked) return;
     this.policiesError = answer.ok ? undefined : answer.error;
-    if (answer.ok) this.policies = answer.body;
+    if (!answer.ok) return;
+    const text = JSON.stringify(answer.body);
+    if (text === this.#policiesText) return;
+    this.#policiesText = text;
+    this.policies = answer.body;
+    this.policiesRevision++;
   }
 
   /** Why the caller may change nothing, a sentence; undefined where it may. */

@@ -1,15 +1,15 @@
 import type { RuleSums } from '../../server/page/messages.js';
 import { type Child, el, spoken } from '../dom/element.js';
 import { inPortions } from '../dom/portions.js';
-import { nameOf, serverNow, stateOf, wholeName } from '../dom/texts.js';
+import { nameOf, serverNow, stateOf, timeOf, wholeName } from '../dom/texts.js';
 import type { DumpedPolicyRule } from '../text/dumped-policy.js';
-import { limitWords, phaseMeaning, ruleMarks, switchesToCome, switchWords } from '../text/limit-words.js';
+import { limitWords, phaseMeaning, ruleMarks, switchesToCome, switchVerb } from '../text/limit-words.js';
 import { countOf, shortCount } from '../text/numbers.js';
 import { type RuleNode, ruleKey } from '../text/rule-tree.js';
-import { relativeText, utcText } from '../text/times.js';
+import { utcText } from '../text/times.js';
 import type { PageState } from './page-state.js';
 import type { RuleCharts } from './rule-charts.js';
-import { fact, phaseState } from './system-parts.js';
+import { fact, phaseState, switchShown } from './system-parts.js';
 
 /** Domains of at most so many rules are shown open. */
 const OPEN_RULES = 50;
@@ -124,13 +124,7 @@ function phasePart(rule: DumpedPolicyRule): readonly Child[] {
   const marks = ruleMarks(rule).map((mark) => el('span', { class: 'mark' }, shortMark(mark)));
   const [next] = switchesToCome(rule.phase, serverNow());
   const soon =
-    next === undefined
-      ? undefined
-      : el(
-          'span',
-          { class: 'mark' },
-          `${next.to === 'active' ? 'denies' : 'grace period'} ${relativeText(next.at, serverNow())}`,
-        );
+    next === undefined ? undefined : el('span', { class: 'mark' }, `${switchVerb(next)} `, timeOf(next.at));
   return [phaseState(rule.phase.now), ...marks, soon];
 }
 
@@ -143,7 +137,7 @@ export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
   const { phase, matchers = [] } = rule;
   const said: Child[] = [];
   for (const one of switchesToCome(phase, serverNow())) {
-    said.push(el('br'), switchWords(one, serverNow()));
+    said.push(el('br'), switchShown(one));
   }
   const began =
     phase.active !== undefined && phase.now === 'active' ? Date.parse(phase.active) / 1000 : undefined;

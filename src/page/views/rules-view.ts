@@ -2,15 +2,15 @@ import type { RuleSums } from '../../server/page/messages.js';
 import { button, byId, type Child, el } from '../dom/element.js';
 import { inPortions } from '../dom/portions.js';
 import { tableOf } from '../dom/table.js';
-import { nameOf, sentence, serverNow, stateOf, wholeName } from '../dom/texts.js';
+import { joined, nameOf, sentence, serverNow, stateOf, wholeName } from '../dom/texts.js';
 import type { DumpedDomain } from '../text/dumped-policy.js';
-import { phaseMeaning, switchesToCome, switchWords } from '../text/limit-words.js';
+import { phaseMeaning, switchesToCome } from '../text/limit-words.js';
 import { countOf, countText } from '../text/numbers.js';
 import { filteredRules, ruleKey, ruleTree } from '../text/rule-tree.js';
 import type { PageState, View } from './page-state.js';
 import { RuleCharts } from './rule-charts.js';
 import { RuleRows } from './rule-rows.js';
-import { noDomain, phaseState } from './system-parts.js';
+import { noDomain, phaseState, switchShown } from './system-parts.js';
 import { trafficOf } from './traffic-words.js';
 
 /** So long nothing is typed before rules are filtered, ms. */
@@ -55,19 +55,12 @@ export class RulesView implements View {
 
   update(): void {
     if (!this.#isOpen) return;
-    const { policies, policiesError, overview } = this.#state;
+    const { policies, policiesError, policiesRevision } = this.#state;
     if (policies === undefined) {
       this.#place.replaceChildren(sentence(policiesError ?? 'Asking for the policies…'));
       return;
     }
-    const phases = overview?.policy.domains.map(({ phase }) => phase);
-    const parts = [
-      policies.version,
-      phases,
-      this.#filter.value,
-      this.#asTree.checked,
-      policies.domains.length,
-    ];
+    const parts = [policiesRevision, this.#filter.value, this.#asTree.checked];
     const wanted = JSON.stringify(this.#asTree.checked ? parts : [...parts, this.#state.sums]);
     if (wanted === this.#made) return;
     this.#made = wanted;
@@ -201,7 +194,7 @@ function domainHead({ state, files, policy }: DumpedDomain): readonly Child[] {
     const why = state === 'absent' ? 'not in force: its files are bad' : 'not in force';
     return [el('p', {}, stateOf('bad', why), ' ', ...files.map((file) => wholeName(file)))];
   }
-  const next = switchesToCome(policy.phase, serverNow()).map((one) => switchWords(one, serverNow()));
+  const next = switchesToCome(policy.phase, serverNow()).map(switchShown);
   const derived = policy.derive.length;
   return [
     el(
@@ -209,7 +202,7 @@ function domainHead({ state, files, policy }: DumpedDomain): readonly Child[] {
       { class: 'domain-head' },
       phaseState(policy.phase.now),
       ` ${phaseMeaning(policy.phase.now)} `,
-      next.length === 0 ? undefined : el('span', { class: 'mark' }, next.join('; ')),
+      next.length === 0 ? undefined : el('span', { class: 'mark' }, ...joined(next, '; ')),
       ` ${countOf(policy.rules.length, 'rule')}.`,
     ),
     derived === 0

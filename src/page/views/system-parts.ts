@@ -2,13 +2,18 @@ import type { Overview, OverviewDomain, OverviewNode, OverviewWorker } from '../
 import { type Child, el } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
 import { nameOf, relativeTime, sentence, stateOf, timeOf, wholeName } from '../dom/texts.js';
-import { phaseWord } from '../text/limit-words.js';
+import { type PhaseSwitch, phaseWord, switchWords } from '../text/limit-words.js';
 import { countOf, millisecondsText } from '../text/numbers.js';
 import { spanText } from '../text/times.js';
 
 /** A phase as a sign and a word. */
 export function phaseState(phase: string): HTMLElement {
   return stateOf(phase === 'active' ? 'good' : 'watch', phaseWord(phase));
+}
+
+/** A change of phase that is to come: when, and how long until then. */
+export function switchShown(one: PhaseSwitch): HTMLElement {
+  return el('span', {}, `${switchWords(one)}, `, relativeTime(one.at));
 }
 
 /** The store, and each server that buckets lie on. */

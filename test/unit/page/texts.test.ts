@@ -1,6 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
+import type { DumpedPolicies } from '../../../src/page/text/dumped-policy.js';
 import { entriesOfLines, whyNotLookedUp } from '../../../src/page/text/entry-lines.js';
-import { limitWords, ruleMarks, switchesToCome, switchWords } from '../../../src/page/text/limit-words.js';
+import {
+  limitWords,
+  nextSwitchAt,
+  ruleMarks,
+  switchesToCome,
+  switchWords,
+} from '../../../src/page/text/limit-words.js';
 import {
   countText,
   millisecondsText,
@@ -122,12 +129,26 @@ describe('limits and phases in words', () => {
       active: '2026-12-08T12:30:00.000Z',
     };
     const now = Date.parse('2026-11-25T00:00:00Z') / 1000;
-    expect(switchesToCome(phase, now).map((one) => switchWords(one, now))).toEqual([
-      'grace period from 2026-12-01 00:00 UTC, in 6 days',
-      'denies from 2026-12-08 12:30 UTC, in 13 days',
+    expect(switchesToCome(phase, now).map(switchWords)).toEqual([
+      'grace period from 2026-12-01 00:00 UTC',
+      'denies from 2026-12-08 12:30 UTC',
     ]);
     expect(switchesToCome(phase, now + 10 * 86_400)).toMatchObject([{ to: 'active' }]);
     expect(switchesToCome({ now: 'active' }, now)).toEqual([]);
+  });
+
+  test('the next switch is the first one of all domains and rules that is to come', () => {
+    const policies = (ofDomain: string, ofRule: string) => {
+      const rules = [{ phase: { now: 'active' } }, { phase: { now: 'grace_period', active: ofRule } }];
+      const policy = { phase: { now: 'monitoring', active: ofDomain }, rules };
+      return { domains: [{ domain: 'absent' }, { domain: 'shop', policy }] } as unknown as DumpedPolicies;
+    };
+    const [early, late] = ['2026-12-01T00:00:00.000Z', '2026-12-02T00:00:00.000Z'];
+    const at = Date.parse(early) / 1000;
+    expect(nextSwitchAt(policies(early, late), at - 1)).toBe(at);
+    expect(nextSwitchAt(policies(late, early), at - 1)).toBe(at);
+    expect(nextSwitchAt(policies(late, early), at)).toBe(at + 86_400);
+    expect(nextSwitchAt(policies(early, late), at + 86_400)).toBe(Number.POSITIVE_INFINITY);
   });
 
   test('marks tell what else is special', () => {
