@@ -2,9 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
+import { RlsClient } from '../support/grpc/rls-client.js';
 import { launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
 import { goTo, untilHeard } from '../support/page/views.js';
+import { descriptor } from '../support/policy/decider.js';
 import { optionalToolPath } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 jest.setTimeout(90_000);
@@ -53,5 +56,41 @@ descriptors:
     await expect(rule.locator('.state').innerText()).resolves.toMatch(/monitoring/);
     await rule.locator('.state', { hasText: 'active' }).waitFor();
     await expect(rule.innerText()).resolves.not.toContain('denies from');
+  });
+});
+
+describePage('figures that are not kept', () => {
+  test.each([
+    ['0', /^HISTORY_RULES is 0: weir keeps the last hour of no single rule/],
+    ['1', /weir keeps the last hour of 1 rule only \(HISTORY_RULES\): others were asked, too/],
+  ])('are said to be so with HISTORY_RULES=%s', async (rules, words) => {
+    server = await startWeir({
+      env: { HISTORY_RULES: rules },
+      policy: `domain: shop
+descriptors:
+  - { key: quiet, rate_limit: { unit: year, requests_per_unit: 5 } }
+  - { key: loud, rate_limit: { unit: year, requests_per_unit: 1 } }
+`,
+    });
+    const client = new RlsClient(server.grpcPort);
+    await client.ask('shop', [descriptor(['quiet=x'])]);
+    const ask = () => client.ask('shop', [descriptor(['loud=x'])]);
+    const page = await open();
+    // One rule of two is kept: the first one that was counted.
+    await page.locator('#traffic .rate').first().waitFor();
+    await waitFor('the words', async () => {
+      await ask();
+      return words.test(await page.locator('#worst').innerText());
+    });
+    client.close();
+    await expect(page.locator('#worst').innerText()).resolves.not.toContain('No rule has denied');
+    await goTo(page, 'rules');
+    const row = (key: string) => page.locator('.rule', { hasText: key }).locator('.sums').first();
+    await row('loud').getByText('not kept').waitFor();
+    if (rules === '1') await expect(row('quiet').textContent()).resolves.toMatch(/1 in the last hour/);
+    else await expect(row('quiet').textContent()).resolves.toBe('not kept');
+    await page.getByLabel('busiest first').check();
+    await page.locator('#rules-place').getByText(words).waitFor();
+    await expect(page.locator('#rules-place').innerText()).resolves.not.toContain('Nothing was asked');
   });
 });

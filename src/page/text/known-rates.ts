@@ -1,5 +1,6 @@
 import type { HistoryAnswer, HistoryPoint, RateSeries } from '../../server/page/messages.js';
 import { CHART_SPAN } from './chart-shape.js';
+import { countOf } from './numbers.js';
 
 const NOTHING: RateSeries = { ok: [], denied: [], would: [] };
 
@@ -60,4 +61,20 @@ export class KnownRates {
 /** Whether anything was asked in the hour that a series is of. */
 export function hasTraffic({ ok, denied, would }: RateSeries): boolean {
   return [ok, denied, would].some((values) => values.some((value) => value > 0));
+}
+
+/**
+ * That figures of some rules are not kept, a sentence; undefined where those of all rules are.
+ *
+ * @param most HISTORY_RULES, undefined while it is not known
+ * @param crowded whether more rules than these were asked in the last hour
+ */
+export function notAllKept(most: number | undefined, crowded: boolean): string | undefined {
+  if (most === 0) {
+    return 'HISTORY_RULES is 0: weir keeps the last hour of no single rule, only of all rules together.';
+  }
+  if (!crowded) return undefined;
+  const kept = most === undefined ? 'some rules' : countOf(most, 'rule');
+  const others = 'others were asked, too, and count in the charts of all rules';
+  return `weir keeps the last hour of ${kept} only (HISTORY_RULES): ${others}.`;
 }

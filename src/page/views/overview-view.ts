@@ -31,7 +31,7 @@ export class OverviewView implements View {
   readonly #domains = new KeptPart<Overview['policy']>(byId('domains'), domainsPart);
   readonly #store = new KeptPart<Overview['store']>(byId('store'), storePart);
   readonly #workers = new KeptPart<Overview['workers']>(byId('workers'), workersPart);
-  readonly #worst: KeptPart<readonly RuleSums[]>;
+  readonly #worst: KeptPart<Worst>;
   readonly #empty: KeptPart<Empty>;
   readonly #charts = new TrafficCharts('all rules together');
 
@@ -70,7 +70,10 @@ export class OverviewView implements View {
   point(): void {
     const { history, sums } = this.#state;
     this.#charts.show(history.series, { step: history.step, ends: history.ends, slots: history.slots });
-    this.#worst.show((sums ?? []).filter(({ hour }) => hour.denied + hour.would > 0).slice(0, WORST));
+    this.#worst.show({
+      sums: (sums ?? []).filter(({ hour }) => hour.denied + hour.would > 0).slice(0, WORST),
+      notAll: this.#state.whyNotAllKept(),
+    });
     const known = history.series.ok.length;
     byId('known-since').textContent =
       known === 0 || known >= history.slots
@@ -83,7 +86,7 @@ export class OverviewView implements View {
     const { history, historyError, overview, policies } = this.#state;
     this.#empty.show({
       error: historyError,
-      off: overview?.keeps.history === 0,
+      notAll: overview?.keeps.history === 0 ? this.#state.whyNotAllKept() : undefined,
       traffic: hasTraffic(history.series),
       known: history.step > 0,
       command: triedCommand(policies),
@@ -138,9 +141,18 @@ function tile(name: string, state: HTMLElement, more: Child): HTMLElement {
   );
 }
 
-function worstPart(sums: readonly RuleSums[]): readonly Child[] {
-  if (sums.length === 0) return [el('p', { class: 'note' }, 'No rule has denied anything in the last hour.')];
+interface Worst {
+  readonly sums: readonly RuleSums[];
+  readonly notAll: string | undefined;
+}
+
+function worstPart({ sums, notAll }: Worst): readonly Child[] {
+  const note = notAll === undefined ? undefined : el('p', { class: 'note' }, notAll);
+  if (sums.length === 0) {
+    return [note ?? el('p', { class: 'note' }, 'No rule has denied anything in the last hour.')];
+  }
   return [
+    note,
     tableOf<RuleSums>(
       {
         caption: 'Rules with most denials of the last hour',
@@ -165,21 +177,19 @@ function worstPart(sums: readonly RuleSums[]): readonly Child[] {
 
 interface Empty {
   readonly error: string | undefined;
-  readonly off: boolean;
+  readonly notAll: string | undefined;
   readonly traffic: boolean;
   readonly known: boolean;
   readonly command: string;
 }
 
-function emptyPart({ error, off, traffic, known, command }: Empty): readonly Child[] {
+function emptyPart({ error, notAll, traffic, known, command }: Empty): readonly Child[] {
   if (error !== undefined) return [el('p', {}, 'What was decided is not known:'), sentence(error)];
   if (!known || traffic) return [];
   return [
     el('p', {}, el('strong', {}, 'Nothing was asked in the last hour.')),
     el('p', {}, 'Envoy asks weir by gRPC. To ask it yourself:'),
     commandOf(command, 'the command that asks weir'),
-    off
-      ? el('p', { class: 'note' }, 'HISTORY_RULES is 0, so that rates are kept for all rules together only.')
-      : undefined,
+    notAll === undefined ? undefined : el('p', { class: 'note' }, notAll),
   ];
 }

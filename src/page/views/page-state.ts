@@ -8,7 +8,7 @@ import type {
 import type { Client } from '../ask/client.js';
 import type { DumpedPolicies } from '../text/dumped-policy.js';
 import type { NamedEntry } from '../text/entry-lines.js';
-import { KnownRates } from '../text/known-rates.js';
+import { KnownRates, notAllKept } from '../text/known-rates.js';
 import { ruleKey } from '../text/rule-tree.js';
 
 /** What the page knows, and what its views may do. */
@@ -76,6 +76,11 @@ export class PageState {
     this.#policiesText = text;
     this.policies = answer.body;
     this.policiesRevision++;
+  }
+
+  /** That figures of some rules are not kept, a sentence; undefined where those of all rules are. */
+  whyNotAllKept(): string | undefined {
+    return notAllKept(this.overview?.keeps.history, this.crowded);
   }
 
   /** Why the caller may change nothing, a sentence; undefined where it may. */

@@ -41,9 +41,13 @@ export class RuleRows {
   /** Writes the figures of all rows anew. */
   refresh(): void {
     for (const [key, places] of this.#figures) {
-      const sums = this.#state.sumsByRule.get(key);
-      for (const place of places) place.replaceChildren(...figures(sums));
+      for (const place of places) place.replaceChildren(...this.#figuresOf(key));
     }
+  }
+
+  #figuresOf(key: string): readonly HTMLElement[] {
+    const { sumsByRule } = this.#state;
+    return figures(sumsByRule.get(key), this.#state.whyNotAllKept() === undefined);
   }
 
   #children(domain: string, node: RuleNode, open: boolean): readonly Node[] {
@@ -77,7 +81,7 @@ export class RuleRows {
 
   #rule(domain: string, label: string, rule: DumpedPolicyRule): HTMLElement {
     const key = ruleKey(domain, rule.path);
-    const place = el('span', { class: 'sums' }, ...figures(this.#state.sumsByRule.get(key)));
+    const place = el('span', { class: 'sums' }, ...this.#figuresOf(key));
     const known = this.#figures.get(key);
     if (known === undefined) this.#figures.set(key, [place]);
     else known.push(place);
@@ -159,8 +163,12 @@ export function ruleFacts(rule: DumpedPolicyRule): HTMLElement {
 }
 
 /** The figures of a rule: denied and would-be-denied in the last minute and hour. */
-export function figures(sums: RuleSums | undefined): readonly HTMLElement[] {
-  if (sums === undefined) return [spoken('nothing asked in the last hour')];
+function figures(sums: RuleSums | undefined, areAllKept: boolean): readonly HTMLElement[] {
+  if (sums === undefined) {
+    return [
+      areAllKept ? spoken('nothing asked in the last hour') : el('span', { class: 'note' }, 'not kept'),
+    ];
+  }
   const { minute, hour } = sums;
   return [
     figure('denied', 'denied', '▲', minute.denied, hour.denied),

@@ -61,7 +61,9 @@ export class RulesView implements View {
       return;
     }
     const parts = [policiesRevision, this.#filter.value, this.#asTree.checked];
-    const wanted = JSON.stringify(this.#asTree.checked ? parts : [...parts, this.#state.sums]);
+    const wanted = JSON.stringify(
+      this.#asTree.checked ? parts : [...parts, this.#state.whyNotAllKept(), this.#state.sums],
+    );
     if (wanted === this.#made) return;
     this.#made = wanted;
     this.#rows.clear();
@@ -108,11 +110,12 @@ export class RulesView implements View {
     const filter = this.#filter.value.trim().toLowerCase();
     const all = this.#state.sums ?? [];
     const found = all.filter(({ domain, rule }) => `${domain}\n${rule}`.toLowerCase().includes(filter));
-    this.#count.textContent = `${countOf(found.length, 'rule')} with traffic in the last hour`;
+    const notAll = this.#state.whyNotAllKept();
+    const which = notAll === undefined ? 'with traffic' : 'with figures that are kept';
+    this.#count.textContent = `${countOf(found.length, 'rule')} ${which}, in the last hour`;
     if (found.length === 0) {
-      this.#place.replaceChildren(
-        el('p', { class: 'empty' }, 'Nothing was asked of such a rule in the last hour.'),
-      );
+      const nothing = notAll ?? 'Nothing was asked of such a rule in the last hour.';
+      this.#place.replaceChildren(el('p', { class: 'empty' }, nothing));
       return;
     }
     const more = found.length - BUSIEST;
@@ -123,15 +126,7 @@ export class RulesView implements View {
       });
       place.append(rest);
     }
-    if (this.#state.crowded) {
-      place.append(
-        el(
-          'p',
-          { class: 'note' },
-          'There are more rules than HISTORY_RULES: some count in the sum of all only.',
-        ),
-      );
-    }
+    if (notAll !== undefined) place.append(el('p', { class: 'note' }, notAll));
     this.#place.replaceChildren(place);
   }
 
