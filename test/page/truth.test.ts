@@ -94,3 +94,32 @@ descriptors:
     await expect(page.locator('#rules-place').innerText()).resolves.not.toContain('Nothing was asked');
   });
 });
+
+describePage('rules with the names of other things', () => {
+  test('are named like any rule', async () => {
+    const keys = ['constructor', '__proto__', 'block'];
+    const rules = keys.map((key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 1 } }`);
+    server = await startWeir({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
+    const client = new RlsClient(server.grpcPort);
+    for (const key of keys) {
+      for (let each = 0; each < 3; each++) await client.ask('shop', [descriptor([`${key}=x`])]);
+    }
+    client.close();
+    const page = await open();
+    const isNamed = (place: string) =>
+      waitFor(`names in ${place}`, async () => {
+        const text = await page.locator(place).innerText();
+        const block = 'block (also counts callers that an operator has blocked)';
+        return (
+          !text.includes('native code') &&
+          ['constructor', '__proto__', block].every((one) => text.includes(one))
+        );
+      });
+    await isNamed('#worst');
+    await goTo(page, 'top');
+    await isNamed('#top-rows');
+    await goTo(page, 'rules');
+    await page.getByLabel('busiest first').check();
+    await isNamed('#rules-place');
+  });
+});

@@ -5,14 +5,13 @@ import { entriesShown, nameOf, sentence, stateOf, wholeName } from '../dom/texts
 import { countText } from '../text/numbers.js';
 import { visibleText } from '../text/shown-text.js';
 import { spanText } from '../text/times.js';
-import { trafficOf } from './traffic-words.js';
 
-const ENFORCEMENTS: Readonly<Record<string, Parameters<typeof stateOf>>> = {
-  enforce: ['good', 'denies'],
-  observe: ['watch', 'denies nobody'],
-  quota: ['good', 'denies together with others'],
-  candidate: ['watch', 'candidate: denies nobody'],
-};
+const ENFORCEMENTS: ReadonlyMap<string, Parameters<typeof stateOf>> = new Map([
+  ['enforce', ['good', 'denies']],
+  ['observe', ['watch', 'denies nobody']],
+  ['quota', ['good', 'denies together with others']],
+  ['candidate', ['watch', 'candidate: denies nobody']],
+]);
 
 /** The limits of an answer as a table. */
 export function limitsTable(answer: BucketAnswer): readonly Child[] {
@@ -29,7 +28,8 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
         {
           heading: 'Rule',
           cell: ({ rule, name }) => [
-            trafficOf(rule),
+            // A bucket has this name where the question brings a limit; a rule of a policy may have it as well.
+            rule === 'override' ? el('em', {}, 'override: the limit that a request brings') : nameOf(rule),
             ...(name === '' ? [] : [' ', el('span', { class: 'given' }, nameOf(name))]),
           ],
         },
@@ -44,7 +44,7 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
         {
           heading: 'Does',
           cell: ({ enforcement }) =>
-            stateOf(...(ENFORCEMENTS[enforcement] ?? (['none', enforcement] as const))),
+            stateOf(...(ENFORCEMENTS.get(enforcement) ?? (['none', enforcement] as const))),
         },
       ],
       below: (bucket) => detailsOf(bucket, answer),

@@ -7,9 +7,10 @@ import { hasTraffic } from '../text/known-rates.js';
 import { countOf, countText } from '../text/numbers.js';
 import { visibleText } from '../text/shown-text.js';
 import { clockText, spanText } from '../text/times.js';
+import type { TrafficWords } from '../text/traffic-words.js';
 import type { PageState, View } from './page-state.js';
 import { domainsPart, policyPart, storePart, workersPart } from './system-parts.js';
-import { trafficOf, triedCommand } from './traffic-words.js';
+import { trafficShown, triedCommand } from './traffic-words.js';
 
 /** Rules with denials that the overview names. */
 const WORST = 5;
@@ -71,7 +72,10 @@ export class OverviewView implements View {
     const { history, sums } = this.#state;
     this.#charts.show(history.series, { step: history.step, ends: history.ends, slots: history.slots });
     this.#worst.show({
-      sums: (sums ?? []).filter(({ hour }) => hour.denied + hour.would > 0).slice(0, WORST),
+      sums: (sums ?? [])
+        .filter(({ hour }) => hour.denied + hour.would > 0)
+        .slice(0, WORST)
+        .map((sum) => ({ ...sum, words: this.#state.wordsOf(sum) })),
       notAll: this.#state.whyNotAllKept(),
     });
     const known = history.series.ok.length;
@@ -141,8 +145,12 @@ function tile(name: string, state: HTMLElement, more: Child): HTMLElement {
   );
 }
 
+interface WorstRule extends RuleSums {
+  readonly words: TrafficWords;
+}
+
 interface Worst {
-  readonly sums: readonly RuleSums[];
+  readonly sums: readonly WorstRule[];
   readonly notAll: string | undefined;
 }
 
@@ -153,11 +161,11 @@ function worstPart({ sums, notAll }: Worst): readonly Child[] {
   }
   return [
     note,
-    tableOf<RuleSums>(
+    tableOf<WorstRule>(
       {
         caption: 'Rules with most denials of the last hour',
         columns: [
-          { heading: 'Rule', cell: ({ domain, rule }) => [nameOf(domain), ' ', trafficOf(rule)] },
+          { heading: 'Rule', cell: ({ domain, words }) => [nameOf(domain), ' ', trafficShown(words)] },
           { heading: 'Denied, minute', figures: true, cell: ({ minute }) => countText(minute.denied) },
           { heading: 'Denied, hour', figures: true, cell: ({ hour }) => countText(hour.denied) },
           { heading: 'Would be denied, hour', figures: true, cell: ({ hour }) => countText(hour.would) },

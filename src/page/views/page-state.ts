@@ -10,6 +10,7 @@ import type { DumpedPolicies } from '../text/dumped-policy.js';
 import type { NamedEntry } from '../text/entry-lines.js';
 import { KnownRates, notAllKept } from '../text/known-rates.js';
 import { ruleKey } from '../text/rule-tree.js';
+import { type TrafficWords, trafficWords } from '../text/traffic-words.js';
 
 /** What the page knows, and what its views may do. */
 export class PageState {
@@ -76,6 +77,14 @@ export class PageState {
     this.#policiesText = text;
     this.policies = answer.body;
     this.policiesRevision++;
+  }
+
+  /** How what is counted under the name of a rule is named. */
+  wordsOf({ domain, rule }: { readonly domain: string; readonly rule: string }): TrafficWords {
+    return trafficWords(rule, () => {
+      const named = this.policies?.domains.find((one) => one.domain === domain);
+      return named?.policy?.rules.some(({ path }) => path === rule) ?? false;
+    });
   }
 
   /** That figures of some rules are not kept, a sentence; undefined where those of all rules are. */

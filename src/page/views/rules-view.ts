@@ -11,7 +11,7 @@ import type { PageState, View } from './page-state.js';
 import { RuleCharts } from './rule-charts.js';
 import { RuleRows } from './rule-rows.js';
 import { noDomain, phaseState, switchShown } from './system-parts.js';
-import { trafficOf } from './traffic-words.js';
+import { trafficShown } from './traffic-words.js';
 
 /** So long nothing is typed before rules are filtered, ms. */
 const TYPING_MS = 150;
@@ -147,7 +147,7 @@ export class RulesView implements View {
         caption: 'Rules with most denials of the last hour first',
         captionShown: true,
         columns: [
-          { heading: 'Rule', cell: ({ rule }) => trafficOf(rule) },
+          { heading: 'Rule', cell: (row) => trafficShown(this.#state.wordsOf(row)) },
           { heading: 'Domain', cell: ({ domain }) => nameOf(domain) },
           { heading: 'Phase', cell: ({ domain, rule }) => phaseCell(phases.get(ruleKey(domain, rule))) },
           number('Denied, minute', ({ minute }) => minute.denied),

@@ -8,7 +8,7 @@ import { briefText } from '../text/shown-text.js';
 import { spanText } from '../text/times.js';
 import { fillDomains } from './domain-select.js';
 import type { PageState, View } from './page-state.js';
-import { trafficOf } from './traffic-words.js';
+import { trafficShown } from './traffic-words.js';
 
 /** How often it is asked again while it is seen, ms. */
 const REFRESH_MS = 5000;
@@ -108,7 +108,7 @@ export class TopView implements View {
           denied,
           used,
           { heading: 'Of limit', figures: true, cell: ({ used_ratio: share }) => shareText(share) },
-          { heading: 'Rule', cell: ({ rule }) => trafficOf(rule) },
+          { heading: 'Rule', cell: (row) => trafficShown(this.#state.wordsOf(row)) },
           { heading: 'Domain', cell: ({ domain }) => nameOf(domain) },
           { heading: 'Bucket', cell: (row) => this.#link(row) },
         ],

@@ -1,19 +1,15 @@
 import { el } from '../dom/element.js';
 import { nameOf } from '../dom/texts.js';
 import type { DumpedPolicies } from '../text/dumped-policy.js';
-
-/** What is counted beside the rules of a policy. */
-const SPECIAL: Readonly<Record<string, string>> = {
-  override: 'limits that requests bring themselves',
-  block: 'callers that an operator has blocked',
-  allow: 'callers that an operator has exempted',
-  other: 'rules beyond HISTORY_RULES',
-};
+import type { TrafficWords } from '../text/traffic-words.js';
 
 /** A rule of the history, or what is counted beside rules. */
-export function trafficOf(rule: string): HTMLElement {
-  const special = SPECIAL[rule];
-  return special === undefined ? nameOf(rule) : el('em', {}, special);
+export function trafficShown({ path, special }: TrafficWords): HTMLElement {
+  if (path === undefined) return el('em', {}, special);
+  const name = nameOf(path);
+  return special === undefined
+    ? name
+    : el('span', {}, name, ' ', el('span', { class: 'note' }, `(${special})`));
 }
 
 const EXAMPLE = { domain: 'shop', keys: ['customer'] };
