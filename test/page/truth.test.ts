@@ -3,11 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { RlsClient } from '../support/grpc/rls-client.js';
-import { launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
-import { goTo, untilHeard } from '../support/page/views.js';
+import { axeViolations, launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
+import { goTo, untilHeard, VIEW_NAMES } from '../support/page/views.js';
 import { descriptor } from '../support/policy/decider.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 jest.setTimeout(90_000);
@@ -121,5 +122,48 @@ describePage('rules with the names of other things', () => {
     await goTo(page, 'rules');
     await page.getByLabel('busiest first').check();
     await isNamed('#rules-place');
+  });
+});
+
+describePage('a store that is away', () => {
+  test('is said on every view, until it is back', async () => {
+    const redis = await startRedis();
+    try {
+      server = await startWeir({
+        env: { REDIS_URL: `127.0.0.1:${redis.port}` },
+        policy:
+          'domain: shop\ndescriptors: [{ key: customer, rate_limit: { unit: hour, requests_per_unit: 5 } }]\n',
+      });
+      const client = new RlsClient(server.grpcPort);
+      const ask = () => client.ask('shop', [descriptor(['customer=x'])]);
+      await ask();
+      const page = await open();
+      const node = page.locator('#store tbody tr');
+      await waitFor('its latency', async () => /up.* ms/s.test(await node.innerText()));
+      await expect(page.locator('#banner').innerText()).resolves.toBe('');
+      await redis.kill();
+      const banner = page.locator('#banner').getByText(/seen here since \d\d:\d\d:\d\d/);
+      await waitFor('the banner', async () => {
+        await ask();
+        return (await banner.count()) > 0;
+      });
+      for (const view of VIEW_NAMES) {
+        await goTo(page, view);
+        await expect(banner.isVisible()).resolves.toBe(true);
+      }
+      await expect(page.locator('#banner').innerText()).resolves.toMatch(/away.*on_store_failure decides/s);
+      expect(await axeViolations(page)).toEqual([]);
+      await goTo(page, 'overview');
+      await expect(node.innerText()).resolves.toMatch(/away.*–/s);
+      await expect(node.innerText()).resolves.not.toContain(' ms');
+      await redis.restart();
+      await waitFor('the end of it', async () => {
+        await ask();
+        return (await page.locator('#banner').innerText()) === '';
+      });
+      client.close();
+    } finally {
+      await redis.stop();
+    }
   });
 });

@@ -1,4 +1,4 @@
-import type { OverviewCaller } from '../../server/page/messages.js';
+import type { Overview, OverviewCaller } from '../../server/page/messages.js';
 import type { FeedState } from '../ask/live-feed.js';
 import { button, byId, type Child, el, KeptPart } from '../dom/element.js';
 import { sentence, stateOf } from '../dom/texts.js';
@@ -6,9 +6,20 @@ import { briefText } from '../text/shown-text.js';
 import { clockText } from '../text/times.js';
 import type { PageState } from './page-state.js';
 
+/** What makes denials something other than the doing of callers. */
+interface StoreTrouble {
+  readonly kind: 'trouble';
+  /** Whether weir says itself that it does not serve, and why. */
+  readonly reason: string | undefined;
+  readonly store: 'up' | 'partly away' | 'away';
+  /** Since when this page has seen it, seconds since the epoch. */
+  readonly since: number;
+}
+
 type Banner =
   | { readonly kind: 'lost'; readonly since: number }
   | { readonly kind: 'refused'; readonly status: number; readonly error: string }
+  | StoreTrouble
   | { readonly kind: 'none' };
 
 /** The head of the page: whether the server answers, who asks, and what to do where it does not. */
@@ -18,6 +29,7 @@ export class StatusBar {
   readonly #tryNow: () => void;
   #kind: FeedState['kind'] = 'connecting';
   #retryAt = 0;
+  #trouble: StoreTrouble | undefined;
 
   constructor(state: PageState, tryNow: () => void, askToken: (sentence: string) => void) {
     this.#state = state;
@@ -37,7 +49,7 @@ export class StatusBar {
     if (feed.kind === 'lost') this.#banner.show({ kind: 'lost', since: feed.since });
     else if (feed.kind === 'refused') {
       this.#banner.show({ kind: 'refused', status: feed.status, error: feed.error });
-    } else if (feed.kind !== 'connecting') this.#banner.show({ kind: 'none' });
+    } else this.#showTrouble();
     this.#tick();
     const isBack = feed.kind === 'live' || feed.kind === 'polling';
     if (isBack && (was === 'lost' || was === 'refused')) this.#state.announce('weir answers again.');
@@ -49,10 +61,19 @@ export class StatusBar {
     byId('version').textContent = overview === undefined ? '' : overview.version;
     byId('who').textContent = caller === undefined ? '' : whoText(caller);
     byId('token-buttons').hidden = this.#state.client.token === undefined;
+    this.#trouble = overview === undefined ? undefined : troubleOf(overview, this.#trouble);
+    this.#showTrouble();
+  }
+
+  /** Of a server that does not answer only that is known. */
+  #showTrouble(): void {
+    if (this.#kind === 'live' || this.#kind === 'polling')
+      this.#banner.show(this.#trouble ?? { kind: 'none' });
   }
 
   #bannerOf(banner: Banner, askToken: (sentence: string) => void): readonly Child[] {
     if (banner.kind === 'none') return [];
+    if (banner.kind === 'trouble') return [troubleShown(banner)];
     const tryNow = button('Try now', this.#tryNow);
     if (banner.kind === 'lost') {
       const marked = this.#state.overview === undefined ? '' : ' What is shown is as it was then.';
@@ -81,6 +102,43 @@ export class StatusBar {
     const text = seconds > 0 ? `Next try in ${seconds} s.` : 'Trying…';
     if (retry.textContent !== text) retry.textContent = text;
   }
+}
+
+/** What is wrong, as `before` since the same time where that was the same. */
+function troubleOf(overview: Overview, before: StoreTrouble | undefined): StoreTrouble | undefined {
+  const { health, store: seen, now } = overview;
+  const isPartly = seen.nodes.some(({ up, of }) => up < of);
+  const store = !seen.up ? 'away' : isPartly ? 'partly away' : 'up';
+  const isServing = health.status === 'SERVING';
+  if (store === 'up' && isServing) return undefined;
+  return {
+    kind: 'trouble',
+    reason: isServing ? undefined : (health.reason ?? 'it does not say why'),
+    store,
+    since: before?.since ?? now,
+  };
+}
+
+function troubleShown({ reason, store, since }: StoreTrouble): HTMLElement {
+  const what =
+    reason !== undefined
+      ? 'weir does not serve'
+      : store === 'away'
+        ? 'The store is away'
+        : 'A part of the store is away';
+  return el(
+    'div',
+    {},
+    el('strong', {}, `${what}, seen here since ${clockText(since)}.`),
+    reason === undefined ? undefined : sentence(reason),
+    store === 'up'
+      ? undefined
+      : el(
+          'p',
+          {},
+          'Without it on_store_failure decides: denials now may not be the doing of those who are denied.',
+        ),
+  );
 }
 
 function whoText({ by, right }: OverviewCaller): string {

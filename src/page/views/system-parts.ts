@@ -37,8 +37,7 @@ export function storePart({ name, up, nodes }: Overview['store']): readonly Chil
           {
             heading: 'Answers after',
             figures: true,
-            cell: ({ latency_ms: latency }) =>
-              latency === null ? 'no answer yet' : millisecondsText(latency),
+            cell: latencyCell,
           },
           { heading: 'For', cell: ({ redis }) => (redis === 'main' ? 'all limits' : 'limits per second') },
         ],
@@ -46,6 +45,12 @@ export function storePart({ name, up, nodes }: Overview['store']): readonly Chil
       nodes,
     ),
   ];
+}
+
+/** How long one that is away took before says nothing of now. */
+function latencyCell({ up, latency_ms: latency }: OverviewNode): string {
+  if (up === 0) return '–';
+  return latency === null ? 'no answer yet' : millisecondsText(latency);
 }
 
 function nodeState({ up, of, reason }: OverviewNode): readonly Child[] {
