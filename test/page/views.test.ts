@@ -72,6 +72,9 @@ describePage.each(STORES)('%s', (store) => {
       await expect(lines.nth(each).getAttribute('d')).resolves.toMatch(/^M[\d.]+ [\d.]+/);
     }
     await expect(page.locator('#no-traffic').innerText()).resolves.toBe('');
+    await expect(page.locator('#traffic .axis').first().innerText()).resolves.toMatch(
+      /^\d\d:\d\d, 1 h ago\s+now, \d\d:\d\d$/,
+    );
   });
 
   test('rules are a tree with limits, phases, switches and figures, and open for their charts', async () => {

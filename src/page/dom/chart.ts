@@ -1,7 +1,7 @@
 import type { RateSeries } from '../../server/page/messages.js';
 import { areaPath, axisTop, groupAverages, indexAt, linePath, thinned } from '../text/chart-shape.js';
 import { perSecond } from '../text/numbers.js';
-import { clockText } from '../text/times.js';
+import { clockText, minuteText } from '../text/times.js';
 import { el, freshId, svg } from './element.js';
 import { tableOf } from './table.js';
 
@@ -35,6 +35,7 @@ class MiniChart {
   readonly #peak = el('span', { class: 'peak' });
   readonly #axis = el('span', { class: 'axis-top', 'aria-hidden': 'true' });
   readonly #from = el('span', {}, '1 h ago');
+  readonly #until = el('span', {}, 'now');
   readonly #at = el('span', { class: 'at' });
   readonly #line = svg('path', { class: 'line', 'vector-effect': 'non-scaling-stroke' });
   readonly #area = svg('path', { class: 'area' });
@@ -76,7 +77,7 @@ class MiniChart {
       el('p', { class: 'chart-name' }, el('span', { 'aria-hidden': 'true', class: 'sign' }, sign), name),
       el('p', { class: 'chart-now' }, this.#now, el('span', { class: 'unit' }, ' per second'), this.#peak),
       el('div', { class: 'plot' }, this.#axis, drawing),
-      el('p', { class: 'axis', 'aria-hidden': 'true' }, this.#from, this.#at, el('span', {}, 'now')),
+      el('p', { class: 'axis', 'aria-hidden': 'true' }, this.#from, this.#at, this.#until),
     );
   }
 
@@ -84,6 +85,10 @@ class MiniChart {
     const { values, slots, per } = thinned(all, steps, MOST_POINTS);
     this.#values = values;
     this.#time = { step: step * per, ends, slots };
+    if (step > 0) {
+      this.#from.textContent = `${minuteText(ends - (slots - 1) * step * per)}, 1 h ago`;
+      this.#until.textContent = `now, ${minuteText(ends)}`;
+    }
     const top = axisTop(values.slice(-slots));
     const peak = values.slice(-slots).reduce((most, value) => Math.max(most, value), 0);
     const now = values.at(-1);

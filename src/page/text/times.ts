@@ -3,6 +3,7 @@ import { LANGUAGE } from './numbers.js';
 /* Times are seconds since the epoch, spans are seconds. */
 
 const CLOCK = new Intl.DateTimeFormat(LANGUAGE, { timeStyle: 'medium' });
+const MINUTES = new Intl.DateTimeFormat(LANGUAGE, { timeStyle: 'short' });
 const DATE = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: 'medium', timeStyle: 'medium' });
 const MINUTE = 60;
 const HOUR = 3600;
@@ -11,6 +12,11 @@ const DAY = 86_400;
 /** The time of day, local: `12:03:04`. */
 export function clockText(seconds: number): string {
   return CLOCK.format(seconds * 1000);
+}
+
+/** The time of day to the minute, local: `12:03`. */
+export function minuteText(seconds: number): string {
+  return MINUTES.format(seconds * 1000);
 }
 
 /** Day and time, local: `24 Nov 2026, 12:03:04`. */
