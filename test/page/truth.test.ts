@@ -167,3 +167,34 @@ describePage('a store that is away', () => {
     }
   });
 });
+
+describePage('the busiest rules', () => {
+  test('stay all there once all are shown', async () => {
+    const keys = Array.from({ length: 60 }, (_, each) => `key-${each}`);
+    const rules = keys.map(
+      (key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 99999 } }`,
+    );
+    server = await startWeir({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
+    const client = new RlsClient(server.grpcPort);
+    const ask = () =>
+      client.ask(
+        'shop',
+        keys.map((key) => descriptor([`${key}=x`])),
+      );
+    await ask();
+    const page = await open();
+    await goTo(page, 'rules');
+    await page.getByLabel('busiest first').check();
+    await page.getByRole('button', { name: 'Show all 60' }).click();
+    const rows = page.locator('#rules-place tbody tr');
+    await expect(rows.count()).resolves.toBe(60);
+    // The table is made anew with the next figures.
+    const before = await rows.first().innerText();
+    await waitFor('other figures', async () => {
+      await ask();
+      return (await rows.first().innerText()) !== before;
+    });
+    client.close();
+    await expect(rows.count()).resolves.toBe(60);
+  });
+});

@@ -31,6 +31,8 @@ export class RulesView implements View {
   readonly #rows: RuleRows;
   #made: string | undefined;
   #isOpen = false;
+  /** Whether somebody wanted all of the busiest rules. */
+  #isWhole = false;
 
   constructor(state: PageState) {
     this.#state = state;
@@ -118,11 +120,12 @@ export class RulesView implements View {
       this.#place.replaceChildren(el('p', { class: 'empty' }, nothing));
       return;
     }
-    const more = found.length - BUSIEST;
-    const place = el('div', { class: 'card' }, this.#busiestTable(found.slice(0, BUSIEST)));
-    if (more > 0) {
+    const shown = this.#isWhole ? found : found.slice(0, BUSIEST);
+    const place = el('div', { class: 'card' }, this.#busiestTable(shown));
+    if (shown.length < found.length) {
       const rest = button(`Show all ${countText(found.length)}`, () => {
-        place.replaceChildren(this.#busiestTable(found));
+        this.#isWhole = true;
+        this.#showBusiest();
       });
       place.append(rest);
     }
