@@ -155,6 +155,8 @@ describePage('empty states', () => {
     const page = await open();
     await page.getByText('No policy with a domain is in force, so weir limits nobody.').first().waitFor();
     expect(await axeViolations(page)).toEqual([]);
+    await page.getByText('Nothing was asked in the last hour.').waitFor({ timeout: 20_000 });
+    await expect(page.locator('#no-traffic code').count()).resolves.toBe(0);
     // And it is there as soon as the file is.
     folder.write(
       'shop.yaml',
@@ -172,6 +174,7 @@ describePage('empty states', () => {
     await page.getByText(/grpcurl -plaintext -d '{"domain":"open-api"/).waitFor();
     const command = await page.locator('#no-traffic code').innerText();
     expect(command).toContain('"key":"tenant"');
+    expect(command).toContain("'<host>:<GRPC_PORT, 8081 by default>'");
     await expect(page.locator('#worst').innerText()).resolves.toMatch(/^HISTORY_RULES is 0: weir keeps/);
     await goTo(page, 'top');
     await page.getByText(/TOP_BUCKETS is 0/).waitFor();

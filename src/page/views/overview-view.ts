@@ -188,7 +188,7 @@ interface Empty {
   readonly notAll: string | undefined;
   readonly traffic: boolean;
   readonly known: boolean;
-  readonly command: string;
+  readonly command: string | undefined;
 }
 
 function emptyPart({ error, notAll, traffic, known, command }: Empty): readonly Child[] {
@@ -196,8 +196,12 @@ function emptyPart({ error, notAll, traffic, known, command }: Empty): readonly 
   if (!known || traffic) return [];
   return [
     el('p', {}, el('strong', {}, 'Nothing was asked in the last hour.')),
-    el('p', {}, 'Envoy asks weir by gRPC. To ask it yourself:'),
-    commandOf(command, 'the command that asks weir'),
+    ...(command === undefined
+      ? [el('p', {}, 'Envoy asks weir by gRPC.')]
+      : [
+          el('p', {}, 'Envoy asks weir by gRPC. To ask it yourself:'),
+          commandOf(command, 'the command that asks weir'),
+        ]),
     notAll === undefined ? undefined : el('p', { class: 'note' }, notAll),
   ];
 }

@@ -12,14 +12,16 @@ export function trafficShown({ path, special }: TrafficWords): HTMLElement {
     : el('span', {}, name, ' ', el('span', { class: 'note' }, `(${special})`));
 }
 
-const EXAMPLE = { domain: 'shop', keys: ['customer'] };
+const EXAMPLE_KEYS = ['customer'];
 
-/** A command that asks weir, made for the first rule in force. */
-export function triedCommand(policies: DumpedPolicies | undefined): string {
-  const first = policies?.domains.find(({ policy }) => (policy?.rules.length ?? 0) > 0);
-  const rule = first?.policy?.rules[0];
-  const domain = first?.domain ?? EXAMPLE.domain;
-  const keys = rule?.keys ?? EXAMPLE.keys;
+/** A command that asks weir, made for the first rule in force, or domain without rules; none where there is none. */
+export function triedCommand(policies: DumpedPolicies | undefined): string | undefined {
+  const inForce = policies?.domains.filter(({ policy }) => policy !== undefined) ?? [];
+  const first = inForce.find(({ policy }) => (policy?.rules.length ?? 0) > 0) ?? inForce[0];
+  if (first === undefined) return undefined;
+  const { domain } = first;
+  const rule = first.policy?.rules[0];
+  const keys = rule?.keys ?? EXAMPLE_KEYS;
   const labels = rule?.path.split('/') ?? [];
   const entries = keys.map((key, at) => {
     const [named, value] = (labels[at] ?? '').split('=', 2);
@@ -28,6 +30,7 @@ export function triedCommand(policies: DumpedPolicies | undefined): string {
   const question = JSON.stringify({ domain, descriptors: [{ entries }] }).replaceAll("'", "'\\''");
   return (
     `grpcurl -plaintext -d '${question}' \\\n` +
-    '  127.0.0.1:8081 envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
+    "  '<host>:<GRPC_PORT, 8081 by default>' \\\n" +
+    '  envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
   );
 }
