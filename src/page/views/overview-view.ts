@@ -2,9 +2,11 @@ import type { Overview, RuleSums } from '../../server/page/messages.js';
 import { TrafficCharts } from '../dom/chart.js';
 import { byId, type Child, el, KeptPart } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
-import { commandOf, nameOf, relativeTime, sentence, stateOf } from '../dom/texts.js';
+import { clockOf, commandOf, nameOf, relativeTime, sentence, stateOf } from '../dom/texts.js';
+import { type DeniedSince, deniedSince } from '../text/denied-since.js';
 import { hasTraffic } from '../text/known-rates.js';
 import { countOf, countText } from '../text/numbers.js';
+import { ruleKey } from '../text/rule-tree.js';
 import { visibleText } from '../text/shown-text.js';
 import { clockText, spanText } from '../text/times.js';
 import type { TrafficWords } from '../text/traffic-words.js';
@@ -14,6 +16,8 @@ import { trafficShown, triedCommand } from './traffic-words.js';
 
 /** Rules with denials that the overview names. */
 const WORST = 5;
+/** How often it is asked since when these deny, ms, unless they are other ones. */
+const SINCE_MS = 14_000;
 
 interface Tiles {
   readonly health: Overview['health'];
@@ -34,6 +38,8 @@ export class OverviewView implements View {
   readonly #workers = new KeptPart<Overview['workers']>(byId('workers'), workersPart);
   readonly #worst: KeptPart<Worst>;
   readonly #empty: KeptPart<Empty>;
+  #since: ReadonlyMap<string, DeniedSince | undefined> = new Map();
+  #sinceAskedAt = 0;
   readonly #charts = new TrafficCharts('all rules together');
 
   constructor(state: PageState) {
@@ -69,21 +75,47 @@ export class OverviewView implements View {
   }
 
   point(): void {
-    const { history, sums } = this.#state;
+    const { history } = this.#state;
     this.#charts.show(history.series, { step: history.step, ends: history.ends, slots: history.slots });
-    this.#worst.show({
-      sums: (sums ?? [])
-        .filter(({ hour }) => hour.denied + hour.would > 0)
-        .slice(0, WORST)
-        .map((sum) => ({ ...sum, words: this.#state.wordsOf(sum) })),
-      notAll: this.#state.whyNotAllKept(),
-    });
+    this.#showWorst();
+    void this.#readSince();
     const known = history.series.ok.length;
     byId('known-since').textContent =
       known === 0 || known >= history.slots
         ? ''
         : `weir keeps this in memory: what is known begins at ${clockText(history.ends - known * history.step)}.`;
     this.#showEmpty();
+  }
+
+  #worstSums(): readonly RuleSums[] {
+    const { sums = [] } = this.#state;
+    return sums.filter(({ hour }) => hour.denied + hour.would > 0).slice(0, WORST);
+  }
+
+  #showWorst(): void {
+    const sums = this.#worstSums().map((sum) => {
+      const since = this.#since.get(ruleKey(sum.domain, sum.rule));
+      return { ...sum, words: this.#state.wordsOf(sum), since };
+    });
+    this.#worst.show({ sums, notAll: this.#state.whyNotAllKept() });
+  }
+
+  async #readSince(): Promise<void> {
+    const worst = this.#worstSums();
+    const isKnown = worst.every(({ domain, rule }) => this.#since.has(ruleKey(domain, rule)));
+    const pause = isKnown ? SINCE_MS : SINCE_MS / 4;
+    if (worst.length === 0 || Date.now() - this.#sinceAskedAt < pause) return;
+    this.#sinceAskedAt = Date.now();
+    const rules = worst.map(({ domain, rule }) => ({ domain, rule }));
+    const { step, ends, series } = await this.#state.readSeries(rules);
+    if (series.length === 0) return;
+    this.#since = new Map(
+      rules.map(({ domain, rule }, at) => [
+        ruleKey(domain, rule),
+        deniedSince(series[at]?.denied ?? [], step, ends),
+      ]),
+    );
+    this.#showWorst();
   }
 
   #showEmpty(): void {
@@ -145,8 +177,14 @@ function tile(name: string, state: HTMLElement, more: Child): HTMLElement {
   );
 }
 
+function sinceCell(since: DeniedSince | undefined): Child | readonly Child[] {
+  if (since === undefined) return '–';
+  return since.orBefore ? ['before ', clockOf(since.at)] : clockOf(since.at);
+}
+
 interface WorstRule extends RuleSums {
   readonly words: TrafficWords;
+  readonly since: DeniedSince | undefined;
 }
 
 interface Worst {
@@ -169,6 +207,7 @@ function worstPart({ sums, notAll }: Worst): readonly Child[] {
           { heading: 'Denied, minute', figures: true, cell: ({ minute }) => countText(minute.denied) },
           { heading: 'Denied, hour', figures: true, cell: ({ hour }) => countText(hour.denied) },
           { heading: 'Would be denied, hour', figures: true, cell: ({ hour }) => countText(hour.would) },
+          { heading: 'Denies since', cell: ({ since }) => sinceCell(since) },
         ],
       },
       sums,

@@ -1,0 +1,33 @@
+import { describe, expect, test } from '@jest/globals';
+import { deniedSince } from '../../../src/page/text/denied-since.js';
+
+const STEP = 5;
+const ENDS = 10_000;
+/** Steps in which something was denied: how many, then how many without, and so on. */
+const steps = (...counts: readonly number[]) =>
+  counts.flatMap((count, at) => Array.from({ length: count }, () => (at % 2 === 0 ? 2 : 0)));
+const since = (denied: readonly number[]) => deniedSince(denied, STEP, ENDS);
+
+describe('since when a rule denies', () => {
+  test('it is the begin of the first step', () => {
+    expect(since(steps(0, 5, 3))).toEqual({ at: ENDS - 3 * STEP, orBefore: false });
+    expect(since(steps(1))).toEqual({ at: ENDS - STEP, orBefore: false });
+  });
+
+  test('a pause of less than a minute does not end a stretch, a longer one does', () => {
+    expect(since(steps(1, 11, 1, 11))).toEqual({ at: ENDS - 24 * STEP, orBefore: false });
+    expect(since(steps(1, 12, 1))).toEqual({ at: ENDS - STEP, orBefore: false });
+  });
+
+  test('a rule that has denied nothing in the last minute has stopped', () => {
+    expect(since(steps(5, 12))).toBeUndefined();
+    expect(since(steps(0, 5))).toBeUndefined();
+    expect(since([])).toBeUndefined();
+  });
+
+  test('what has gone on for the whole hour may have begun before', () => {
+    expect(since(steps(719))).toEqual({ at: ENDS - 719 * STEP, orBefore: true });
+    expect(since(steps(0, 11, 708))?.orBefore).toBe(true);
+    expect(since(steps(0, 12, 707))?.orBefore).toBe(false);
+  });
+});
