@@ -1,10 +1,14 @@
 import { button, byId, el, freshId, spoken } from '../dom/element.js';
+import { entriesShown } from '../dom/texts.js';
 import { entriesOfLines, type NamedEntry } from '../text/entry-lines.js';
 
 interface EntryRow {
   readonly element: HTMLElement;
-  readonly key: HTMLInputElement;
-  readonly value: HTMLInputElement;
+  /** The entry as it is asked for. */
+  readonly read: () => NamedEntry;
+  /** True: it was handed over, and is asked for as it is. */
+  readonly isFixed: boolean;
+  readonly focus: () => void;
 }
 
 /** The entries of a descriptor, to be typed or pasted. They stay in the page: no address holds them. */
@@ -15,21 +19,22 @@ export class EntriesForm {
   readonly #rows: EntryRow[] = [];
 
   constructor() {
-    byId('entries-add').addEventListener('click', () => this.#add({ key: '', value: '' }).key.focus());
+    byId('entries-add').addEventListener('click', () => this.#add({ key: '', value: '' }).focus());
     byId('entries-paste').addEventListener('click', () => this.#paste());
     this.#add({ key: '', value: '' });
   }
 
   /** What is typed, without rows of which nothing is; a sentence where a key is missing. */
   read(): readonly NamedEntry[] | string {
-    const entries = this.#rows
-      .map(({ key, value }) => ({ key: key.value, value: value.value }))
-      .filter(({ key, value }) => key !== '' || value !== '');
-    if (entries.length === 0) return 'Name at least one entry, such as customer and acme.';
-    return entries.some(({ key }) => key === '') ? 'An entry has a value and no key.' : entries;
+    const rows = this.#rows
+      .map(({ read, isFixed }) => ({ entry: read(), isFixed }))
+      .filter(({ entry: { key, value }, isFixed }) => isFixed || key !== '' || value !== '');
+    if (rows.length === 0) return 'Name at least one entry, such as customer and acme.';
+    const noKey = rows.some(({ entry, isFixed }) => entry.key === '' && !isFixed);
+    return noKey ? 'An entry has a value and no key.' : rows.map(({ entry }) => entry);
   }
 
-  /** Shows other entries. */
+  /** Shows other entries. What a field would change, such as a line end, is shown as text, and kept as it is. */
   fill(entries: readonly NamedEntry[]): void {
     for (const { element } of this.#rows.splice(0)) element.remove();
     for (const entry of entries.length === 0 ? [{ key: '', value: '' }] : entries) this.#add(entry);
@@ -47,6 +52,7 @@ export class EntriesForm {
     const valueInput = el('input', { id: valueId, dir: 'auto', ...plain });
     keyInput.value = key;
     valueInput.value = value;
+    if (keyInput.value !== key || valueInput.value !== value) return this.#addFixed({ key, value });
     const remove = button('Remove', () => this.#remove(row), { class: 'quiet' });
     remove.append(spoken(' this entry'));
     const element = el(
@@ -56,9 +62,41 @@ export class EntriesForm {
       el('span', { class: 'field grow' }, el('label', { for: valueId }, 'Value'), valueInput),
       remove,
     );
-    const row = { element, key: keyInput, value: valueInput };
+    const row: EntryRow = {
+      element,
+      read: () => ({ key: keyInput.value, value: valueInput.value }),
+      isFixed: false,
+      focus: () => (keyInput.value === '' ? keyInput : valueInput).focus(),
+    };
+    return this.#append(row);
+  }
+
+  /** An entry that fields cannot hold: a field of one line drops line ends, and would name another caller. */
+  #addFixed(entry: NamedEntry): EntryRow {
+    const remove = button('Remove', () => this.#remove(row), { class: 'quiet' });
+    remove.append(spoken(' this entry'));
+    const element = el(
+      'li',
+      { class: 'entry-row' },
+      el(
+        'span',
+        { class: 'field grow' },
+        entriesShown([entry]),
+        el(
+          'span',
+          { class: 'note' },
+          'This entry holds characters that a field cannot, so it cannot be edited here. It is asked for as it is.',
+        ),
+      ),
+      remove,
+    );
+    const row: EntryRow = { element, read: () => entry, isFixed: true, focus: () => remove.focus() };
+    return this.#append(row);
+  }
+
+  #append(row: EntryRow): EntryRow {
     this.#rows.push(row);
-    this.#list.append(element);
+    this.#list.append(row.element);
     return row;
   }
 
@@ -66,7 +104,7 @@ export class EntriesForm {
     this.#rows.splice(this.#rows.indexOf(row), 1);
     row.element.remove();
     const last = this.#rows.at(-1) ?? this.#add({ key: '', value: '' });
-    last.key.focus();
+    last.focus();
   }
 
   #paste(): void {
@@ -76,6 +114,6 @@ export class EntriesForm {
     this.fill(entries);
     this.#lines.value = '';
     (byId('entries-pasted') as HTMLDetailsElement).open = false;
-    this.#rows[0]?.value.focus();
+    this.#rows[0]?.focus();
   }
 }

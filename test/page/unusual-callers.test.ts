@@ -1,0 +1,73 @@
+/* Callers whose names no field of a form can hold: what is done concerns them, and nobody who is named alike. */
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { CODE } from '../../src/codec/messages.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { launchBrowser, openPage } from '../support/page/browser.js';
+import { goTo, untilHeard } from '../support/page/views.js';
+import { descriptor } from '../support/policy/decider.js';
+import { optionalToolPath } from '../support/process/tools.js';
+import { askBuckets } from '../support/weir/buckets.js';
+import { startWeir } from '../support/weir/weir.js';
+
+jest.setTimeout(90_000);
+
+const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
+let browser: Browser | undefined;
+afterAll(() => browser?.close());
+
+const POLICY = `domain: shop
+descriptors:
+  - key: customer
+    rate_limit: { unit: year, requests_per_unit: 2 }
+`;
+/** A field of one line makes `ab` of it. */
+const BROKEN = 'a\r\nb';
+
+describePage('a value with line ends', () => {
+  test('is looked up and blocked as it is, and the caller it looks like is left alone', async () => {
+    const server = await startWeir({ policy: POLICY });
+    const client = new RlsClient(server.grpcPort);
+    const take = async (value: string) => {
+      const one = descriptor([], { entries: [{ key: 'customer', value }] });
+      return (await client.ask('shop', [one])).response?.overallCode;
+    };
+    for (let each = 0; each < 3; each++) await take(BROKEN);
+    browser = await launchBrowser();
+    const opened = await openPage(browser, `http://127.0.0.1:${server.debugPort}/`);
+    const { page } = opened;
+    await untilHeard(page);
+    await goTo(page, 'top');
+    await page.getByRole('button', { name: /^Show the bucket of customer=a/ }).click();
+    await page.locator('#bucket-panel table').waitFor();
+    await expect(page.locator('#bucket-panel').innerText()).resolves.toMatch(
+      /customer=a\\r\\nb.*customer\s+0\s+2/s,
+    );
+    await expect(page.locator('#entries').innerText()).resolves.toMatch(
+      /customer=a\\r\\nb.*cannot be edited here/s,
+    );
+    // Asking by hand asks for the same.
+    const asked = page.waitForRequest((request) => request.url().endsWith('/buckets'));
+    await page.getByRole('button', { name: 'Show what is left' }).click();
+    expect((await asked).postDataJSON()).toMatchObject({ entries: [{ key: 'customer', value: BROKEN }] });
+    await page.getByRole('button', { name: 'Block…' }).click();
+    await page.getByRole('heading', { name: /^Block for 10m\?/ }).waitFor();
+    await expect(page.locator('#change-body').innerText()).resolves.toContain('customer=a\\r\\nb');
+    await page.getByRole('button', { name: 'Do it' }).click();
+    await page.getByRole('heading', { name: /^Done/ }).waitFor();
+    const { controls } = await askBuckets(server, { action: 'blocks' });
+    expect(controls.map(({ identity }) => identity)).toEqual([[{ key: 'customer', value: BROKEN }]]);
+    expect(await take('ab')).toBe(CODE.OK);
+    await page.locator('#change').getByRole('button', { name: 'Close' }).click();
+    // It can be taken out, and others typed in its place.
+    await page.getByRole('button', { name: 'Remove this entry' }).click();
+    await page.getByLabel('Key', { exact: true }).fill('customer');
+    await page.getByLabel('Value', { exact: true }).fill('ab');
+    await page.getByRole('button', { name: 'Show what is left' }).click();
+    await page.locator('#bucket-panel', { hasText: 'customer=ab' }).waitFor();
+    expect(opened.problems()).toEqual([]);
+    await opened.close();
+    client.close();
+    await server.stop();
+  });
+});
