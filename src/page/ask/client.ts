@@ -1,3 +1,5 @@
+import { isUsable } from './usable.js';
+
 /** What a question is answered. Status 0: no answer came, and it is not known whether the question did. */
 export type AnswerOrFailure<T> =
   | { readonly ok: true; readonly body: T }
@@ -5,6 +7,8 @@ export type AnswerOrFailure<T> =
 
 /** How long an answer may take, ms. */
 const PATIENCE_MS = 20_000;
+const UNUSABLE =
+  'weir answered in a way that this page does not understand, as another version may: load the page again.';
 const JSON_HEADERS = { 'content-type': 'application/json' };
 
 /** Asks the server that the page is from. */
@@ -32,12 +36,12 @@ export class Client {
 
   /** A POST with JSON that is answered with JSON. */
   ask<T>(path: string, body: object): Promise<AnswerOrFailure<T>> {
-    return this.#answer(this.open(path, body, {}, AbortSignal.timeout(PATIENCE_MS)));
+    return this.#answer(path, this.open(path, body, {}, AbortSignal.timeout(PATIENCE_MS)));
   }
 
   /** A GET that is answered with JSON. */
   get<T>(path: string): Promise<AnswerOrFailure<T>> {
-    return this.#answer(this.#fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS) }));
+    return this.#answer(path, this.#fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS) }));
   }
 
   /** What is wrong, from an answer that is not 200. */
@@ -47,11 +51,13 @@ export class Client {
     return { status: response.status, error };
   }
 
-  async #answer<T>(asked: Promise<Response>): Promise<AnswerOrFailure<T>> {
+  async #answer<T>(path: string, asked: Promise<Response>): Promise<AnswerOrFailure<T>> {
     try {
       const response = await asked;
       if (!response.ok) return { ok: false, ...(await this.failure(response)) };
-      return { ok: true, body: (await response.json()) as T };
+      const body: unknown = await response.json();
+      if (isUsable(path, body)) return { ok: true, body: body as T };
+      return { ok: false, status: response.status, error: UNUSABLE };
     } catch {
       return { ok: false, status: 0, error: 'weir did not answer.' };
     }

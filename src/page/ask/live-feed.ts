@@ -1,6 +1,7 @@
 import type { HistoryPoint, Overview, OverviewAnswer, OverviewCaller } from '../../server/page/messages.js';
 import { SseParser } from '../text/sse-parser.js';
 import type { Client } from './client.js';
+import { isUsable } from './usable.js';
 
 /** How the page hears from the server. Times are milliseconds since the epoch. */
 export type FeedState =
@@ -9,6 +10,10 @@ export type FeedState =
   | { readonly kind: 'live' }
   /** No stream can be had, so it is asked every few seconds. */
   | { readonly kind: 'polling' }
+  /** Nobody sees the page, so that it hears nothing. */
+  | { readonly kind: 'paused' }
+  /** The server answers in a way that the page cannot use. */
+  | { readonly kind: 'unusable' }
   | { readonly kind: 'lost'; readonly since: number; readonly retryAt: number }
   | { readonly kind: 'refused'; readonly status: number; readonly error: string };
 
@@ -27,21 +32,30 @@ export interface FeedTimes {
   /** A stream that says nothing for so long is dead: the history alone has a point more often. */
   readonly silence: number;
   readonly poll: number;
+  /** How often a stream is tried again while the server is polled. */
+  readonly streamAgain: number;
+  /** How long the page is hidden before it follows the server no more. */
+  readonly hidden: number;
   readonly firstPause: number;
   readonly longestPause: number;
 }
 
 export const FEED_TIMES: FeedTimes = {
   firstEvent: 10_000,
-  silence: 30_000,
+  silence: 13_000,
   poll: 5000,
+  streamAgain: 30_000,
+  hidden: 5000,
   firstPause: 500,
   longestPause: 10_000,
 };
 
 type Outcome = 'ended' | 'held back' | 'refused';
 
-/** Follows `/overview` for as long as the page is there, through whatever becomes of the connection. */
+/**
+ * Follows `/overview` for as long as the page is seen, through whatever becomes of the connection. A browser opens six
+ * connections to a server for all its tabs, so that tabs that nobody sees must not hold any.
+ */
 export class LiveFeed {
   readonly #client: Client;
   readonly #listener: FeedListener;
@@ -50,11 +64,17 @@ export class LiveFeed {
   /** When something came last. */
   #heardAt = Date.now();
   #failures = 0;
+  #isFollowing = false;
+  #isPaused = false;
+  /** Whether something that came could not be used since it began. */
+  #isUnusable = false;
+  #hiding: ReturnType<typeof setTimeout> | undefined;
 
   constructor(client: Client, listener: FeedListener, times: FeedTimes = FEED_TIMES) {
     this.#client = client;
     this.#listener = listener;
     this.#times = times;
+    document.addEventListener('visibilitychange', () => this.#look());
   }
 
   /** Begins, or begins anew at once: with another token, or because somebody does not want to wait. */
@@ -62,13 +82,37 @@ export class LiveFeed {
     this.#stop.abort();
     this.#stop = new AbortController();
     this.#failures = 0;
-    void this.#follow(this.#stop.signal);
+    this.#isUnusable = this.#isPaused = false;
+    const stop = this.#stop.signal;
+    this.#isFollowing = true;
+    void this.#follow(stop).finally(() => {
+      if (!stop.aborted) this.#isFollowing = false;
+    });
+    this.#look();
+  }
+
+  /** Pauses where the page stays hidden, and goes on with all of it anew when it is seen. */
+  #look(): void {
+    clearTimeout(this.#hiding);
+    if (!document.hidden) {
+      if (this.#isPaused) this.restart();
+    } else if (!this.#isPaused) {
+      this.#hiding = setTimeout(() => this.#pause(), this.#times.hidden);
+    }
+  }
+
+  #pause(): void {
+    // Where the server wants another token there is nothing to go on with.
+    if (!this.#isFollowing) return;
+    this.#stop.abort();
+    this.#isPaused = true;
+    this.#listener.state({ kind: 'paused' });
   }
 
   async #follow(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
-      const outcome = await this.#stream(stop);
-      if (outcome === 'held back') await this.#poll(stop);
+      let outcome = await this.#stream(stop);
+      if (outcome === 'held back') outcome = await this.#pollUntilStream(stop);
       if (stop.aborted) return;
       // Without another token the answer stays the same.
       if (outcome === 'refused' && this.#refusedStatus === 401) return;
@@ -94,7 +138,8 @@ export class LiveFeed {
     return 'refused';
   }
 
-  async #stream(stop: AbortSignal): Promise<Outcome> {
+  /** @param lives called with the first event */
+  async #stream(stop: AbortSignal, lives: () => void = () => {}): Promise<Outcome> {
     const given = new AbortController();
     const signal = AbortSignal.any([stop, given.signal]);
     let events = 0;
@@ -113,9 +158,8 @@ export class LiveFeed {
         const { value, done } = (await reader?.read()) ?? { value: undefined, done: true };
         if (done || stop.aborted) return 'ended';
         for (const { type, data } of parser.feed(value ?? '')) {
-          events++;
-          this.#heard('live');
-          this.#tell(type, data);
+          if (++events === 1) lives();
+          this.#heard('live', () => this.#tell(type, data));
         }
         if (events === 0) continue;
         clearTimeout(timer);
@@ -130,38 +174,76 @@ export class LiveFeed {
   }
 
   #tell(type: string, data: string): void {
-    if (type === 'caller') this.#listener.caller(JSON.parse(data) as OverviewCaller);
-    if (type === 'overview') this.#listener.overview(JSON.parse(data) as Overview);
-    if (type === 'point') this.#listener.point(JSON.parse(data) as HistoryPoint);
+    if (type === 'caller') this.#listener.caller(usable<OverviewCaller>(type, data));
+    if (type === 'overview') this.#listener.overview(usable<Overview>(type, data));
+    if (type === 'point') this.#listener.point(usable<HistoryPoint>(type, data));
+  }
+
+  /** Polls, and tries meanwhile whether a stream can be had after all: it may have been a stall that is over. */
+  async #pollUntilStream(stop: AbortSignal): Promise<Outcome> {
+    const enough = new AbortController();
+    const signal = AbortSignal.any([stop, enough.signal]);
+    let polled: Outcome | undefined;
+    const polling = this.#poll(signal).then((outcome) => {
+      polled = outcome;
+    });
+    for (;;) {
+      await Promise.race([polling, sleep(this.#times.streamAgain, signal)]);
+      if (stop.aborted || polled !== undefined) break;
+      const outcome = await this.#stream(stop, () => enough.abort());
+      if (enough.signal.aborted) return outcome;
+    }
+    enough.abort();
+    return polled ?? 'ended';
   }
 
   /** Asks again and again until no answer comes. */
-  async #poll(stop: AbortSignal): Promise<void> {
+  async #poll(stop: AbortSignal): Promise<Outcome> {
     while (!stop.aborted) {
       const signal = AbortSignal.any([stop, AbortSignal.timeout(this.#times.firstEvent)]);
       try {
         const response = await this.#client.open('overview', {}, {}, signal);
-        if (!response.ok) {
-          await this.#refused(response);
-          return;
-        }
-        const answer = (await response.json()) as OverviewAnswer;
-        if (stop.aborted) return;
-        this.#heard('polling');
-        this.#listener.caller(answer.caller);
-        this.#listener.overview(answer);
+        if (!response.ok) return await this.#refused(response);
+        const text = await response.text();
+        if (stop.aborted) return 'ended';
+        this.#heard('polling', () => {
+          const answer = usable<OverviewAnswer>('overview', text);
+          this.#listener.caller(answer.caller);
+          this.#listener.overview(answer);
+        });
       } catch {
-        return;
+        return 'ended';
       }
       await sleep(this.#times.poll, stop);
     }
+    return 'ended';
   }
 
-  #heard(kind: 'live' | 'polling'): void {
+  /**
+   * Something came, which `tell` passes on. Where that fails, the page and the server do not fit together: the
+   * connection is not to blame, and asking more often would not help.
+   */
+  #heard(kind: 'live' | 'polling', tell: () => void): void {
     this.#heardAt = Date.now();
-    this.#failures = 0;
-    this.#listener.state({ kind });
+    try {
+      this.#listener.state({ kind: this.#isUnusable ? 'unusable' : kind });
+      tell();
+      if (!this.#isUnusable) this.#failures = 0;
+    } catch (error) {
+      if (this.#isUnusable) return;
+      this.#isUnusable = true;
+      // For whoever looks into the console; the page itself says what to do.
+      console.error(error);
+      this.#listener.state({ kind: 'unusable' });
+    }
   }
+}
+
+/** What stands in a JSON text; throws an Error where the page cannot use it. */
+function usable<T>(name: string, text: string): T {
+  const value: unknown = JSON.parse(text);
+  if (!isUsable(name, value)) throw new Error(`this page cannot use what weir tells (${name})`);
+  return value as T;
 }
 
 /** Resolves after `ms`, or when `stop` says so. */

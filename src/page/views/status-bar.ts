@@ -20,6 +20,8 @@ type Banner =
   | { readonly kind: 'lost'; readonly since: number }
   | { readonly kind: 'refused'; readonly status: number; readonly error: string }
   | StoreTrouble
+  /** Another version than that the page is of; undefined: the server answers what the page cannot use. */
+  | { readonly kind: 'other'; readonly version: string | undefined }
   | { readonly kind: 'none' };
 
 /** The head of the page: whether the server answers, who asks, and what to do where it does not. */
@@ -30,6 +32,11 @@ export class StatusBar {
   #kind: FeedState['kind'] = 'connecting';
   #retryAt = 0;
   #trouble: StoreTrouble | undefined;
+  /** What is wrong with the connection. */
+  #fault: Banner = { kind: 'none' };
+  #isUnusable = false;
+  /** That of the first answer, which the page is of. */
+  #version: string | undefined;
 
   constructor(state: PageState, tryNow: () => void, askToken: (sentence: string) => void) {
     this.#state = state;
@@ -43,37 +50,58 @@ export class StatusBar {
     const was = this.#kind;
     this.#kind = feed.kind;
     const isOld = feed.kind === 'lost' || feed.kind === 'refused';
-    document.body.classList.toggle('old', isOld && this.#state.overview !== undefined);
+    if (feed.kind !== 'paused') {
+      document.body.classList.toggle('old', isOld && this.#state.overview !== undefined);
+    }
     byId('connection').replaceChildren(connectionOf(feed));
     if (feed.kind === 'lost') this.#retryAt = feed.retryAt;
-    if (feed.kind === 'lost') this.#banner.show({ kind: 'lost', since: feed.since });
-    else if (feed.kind === 'refused') {
-      this.#banner.show({ kind: 'refused', status: feed.status, error: feed.error });
-    } else this.#showTrouble();
-    this.#tick();
     const isBack = feed.kind === 'live' || feed.kind === 'polling';
+    if (feed.kind === 'unusable' || isBack) {
+      this.#isUnusable = !isBack;
+      this.#fault = { kind: 'none' };
+    }
+    if (feed.kind === 'lost') this.#fault = { kind: 'lost', since: feed.since };
+    if (feed.kind === 'refused') this.#fault = { kind: 'refused', status: feed.status, error: feed.error };
+    this.#showBanner();
+    this.#tick();
     if (isBack && (was === 'lost' || was === 'refused')) this.#state.announce('weir answers again.');
   }
 
   /** Shows who asks, and which version answers. */
   update(): void {
     const { caller, overview } = this.#state;
+    this.#version ??= overview?.version;
     byId('version').textContent = overview === undefined ? '' : overview.version;
     byId('who').textContent = caller === undefined ? '' : whoText(caller);
     byId('token-buttons').hidden = this.#state.client.token === undefined;
     this.#trouble = overview === undefined ? undefined : troubleOf(overview, this.#trouble);
-    this.#showTrouble();
+    this.#showBanner();
   }
 
-  /** Of a server that does not answer only that is known. */
-  #showTrouble(): void {
-    if (this.#kind === 'live' || this.#kind === 'polling')
-      this.#banner.show(this.#trouble ?? { kind: 'none' });
+  /** Of a server that does not answer only that is known, and of one that is another only that. */
+  #showBanner(): void {
+    const version = this.#state.overview?.version;
+    const isOther = version !== this.#version;
+    if (this.#fault.kind !== 'none') this.#banner.show(this.#fault);
+    else if (isOther || this.#isUnusable)
+      this.#banner.show({ kind: 'other', version: isOther ? version : undefined });
+    else this.#banner.show(this.#trouble ?? { kind: 'none' });
   }
 
   #bannerOf(banner: Banner, askToken: (sentence: string) => void): readonly Child[] {
     if (banner.kind === 'none') return [];
     if (banner.kind === 'trouble') return [troubleShown(banner)];
+    if (banner.kind === 'other') {
+      const { version } = banner;
+      const why =
+        version === undefined
+          ? 'This page and the server are of different versions, or something is wrong: load the page again.'
+          : `weir is now ${briefText(version)}: load this page again.`;
+      return [
+        el('p', {}, el('strong', {}, why), ' What is shown may be wrong until then.'),
+        button('Load the page again', () => location.reload(), { class: 'primary' }),
+      ];
+    }
     const tryNow = button('Try now', this.#tryNow);
     if (banner.kind === 'lost') {
       const marked = this.#state.overview === undefined ? '' : ' What is shown is as it was then.';
@@ -152,6 +180,10 @@ function connectionOf({ kind }: FeedState): HTMLElement {
       return stateOf('good', 'live');
     case 'polling':
       return stateOf('watch', 'asked every 5 s');
+    case 'paused':
+      return stateOf('none', 'paused');
+    case 'unusable':
+      return stateOf('bad', 'not understood');
     case 'connecting':
       return stateOf('none', 'connecting');
     case 'lost':

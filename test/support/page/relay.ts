@@ -9,13 +9,21 @@ export interface RelayOptions {
   readonly holdsBack?: boolean;
 }
 
+/** What is passed on instead of a piece of an answer. */
+export type Rewrite = (path: string, piece: string) => string;
+
 /** A proxy before a debug port, as reverse proxies are: it may add a prefix, or hold answers back. */
 export class Relay {
   readonly port: number;
+  /** May be changed; answers that have begun stay as they are. */
+  holdsBack: boolean;
+  /** May be changed at any time, also for answers that have begun. */
+  rewrite: Rewrite = (_path, piece) => piece;
   readonly #server: Server;
 
-  private constructor(port: number, server: Server) {
+  private constructor(port: number, server: Server, holdsBack: boolean) {
     this.port = port;
+    this.holdsBack = holdsBack;
     this.#server = server;
   }
 
@@ -28,10 +36,11 @@ export class Relay {
         answer.writeHead(404).end();
         return;
       }
-      passOn(incoming, answer, to, path.slice(prefix.length) || '/', holdsBack);
+      passOn(incoming, answer, to, path.slice(prefix.length) || '/', relay);
     });
+    const relay = new Relay(port, server, holdsBack);
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    return new Relay(port, server);
+    return relay;
   }
 
   async close(): Promise<void> {
@@ -45,21 +54,29 @@ function passOn(
   answer: ServerResponse,
   port: number,
   path: string,
-  holdsBack: boolean,
+  relay: Relay,
 ): void {
-  const headers = { ...incoming.headers, 'x-forwarded-for': '127.0.0.1' };
+  const headers = {
+    ...incoming.headers,
+    'x-forwarded-for': '127.0.0.1',
+    'accept-encoding': 'identity',
+  };
   const outgoing = request({ host: '127.0.0.1', port, path, method: incoming.method, headers }, (from) => {
-    const begin = (): void => void answer.writeHead(from.statusCode ?? 502, from.headers);
-    if (holdsBack) {
-      const pieces: Buffer[] = [];
-      from.on('data', (piece: Buffer) => pieces.push(piece));
+    const { 'content-length': _length, ...kept } = from.headers;
+    const begin = (): void => void answer.writeHead(from.statusCode ?? 502, kept);
+    from.setEncoding('utf8');
+    if (relay.holdsBack) {
+      const pieces: string[] = [];
+      from.on('data', (piece: string) => pieces.push(piece));
       from.on('end', () => {
         begin();
-        answer.end(Buffer.concat(pieces));
+        answer.end(relay.rewrite(path, pieces.join('')));
       });
     } else {
       begin();
-      from.pipe(answer);
+      answer.flushHeaders();
+      from.on('data', (piece: string) => void answer.write(relay.rewrite(path, piece)));
+      from.on('end', () => answer.end());
     }
     from.on('error', () => answer.destroy());
   });

@@ -1,0 +1,90 @@
+/*
+ * Whether answers have the shape that the page reads. A server of another version may answer otherwise, and what is
+ * not looked at here would fail somewhere in a view.
+ */
+
+type Shape = (value: unknown) => boolean;
+
+const number: Shape = (value) => typeof value === 'number' && Number.isFinite(value);
+const text: Shape = (value) => typeof value === 'string';
+const flag: Shape = (value) => typeof value === 'boolean';
+const listOf =
+  (shape: Shape): Shape =>
+  (value) =>
+    Array.isArray(value) && value.every(shape);
+const either =
+  (wanted: unknown, shape: Shape): Shape =>
+  (value) =>
+    value === wanted || shape(value);
+const object =
+  (members: Readonly<Record<string, Shape>>): Shape =>
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(members).every(([name, shape]) => shape((value as Record<string, unknown>)[name]));
+
+const series = object({ ok: listOf(number), denied: listOf(number), would: listOf(number) });
+const rates = object({ ok: number, denied: number, would: number });
+const entries = listOf(object({ key: text, value: text }));
+const numbers = (...names: readonly string[]): Readonly<Record<string, Shape>> =>
+  Object.fromEntries(names.map((name) => [name, number]));
+
+const caller = object({ by: text, right: text });
+const overview = object({
+  version: text,
+  ...numbers('now', 'uptime_seconds'),
+  health: object({ status: text }),
+  store: object({
+    name: text,
+    up: flag,
+    nodes: listOf(
+      object({
+        ...{ redis: text, node: text },
+        ...numbers('up', 'of'),
+        latency_ms: either(null, number),
+      }),
+    ),
+  }),
+  workers: listOf(object({ ...numbers('id', 'pid'), status: text, store_up: flag })),
+  policy: object({
+    version: text,
+    domains: listOf(object({ domain: text, state: text, files: listOf(text) })),
+    reload: object({ result: text, at: number }),
+    errors: listOf(text),
+    ...numbers('more_domains', 'more_errors'),
+  }),
+  keeps: object(numbers('top', 'history')),
+});
+
+/** By the path of a question, or by what an event of the stream is called. */
+const SHAPES: Readonly<Record<string, Shape>> = {
+  caller,
+  overview,
+  point: object(numbers('ends', 'ok', 'denied', 'would')),
+  'rlconfig?format=json': object({ domains: listOf(object({ domain: text })) }),
+  history: object({
+    ...numbers('step', 'ends'),
+    all: either(undefined, series),
+    sums: either(undefined, listOf(object({ domain: text, rule: text, minute: rates, hour: rates }))),
+    series: either(undefined, listOf(either(null, series))),
+  }),
+  top: object({
+    by: text,
+    of: text,
+    ...numbers('covers', 'sampled'),
+    error: object(numbers('denied', 'used')),
+    top: listOf(
+      object({
+        ...{ domain: text, rule: text, entries },
+        ...numbers('denied', 'denied_error', 'used', 'used_error'),
+        // JSON has no infinity.
+        used_ratio: either(null, number),
+      }),
+    ),
+  }),
+};
+
+/** Whether the page can use what a question to a path was answered, or an event of this name. */
+export function isUsable(path: string, answer: unknown): boolean {
+  return SHAPES[path]?.(answer) ?? true;
+}

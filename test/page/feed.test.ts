@@ -1,0 +1,181 @@
+/* How the page follows a server: not while nobody sees it, and through answers that it does not understand. */
+import { writeFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { newAdminToken } from '../../src/server/http/admin-tokens.js';
+import { axeViolations, launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
+import { Relay } from '../support/page/relay.js';
+import { goTo, untilHeard } from '../support/page/views.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { optionalToolPath } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+
+jest.setTimeout(90_000);
+
+const POLICY = `domain: shop
+descriptors:
+  - key: customer
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+`;
+const writer = newAdminToken('on-call', 'write');
+
+const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
+const folder = new TempDir();
+let browser: Browser;
+let server: WeirServer;
+let opened: WatchedPage | undefined;
+let relay: Relay | undefined;
+beforeAll(async () => {
+  if (optionalToolPath('chromium') === undefined) return;
+  const tokens = folder.write('tokens', `${writer.line}\n`);
+  [browser, server] = await Promise.all([
+    launchBrowser(),
+    startWeir({ policy: POLICY, env: { ADMIN_TOKENS_FILE: tokens } }),
+  ]);
+});
+afterEach(async () => {
+  await opened?.close();
+  await relay?.close();
+  opened = relay = undefined;
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+  folder.remove();
+});
+
+const enter = async (page: Page) => {
+  await page.getByLabel('Token', { exact: true }).fill(writer.token);
+  await page.getByRole('button', { name: 'Use this token' }).click();
+};
+/** Opens the page, behind the relay if there is one. */
+const open = async (port: number): Promise<Page> => {
+  opened = await openPage(browser, `http://127.0.0.1:${port}/`);
+  opened.expectLoss();
+  return opened.page;
+};
+/** Lets the page believe that its tab is, or is not, seen. */
+const setHidden = (page: Page, hidden: boolean) =>
+  page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${hidden} });
+Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${hidden ? 'hidden' : 'visible'}' });
+document.dispatchEvent(new Event('visibilitychange'));`);
+
+describePage('a tab that nobody sees', () => {
+  test('holds no connection, and shows what is new as soon as it is seen', async () => {
+    const page = await open(server.debugPort);
+    const asked = new Set<unknown>();
+    page.on('request', (request) => asked.add(request));
+    for (const end of ['requestfinished', 'requestfailed'] as const) {
+      page.on(end as 'requestfinished', (request) => asked.delete(request));
+    }
+    await enter(page);
+    await untilHeard(page);
+    await waitFor('the stream alone', async () => asked.size === 1);
+    await setHidden(page, true);
+    await untilHeard(page, 'paused');
+    await waitFor('no request', async () => asked.size === 0);
+    const isNew = async () => (await page.locator('#domains').innerText()).includes('bazaar');
+    writeFileSync(server.policyPath ?? '', POLICY.replace('shop', 'bazaar'));
+    expect(await isNew()).toBe(false);
+    await setHidden(page, false);
+    await untilHeard(page);
+    await waitFor('the new domain', isNew);
+    await expect(page.locator('#banner').innerText()).resolves.toBe('');
+    expect(opened?.problems()).toEqual([]);
+  });
+
+  test('keeps its connection where it is hidden for a moment only', async () => {
+    const page = await open(server.debugPort);
+    await enter(page);
+    await untilHeard(page);
+    let [streams, histories] = [0, 0];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/overview')) streams++;
+      if (request.url().endsWith('/history')) histories++;
+    });
+    await setHidden(page, true);
+    await setHidden(page, false);
+    // Once as it is seen again, and then with the next steps that the stream tells of.
+    await waitFor('two more steps', () => histories >= 3 || undefined, 30_000);
+    expect(streams).toBe(0);
+    expect(opened?.problems()).toEqual([]);
+  });
+});
+
+describePage('a server of another version', () => {
+  test('is told of, with a button that loads the page again', async () => {
+    relay = await Relay.start(server.debugPort);
+    relay.rewrite = (path, piece) =>
+      path === '/overview' ? piece.replace(/"version":"\d[^"]*"/, '"version":"0.0.1"') : piece;
+    const page = await open(relay.port);
+    await enter(page);
+    await untilHeard(page);
+    await expect(page.locator('#version').innerText()).resolves.toBe('0.0.1');
+    await expect(page.locator('#banner').innerText()).resolves.toBe('');
+    relay.rewrite = (_path, piece) => piece;
+    await page.locator('#reload').click();
+    await page.getByText(/weir is now \d+\.\d+\.\d+.*: load this page again\./).waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Load the page again' }).click();
+    await enter(page);
+    await untilHeard(page);
+    await expect(page.locator('#banner').innerText()).resolves.toBe('');
+    expect(opened?.problems()).toEqual([]);
+  });
+
+  test('whose overview is not understood is told of once, and is not asked again and again', async () => {
+    relay = await Relay.start(server.debugPort);
+    let [points, streams] = [0, 0];
+    relay.rewrite = (path, piece) => {
+      if (path !== '/overview') return piece;
+      points += piece.split('event: point').length - 1;
+      return piece.replaceAll('"policy":', '"rulebook":');
+    };
+    const page = await open(relay.port);
+    page.on('request', (request) => {
+      if (request.url().endsWith('/overview')) streams++;
+    });
+    await enter(page);
+    await page.getByText(/This page and the server are of different versions/).waitFor();
+    await waitFor('two points', async () => points >= 2, 30_000);
+    expect(streams).toBe(1);
+    await page.getByText(/This page and the server are of different versions/).waitFor();
+    expect(opened?.problems().map((problem) => problem.slice(0, 16))).toEqual(['error: Error: th']);
+    await expect(page.getByRole('button', { name: 'Load the page again' }).isVisible()).resolves.toBe(true);
+  });
+
+  test('whose history and top are not understood leaves the rest as it is', async () => {
+    relay = await Relay.start(server.debugPort);
+    relay.rewrite = (path, piece) =>
+      path === '/history' || path === '/top'
+        ? piece.replace('"ends":', '"until":').replace('"covers"', '"spans"')
+        : piece;
+    const page = await open(relay.port);
+    await enter(page);
+    await untilHeard(page);
+    await page.getByText('What was decided is not known:').first().waitFor();
+    await page
+      .getByText(/answered in a way that this page does not understand/)
+      .first()
+      .waitFor();
+    await goTo(page, 'top');
+    await page.locator('#top-failed', { hasText: 'does not understand' }).waitFor();
+    await untilHeard(page);
+    expect(opened?.problems()).toEqual([]);
+  });
+});
+
+describePage('a stream that falls silent', () => {
+  test('counts as lost after little more than two steps of the history', async () => {
+    relay = await Relay.start(server.debugPort);
+    const page = await open(relay.port);
+    await enter(page);
+    await untilHeard(page);
+    relay.rewrite = (path, piece) => (path === '/overview' ? '' : piece);
+    await untilHeard(page, 'no answer');
+    relay.rewrite = (_path, piece) => piece;
+    await page.getByRole('button', { name: 'Try now' }).click();
+    await untilHeard(page);
+  });
+});
