@@ -164,6 +164,33 @@ describePage('tokens', () => {
       .waitFor();
   });
 
+  test.each(['top', 'blocks'])(
+    'are typed slowly, and not asked for again after Cancel, on %s',
+    async (view) => {
+      const page = await open(guarded.debugPort, `/#${view}`);
+      opened?.expectLoss();
+      const input = page.getByLabel('Token', { exact: true });
+      await input.waitFor();
+      // Longer than two times that the view asks by itself.
+      await input.pressSequentially('t'.repeat(20), { delay: 600 });
+      await expect(input.inputValue()).resolves.toBe('t'.repeat(20));
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.evaluate(`globalThis.opened = 0;
+new MutationObserver(() => globalThis.opened++).observe(document.getElementById('token'), { attributes: true });
+globalThis.cancelled = performance.now();`);
+      await waitFor(
+        'two more of these times',
+        async () => ((await page.evaluate('performance.now() - globalThis.cancelled')) as number) > 12_000,
+      );
+      expect(await page.evaluate('globalThis.opened')).toBe(0);
+      await expect(page.locator(`#${view}-failed`).innerText()).resolves.toMatch(/a token is needed/);
+      await page.locator('#reload').click();
+      await enter(page, writer.token);
+      await untilLive(page);
+      await waitFor('an answer', async () => (await page.locator(`#${view}-failed`).innerText()) === '');
+    },
+  );
+
   test('that are taken away end what they showed', async () => {
     const path = folder.write('taken', `${writer.line}\n`);
     const server = await startWeir({ policy: POLICY, env: { ADMIN_TOKENS_FILE: path } });

@@ -13,8 +13,10 @@ const JSON_HEADERS = { 'content-type': 'application/json' };
 
 /** Asks the server that the page is from. */
 export class Client {
-  /** Sent with each question where there is one; never part of an address. */
-  token: string | undefined;
+  #token: string | undefined;
+  /** The sentence with which the server refused the token in use, or that there was none. */
+  #refusal: string | undefined;
+  #isActing = false;
   /** Called with the server's sentence where it wants a token, or another one. */
   onTokenWanted: (sentence: string) => void = () => {};
   readonly #base: string;
@@ -22,6 +24,27 @@ export class Client {
   /** @param path that of the page: what is asked lies beside it, also behind a proxy that adds a prefix */
   constructor(path: string) {
     this.#base = path.endsWith('/') ? path : `${path}/`;
+  }
+
+  /** Sent with each question where there is one; never part of an address. */
+  get token(): string | undefined {
+    return this.#token;
+  }
+
+  set token(token: string | undefined) {
+    this.#token = token;
+    this.#refusal = undefined;
+  }
+
+  /**
+   * Somebody does something now: what that asks for is asked. Otherwise nothing is asked after the server has refused
+   * the token, as what views ask for by themselves would open the dialog again and again.
+   */
+  acts(): void {
+    this.#isActing = true;
+    setTimeout(() => {
+      this.#isActing = false;
+    });
   }
 
   /** A POST, whose answer is read by the caller. Rejects where none comes. */
@@ -36,24 +59,31 @@ export class Client {
 
   /** A POST with JSON that is answered with JSON. */
   ask<T>(path: string, body: object): Promise<AnswerOrFailure<T>> {
-    return this.#answer(path, this.open(path, body, {}, AbortSignal.timeout(PATIENCE_MS)));
+    return this.#answer(path, () => this.open(path, body, {}, AbortSignal.timeout(PATIENCE_MS)));
   }
 
   /** A GET that is answered with JSON. */
   get<T>(path: string): Promise<AnswerOrFailure<T>> {
-    return this.#answer(path, this.#fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS) }));
+    return this.#answer(path, () => this.#fetch(path, { signal: AbortSignal.timeout(PATIENCE_MS) }));
   }
 
   /** What is wrong, from an answer that is not 200. */
   async failure(response: Response): Promise<{ status: number; error: string }> {
     const error = sentenceOf(await response.text().catch(() => ''), response.status);
-    if (response.status === 401) this.onTokenWanted(error);
+    // Another token may have been entered meanwhile.
+    if (response.status === 401 && this.#askedWith.get(response) === this.#token) {
+      this.#refusal = error;
+      this.onTokenWanted(error);
+    }
     return { status: response.status, error };
   }
 
-  async #answer<T>(path: string, asked: Promise<Response>): Promise<AnswerOrFailure<T>> {
+  async #answer<T>(path: string, ask: () => Promise<Response>): Promise<AnswerOrFailure<T>> {
+    if (this.#refusal !== undefined && !this.#isActing) {
+      return { ok: false, status: 401, error: this.#refusal };
+    }
     try {
-      const response = await asked;
+      const response = await ask();
       if (!response.ok) return { ok: false, ...(await this.failure(response)) };
       const body: unknown = await response.json();
       if (isUsable(path, body)) return { ok: true, body: body as T };
@@ -63,10 +93,17 @@ export class Client {
     }
   }
 
-  #fetch(path: string, init: RequestInit): Promise<Response> {
+  readonly #askedWith = new WeakMap<Response, string>();
+
+  async #fetch(path: string, init: RequestInit): Promise<Response> {
     const headers = new Headers(init.headers);
-    if (this.token !== undefined) headers.set('authorization', `Bearer ${this.token}`);
-    return fetch(this.#base + path, { ...init, headers, cache: 'no-store', credentials: 'same-origin' });
+    const token = this.#token;
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
+    const whole = { ...init, headers, cache: 'no-store', credentials: 'same-origin' } as const;
+    const response = await fetch(this.#base + path, whole);
+    if (token !== undefined) this.#askedWith.set(response, token);
+    if (response.ok && token === this.#token) this.#refusal = undefined;
+    return response;
   }
 }
 

@@ -26,6 +26,9 @@ export class TokenDialog {
     byId('token-other').addEventListener('click', () =>
       this.ask('Another token takes the place of the one in use.'),
     );
+    for (const event of ['click', 'submit', 'change']) {
+      document.addEventListener(event, (happened) => this.#acted(happened), { capture: true });
+    }
     byId('token-forget').addEventListener('click', () => {
       keepToken(undefined);
       // Nothing of what the token showed stays.
@@ -35,13 +38,20 @@ export class TokenDialog {
 
   /** Opens the dialog with the server's sentence. */
   ask(sentence: string): void {
+    // Somebody may be typing.
+    if (this.#dialog.open) return;
     byId('token-why').textContent = sentence;
     this.#input.value = '';
-    if (this.#dialog.open) return;
     // Another dialog would lie below it, unfinished.
     (byId('change') as HTMLDialogElement).close();
     this.#dialog.showModal();
     this.#input.focus();
+  }
+
+  /** Buttons and forms ask for what they are for, also without a token that is good; links only lead elsewhere. */
+  #acted({ target }: Event): void {
+    if (!(target instanceof Element) || this.#dialog.contains(target)) return;
+    if (target.closest('button, form') !== null) this.#state.client.acts();
   }
 
   #take(token: string): void {
