@@ -172,6 +172,8 @@ describePage.each(STORES)('%s', (store) => {
     await page.getByRole('button', { name: 'End the block of customer=watched' }).click();
     await doIt(page, /^Done: end the block/);
     await page.getByText('Nobody is blocked or exempted.').waitFor();
+    // The button is gone, so that reading goes on from the heading.
+    await page.locator('#title-blocks:focus').waitFor();
     await waitFor('no control', async () => (await controls()) === 0);
     // Another one is ended from the view of the bucket.
     await showBucket(page, 'shop', { customer: 'watched' });
@@ -180,6 +182,7 @@ describePage.each(STORES)('%s', (store) => {
     await page.getByRole('button', { name: 'End the block…' }).click();
     await doIt(page, /^Done: end the block/);
     await page.locator('#do-unblock').waitFor({ state: 'hidden' });
+    await page.locator('#title-bucket:focus').waitFor();
     expect(await controls()).toBe(0);
   });
 

@@ -75,7 +75,7 @@ export class BlocksView implements View {
     const start = (): void => {
       const question = { action: isBlock ? 'unblock' : 'disallow', domain, id } as const;
       const title = isBlock ? 'End the block' : 'End the exemption';
-      void this.#dialog.start({ title, question }, () => void this.#ask());
+      void this.#dialog.start({ title, question }, () => this.#ask());
     };
     const end = button('End', start, { disabled });
     const whom = briefText(identity.map(({ key, value }) => `${key}=${value}`).join(' '));

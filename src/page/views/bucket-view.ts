@@ -28,7 +28,7 @@ export class BucketView implements View {
     this.#state = state;
     this.#actions = new BucketActions(
       () => this.#shown,
-      (change) => void dialog.start(change, () => void this.#again()),
+      (change) => void dialog.start(change, () => this.#again()),
     );
     byId('bucket-form').addEventListener('submit', (event) => {
       event.preventDefault();

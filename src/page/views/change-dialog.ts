@@ -18,19 +18,24 @@ export class ChangeDialog {
   readonly #title = byId('change-title');
   readonly #body = byId('change-body');
   readonly #buttons = byId('change-buttons');
-  #done: () => void = () => {};
+  #done: () => void | Promise<void> = () => {};
   #isChanged = false;
+  /** What was used to open the dialog. */
+  #opener: HTMLElement | undefined;
+  /** The heading of the view that it is part of. */
+  #heading: HTMLElement | null = null;
 
   constructor(state: PageState) {
     this.#state = state;
-    this.#dialog.addEventListener('close', () => {
-      if (this.#isChanged) this.#done();
-    });
+    this.#dialog.addEventListener('close', () => void this.#closed());
   }
 
   /** @param done called when the dialog is closed after something was done, or may have been */
-  async start(change: Change, done: () => void): Promise<void> {
+  async start(change: Change, done: () => void | Promise<void>): Promise<void> {
     this.#done = done;
+    const { activeElement } = document;
+    this.#opener = activeElement instanceof HTMLElement ? activeElement : undefined;
+    this.#heading = activeElement?.closest('main > section')?.querySelector('h2') ?? null;
     this.#isChanged = false;
     this.#show(`${change.title}: asking what it would do…`, [], [this.#close('Cancel')]);
     this.#dialog.showModal();
@@ -55,6 +60,15 @@ export class ChangeDialog {
       ],
       isVain ? [this.#close('Close')] : [this.#close('Cancel'), doIt],
     );
+  }
+
+  /** The browser leads back to what opened the dialog; where that is gone, reading goes on from the heading. */
+  async #closed(): Promise<void> {
+    if (this.#isChanged) await this.#done();
+    const { activeElement } = document;
+    const isElsewhere = activeElement !== document.body && activeElement !== this.#opener;
+    if (isElsewhere || this.#opener?.checkVisibility() === true) return;
+    this.#heading?.focus();
   }
 
   async #carryOut({ question, title }: Change): Promise<void> {
