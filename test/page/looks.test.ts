@@ -19,6 +19,17 @@ describePage.each(STORES)('%s', (store) => {
   afterEach(async () => expect(await scene.close()).toEqual([]));
   afterAll(() => shop?.stop());
 
+  test('with the colours of the system only the link of the view that is seen has a line', async () => {
+    const page = await scene.open(shop.server.debugPort);
+    await page.emulateMedia({ forcedColors: 'active' });
+    await goTo(page, 'rules');
+    const lines = (await page.evaluate(`[...document.querySelectorAll('nav a')].map((link) => {
+  const ground = getComputedStyle(document.querySelector('nav')).backgroundColor;
+  return getComputedStyle(link).borderBottomColor !== ground ? link.hash : '';
+})`)) as readonly string[];
+    expect(lines).toEqual(['', '#rules', '', '', '']);
+  });
+
   describe.each([
     { width: 'desk', scheme: 'light' },
     { width: 'desk', scheme: 'dark' },
