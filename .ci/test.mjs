@@ -1,7 +1,7 @@
 // `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js, the default transport and
-// the default codec, but for chaos and page. `npm run test:matrix` (--matrix) runs these, what sees weir from outside
-// on the grpc-js transport, what messages cost with the reference codec, and on Node.js 24 the tiers that need no
-// Envoy, with the image, which has it, and the signs of life of benchmarks. Each ends with what was skipped and why,
+// the default codec, but for chaos, page and stall. `npm run test:matrix` (--matrix) runs these, what sees weir from
+// outside on the grpc-js transport, what messages cost with the reference codec, and on Node.js 24 the tiers that need
+// no Envoy, with the image, which has it, and the signs of life of benchmarks. Each ends with what was skipped and why,
 // and `N passed, N failed` as the last line. With other arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -17,7 +17,7 @@ const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 
 const MEASURING = ['chaos', 'stall'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 /** What `npm test` says of the tiers that take too long for it. */
-const NOT_HERE = 'not in this run: chaos and page, which npm run test:matrix and .ci/run have';
+const NOT_HERE = 'not in this run: chaos, page and stall, which npm run test:matrix and .ci/run have';
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
 /** Of other tiers what looks for new failures each time, on Node.js 24 if it is there. */
 const ALSO_ON_NODE24 = 'conformance/fuzz';
@@ -103,8 +103,6 @@ export async function runTests(args = []) {
       total,
       await jest(process.execPath, [...together, '--testPathIgnorePatterns', ...NOT_IN_NPM_TEST], env),
     );
-    say('by itself, since it measures: stall');
-    add(total, await jest(process.execPath, alone('stall'), env));
     total.notes.push(NOT_HERE);
   }
   total.notes.push(...skipped);
@@ -122,7 +120,8 @@ export async function runMatrix() {
     say(what);
     add(total, await jest(node, args, { ...env, ...more }));
   };
-  await run('by itself, since it measures: chaos', process.execPath, alone('chaos'));
+  for (const tier of MEASURING)
+    await run(`by itself, since it measures: ${tier}`, process.execPath, alone(tier));
   const several = ['--maxWorkers', WORKERS, '--selectProjects'];
   await run('in a browser: page', process.execPath, [...several, 'page']);
   const onGrpcJs = { WEIR_TEST_TRANSPORT: 'grpc-js' };
