@@ -1,8 +1,6 @@
-import type { BucketFailure } from '../buckets/messages.js';
-
 /*
  * What the page at `/` of the debug port is told, beside what /buckets, /top and /rlconfig?format=json answer. Both
- * `/overview` and `/history` take a POST with a JSON body, as these do; what is wrong is {@link BucketFailure}.
+ * `/overview` and `/history` take a POST with a JSON body, as these do; what is wrong is BucketFailure.
  */
 
 /** A server that buckets lie on, as the processes that decide see it. */
@@ -146,5 +144,3 @@ export interface HistoryAnswer {
   /** Whether some rules count in `all` only, as there were more than HISTORY_RULES. */
   readonly crowded: boolean;
 }
-
-export type PageFailure = BucketFailure;

@@ -100,11 +100,6 @@ export class RateHistory {
     this.#maxRules = maxRules;
   }
 
-  /** Steps that are over, from the first one on. */
-  get ended(): number {
-    return this.#step;
-  }
-
   /** Whether there were more rules within the last hour than it keeps. */
   get crowded(): boolean {
     return this.#step - this.#crowdedAt < STEPS;
