@@ -11,6 +11,15 @@ const LOCK = join(root, 'package-lock.json');
 const INSTALLED = join(root, 'node_modules/.package-lock.json');
 const STAMP = join(root, 'build/.sources');
 
+/** Files below `folder`. Links are not followed, as readdir's own recursion does in Node.js 24 and does not in 20. */
+function* filesBelow(folder) {
+  for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* filesBelow(path);
+    else if (entry.isFile()) yield path;
+  }
+}
+
 /** Digest of every file that build/ is made from. */
 export function sourceDigest() {
   const hash = createHash('sha256');
@@ -22,13 +31,8 @@ export function sourceDigest() {
   for (const path of ['package.json', 'tsconfig.json', '.ci/build.mjs', '.ci/descriptors.mjs']) add(path);
   // An image is built without test/.
   for (const folder of ['src', 'test', 'deploy', 'proto'].filter((name) => existsSync(join(root, name)))) {
-    const files = readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-      .filter(
-        (entry) => entry.isFile() && /\.(ts|lua|proto|yaml|css|html)$|^tsconfig\.json$/.test(entry.name),
-      )
-      .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
-      .sort();
-    for (const path of files) add(path);
+    const isSource = (path) => /\.(ts|lua|proto|yaml|css|html)$|(^|\/)tsconfig\.json$/.test(path);
+    for (const path of [...filesBelow(folder)].filter(isSource).sort()) add(path);
   }
   return hash.digest('hex');
 }

@@ -1,7 +1,10 @@
-/* `npm test` itself: a signal ends all of it at once. */
+/* `npm test` itself: it builds what is not built, and a signal ends all of it at once. */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { expect, test } from '@jest/globals';
+import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 
@@ -27,6 +30,15 @@ function members(group: number): Member[] {
       }
     });
 }
+
+// A run on another Node.js would build anew, under the feet of the tests that run.
+test('the sources have the same digest on every Node.js', async () => {
+  const prepare = pathToFileURL(join(repositoryRoot, '.ci/prepare.mjs'));
+  const script = `process.stdout.write((await import('${prepare}')).sourceDigest())`;
+  // prepare.mjs asks for the path of the program, and finds this name.
+  const ended = await runToEnd(process.execPath, ['--input-type=module', '-e', script, '--', 'digest']);
+  expect(ended.stdout).toBe(readFileSync(join(repositoryRoot, 'build/.sources'), 'utf8'));
+});
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
   '%s to its group ends a run with servers within two seconds, and leaves no process',
