@@ -11,8 +11,8 @@ import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 
 /*
- * A call of one take goes a shorter way through take.lua than one of several. Whatever is stored, both must come to the
- * same.
+ * A call of one take, or of equal ones, goes a shorter way through take.lua than one of several. Whatever is stored,
+ * both must come to the same.
  */
 
 // Starting a Redis may take its time on a busy machine.
@@ -94,6 +94,7 @@ const step = fc.record({
   /** Beside a look at the same bucket, or a take from another one. */
   looksAgain: fc.boolean(),
   item: fc.oneof(tokens, windows),
+  count: fc.oneof(fc.constant(1), fc.integer({ min: 2, max: 7 }), fc.constant(300)),
 });
 const steps = fc.array(step, { minLength: 1, maxLength: 25 });
 
@@ -114,7 +115,7 @@ describe.each(['auto', 'caller'] as const)('take.lua (REDIS_CLOCK=%s)', (clockOf
           const store = await bench.open({ countDeniedHits });
           run++;
           const [alone, beside, other] = [`alone${run}`, `beside${run}`, `other${run}`];
-          for (const { wait, jump, before, isList, looksAgain, item } of all) {
+          for (const { wait, jump, before, isList, looksAgain, item, count } of all) {
             bench.clock.advance(wait);
             bench.clock.stepWall(jump);
             if (before !== undefined) {
@@ -127,9 +128,10 @@ describe.each(['auto', 'caller'] as const)('take.lua (REDIS_CLOCK=%s)', (clockOf
               }
             }
             const named = (key: string): TakeItem => ({ ...item, key, tagLength: key.length });
-            const found = await takeFrom(store, named(alone));
+            const takes = (key: string) => Array.from({ length: count }, () => takeFrom(store, named(key)));
+            const found = await Promise.all(takes(alone));
             const [expected] = await Promise.all([
-              takeFrom(store, named(beside)),
+              Promise.all(takes(beside)),
               takeFrom(store, looksAgain ? { ...named(beside), hits: 0 } : takeItem(other, HUNDRED)),
             ]);
             expectEqual(found, expected);

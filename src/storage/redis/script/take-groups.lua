@@ -194,11 +194,12 @@ while at <= #steps do
   if k > 0 then
     local count = (g * 64 + h) * 64 + i - ZEROS
     local ask = asks[n]
-    local found, carry
+    local found, carry, passed
     if count > 0 or ask.what ~= 0 then
       -- It is none that stands alone.
     elseif ask.unit > 0 then
-      found, carry = takeAlone(k, values[k], ask.unit, ask.fill, ask.fillCarry, ask.cost, ask.costCarry)
+      found, carry, passed = takeAlone(k, values[k], 1, ask.unit, ask.fill, ask.fillCarry, ask.cost, ask.costCarry)
+      if passed == 0 then found = -1 - found end
     else
       found = countAlone(k, values[k], ask.start, -ask.unit, ask.fill, ask.cost, ask.countsDenied)
     end

@@ -105,9 +105,9 @@ local function store(k, value, ends, stored)
   end
 end
 
--- The most frequent step by far, without tables: one take from a token bucket that no other step names. Returns the state found, as in the
--- reply, and its carry; nothing where that is left to the general way.
-local function takeAlone(k, value, q, fill, fillCarry, cost, costCarry)
+-- The most frequent steps by far, without tables: `count` equal takes from a token bucket that no other step names. Returns the state found, as in
+-- the reply, its carry, and how many passed; nothing where that is left to the general way.
+local function takeAlone(k, value, count, q, fill, fillCarry, cost, costCarry)
   local w, c, ends = now, 0, nil
   if value then
     if q == 1 then
@@ -123,12 +123,23 @@ local function takeAlone(k, value, q, fill, fillCarry, cost, costCarry)
   end
   local empty = now + fill
   if w > empty or (w == empty and c > fillCarry) then return end
+  local nextWhole, nextCarry, passed = w, c, 0
+  if q == 1 then
+    passed = min(count, floor((empty - w) / cost))
+    nextWhole = w + passed * cost
+  else
+    while passed < count do
+      local whole, part = nextWhole + cost, nextCarry + costCarry
+      if part >= q then whole, part = whole + 1, part - q end
+      if whole > empty or (whole == empty and part > fillCarry) then break end
+      nextWhole, nextCarry, passed = whole, part, passed + 1
+    end
+  end
   local carry = q > 1 and c or nil
-  local nextWhole, nextCarry = w + cost, c + costCarry
-  if nextCarry >= q then nextWhole, nextCarry = nextWhole + 1, nextCarry - q end
-  if nextWhole > empty or (nextWhole == empty and nextCarry > fillCarry) then return now - w - 1, carry end
-  store(k, carry and 't' .. format(STATE, nextWhole, nextCarry, q) or format(WHOLE_TOKENS, nextWhole), nextWhole, ends)
-  return w - now, carry
+  if passed > 0 then
+    store(k, carry and 't' .. format(STATE, nextWhole, nextCarry, q) or format(WHOLE_TOKENS, nextWhole), nextWhole, ends)
+  end
+  return w - now, carry, passed
 end
 
 -- The same of a window that began at `start`.
@@ -150,25 +161,30 @@ local function countAlone(k, value, start, length, limit, hits, countsDenied)
   return limited and -1 - count or count
 end
 
--- A call of nothing else, which is what most are to a Redis Cluster: they hold what is asked of one slot. To make the tables and functions that
--- follow would cost more than to decide.
-if steps == '001001000' and ARGV[5] == '0' then
+-- What the zeros (code 48) of a number of three digits add up to.
+local ZEROS = 48 * (64 * 64 + 64 + 1)
+
+-- A call of nothing else, which is what most are to a Redis Cluster: they hold what is asked of one slot; and all that one busy key brings. To make
+-- the tables and functions that follow would cost more than to decide.
+if #steps == 9 and match(steps, '^001001') and ARGV[5] == '0' then
+  local a, b, c = byte(steps, 7, 9)
+  local count = (a * 64 + b) * 64 + c - ZEROS
   local size, fill, fillCarry = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-  local cost, found, carry = tonumber(ARGV[10]), nil, nil
+  local cost = tonumber(ARGV[10])
   if size > 0 then
-    found, carry = takeAlone(1, call('MGET', KEYS[1])[1], size, fill, fillCarry, cost, tonumber(ARGV[11]))
-  elseif apart == 0 then
-    found = countAlone(1, call('MGET', KEYS[1])[1], now - now % -size, -size, fill, cost, countDenied and fillCarry == 0)
+    local found, carry, passed = takeAlone(1, call('MGET', KEYS[1])[1], count > 0 and count or 1, size, fill, fillCarry, cost, tonumber(ARGV[11]))
+    if found and count > 0 then return { now, passed, found, carry } end
+    if found then return { now, passed > 0 and found or -1 - found, carry } end
+  elseif apart == 0 and count == 0 then
+    local found = countAlone(1, call('MGET', KEYS[1])[1], now - now % -size, -size, fill, cost, countDenied and fillCarry == 0)
+    if found then return { now, found } end
   end
-  if found then return { now, found, carry } end
 end
 
 -- From here on any call.
 
 -- unpack() of more values than this may overflow the Lua stack.
 local CHUNK = 1000
--- What the zeros (code 48) of a number of three digits add up to.
-local ZEROS = 48 * (64 * 64 + 64 + 1)
 local NEXT_LEVEL, OVER = ':' .. D .. ':' .. D, 'o' .. STATE .. ':' .. D
 -- Levels that a bucket has at most.
 local MAX_LEVELS = 8
