@@ -61,7 +61,8 @@ export class PolicyNode {
   readonly memo: MatchMemo<PolicyNode | null>;
   /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
   private fixedPart = '';
-  private readonly valueEnters: boolean;
+  /** Whether a bucket is of one value only, which then is a part of its name. */
+  readonly valueEnters: boolean;
   private secret = false;
   /** The entry that this node matches: 0 for the first. The root has none. */
   private readonly depth: number;

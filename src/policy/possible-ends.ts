@@ -15,36 +15,67 @@ export interface EntryThere {
   readonly shared: boolean;
 }
 
-/** A node with rules at which descriptors may end that have some pairs. */
-export interface PossibleEnd {
-  readonly node: PolicyNode;
-  /** One for each node on the way. */
-  readonly entries: readonly EntryThere[];
-  /**
-   * The entries for the name of its buckets ({@link CompiledPolicy.matchAt}); undefined where a value that enters it
-   * is not known.
-   */
-  readonly naming: readonly Entry[] | undefined;
-  /** The keys whose values enter that name and are not known. */
-  readonly missing: readonly string[];
-}
-
 /** Pairs that are looked for at most; those of a set are the bits of a number. */
 export const MAX_PAIRS = 16;
 /** Nodes that are looked at, one several times if it could have several of the pairs. */
-export const MAX_VISITS = 500_000;
+export const MAX_LOOKS = 500_000;
+/** Nodes that are looked at without a pause. */
+const LOOKS_AT_ONCE = 32;
 /** Steps ({@link MatchWork}) that are taken at once. */
 const STEPS_AT_ONCE = 100_000;
 
-/** Nodes of one key below one node that are looked at without a pause. */
-const NODES_AT_ONCE = 500;
-
-/** A node on the way down, with the pairs that the way so far has. */
+/** A node on the way down. */
 interface Visit {
   readonly node: PolicyNode;
+  /** The pairs that the way so far has. */
   readonly has: number;
   readonly above: Visit | undefined;
-  readonly entry: EntryThere;
+  /** The value that a descriptor has there; undefined where it may have several. */
+  readonly value: string | undefined;
+  /** Whether all values so far are known that enter the name of a bucket. */
+  readonly isNamed: boolean;
+}
+
+/**
+ * A node with rules at which descriptors may end that have some pairs. There may be thousands of which only the first
+ * are shown: all but the node is made when it is asked for.
+ */
+export class PossibleEnd {
+  readonly node: PolicyNode;
+  readonly #visit: Visit;
+
+  constructor(visit: Visit) {
+    this.node = visit.node;
+    this.#visit = visit;
+  }
+
+  /** Whether all values are known that enter the name of its buckets. */
+  get isNamed(): boolean {
+    return this.#visit.isNamed;
+  }
+
+  /** One for each node on the way. */
+  get entries(): readonly EntryThere[] {
+    const entries: EntryThere[] = [];
+    for (let at: Visit | undefined = this.#visit; at !== undefined; at = at.above) {
+      entries.push(entryAt(at.node, at.value));
+    }
+    return entries.reverse();
+  }
+
+  /** The entries for that name ({@link CompiledPolicy.matchAt}); undefined where it is not known. */
+  get naming(): readonly Entry[] | undefined {
+    return this.isNamed ? this.entries.map(({ key, value = '' }) => ({ key, value })) : undefined;
+  }
+
+  /** The keys whose values enter that name and are not known. */
+  get missing(): readonly string[] {
+    const { entries } = this;
+    return this.node.entering.flatMap((at) => {
+      const { key, value } = entries[at] as EntryThere;
+      return value === undefined ? key : [];
+    });
+  }
 }
 
 /**
@@ -57,45 +88,68 @@ export function* possibleEnds(
   { root }: Pick<CompiledPolicy, 'root'>,
   pairs: readonly Entry[],
 ): Generator<PossibleEnd | undefined, boolean> {
-  const all = 2 ** pairs.length - 1;
-  const open: Visit[] = [];
-  yield* pushBelow(root, undefined, 0, pairs, open);
-  for (let visits = 0; open.length > 0; visits++) {
-    if (visits >= MAX_VISITS) return false;
-    const visit = open.pop() as Visit;
-    const { node, has } = visit;
-    yield has === all && node.rules.length > 0 ? endOf(visit) : undefined;
-    yield* pushBelow(node, visit, has, pairs, open);
+  const walk: Walk = { pairs, all: 2 ** pairs.length - 1, looks: 0 };
+  // One for each level of the way, not for each node beside it: so little is kept, however many rules there are.
+  const way = [visitsBelow(root, undefined, walk)];
+  while (way.length > 0) {
+    const next = (way.at(-1) as (typeof way)[0]).next();
+    const visit = next.value;
+    if (walk.looks > MAX_LOOKS) return false;
+    if (next.done === true) way.pop();
+    else if (visit === undefined) yield undefined;
+    else {
+      if (visit.node.levels.size > 0) way.push(visitsBelow(visit.node, visit, walk));
+      if (isEnd(visit.node, visit.has, walk)) yield new PossibleEnd(visit);
+    }
   }
   return true;
 }
 
-/** Puts what may come after `above` on the pile, the first on top. */
-function* pushBelow(
+/** What holds for all of a walk. */
+interface Walk {
+  readonly pairs: readonly Entry[];
+  /** All of the pairs. */
+  readonly all: number;
+  /** Nodes that were looked at. */
+  looks: number;
+}
+
+/** What may come after `above`, in the order of the tree; `undefined` for a pause. */
+function* visitsBelow(
   node: PolicyNode,
   above: Visit | undefined,
-  has: number,
-  pairs: readonly Entry[],
-  open: Visit[],
-): Generator<undefined, void> {
-  const from = open.length;
+  walk: Walk,
+): Generator<Visit | undefined, void> {
+  const has = above?.has ?? 0;
   for (const [key, level] of node.levels) {
-    for (const [at, pair] of pairs.entries()) {
+    const here = new Set<string>();
+    for (const [at, pair] of walk.pairs.entries()) {
+      if (pair.key !== key) continue;
+      here.add(pair.value);
       const bit = 1 << at;
-      if (pair.key !== key || (has & bit) !== 0) continue;
+      if ((has & bit) !== 0) continue;
+      walk.looks++;
       const next = yield* find(node, pair);
-      if (next !== undefined)
-        open.push({ node: next, has: has | bit, above, entry: entryAt(next, pair.value) });
+      if (next !== undefined) yield visitOf(next, has | bit, above, pair.value);
     }
-    for (const [count, next] of level.nodes.entries()) {
-      if (count % NODES_AT_ONCE === 0) yield undefined;
+    for (const next of level.nodes) {
+      if (++walk.looks % LOOKS_AT_ONCE === 0) yield undefined;
+      // Most are at the end of a way, and this is not theirs.
+      if (next.levels.size === 0 && !isEnd(next, has, walk)) continue;
       const value = ownValue(next);
       // Whoever has this very pair has it here.
-      if (value !== undefined && pairs.some((pair) => pair.key === key && pair.value === value)) continue;
-      open.push({ node: next, has, above, entry: entryAt(next, value) });
+      if (value === undefined || !here.has(value)) yield visitOf(next, has, above, value);
     }
   }
-  reverseFrom(open, from);
+}
+
+function isEnd({ rules }: PolicyNode, has: number, { all }: Walk): boolean {
+  return has === all && rules.length > 0;
+}
+
+function visitOf(node: PolicyNode, has: number, above: Visit | undefined, value: string | undefined): Visit {
+  const isNamed = (above?.isNamed ?? true) && (value !== undefined || !node.valueEnters);
+  return { node, has, above, value, isNamed };
 }
 
 function* find(node: PolicyNode, { key, value }: Entry): Generator<undefined, PolicyNode | undefined> {
@@ -131,12 +185,6 @@ export function* entriesOnWay(
   return there;
 }
 
-function reverseFrom<Item>(items: Item[], from: number): void {
-  for (let low = from, high = items.length - 1; low < high; low++, high--) {
-    [items[low], items[high]] = [items[high] as Item, items[low] as Item];
-  }
-}
-
 /** The one value that a node takes, if it takes only one. */
 function ownValue({ value, matcher, wildcard }: PolicyNode): string | undefined {
   return matcher === undefined && wildcard === undefined && value !== '' ? value : undefined;
@@ -150,21 +198,4 @@ function isShared({ matcher, wildcard, shareThreshold }: PolicyNode): boolean {
 function entryAt(node: PolicyNode, value: string | undefined): EntryThere {
   const pattern = node.matcher === undefined ? node.value : matcherName(node.matcher);
   return { key: node.key, value, pattern, shared: isShared(node) };
-}
-
-function endOf(visit: Visit): PossibleEnd {
-  const { node } = visit;
-  const entries: EntryThere[] = [];
-  for (let at: Visit | undefined = visit; at !== undefined; at = at.above) entries.push(at.entry);
-  entries.reverse();
-  const missing = node.entering.flatMap((at) => {
-    const { key, value } = entries[at] as EntryThere;
-    return value === undefined ? key : [];
-  });
-  return {
-    node,
-    entries,
-    naming: missing.length > 0 ? undefined : entries.map(({ key, value = '' }) => ({ key, value })),
-    missing,
-  };
 }

@@ -1,4 +1,4 @@
-import { MAX_VISITS } from '../../policy/possible-ends.js';
+import { MAX_LOOKS } from '../../policy/possible-ends.js';
 import { RING_BYTES, STEP_SECONDS, STEPS } from '../../telemetry/history/rate-history.js';
 import { MAX_QUESTIONS } from '../buckets/bucket-admin.js';
 import { MAX_CONTROLS_LISTED } from '../buckets/control-actions.js';
@@ -41,7 +41,7 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'nodes of a policy that are looked at for what a part of a descriptor could meet',
-        bound: `${shownCount(MAX_VISITS)}, in slices`,
+        bound: `${shownCount(MAX_LOOKS)}, in slices`,
         beyond: 'the answer says that there may be more',
       },
       {

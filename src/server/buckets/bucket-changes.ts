@@ -1,5 +1,6 @@
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { Rate } from '../../limiter/rate.js';
+import { mapped } from '../views/view-slices.js';
 import type { BucketCall, BucketFound } from './bucket-calls.js';
 import { levelOf, levelWith } from './bucket-level.js';
 import { type FoundLimit, type FoundLimits, findLimits } from './found-limits.js';
@@ -16,7 +17,7 @@ import {
   QuestionFailure,
 } from './question-context.js';
 import { quotedText } from './read-question.js';
-import { failureOfAll, mapped, shownLimit } from './shown-buckets.js';
+import { failureOfAll, shownLimit } from './shown-buckets.js';
 
 /** Most rules that a sentence names. */
 const MAX_NAMED = 10;

@@ -10,6 +10,7 @@ import {
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { identityOf, identityText } from '../../policy/identity.js';
 import { MAX_KEY_SETS } from '../../service/controls/domain-controls.js';
+import { mapped } from '../views/view-slices.js';
 import { countPossible } from './found-limits.js';
 import type { BucketAction } from './messages.js';
 import {
@@ -145,7 +146,7 @@ export async function listControls(
   const now = clock.monotonicMicros();
   const listed = listedControls(found, MAX_CONTROLS_LISTED);
   return answerTo(asked, undefined, store.name, [], {
-    controls: listed.map((control) => shownControl(control, now)),
+    controls: await slices.run(mapped(listed, (control) => shownControl(control, now))),
     more_controls: found.length - listed.length,
     notes: [
       ...(store.controls.current ? [] : [`${NOT_READ}: those are listed that were known before.`]),

@@ -20,6 +20,9 @@ import { readOverride } from './read-question.js';
 /** Most limits that an answer lists; the rest is counted. */
 export const MAX_LIMITS_LISTED = 200;
 
+/** Ends that are looked at without a pause. */
+const ENDS_AT_ONCE = 32;
+
 /** Most characters of a value beside each limit: a long one would be there as often as there are limits. */
 const MAX_VALUE = 256;
 
@@ -63,7 +66,7 @@ export function* findLimits(
   if (typeof overridden === 'string') return overridden;
   const isMet = met.match.rules.length > 0;
   if (!isMet && overridden === undefined) return yield* findPossible(source, met.match.entries);
-  const others = (yield* countPossible(source, met.match.entries)) - met.takes.length;
+  const others = (yield* countPossible(source, met.match.entries)) - countingOf(met.match.rules);
   const { policy } = source;
   const whole = redactEntries(met.match.entries, policy.secretKeys).map(({ key, value }) => ({
     key,
@@ -129,8 +132,19 @@ function* paused<Result>(steps: Generator<unknown, Result>): QuestionSteps<Resul
   }
 }
 
-/** What descriptors could meet that have these entries and others. */
-function* findPossible(source: PlanSource, entries: readonly Entry[]): QuestionSteps<FoundLimits | string> {
+/** How many of some rules count something. */
+function countingOf(rules: readonly Rule[]): number {
+  let counting = 0;
+  for (const { rate } of rules) if (rate !== undefined) counting++;
+  return counting;
+}
+
+/** What descriptors could meet that have these entries and others; the first `most` limits are listed. */
+function* findPossible(
+  source: PlanSource,
+  entries: readonly Entry[],
+  most = MAX_LIMITS_LISTED,
+): QuestionSteps<FoundLimits | string> {
   const pairs = entries.filter((entry, at) => entries.findIndex((other) => isSame(entry, other)) === at);
   if (pairs.length > MAX_PAIRS) {
     return `no limit applies to just these entries, and more than ${MAX_PAIRS} are too many for a part of a descriptor`;
@@ -141,15 +155,17 @@ function* findPossible(source: PlanSource, entries: readonly Entry[]): QuestionS
   let unlimited = 0;
   const ends = possibleEnds(source.policy, pairs);
   let end = ends.next();
-  for (; end.done !== true; end = ends.next()) {
-    yield '';
+  for (let looks = 1; end.done !== true; end = ends.next(), looks++) {
+    if (end.value === undefined || looks % ENDS_AT_ONCE === 0) yield '';
     if (end.value === undefined) continue;
-    const { naming } = end.value;
-    const list = naming === undefined ? others : known;
-    const counting = end.value.node.rules.filter(({ rate }) => rate !== undefined).length;
+    const list = end.value.isNamed ? known : others;
+    const counting = countingOf(end.value.node.rules);
     if (counting === 0) unlimited++;
-    else if (list.length >= MAX_LIMITS_LISTED) more += counting;
-    else list.push(...limitsOfEnd(source, end.value));
+    else if (list.length >= most) more += counting;
+    else {
+      list.push(...limitsOfEnd(source, end.value));
+      yield '';
+    }
   }
   const limits = [...known, ...others];
   const notes: string[] = [];
@@ -158,16 +174,16 @@ function* findPossible(source: PlanSource, entries: readonly Entry[]): QuestionS
   return {
     meets: limits.length + unlimited === 0 ? 'nothing' : 'part',
     entries,
-    limits: limits.slice(0, MAX_LIMITS_LISTED),
-    more: more + Math.max(0, limits.length - MAX_LIMITS_LISTED),
+    limits: limits.slice(0, most),
+    more: more + Math.max(0, limits.length - most),
     notes,
   };
 }
 
 /** How many limits could concern descriptors that have these entries, whatever others they have. */
 export function* countPossible(source: PlanSource, entries: readonly Entry[]): QuestionSteps<number> {
-  const found = yield* findPossible(source, entries);
-  return typeof found === 'string' ? 0 : found.limits.length + found.more;
+  const found = yield* findPossible(source, entries, 0);
+  return typeof found === 'string' ? 0 : found.more;
 }
 
 function isSame(one: Entry, other: Entry): boolean {

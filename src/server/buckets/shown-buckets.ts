@@ -2,6 +2,7 @@ import { StorageError } from '../../limiter/bucket-store.js';
 import { describeRate } from '../../policy/describe.js';
 import { slotOfKey } from '../../storage/redis/cluster/slot-keys.js';
 import { redisKey } from '../../storage/redis/redis-key.js';
+import { mapped } from '../views/view-slices.js';
 import type { BucketFound } from './bucket-calls.js';
 import { levelOf } from './bucket-level.js';
 import type { FoundLimit } from './found-limits.js';
@@ -49,19 +50,6 @@ export async function showBuckets(
     return { ...shown, now: levelOf(limit.rate, there.after) };
   });
   return { buckets: await slices.run(steps), failure: failureOfAll(answers) };
-}
-
-/** What `make` makes of each of some items, in slices: '' for a pause. */
-export function* mapped<Item, Made>(
-  items: readonly Item[],
-  make: (item: Item, index: number) => Made,
-): Generator<'', readonly Made[]> {
-  const made: Made[] = [];
-  for (const [index, item] of items.entries()) {
-    made.push(make(item, index));
-    yield '';
-  }
-  return made;
 }
 
 /** Why all of some buckets could not be asked; undefined where one could, or there are none. */

@@ -1,7 +1,7 @@
 import { Most } from '../../telemetry/top/most.js';
 import type { BucketAbout, TopMeasure, TopRow } from '../../telemetry/top/top-buckets.js';
 import type { TopAnswer, TopBucket } from '../buckets/messages.js';
-import type { ViewSlices } from '../views/view-slices.js';
+import { mapped, type ViewSlices } from '../views/view-slices.js';
 import { type SecretKeysOf, withoutSecrets } from './hidden-secrets.js';
 import type { AskTop, TopTold } from './top-ask.js';
 import type { CheckedTopQuestion } from './top-question.js';
@@ -57,7 +57,7 @@ function* sumOf(told: readonly TopTold[], by: TopMeasure, most: number): Generat
     first.add(row);
     if (++seen % STRETCH === 0) yield '';
   }
-  return first.inOrder();
+  return yield* first.inOrder();
 }
 
 /** Undefined where no process answers. */
@@ -74,6 +74,7 @@ export async function answerTop(
   }
   if (told.length === 0) return undefined;
   const rows = await slices.run(sumOf(told, by, limit));
+  const shown = await slices.run(mapped(rows, (row) => shownBucket(row, secretKeys)));
   const abouts = told.map(({ about }) => about);
   const sum = (measure: TopMeasure): number => abouts.reduce((all, { error }) => all + error[measure], 0);
   return {
@@ -82,7 +83,7 @@ export async function answerTop(
     covers: Math.max(...abouts.map(({ coversMicros }) => coversMicros)) / 1e6,
     error: { denied: sum('denied'), used: sum('used') },
     sampled: Math.max(...abouts.map(({ sampled }) => sampled)),
-    top: rows.flatMap((row) => shownBucket(row, secretKeys)),
+    top: shown.flat(),
   };
 }
 

@@ -64,3 +64,16 @@ export class ViewSlices {
     next?.();
   }
 }
+
+/** What `make` makes of each of some items, in slices: '' for a pause. */
+export function* mapped<Item, Made>(
+  items: readonly Item[],
+  make: (item: Item, index: number) => Made,
+): Generator<'', readonly Made[]> {
+  const made: Made[] = [];
+  for (const [index, item] of items.entries()) {
+    made.push(make(item, index));
+    yield '';
+  }
+  return made;
+}

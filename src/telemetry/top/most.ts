@@ -1,3 +1,6 @@
+/** Items that are put in order between two pauses. */
+const STRETCH = 64;
+
 /** The first few of many, by an order: a heap with the last of them on top, so that each of the many costs little. */
 export class Most<Item> {
   readonly #most: number;
@@ -21,8 +24,8 @@ export class Most<Item> {
     }
   }
 
-  /** The first of those that were added, in order. Nothing is left afterwards. */
-  inOrder(): readonly Item[] {
+  /** The first of those that were added, in order; '' is a pause. Nothing is left afterwards. */
+  *inOrder(): Generator<'', readonly Item[]> {
     const heap = this.#heap;
     const items: Item[] = [];
     while (heap.length > 0) {
@@ -32,6 +35,7 @@ export class Most<Item> {
         heap[0] = last;
         this.#sink();
       }
+      if (items.length % STRETCH === 0) yield '';
     }
     return items.reverse();
   }
