@@ -8,8 +8,8 @@ import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from './messag
 
 /** Most entries of a question; a descriptor of more is no bucket that anybody looks for by hand. */
 export const MAX_QUESTION_ENTRIES = 64;
-/** Most UTF-16 units of a name: of a domain, a rule or an entry key. */
-const MAX_NAME = 1024;
+/** Most UTF-16 units of a name: of a domain, a rule or an entry key. A policy may have long ones. */
+const MAX_NAME = 8192;
 /** Most characters of a text of the question in the sentence that refuses it. */
 const MAX_SHOWN = 60;
 const ALL = BUCKET_ACTIONS;

@@ -107,6 +107,14 @@ test('repeats no long value beside each limit', async () => {
   expect(buckets[0]?.now).toMatchObject({ left: 100 });
 });
 
+test('takes names that are as long as policies have them, up to a bound', async () => {
+  const domain = 'd'.repeat(4096);
+  bench = new AdminBench(POLICY.replace('domain: d', `domain: ${domain}`));
+  expect(await show('tenant=acme')).toMatchObject({ domain, meets: 'descriptor' });
+  const longer = { domain: 'd'.repeat(8193), action: 'show', entries: entriesOf('tenant=acme') };
+  expect(await bench.refused(longer)).toBe('400 domain must have at most 8192 characters');
+});
+
 test('lists the most that an answer holds, and counts the rest', async () => {
   const rules = Array.from(
     { length: 1000 },
