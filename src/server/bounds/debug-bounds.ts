@@ -8,7 +8,7 @@ import { MAX_QUESTION_BYTES, MAX_QUESTION_DEPTH } from '../http/admin-endpoint.j
 import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../http/admin-tokens.js';
 import { STALLED_READER_MS } from '../http/event-feed.js';
 import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../http/handshakes.js';
-import { MAX_HISTORY_QUESTIONS, MAX_HISTORY_RULES } from '../page/history-service.js';
+import { MAX_HISTORY_RULES, MAX_HISTORY_WAITING } from '../page/history-service.js';
 import { MAX_OVERVIEW_DOMAINS } from '../page/overview.js';
 import { MAX_FOLLOWERS } from '../page/overview-service.js';
 import { MAX_FORWARDED_QUESTIONS } from '../workers/forwarded-questions.js';
@@ -55,8 +55,8 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
         beyond: 'the rule counts only in what is kept of all together, and the answer says so',
       },
       {
-        what: 'rules that a question to `/history` names; questions at the same time',
-        bound: `${MAX_HISTORY_RULES}; ${MAX_HISTORY_QUESTIONS}`,
+        what: 'rules that a question to `/history` names; questions about rules that wait',
+        bound: `${MAX_HISTORY_RULES}; ${MAX_HISTORY_WAITING}`,
         beyond: '400; 503',
       },
       {

@@ -2,7 +2,7 @@ import type { Clock } from '../../limiter/clock.js';
 import type { RateHistory } from '../../telemetry/history/rate-history.js';
 import { type RuleCounts, STEP_SECONDS, type StepCounts } from '../../telemetry/history/rate-history.js';
 import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
-import type { ViewSlices } from '../views/view-slices.js';
+import { mapped, type ViewSlices } from '../views/view-slices.js';
 import type {
   HistoryAnswer,
   HistoryPoint,
@@ -13,11 +13,12 @@ import type {
   RuleSums,
 } from './messages.js';
 import type { FollowedHistory } from './open-history.js';
+import { MAX_FOLLOWERS } from './overview-service.js';
 
 /** Most rules that one question names. */
 export const MAX_HISTORY_RULES = 50;
-/** Questions that are answered at once; what they take is held for each of them. */
-export const MAX_HISTORY_QUESTIONS = 16;
+/** Questions about single rules that wait for their turn: as many as there are pages that may follow. */
+export const MAX_HISTORY_WAITING = MAX_FOLLOWERS;
 
 export interface HistoryServiceOptions {
   readonly followed: FollowedHistory;
@@ -73,24 +74,31 @@ function isRule(one: unknown): one is HistoryRule {
   return typeof domain === 'string' && typeof rule === 'string';
 }
 
-/** `/history` of the debug port: what was decided in the last hour. */
+/**
+ * `/history` of the debug port: what was decided in the last hour. All pages ask when a step ends: what is the same for
+ * all of them is put together once, and single rules are looked up for one after the other.
+ */
 export function historyService(options: HistoryServiceOptions): AdminService {
   const { slices, followed } = options;
   const { history } = followed;
-  let running = 0;
-  const told = function* ({ rules }: HistoryQuestion): Generator<'', HistoryAnswer> {
-    const about = { step: STEP_SECONDS, ends: endsOf(options), crowded: history.crowded };
-    if (rules === undefined) {
-      const all = seriesOf(history) ?? { ok: [], denied: [], would: [] };
-      yield '';
-      return { ...about, all, sums: yield* sumsOf(history) };
-    }
-    const series: (RateSeries | null)[] = [];
-    for (const rule of rules) {
-      series.push(seriesOf(history, rule));
-      yield '';
-    }
-    return { ...about, series };
+  const about = () => ({ step: STEP_SECONDS, ends: endsOf(options), crowded: history.crowded });
+  let whole: { readonly endedMicros: number; readonly answer: Promise<HistoryAnswer> } | undefined;
+  const tellWhole = (): Promise<HistoryAnswer> => {
+    const { endedMicros } = followed;
+    if (whole?.endedMicros !== endedMicros)
+      whole = { endedMicros, answer: slices.run(wholeSteps(history, about())) };
+    return whole.answer;
+  };
+  let last: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+  const tellRules = (rules: readonly HistoryRule[]): Promise<HistoryAnswer> => {
+    const told = last.then(async () => {
+      const series = await slices.run(mapped(rules, (rule) => seriesOf(history, rule)));
+      return { ...about(), series };
+    });
+    // What fails here fails the call that asked.
+    last = told.catch(() => {});
+    return told;
   };
   return {
     path: '/history',
@@ -99,16 +107,26 @@ export function historyService(options: HistoryServiceOptions): AdminService {
     async answer(asked): Promise<AdminAnswer> {
       const question = readHistoryQuestion(asked);
       if (typeof question === 'string') return { status: 400, body: { error: question } };
-      if (running >= MAX_HISTORY_QUESTIONS)
+      if (question.rules === undefined) return { status: 200, body: await tellWhole() };
+      if (waiting >= MAX_HISTORY_WAITING)
         return { status: 503, body: { error: 'too many questions at once: ask again' } };
-      running++;
+      waiting++;
       try {
-        return { status: 200, body: await slices.run(told(question)) };
+        return { status: 200, body: await tellRules(question.rules) };
       } finally {
-        running--;
+        waiting--;
       }
     },
   };
+}
+
+function* wholeSteps(
+  history: RateHistory,
+  about: Pick<HistoryAnswer, 'step' | 'ends' | 'crowded'>,
+): Generator<'', HistoryAnswer> {
+  const all = seriesOf(history) ?? { ok: [], denied: [], would: [] };
+  yield '';
+  return { ...about, all, sums: yield* sumsOf(history) };
 }
 
 /** Those with most denials first, then those that were asked most. */

@@ -79,10 +79,11 @@ export interface OverviewCaller {
 }
 
 /**
- * With `accept: text/event-stream`, `/overview` answers events that go on (Server-Sent Events), each with JSON as its
- * data: first `caller` ({@link OverviewCaller}), then `overview` ({@link Overview}), again whenever something but `now`
- * and `uptime_seconds` has changed, looked at each second; and `point` ({@link HistoryPoint}) for each step of the
- * history. Without that header it answers one {@link Overview}, with the caller in it.
+ * With `accept: text/event-stream`, `/overview` answers events that go on (Server-Sent Events), each with JSON as
+ * its data: first `caller` ({@link OverviewCaller}), then `overview` ({@link Overview}), again whenever something
+ * but `now` and `uptime_seconds` has changed, looked at each second, or each five seconds where only latencies did;
+ * and `point` ({@link HistoryPoint}) for each step of the history. Without that header it answers one {@link
+ * Overview}, with the caller in it.
  */
 export interface OverviewAnswer extends Overview {
   readonly caller: OverviewCaller;

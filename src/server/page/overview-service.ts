@@ -8,6 +8,8 @@ import type { HistoryPoint, Overview, OverviewAnswer } from './messages.js';
 export const MAX_FOLLOWERS = 100;
 /** How often it is looked whether something has changed, milliseconds. */
 const LOOK_MS = 1000;
+/** Latencies change all the time: where they alone did, so many looks pass before that is told. */
+const LOOKS_PER_LATENCY = 5;
 
 export interface OverviewServiceOptions {
   readonly slices: ViewSlices;
@@ -33,6 +35,8 @@ export class OverviewService implements AdminService {
   readonly #followers = new Set<Follower>();
   /** What was told last, without what changes all the time. */
   #told = '';
+  #toldLatencies = '';
+  #looks = 0;
   /** Runs while there are followers. */
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -61,7 +65,10 @@ export class OverviewService implements AdminService {
     return {
       follow: (send, end) => {
         send(jsonEvent('caller', { by, right }));
-        send(jsonEvent('overview', this.#options.tell()));
+        const overview = this.#options.tell();
+        // The first one has heard all; one beside others may miss nothing of what those hear.
+        if (this.#followers.size === 0) this.#isNews(overview);
+        send(jsonEvent('overview', overview));
         return this.#add({ send, end });
       },
     };
@@ -95,11 +102,22 @@ export class OverviewService implements AdminService {
 
   #look(): void {
     const overview = this.#options.tell();
-    const { now, uptime_seconds: uptime, ...rest } = overview;
-    const told = JSON.stringify(rest);
-    if (told === this.#told) return;
+    if (this.#isNews(overview)) this.#sendAll(jsonEvent('overview', overview));
+  }
+
+  /** Whether this is to be told, and was not; it is taken as told then. */
+  #isNews(overview: Overview): boolean {
+    const { store } = overview;
+    const latencies = store.nodes.map(({ latency_ms: latency }) => latency).join();
+    const nodes = store.nodes.map((node) => ({ ...node, latency_ms: null }));
+    const told = JSON.stringify({ ...overview, now: 0, uptime_seconds: 0, store: { ...store, nodes } });
+    if (told === this.#told) {
+      if (latencies === this.#toldLatencies || ++this.#looks < LOOKS_PER_LATENCY) return false;
+    }
     this.#told = told;
-    this.#sendAll(jsonEvent('overview', overview));
+    this.#toldLatencies = latencies;
+    this.#looks = 0;
+    return true;
   }
 
   /** To one after the other: decisions are not to wait for many browsers. */

@@ -4,8 +4,8 @@ import type { AdminAnswer } from '../../../../src/server/http/admin-endpoint.js'
 import type { EventFeed, ServerEvent } from '../../../../src/server/http/event-feed.js';
 import {
   historyService,
-  MAX_HISTORY_QUESTIONS,
   MAX_HISTORY_RULES,
+  MAX_HISTORY_WAITING,
 } from '../../../../src/server/page/history-service.js';
 import type { HistoryAnswer, Overview } from '../../../../src/server/page/messages.js';
 import { MAX_FOLLOWERS, OverviewService } from '../../../../src/server/page/overview-service.js';
@@ -64,11 +64,21 @@ describe('/history', () => {
     expect(await ask(question)).toEqual({ status: 400, body: { error: expect.stringMatching(error) } });
   });
 
-  test('answers so many at once', async () => {
-    const answers = await Promise.all(Array.from({ length: MAX_HISTORY_QUESTIONS + 2 }, () => ask({})));
+  test('lets questions about rules wait, so many at once', async () => {
+    const question = { rules: [{ domain: 'd', rule: 'a' }] };
+    const answers = await Promise.all(Array.from({ length: MAX_HISTORY_WAITING + 2 }, () => ask(question)));
     const refused = answers.filter(({ status }) => status === 503);
     expect(refused).toHaveLength(2);
-    expect(await ask({})).toMatchObject({ status: 200 });
+    expect(await ask(question)).toMatchObject({ status: 200, body: { series: [{ ok: [2] }] } });
+  });
+
+  test('puts together once for all who ask what all of them are told of a step', async () => {
+    const answers = await Promise.all(Array.from({ length: 500 }, () => ask({})));
+    expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
+    history.add({ domain: 'd', rule: 'a', ok: 100, denied: 0, would: 0 });
+    history.end();
+    followed.endedMicros++;
+    expect((await ask({})).body).toMatchObject({ all: { ok: [2.2, 20] } });
   });
 });
 
@@ -142,9 +152,6 @@ describe('/overview', () => {
       ['caller', { by: 'ops', right: 'read' }],
       ['overview', OVERVIEW],
     ]);
-    jest.advanceTimersByTime(1000);
-    await settled();
-    reader.took();
     overview = { ...OVERVIEW, now: 2, uptime_seconds: 2 };
     jest.advanceTimersByTime(3000);
     await settled();
@@ -161,6 +168,28 @@ describe('/overview', () => {
     await settled();
     expect(reader.took()).toEqual([]);
     expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('is told of latencies alone every five seconds', async () => {
+    jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick', 'performance'] });
+    const node = { redis: 'main', node: 'a:1', up: 1, of: 1, latency_ms: 0 } as const;
+    const withLatency = (latency: number): Overview => ({
+      ...OVERVIEW,
+      store: { name: 'Redis', up: true, nodes: [{ ...node, latency_ms: latency }] },
+    });
+    overview = withLatency(0);
+    const reader = follow(open());
+    reader.took();
+    for (let second = 1; second <= 10; second++) {
+      overview = withLatency(second);
+      jest.advanceTimersByTime(1000);
+      await settled();
+    }
+    expect(reader.took()).toEqual([
+      ['overview', withLatency(5)],
+      ['overview', withLatency(10)],
+    ]);
+    reader.stop();
   });
 
   test('has so many readers, and none once it is closed', () => {
