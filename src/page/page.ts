@@ -49,6 +49,8 @@ const feed = new LiveFeed(state.client, {
     if (isPolled && Date.now() - historyAskedAt >= historyMs()) void readHistory();
   },
   point(point: HistoryPoint) {
+    // A step is told of when it ends.
+    setServerNow(point.ends);
     const follows = state.history.add(point);
     if (document.hidden && follows) return;
     // Sums of rules come with the whole history only.

@@ -89,6 +89,8 @@ describePage('a tab that nobody sees', () => {
     const page = await open(server.debugPort);
     await enter(page);
     await untilHeard(page);
+    const uptime = (): Promise<string> => page.locator('#uptime').innerText();
+    const before = await uptime();
     let [streams, histories] = [0, 0];
     page.on('request', (request) => {
       if (request.url().endsWith('/overview')) streams++;
@@ -99,6 +101,21 @@ describePage('a tab that nobody sees', () => {
     // Once as it is seen again, and then with the next steps that the stream tells of.
     await waitFor('two more steps', () => histories >= 3 || undefined, 30_000);
     expect(streams).toBe(0);
+    // Nothing else than the time has changed, and that goes on.
+    expect(before).toMatch(/^runs for \d/);
+    expect(await uptime()).not.toBe(before);
+    expect(opened?.problems()).toEqual([]);
+  });
+});
+
+describePage('a proxy that keeps a stream open whose server is gone', () => {
+  test('is not taken for a server that is there', async () => {
+    relay = await Relay.start(server.debugPort);
+    const page = await open(relay.port);
+    await enter(page);
+    await untilHeard(page);
+    relay.rewrite = (path, piece) => (path === '/overview' ? ': still here\n\n' : piece);
+    await untilHeard(page, 'no answer');
     expect(opened?.problems()).toEqual([]);
   });
 });

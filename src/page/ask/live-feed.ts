@@ -157,11 +157,13 @@ export class LiveFeed {
       for (;;) {
         const { value, done } = (await reader?.read()) ?? { value: undefined, done: true };
         if (done || stop.aborted) return 'ended';
-        for (const { type, data } of parser.feed(value ?? '')) {
+        const heard = parser.feed(value ?? '');
+        for (const { type, data } of heard) {
           if (++events === 1) lives();
           this.#heard('live', () => this.#tell(type, data));
         }
-        if (events === 0) continue;
+        // Comments, with which a proxy may keep a connection, say nothing of the server.
+        if (heard.length === 0) continue;
         clearTimeout(timer);
         timer = setTimeout(giveUp, this.#times.silence);
       }

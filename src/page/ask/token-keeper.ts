@@ -5,10 +5,16 @@ const NAME = 'weir-token';
  * reload does not ask for it again; the browser forgets it with the tab.
  */
 
+/** Whether a text can be sent as a token (RFC 6750, 2.1): a browser sends no header with other characters. */
+export function isToken(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text);
+}
+
 /** The token that was kept for this tab, if any. */
 export function keptToken(): string | undefined {
   try {
-    return sessionStorage.getItem(NAME) ?? undefined;
+    const kept = sessionStorage.getItem(NAME);
+    return kept !== null && isToken(kept) ? kept : undefined;
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { countText } from '../text/numbers.js';
 import { cutText, MAX_SHOWN_TEXT, visibleText } from '../text/shown-text.js';
-import { clockText, dateText, relativeText, utcText } from '../text/times.js';
+import { clockText, dateText, relativeText, spanText, utcText } from '../text/times.js';
 import { button, type Child, el, spoken } from './element.js';
 
 /** A name or value that others chose, set apart from the text around it, and cut where it is long. */
@@ -65,9 +65,22 @@ export function relativeTime(seconds: number): HTMLElement {
   return el('time', { datetime: utcIso(seconds), title: utcText(seconds), 'data-at': seconds }, text);
 }
 
+/** How long something has gone on since a time; {@link refreshTimes} keeps it true. */
+export function lastingSince(seconds: number): HTMLElement {
+  return el('span', { 'data-since': seconds }, lastingText(seconds, serverNow()));
+}
+
+function lastingText(since: number, now: number): string {
+  return spanText(Math.max(0, Math.floor(now - since)));
+}
+
 /** Writes all relative times of the page anew. */
 export function refreshTimes(): void {
   const now = serverNow();
+  for (const span of document.querySelectorAll<HTMLElement>('span[data-since]')) {
+    const text = lastingText(Number(span.dataset['since']), now);
+    if (span.textContent !== text) span.textContent = text;
+  }
   for (const time of document.querySelectorAll<HTMLElement>('time[data-at]')) {
     const text = relativeText(Number(time.dataset['at']), now);
     if (time.textContent !== text) time.textContent = text;

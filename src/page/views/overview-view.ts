@@ -2,13 +2,13 @@ import type { Overview, RuleSums } from '../../server/page/messages.js';
 import { TrafficCharts } from '../dom/chart.js';
 import { byId, type Child, el, KeptPart } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
-import { clockOf, commandOf, nameOf, relativeTime, sentence, stateOf } from '../dom/texts.js';
+import { clockOf, commandOf, lastingSince, nameOf, relativeTime, sentence, stateOf } from '../dom/texts.js';
 import { type DeniedSince, deniedSince } from '../text/denied-since.js';
 import { hasTraffic } from '../text/known-rates.js';
 import { countOf, countText } from '../text/numbers.js';
 import { ruleKey } from '../text/rule-tree.js';
 import { visibleText } from '../text/shown-text.js';
-import { clockText, spanText } from '../text/times.js';
+import { clockText } from '../text/times.js';
 import type { TrafficWords } from '../text/traffic-words.js';
 import type { PageState, View } from './page-state.js';
 import { domainsPart, policyPart, storePart, workersPart } from './system-parts.js';
@@ -70,8 +70,8 @@ export class OverviewView implements View {
     this.#store.show(store);
     this.#workers.show(workers);
     this.#showEmpty();
-    const uptime = document.getElementById('uptime');
-    if (uptime !== null) uptime.textContent = `runs for ${spanText(overview.uptime_seconds)}`;
+    const started = overview.now - overview.uptime_seconds;
+    document.getElementById('uptime')?.replaceChildren('runs for ', lastingSince(started));
   }
 
   point(): void {

@@ -62,6 +62,7 @@ export class StatusBar {
     }
     if (feed.kind === 'lost') this.#fault = { kind: 'lost', since: feed.since };
     if (feed.kind === 'refused') this.#fault = { kind: 'refused', status: feed.status, error: feed.error };
+    this.#showToken();
     this.#showBanner();
     this.#tick();
     if (isBack && (was === 'lost' || was === 'refused')) this.#state.announce('weir answers again.');
@@ -73,9 +74,14 @@ export class StatusBar {
     this.#version ??= overview?.version;
     byId('version').textContent = overview === undefined ? '' : overview.version;
     byId('who').textContent = caller === undefined ? '' : whoText(caller);
-    byId('token-buttons').hidden = this.#state.client.token === undefined;
+    this.#showToken();
     this.#trouble = overview === undefined ? undefined : troubleOf(overview, this.#trouble);
     this.#showBanner();
+  }
+
+  /** A token can be given up whether it leads to an answer or not. */
+  #showToken(): void {
+    byId('token-buttons').hidden = this.#state.client.token === undefined;
   }
 
   /** Of a server that does not answer only that is known, and of one that is another only that. */

@@ -1,6 +1,9 @@
-import { keepToken, keptToken } from '../ask/token-keeper.js';
+import { isToken, keepToken, keptToken } from '../ask/token-keeper.js';
 import { byId } from '../dom/element.js';
 import type { PageState } from './page-state.js';
+
+const NO_TOKEN =
+  'A token has no spaces, and no characters but the letters, digits and signs of ASCII: copy all of it once more.';
 
 /** Asks for a token where the server wants one. */
 export class TokenDialog {
@@ -18,6 +21,8 @@ export class TokenDialog {
       event.preventDefault();
       const token = this.#input.value.trim();
       if (token === '') return;
+      byId('token-wrong').textContent = isToken(token) ? '' : NO_TOKEN;
+      if (!isToken(token)) return;
       this.#take(token);
       this.#dialog.close();
       changed();
@@ -41,6 +46,7 @@ export class TokenDialog {
     // Somebody may be typing.
     if (this.#dialog.open) return;
     byId('token-why').textContent = sentence;
+    byId('token-wrong').textContent = '';
     this.#input.value = '';
     // Another dialog would lie below it, unfinished.
     (byId('change') as HTMLDialogElement).close();
