@@ -9,7 +9,7 @@ import { BucketCalls } from './bucket-calls.js';
 import { changeBuckets } from './bucket-changes.js';
 import { endControl, listControls, makeControl } from './control-actions.js';
 import { KnownControls } from './known-controls.js';
-import { type BucketAction, type BucketQuestion, READING_ACTIONS } from './messages.js';
+import { type BucketAction, type BucketFailure, type BucketQuestion, READING_ACTIONS } from './messages.js';
 import { type Answered, type QuestionContext, QuestionFailure } from './question-context.js';
 import { meant, quotedText, readQuestion } from './read-question.js';
 import { answerShow } from './show-action.js';
@@ -61,7 +61,9 @@ export class BucketAdmin {
     count(read.action, result);
     if (!READING_ACTIONS.has(read.action)) auditChange(log, read, caller, answered, result, policies());
     if (!(answered instanceof QuestionFailure)) return { status: 200, body: answered };
-    return { status: answered.status, body: { error: answered.error } };
+    const { status, error, isMaybeDone } = answered;
+    const body: BucketFailure = { error, ...(isMaybeDone && { maybe_done: true }) };
+    return { status, body };
   }
 
   async #answer(question: BucketQuestion, caller: AdminCaller): Promise<Answered> {
@@ -76,6 +78,7 @@ export class BucketAdmin {
       return new QuestionFailure(
         500,
         'internal error, so it is not known what was done: the log of weir says more',
+        true,
       );
     } finally {
       this.#running--;

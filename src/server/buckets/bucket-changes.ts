@@ -10,6 +10,7 @@ import {
   type Asked,
   answerTo,
   changeFailed,
+  failedChange,
   isMaybeDone,
   LOOK_BUCKETS,
   planSource,
@@ -41,7 +42,7 @@ export async function changeBuckets(asked: Asked, context: QuestionContext): Pro
   const notes = [...found.notes];
   if (!isDry) notes.push(...(await tellCaches(changes, answers, context)));
   const failure = failureOfAll(answers);
-  if (failure !== undefined) return new QuestionFailure(503, changeFailed(failure, LOOK_BUCKETS));
+  if (failure !== undefined) return failedChange(failure, LOOK_BUCKETS);
   const steps = mapped(changes, (change, i): ShownBucket => {
     const shown = shownLimit(change.limit, keyPrefix);
     const answer = answers[i] as BucketFound | StorageError;

@@ -17,7 +17,7 @@ import {
   type Answered,
   type Asked,
   answerTo,
-  changeFailed,
+  failedChange,
   LOOK_CONTROLS,
   planSource,
   type QuestionContext,
@@ -160,7 +160,7 @@ export async function listControls(
 
 function failureOf(result: Exclude<ControlResult, 'gone'>): QuestionFailure | undefined {
   if (result === 'done') return undefined;
-  if (result instanceof StorageError) return new QuestionFailure(503, changeFailed(result, LOOK_CONTROLS));
+  if (result instanceof StorageError) return failedChange(result, LOOK_CONTROLS);
   return new QuestionFailure(
     409,
     `${MAX_CONTROLS} blocks and exemptions are in force, which is the most: end some with unblock or disallow ` +

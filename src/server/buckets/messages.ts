@@ -117,6 +117,8 @@ export interface BucketAnswer {
 /** The answer with any other status: what is wrong, and what to do. */
 export interface BucketFailure {
   readonly error: string;
+  /** Whether what was asked for may have been done nonetheless: nobody knows. */
+  readonly maybe_done?: true;
 }
 
 /** The body of a POST to `/top`, JSON. */

@@ -41,10 +41,12 @@ export class QuestionFailure {
   readonly status: number;
   /** A sentence: what is wrong, and what to do. */
   readonly error: string;
+  readonly isMaybeDone: boolean;
 
-  constructor(status: number, error: string) {
+  constructor(status: number, error: string, isMaybeDone = false) {
     this.status = status;
     this.error = error;
+    this.isMaybeDone = isMaybeDone;
   }
 }
 
@@ -65,6 +67,11 @@ export function isMaybeDone({ reason, unsent }: StorageError): boolean {
 /** Why a change was not made, or may have been; `look` says where to look then. */
 export function changeFailed(error: StorageError, look: string): string {
   return `the store failed (${error.message}), ${isMaybeDone(error) ? look : NOT_DONE}`;
+}
+
+/** A change that the store did not make, or may have made. */
+export function failedChange(error: StorageError, look: string): QuestionFailure {
+  return new QuestionFailure(503, changeFailed(error, look), isMaybeDone(error));
 }
 
 /** By what descriptors are planned now. */

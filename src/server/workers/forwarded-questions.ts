@@ -1,3 +1,4 @@
+import type { BucketFailure } from '../buckets/messages.js';
 import type { AdminCaller } from '../http/admin-access.js';
 import type { AdminAnswer } from '../http/admin-endpoint.js';
 import { machineMicros } from './channel.js';
@@ -51,13 +52,13 @@ export class ForwardedQuestions {
   /** Asks the first of `workers`: what it was told last, it knows best. Never rejects. */
   ask(workers: readonly Decider[], question: unknown, caller: AdminCaller): Promise<AdminAnswer> {
     const [worker] = workers;
-    if (worker === undefined) return Promise.resolve(unavailable(NOBODY));
-    if (this.#owed.size >= MAX_FORWARDED_QUESTIONS) return Promise.resolve(unavailable(TOO_MANY));
+    if (worker === undefined) return Promise.resolve(unavailable({ error: NOBODY }));
+    if (this.#owed.size >= MAX_FORWARDED_QUESTIONS) return Promise.resolve(unavailable({ error: TOO_MANY }));
     const id = ++this.#lastId;
     return new Promise((resolve) => {
       const giveUp = (error: string): void => {
         if (waiting.settle === undefined) return;
-        settle(waiting, unavailable(error));
+        settle(waiting, unavailable({ error, maybe_done: true }));
         this.#onUnanswered(question, caller, error);
       };
       const timer = setTimeout(() => giveUp(TOO_LATE), this.#longestMs);
@@ -91,6 +92,6 @@ function settle(waiting: Waiting, answer: AdminAnswer): void {
   waiting.settle = undefined;
 }
 
-function unavailable(error: string): AdminAnswer {
-  return { status: 503, body: { error } };
+function unavailable(body: BucketFailure): AdminAnswer {
+  return { status: 503, body };
 }

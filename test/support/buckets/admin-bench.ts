@@ -88,14 +88,15 @@ export class AdminBench {
     return body as BucketAnswer;
   }
 
-  /** Status and sentence of an answer to a question that is refused, or fails. */
+  /** Status and sentence of an answer to a question that is refused, or fails; `[maybe done]` behind them. */
   async refused(question: unknown): Promise<string> {
     const { status, body } = await this.admin.answer(question, {
       by: 'ops',
       peer: '10.0.0.7',
       right: 'write',
     });
-    return `${status} ${(body as BucketFailure).error}`;
+    const { error, maybe_done: maybeDone = false } = body as BucketFailure;
+    return `${status} ${error}${maybeDone ? ' [maybe done]' : ''}`;
   }
 
   /** Takes hits as a request of this descriptor does. */

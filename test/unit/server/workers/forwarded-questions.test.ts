@@ -48,11 +48,11 @@ test('a question to a worker that ends or hangs is not asked again, and its aske
   asked.lost(ends);
   expect(await lost).toMatchObject({
     status: 503,
-    body: { error: expect.stringMatching(/has ended, so it is not known/) },
+    body: { error: expect.stringMatching(/has ended, so it is not known/), maybe_done: true },
   });
   expect(await late).toMatchObject({
     status: 503,
-    body: { error: expect.stringMatching(/in time, so it is not known/) },
+    body: { error: expect.stringMatching(/in time, so it is not known/), maybe_done: true },
   });
   expect(other.asked).toEqual([]);
   expect(unanswered).toHaveLength(2);
@@ -65,7 +65,10 @@ test('a question to a worker that ends or hangs is not asked again, and its aske
 test('without a worker nothing is asked; no more than so many are unanswered', async () => {
   const asked = questions();
   const worker = new Worker();
-  expect(await asked.ask([], QUESTION, CALLER)).toMatchObject({ status: 503 });
+  expect(await asked.ask([], QUESTION, CALLER)).toEqual({
+    status: 503,
+    body: { error: 'no worker process serves, so nothing was done: try again' },
+  });
   const answers = Array.from({ length: MAX_FORWARDED_QUESTIONS }, () =>
     asked.ask([worker], QUESTION, CALLER),
   );
