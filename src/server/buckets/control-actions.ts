@@ -190,7 +190,7 @@ function notesOnControl(
     notes.push('No limit of the policy concerns such descriptors; the block denies them all the same.');
   else
     notes.push(
-      'No limit of the policy concerns such descriptors: there is nothing that they could be exempted from.',
+      'No limit of the policy concerns such descriptors; it exempts them from limits that their requests bring.',
     );
   if (count === 0 && sources.size > 0) {
     notes.push(`Requests are matched by what derive makes of ${[...sources].join(', ')}.`);

@@ -127,7 +127,7 @@ test('says that nothing is concerned, and names the sources of derive', async ()
   const { notes } = await ask('allow', 'path=/x', { for: '1m' });
   expect(notes).toEqual([
     MEMORY,
-    'No limit of the policy concerns such descriptors: there is nothing that they could be exempted from.',
+    'No limit of the policy concerns such descriptors; it exempts them from limits that their requests bring.',
     'Requests are matched by what derive makes of api_key.',
   ]);
 });
