@@ -29,6 +29,10 @@ const entries = listOf(object({ key: text, value: text }));
 const numbers = (...names: readonly string[]): Readonly<Record<string, Shape>> =>
   Object.fromEntries(names.map((name) => [name, number]));
 
+const level = either(undefined, object(numbers('left', 'debt', 'full_in')));
+const optionalText = either(undefined, text);
+const phase = object({ now: text, grace_period: optionalText, active: optionalText });
+
 const caller = object({ by: text, right: text });
 const overview = object({
   version: text,
@@ -61,7 +65,44 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   caller,
   overview,
   point: object(numbers('ends', 'ok', 'denied', 'would')),
-  'rlconfig?format=json': object({ domains: listOf(object({ domain: text })) }),
+  buckets: object({
+    ...{ meets: text, store: text, domain: either(null, text), entries, notes: listOf(text) },
+    ...numbers('more', 'more_controls'),
+    buckets: listOf(
+      object({
+        ...{ rule: text, name: text, limit: number, about: text, enforcement: text, entries },
+        ...{ redis_key: either(null, text), redis_slot: either(null, number) },
+        ...{ now: level, before: level, note: optionalText },
+      }),
+    ),
+    controls: listOf(
+      object({
+        ...{ id: text, kind: text, domain: text, identity: entries, reason: text, by: text },
+        ends_in: number,
+      }),
+    ),
+  }),
+  'rlconfig?format=json': object({
+    domains: listOf(
+      object({
+        ...{ domain: text, state: text, files: listOf(text) },
+        policy: either(
+          undefined,
+          object({
+            ...{ phase, on_store_failure: text, on_unmatched: text },
+            derive: listOf(object({ step: text, rules: either(undefined, listOf(text)) })),
+            rules: listOf(
+              object({
+                ...{ path: text, name: text, keys: listOf(text), limit: object({}), phase },
+                ...{ shadow_mode: flag, quota_mode: flag, enforce_percent: number, candidate: flag },
+                ...{ replaces: listOf(text), on_store_failure: text },
+              }),
+            ),
+          }),
+        ),
+      }),
+    ),
+  }),
   history: object({
     ...numbers('step', 'ends'),
     all: either(undefined, series),

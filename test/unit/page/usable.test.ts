@@ -1,0 +1,101 @@
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import { dumpJson } from '../../../src/config/show/dump-json.js';
+import { isUsable } from '../../../src/page/ask/usable.js';
+import { AdminBench, entriesOf } from '../../support/buckets/admin-bench.js';
+
+const POLICY = `
+domain: d
+derive:
+  - { entry: tenant, from: [api_key], sha256: { "${'0'.repeat(64)}": acme } }
+descriptors:
+  - key: tenant
+    phase: { grace_period: 2026-01-01T00:00:00Z, active: 2126-12-01T00:00:00Z }
+    rate_limit: { unit: hour, requests_per_unit: 10 }
+    descriptors:
+      - { key: user, rate_limit: { unit: hour, requests_per_unit: 10 } }
+  - { key: free, rate_limit: { unlimited: true } }
+`;
+
+/** The answer with another value at a path of it. */
+function withOther(answer: unknown, path: readonly (string | number)[], value: unknown): unknown {
+  const copy = structuredClone(answer) as Record<string | number, unknown>;
+  let place = copy;
+  for (const step of path.slice(0, -1)) place = place[step] as typeof copy;
+  place[path.at(-1) ?? ''] = value;
+  return copy;
+}
+
+describe.each([true, false])('answers about buckets, on Redis: %s', (redis) => {
+  const bench = new AdminBench(POLICY, redis);
+  const acme = { domain: 'd', entries: entriesOf('tenant=acme') };
+  let shown: unknown;
+  beforeAll(async () => {
+    await bench.ask({ action: 'block', ...acme, for: '1h' });
+    shown = JSON.parse(JSON.stringify(await bench.ask({ action: 'show', ...acme })));
+  });
+
+  test('are usable, whatever was asked', async () => {
+    const questions = [
+      { action: 'show', ...acme },
+      { action: 'show', domain: 'd', entries: entriesOf('nobody=x') },
+      { action: 'show', ...acme, limit: '100/minute' },
+      { action: 'grant', ...acme, tokens: 5, dry_run: true },
+      { action: 'reset', ...acme },
+      { action: 'allow', ...acme, for: '1h', dry_run: true },
+      { action: 'unblock', ...acme, dry_run: true },
+      { action: 'blocks' },
+    ] as const;
+    for (const question of questions) {
+      const answer: unknown = JSON.parse(JSON.stringify(await bench.ask(question)));
+      expect([question, isUsable('buckets', answer)]).toEqual([question, true]);
+    }
+  });
+
+  test.each([
+    [['buckets', 0], {}],
+    [['buckets', 0, 'now'], { left: 1, debt: 0 }],
+    [['buckets', 0, 'limit'], '10'],
+    [['buckets', 0, 'redis_slot'], 'one'],
+    [['controls', 0], {}],
+    [['controls', 0, 'identity'], [{ key: 'tenant' }]],
+    [['notes'], [1]],
+    [['entries'], undefined],
+    [['meets'], undefined],
+    [['more_controls'], null],
+  ])('are not with another value at %j', (path, value) => {
+    expect(isUsable('buckets', shown)).toBe(true);
+    expect(isUsable('buckets', withOther(shown, path, value))).toBe(false);
+  });
+
+  test.each([[{}], [null], [[]], ['<html>']])('%j is none', (answer) => {
+    expect(isUsable('buckets', answer)).toBe(false);
+  });
+});
+
+describe('the policies', () => {
+  const bench = new AdminBench(POLICY);
+  const domains = [
+    { domain: 'd', state: 'ok', files: ['d.yaml'] },
+    { domain: 'gone', state: 'absent', files: [] },
+  ] as const;
+  const dumped: unknown = JSON.parse(
+    [...dumpJson({ domains: bench.policies, version: '1' }, domains, [], 0)].join(''),
+  );
+  const PATH = 'rlconfig?format=json';
+
+  test('are usable, in force or not', () => {
+    expect(isUsable(PATH, dumped)).toBe(true);
+    expect(isUsable(PATH, JSON.parse([...dumpJson(undefined, [], [], 0)].join('')))).toBe(true);
+  });
+
+  test.each([
+    [['domains'], undefined],
+    [['domains', 1, 'state'], 1],
+    [['domains', 0, 'policy'], {}],
+    [['domains', 0, 'policy', 'rules', 0, 'keys'], undefined],
+    [['domains', 0, 'policy', 'rules', 0, 'limit'], null],
+    [['domains', 0, 'policy', 'rules', 0, 'phase'], 'active'],
+  ])('are not with another value at %j', (path, value) => {
+    expect(isUsable(PATH, withOther(dumped, path, value))).toBe(false);
+  });
+});
