@@ -196,6 +196,22 @@ globalThis.cancelled = performance.now();`);
     },
   );
 
+  test('that are entered anew bring back what is left for a caller', async () => {
+    const page = await open(guarded.debugPort);
+    opened?.expectLoss();
+    await enter(page, writer.token);
+    await untilLive(page);
+    await page.route('**/buckets', (route) =>
+      route.fulfill({ status: 401, json: { error: 'no such token' } }),
+    );
+    await showBucket(page, 'shop', { customer: 'acme' });
+    await page.locator('#bucket-panel', { hasText: 'no such token' }).waitFor();
+    await page.unroute('**/buckets');
+    await enter(page, writer.token);
+    await page.locator('#bucket-panel table').waitFor();
+    await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(true);
+  });
+
   test('that are taken away end what they showed', async () => {
     const path = folder.write('taken', `${writer.line}\n`);
     const server = await startWeir({ policy: POLICY, env: { ADMIN_TOKENS_FILE: path } });

@@ -1,8 +1,8 @@
-import type { BucketAnswer, ShownControl } from '../../server/buckets/messages.js';
-import { button, byId, type Child, el, KeptPart, spoken } from '../dom/element.js';
+import type { BucketAnswer } from '../../server/buckets/messages.js';
+import { byId, type Child, el, KeptPart } from '../dom/element.js';
 import { sentence } from '../dom/texts.js';
 import { countOf } from '../text/numbers.js';
-import { briefText } from '../text/shown-text.js';
+import { endButton } from './bucket-actions.js';
 import { controlsTable, notesOf } from './bucket-answer.js';
 import type { ChangeDialog } from './change-dialog.js';
 import type { PageState, View } from './page-state.js';
@@ -20,6 +20,9 @@ export class BlocksView implements View {
   readonly #dialog: ChangeDialog;
   readonly #place = byId('blocks-place');
   readonly #list: KeptPart<Shown>;
+  #asked = 0;
+  /** The last question whose answer was shown. */
+  #told = 0;
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(state: PageState, dialog: ChangeDialog) {
@@ -43,7 +46,11 @@ export class BlocksView implements View {
   update(): void {}
 
   async #ask(): Promise<void> {
+    const number = ++this.#asked;
     const answer = await this.#state.client.ask<BucketAnswer>('buckets', { action: 'blocks' });
+    // What was asked later knows better, as of one that has ended meanwhile.
+    if (number < this.#told) return;
+    this.#told = number;
     byId('blocks-failed').replaceChildren(...(answer.ok ? [] : [sentence(answer.error)]));
     if (!answer.ok) return;
     const { controls, more_controls, notes } = answer.body;
@@ -61,25 +68,14 @@ export class BlocksView implements View {
     }
     return [
       why === undefined ? undefined : el('p', { class: 'note' }, why),
-      controlsTable(controls, 'Blocks and exemptions in force', (control) =>
-        this.#end(control, why !== undefined),
-      ),
+      controlsTable(controls, 'Blocks and exemptions in force', {
+        end: (control) =>
+          endButton(control, why !== undefined, (change) => {
+            void this.#dialog.start(change, () => this.#ask());
+          }),
+      }),
       more > 0 ? el('p', { class: 'note' }, `and ${countOf(more, 'more')}, which are not listed`) : undefined,
       ...said,
     ];
-  }
-
-  #end(control: ShownControl, disabled: boolean): Child {
-    const { id, kind, domain, identity } = control;
-    const isBlock = kind === 'block';
-    const start = (): void => {
-      const question = { action: isBlock ? 'unblock' : 'disallow', domain, id } as const;
-      const title = isBlock ? 'End the block' : 'End the exemption';
-      void this.#dialog.start({ title, question }, () => this.#ask());
-    };
-    const end = button('End', start, { disabled });
-    const whom = briefText(identity.map(({ key, value }) => `${key}=${value}`).join(' '));
-    end.append(spoken(` the ${isBlock ? 'block' : 'exemption'} of ${whom}`));
-    return end;
   }
 }

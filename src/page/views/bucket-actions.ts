@@ -1,5 +1,5 @@
-import type { BucketAnswer, BucketQuestion } from '../../server/buckets/messages.js';
-import { byId, el } from '../dom/element.js';
+import type { BucketAnswer, BucketQuestion, ShownControl } from '../../server/buckets/messages.js';
+import { button, byId, type Child, el, spoken } from '../dom/element.js';
 import { countOf } from '../text/numbers.js';
 import { briefText } from '../text/shown-text.js';
 import type { Change } from './change-dialog.js';
@@ -9,6 +9,8 @@ export type ActionTarget = Pick<BucketQuestion, 'domain' | 'entries' | 'limit'>;
 
 const input = (id: string): HTMLInputElement => byId(id) as HTMLInputElement;
 const select = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
+
+const FORMS = ['do-reset', 'do-grant', 'do-block', 'do-allow'] as const;
 
 /** The forms of what can be done for, or against, the caller whose bucket is shown. */
 export class BucketActions {
@@ -38,18 +40,15 @@ export class BucketActions {
       title: `Exempt from all limits for ${input('allow-for').value}`,
       question: { action: 'allow', ...whom(about), ...this.#lasting('allow') },
     }));
-    this.#onSubmit('do-unblock', (about) => ({
-      title: 'End the block',
-      question: { action: 'unblock', ...whom(about) },
-    }));
-    this.#onSubmit('do-disallow', (about) => ({
-      title: 'End the exemption',
-      question: { action: 'disallow', ...whom(about) },
-    }));
+  }
+
+  /** Forgets what was filled in: it was meant for another caller. */
+  clear(): void {
+    for (const id of FORMS) (byId(id) as HTMLFormElement).reset();
   }
 
   /** Offers what makes sense for an answer. `why` nothing may be changed, a sentence. */
-  show({ buckets, controls }: BucketAnswer, why: string | undefined): void {
+  show({ buckets }: BucketAnswer, why: string | undefined): void {
     const rules = [...new Set(buckets.map(({ rule }) => rule))];
     for (const id of ['reset-rule', 'grant-rule']) {
       const chosen = select(id).value;
@@ -59,15 +58,13 @@ export class BucketActions {
       );
       if (rules.includes(chosen)) select(id).value = chosen;
     }
-    byId('do-unblock').hidden = !controls.some(({ kind }) => kind === 'block');
-    byId('do-disallow').hidden = !controls.some(({ kind }) => kind === 'allow');
     byId('actions-why').textContent = why ?? '';
     (byId('actions-fields') as HTMLFieldSetElement).disabled = why !== undefined;
     const none = buckets.length === 0;
     for (const id of ['reset-button', 'grant-button']) (byId(id) as HTMLButtonElement).disabled = none;
   }
 
-  #onSubmit(id: string, change: (about: ActionTarget) => Change): void {
+  #onSubmit(id: (typeof FORMS)[number], change: (about: ActionTarget) => Change): void {
     byId(id).addEventListener('submit', (event) => {
       event.preventDefault();
       const about = this.#target();
@@ -84,6 +81,18 @@ export class BucketActions {
     const reason = input(`${action}-reason`).value.trim();
     return { for: input(`${action}-for`).value.trim(), ...(reason !== '' && { reason }) };
   }
+}
+
+/** What ends a block or an exemption. */
+export function endButton(control: ShownControl, disabled: boolean, start: (change: Change) => void): Child {
+  const { id, kind, domain, identity } = control;
+  const isBlock = kind === 'block';
+  const question = { action: isBlock ? 'unblock' : 'disallow', domain, id } as const;
+  const title = isBlock ? 'End the block' : 'End the exemption';
+  const end = button('End', () => start({ title, question }), { disabled });
+  const whose = briefText(identity.map(({ key, value }) => `${key}=${value}`).join(' '));
+  end.append(spoken(` the ${isBlock ? 'block' : 'exemption'} of ${whose}`));
+  return end;
 }
 
 /** Controls concern entries, whatever limit they meet. */

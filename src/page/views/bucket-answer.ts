@@ -110,11 +110,17 @@ function detailsOf(bucket: ShownBucket, { entries }: BucketAnswer): readonly Chi
   ];
 }
 
-/** Blocks and exemptions as a table. `end`: a cell with what ends one; absent: without. */
+/**
+ * Blocks and exemptions as a table. `end`: a cell with what ends one; absent: without. `isLasting`: whether they are in
+ * force until their time is over.
+ */
 export function controlsTable(
   controls: readonly ShownControl[],
   caption: string,
-  end?: (control: ShownControl) => Child,
+  {
+    end,
+    isLasting = true,
+  }: { readonly end?: (control: ShownControl) => Child; readonly isLasting?: boolean } = {},
 ): HTMLElement {
   const columns: TableColumn<ShownControl>[] = [
     { heading: 'Whom', cell: ({ domain, identity }) => [nameOf(domain), ' ', entriesShown(identity)] },
@@ -122,10 +128,13 @@ export function controlsTable(
       heading: 'Kind',
       cell: ({ kind }) => (kind === 'block' ? stateOf('bad', 'blocked') : stateOf('watch', 'exempted')),
     },
-    { heading: 'Ends in', figures: true, cell: ({ ends_in }) => spanText(ends_in) },
+  ];
+  if (isLasting)
+    columns.push({ heading: 'Ends in', figures: true, cell: ({ ends_in }) => spanText(ends_in) });
+  columns.push(
     { heading: 'Reason', cell: ({ reason }) => (reason === '' ? '–' : wholeName(reason)) },
     { heading: 'By', cell: ({ by }) => nameOf(by) },
-  ];
+  );
   if (end !== undefined) columns.push({ heading: 'Action', cell: end });
   return tableOf<ShownControl>({ caption, captionShown: true, columns }, controls);
 }

@@ -1,17 +1,23 @@
-import type { BucketAnswer } from '../../server/buckets/messages.js';
-import { byId, el } from '../dom/element.js';
+import type { BucketAnswer, ShownControl } from '../../server/buckets/messages.js';
+import { byId, type Child, el, KeptPart } from '../dom/element.js';
 import { clockOf, entriesShown, nameOf, sentence, serverNow } from '../dom/texts.js';
 import type { NamedEntry } from '../text/entry-lines.js';
-import { type ActionTarget, BucketActions } from './bucket-actions.js';
+import { type ActionTarget, BucketActions, endButton } from './bucket-actions.js';
 import { controlsTable, limitsTable, notesOf } from './bucket-answer.js';
-import type { ChangeDialog } from './change-dialog.js';
+import type { Change, ChangeDialog } from './change-dialog.js';
 import { fillDomains } from './domain-select.js';
 import { EntriesForm } from './entries-form.js';
 import type { PageState, View } from './page-state.js';
 
+interface ShownControls {
+  readonly controls: readonly ShownControl[];
+  readonly why: string | undefined;
+}
+
 /** What is left of the limits of one caller, and what can be done about it. */
 export class BucketView implements View {
   readonly #state: PageState;
+  readonly #dialog: ChangeDialog;
   readonly #form = new EntriesForm();
   readonly #domain = byId('bucket-domain') as HTMLSelectElement;
   readonly #limit = byId('bucket-limit') as HTMLInputElement;
@@ -19,16 +25,20 @@ export class BucketView implements View {
   readonly #panel = byId('bucket-panel');
   readonly #wrong = byId('bucket-wrong');
   readonly #actions: BucketActions;
+  readonly #controls: KeptPart<ShownControls>;
   /** What the result is of; actions concern this, whatever is typed meanwhile. */
   #shown: ActionTarget | undefined;
   #answer: BucketAnswer | undefined;
+  #askedLast: ActionTarget | undefined;
   #asked = 0;
 
   constructor(state: PageState, dialog: ChangeDialog) {
     this.#state = state;
+    this.#dialog = dialog;
+    this.#controls = new KeptPart(byId('bucket-controls'), (shown) => this.#controlsOf(shown));
     this.#actions = new BucketActions(
       () => this.#shown,
-      (change) => void dialog.start(change, () => this.#again()),
+      (change) => this.#start(change),
     );
     byId('bucket-form').addEventListener('submit', (event) => {
       event.preventDefault();
@@ -40,12 +50,32 @@ export class BucketView implements View {
 
   open(): void {
     this.update();
+    // Whatever was in the way, a server or a token, may be another one now.
+    if (this.#answer === undefined) void this.#again();
   }
 
   update(): void {
     fillDomains(this.#domain, this.#state.domainsInForce());
     this.#offerKeys();
-    if (this.#answer !== undefined) this.#actions.show(this.#answer, this.#state.whyNoChange());
+    this.#offer();
+  }
+
+  /** Shows what can be done now. */
+  #offer(): void {
+    const why = this.#state.whyNoChange();
+    this.#controls.show({ controls: this.#answer?.controls ?? [], why });
+    if (this.#answer !== undefined) this.#actions.show(this.#answer, why);
+  }
+
+  #controlsOf({ controls, why }: ShownControls): readonly Child[] {
+    if (controls.length === 0) return [];
+    const end = (control: ShownControl): Child =>
+      endButton(control, why !== undefined, (change) => this.#start(change));
+    return [controlsTable(controls, 'Blocks and exemptions of these entries', { end })];
+  }
+
+  #start(change: Change): void {
+    void this.#dialog.start(change, () => this.#again());
   }
 
   /** Shows the bucket of these entries. */
@@ -78,19 +108,22 @@ export class BucketView implements View {
     byId('bucket-result-title').focus();
   }
 
-  /** Asks the same again. */
+  /** Asks the same again: what was asked last, though its answer may not be there yet. */
   async #again(): Promise<void> {
-    if (this.#shown !== undefined) await this.#ask(this.#shown);
+    if (this.#askedLast !== undefined) await this.#ask(this.#askedLast);
   }
 
   async #ask(about: ActionTarget): Promise<void> {
     const number = ++this.#asked;
+    this.#askedLast = about;
     const answer = await this.#state.client.ask<BucketAnswer>('buckets', { action: 'show', ...about });
     if (number !== this.#asked) return;
+    if (JSON.stringify(about) !== JSON.stringify(this.#shown)) this.#actions.clear();
     this.#shown = about;
     this.#result.hidden = false;
     this.#answer = answer.ok ? answer.body : undefined;
     byId('bucket-actions').hidden = !answer.ok;
+    this.#offer();
     if (!answer.ok) {
       this.#panel.replaceChildren(el('div', { class: 'problem' }, sentence(answer.error)));
       return;
@@ -110,9 +143,7 @@ export class BucketView implements View {
         '.',
       ),
       ...[...limitsTable(answer.body), ...notesOf(answer.body)].filter((child) => child !== undefined),
-      ...(controls.length === 0 ? [] : [controlsTable(controls, 'Blocks and exemptions of these entries')]),
     );
     byId('bucket-actions').hidden = meets === 'nothing' && controls.length === 0;
-    this.#actions.show(answer.body, this.#state.whyNoChange());
   }
 }
