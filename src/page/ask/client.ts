@@ -1,9 +1,19 @@
 import { isUsable } from './usable.js';
 
-/** What a question is answered. Status 0: no answer came, and it is not known whether the question did. */
+/** Why a question has no answer that can be used. */
+export interface AskFailure {
+  /** 0: no answer came, and it is not known whether the question did. */
+  readonly status: number;
+  /** A sentence. */
+  readonly error: string;
+  /** Whether what was asked for may have been done nonetheless. */
+  readonly isMaybeDone: boolean;
+}
+
+/** What a question is answered. */
 export type AnswerOrFailure<T> =
   | { readonly ok: true; readonly body: T }
-  | { readonly ok: false; readonly status: number; readonly error: string };
+  | (AskFailure & { readonly ok: false });
 
 /** How long an answer may take, ms. */
 const PATIENCE_MS = 20_000;
@@ -68,28 +78,28 @@ export class Client {
   }
 
   /** What is wrong, from an answer that is not 200. */
-  async failure(response: Response): Promise<{ status: number; error: string }> {
-    const error = sentenceOf(await response.text().catch(() => ''), response.status);
+  async failure(response: Response): Promise<AskFailure> {
+    const failure = failureOf(await response.text().catch(() => ''), response.status);
     // Another token may have been entered meanwhile.
     if (response.status === 401 && this.#askedWith.get(response) === this.#token) {
-      this.#refusal = error;
-      this.onTokenWanted(error);
+      this.#refusal = failure.error;
+      this.onTokenWanted(failure.error);
     }
-    return { status: response.status, error };
+    return failure;
   }
 
   async #answer<T>(path: string, ask: () => Promise<Response>): Promise<AnswerOrFailure<T>> {
     if (this.#refusal !== undefined && !this.#isActing) {
-      return { ok: false, status: 401, error: this.#refusal };
+      return { ok: false, status: 401, error: this.#refusal, isMaybeDone: false };
     }
     try {
       const response = await ask();
       if (!response.ok) return { ok: false, ...(await this.failure(response)) };
       const body: unknown = await response.json();
       if (isUsable(path, body)) return { ok: true, body: body as T };
-      return { ok: false, status: response.status, error: UNUSABLE };
+      return { ok: false, status: response.status, error: UNUSABLE, isMaybeDone: true };
     } catch {
-      return { ok: false, status: 0, error: 'weir did not answer.' };
+      return { ok: false, status: 0, error: 'weir did not answer.', isMaybeDone: true };
     }
   }
 
@@ -107,15 +117,21 @@ export class Client {
   }
 }
 
-/** The server's sentence, or what a proxy on the way said. */
-function sentenceOf(text: string, status: number): string {
+/** With the server's sentence, or what a proxy on the way said. */
+function failureOf(text: string, status: number): AskFailure {
   try {
-    const { error } = JSON.parse(text) as { error?: unknown };
-    if (typeof error === 'string' && error !== '') return error;
+    const { error, maybe_done: maybeDone } = JSON.parse(text) as { error?: unknown; maybe_done?: unknown };
+    if (typeof error === 'string' && error !== '') {
+      // An error that weir did not foresee may have come after the deed.
+      return { status, error, isMaybeDone: maybeDone === true || status === 500 };
+    }
   } catch {
     // It is no JSON.
   }
-  if (status === 404)
-    return 'There is nothing at this address (status 404): it is an older weir, or another server.';
-  return `The answer has the status ${status} and no sentence of weir: a proxy on the way may have answered.`;
+  const error =
+    status === 404
+      ? 'There is nothing at this address (status 404): it is an older weir, or another server.'
+      : `The answer has the status ${status} and no sentence of weir: a proxy on the way may have answered.`;
+  // A proxy may have passed the question on before it failed.
+  return { status, error, isMaybeDone: status >= 500 };
 }

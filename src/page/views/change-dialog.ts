@@ -1,4 +1,5 @@
 import type { BucketAnswer, BucketQuestion } from '../../server/buckets/messages.js';
+import type { AskFailure } from '../ask/client.js';
 import { button, byId, type Child, el } from '../dom/element.js';
 import { entriesShown, nameOf, sentence } from '../dom/texts.js';
 import { controlsTable, limitsTable, notesOf } from './bucket-answer.js';
@@ -19,7 +20,12 @@ export class ChangeDialog {
   readonly #body = byId('change-body');
   readonly #buttons = byId('change-buttons');
   #done: () => void | Promise<void> = () => {};
+  /** Whether something was done, or may have been, that is to be seen when the dialog is closed. */
   #isChanged = false;
+  /** Another number for each question: what comes of one that is not asked any more is not shown. */
+  #number = 0;
+  /** Whether something is being done now. */
+  #isBusy = false;
   /** What was used to open the dialog. */
   #opener: HTMLElement | undefined;
   /** The heading of the view that it is part of. */
@@ -28,15 +34,20 @@ export class ChangeDialog {
   constructor(state: PageState) {
     this.#state = state;
     this.#dialog.addEventListener('close', () => void this.#closed());
+    // What comes of it is to be seen. Some browsers close a dialog nonetheless when Escape is pressed again.
+    this.#dialog.addEventListener('cancel', (event) => {
+      if (this.#isBusy) event.preventDefault();
+    });
   }
 
   /** @param done called when the dialog is closed after something was done, or may have been */
   async start(change: Change, done: () => void | Promise<void>): Promise<void> {
+    const number = ++this.#number;
     this.#done = done;
     const { activeElement } = document;
     this.#opener = activeElement instanceof HTMLElement ? activeElement : undefined;
     this.#heading = activeElement?.closest('main > section')?.querySelector('h2') ?? null;
-    this.#isChanged = false;
+    this.#isChanged = this.#isBusy = false;
     this.#show(`${change.title}: asking what it would do…`, [], [this.#close('Cancel')]);
     this.#dialog.showModal();
     this.#title.focus();
@@ -44,26 +55,25 @@ export class ChangeDialog {
       ...change.question,
       dry_run: true,
     });
-    if (!this.#dialog.open) return;
+    if (number !== this.#number) return;
     if (!answer.ok) {
       this.#show(`${change.title}: this cannot be done`, [sentence(answer.error)], [this.#close('Close')]);
       return;
     }
-    const { meets, controls, buckets } = answer.body;
-    const isVain = meets === 'nothing' || (meets === 'none' && controls.length === 0 && buckets.length === 0);
-    const doIt = button('Do it', () => void this.#carryOut(change), { class: 'primary' });
+    const doIt = button('Do it', () => void this.#carryOut(change, done), { class: 'primary' });
     this.#show(
       `${change.title}?`,
       [
         el('p', {}, el('strong', {}, 'Nothing is changed yet.'), ' This is what it would do:'),
         ...answerParts(answer.body),
       ],
-      isVain ? [this.#close('Close')] : [this.#close('Cancel'), doIt],
+      [this.#close('Cancel'), doIt],
     );
   }
 
   /** The browser leads back to what opened the dialog; where that is gone, reading goes on from the heading. */
   async #closed(): Promise<void> {
+    if (!this.#dialog.open) this.#number++;
     if (this.#isChanged) await this.#done();
     const { activeElement } = document;
     const isElsewhere = activeElement !== document.body && activeElement !== this.#opener;
@@ -71,20 +81,22 @@ export class ChangeDialog {
     this.#heading?.focus();
   }
 
-  async #carryOut({ question, title }: Change): Promise<void> {
-    this.#isChanged = true;
+  async #carryOut({ question, title }: Change, done: () => void | Promise<void>): Promise<void> {
+    const number = this.#number;
+    this.#isBusy = true;
     for (const one of this.#buttons.querySelectorAll('button')) one.disabled = true;
     const answer = await this.#state.client.ask<BucketAnswer>('buckets', question);
-    const close = this.#close('Close');
-    if (answer.ok) {
-      this.#show(`Done: ${lowerFirst(title)}`, answerParts(answer.body), [close]);
-    } else if (answer.status === 0) {
-      const unsure =
-        'weir did not answer, so it is not known whether this was done. Look at the bucket before you try again.';
-      this.#show(`${title}: no answer`, [sentence(unsure)], [close]);
-    } else {
-      this.#show(`${title}: this was not done`, [sentence(answer.error)], [close]);
+    const came = answer.ok ? `Done: ${lowerFirst(title)}` : failureTitle(title, answer);
+    if (number !== this.#number) {
+      // The dialog was closed, and may be about something else by now.
+      this.#state.announce(`${came}.`);
+      await done();
+      return;
     }
+    this.#isBusy = false;
+    this.#isChanged = true;
+    const body = answer.ok ? answerParts(answer.body) : failureParts(answer);
+    this.#show(came, body, [this.#close('Close')]);
   }
 
   #close(label: string): HTMLButtonElement {
@@ -100,16 +112,34 @@ export class ChangeDialog {
   }
 }
 
+function failureTitle(title: string, { isMaybeDone }: AskFailure): string {
+  return isMaybeDone ? `${title}: not known whether it was done` : `${title}: this was not done`;
+}
+
+function failureParts({ error, isMaybeDone }: AskFailure): readonly Child[] {
+  const look = 'Look whether it was done before you try again.';
+  return [sentence(error), isMaybeDone ? sentence(look) : undefined];
+}
+
 function answerParts(answer: BucketAnswer): readonly Child[] {
-  const { domain, entries, controls } = answer;
+  const { domain, entries } = answer;
   return [
     domain === null || entries.length === 0
       ? undefined
       : el('p', {}, 'Domain ', nameOf(domain), ', entries ', entriesShown(entries)),
     ...limitsTable(answer),
-    controls.length === 0 ? undefined : controlsTable(controls, 'Blocks and exemptions'),
+    controlsPart(answer),
     ...notesOf(answer),
   ];
+}
+
+function controlsPart({ action, controls, dry_run: isDry }: BucketAnswer): Child {
+  if (controls.length === 0) return undefined;
+  if (action !== 'unblock' && action !== 'disallow') return controlsTable(controls, 'Blocks and exemptions');
+  const kind = action === 'unblock' ? 'block' : 'exemption';
+  return controlsTable(controls, `The ${kind} that ${isDry ? 'would end' : 'was ended'}`, {
+    isLasting: false,
+  });
 }
 
 function lowerFirst(text: string): string {

@@ -1,0 +1,263 @@
+/* What the dialog of a change says, and of which change, however late answers come and whatever they are. */
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { Page, Route } from 'playwright-core';
+import { CODE } from '../../src/codec/messages.js';
+import type { BucketQuestion } from '../../src/server/buckets/messages.js';
+import { entriesOf } from '../support/buckets/admin-bench.js';
+import { PageScene, ShopServer } from '../support/page/scene.js';
+import { goTo, showBucket } from '../support/page/views.js';
+import { optionalToolPath } from '../support/process/tools.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { askBuckets } from '../support/weir/buckets.js';
+
+jest.setTimeout(90_000);
+
+const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
+let scene: PageScene;
+let shop: ShopServer;
+beforeAll(async () => {
+  if (optionalToolPath('chromium') === undefined) return;
+  scene = await PageScene.begin();
+  shop = await ShopServer.start('memory', scene.redis);
+});
+afterEach(async () => expect((await scene?.close()) ?? []).toEqual([]));
+afterAll(async () => {
+  await shop?.stop();
+  await scene?.end();
+});
+
+const open = () => scene.open(shop.server.debugPort);
+const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
+const dialogTitle = (page: Page) => page.locator('#change-title').innerText();
+const untilClosed = (page: Page) =>
+  waitFor('the dialog to close', async () => !(await page.locator('#change').isVisible()));
+
+/** Holds the answers to some questions, which the server has answered, until they are let go. */
+class Held {
+  readonly #page: Page;
+  #routes: (() => Promise<void>)[] = [];
+
+  private constructor(page: Page) {
+    this.#page = page;
+  }
+
+  static async of(page: Page, which: (question: BucketQuestion) => boolean, asks = true): Promise<Held> {
+    const held = new Held(page);
+    await page.route('**/buckets', async (route: Route) => {
+      if (!which(route.request().postDataJSON() as BucketQuestion)) return route.continue();
+      // `asks`: the server answers now, otherwise when it is let go.
+      const response = asks ? await route.fetch() : undefined;
+      held.#routes.push(() => (response === undefined ? route.continue() : route.fulfill({ response })));
+    });
+    return held;
+  }
+
+  async until(count: number): Promise<void> {
+    await waitFor(`${count} held answers`, () => this.#routes.length >= count || undefined);
+  }
+
+  /** Lets them go, and resolves when the page has them. */
+  async letGo(): Promise<void> {
+    for (const go of this.#routes.splice(0)) {
+      const came = this.#page.waitForResponse((response) => response.url().endsWith('/buckets'));
+      await go();
+      await (await came).finished();
+    }
+    // What the page does with it is done by then.
+    await this.#page.evaluate('new Promise((done) => setTimeout(() => requestAnimationFrame(done)))');
+  }
+}
+
+describePage('an answer that comes late', () => {
+  test('to a dry run does not replace what is asked by now', async () => {
+    const page = await open();
+    await showBucket(page, 'shop', { customer: 'late' });
+    const held = await Held.of(page, ({ action, dry_run: dry }) => action === 'block' && dry === true);
+    await button(page, 'Block…').click();
+    await held.until(1);
+    await button(page, 'Cancel').click();
+    await untilClosed(page);
+    await button(page, 'Exempt…').click();
+    await page.getByRole('heading', { name: /^Exempt.*\?$/ }).waitFor();
+    await held.letGo();
+    await expect(dialogTitle(page)).resolves.toMatch(/^Exempt.*\?$/);
+    await button(page, 'Do it').click();
+    await page.getByRole('heading', { name: /^Done: exempt/ }).waitFor();
+    expect((await askBuckets(shop.server, { action: 'blocks' })).controls).toMatchObject([{ kind: 'allow' }]);
+  });
+
+  test('to a change leaves another dialog alone, is told, and the bucket is read again', async () => {
+    for (let each = 0; each < 5; each++) await shop.take('customer=slow');
+    const page = await open();
+    await showBucket(page, 'shop', { customer: 'slow' });
+    const left = () => page.locator('#bucket-panel table').innerText();
+    expect(await left()).toMatch(/per-customer\s+0\s+5/);
+    const held = await Held.of(page, ({ action, dry_run: dry }) => action === 'reset' && dry !== true, false);
+    await button(page, 'Fill up…').click();
+    await button(page, 'Do it').click();
+    await held.until(1);
+    await page.keyboard.press('Escape');
+    await expect(page.locator('#change').isVisible()).resolves.toBe(true);
+    // As some browsers do when Escape is pressed again.
+    await page.evaluate("document.getElementById('change').close()");
+    await untilClosed(page);
+    await button(page, 'Grant…').click();
+    await page.getByRole('heading', { name: /^Grant.*\?$/ }).waitFor();
+    await held.letGo();
+    await waitFor('the figures', async () => /per-customer\s+5\s+5/.test(await left()));
+    await expect(dialogTitle(page)).resolves.toMatch(/^Grant.*\?$/);
+    await expect(page.locator('#announcements').textContent()).resolves.toBe('Done: fill the buckets up.');
+  });
+
+  test('to a list of blocks does not bring one back that has ended', async () => {
+    const block = {
+      action: 'block',
+      domain: 'shop',
+      entries: entriesOf('customer=over'),
+      for: '1h',
+    } as const;
+    await askBuckets(shop.server, block);
+    const page = await open();
+    await goTo(page, 'blocks');
+    const end = button(page, 'End the block of customer=over');
+    await end.waitFor();
+    let holds = true;
+    const held = await Held.of(page, ({ action }) => action === 'blocks' && holds);
+    await goTo(page, 'overview');
+    await goTo(page, 'blocks');
+    await held.until(1);
+    holds = false;
+    await end.click();
+    await button(page, 'Do it').click();
+    await page.getByRole('heading', { name: /^Done: end the block/ }).waitFor();
+    await button(page, 'Close').click();
+    await end.waitFor({ state: 'detached' });
+    await held.letGo();
+    await expect(end.count()).resolves.toBe(0);
+  });
+});
+
+describePage('a change of which', () => {
+  const sentence = 'the store failed, so it says';
+  const error = (status: number, more = {}) => ({
+    status,
+    body: JSON.stringify({ error: sentence, ...more }),
+  });
+  test.each([
+    ['nothing was done', error(503), 'this was not done'],
+    ['nothing may be done', error(403), 'this was not done'],
+    ['nobody knows', error(503, { maybe_done: true }), 'not known whether it was done'],
+    ['nobody foresaw', error(500), 'not known whether it was done'],
+    ['a proxy tells', { status: 504, body: '<html>' }, 'not known whether it was done'],
+    ['the answer is none', { status: 200, body: '{}' }, 'not known whether it was done'],
+    ['the answer is null', { status: 200, body: 'null' }, 'not known whether it was done'],
+    ['no answer comes', undefined, 'not known whether it was done'],
+  ])('%s is said to be so', async (_what, answer, title) => {
+    const page = await open();
+    scene.expectLoss();
+    await showBucket(page, 'shop', { customer: 'unsure' });
+    await button(page, 'Block…').click();
+    await button(page, 'Do it').waitFor();
+    const made = (route: Route) =>
+      answer === undefined ? route.abort() : route.fulfill({ contentType: 'application/json', ...answer });
+    await page.route('**/buckets', made);
+    await button(page, 'Do it').click();
+    await page.getByRole('heading', { name: `Block for 10m: ${title}` }).waitFor();
+    await expect(page.locator('#change-body').innerText()).resolves.not.toContain('Nothing is changed yet');
+    await page.unroute('**/buckets', made);
+    const again = page.waitForRequest((request) => request.url().endsWith('/buckets'));
+    await button(page, 'Close').click();
+    expect((await again).postDataJSON()).toMatchObject({ action: 'show' });
+  });
+});
+
+describePage('answers that are not understood', () => {
+  test.each(['{}', 'null', '{"buckets":[{}],"controls":[],"notes":[]}'])(
+    '%s is said to be so',
+    async (body) => {
+      const page = await open();
+      await showBucket(page, 'shop', { customer: 'mallory' });
+      const made = (route: Route) => route.fulfill({ contentType: 'application/json', body });
+      await page.route('**/buckets', made);
+      await button(page, 'Block…').click();
+      await page.getByRole('heading', { name: 'Block for 10m: this cannot be done' }).waitFor();
+      await button(page, 'Close').click();
+      await button(page, 'Ask again').click();
+      const panel = page.locator('#bucket-panel');
+      await panel.getByText(/does not understand/).waitFor();
+      await expect(panel.locator('table').count()).resolves.toBe(0);
+      await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(false);
+      // As soon as it is seen again it is asked again.
+      await page.unroute('**/buckets', made);
+      await goTo(page, 'overview');
+      await goTo(page, 'bucket');
+      await panel.locator('table').waitFor();
+      await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(true);
+    },
+  );
+});
+
+describePage('the blocks and exemptions of a caller', () => {
+  test('can be ended beside its bucket, also those of fewer entries', async () => {
+    const block = {
+      action: 'block',
+      domain: 'shop',
+      entries: entriesOf('customer=wide'),
+      for: '1h',
+    } as const;
+    await askBuckets(shop.server, block);
+    const asks = () => shop.take('customer=wide,endpoint=export');
+    expect(await asks()).toBe(CODE.OVER_LIMIT);
+    const page = await open();
+    await showBucket(page, 'shop', { customer: 'wide', endpoint: 'export' });
+    const end = button(page, 'End the block of customer=wide');
+    await end.click();
+    const body = page.locator('#change-body');
+    await body.getByText('The block that would end').waitFor();
+    await expect(body.innerText()).resolves.not.toMatch(/ends in/i);
+    await button(page, 'Do it').click();
+    await body.getByText('The block that was ended').waitFor();
+    await expect(body.innerText()).resolves.not.toMatch(/ends in/i);
+    await button(page, 'Close').click();
+    await end.waitFor({ state: 'detached' });
+    await page.locator('#title-bucket:focus').waitFor();
+    expect(await asks()).toBe(CODE.OK);
+  });
+
+  test('can be made where only requests themselves bring a limit', async () => {
+    const page = await open();
+    await goTo(page, 'bucket');
+    await page.getByLabel('Limit that the request brings (seldom)').fill('3/month');
+    await showBucket(page, 'shop', { unknown: 'big' });
+    await button(page, 'Exempt…').click();
+    await page.getByText('it exempts them from limits that their requests bring').waitFor();
+    await button(page, 'Do it').click();
+    await page.getByRole('heading', { name: /^Done: exempt/ }).waitFor();
+    await button(page, 'Close').click();
+    await button(page, 'End the exemption of unknown=big').waitFor();
+  });
+});
+
+describePage('what was filled in for one caller', () => {
+  test('is kept for the same one, and forgotten with the next', async () => {
+    const page = await open();
+    await showBucket(page, 'shop', { customer: 'one' });
+    const filled = async () => [
+      await page.locator('#block-for').inputValue(),
+      await page.locator('#block-reason').inputValue(),
+      await page.locator('#allow-reason').inputValue(),
+      await page.locator('#grant-tokens').inputValue(),
+      await page.getByLabel('also past full').isChecked(),
+    ];
+    await page.locator('#block-for').fill('100h');
+    await page.locator('#block-reason').fill('abuse');
+    await page.locator('#allow-reason').fill('sale');
+    await page.locator('#grant-tokens').fill('99');
+    await page.getByLabel('also past full').check();
+    await showBucket(page, 'shop', { customer: 'one' });
+    expect(await filled()).toEqual(['100h', 'abuse', 'sale', '99', true]);
+    await showBucket(page, 'shop', { customer: 'two' });
+    await page.locator('#bucket-panel', { hasText: 'customer=two' }).waitFor();
+    expect(await filled()).toEqual(['10m', '', '', '10', false]);
+  });
+});
