@@ -1,5 +1,13 @@
 import type { RateSeries } from '../../server/page/messages.js';
-import { areaPath, axisTop, groupAverages, indexAt, linePath, thinned } from '../text/chart-shape.js';
+import {
+  areaPath,
+  axisTop,
+  groupAverages,
+  indexAt,
+  linePath,
+  type Thinned,
+  thinned,
+} from '../text/chart-shape.js';
 import { perSecond } from '../text/numbers.js';
 import { clockText, minuteText } from '../text/times.js';
 import { el, freshId, svg } from './element.js';
@@ -15,7 +23,7 @@ export interface ChartTime {
   readonly slots: number;
 }
 
-/** More points than these are averaged: nobody sees them apart. */
+/** Of more points than about these only the highest of each few are drawn: nobody sees them apart. */
 const MOST_POINTS = 180;
 const BOX = { width: 600, height: 100 };
 /** Steps of the table beside charts, seconds. */
@@ -43,8 +51,8 @@ class MiniChart {
   readonly #title = svg('title', { id: freshId() });
   readonly #description = svg('desc', { id: freshId() });
   readonly #name: string;
-  #values: readonly number[] = [];
-  #time: ChartTime = { step: 0, ends: 0, slots: 2 };
+  #drawn: Thinned = { values: [], slots: 2, per: 1, newest: 1 };
+  #time: Pick<ChartTime, 'step' | 'ends'> = { step: 0, ends: 0 };
 
   constructor({ key, name, sign }: Measure, of: string) {
     this.#name = `${name}, per second, over the last hour, of ${of}`;
@@ -82,16 +90,18 @@ class MiniChart {
   }
 
   show(all: readonly number[], { step, ends, slots: steps }: ChartTime): void {
-    const { values, slots, per } = thinned(all, steps, MOST_POINTS);
-    this.#values = values;
-    this.#time = { step: step * per, ends, slots };
+    const last = step > 0 ? Math.round(ends / step) - 1 : 0;
+    const drawn = thinned(all.slice(-steps), last, steps, MOST_POINTS);
+    const { values, slots } = drawn;
+    this.#drawn = drawn;
+    this.#time = { step, ends };
     if (step > 0) {
-      this.#from.textContent = `${minuteText(ends - (slots - 1) * step * per)}, 1 h ago`;
+      this.#from.textContent = `${minuteText(this.#endOf(slots - 1))}, 1 h ago`;
       this.#until.textContent = `now, ${minuteText(ends)}`;
     }
-    const top = axisTop(values.slice(-slots));
-    const peak = values.slice(-slots).reduce((most, value) => Math.max(most, value), 0);
-    const now = values.at(-1);
+    const top = axisTop(values);
+    const peak = values.reduce((most, value) => Math.max(most, value), 0);
+    const now = all.at(-1);
     this.#now.textContent = now === undefined ? '–' : perSecond(now);
     this.#peak.textContent = `peak ${perSecond(peak)}`;
     this.#axis.textContent = perSecond(top);
@@ -103,18 +113,26 @@ class MiniChart {
         : `Now ${perSecond(now)}, at most ${perSecond(peak)} in the hour.`;
   }
 
+  /** When a point ended that is `back` points before the last one. */
+  #endOf(back: number): number {
+    const { per, newest } = this.#drawn;
+    const { step, ends } = this.#time;
+    return back === 0 ? ends : ends - (newest + (back - 1) * per) * step;
+  }
+
   #point(event: PointerEvent): void {
     const { left, width } = (event.currentTarget as Element).getBoundingClientRect();
-    const { slots, step, ends } = this.#time;
-    const index = indexAt((event.clientX - left) / width, this.#values.length, slots);
+    const { values, slots, per } = this.#drawn;
+    const index = indexAt((event.clientX - left) / width, values.length, slots);
     if (index === undefined) {
       this.#unpoint();
       return;
     }
-    const back = this.#values.length - 1 - index;
+    const back = values.length - 1 - index;
     const x = ((slots - 1 - back) / (slots - 1)) * BOX.width;
     this.#cursor.setAttribute('d', `M${x} 0V${BOX.height}`);
-    this.#at.textContent = `${clockText(ends - back * step)}: ${perSecond(this.#values[index] ?? 0)} per second`;
+    const rate = `${per > 1 ? 'at most ' : ''}${perSecond(values[index] ?? 0)}`;
+    this.#at.textContent = `${clockText(this.#endOf(back))}: ${rate} per second`;
   }
 
   #unpoint(): void {

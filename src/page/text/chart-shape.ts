@@ -68,12 +68,32 @@ export function groupAverages(values: readonly number[], perGroup: number): read
   return averages;
 }
 
-/** Averages of groups of steps in their order, in as many groups as `most` at most: for a drawing with few points. */
-export function thinned(
-  values: readonly number[],
-  slots: number,
-  most: number,
-): { readonly values: readonly number[]; readonly slots: number; readonly per: number } {
+/** Steps drawn as fewer points. */
+export interface Thinned {
+  readonly values: readonly number[];
+  /** How many points the whole width stands for. */
+  readonly slots: number;
+  /** Steps of a point. */
+  readonly per: number;
+  /** Steps of the newest point so far. */
+  readonly newest: number;
+}
+
+/**
+ * The highest of each group of steps, in their order, for a drawing of about `most` points. Groups begin at steps whose
+ * number is a multiple of their length: they do not move as steps come, and a burst stays as high as it was.
+ *
+ * @param last the number of the last step
+ */
+export function thinned(values: readonly number[], last: number, slots: number, most: number): Thinned {
   const per = Math.max(1, Math.ceil(slots / most));
-  return { values: groupAverages(values, per).toReversed(), slots: Math.max(2, Math.ceil(slots / per)), per };
+  const newest = (((last % per) + per) % per) + 1;
+  const highest: number[] = [];
+  for (let end = values.length, length = newest; end > 0; length = per) {
+    highest.push(Math.max(...values.slice(Math.max(0, end - length), end)));
+    end -= length;
+  }
+  // With groups that are begun at both ends there is one more.
+  const points = Math.ceil(slots / per) + (per > 1 ? 1 : 0);
+  return { values: highest.toReversed(), slots: Math.max(2, points), per, newest };
 }

@@ -37,8 +37,25 @@ describe('charts', () => {
 
   test('steps are averaged in groups', () => {
     expect(groupAverages([1, 2, 3, 4, 5], 2)).toEqual([4.5, 2.5, 1]);
-    expect(thinned([1, 2, 3, 4], 4, 2)).toEqual({ values: [1.5, 3.5], slots: 2, per: 2 });
-    expect(thinned([1, 2], 2, 10)).toEqual({ values: [1, 2], slots: 2, per: 1 });
+  });
+
+  test('few points are the highest of each group', () => {
+    expect(thinned([1, 2, 3, 4], 3, 4, 2)).toEqual({ values: [2, 4], slots: 3, per: 2, newest: 2 });
+    expect(thinned([1, 2, 3, 4], 4, 4, 2)).toEqual({ values: [1, 3, 4], slots: 3, per: 2, newest: 1 });
+    expect(thinned([1, 2], 7, 2, 10)).toEqual({ values: [1, 2], slots: 2, per: 1, newest: 1 });
+    expect(thinned([], 0, 4, 2).values).toEqual([]);
+  });
+
+  test('a burst is as high, and stands in the same group, however many steps come after it', () => {
+    const burstAt = 100;
+    for (let last = burstAt; last < burstAt + 700; last++) {
+      const steps = Array.from({ length: 720 }, (_, at) => (last - 719 + at === burstAt ? 200 : 0));
+      const { values, per, newest } = thinned(steps, last, 720, 180);
+      expect(values.filter((value) => value > 0)).toEqual([200]);
+      const back = values.length - 1 - values.indexOf(200);
+      const firstOfGroup = last - newest + 1 - back * per;
+      expect(firstOfGroup).toBe(burstAt);
+    }
   });
 });
 
