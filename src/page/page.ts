@@ -94,10 +94,10 @@ const bar = new StatusBar(
 state.announce = (text) => {
   byId('announcements').textContent = text;
 };
-state.openBucket = (domain, entries) => {
+state.openBucket = (domain, entries, limit) => {
   location.hash = '#bucket';
   show('bucket', false);
-  bucketView.showBucket(domain, entries);
+  bucketView.showBucket(domain, entries, limit);
 };
 
 function updateAll(): void {

@@ -1,9 +1,12 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { DomainPolicy, Match } from '../policy/policy.js';
+import type { Rule } from '../policy/rule.js';
 
 /** What is counted of one take; see PlannedTake. */
 export interface CountedTake extends Pick<TakeItem, 'key' | 'rate' | 'hits'> {
   readonly label: string;
+  /** Undefined for a limit override. */
+  readonly rule: Rule | undefined;
   readonly outcome: TakeOutcome | undefined;
 }
 

@@ -1,10 +1,14 @@
 /* What is seen stays where it is while figures go on, and says the same in words, axis and line. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import type { HistoryAnswer } from '../../src/server/page/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
-import { untilHeard } from '../support/page/views.js';
+import { goTo, untilHeard } from '../support/page/views.js';
 import { descriptor } from '../support/policy/decider.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -74,5 +78,90 @@ describePage('a chart', () => {
     const line = (await chart.locator('.line').getAttribute('d')) ?? '';
     const places = [...line.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y));
     expect(Math.min(...places)).toBeCloseTo(100 - (100 * peak) / top, 0);
+  });
+});
+
+describePage('the top', () => {
+  test('shows an answer that takes longer than it waits between two questions', async () => {
+    const server = await start({ policy: POLICY });
+    const client = clientOf(server);
+    for (let each = 0; each < 7; each++) await client.ask('shop', [descriptor(['customer=a'])]);
+    const page = await open(server);
+    await page.route('**/top', async (route) => {
+      await setTimeout(5500);
+      // Whoever has left the page by then needs no answer.
+      await route.continue().catch(() => {});
+    });
+    await page.locator('nav a[href="#top"]').click();
+    await page.locator('#top-about', { hasText: 'Asking…' }).waitFor();
+    await page.locator('#top-rows tbody tr', { hasText: 'customer=a' }).waitFor();
+    await expect(page.locator('#top-about').innerText()).resolves.toMatch(/^Exact/);
+    await page.getByLabel('Sort by').selectOption('used');
+    await page.locator('#top-about', { hasText: 'Asking…' }).waitFor();
+    await page.getByText('Buckets that were used most').waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
+  });
+
+  test('says that it stands still while somebody is in its rows', async () => {
+    const server = await start({ policy: POLICY });
+    const client = clientOf(server);
+    const deny = async (): Promise<void> => {
+      for (let each = 0; each < 7; each++) await client.ask('shop', [descriptor(['customer=a'])]);
+    };
+    await deny();
+    const page = await open(server);
+    await goTo(page, 'top');
+    const row = page.locator('#top-rows tbody tr').first();
+    const before = await row.innerText();
+    await row.getByRole('button', { name: 'Show' }).focus();
+    await deny();
+    const about = page.locator('#top-about');
+    await about.getByText(/stand still since \d\d:\d\d:\d\d, as long as you are in them/).waitFor();
+    await expect(row.innerText()).resolves.toBe(before);
+    await expect(row.locator('button:focus').count()).resolves.toBe(1);
+    await page.getByLabel('Sort by').focus();
+    await waitFor('other figures', async () => (await row.innerText()) !== before);
+    await expect(about.innerText()).resolves.not.toContain('stand still');
+  });
+
+  test('leads to the bucket of a limit that requests bring', async () => {
+    const server = await start({ policy: POLICY });
+    const client = clientOf(server);
+    const asked = { ...descriptor(['plan=big']), limit: { requestsPerUnit: 3, unit: 4 } };
+    for (let each = 0; each < 9; each++) await client.ask('shop', [asked]);
+    const page = await open(server);
+    await goTo(page, 'top');
+    const row = page.locator('#top-rows tbody tr').first();
+    await expect(row.innerText()).resolves.toMatch(/plan=big\s.*requests bring themselves: 3\/day\s/s);
+    await row.getByRole('button', { name: 'Show' }).click();
+    const table = page.locator('#bucket-panel table');
+    await expect(table.innerText()).resolves.toMatch(/the limit that a request brings\s+0\s+3/);
+    await expect(page.locator('#bucket-limit').inputValue()).resolves.toBe('3/day');
+  });
+});
+
+describePage('the chosen domain', () => {
+  test('stays chosen while it is not in force', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-domains-'));
+    closers.push(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'zeta.yaml');
+    writeFileSync(join(folder, 'aaa.yaml'), POLICY.replace('shop', 'aaa'));
+    writeFileSync(file, POLICY.replace('shop', 'zeta'));
+    const server = await start({ env: { CONFIG_PATH: folder } });
+    const page = await open(server);
+    await goTo(page, 'bucket');
+    const [domain, top] = [page.locator('#bucket-domain'), page.locator('#top-domain')];
+    await domain.selectOption('zeta');
+    const shown = (select: Locator) => select.locator('option:checked').textContent();
+    rmSync(file);
+    await waitFor('the mark', async () => (await shown(domain)) === 'zeta (not in force)');
+    writeFileSync(file, POLICY.replace('shop', 'zeta'));
+    await waitFor('the domain', async () => (await shown(domain)) === 'zeta');
+    await expect(domain.inputValue()).resolves.toBe('zeta');
+    await goTo(page, 'top');
+    await top.selectOption('zeta');
+    rmSync(file);
+    await waitFor('the mark', async () => (await shown(top)) === 'zeta (not in force)');
+    await expect(domain.inputValue()).resolves.toBe('zeta');
   });
 });

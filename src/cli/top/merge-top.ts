@@ -17,7 +17,8 @@ export function sortedTop(top: readonly TopBucket[], by: 'denied' | 'used'): rea
 export function mergedTop(answers: readonly TopAnswer[], { by, of, limit }: FullTopQuestion): TopAnswer {
   const buckets = new Map<string, TopBucket>();
   for (const one of answers.flatMap(({ top }) => top)) {
-    const name = JSON.stringify([one.domain, one.rule, one.entries.map(({ key, value }) => [key, value])]);
+    const entries = one.entries.map(({ key, value }) => [key, value]);
+    const name = JSON.stringify([one.domain, one.rule, one.limit, entries]);
     const known = buckets.get(name);
     buckets.set(name, known === undefined ? one : addedTop(known, one));
   }

@@ -116,7 +116,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
     error: object(numbers('denied', 'used')),
     top: listOf(
       object({
-        ...{ domain: text, rule: text, entries },
+        ...{ domain: text, rule: text, entries, limit: either(undefined, text) },
         ...numbers('denied', 'denied_error', 'used', 'used_error'),
         // JSON has no infinity.
         used_ratio: either(null, number),

@@ -5,7 +5,7 @@ import type { NamedEntry } from '../text/entry-lines.js';
 import { type ActionTarget, BucketActions, endButton } from './bucket-actions.js';
 import { controlsTable, limitsTable, notesOf } from './bucket-answer.js';
 import type { Change, ChangeDialog } from './change-dialog.js';
-import { fillDomains } from './domain-select.js';
+import { chooseDomain, fillDomains } from './domain-select.js';
 import { EntriesForm } from './entries-form.js';
 import type { PageState, View } from './page-state.js';
 
@@ -78,13 +78,10 @@ export class BucketView implements View {
     void this.#dialog.start(change, () => this.#again());
   }
 
-  /** Shows the bucket of these entries. */
-  showBucket(domain: string, entries: readonly NamedEntry[]): void {
-    if (![...this.#domain.options].some(({ value }) => value === domain)) {
-      this.#domain.append(el('option', { value: domain }, domain));
-    }
-    this.#domain.value = domain;
-    this.#limit.value = '';
+  /** Shows the bucket of these entries; `limit`: that of a limit which requests bring. */
+  showBucket(domain: string, entries: readonly NamedEntry[], limit = ''): void {
+    chooseDomain(this.#domain, domain);
+    this.#limit.value = limit;
     this.#form.fill(entries);
     void this.#submit();
   }

@@ -36,8 +36,8 @@ export class PageState {
   crowded = false;
   /** Tells screen readers of something, once. */
   announce: (text: string) => void = () => {};
-  /** Shows the bucket of these entries. */
-  openBucket: (domain: string, entries: readonly NamedEntry[]) => void = () => {};
+  /** Shows the bucket of these entries; `limit`: that of a limit which requests bring, such as `100/minute`. */
+  openBucket: (domain: string, entries: readonly NamedEntry[], limit?: string) => void = () => {};
 
   constructor(client: Client) {
     this.client = client;

@@ -1,11 +1,11 @@
 import type { TopAnswer, TopBucket } from '../../server/buckets/messages.js';
 import { button, byId, type Child, el, KeptPart, spoken } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
-import { entriesShown, nameOf, sentence } from '../dom/texts.js';
+import { entriesShown, nameOf, sentence, serverNow } from '../dom/texts.js';
 import { whyNotLookedUp } from '../text/entry-lines.js';
 import { countText, shareText } from '../text/numbers.js';
 import { briefText } from '../text/shown-text.js';
-import { spanText } from '../text/times.js';
+import { clockText, spanText } from '../text/times.js';
 import { fillDomains } from './domain-select.js';
 import type { PageState, View } from './page-state.js';
 import { trafficShown } from './traffic-words.js';
@@ -21,25 +21,36 @@ export class TopView implements View {
   readonly #by = byId('top-by') as HTMLSelectElement;
   readonly #of = byId('top-of') as HTMLSelectElement;
   readonly #about = byId('top-about');
+  readonly #place = byId('top-rows');
   readonly #rows: KeptPart<Pick<TopAnswer, 'top' | 'by' | 'of'>>;
   readonly #failed = byId('top-failed');
   #timer: ReturnType<typeof setInterval> | undefined;
   #asked = 0;
+  /** What is asked for by a question that is under way. */
+  #underWay: string | undefined;
+  /** What the rows that are shown were asked for by, since when they are as they are, and what is said about them. */
+  #shown: { readonly choice: string; readonly at: number; readonly about: string } | undefined;
+  #standsStill = false;
 
   constructor(state: PageState) {
     this.#state = state;
-    this.#rows = new KeptPart(byId('top-rows'), (answer) => this.#table(answer));
+    this.#rows = new KeptPart(this.#place, (answer) => this.#table(answer));
     byId('top-form').addEventListener('change', () => void this.#ask());
     byId('top-form').addEventListener('submit', (event) => event.preventDefault());
+    this.#place.addEventListener('focusout', ({ relatedTarget }) => {
+      const staysInside = relatedTarget instanceof Node && this.#place.contains(relatedTarget);
+      if (this.#standsStill && !staysInside && document.hasFocus()) void this.#ask();
+    });
   }
 
   open(): void {
     this.update();
     clearInterval(this.#timer);
     this.#timer = setInterval(() => {
-      // Rows do not move under somebody who reads or uses them.
-      const isUsed = byId('top-rows').contains(document.activeElement);
-      if (!document.hidden && !isUsed) void this.#ask();
+      if (document.hidden) return;
+      if (this.#isUsed()) this.#standStill();
+      // Another question would make the answer void that is on its way, and a slow server would never be heard.
+      else if (this.#underWay !== this.#choice()) void this.#ask();
     }, REFRESH_MS);
     void this.#ask();
   }
@@ -52,15 +63,39 @@ export class TopView implements View {
     fillDomains(this.#domain, this.#state.domainsInForce(), 'all domains');
   }
 
+  /** Rows do not move under somebody who reads or uses them. */
+  #isUsed(): boolean {
+    return this.#place.contains(document.activeElement);
+  }
+
+  #standStill(): void {
+    if (this.#shown === undefined) return;
+    this.#standsStill = true;
+    const { about, at } = this.#shown;
+    const still = `The rows stand still since ${clockText(at)}, as long as you are in them.`;
+    this.#say(`${about} ${still}`);
+  }
+
+  #say(about: string): void {
+    if (this.#about.textContent !== about) this.#about.textContent = about;
+  }
+
+  #choice(): string {
+    return JSON.stringify([this.#by.value, this.#of.value, this.#domain.value]);
+  }
+
   async #ask(): Promise<void> {
     const number = ++this.#asked;
     if (this.#state.overview?.keeps.top === 0) {
       this.#failed.replaceChildren(
         sentence('TOP_BUCKETS is 0, so weir does not count who is denied most: set it, to 500 for instance.'),
       );
-      byId('top-rows').replaceChildren();
+      this.#place.replaceChildren();
       return;
     }
+    const choice = this.#choice();
+    this.#underWay = choice;
+    if (this.#shown?.choice !== choice) this.#say('Asking…');
     const answer = await this.#state.client.ask<TopAnswer>('top', {
       by: this.#by.value,
       of: this.#of.value,
@@ -69,13 +104,24 @@ export class TopView implements View {
     });
     // The choice may have changed meanwhile.
     if (number !== this.#asked) return;
+    this.#underWay = undefined;
     this.#failed.replaceChildren(...(answer.ok ? [] : [sentence(answer.error)]));
-    if (!answer.ok) return;
+    if (!answer.ok) {
+      this.#say(this.#shown?.about ?? '');
+      return;
+    }
+    if (this.#isUsed() && this.#shown?.choice === choice) {
+      this.#standStill();
+      return;
+    }
     const { top, by, of, covers, sampled, error } = answer.body;
     const exact = error.denied === 0 && error.used === 0 && sampled <= 1;
-    this.#about.textContent =
+    const about =
       `${exact ? 'Exact' : 'Estimates'}; counted for ${spanText(covers)} so far.` +
       (sampled > 1 ? ` One decision in ${countText(Math.round(sampled))} was counted, that many times.` : '');
+    this.#shown = { choice, at: serverNow(), about };
+    this.#standsStill = false;
+    this.#say(about);
     this.#rows.show({ top, by, of });
   }
 
@@ -108,7 +154,7 @@ export class TopView implements View {
           denied,
           used,
           { heading: 'Of limit', figures: true, cell: ({ used_ratio: share }) => shareText(share) },
-          { heading: 'Rule', cell: (row) => trafficShown(this.#state.wordsOf(row)) },
+          { heading: 'Rule', cell: (row) => this.#rule(row) },
           { heading: 'Domain', cell: ({ domain }) => nameOf(domain) },
           { heading: 'Bucket', cell: (row) => this.#link(row) },
         ],
@@ -117,10 +163,16 @@ export class TopView implements View {
     );
   }
 
-  #link({ domain, entries }: TopBucket): Child {
+  #rule(row: TopBucket): Child | readonly Child[] {
+    const { limit } = row;
+    if (limit === undefined) return trafficShown(this.#state.wordsOf(row));
+    return [el('em', {}, 'a limit that requests bring themselves:'), ' ', nameOf(limit)];
+  }
+
+  #link({ domain, entries, limit }: TopBucket): Child {
     const why = whyNotLookedUp(entries);
     if (why !== undefined) return el('span', { class: 'note' }, why);
-    const open = button('Show', () => this.#state.openBucket(domain, entries));
+    const open = button('Show', () => this.#state.openBucket(domain, entries, limit));
     open.append(
       spoken(` the bucket of ${briefText(entries.map(({ key, value }) => `${key}=${value}`).join(' '))}`),
     );

@@ -181,6 +181,11 @@ export function overrideKey(base: BucketKey, unit: WindowUnit, requestsPerUnit: 
   return extendedKey(base, `!${requestsPerUnit}/${unit}`);
 }
 
+/** The limit in the name of the bucket of a limit override, `100/minute`: its last part but for a shape. */
+export function overrideOfKey(key: string): string {
+  return /!(\d+\/[a-z]+)(?:%[^!]*)?$/.exec(key)?.[1] ?? '';
+}
+
 /**
  * `base`, which takes at most {@link MAX_NAME_BYTES}, with parts behind it, and with a digest of what is in front of
  * them where both together take more.

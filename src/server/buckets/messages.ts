@@ -140,6 +140,8 @@ export interface TopBucket {
   readonly rule: string;
   /** Secrets redacted, long values cut. */
   readonly entries: readonly Entry[];
+  /** Of a limit that requests bring themselves (`override`): the limit, as the `limit` of a BucketQuestion has it. */
+  readonly limit?: string;
   /** Requests denied. */
   readonly denied: number;
   readonly denied_error: number;

@@ -92,12 +92,13 @@ function shownBucket(
   secretKeys: SecretKeysOf,
 ): readonly TopBucket[] {
   if (about === undefined) return [];
-  const { domain, rule, entries, usedRatio } = about;
+  const { domain, rule, entries, limit, usedRatio } = about;
   return [
     {
       domain,
       rule,
       entries: withoutSecrets(entries, secretKeys(domain)),
+      ...(limit !== undefined && { limit }),
       denied,
       denied_error: deniedError,
       used,

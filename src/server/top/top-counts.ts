@@ -1,5 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
-import { entriesKey } from '../../policy/names/bucket-key.js';
+import { entriesKey, overrideOfKey } from '../../policy/names/bucket-key.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import type { DomainPolicy, Match } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
@@ -78,21 +78,28 @@ export class TopCounts implements BucketCounter {
     measure: TopMeasure,
     policy: DomainPolicy,
     match: Match,
-    { key, label, rate, outcome }: CountedTake,
+    { key, label, rate, rule, outcome }: CountedTake,
     hits: number,
   ): void {
-    const about = this.about(key, policy, match, label);
+    const about = this.about(key, policy, match, label, rule === undefined);
     const { reportedLimit } = rate;
     if (outcome !== undefined && !outcome.unseen && reportedLimit > 0)
       about.usedRatio = outcome.used / reportedLimit;
     this.top.count(measure, about, hits);
   }
 
-  private about(name: string, policy: DomainPolicy, match: Match, rule: string): BucketAbout {
+  private about(
+    name: string,
+    policy: DomainPolicy,
+    match: Match,
+    rule: string,
+    isOverride = false,
+  ): BucketAbout {
     const key = name.length <= MAX_KEY ? name : `#${sha256Hex(name)}`;
     const known = this.top.find(key);
     if (known !== undefined) return known;
     const entries = keptEntries(match.entries, policy.secretKeys);
-    return { key: ownText(key), domain: policy.domain, rule, entries, usedRatio: undefined };
+    const limit = isOverride ? ownText(overrideOfKey(name)) : undefined;
+    return { key: ownText(key), domain: policy.domain, rule, entries, limit, usedRatio: undefined };
   }
 }

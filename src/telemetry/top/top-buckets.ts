@@ -18,6 +18,8 @@ export interface BucketAbout {
   readonly domain: string;
   readonly rule: string;
   readonly entries: readonly Entry[];
+  /** Of a limit that requests bring themselves: the limit, such as `100/minute`. */
+  readonly limit?: string | undefined;
   /** How much of the limit was used when it was last seen; undefined while nothing said so. */
   usedRatio: number | undefined;
 }

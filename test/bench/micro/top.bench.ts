@@ -28,13 +28,14 @@ function counting(buckets: number, denied: boolean): MicroCase {
     const top = new TopBuckets({ capacity: CAPACITY, nowMicros, random: Math.random });
     const counts = new TopCounts(top);
     const match = POLICY.match(entries('tenant=acme'));
-    const rate = match.rules[0]?.rate;
+    const [rule] = match.rules;
+    const rate = rule?.rate;
     if (rate === undefined) throw new Error('the policy has no limit');
     const keys = Array.from(
       { length: buckets },
       (_, at) => `5:bench6:tenant10:t${String(at).padStart(9, '0')}`,
     );
-    const take = { key: '', rate, hits: 1, label: 'tenant', outcome: undefined } satisfies CountedTake;
+    const take = { key: '', rate, hits: 1, label: 'tenant', rule, outcome: undefined } satisfies CountedTake;
     let tickedMicros = nowMicros();
     return (call) => {
       // A prime as the step: one bucket seldom comes twice in a row.

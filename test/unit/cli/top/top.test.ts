@@ -199,6 +199,19 @@ describe('replicas', () => {
     );
     expect(merged).toMatchObject({ by: 'used', of: 'hour', top: [{ used: 1 }, { used: 1 }] });
   });
+
+  test('limits that requests bring are buckets by themselves', () => {
+    const brought = (limit: string) => bucket('a', 1, 1, { rule: 'override', limit });
+    const merged = mergedTop([answerOf(brought('3/day'), brought('4/day')), answerOf(brought('3/day'))], {
+      by: 'used',
+      of: 'hour',
+      limit: 9,
+    });
+    expect(merged.top.map(({ limit, used }) => [limit, used])).toEqual([
+      ['3/day', 2],
+      ['4/day', 1],
+    ]);
+  });
 });
 
 describe('the screen', () => {

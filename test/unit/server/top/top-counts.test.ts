@@ -101,6 +101,24 @@ test('candidates, and what has no bucket, do not count; a limit of the caller do
   expect(bench.shown('used').toSorted()).toEqual(['override 1 2', 'tried 0 2']);
 });
 
+test.each([
+  ['tenant=acme', 2, '2/minute'],
+  ['tenant=!9/day', 0, '0/minute'],
+  [`tenant=${'x'.repeat(1000)}`, 4_294_967_295, '4294967295/minute'],
+])('the limit that a caller brings is kept with %s', (text, requestsPerUnit, limit) => {
+  const bench = new Bench();
+  bench.ask([text], 1, { limit: { requestsPerUnit, unit: 2 } });
+  const by = requestsPerUnit === 0 ? 'denied' : 'used';
+  expect(bench.rows(by).map(({ about }) => [about?.rule, about?.limit])).toEqual([['override', limit]]);
+});
+
+test('a rule keeps no such limit, whatever its callers are called', () => {
+  const bench = new Bench();
+  bench.ask(['api_key=!9/day'], 1);
+  bench.ask(['tried=!9/day'], 1);
+  expect(bench.rows('used').map(({ about }) => about?.limit)).toEqual([undefined, undefined]);
+});
+
 test('secrets are never kept, also where the policy alone knows them', () => {
   const bench = new Bench();
   bench.ask(['api_key=sk-very-secret'], 3);

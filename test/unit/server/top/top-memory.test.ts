@@ -33,7 +33,8 @@ test('callers who never come again, with as long values as they like, fill no mo
     'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9 } }]\n',
   );
   const match = policy.match(entries('k=v'));
-  const rate = match.rules[0]?.rate;
+  const [rule] = match.rules;
+  const rate = rule?.rate;
   if (rate === undefined) throw new Error('the policy has no limit');
   let micros = 0;
   let callers = 0;
@@ -46,7 +47,14 @@ test('callers who never come again, with as long values as they like, fill no mo
       const all = entries(
         ...Array.from({ length: 20 }, (_, place) => `${place}${'ж'.repeat(40)}=${who.slice(place)}`),
       );
-      const take: CountedTake = { key: who.slice(0, 1000), rate, hits: 1, label: 'k', outcome: undefined };
+      const take: CountedTake = {
+        key: who.slice(0, 1000),
+        rate,
+        hits: 1,
+        label: 'k',
+        rule,
+        outcome: undefined,
+      };
       const asked = { ...match, entries: all };
       if (at % 2 === 0) counts.denied(policy, asked, take);
       else counts.letThrough(policy, asked, take);
