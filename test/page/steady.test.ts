@@ -165,3 +165,95 @@ describePage('the chosen domain', () => {
     await expect(domain.inputValue()).resolves.toBe('zeta');
   });
 });
+
+describePage('while figures and policies change', () => {
+  const ACTIVE = '[document.activeElement.tagName, document.activeElement.textContent]';
+
+  test('links and buttons beside tables keep the focus', async () => {
+    const keys = Array.from({ length: 60 }, (_, each) => `key-${each}`);
+    const rules = keys.map((key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 1 } }`);
+    const server = await start({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
+    const client = clientOf(server);
+    const ask = async (): Promise<void> => {
+      for (const key of keys) await client.ask('shop', [descriptor([`${key}=x`])]);
+    };
+    await ask();
+    await ask();
+    const page = await open(server);
+    const changes = async (place: Locator): Promise<void> => {
+      const before = await place.innerText();
+      await waitFor('other figures', async () => {
+        await ask();
+        return (await place.innerText()) !== before;
+      });
+    };
+    const worst = page.locator('#worst tbody tr').first();
+    await worst.waitFor({ timeout: 20_000 });
+    await page.getByRole('link', { name: 'Whose buckets these are' }).focus();
+    await changes(worst);
+    await expect(page.evaluate(ACTIVE)).resolves.toEqual(['A', 'Whose buckets these are']);
+    await goTo(page, 'rules');
+    await page.getByLabel('busiest first').check();
+    const all = page.getByRole('button', { name: 'Show all 60' });
+    await all.focus();
+    await changes(page.locator('#rules-place tbody tr').first());
+    await expect(page.evaluate(ACTIVE)).resolves.toEqual(['BUTTON', 'Show all 60']);
+    await all.press('Enter');
+    await expect(page.locator('#rules-place tbody tr').count()).resolves.toBe(60);
+    await expect(page.evaluate('document.activeElement.parentElement.className')).resolves.toBe('card');
+  });
+
+  test('rules stay open, with focus and place', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-tree-'));
+    closers.push(() => rmSync(folder, { recursive: true }));
+    const write = (domain: string, more = '') => {
+      const rules = ['one', 'two', ...(more === '' ? [] : [more])].map(
+        (key) => `  - { key: ${domain}-${key}, rate_limit: { unit: year, requests_per_unit: 5 } }`,
+      );
+      writeFileSync(
+        join(folder, `${domain}.yaml`),
+        `domain: ${domain}.shop\ndescriptors:\n${rules.join('\n')}\n`,
+      );
+    };
+    write('aaa');
+    write('zeta');
+    const server = await start({ env: { CONFIG_PATH: folder } });
+    const page = await open(server);
+    await goTo(page, 'rules');
+    const rule = (key: string) => page.locator('.rule', { hasText: key });
+    await rule('aaa-one').locator('summary').click();
+    await rule('zeta-one').locator('summary').click();
+    const opened = () => page.locator('.rule[open] .facts').count();
+    await waitFor('both', async () => (await opened()) === 2);
+    await page.evaluate('scrollTo(0, 120)');
+    const scrolled = await page.evaluate('scrollY');
+    const isSteady = async (): Promise<void> => {
+      expect(await opened()).toBe(2);
+      const active = (await page.evaluate('document.activeElement.textContent')) as string;
+      expect(active).toContain('zeta-one');
+    };
+    // Another domain changes, then its own one, and then there is a third one.
+    write('aaa', 'new');
+    await rule('aaa-new').waitFor();
+    await isSteady();
+    await expect(page.evaluate('scrollY')).resolves.toBe(scrolled);
+    write('zeta', 'new');
+    await rule('zeta-new').waitFor();
+    await isSteady();
+    write('mmm');
+    await rule('mmm-one').waitFor();
+    await isSteady();
+    // Figures and charts go on in the rows that were made anew.
+    const client = clientOf(server);
+    await client.ask('zeta.shop', [descriptor(['zeta-one=x'])]);
+    await rule('zeta-one').locator('.chart').first().waitFor();
+    // A domain that is found by its name is shown with its rules.
+    await page.getByLabel('Filter by place or name').fill('mm.shop');
+    await page.getByText('2 rules found').waitFor();
+    await expect(page.locator('.rule').count()).resolves.toBe(2);
+    await page.getByLabel('Filter by place or name').fill('nowhere');
+    await page.getByText('No domain has this text in its name').waitFor();
+    await page.getByLabel('Filter by place or name').fill('');
+    await rule('zeta-two').waitFor();
+  });
+});

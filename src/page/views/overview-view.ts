@@ -37,6 +37,14 @@ export class OverviewView implements View {
   readonly #store = new KeptPart<Overview['store']>(byId('store'), storePart);
   readonly #workers = new KeptPart<Overview['workers']>(byId('workers'), workersPart);
   readonly #worst: KeptPart<Worst>;
+  /** Beside what changes with each figure, so that they keep the focus. */
+  readonly #worstLinks = el(
+    'p',
+    { hidden: true },
+    el('a', { href: '#top' }, 'Whose buckets these are'),
+    ' · ',
+    el('a', { href: '#rules' }, 'All rules'),
+  );
   readonly #empty: KeptPart<Empty>;
   #since: ReadonlyMap<string, DeniedSince | undefined> = new Map();
   #sinceAskedAt = 0;
@@ -44,7 +52,9 @@ export class OverviewView implements View {
 
   constructor(state: PageState) {
     this.#state = state;
-    this.#worst = new KeptPart(byId('worst'), worstPart);
+    const worst = el('div');
+    this.#worst = new KeptPart(worst, worstPart);
+    byId('worst').append(worst, this.#worstLinks);
     this.#empty = new KeptPart(byId('no-traffic'), emptyPart);
     byId('traffic').append(this.#charts.element);
   }
@@ -98,6 +108,7 @@ export class OverviewView implements View {
       return { ...sum, words: this.#state.wordsOf(sum), since };
     });
     this.#worst.show({ sums, notAll: this.#state.whyNotAllKept() });
+    this.#worstLinks.hidden = sums.length === 0;
   }
 
   async #readSince(): Promise<void> {
@@ -211,13 +222,6 @@ function worstPart({ sums, notAll }: Worst): readonly Child[] {
         ],
       },
       sums,
-    ),
-    el(
-      'p',
-      {},
-      el('a', { href: '#top' }, 'Whose buckets these are'),
-      ' · ',
-      el('a', { href: '#rules' }, 'All rules'),
     ),
   ];
 }

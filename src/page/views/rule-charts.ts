@@ -52,11 +52,6 @@ export class RuleCharts {
     return () => this.#open.delete(one);
   }
 
-  /** Forgets all of them. */
-  clear(): void {
-    this.#open.clear();
-  }
-
   /** A step is over. */
   point(): void {
     if (this.#open.size > FEW && Date.now() - this.#askedAt < SELDOM_MS) return;

@@ -21,21 +21,38 @@ export class RuleRows {
   readonly #state: PageState;
   readonly #charts: RuleCharts;
   readonly #figures = new Map<string, Element[]>();
+  /** What can be opened, by a name that it has again when the rows are made anew. */
+  readonly #summaries = new Map<string, HTMLElement>();
+  /** Whether it is open, where that is known. */
+  readonly #isOpen = new Map<string, boolean>();
+  readonly #closers = new Set<() => void>();
 
   constructor(state: PageState, charts: RuleCharts) {
     this.#state = state;
     this.#charts = charts;
   }
 
-  /** Forgets all rows. */
+  /** Forgets all rows, but for which of them were open. */
   clear(): void {
     this.#figures.clear();
-    this.#charts.clear();
+    this.#summaries.clear();
+    for (const close of this.#closers) close();
+    this.#closers.clear();
+  }
+
+  /** The name of the row that has the focus. */
+  focused(): string | undefined {
+    return [...this.#summaries].find(([, summary]) => summary === document.activeElement)?.[0];
+  }
+
+  /** Gives the focus to a row, if it is there. */
+  focus(name: string): void {
+    this.#summaries.get(name)?.focus({ preventScroll: true });
   }
 
   /** The rows of a domain. `open`: with all branches open, whatever their number. */
   tree(domain: string, root: RuleNode, open: boolean): readonly Node[] {
-    return this.#children(domain, root, open || root.count <= OPEN_RULES);
+    return this.#children(domain, root, '', open || root.count <= OPEN_RULES);
   }
 
   /** Writes the figures of all rows anew. */
@@ -50,15 +67,17 @@ export class RuleRows {
     return figures(sumsByRule.get(key), this.#state.whyNotAllKept() === undefined);
   }
 
-  #children(domain: string, node: RuleNode, open: boolean): readonly Node[] {
+  #children(domain: string, node: RuleNode, place: string, open: boolean): readonly Node[] {
     const list = el('ul', { class: 'tree' });
     const after = el('div');
-    inPortions(list, after, [...node.children.values()], (child) => this.#node(domain, child, open));
+    inPortions(list, after, [...node.children.values()], (child) =>
+      this.#node(domain, child, `${place}/${child.label}`, open),
+    );
     return [list, after];
   }
 
-  #node(domain: string, node: RuleNode, open: boolean): HTMLElement {
-    const rules = node.rules.map((rule) => this.#rule(domain, node.label, rule));
+  #node(domain: string, node: RuleNode, place: string, open: boolean): HTMLElement {
+    const rules = node.rules.map((rule, at) => this.#rule(domain, node.label, rule, `rule ${at} ${place}`));
     if (node.children.size === 0) return el('li', {}, ...rules);
     const body = el('div');
     const summary = el(
@@ -70,16 +89,19 @@ export class RuleRows {
       el('span', { class: 'count' }, ` ${countOf(node.count - node.rules.length, 'rule')}`),
     );
     const fill = (): void => {
+      this.#isOpen.set(name, branch.open);
       if (!branch.open || body.hasChildNodes()) return;
-      body.append(...this.#children(domain, node, open));
+      body.append(...this.#children(domain, node, place, open));
     };
+    const name = `below ${place}`;
+    this.#summaries.set(name, summary);
     const branch = el('details', { class: 'branch', ontoggle: fill }, summary, body);
-    branch.open = open;
+    branch.open = this.#isOpen.get(name) ?? open;
     fill();
     return el('li', {}, ...rules, branch);
   }
 
-  #rule(domain: string, label: string, rule: DumpedPolicyRule): HTMLElement {
+  #rule(domain: string, label: string, rule: DumpedPolicyRule, name: string): HTMLElement {
     const key = ruleKey(domain, rule.path);
     const place = el('span', { class: 'sums' }, ...this.#figuresOf(key));
     const known = this.#figures.get(key);
@@ -87,27 +109,31 @@ export class RuleRows {
     else known.push(place);
     const body = el('div', { class: 'rule-body' });
     let close: (() => void) | undefined;
-    const row = el(
-      'details',
-      {
-        class: 'rule',
-        ontoggle: () => {
-          close?.();
-          close = undefined;
-          if (row.open) close = this.#fill(body, domain, rule);
-          else body.replaceChildren();
-        },
-      },
-      el(
-        'summary',
-        {},
-        el('span', { class: 'rule-name' }, nameOf(label, ROW_TEXT), ...namePart(label, rule.name)),
-        el('span', { class: 'rule-limit' }, limitWords(rule.limit)),
-        el('span', { class: 'rule-phase' }, ...phasePart(rule)),
-        place,
-      ),
-      body,
+    const fill = (): void => {
+      this.#isOpen.set(name, row.open);
+      if (row.open === (close !== undefined)) return;
+      if (close !== undefined) {
+        close();
+        this.#closers.delete(close);
+        close = undefined;
+        body.replaceChildren();
+        return;
+      }
+      close = this.#fill(body, domain, rule);
+      this.#closers.add(close);
+    };
+    const summary = el(
+      'summary',
+      {},
+      el('span', { class: 'rule-name' }, nameOf(label, ROW_TEXT), ...namePart(label, rule.name)),
+      el('span', { class: 'rule-limit' }, limitWords(rule.limit)),
+      el('span', { class: 'rule-phase' }, ...phasePart(rule)),
+      place,
     );
+    this.#summaries.set(name, summary);
+    const row = el('details', { class: 'rule', ontoggle: fill }, summary, body);
+    row.open = this.#isOpen.get(name) ?? false;
+    fill();
     return row;
   }
 

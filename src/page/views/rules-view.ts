@@ -1,16 +1,13 @@
 import type { RuleSums } from '../../server/page/messages.js';
 import { button, byId, type Child, el } from '../dom/element.js';
-import { inPortions } from '../dom/portions.js';
 import { tableOf } from '../dom/table.js';
-import { joined, nameOf, sentence, serverNow, stateOf, wholeName } from '../dom/texts.js';
+import { nameOf, sentence } from '../dom/texts.js';
 import type { DumpedDomain } from '../text/dumped-policy.js';
-import { phaseMeaning, switchesToCome } from '../text/limit-words.js';
 import { countOf, countText } from '../text/numbers.js';
-import { filteredRules, ruleKey, ruleTree } from '../text/rule-tree.js';
+import { filteredRules, ruleKey } from '../text/rule-tree.js';
 import type { PageState, View } from './page-state.js';
-import { RuleCharts } from './rule-charts.js';
-import { RuleRows } from './rule-rows.js';
-import { noDomain, phaseState, switchShown } from './system-parts.js';
+import { RuleSections } from './rule-sections.js';
+import { noDomain, phaseState } from './system-parts.js';
 import { trafficShown } from './traffic-words.js';
 
 /** So long nothing is typed before rules are filtered, ms. */
@@ -27,8 +24,9 @@ export class RulesView implements View {
   readonly #count = byId('rules-count');
   readonly #filter = byId('rules-filter') as HTMLInputElement;
   readonly #asTree = byId('rules-tree') as HTMLInputElement;
-  readonly #charts: RuleCharts;
-  readonly #rows: RuleRows;
+  readonly #sections: RuleSections;
+  /** The button stays while the table is made anew, so that it keeps the focus. */
+  readonly #busiest = busiestParts(() => this.#showWhole());
   #made: string | undefined;
   #isOpen = false;
   /** Whether somebody wanted all of the busiest rules. */
@@ -36,8 +34,7 @@ export class RulesView implements View {
 
   constructor(state: PageState) {
     this.#state = state;
-    this.#charts = new RuleCharts(state);
-    this.#rows = new RuleRows(state, this.#charts);
+    this.#sections = new RuleSections(state, this.#place);
     let timer: ReturnType<typeof setTimeout> | undefined;
     this.#filter.addEventListener('input', () => {
       clearTimeout(timer);
@@ -68,7 +65,7 @@ export class RulesView implements View {
     );
     if (wanted === this.#made) return;
     this.#made = wanted;
-    this.#rows.clear();
+    if (policies.domains.length === 0 || !this.#asTree.checked) this.#sections.clear();
     if (policies.domains.length === 0) this.#place.replaceChildren(noDomain());
     else if (this.#asTree.checked) this.#showTree(policies.domains);
     else this.#showBusiest();
@@ -76,36 +73,29 @@ export class RulesView implements View {
 
   point(): void {
     if (!this.#isOpen) return;
-    if (this.#asTree.checked) this.#rows.refresh();
+    if (this.#asTree.checked) this.#sections.refresh();
     else this.update();
-    this.#charts.point();
+    this.#sections.point();
   }
 
   #showTree(domains: readonly DumpedDomain[]): void {
-    const filter = this.#filter.value;
-    const isFiltered = filter.trim() !== '';
+    const filter = this.#filter.value.trim();
     const sections = domains.map((dumped) => {
-      const rules = filteredRules(dumped.policy?.rules ?? [], filter);
-      return { dumped, rules };
+      const all = dumped.policy?.rules ?? [];
+      return { dumped, rules: named(dumped, filter) ? all : filteredRules(all, filter) };
     });
-    const shown = sections.filter(
-      ({ rules, dumped }) => !isFiltered || rules.length > 0 || named(dumped, filter),
-    );
+    const shown = sections.filter(({ rules, dumped }) => rules.length > 0 || named(dumped, filter));
     const found = sections.reduce((sum, { rules }) => sum + rules.length, 0);
-    this.#count.textContent = `${countOf(found, 'rule')}${isFiltered ? ' found' : ''}`;
-    const list = el('div');
-    const after = el('div');
-    inPortions(list, after, shown, ({ dumped, rules }) =>
-      el(
-        'section',
-        { class: 'card' },
-        el('h3', {}, nameOf(dumped.domain)),
-        ...domainHead(dumped),
-        ...this.#rows.tree(dumped.domain, ruleTree(rules), isFiltered && found <= OPEN_MATCHES),
-      ),
-    );
-    const none = el('p', { class: 'empty' }, 'No rule has this text in its place or name.');
-    this.#place.replaceChildren(...(shown.length === 0 ? [none] : [legend(), list, after]));
+    const isFiltered = filter !== '';
+    const counted = isFiltered && found === 0 ? countOf(shown.length, 'domain') : countOf(found, 'rule');
+    this.#count.textContent = `${counted}${isFiltered ? ' found' : ''}`;
+    if (shown.length > 0) {
+      this.#sections.show(shown, filter, isFiltered && found <= OPEN_MATCHES, legend());
+      return;
+    }
+    this.#sections.clear();
+    const none = 'No domain has this text in its name, and no rule in its place or name.';
+    this.#place.replaceChildren(el('p', { class: 'empty' }, none));
   }
 
   #showBusiest(): void {
@@ -121,16 +111,19 @@ export class RulesView implements View {
       return;
     }
     const shown = this.#isWhole ? found : found.slice(0, BUSIEST);
-    const place = el('div', { class: 'card' }, this.#busiestTable(shown));
-    if (shown.length < found.length) {
-      const rest = button(`Show all ${countText(found.length)}`, () => {
-        this.#isWhole = true;
-        this.#showBusiest();
-      });
-      place.append(rest);
-    }
-    if (notAll !== undefined) place.append(el('p', { class: 'note' }, notAll));
-    this.#place.replaceChildren(place);
+    const { card, table, rest, note } = this.#busiest;
+    table.replaceChildren(this.#busiestTable(shown));
+    rest.textContent = `Show all ${countText(found.length)}`;
+    rest.hidden = shown.length === found.length;
+    note.textContent = notAll ?? '';
+    if (card.parentElement !== this.#place) this.#place.replaceChildren(card);
+  }
+
+  #showWhole(): void {
+    this.#isWhole = true;
+    this.#showBusiest();
+    // The button is gone, and what has come stands in the table.
+    this.#busiest.table.focus({ preventScroll: true });
   }
 
   #busiestTable(sums: readonly RuleSums[]): HTMLElement {
@@ -169,7 +162,14 @@ function phaseCell(phase: string | undefined): Child {
 }
 
 function named({ domain }: DumpedDomain, filter: string): boolean {
-  return domain.toLowerCase().includes(filter.trim().toLowerCase());
+  return domain.toLowerCase().includes(filter.toLowerCase());
+}
+
+function busiestParts(showWhole: () => void) {
+  const table = el('div', { tabindex: -1 });
+  const rest = button('', showWhole);
+  const note = el('p', { class: 'note' });
+  return { card: el('div', { class: 'card' }, table, rest, note), table, rest, note };
 }
 
 /** What the figures of a row are, for those who see them. */
@@ -185,38 +185,4 @@ function legend(): HTMLElement {
     of('ok', '●', 'allowed'),
     '. A row opens for its charts.',
   );
-}
-
-function domainHead({ state, files, policy }: DumpedDomain): readonly Child[] {
-  if (policy === undefined) {
-    const why = state === 'absent' ? 'not in force: its files are bad' : 'not in force';
-    return [el('p', {}, stateOf('bad', why), ' ', ...files.map((file) => wholeName(file)))];
-  }
-  const next = switchesToCome(policy.phase, serverNow()).map(switchShown);
-  const derived = policy.derive.length;
-  return [
-    el(
-      'p',
-      { class: 'domain-head' },
-      phaseState(policy.phase.now),
-      ` ${phaseMeaning(policy.phase.now)} `,
-      next.length === 0 ? undefined : el('span', { class: 'mark' }, ...joined(next, '; ')),
-      ` ${countOf(policy.rules.length, 'rule')}.`,
-    ),
-    derived === 0
-      ? undefined
-      : el(
-          'details',
-          { class: 'derive' },
-          el('summary', {}, `Entries are derived before rules are looked for (${countOf(derived, 'step')})`),
-          el('ul', {}, ...policy.derive.map(({ step, rules }) => deriveStep(step, rules ?? []))),
-        ),
-  ];
-}
-
-function deriveStep(step: string, rules: readonly string[]): HTMLElement {
-  const list = el('ul');
-  const after = el('div');
-  inPortions(list, after, rules, (rule) => el('li', {}, wholeName(rule)));
-  return el('li', {}, wholeName(step), rules.length === 0 ? undefined : list, after);
 }

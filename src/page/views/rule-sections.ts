@@ -1,0 +1,142 @@
+import { type Child, el } from '../dom/element.js';
+import { inPortions } from '../dom/portions.js';
+import { joined, nameOf, serverNow, stateOf, wholeName } from '../dom/texts.js';
+import type { DumpedDomain, DumpedPolicyRule } from '../text/dumped-policy.js';
+import { phaseMeaning, switchesToCome } from '../text/limit-words.js';
+import { countOf } from '../text/numbers.js';
+import { ruleTree } from '../text/rule-tree.js';
+import type { PageState } from './page-state.js';
+import { RuleCharts } from './rule-charts.js';
+import { RuleRows } from './rule-rows.js';
+import { phaseState, switchShown } from './system-parts.js';
+
+/** A domain with those of its rules that are shown. */
+export interface ShownDomain {
+  readonly dumped: DumpedDomain;
+  readonly rules: readonly DumpedPolicyRule[];
+}
+
+interface Section {
+  readonly element: HTMLElement;
+  readonly rows: RuleRows;
+  /** What it was made of. */
+  readonly made: string;
+}
+
+/** The trees of domains, of which only those that have changed are made anew, so that people stay where they are. */
+export class RuleSections {
+  readonly #state: PageState;
+  readonly #charts: RuleCharts;
+  readonly #place: Element;
+  readonly #sections = new Map<string, Section>();
+  #filter = '';
+  /** What is true now, also of domains that nobody has asked for yet. */
+  #shown: ReadonlyMap<string, ShownDomain> = new Map();
+  #listed: string | undefined;
+
+  constructor(state: PageState, place: Element) {
+    this.#state = state;
+    this.#charts = new RuleCharts(state);
+    this.#place = place;
+  }
+
+  /** `open`: with all branches open, whatever their number. */
+  show(shown: readonly ShownDomain[], filter: string, open: boolean, head: Node): void {
+    if (filter !== this.#filter) this.clear();
+    this.#filter = filter;
+    this.#shown = new Map(shown.map((one) => [one.dumped.domain, one]));
+    for (const [domain, { rows }] of this.#sections) {
+      if (this.#shown.has(domain)) continue;
+      rows.clear();
+      this.#sections.delete(domain);
+    }
+    const focused = document.activeElement;
+    const names = [...this.#shown.keys()];
+    const listed = JSON.stringify(names);
+    if (listed === this.#listed) {
+      for (const domain of this.#sections.keys()) this.#section(domain, open);
+      return;
+    }
+    this.#listed = listed;
+    const list = el('div');
+    const after = el('div');
+    inPortions(list, after, names, (domain) => this.#section(domain, open));
+    this.#place.replaceChildren(head, list, after);
+    // An element that is moved loses the focus.
+    if (focused instanceof HTMLElement && list.contains(focused)) focused.focus({ preventScroll: true });
+  }
+
+  /** Writes the figures of all rows anew. */
+  refresh(): void {
+    for (const { rows } of this.#sections.values()) rows.refresh();
+  }
+
+  /** A step is over. */
+  point(): void {
+    this.#charts.point();
+  }
+
+  /** Forgets all of them. */
+  clear(): void {
+    for (const { rows } of this.#sections.values()) rows.clear();
+    this.#sections.clear();
+    this.#listed = undefined;
+  }
+
+  #section(domain: string, open: boolean): Node {
+    const shown = this.#shown.get(domain);
+    if (shown === undefined) return el('section');
+    const { dumped, rules } = shown;
+    const made = JSON.stringify([dumped, open]);
+    const known = this.#sections.get(domain);
+    if (known?.made === made) return known.element;
+    const { element, rows } = known ?? {
+      element: el('section', { class: 'card' }),
+      rows: new RuleRows(this.#state, this.#charts),
+    };
+    const focused = rows.focused();
+    rows.clear();
+    element.replaceChildren(
+      el('h3', {}, nameOf(domain)),
+      ...domainHead(dumped).filter((child) => child !== undefined),
+      ...rows.tree(domain, ruleTree(rules), open),
+    );
+    if (focused !== undefined) rows.focus(focused);
+    this.#sections.set(domain, { element, rows, made });
+    return element;
+  }
+}
+
+function domainHead({ state, files, policy }: DumpedDomain): readonly Child[] {
+  if (policy === undefined) {
+    const why = state === 'absent' ? 'not in force: its files are bad' : 'not in force';
+    return [el('p', {}, stateOf('bad', why), ' ', ...files.map((file) => wholeName(file)))];
+  }
+  const next = switchesToCome(policy.phase, serverNow()).map(switchShown);
+  const derived = policy.derive.length;
+  return [
+    el(
+      'p',
+      { class: 'domain-head' },
+      phaseState(policy.phase.now),
+      ` ${phaseMeaning(policy.phase.now)} `,
+      next.length === 0 ? undefined : el('span', { class: 'mark' }, ...joined(next, '; ')),
+      ` ${countOf(policy.rules.length, 'rule')}.`,
+    ),
+    derived === 0
+      ? undefined
+      : el(
+          'details',
+          { class: 'derive' },
+          el('summary', {}, `Entries are derived before rules are looked for (${countOf(derived, 'step')})`),
+          el('ul', {}, ...policy.derive.map(({ step, rules }) => deriveStep(step, rules ?? []))),
+        ),
+  ];
+}
+
+function deriveStep(step: string, rules: readonly string[]): HTMLElement {
+  const list = el('ul');
+  const after = el('div');
+  inPortions(list, after, rules, (rule) => el('li', {}, wholeName(rule)));
+  return el('li', {}, wholeName(step), rules.length === 0 ? undefined : list, after);
+}
