@@ -4,7 +4,7 @@
 export const MAX_SHOWN_TEXT = 160;
 
 /** What is not seen, or changes how the rest is read: controls, marks of direction, unassigned characters. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/gu;
+export const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/gu;
 /** Two of them join emoji and letters of some scripts, and are part of honest texts. */
 const JOINERS = /^[\u200c\u200d]$/;
 

@@ -10,9 +10,10 @@ import { ruleKey } from '../text/rule-tree.js';
 import { visibleText } from '../text/shown-text.js';
 import { clockText } from '../text/times.js';
 import type { TrafficWords } from '../text/traffic-words.js';
+import { triedCommand } from '../text/tried-command.js';
 import type { PageState, View } from './page-state.js';
 import { domainsPart, policyPart, storePart, workersPart } from './system-parts.js';
-import { trafficShown, triedCommand } from './traffic-words.js';
+import { trafficShown } from './traffic-words.js';
 
 /** Rules with denials that the overview names. */
 const WORST = 5;

@@ -1,0 +1,70 @@
+import type { DumpedPolicies, DumpedPolicyRule } from './dumped-policy.js';
+import { levelsOfPath } from './rule-tree.js';
+import { UNSEEN } from './shown-text.js';
+
+/** What is asked where no rule tells what would meet it. */
+const EXAMPLE = [{ key: 'customer', value: 'example' }];
+
+interface TriedEntry {
+  readonly key: string;
+  readonly value: string;
+}
+
+/**
+ * A command that asks weir, made for the first rule in force that entries can be named for, or domain without such a
+ * rule; none where there is none.
+ */
+export function triedCommand(policies: DumpedPolicies | undefined): string | undefined {
+  const inForce = (policies?.domains ?? []).flatMap(({ domain, policy }) =>
+    policy ? [{ domain, policy }] : [],
+  );
+  let tried = inForce[0] && { domain: inForce[0].domain, entries: EXAMPLE as readonly TriedEntry[] };
+  for (const { domain, policy } of inForce) {
+    const entries = policy.rules.map(entriesFor).find((one) => one !== undefined);
+    if (entries === undefined) continue;
+    tried = { domain, entries };
+    break;
+  }
+  if (tried === undefined) return undefined;
+  const { domain, entries } = tried;
+  const question = seen(JSON.stringify({ domain, descriptors: [{ entries }] })).replaceAll("'", "'\\''");
+  return (
+    `grpcurl -plaintext -d '${question}' \\\n` +
+    "  '<host>:<GRPC_PORT, 8081 by default>' \\\n" +
+    '  envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
+  );
+}
+
+/** Entries that meet a rule; undefined where it takes more than its place to tell. */
+function entriesFor(rule: DumpedPolicyRule): readonly TriedEntry[] | undefined {
+  const { path, keys, name, candidate, limit, matchers } = rule;
+  if (candidate || limit.unlimited === true || (matchers ?? []).length > 0) return undefined;
+  const levels = levelsOfPath(path, keys);
+  if (levels.length !== keys.length) return undefined;
+  const entries: TriedEntry[] = [];
+  for (const [at, key] of keys.entries()) {
+    const level = levels[at] ?? '';
+    const place = at === keys.length - 1 ? withoutLimit(level, name) : level;
+    if (place !== key && !place.startsWith(`${key}=`)) return undefined;
+    const value = place === key ? 'example' : place.slice(key.length + 1);
+    if (value.includes('*')) return undefined;
+    entries.push({ key, value });
+  }
+  return entries;
+}
+
+/** The last level of a place, behind which stands which of several limits it is, by name or by number. */
+function withoutLimit(level: string, name: string): string {
+  const end = name === '' ? (/\[\d+\]$/.exec(level)?.[0] ?? '') : `[${name}]`;
+  return level.endsWith(end) ? level.slice(0, level.length - end.length) : level;
+}
+
+/** JSON with everything in it that is not seen written out, as JSON itself allows. */
+function seen(json: string): string {
+  return json.replaceAll(UNSEEN, (char) =>
+    Array.from(
+      { length: char.length },
+      (_, at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, '0')}`,
+    ).join(''),
+  );
+}

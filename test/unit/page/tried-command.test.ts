@@ -1,0 +1,86 @@
+import { describe, expect, test } from '@jest/globals';
+import type { DumpedPolicies, DumpedPolicyRule } from '../../../src/page/text/dumped-policy.js';
+import { triedCommand } from '../../../src/page/text/tried-command.js';
+
+const rule = (
+  path: string,
+  keys: readonly string[],
+  more: Partial<DumpedPolicyRule> = {},
+): DumpedPolicyRule => ({
+  path,
+  name: '',
+  keys,
+  limit: { unit: 'hour', requests_per_unit: 1 },
+  phase: { now: 'active' },
+  shadow_mode: false,
+  quota_mode: false,
+  enforce_percent: 100,
+  candidate: false,
+  replaces: [],
+  on_store_failure: 'error',
+  ...more,
+});
+const policies = (domain: string, ...rules: readonly DumpedPolicyRule[]): DumpedPolicies => ({
+  version: 'v',
+  domains: [
+    { domain: 'bad', state: 'absent', files: [] },
+    {
+      domain,
+      state: 'ok',
+      files: [],
+      policy: { phase: { now: 'active' }, on_store_failure: 'error', on_unmatched: 'ok', derive: [], rules },
+    },
+  ],
+});
+/** What the command asks, as JSON and read. */
+const asked = (known: DumpedPolicies) => {
+  const json = /-d '(.*)' \\/.exec(triedCommand(known) ?? '')?.[1]?.replaceAll("'\\''", "'") ?? '';
+  return { json, question: JSON.parse(json) as { domain: string; descriptors: { entries: unknown }[] } };
+};
+
+describe('the command that asks weir', () => {
+  test.each<readonly [string, readonly string[], readonly string[], string?]>([
+    ['customer', ['customer'], ['customer=example']],
+    ['path=/v1/users', ['path'], ['path=/v1/users']],
+    ['q=a=b=c', ['q'], ['q=a=b=c']],
+    ['plan=free[burst]', ['plan'], ['plan=free'], 'burst'],
+    ['plan=free', ['plan'], ['plan=free'], 'named'],
+    ['q=x[a]', ['q'], ['q=x[a]']],
+    ['plan[2]', ['plan'], ['plan=example']],
+    ['a=x/y/b=z', ['a', 'b'], ['a=x/y', 'b=z']],
+    ["who=o'neil", ['who'], ["who=o'neil"]],
+  ])('meets the rule %s', (path, keys, wanted, name = '') => {
+    const entries = wanted.map((one) => ({ key: one.split('=')[0], value: one.slice(one.indexOf('=') + 1) }));
+    expect(asked(policies('shop', rule(path, keys, { name }))).question).toEqual({
+      domain: 'shop',
+      descriptors: [{ entries }],
+    });
+  });
+
+  test.each([
+    ['matchers', rule('ip', ['ip'], { matchers: [{ key: 'ip', value_cidr: ['10.0.0.0/8'] }] })],
+    ['a wildcard', rule('customer=vip-*', ['customer'])],
+    ['no limit', rule('free', ['free'], { limit: { unlimited: true } })],
+    ['a candidate', rule('tried', ['tried'], { candidate: true })],
+  ])('passes over a rule with %s', (_what, one) => {
+    const entries = [{ key: 'plan', value: 'example' }];
+    expect(asked(policies('shop', one, rule('plan', ['plan']))).question.descriptors).toEqual([{ entries }]);
+    const example = [{ key: 'customer', value: 'example' }];
+    expect(asked(policies('shop', one)).question.descriptors).toEqual([{ entries: example }]);
+  });
+
+  test('holds nothing that is not seen, and asks for it all the same', () => {
+    const [domain, key] = ['sh\u202eop\u2066', 'cust\u{e0001}omer'];
+    const { json, question } = asked(policies(domain, rule(key, [key])));
+    expect(json).not.toMatch(/[^\x20-\x7e]/);
+    expect(json).toContain('sh\\u202eop\\u2066');
+    expect(question).toEqual({ domain, descriptors: [{ entries: [{ key, value: 'example' }] }] });
+  });
+
+  test('is none without a domain in force', () => {
+    expect(triedCommand(undefined)).toBeUndefined();
+    expect(
+      triedCommand({ version: 'v', domains: [{ domain: 'bad', state: 'absent', files: [] }] }),
+    ).toBeUndefined();
+  });
+});
