@@ -9,10 +9,12 @@ function onTheWay(name: string, counts: string, mischief: (stage: Stage) => Misc
     run: async (stage) => {
       const { proxy } = stage.topology;
       const before = proxy.bites;
-      proxy.do(mischief(stage));
+      const done = mischief(stage);
+      proxy.do(done);
       await stage.sleep(stage.lasting(600, 3000));
       proxy.heal();
-      stage.serves();
+      // What was on its way by then still comes late, whatever weir does.
+      stage.serves(performance.now() + (done.kind === 'delay' ? done.ms : 0));
       return proxy.bites - before;
     },
   };
