@@ -2,6 +2,7 @@ import type { Clock } from '../../limiter/clock.js';
 import type { RateHistory } from '../../telemetry/history/rate-history.js';
 import { type RuleCounts, STEP_SECONDS, type StepCounts } from '../../telemetry/history/rate-history.js';
 import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
+import { OneByOne } from '../views/one-by-one.js';
 import { mapped, type ViewSlices } from '../views/view-slices.js';
 import type {
   HistoryAnswer,
@@ -89,16 +90,10 @@ export function historyService(options: HistoryServiceOptions): AdminService {
       whole = { endedMicros, answer: slices.run(wholeSteps(history, about())) };
     return whole.answer;
   };
-  let last: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
-  const tellRules = (rules: readonly HistoryRule[]): Promise<HistoryAnswer> => {
-    const told = last.then(async () => {
-      const series = await slices.run(mapped(rules, (rule) => seriesOf(history, rule)));
-      return { ...about(), series };
-    });
-    // What fails here fails the call that asked.
-    last = told.catch(() => {});
-    return told;
+  const turns = new OneByOne(MAX_HISTORY_WAITING);
+  const tellRules = async (rules: readonly HistoryRule[]): Promise<HistoryAnswer> => {
+    const series = await slices.run(mapped(rules, (rule) => seriesOf(history, rule)));
+    return { ...about(), series };
   };
   return {
     path: '/history',
@@ -107,15 +102,11 @@ export function historyService(options: HistoryServiceOptions): AdminService {
     async answer(asked): Promise<AdminAnswer> {
       const question = readHistoryQuestion(asked);
       if (typeof question === 'string') return { status: 400, body: { error: question } };
-      if (question.rules === undefined) return { status: 200, body: await tellWhole() };
-      if (waiting >= MAX_HISTORY_WAITING)
+      const { rules } = question;
+      const told = rules === undefined ? tellWhole() : turns.run(() => tellRules(rules));
+      if (told === undefined)
         return { status: 503, body: { error: 'too many questions at once: ask again' } };
-      waiting++;
-      try {
-        return { status: 200, body: await tellRules(question.rules) };
-      } finally {
-        waiting--;
-      }
+      return { status: 200, body: await told };
     },
   };
 }

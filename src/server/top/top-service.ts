@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
+import { OneByOne } from '../views/one-by-one.js';
 import { answerTop, type TopAnswerOptions } from './top-answer.js';
 import { readTopQuestion } from './top-question.js';
 
@@ -18,27 +19,19 @@ function failure(status: number, error: string): AdminAnswer {
 /** `/top` of the debug port. One question is answered at a time: what that takes is held once. */
 export function topService(options: TopServiceOptions): AdminService {
   const server = randomUUID();
-  let last: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
+  const turns = new OneByOne(MAX_TOP_WAITING + 1);
   const answer = async (asked: unknown): Promise<AdminAnswer> => {
     const question = readTopQuestion(asked);
     if (typeof question === 'string') return failure(400, question);
     if (options.capacity === 0) {
       return failure(503, 'TOP_BUCKETS=0 counts no single buckets: unset it, or set it to such as 500');
     }
-    if (waiting > MAX_TOP_WAITING) return failure(503, 'too many questions at once: ask again');
-    waiting++;
-    const answered = last.then(() => answerTop(question, options));
-    // What fails here fails the call that asked.
-    last = answered.catch(() => {});
-    try {
-      const body = await answered;
-      return body === undefined
-        ? failure(503, 'no worker process answers: ask again')
-        : { status: 200, body: { server, ...body } };
-    } finally {
-      waiting--;
-    }
+    const answered = turns.run(() => answerTop(question, options));
+    if (answered === undefined) return failure(503, 'too many questions at once: ask again');
+    const body = await answered;
+    return body === undefined
+      ? failure(503, 'no worker process answers: ask again')
+      : { status: 200, body: { server, ...body } };
   };
   return {
     path: '/top',
