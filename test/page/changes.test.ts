@@ -27,6 +27,8 @@ afterAll(async () => {
 });
 
 const open = () => scene.open(shop.server.debugPort);
+const block = (entries: string) =>
+  askBuckets(shop.server, { action: 'block', domain: 'shop', entries: entriesOf(entries), for: '1h' });
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true });
 const dialogTitle = (page: Page) => page.locator('#change-title').innerText();
 const untilClosed = (page: Page) =>
@@ -110,13 +112,7 @@ describePage('an answer that comes late', () => {
   });
 
   test('to a list of blocks does not bring one back that has ended', async () => {
-    const block = {
-      action: 'block',
-      domain: 'shop',
-      entries: entriesOf('customer=over'),
-      for: '1h',
-    } as const;
-    await askBuckets(shop.server, block);
+    await block('customer=over');
     const page = await open();
     await goTo(page, 'blocks');
     const end = button(page, 'End the block of customer=over');
@@ -199,13 +195,7 @@ describePage('answers that are not understood', () => {
 
 describePage('the blocks and exemptions of a caller', () => {
   test('can be ended beside its bucket, also those of fewer entries', async () => {
-    const block = {
-      action: 'block',
-      domain: 'shop',
-      entries: entriesOf('customer=wide'),
-      for: '1h',
-    } as const;
-    await askBuckets(shop.server, block);
+    await block('customer=wide');
     const asks = () => shop.take('customer=wide,endpoint=export');
     expect(await asks()).toBe(CODE.OVER_LIMIT);
     const page = await open();

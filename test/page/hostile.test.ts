@@ -1,46 +1,19 @@
 /* What the page shows where there is nothing, too much, or what somebody meant to harm with. */
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { describe, expect, jest, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
-import {
-  axeViolations,
-  launchBrowser,
-  openPage,
-  overflow,
-  type WatchedPage,
-} from '../support/page/browser.js';
-import { goTo, showBucket, untilHeard } from '../support/page/views.js';
+import { axeViolations, overflow } from '../support/page/browser.js';
+import { servedPages } from '../support/page/served-pages.js';
+import { goTo, showBucket } from '../support/page/views.js';
 import { descriptor } from '../support/policy/decider.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
-let browser: Browser;
-let opened: WatchedPage | undefined;
-let server: WeirServer | undefined;
-beforeAll(async () => {
-  if (optionalToolPath('chromium') === undefined) return;
-  browser = await launchBrowser();
-});
-afterEach(async () => {
-  const problems = opened?.problems();
-  await opened?.close();
-  await server?.stop();
-  opened = server = undefined;
-  expect(problems ?? []).toEqual([]);
-});
-afterAll(() => browser?.close());
-
-const open = async (width: 'desk' | 'phone' = 'desk'): Promise<Page> => {
-  opened = await openPage(browser, `http://127.0.0.1:${server?.debugPort}/`, { width });
-  await untilHeard(opened.page);
-  return opened.page;
-};
+const served = servedPages();
 
 const HTML = '<img src=x onerror=alert(1)></script><script>alert(2)</script>';
 const RTL = '\u202Eevil\u2066\u05d0\u05d1';
@@ -63,7 +36,7 @@ ${names
   .join('')}`;
     const folder = new TempDir();
     for (const [at, name] of names.entries()) folder.write(`policy-${at}.yaml`, domain(name));
-    server = await startWeir({ env: { CONFIG_PATH: folder.path } });
+    const server = await served.start({ env: { CONFIG_PATH: folder.path } });
     folder.remove();
     const client = new RlsClient(server.grpcPort);
     for (const name of names) {
@@ -73,7 +46,7 @@ ${names
       }
     }
     client.close();
-    const page = await open(width);
+    const page = await served.open({ width });
     page.on('dialog', () => expect('a dialog').toBe('none'));
     const whole = async (view: string) => {
       expect([view, await overflow(page)]).toEqual([view, 0]);
@@ -129,8 +102,8 @@ describePage('ten thousand rules', () => {
       (value) =>
         `  - { key: customer, value: ${value}, rate_limit: { name: ${value}, unit: hour, requests_per_unit: 5 } }`,
     );
-    server = await startWeir({ policy: `domain: big\ndescriptors:\n${rules.join('\n')}\n` });
-    const page = await open();
+    await served.start({ policy: `domain: big\ndescriptors:\n${rules.join('\n')}\n` });
+    const page = await served.open();
     await goTo(page, 'rules');
     await page.getByText('10,000 rules', { exact: true }).waitFor();
     await expect(page.locator('.rule').count()).resolves.toBe(100);
@@ -151,8 +124,8 @@ describePage('ten thousand rules', () => {
 describePage('empty states', () => {
   test('say what to do next where there is no policy', async () => {
     const folder = new TempDir();
-    server = await startWeir({ env: { CONFIG_PATH: folder.path } });
-    const page = await open();
+    await served.start({ env: { CONFIG_PATH: folder.path } });
+    const page = await served.open();
     await page.getByText('No policy with a domain is in force, so weir limits nobody.').first().waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await page.getByText('Nothing was asked in the last hour.').waitFor({ timeout: 20_000 });
@@ -168,8 +141,8 @@ describePage('empty states', () => {
   });
 
   test('give a command to try where nothing was asked, and name settings that count nothing', async () => {
-    server = await startWeir({ env: { TOP_BUCKETS: '0', HISTORY_RULES: '0' } });
-    const page = await open();
+    await served.start({ env: { TOP_BUCKETS: '0', HISTORY_RULES: '0' } });
+    const page = await served.open();
     await page.getByText('Nothing was asked in the last hour.').waitFor({ timeout: 20_000 });
     await page.getByText(/grpcurl -plaintext -d '{"domain":"open-api"/).waitFor();
     const command = await page.locator('#no-traffic code').innerText();
@@ -188,8 +161,8 @@ describePage('empty states', () => {
   test('errors of a reload are shown in full, and the domain is said to be kept', async () => {
     const text =
       'domain: shop\ndescriptors:\n  - key: customer\n    rate_limit: { unit: hour, requests_per_unit: 5 }\n';
-    server = await startWeir({ policy: text });
-    const page = await open();
+    const server = await served.start({ policy: text });
+    const page = await served.open();
     writeFileSync(server.policyPath ?? '', text.replace('hour', 'fortnight'));
     await page.getByRole('heading', { name: 'What is wrong with the policies' }).waitFor();
     await expect(page.locator('#policy').innerText()).resolves.toMatch(/policy\.yaml:4:\d+.*fortnight/s);

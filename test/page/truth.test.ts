@@ -1,40 +1,19 @@
 /* What the page says stays true: when time passes, when the store is away, and where figures are not kept. */
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { describe, expect, jest, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
-import { axeViolations, launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
-import { goTo, untilHeard, VIEW_NAMES } from '../support/page/views.js';
+import { axeViolations } from '../support/page/browser.js';
+import { servedPages } from '../support/page/served-pages.js';
+import { goTo, VIEW_NAMES } from '../support/page/views.js';
 import { descriptor } from '../support/policy/decider.js';
 import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
-import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
-let browser: Browser;
-let opened: WatchedPage | undefined;
-let server: WeirServer | undefined;
-beforeAll(async () => {
-  if (optionalToolPath('chromium') === undefined) return;
-  browser = await launchBrowser();
-});
-afterEach(async () => {
-  const problems = opened?.problems();
-  await opened?.close();
-  await server?.stop();
-  opened = server = undefined;
-  expect(problems ?? []).toEqual([]);
-});
-afterAll(() => browser?.close());
-
-const open = async (): Promise<Page> => {
-  opened = await openPage(browser, `http://127.0.0.1:${server?.debugPort}/`);
-  await untilHeard(opened.page);
-  return opened.page;
-};
+const served = servedPages();
 
 describePage('the phase of a single rule', () => {
   test('switches on the page when its time has come', async () => {
@@ -46,8 +25,8 @@ descriptors:
     ${phase}
     rate_limit: { unit: hour, requests_per_unit: 5 }
 `;
-    server = await startWeir({ policy: policy('phase: monitoring') });
-    const page = await open();
+    const server = await served.start({ policy: policy('phase: monitoring') });
+    const page = await served.open();
     await goTo(page, 'rules');
     const rule = page.locator('.rule', { hasText: 'plan' }).locator('summary').first();
     await rule.locator('.state', { hasText: 'monitoring' }).waitFor();
@@ -65,7 +44,7 @@ describePage('figures that are not kept', () => {
     ['0', /^HISTORY_RULES is 0: weir keeps the last hour of no single rule/],
     ['1', /weir keeps the last hour of 1 rule only \(HISTORY_RULES\): others were asked, too/],
   ])('are said to be so with HISTORY_RULES=%s', async (rules, words) => {
-    server = await startWeir({
+    const server = await served.start({
       env: { HISTORY_RULES: rules },
       policy: `domain: shop
 descriptors:
@@ -76,7 +55,7 @@ descriptors:
     const client = new RlsClient(server.grpcPort);
     await client.ask('shop', [descriptor(['quiet=x'])]);
     const ask = () => client.ask('shop', [descriptor(['loud=x'])]);
-    const page = await open();
+    const page = await served.open();
     // One rule of two is kept: the first one that was counted.
     await page.locator('#traffic .rate').first().waitFor();
     await waitFor('the words', async () => {
@@ -100,13 +79,13 @@ describePage('rules with the names of other things', () => {
   test('are named like any rule', async () => {
     const keys = ['constructor', '__proto__', 'block'];
     const rules = keys.map((key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 1 } }`);
-    server = await startWeir({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
+    const server = await served.start({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
     const client = new RlsClient(server.grpcPort);
     for (const key of keys) {
       for (let each = 0; each < 3; each++) await client.ask('shop', [descriptor([`${key}=x`])]);
     }
     client.close();
-    const page = await open();
+    const page = await served.open();
     const isNamed = (place: string) =>
       waitFor(`names in ${place}`, async () => {
         const text = await page.locator(place).innerText();
@@ -129,7 +108,7 @@ describePage('a store that is away', () => {
   test('is said on every view, until it is back', async () => {
     const redis = await startRedis();
     try {
-      server = await startWeir({
+      const server = await served.start({
         env: { REDIS_URL: `127.0.0.1:${redis.port}` },
         policy:
           'domain: shop\ndescriptors: [{ key: customer, rate_limit: { unit: hour, requests_per_unit: 5 } }]\n',
@@ -137,7 +116,7 @@ describePage('a store that is away', () => {
       const client = new RlsClient(server.grpcPort);
       const ask = () => client.ask('shop', [descriptor(['customer=x'])]);
       await ask();
-      const page = await open();
+      const page = await served.open();
       const node = page.locator('#store tbody tr');
       await waitFor('its latency', async () => /up.* ms/s.test(await node.innerText()));
       await expect(page.locator('#banner').innerText()).resolves.toBe('');
@@ -174,7 +153,7 @@ describePage('the busiest rules', () => {
     const rules = keys.map(
       (key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 99999 } }`,
     );
-    server = await startWeir({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
+    const server = await served.start({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
     const client = new RlsClient(server.grpcPort);
     const ask = () =>
       client.ask(
@@ -182,7 +161,7 @@ describePage('the busiest rules', () => {
         keys.map((key) => descriptor([`${key}=x`])),
       );
     await ask();
-    const page = await open();
+    const page = await served.open();
     await goTo(page, 'rules');
     await page.getByLabel('busiest first').check();
     await page.getByRole('button', { name: 'Show all 60' }).click();

@@ -1,20 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { DumpedPolicyRule } from '../../../src/page/text/dumped-policy.js';
 import { filteredRules, levelsOfPath, ruleKey, ruleTree } from '../../../src/page/text/rule-tree.js';
+import { dumpedRule } from '../../support/page/dumped-rule.js';
 
-const rule = (path: string, keys: readonly string[], name = ''): DumpedPolicyRule => ({
-  path,
-  name,
-  keys,
-  limit: { unlimited: true },
-  phase: { now: 'active' },
-  shadow_mode: false,
-  quota_mode: false,
-  enforce_percent: 100,
-  candidate: false,
-  replaces: [],
-  on_store_failure: 'error',
-});
+const rule = (path: string, keys: readonly string[], name = '') =>
+  dumpedRule(path, keys, { name, limit: { unlimited: true } });
 
 describe('levelsOfPath', () => {
   test.each([

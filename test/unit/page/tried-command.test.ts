@@ -1,25 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { DumpedPolicies, DumpedPolicyRule } from '../../../src/page/text/dumped-policy.js';
 import { triedCommand } from '../../../src/page/text/tried-command.js';
+import { dumpedRule } from '../../support/page/dumped-rule.js';
 
-const rule = (
-  path: string,
-  keys: readonly string[],
-  more: Partial<DumpedPolicyRule> = {},
-): DumpedPolicyRule => ({
-  path,
-  name: '',
-  keys,
-  limit: { unit: 'hour', requests_per_unit: 1 },
-  phase: { now: 'active' },
-  shadow_mode: false,
-  quota_mode: false,
-  enforce_percent: 100,
-  candidate: false,
-  replaces: [],
-  on_store_failure: 'error',
-  ...more,
-});
 const policies = (domain: string, ...rules: readonly DumpedPolicyRule[]): DumpedPolicies => ({
   version: 'v',
   domains: [
@@ -51,27 +34,29 @@ describe('the command that asks weir', () => {
     ["who=o'neil", ['who'], ["who=o'neil"]],
   ])('meets the rule %s', (path, keys, wanted, name = '') => {
     const entries = wanted.map((one) => ({ key: one.split('=')[0], value: one.slice(one.indexOf('=') + 1) }));
-    expect(asked(policies('shop', rule(path, keys, { name }))).question).toEqual({
+    expect(asked(policies('shop', dumpedRule(path, keys, { name }))).question).toEqual({
       domain: 'shop',
       descriptors: [{ entries }],
     });
   });
 
   test.each([
-    ['matchers', rule('ip', ['ip'], { matchers: [{ key: 'ip', value_cidr: ['10.0.0.0/8'] }] })],
-    ['a wildcard', rule('customer=vip-*', ['customer'])],
-    ['no limit', rule('free', ['free'], { limit: { unlimited: true } })],
-    ['a candidate', rule('tried', ['tried'], { candidate: true })],
+    ['matchers', dumpedRule('ip', ['ip'], { matchers: [{ key: 'ip', value_cidr: ['10.0.0.0/8'] }] })],
+    ['a wildcard', dumpedRule('customer=vip-*', ['customer'])],
+    ['no limit', dumpedRule('free', ['free'], { limit: { unlimited: true } })],
+    ['a candidate', dumpedRule('tried', ['tried'], { candidate: true })],
   ])('passes over a rule with %s', (_what, one) => {
     const entries = [{ key: 'plan', value: 'example' }];
-    expect(asked(policies('shop', one, rule('plan', ['plan']))).question.descriptors).toEqual([{ entries }]);
+    expect(asked(policies('shop', one, dumpedRule('plan', ['plan']))).question.descriptors).toEqual([
+      { entries },
+    ]);
     const example = [{ key: 'customer', value: 'example' }];
     expect(asked(policies('shop', one)).question.descriptors).toEqual([{ entries: example }]);
   });
 
   test('holds nothing that is not seen, and asks for it all the same', () => {
     const [domain, key] = ['sh\u202eop\u2066', 'cust\u{e0001}omer'];
-    const { json, question } = asked(policies(domain, rule(key, [key])));
+    const { json, question } = asked(policies(domain, dumpedRule(key, [key])));
     expect(json).not.toMatch(/[^\x20-\x7e]/);
     expect(json).toContain('sh\\u202eop\\u2066');
     expect(question).toEqual({ domain, descriptors: [{ entries: [{ key, value: 'example' }] }] });

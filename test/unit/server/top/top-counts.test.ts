@@ -6,6 +6,7 @@ import { TopBuckets, type TopMeasure, type TopRow } from '../../../../src/teleme
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 import { Decider, type DeciderOptions, descriptor } from '../../../support/policy/decider.js';
 import { entries, policyOf } from '../../../support/policy/policies.js';
+import { resultOf } from '../../../support/steps/result-of.js';
 
 const POLICY = `
 domain: d
@@ -38,11 +39,7 @@ class Bench {
 
   /** Those of which anything was counted. */
   rows(by: TopMeasure): readonly TopRow[] {
-    const steps = this.top.rank(by, { of: 'minute' }, 100);
-    for (;;) {
-      const step = steps.next();
-      if (step.done === true) return step.value.filter((row) => row[by] > 0);
-    }
+    return resultOf(this.top.rank(by, { of: 'minute' }, 100)).filter((row) => row[by] > 0);
   }
 
   /** `rule denied used`, those with most first. */

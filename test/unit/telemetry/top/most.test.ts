@@ -1,14 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Most } from '../../../../src/telemetry/top/most.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
-
-/** What steps come to. */
-function resultOf<Result>(steps: Generator<'', Result>): Result {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
-}
+import { resultOf } from '../../../support/steps/result-of.js';
 
 test.each([0, 1, 2, 7, 64, 500])('the first %d of many come in order', (most) => {
   const random = seededRandom(most);

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { type BucketAbout, TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
+import { resultOf } from '../../../support/steps/result-of.js';
 
 /** A {@link TopBuckets} with a clock that stands still until it is moved. */
 class Bench {
@@ -40,11 +41,8 @@ class Bench {
     most = 10,
     filter = {},
   ): readonly (readonly [string, number, number])[] {
-    const steps = this.top.rank(by, { of, ...filter }, most);
-    for (;;) {
-      const step = steps.next();
-      if (step.done === true) return step.value.map(({ key, denied, used }) => [key, denied, used] as const);
-    }
+    const rows = resultOf(this.top.rank(by, { of, ...filter }, most));
+    return rows.map(({ key, denied, used }) => [key, denied, used] as const);
   }
 }
 

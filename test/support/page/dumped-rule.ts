@@ -1,0 +1,23 @@
+import type { DumpedPolicyRule } from '../../../src/page/text/dumped-policy.js';
+
+/** A rule that is in force, as `/rlconfig?format=json` tells of it. */
+export function dumpedRule(
+  path: string,
+  keys: readonly string[],
+  more: Partial<DumpedPolicyRule> = {},
+): DumpedPolicyRule {
+  return {
+    path,
+    name: '',
+    keys,
+    limit: { unit: 'hour', requests_per_unit: 1 },
+    phase: { now: 'active' },
+    shadow_mode: false,
+    quota_mode: false,
+    enforce_percent: 100,
+    candidate: false,
+    replaces: [],
+    on_store_failure: 'error',
+    ...more,
+  };
+}
