@@ -186,6 +186,8 @@ describe('a Redis that lies loses that connection, and no more: it', () => {
       64 * 1024 * 1024,
     );
     expect(lied.connected).toBe(false);
+    // weir looks for up to two seconds at what is there before it says why.
+    await waitFor('a line in the log', () => lines.length > 0);
     // An error that answers nothing is held for the reason why Redis hangs up.
     expect(lines).toEqual([expect.stringMatching(/malformed reply: |: ERR x/)]);
     await lied.close();
