@@ -139,5 +139,5 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
 export function ruleSpecOf(rule: Rule): RuleSpec {
   // What is left is the specification, whatever fields it has.
   const { path, statName, bucketSuffix, statSuffix, rate, ...said } = rule;
-  return { ...said, rate: rate === undefined ? undefined : rateSpecOf(rate) };
+  return { rate: rate === undefined ? undefined : rateSpecOf(rate), ...said };
 }

@@ -84,9 +84,9 @@ function* note(takes: readonly PlannedTake[]): Generator<void, void> {
     if (!neverPasses || bucket.asked === take.hits) continue;
     const outcome = take.outcome as TakeOutcome;
     take.outcome = {
+      together: bucket.asked,
       ...outcome,
       waitMicros: untilFull(take, outcome, Math.max(0, taken)),
-      together: bucket.asked,
     };
   }
 }

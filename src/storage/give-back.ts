@@ -18,8 +18,9 @@ export function refundsOf(
     const outcome = outcomes[i] as TakeOutcome;
     const hits = takenBy(items[i] as TakeItem, outcome, countDeniedHits);
     if (hits === 0) continue;
-    const refund = { key, tagLength, rate, hits, refund: true, enforcement: 'observe' } as const;
-    if (outcome.undoMark !== undefined) refunds.push({ ...refund, undoMark: outcome.undoMark });
+    const { undoMark } = outcome;
+    if (undoMark === undefined) continue;
+    refunds.push({ key, tagLength, rate, hits, refund: true, enforcement: 'observe', undoMark });
   }
   return refunds;
 }

@@ -95,7 +95,7 @@ function* dumpRules(policy: CompiledPolicy, wallMicros: number): Generator<objec
   for (const _slice of ruleNodes(policy, nodes)) yield undefined;
   for (const rule of policy.rules) {
     const node = nodes.get(rule);
-    yield { ...dumpRule(rule, fullKey(policy, rule, node), node, wallMicros), ...matchersOf(node) };
+    yield dumpRule(rule, fullKey(policy, rule, node), node, wallMicros);
   }
 }
 
@@ -112,5 +112,6 @@ function dumpRule(rule: Rule, key: string, node: PolicyNode | undefined, wallMic
     keys: node?.way().map(({ key: entry }) => entry) ?? [],
     ...ruleJson(rule, wallMicros),
     stat_name: rule.statName === '' ? null : rule.statName,
+    ...matchersOf(node),
   };
 }

@@ -58,7 +58,7 @@ export class CidrTable<Owner> {
     for (const [text, owner] of this.ownerOf) {
       const block = parseBlock(text);
       if (typeof block === 'string') throw new Error(`"${text}" was a block: ${block}`);
-      blocks.push({ ...block, owner });
+      blocks.push({ owner, ...block });
     }
     this.intervals = { ipv4: intervalsOf(blocks, 4), ipv6: intervalsOf(blocks, 6) };
     return this.intervals;

@@ -5,7 +5,7 @@ import type { AdminCounter, AdminResult } from '../../telemetry/admin-calls.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { AdminCaller } from '../http/admin-access.js';
 import { shown } from '../shown-text.js';
-import { type BucketQuestion, READING_ACTIONS, type ShownControl } from './messages.js';
+import { type BucketAnswer, type BucketQuestion, READING_ACTIONS, type ShownControl } from './messages.js';
 import { type Answered, QuestionFailure } from './question-context.js';
 import { readQuestion } from './read-question.js';
 
@@ -24,20 +24,17 @@ export function auditChange(
   policies: PolicySet | undefined,
 ): void {
   const { action, entries = [], dry_run: dryRun = false, ...asked } = question;
-  const about = { action, by, peer, result, ...(dryRun && { dry_run: true }), ...asked };
-  if (answered instanceof QuestionFailure) {
-    const fields = {
-      ...about,
-      entries: shownEntries(redactedByAll(entries, policies)),
-      error: answered.error,
-    };
-    log.info(fields, MESSAGE);
-    return;
-  }
+  const told =
+    answered instanceof QuestionFailure
+      ? { entries: shownEntries(redactedByAll(entries, policies)), error: answered.error }
+      : doneFields(answered);
+  log.info({ action, by, peer, result, ...(dryRun && { dry_run: true }), ...asked, ...told }, MESSAGE);
+}
+
+function doneFields(answered: BucketAnswer): object {
   const { domain, buckets, controls, notes } = answered;
   const more = buckets.length - MAX_BUCKETS;
-  const fields = {
-    ...about,
+  return {
     domain,
     entries: shownEntries(answered.entries),
     ...(buckets.length > 0 && {
@@ -47,7 +44,6 @@ export function auditChange(
     ...(controls.length > 0 && { controls: controls.map(shortControl) }),
     notes,
   };
-  log.info(fields, MESSAGE);
 }
 
 /** As {@link auditChange}, in a process that had asked another one, and counts it: nobody knows what was done. */

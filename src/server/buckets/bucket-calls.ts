@@ -65,8 +65,11 @@ export class BucketCalls {
       denied = Math.max(0, found.before.used - rate.reportedLimit);
     }
     // What is counted meanwhile is not known here, and may use up a part of it.
-    const back = { ...look, hits: Math.min(hits + denied, Number.MAX_SAFE_INTEGER) };
-    return this.#take([look, over ? { ...back, over } : back]);
+    const back = Math.min(hits + denied, Number.MAX_SAFE_INTEGER);
+    return this.#take([
+      look,
+      { key, tagLength, rate, hits: back, refund: true, enforcement: 'observe', over },
+    ]);
   }
 
   async #take(items: readonly TakeItem[]): Promise<BucketFound | StorageError> {

@@ -44,10 +44,12 @@ export async function changeBuckets(asked: Asked, context: QuestionContext): Pro
   const failure = failureOfAll(answers);
   if (failure !== undefined) return failedChange(failure, LOOK_BUCKETS);
   const steps = mapped(changes, (change, i): ShownBucket => {
-    const shown = shownLimit(change.limit, keyPrefix);
     const answer = answers[i] as BucketFound | StorageError;
-    if (!(answer instanceof StorageError)) return { ...shown, ...levels(change, answer, isDry) };
-    return { ...shown, note: sentence(changeFailed(answer, LOOK_BUCKETS)) };
+    const there =
+      answer instanceof StorageError
+        ? { note: sentence(changeFailed(answer, LOOK_BUCKETS)) }
+        : levels(change, answer, isDry);
+    return shownLimit(change.limit, keyPrefix, there);
   });
   const buckets = await slices.run(steps);
   notes.push(...notesOn(question, changes, buckets));

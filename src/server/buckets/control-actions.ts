@@ -69,7 +69,7 @@ export async function makeControl(asked: Asked, context: QuestionContext): Promi
     if (failure !== undefined) return failure;
   }
   const now = clock.monotonicMicros();
-  const made = shownControl(controls.get(id) ?? { ...control, endsMicros: now + lastsMicros }, now);
+  const made = shownControl(controls.get(id) ?? { endsMicros: now + lastsMicros, ...control }, now);
   const notes = [
     ...notesOnControl(kind, count, policy, context),
     ...(kind === 'allow' && beside.controls.some((other) => other.kind === 'block')

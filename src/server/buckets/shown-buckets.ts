@@ -9,8 +9,12 @@ import type { FoundLimit } from './found-limits.js';
 import type { ShownBucket } from './messages.js';
 import type { QuestionContext } from './question-context.js';
 
-/** A limit as answers show it, without what is there of its bucket. `keyPrefix`: of Redis keys; undefined in memory. */
-export function shownLimit(limit: FoundLimit, keyPrefix: string | undefined): ShownBucket {
+/** A limit as answers show it, with what is `there` of its bucket. `keyPrefix`: of Redis keys; undefined in memory. */
+export function shownLimit(
+  limit: FoundLimit,
+  keyPrefix: string | undefined,
+  there: Pick<ShownBucket, 'before' | 'now' | 'note'> = {},
+): ShownBucket {
   const { label, name, rate, enforcement, entries, take, note } = limit;
   const key = take === undefined || keyPrefix === undefined ? null : redisKey(take, keyPrefix);
   return {
@@ -24,6 +28,7 @@ export function shownLimit(limit: FoundLimit, keyPrefix: string | undefined): Sh
     redis_key: key,
     redis_slot: key === null ? null : slotOfKey(key),
     ...(note !== '' && { note }),
+    ...there,
   };
 }
 
@@ -43,11 +48,10 @@ export async function showBuckets(
   const answers = await calls.ask(takes.map((take) => ({ take, hits: 0, over: false })));
   const found = new Map(takes.map((take, i) => [take, answers[i] as BucketFound | StorageError]));
   const steps = mapped(limits, (limit) => {
-    const shown = shownLimit(limit, keyPrefix);
     const there = limit.take && found.get(limit.take);
-    if (there === undefined) return shown;
-    if (there instanceof StorageError) return { ...shown, note: notAsked(there) };
-    return { ...shown, now: levelOf(limit.rate, there.after) };
+    if (there === undefined) return shownLimit(limit, keyPrefix);
+    if (there instanceof StorageError) return shownLimit(limit, keyPrefix, { note: notAsked(there) });
+    return shownLimit(limit, keyPrefix, { now: levelOf(limit.rate, there.after) });
   });
   return { buckets: await slices.run(steps), failure: failureOfAll(answers) };
 }

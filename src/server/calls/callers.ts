@@ -47,7 +47,7 @@ export class Callers {
   handleBeside(message: Uint8Array, caller: Caller, header: HeaderOf): Handled {
     const requestName = header('x-request-id') ?? this.#names.next(Object(caller.connection));
     const trace = this.#traceOf(header, undefined);
-    return this.#handle(message, trace, { ...caller, requestName, trace });
+    return this.#handle(message, trace, { requestName, trace, ...caller });
   }
 
   #handle(message: Uint8Array, trace: CallTrace, caller: Caller): Handled {

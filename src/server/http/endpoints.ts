@@ -75,7 +75,10 @@ function* domainDetails(
   for (const status of policies.domains()) {
     const inForce = current?.domains.get(status.domain);
     if (inForce === undefined) yield status;
-    else yield { ...status, phase: phaseAt(inForce.phase, clock.wallMicros()) };
+    else {
+      const { domain, files, state } = status;
+      yield { domain, files, state, phase: phaseAt(inForce.phase, clock.wallMicros()) };
+    }
   }
 }
 

@@ -108,8 +108,7 @@ export const JSON_TYPE = 'application/json';
 
 /** A plain text answer; a line end is part of `body`. */
 export function text(status: number, body: string, headers?: HttpAnswer['headers']): HttpAnswer {
-  const answer = { status, contentType: TEXT_TYPE, body };
-  return headers === undefined ? answer : { ...answer, headers };
+  return { status, contentType: TEXT_TYPE, body, ...(headers && { headers }) };
 }
 
 const STATUS_TEXTS = {
@@ -166,10 +165,10 @@ class HttpPort {
       const refused = endpoint.refuse && (ofTwoHosts(endpoint, request) ?? endpoint.refuse(head));
       if (refused !== undefined) return refused;
       if (endpoint.maxBodyBytes === undefined)
-        return await endpoint.answer({ ...head, body: NO_BODY, connection, gone });
+        return await endpoint.answer({ body: NO_BODY, connection, gone, ...head });
       const body = await this.calls.read(request, response, endpoint.maxBodyBytes);
       if (typeof body === 'string') return withoutBody(endpoint, body);
-      return await endpoint.answer({ ...head, body, connection, gone });
+      return await endpoint.answer({ body, connection, gone, ...head });
     } catch (error) {
       this.#options.onError(error);
       return endpoint.failed?.(500, INTERNAL_ERROR) ?? text(500, `${INTERNAL_ERROR}\n`);

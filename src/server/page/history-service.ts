@@ -93,7 +93,8 @@ export function historyService(options: HistoryServiceOptions): AdminService {
   const turns = new OneByOne(MAX_HISTORY_WAITING);
   const tellRules = async (rules: readonly HistoryRule[]): Promise<HistoryAnswer> => {
     const series = await slices.run(mapped(rules, (rule) => seriesOf(history, rule)));
-    return { ...about(), series };
+    const { step, ends, crowded } = about();
+    return { step, ends, crowded, series };
   };
   return {
     path: '/history',
@@ -113,11 +114,11 @@ export function historyService(options: HistoryServiceOptions): AdminService {
 
 function* wholeSteps(
   history: RateHistory,
-  about: Pick<HistoryAnswer, 'step' | 'ends' | 'crowded'>,
+  { step, ends, crowded }: Pick<HistoryAnswer, 'step' | 'ends' | 'crowded'>,
 ): Generator<'', HistoryAnswer> {
   const all = seriesOf(history) ?? { ok: [], denied: [], would: [] };
   yield '';
-  return { ...about, all, sums: yield* sumsOf(history) };
+  return { step, ends, crowded, all, sums: yield* sumsOf(history) };
 }
 
 /** Those with most denials first, then those that were asked most. */

@@ -165,9 +165,9 @@ class Worker {
       lateMicros > Math.min(patienceMicros, GIVEN_AWAY_MS * 1000)
         ? GIVEN_AWAY
         : await this.#service.decide(message, patienceMicros - lateMicros, {
+            headers,
             ...ANYBODY,
             connection,
-            headers,
           });
     const result =
       decided instanceof Refusal

@@ -97,7 +97,7 @@ export function answer(
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
     requestHeadersToAdd: NO_HEADERS,
     rawBody: body?.body,
-    dynamicMetadata: decision === undefined ? asked : { ...asked, decision },
+    dynamicMetadata: decision === undefined ? asked : { decision, ...asked },
   };
 }
 

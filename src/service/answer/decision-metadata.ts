@@ -54,5 +54,5 @@ export function decisionMetadata(
   };
   if (!canNeverPass(take)) return metadata;
   const { retry_after: _none, ...rest } = metadata;
-  return denied ? { ...rest, reason: NEVER_PASSES } : { ...metadata, reason: NEVER_PASSES };
+  return denied ? { reason: NEVER_PASSES, ...rest } : { reason: NEVER_PASSES, ...metadata };
 }

@@ -108,7 +108,7 @@ export function throttledAnswer(
     requestHeadersToAdd: NO_HEADERS,
     rawBody: body?.body,
     dynamicMetadata: tells
-      ? { ...asked, decision: decisionWithoutLimit(policy, reason, denied, WAIT_SECONDS) }
+      ? { decision: decisionWithoutLimit(policy, reason, denied, WAIT_SECONDS), ...asked }
       : asked,
   };
 }

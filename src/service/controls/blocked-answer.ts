@@ -74,7 +74,7 @@ export function blockedAnswer(
     : undefined;
   const decision =
     (policy.decisionMetadata ?? options.decisionMetadata)
-      ? { ...decisionWithoutLimit(policy, BLOCKED, true, wait), ...controlMember(block) }
+      ? Object.assign(decisionWithoutLimit(policy, BLOCKED, true, wait), controlMember(block))
       : undefined;
   return {
     overallCode: CODE.OVER_LIMIT,
@@ -82,6 +82,6 @@ export function blockedAnswer(
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
     requestHeadersToAdd: NO_HEADERS,
     rawBody: body?.body,
-    dynamicMetadata: decision === undefined ? asked : { ...asked, decision },
+    dynamicMetadata: decision === undefined ? asked : { decision, ...asked },
   };
 }

@@ -30,8 +30,8 @@ export function tellBlocked(
   const { request, policy, decisions, caller, startMicros, nowMicros, wallMicros } = blocked;
   const build = () => blockedAnswer(request, policy, decisions, answers, nowMicros, wallMicros);
   if (isLargeAnswer(decisions, [])) {
-    const told = { request, policy, decisions, startMicros, observation, caller, shared: [], build };
-    return tellInTurns(turns, { ...told, blocked: true });
+    const told = { request, policy, decisions, startMicros, observation, caller, build };
+    return tellInTurns(turns, { shared: [], blocked: true, ...told });
   }
   const response = build();
   observation.blocked(request, policy, decisions, response, startMicros, caller);

@@ -79,7 +79,9 @@ export class ControlLog {
       args.push(what, name, String(lastsMicros), id, text);
     const { key } = this;
     const answer = await this.#options.redis.ask({
-      ...{ script: this.#changeScript, key, args },
+      script: this.#changeScript,
+      key,
+      args,
       textBytes: CHANGED_BYTES,
     });
     if (answer instanceof StorageError) return answer;

@@ -68,14 +68,14 @@ function readRow(line: string): ControlRow | undefined {
     /^(\d{1,15}) (\d{1,16}) ([a-z]) (\S{1,64}) (\S{1,64}) (.*)$/s.exec(line) ?? [];
   if (name === undefined || id === undefined || text === undefined) return undefined;
   const row = { version: Number(version), endsMicros: Number(ends), name };
-  if (what === 'g') return { ...row, what: { kind: 'ended' } };
+  if (what === 'g') return { what: { kind: 'ended' }, ...row };
   const value = parsed(text);
   if (what === 'c') {
     const control = controlOf(id, value);
-    return control && { ...row, what: { kind: 'set', control } };
+    return control && { what: { kind: 'set', control }, ...row };
   }
   if (what !== 't') return undefined;
-  return { ...row, what: { kind: 'touched', keys: isTexts(value) ? value : undefined } };
+  return { what: { kind: 'touched', keys: isTexts(value) ? value : undefined }, ...row };
 }
 
 function controlOf(id: string, value: unknown): Control | undefined {

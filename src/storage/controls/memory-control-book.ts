@@ -27,7 +27,7 @@ export class MemoryControlBook implements ControlBook {
     const name = controlName(control);
     if (this.#live.get(name) === undefined && this.#live.size >= this.#maxControls) return 'full';
     const endsMicros = this.#monotonicMicros() + control.lastsMicros;
-    this.#live.apply({ set: new Map([[name, { ...control, endsMicros }]]) });
+    this.#live.apply({ set: new Map([[name, { endsMicros, ...control }]]) });
     return 'done';
   }
 

@@ -104,7 +104,7 @@ export class RedisControlBook implements ControlBook {
     const { version, askedMicros } = made;
     if (version === 0) return 'full';
     if (this.#changed(name, version)) {
-      const kept = { ...control, endsMicros: askedMicros + lastsMicros, version, learntAt: this.#events };
+      const kept = { endsMicros: askedMicros + lastsMicros, version, learntAt: this.#events, ...control };
       this.#live.apply({ set: new Map([[name, kept]]) });
     }
     return 'done';
@@ -236,7 +236,7 @@ export class RedisControlBook implements ControlBook {
       const { control } = what;
       if (known?.id === control.id && known.version === rowVersion) continue;
       const mine = { endsMicros: asked.micros + endsMicros - polled.nowMicros, learntAt: asked.at };
-      set.set(name, { ...control, ...mine, version: rowVersion });
+      set.set(name, { version: rowVersion, ...mine, ...control });
     }
     if (at >= version) {
       this.#mark = this.#isLost(asked) ? LOST : mark;

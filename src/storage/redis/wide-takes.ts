@@ -135,8 +135,16 @@ export class WideTakes {
     this.#items += items.length;
     return new Promise((resolve) => {
       const take: Waiting = {
-        ...{ items, part, takenOn, sinceMicros, resolve, line, giveUpMicros: deadlineMicros, place: -1 },
-        ...{ before: line.last, after: undefined },
+        items,
+        part,
+        takenOn,
+        sinceMicros,
+        resolve,
+        line,
+        giveUpMicros: deadlineMicros,
+        place: -1,
+        before: line.last,
+        after: undefined,
       };
       if (line.last === undefined) line.first = take;
       else line.last.after = take;
@@ -191,8 +199,14 @@ export class WideTakes {
     const known = this.#lines.get(connection);
     if (known !== undefined) return known;
     const line: Line = {
-      ...{ connection, turns: this.#fresh, previous: undefined, next: undefined },
-      ...{ first: undefined, last: undefined, items: 0, credit: QUANTUM_ITEMS },
+      connection,
+      turns: this.#fresh,
+      previous: undefined,
+      next: undefined,
+      first: undefined,
+      last: undefined,
+      items: 0,
+      credit: QUANTUM_ITEMS,
     };
     this.#lines.set(connection, line);
     this.#fresh.append(line);

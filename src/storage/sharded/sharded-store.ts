@@ -128,7 +128,7 @@ export class ShardedStore implements UndoableStore {
     const parts = atOnce(divide(refunds, this.#map));
     const asking = this.#returning(connection, refunds.length > NARROW_ITEMS);
     const returns = parts.flatMap(({ part, shard, items }) =>
-      shard === undefined ? [] : [{ shard, takenOn: shard.holds, take: { ...asking, part, items } }],
+      shard === undefined ? [] : [{ shard, takenOn: shard.holds, take: { part, items, ...asking } }],
     );
     return this.#send(returns, () => {});
   }
@@ -146,7 +146,7 @@ export class ShardedStore implements UndoableStore {
     const parts = await inTurns(divide(items, this.#map));
     const [only] = parts;
     if (only !== undefined && parts.length === 1) {
-      return only.shard?.takePart({ ...asking, part: only.part, items }) ?? (only.result as StorageError);
+      return only.shard?.takePart({ part: only.part, items, ...asking }) ?? (only.result as StorageError);
     }
     const deadlineMicros = Math.min(asking.deadlineMicros, monotonicMicros() + timeoutMicros);
     const several = { ...asking, deadlineMicros };
@@ -186,7 +186,7 @@ export class ShardedStore implements UndoableStore {
           part.result = result;
           part.takenOn = shard.holds;
         };
-        const result = shard.takePart({ ...asking, part: part.part, items: part.asked });
+        const result = shard.takePart({ part: part.part, items: part.asked, ...asking });
         if (result instanceof Promise) answers.push(result.then(note));
         else note(result);
       }),
@@ -211,7 +211,7 @@ export class ShardedStore implements UndoableStore {
       inStretches(parts, (part) => {
         const items = part.items.filter(isRefund);
         if (part.shard === undefined || items.every(({ hits }) => hits === 0)) return;
-        const result = part.shard.takePart({ ...asking, part: part.part, items, mayWait: true });
+        const result = part.shard.takePart({ part: part.part, items, ...asking, mayWait: true });
         if (result instanceof Promise) answers.push(result.then((late) => note(part, late)));
         else note(part, result);
       }),
@@ -237,7 +237,7 @@ export class ShardedStore implements UndoableStore {
       inStretches(parts, ({ took, asked, outcomes, part, shard, takenOn }) => {
         const items = took ? refundsOf(asked, outcomes, countDeniedHits) : [];
         if (shard !== undefined && items.length > 0)
-          returns.push({ shard, takenOn, take: { ...asking, part, items } });
+          returns.push({ shard, takenOn, take: { part, items, ...asking } });
       }),
     );
     return returns.length === 0 ? undefined : this.#send(returns, (refunds) => onGiveBack?.(refunds));
