@@ -1,5 +1,6 @@
 import type { Entry } from '../limiter/entry.js';
 import type { CompiledPolicy } from './compiled-policy.js';
+import type { Level } from './level.js';
 import { EXCEEDED, MatchWork } from './match-work.js';
 import type { PolicyNode } from './policy-node.js';
 import { matcherName } from './values/value-matcher.js';
@@ -24,58 +25,62 @@ const LOOKS_AT_ONCE = 32;
 /** Steps ({@link MatchWork}) that are taken at once. */
 const STEPS_AT_ONCE = 100_000;
 
-/** A node on the way down. */
-interface Visit {
-  readonly node: PolicyNode;
-  /** The pairs that the way so far has. */
-  readonly has: number;
-  readonly above: Visit | undefined;
-  /** The value that a descriptor has there; undefined where it may have several. */
-  readonly value: string | undefined;
-  /** Whether all values so far are known that enter the name of a bucket. */
-  readonly isNamed: boolean;
-}
-
 /**
- * A node with rules at which descriptors may end that have some pairs. There may be thousands of which only the first
- * are shown: all but the node is made when it is asked for.
+ * A node on the way down: one with rules, at which descriptors may end that have some pairs, or one above those. There
+ * may be thousands of ends of which only the first are shown, so that this is all that is made of each: what else is
+ * known of it is made when it is asked for.
  */
 export class PossibleEnd {
   readonly node: PolicyNode;
-  readonly #visit: Visit;
-
-  constructor(visit: Visit) {
-    this.node = visit.node;
-    this.#visit = visit;
-  }
-
   /** Whether all values are known that enter the name of its buckets. */
-  get isNamed(): boolean {
-    return this.#visit.isNamed;
+  readonly isNamed: boolean;
+  /** The pairs that the way so far has. */
+  readonly has: number;
+  readonly above: PossibleEnd | undefined;
+  /** The value that a descriptor has there; undefined where it may have several. */
+  readonly value: string | undefined;
+
+  constructor(node: PolicyNode, has: number, above: PossibleEnd | undefined, value: string | undefined) {
+    this.node = node;
+    this.isNamed = (above?.isNamed ?? true) && (value !== undefined || !node.valueEnters);
+    this.has = has;
+    this.above = above;
+    this.value = value;
   }
 
   /** One for each node on the way. */
   get entries(): readonly EntryThere[] {
     const entries: EntryThere[] = [];
-    for (let at: Visit | undefined = this.#visit; at !== undefined; at = at.above) {
+    for (let at: PossibleEnd | undefined = this; at !== undefined; at = at.above) {
       entries.push(entryAt(at.node, at.value));
     }
     return entries.reverse();
   }
 
-  /** The entries for that name ({@link CompiledPolicy.matchAt}); undefined where it is not known. */
-  get naming(): readonly Entry[] | undefined {
-    return this.isNamed ? this.entries.map(({ key, value = '' }) => ({ key, value })) : undefined;
-  }
-
-  /** The keys whose values enter that name and are not known. */
+  /** The keys whose values enter the name of its buckets and are not known. */
   get missing(): readonly string[] {
+    if (this.isNamed) return [];
     const { entries } = this;
     return this.node.entering.flatMap((at) => {
       const { key, value } = entries[at] as EntryThere;
       return value === undefined ? key : [];
     });
   }
+}
+
+/** What may come below a node, as far as it was looked at. */
+interface Below {
+  readonly node: PolicyNode;
+  /** Undefined at the root. */
+  readonly above: PossibleEnd | undefined;
+  readonly levels: Iterator<[string, Level<PolicyNode>]>;
+  key: string;
+  nodes: readonly PolicyNode[];
+  /** The values of the pairs with that key: whoever has one goes the way of the pair. */
+  values: Set<string>;
+  /** How many of the pairs were looked at, and of the nodes after them. */
+  pairs: number;
+  looked: number;
 }
 
 /**
@@ -88,68 +93,58 @@ export function* possibleEnds(
   { root }: Pick<CompiledPolicy, 'root'>,
   pairs: readonly Entry[],
 ): Generator<PossibleEnd | undefined, boolean> {
-  const walk: Walk = { pairs, all: 2 ** pairs.length - 1, looks: 0 };
+  const all = 2 ** pairs.length - 1;
+  let looks = 0;
   // One for each level of the way, not for each node beside it: so little is kept, however many rules there are.
-  const way = [visitsBelow(root, undefined, walk)];
-  while (way.length > 0) {
-    const next = (way.at(-1) as (typeof way)[0]).next();
-    const visit = next.value;
-    if (walk.looks > MAX_LOOKS) return false;
-    if (next.done === true) way.pop();
-    else if (visit === undefined) yield undefined;
-    else {
-      if (visit.node.levels.size > 0) way.push(visitsBelow(visit.node, visit, walk));
-      if (isEnd(visit.node, visit.has, walk)) yield new PossibleEnd(visit);
+  const way = [below(root, undefined, pairs.length)];
+  for (let at = way.at(-1); at !== undefined; at = way.at(-1)) {
+    const has = at.above?.has ?? 0;
+    let end: PossibleEnd | undefined;
+    if (at.pairs < pairs.length) {
+      const bit = 1 << at.pairs;
+      const pair = pairs[at.pairs++] as Entry;
+      if (pair.key !== at.key) continue;
+      at.values.add(pair.value);
+      if ((has & bit) !== 0) continue;
+      looks++;
+      const node = yield* find(at.node, pair);
+      if (node !== undefined) end = new PossibleEnd(node, has | bit, at.above, pair.value);
+    } else if (at.looked < at.nodes.length) {
+      const node = at.nodes[at.looked++] as PolicyNode;
+      if (++looks % LOOKS_AT_ONCE === 0) yield undefined;
+      // Most are at the end of a way, and this is not theirs.
+      if (node.levels.size === 0 && !isEnd(node, has, all)) continue;
+      const value = ownValue(node);
+      // Whoever has this very pair has it here.
+      if (value === undefined || !at.values.has(value)) end = new PossibleEnd(node, has, at.above, value);
+    } else {
+      const level = at.levels.next();
+      if (level.done === true) way.pop();
+      else {
+        at.key = level.value[0];
+        at.nodes = level.value[1].nodes;
+        at.values = new Set();
+        at.pairs = 0;
+        at.looked = 0;
+      }
+      continue;
     }
+    if (looks > MAX_LOOKS) return false;
+    if (end === undefined) continue;
+    if (end.node.levels.size > 0) way.push(below(end.node, end, pairs.length));
+    if (isEnd(end.node, end.has, all)) yield end;
   }
   return true;
 }
 
-/** What holds for all of a walk. */
-interface Walk {
-  readonly pairs: readonly Entry[];
-  /** All of the pairs. */
-  readonly all: number;
-  /** Nodes that were looked at. */
-  looks: number;
+/** Nothing was looked at yet, so that the first level comes next. */
+function below(node: PolicyNode, above: PossibleEnd | undefined, pairs: number): Below {
+  const levels = node.levels.entries();
+  return { node, above, levels, key: '', nodes: [], values: new Set(), pairs, looked: 0 };
 }
 
-/** What may come after `above`, in the order of the tree; `undefined` for a pause. */
-function* visitsBelow(
-  node: PolicyNode,
-  above: Visit | undefined,
-  walk: Walk,
-): Generator<Visit | undefined, void> {
-  const has = above?.has ?? 0;
-  for (const [key, level] of node.levels) {
-    const here = new Set<string>();
-    for (const [at, pair] of walk.pairs.entries()) {
-      if (pair.key !== key) continue;
-      here.add(pair.value);
-      const bit = 1 << at;
-      if ((has & bit) !== 0) continue;
-      walk.looks++;
-      const next = yield* find(node, pair);
-      if (next !== undefined) yield visitOf(next, has | bit, above, pair.value);
-    }
-    for (const next of level.nodes) {
-      if (++walk.looks % LOOKS_AT_ONCE === 0) yield undefined;
-      // Most are at the end of a way, and this is not theirs.
-      if (next.levels.size === 0 && !isEnd(next, has, walk)) continue;
-      const value = ownValue(next);
-      // Whoever has this very pair has it here.
-      if (value === undefined || !here.has(value)) yield visitOf(next, has, above, value);
-    }
-  }
-}
-
-function isEnd({ rules }: PolicyNode, has: number, { all }: Walk): boolean {
+function isEnd({ rules }: PolicyNode, has: number, all: number): boolean {
   return has === all && rules.length > 0;
-}
-
-function visitOf(node: PolicyNode, has: number, above: Visit | undefined, value: string | undefined): Visit {
-  const isNamed = (above?.isNamed ?? true) && (value !== undefined || !node.valueEnters);
-  return { node, has, above, value, isNamed };
 }
 
 function* find(node: PolicyNode, { key, value }: Entry): Generator<undefined, PolicyNode | undefined> {

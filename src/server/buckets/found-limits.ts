@@ -192,20 +192,22 @@ function isSame(one: Entry, other: Entry): boolean {
 
 function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[] {
   const { policy, wallMicros } = source;
-  const { node, entries, naming, missing } = end;
+  const { node, isNamed, entries, missing } = end;
   const below = entries.map((entry) => shownEntry(entry, policy));
-  const match = policy.matchAt(node, naming ?? entries.map(({ key, value = '' }) => ({ key, value })));
+  const match = policy.matchAt(
+    node,
+    entries.map(({ key, value = '' }) => ({ key, value })),
+  );
   return limitsAt(source, match).takes.map((take) => {
     const { rule, label, name, rate, enforcement } = take;
-    const note =
-      naming === undefined ? `Give ${missing.join(', ')} to see the bucket.` : noteOn(rule, wallMicros);
+    const note = isNamed ? noteOn(rule, wallMicros) : `Give ${missing.join(', ')} to see the bucket.`;
     return {
       label,
       name,
       rate,
       enforcement,
       entries: below,
-      take: naming === undefined ? undefined : take,
+      take: isNamed ? take : undefined,
       missing,
       note,
     };

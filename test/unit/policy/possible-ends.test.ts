@@ -54,8 +54,9 @@ describe('possibleEnds', () => {
 
   test('names the buckets whose values are known, and says what is missing of the others', () => {
     const [, files, , twice] = endsOf(entries('tenant=acme')).ends;
-    expect(files).toMatchObject({ missing: [], naming: [{ value: 'acme' }, { key: 'path', value: '' }] });
-    expect(twice).toMatchObject({ missing: ['tenant'], naming: undefined });
+    expect(files).toMatchObject({ isNamed: true, missing: [] });
+    expect(files?.entries).toMatchObject([{ value: 'acme' }, { key: 'path', value: undefined }]);
+    expect(twice).toMatchObject({ isNamed: false, missing: ['tenant'] });
   });
 
   test('finds the end of every descriptor by any of its entries, under the very same bucket name', () => {
@@ -73,8 +74,9 @@ describe('possibleEnds', () => {
       const pairs = descriptor.filter(() => random() < 0.6);
       const found = endsOf(pairs).ends.filter(({ node }) => node.rules === match.rules);
       expect(found).not.toEqual([]);
-      for (const { naming, node } of found) {
-        if (naming === undefined) continue;
+      for (const { isNamed, entries, node } of found) {
+        if (!isNamed) continue;
+        const naming = entries.map(({ key, value = '' }) => ({ key, value }));
         // Whatever is known is the same bucket; values that are not given are the policy's own.
         expect(POLICY.matchAt(node, naming).keys).toEqual(match.keys);
       }
