@@ -1,3 +1,4 @@
+import { tuneCollector } from '../server/collector.js';
 import { overlookedPolicies } from '../server/settings/policy-place.js';
 import { readSettings } from '../server/settings/read-settings.js';
 import { VARIABLES } from '../server/settings/settings-table.js';
@@ -9,6 +10,7 @@ import { version } from './version.js';
 /** `weir serve`: resolves once the server has drained after SIGTERM or SIGINT, or could not start. */
 export async function runServe(args: readonly string[], io: Io): Promise<number> {
   if (io.worker) {
+    tuneCollector();
     const { runWorker } = await import('../server/workers/worker.js');
     return (await runWorker()) ? EXIT.OK : EXIT.FAILED;
   }
@@ -45,6 +47,7 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
   });
   let reload: (() => void) | undefined;
   // Once it is known that there is something to start: a mistake in the settings is told at once.
+  tuneCollector();
   const { startServer } = await import('../server/start.js');
   const started = await startServer(read.settings, {
     version: version(),

@@ -5,7 +5,7 @@ import { HeldTexts } from '../../../../src/server/views/held-texts.js';
 import { PageMemory } from '../../../../src/server/views/page-memory.js';
 import { orderOf } from '../../../../src/server/views/sorted-text.js';
 import { type TextPages, TextView } from '../../../../src/server/views/text-view.js';
-import { ViewSlices } from '../../../../src/server/views/view-slices.js';
+import { SLICE_MS, ViewSlices } from '../../../../src/server/views/view-slices.js';
 import { anyText } from '../../../support/codec/any-text.js';
 import { textOf } from '../../../support/codec/text-of.js';
 
@@ -47,7 +47,7 @@ test('views that come and go use the same memory again', async () => {
 
 describe('slices of views', () => {
   test('end when their time is over', async () => {
-    const { slices, turns } = countedSlices(0.125);
+    const { slices, turns } = countedSlices(SLICE_MS / 4);
     let taken = '';
     await slices.run(letters('a'.repeat(16)), (piece) => {
       taken += piece;
