@@ -1,8 +1,8 @@
 // `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js, the default transport and
 // the default codec, but for chaos, page and stall. `npm run test:matrix` (--matrix) runs these, what sees weir from
 // outside on the grpc-js transport, what messages cost with the reference codec, and on Node.js 24 the tiers that need
-// no Envoy, with the image, which has it, and the signs of life of benchmarks. Each ends with what was skipped and why,
-// and `N passed, N failed` as the last line. With other arguments jest runs once with those.
+// no Envoy, with the image, which has it, alerts and dashboard, and the signs of life of benchmarks. Each ends with
+// what was skipped and why, and `N passed, N failed` as the last line. With other arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
@@ -26,8 +26,11 @@ const GRPC_JS_ON_NODE24 = [
   'contract/grpc-server\\.test',
   'integration/(grpc-tls|reference-environment)\\.test',
 ];
-/** The image has Node.js 24, so that it is made and tried there; and benchmarks need to run somewhere only. */
-const NOT_IN_NPM_TEST = ['integration/deploy/dockerfile', 'integration/bench'];
+/**
+ * The image has Node.js 24, so that it is made and tried there; alerts and dashboard take long, and look at weir from
+ * outside; and benchmarks need to run somewhere only.
+ */
+const NOT_IN_NPM_TEST = ['integration/deploy/dockerfile', 'integration/alerts', 'integration/bench'];
 /**
  * What sees weir from outside only, run once more on the other transport: decisions, bad input, health, reflection,
  * lifecycle, TLS, Envoy, and the clients of others; and what every transport promises.

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stopAllProcesses } from '../support/process/processes.js';
-import { fetchTools, repositoryRoot } from '../support/process/tools.js';
+import { fetchTools, repositoryRoot, toolPath, variableOf } from '../support/process/tools.js';
 import { CASES } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
 import { startTargets } from './load/targets.js';
@@ -20,6 +20,8 @@ Cases: those whose names hold one of the parts; without any, "one hot key" and "
 Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench.
 `;
 
+/** What the cases need beside weir. */
+const TOOLS = ['redis-server', 'h2load', 'envoy'];
 const USUAL_LOAD = ['one hot key', '1,000 tenants'];
 /** Fewer rounds say nothing about noise. */
 const LEAST_ROUNDS = 3;
@@ -158,7 +160,9 @@ async function main(): Promise<void> {
   }
   const options = readOptions(rest);
   if (options === undefined || options.target !== undefined) throw new Error(HELP);
-  fetchTools(['redis-server', 'h2load', 'envoy']);
+  fetchTools(TOOLS);
+  // The checkouts, whose benchmarks run in processes of their own, have none.
+  for (const tool of TOOLS) process.env[variableOf(tool)] = toolPath(tool);
   const parent = mkdtempSync(join(tmpdir(), 'weir-compare-'));
   try {
     const checkouts = [checkOut(parent, 'base', base), checkOut(parent, 'branch', branch)] as const;

@@ -15,8 +15,8 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** `WEIR_TEST_REDIS_SERVER` for `redis-server`. */
-function variableOf(name: string): string {
+/** `WEIR_TEST_REDIS_SERVER` for `redis-server`: the variable that tells where it is. */
+export function variableOf(name: string): string {
   return `WEIR_TEST_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
