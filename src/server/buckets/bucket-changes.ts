@@ -18,7 +18,7 @@ import {
   QuestionFailure,
 } from './question-context.js';
 import { quotedText } from './read-question.js';
-import { failureOfAll, shownLimit } from './shown-buckets.js';
+import { failureOfAll, notAsked, shownLimit } from './shown-buckets.js';
 
 /** Most rules that a sentence names. */
 const MAX_NAMED = 10;
@@ -42,13 +42,15 @@ export async function changeBuckets(asked: Asked, context: QuestionContext): Pro
   const notes = [...found.notes];
   if (!isDry) notes.push(...(await tellCaches(changes, answers, context)));
   const failure = failureOfAll(answers);
-  if (failure !== undefined) return failedChange(failure, LOOK_BUCKETS);
+  if (failure !== undefined) {
+    // A dry run only looks.
+    return isDry ? new QuestionFailure(503, notAsked(failure)) : failedChange(failure, LOOK_BUCKETS);
+  }
+  const failed = (error: StorageError): string =>
+    isDry ? notAsked(error) : sentence(changeFailed(error, LOOK_BUCKETS));
   const steps = mapped(changes, (change, i): ShownBucket => {
     const answer = answers[i] as BucketFound | StorageError;
-    const there =
-      answer instanceof StorageError
-        ? { note: sentence(changeFailed(answer, LOOK_BUCKETS)) }
-        : levels(change, answer, isDry);
+    const there = answer instanceof StorageError ? { note: failed(answer) } : levels(change, answer, isDry);
     return shownLimit(change.limit, keyPrefix, there);
   });
   const buckets = await slices.run(steps);

@@ -218,8 +218,12 @@ test('says whether a change may have been made that the store did not answer', a
       'show [maybe done]',
   );
   expect(touched).toEqual(['1:d6:tenant4:acme']);
+  // A dry run does nothing.
+  expect(await bench.refused({ ...question, dry_run: true })).toBe(
+    '503 The store could not be asked: no answer within 20ms.',
+  );
   bench.broken = new StorageError('breaker_open', 'Redis failed 5 times');
   expect(await bench.refused(question)).toMatch(/so nothing was done: try again$/);
   expect(touched).toHaveLength(1);
-  expect(bench.logged.map(({ fields }) => fields['result'])).toEqual(['failed', 'failed']);
+  expect(bench.logged.map(({ fields }) => fields['result'])).toEqual(['failed', 'failed', 'failed']);
 });
