@@ -16,8 +16,10 @@ import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory'];
 const MEASURING = ['chaos', 'stall'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
-/** What `npm test` says of the tiers that take too long for it. */
-const NOT_HERE = 'not in this run: chaos, page and stall, which npm run test:matrix and .ci/run have';
+/** What `npm test` says of what takes too long for it. */
+const NOT_HERE =
+  'not in this run: chaos, page and stall, the image, alerts and dashboard, and signs of life of benchmarks, ' +
+  'which npm run test:matrix and .ci/run have';
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
 /** Of other tiers what looks for new failures each time, on Node.js 24 if it is there. */
 const ALSO_ON_NODE24 = 'conformance/fuzz';

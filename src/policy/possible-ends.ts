@@ -106,12 +106,13 @@ export function* possibleEnds(
       if (pair.key !== at.key) continue;
       at.values.add(pair.value);
       if ((has & bit) !== 0) continue;
-      looks++;
+      if (++looks > MAX_LOOKS) return false;
       const node = yield* find(at.node, pair);
       if (node !== undefined) end = new PossibleEnd(node, has | bit, at.above, pair.value);
     } else if (at.looked < at.nodes.length) {
       const node = at.nodes[at.looked++] as PolicyNode;
       if (++looks % LOOKS_AT_ONCE === 0) yield undefined;
+      if (looks > MAX_LOOKS) return false;
       // Most are at the end of a way, and this is not theirs.
       if (node.levels.size === 0 && !isEnd(node, has, all)) continue;
       const value = ownValue(node);
@@ -129,7 +130,6 @@ export function* possibleEnds(
       }
       continue;
     }
-    if (looks > MAX_LOOKS) return false;
     if (end === undefined) continue;
     if (end.node.levels.size > 0) way.push(below(end.node, end, pairs.length));
     if (isEnd(end.node, end.has, all)) yield end;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Entry } from '../../../src/limiter/entry.js';
-import { type PossibleEnd, possibleEnds } from '../../../src/policy/possible-ends.js';
+import { MAX_LOOKS, type PossibleEnd, possibleEnds } from '../../../src/policy/possible-ends.js';
 import { seededRandom } from '../../support/limiter/seeded-random.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 
@@ -90,8 +90,25 @@ describe('possibleEnds', () => {
       nested = `{ key: k, descriptors: [${nested}, { key: k, value: v${depth} }] }`;
     const deep = policyOf(`domain: d\ndescriptors: [${nested}]`);
     const pairs = Array.from({ length: 14 }, (_, i) => ({ key: 'k', value: `x${i}` }));
-    let visits = 0;
-    for (const _ of possibleEnds(deep, pairs)) visits++;
-    expect(visits).toBeLessThan(3_000_000);
+    const steps = possibleEnds(deep, pairs);
+    let pauses = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) pauses++;
+    expect(step.value).toBe(false);
+    expect(pauses).toBeLessThan(MAX_LOOKS);
+  });
+
+  test('ends also where only nodes are left that are none', () => {
+    const { root } = policyOf(
+      'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: 1 } }]',
+    );
+    const [level] = root.levels.values();
+    const [leaf] = (level as NonNullable<typeof level>).nodes;
+    const nodes = Array.from({ length: MAX_LOOKS + 1 }, () => leaf);
+    const levels = new Map([['k', { ...level, nodes }]]) as unknown as typeof root.levels;
+    const steps = possibleEnds({ root: { ...root, levels } as unknown as typeof root }, entries('z=q'));
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    expect(step.value).toBe(false);
   });
 });
