@@ -75,14 +75,14 @@ export const ADMINISTRATION_GROUP: StallGroup = {
     name: 'administration, 10,000 rules, a million buckets',
     files: { 'tenants.yaml': tenantsPolicy() },
     env: { MEMORY_MAX_BUCKETS: String(2 * BUCKETS) },
-    // Each tenant has a bucket in each of a hundred groups. Of some more is asked than once, until the young objects of
-    // the start have been collected: those are no call's doing.
+    // Each tenant has a bucket in each of a hundred groups. The first ones are asked for again and again, until what is
+    // left of new buckets has been collected, or has grown old: that is no administrative call's doing.
     prepare: async ({ weir }) => {
       const client = new RlsClient(weir.grpcPort);
       let next = 0;
       const ask = async (): Promise<void> => {
         while (next < BUCKETS + ASKED_AGAIN) {
-          const first = next % BUCKETS;
+          const first = next < BUCKETS ? next : 0;
           next += AT_ONCE;
           const descriptors = Array.from({ length: AT_ONCE }, (_, n) => ({
             entries: [
