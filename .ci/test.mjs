@@ -1,8 +1,9 @@
 // `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js, the default transport and
-// the default codec, but for chaos, page and stall. `npm run test:matrix` (--matrix) runs these, what sees weir from
-// outside on the grpc-js transport, what messages cost with the reference codec, and on Node.js 24 the tiers that need
-// no Envoy, with the image, which has it, alerts and dashboard, and the signs of life of benchmarks. Each ends with
-// what was skipped and why, and `N passed, N failed` as the last line. With other arguments jest runs once with those.
+// the default codec, but for chaos, memory, page and stall. `npm run test:matrix` (--matrix) runs these, what sees weir
+// from outside on the grpc-js transport, what messages cost with the reference codec, and on Node.js 24 the tiers that
+// need no Envoy, with the image, which has it, alerts and dashboard, and the signs of life of benchmarks. Each ends
+// with what was skipped and why, and `N passed, N failed` as the last line. With other arguments jest runs once with
+// those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { pathToFileURL } from 'node:url';
@@ -13,13 +14,13 @@ import { stopOnSignals } from './stop.mjs';
 import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
 /** Every tier but those that measure, and so run when nothing else does. */
-const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e', 'memory'];
-const MEASURING = ['chaos', 'stall'];
+const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e'];
+const MEASURING = ['chaos', 'memory', 'stall'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 /** What `npm test` says of what takes too long for it. */
 const NOT_HERE =
-  'not in this run: chaos, page and stall, the image, alerts and dashboard, and signs of life of benchmarks, ' +
-  'which npm run test:matrix and .ci/run have';
+  'not in this run: chaos, memory, page and stall, the image, alerts and dashboard, and signs of life of ' +
+  'benchmarks, which npm run test:matrix and .ci/run have';
 const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
 /** Of other tiers what looks for new failures each time, on Node.js 24 if it is there. */
 const ALSO_ON_NODE24 = 'conformance/fuzz';
