@@ -15,7 +15,7 @@ import { decisionMetadata, exemptionMetadata } from './decision-metadata.js';
 import { type Denial, tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
 import { type DescribedLimit, describedOf, resetSeconds } from './described-limit.js';
-import { dynamicMetadata } from './dynamic-metadata.js';
+import { dynamicMetadata, withDecision } from './dynamic-metadata.js';
 import { NO_HEADERS, responseHeaders } from './response-headers.js';
 
 /** Of a descriptor that no limit concerns. */
@@ -97,7 +97,7 @@ export function answer(
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
     requestHeadersToAdd: NO_HEADERS,
     rawBody: body?.body,
-    dynamicMetadata: decision === undefined ? asked : { decision, ...asked },
+    dynamicMetadata: withDecision(asked, decision),
   };
 }
 

@@ -39,20 +39,19 @@ export function decisionMetadata(
 ): Readonly<Record<string, unknown>> {
   const { rule, label, name, shadow, outcome } = take;
   const phase = rule?.phase ?? decisions.find(({ takes }) => takes.includes(take))?.match.phase ?? ACTIVE;
-  const metadata = {
+  const neverPasses = canNeverPass(take);
+  return {
     code: denied ? 'OVER_LIMIT' : 'OK',
     domain: policy.domain,
     rule: label,
     name,
     limit: take.rate.reportedLimit,
     remaining: outcome.remaining,
-    retry_after: denied ? retryAfterSeconds(take) : 0,
+    ...(!(denied && neverPasses) && { retry_after: denied ? retryAfterSeconds(take) : 0 }),
     phase: phaseAt(phase, wallMicros),
     shadow_mode: shadow,
     would_be_throttled: rank >= WOULD_DENY,
     ...controlMember(exemptionOf(decisions)),
+    ...(neverPasses && { reason: NEVER_PASSES }),
   };
-  if (!canNeverPass(take)) return metadata;
-  const { retry_after: _none, ...rest } = metadata;
-  return denied ? { reason: NEVER_PASSES, ...rest } : { reason: NEVER_PASSES, ...metadata };
 }

@@ -165,3 +165,11 @@ export function dynamicMetadata(
     ...(passed.leftOut > 0 && { metadataLeftOut: passed.leftOut }),
   };
 }
+
+/** `metadata` itself, with `decision` as its last member where one is told; undefined where there is neither. */
+export function withDecision(
+  metadata: JsonObject | undefined,
+  decision: JsonObject | undefined,
+): JsonObject | undefined {
+  return decision === undefined ? metadata : Object.assign(metadata ?? {}, { decision });
+}

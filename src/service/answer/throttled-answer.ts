@@ -10,7 +10,7 @@ import type { ResponseHeaders } from '../../policy/rule.js';
 import { STATUS_WITHOUT_LIMIT } from './answer.js';
 import type { AnswerOptions } from './answer-options.js';
 import { bodyWithoutLimit } from './denied-response.js';
-import { dynamicMetadata } from './dynamic-metadata.js';
+import { dynamicMetadata, withDecision } from './dynamic-metadata.js';
 import { NO_HEADERS } from './response-headers.js';
 
 /** Why a request was denied that nobody looked at, or not to the end; stands in the metadata of decisions. */
@@ -107,9 +107,10 @@ export function throttledAnswer(
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
     requestHeadersToAdd: NO_HEADERS,
     rawBody: body?.body,
-    dynamicMetadata: tells
-      ? { decision: decisionWithoutLimit(policy, reason, denied, WAIT_SECONDS), ...asked }
-      : asked,
+    dynamicMetadata: withDecision(
+      asked,
+      tells ? decisionWithoutLimit(policy, reason, denied, WAIT_SECONDS) : undefined,
+    ),
   };
 }
 

@@ -9,7 +9,7 @@ import type { DomainPolicy } from '../../policy/policy.js';
 import { STATUS_WITHOUT_LIMIT } from '../answer/answer.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
 import { bodyWithoutLimit } from '../answer/denied-response.js';
-import { dynamicMetadata } from '../answer/dynamic-metadata.js';
+import { dynamicMetadata, withDecision } from '../answer/dynamic-metadata.js';
 import { NO_HEADERS } from '../answer/response-headers.js';
 import { decisionWithoutLimit, headersWithoutLimit } from '../answer/throttled-answer.js';
 import type { Decision } from '../plan.js';
@@ -82,6 +82,6 @@ export function blockedAnswer(
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
     requestHeadersToAdd: NO_HEADERS,
     rawBody: body?.body,
-    dynamicMetadata: decision === undefined ? asked : { decision, ...asked },
+    dynamicMetadata: withDecision(asked, decision),
   };
 }

@@ -96,9 +96,9 @@ describe('decision_metadata', () => {
   test('stands beside RESPONSE_DYNAMIC_METADATA', () => {
     const decider = on('decision_metadata: true', { dynamicMetadata: true });
     expect(Object.keys(decider.answer([chats]).dynamicMetadata ?? {})).toEqual([
-      'decision',
       'domain',
       'descriptors',
+      'decision',
     ]);
   });
 
