@@ -32,6 +32,16 @@ import { ReferenceStats } from './reference/reference-stats.js';
  */
 const STORE_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 2.5];
 
+/**
+ * Gauges of prom-client that have the names of counters. `nodejs_active_resources`, `_handles` and `_requests` show the
+ * same numbers by type.
+ */
+const MISNAMED_GAUGES = [
+  'nodejs_active_resources_total',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+];
+
 /** Buckets of `weir_request_duration_seconds`: 5 µs to 2.5 s. */
 const REQUEST_SECONDS = [
   0.000005, 0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1,
@@ -117,6 +127,7 @@ export class Metrics {
     const { nearLimitRatio = 1, deniedHitsCount = true } = options;
     this.reference = new ReferenceStats({ byRule, byCaller, nearLimitRatio, deniedHitsCount });
     collectDefaultMetrics({ register: this.registry });
+    for (const name of MISNAMED_GAUGES) this.registry.removeSingleMetric(name);
     this.#exposeCounts();
     exposeMemory(this.registry, options.memoryStats);
     if (options.denyCacheStats !== undefined) exposeDenyCache(this.registry, options.denyCacheStats);
