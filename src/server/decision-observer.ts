@@ -7,6 +7,8 @@ import type { UnmatchedWarnings } from './unmatched-warnings.js';
 
 /** Between two lines about requests that were too much work, which callers can make as many as they like of. */
 const QUIET_MS = 10_000;
+/** Most limits that the log names, until the server ends, for requests that can never pass. */
+const MAX_NAMED = 1000;
 /** Most characters that say why nothing matched. */
 const MAX_WHY = 500;
 
@@ -56,8 +58,10 @@ export function decisionObserver(
   // The level is a setting: it never changes.
   const seldom = onceInAWhile(nowMs);
   const seldomOfRules = onceInAWhile(nowMs);
-  /** Rules, which a reload makes anew, that the log has named for requests that can never pass. */
+  /** Rules that the log has named for requests that can never pass. */
   const named = new WeakSet();
+  /** The same rules by name and limit: a reload makes each rule anew. */
+  const namedLimits = new Set<string>();
   const logsDecisions = log.isLevelEnabled('debug');
   return {
     buckets,
@@ -82,8 +86,14 @@ export function decisionObserver(
     neverPasses(domain, rule, hits, limit, about) {
       // A limit of 0 is there to deny everything.
       if (limit === 0 || named.has(about)) return;
+      const name = `${domain} ${rule} ${limit}`;
+      if (namedLimits.has(name) || namedLimits.size >= MAX_NAMED) {
+        named.add(about);
+        return;
+      }
       seldomOfRules(() => {
         named.add(about);
+        namedLimits.add(name);
         const text =
           'a request asks for more hits at once than this limit ever allows (descriptors that fall on one bucket ' +
           'count together): where the limit is enforced it is denied however long its caller waits; send fewer ' +

@@ -12,6 +12,7 @@ import { whereLooked } from '../../working-directory.js';
 import type { Closers } from '../closers.js';
 import { metricsEndpoint } from '../http/endpoints.js';
 import { type HttpOptions, listenHttp } from '../http/http.js';
+import { ConfigWarnings } from '../policies/config-warnings.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError, StartError } from '../start-error.js';
 import type { TextView } from '../views/text-view.js';
@@ -50,7 +51,7 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
       `PROMETHEUS_MAPPER_YAML: ${file} cannot be used; correct what is listed above, or unset the variable`,
     ]);
   }
-  for (const warning of warnings.slice(0, MAX_SHOWN)) log.warn(formatProblem(warning));
+  new ConfigWarnings(log).tell('', warnings);
   return mapping;
 }
 

@@ -7,6 +7,7 @@ import type { Logger } from '../../telemetry/logger.js';
 import { loadOptions, policyOrigin, policyPlace } from '../settings/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError, StartStopped } from '../start-error.js';
+import { ConfigWarnings } from './config-warnings.js';
 import { logOutcome, logProblems } from './policy-log.js';
 
 /**
@@ -28,11 +29,12 @@ export async function openPolicies(
   const initial = await firstLoad(loader, stopping);
   const refused = isRefusedAtStart(initial);
   if (refused && !settings.forceStart) throw startError(initial, policyOrigin(settings));
-  logProblems(log, initial);
+  const warnings = new ConfigWarnings(log);
+  logProblems(log, warnings, initial);
   if (refused)
     log.error('no policy is good; requests get an error until one is (FORCE_START_WITHOUT_INITIAL_CONFIG)');
   const provider = new FilePolicyProvider(places, initial, loader);
-  provider.onOutcome((outcome) => logOutcome(log, outcome));
+  provider.onOutcome((outcome) => logOutcome(log, warnings, outcome));
   provider.start();
   return provider;
 }

@@ -5,21 +5,25 @@ import type { NewSecret } from '../../config/read/secret-keys.js';
 import type { XdsEvents } from '../../config/xds/xds-policy-provider.js';
 import { type ConfigProblem, countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import type { Logger } from '../../telemetry/logger.js';
+import { ConfigWarnings } from './config-warnings.js';
 
 /** So much of a name or version is logged: the management server may send megabytes. */
 const MAX_LOGGED = 200;
 
-function logEach(log: Logger, level: 'warn' | 'error', problems: readonly ConfigProblem[]): void {
-  for (const problem of problems.slice(0, MAX_SHOWN)) log[level](formatProblem(problem));
+const NO_DOMAIN = 'holds no domain';
+
+function logErrors(log: Logger, errors: readonly ConfigProblem[]): void {
+  for (const error of errors.slice(0, MAX_SHOWN)) log.error(formatProblem(error));
 }
 
 /** Says what is wrong, and what becomes of the domains that it is wrong with. */
 export function logProblems(
   log: Logger,
-  found: Pick<LoadedPolicies, 'errors' | 'warnings' | 'domains'>,
+  warnings: ConfigWarnings,
+  found: Pick<LoadedPolicies, 'errors' | 'warnings' | 'domains' | 'policySet'>,
 ): void {
-  logEach(log, 'warn', found.warnings);
-  logEach(log, 'error', found.errors);
+  warnings.tell(found.policySet.version, found.warnings);
+  logErrors(log, found.errors);
   const bad = found.domains.filter(({ state }) => state !== 'ok');
   for (const { domain, files, state } of bad.slice(0, MAX_SHOWN)) {
     const fate =
@@ -31,8 +35,8 @@ export function logProblems(
 }
 
 /** Says what became of a reload of files. */
-export function logOutcome(log: Logger, outcome: ReloadOutcome): void {
-  logProblems(log, outcome);
+export function logOutcome(log: Logger, warnings: ConfigWarnings, outcome: ReloadOutcome): void {
+  logProblems(log, warnings, outcome);
   logNewSecrets(log, outcome.newSecrets);
   const { reason } = outcome;
   const policy = outcome.policySet.version;
@@ -53,6 +57,9 @@ export function logOutcome(log: Logger, outcome: ReloadOutcome): void {
 
 /** Says what becomes of policies from the management server at `server`. */
 export function xdsLog(log: Logger, server: string): XdsEvents {
+  const told = new ConfigWarnings(log);
+  /** Types of resources that were sent unasked, as far as the log has named them. */
+  const unasked = new Set<string>();
   return {
     connected: () => log.info({ server }, 'connected to the management server'),
     lost(reason, pauseMs, wasConnected) {
@@ -60,24 +67,30 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
       log.warn({ server, reason, pauseMs }, what);
     },
     accepted(version, { policySet, warnings }, secrets) {
-      logEach(log, 'warn', warnings);
+      told.tell(policySet.version, warnings);
       const domains = [...policySet.domains.keys()];
       const named = version.slice(0, MAX_LOGGED);
       log.info({ version: named, policy: policySet.version, domains }, 'configuration accepted');
       logNewSecrets(log, secrets);
-      if (domains.length === 0) log.warn('the configuration holds no domain: nothing is limited');
+      if (domains.length === 0)
+        told.tellOnce(policySet.version, NO_DOMAIN, `the configuration ${NO_DOMAIN}: nothing is limited`);
     },
     rejected(version, { errors, warnings }, policy) {
-      logEach(log, 'warn', warnings);
-      logEach(log, 'error', errors);
+      told.tell(policy, warnings);
+      logErrors(log, errors);
       log.error(
         { version: version.slice(0, MAX_LOGGED), policy, errors: countProblems(errors) },
         'configuration rejected; the one in force stays',
       );
     },
     failed: (error) => log.error({ err: error }, 'unexpected error'),
-    ignored: (typeUrl) =>
-      log.warn({ server, typeUrl: typeUrl.slice(0, MAX_LOGGED) }, 'resources that were not asked for'),
+    ignored(typeUrl) {
+      const named = typeUrl.slice(0, MAX_LOGGED);
+      // A server that sends them does so with each push.
+      if (unasked.has(named) || unasked.size >= MAX_SHOWN) return;
+      unasked.add(named);
+      log.warn({ server, typeUrl: named }, 'resources that were not asked for');
+    },
     reloadAsked: () => log.info({ server }, 'the management server sends changes itself'),
   };
 }

@@ -1,0 +1,92 @@
+import { describe, expect, test } from '@jest/globals';
+import type { LoadedPolicies } from '../../../../src/config/files/load-policies.js';
+import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
+import { ConfigWarnings } from '../../../../src/server/policies/config-warnings.js';
+import { logProblems, xdsLog } from '../../../../src/server/policies/policy-log.js';
+import type { Logger } from '../../../../src/telemetry/logger.js';
+import { loadUpdate } from '../../../support/policy/loads.js';
+import { encodeConfig } from '../../../support/xds/xds-server.js';
+
+const codec = createDiscoveryCodec();
+
+/** What Envoy Gateway sends for limits in shadow mode: `shadow_mode` on each level, down to the limits. */
+function shadowed(routes: number, requests: number): LoadedPolicies {
+  const descriptors = Array.from({ length: routes }, (_, route) => ({
+    key: `route-${route}`,
+    shadow_mode: true,
+    descriptors: [
+      { key: 'user', shadow_mode: true, rate_limit: { unit: 'HOUR', requests_per_unit: requests } },
+    ],
+  }));
+  const value = encodeConfig({ name: 'listener', domain: 'd', descriptors }).bytes;
+  return loadUpdate([{ typeUrl: RATE_LIMIT_CONFIG_TYPE, value }], codec, { mergeDomains: false });
+}
+
+/** A log of which the warnings are kept. */
+function open() {
+  const warned: string[] = [];
+  const warn = (...told: unknown[]) => warned.push(String(told.at(-1)));
+  const log = { info: () => {}, error: () => {}, warn } as unknown as Logger;
+  return { log, warned };
+}
+
+const SHADOWED =
+  'listener: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit beside it; add "rate_limit" or ' +
+  '"rate_limits", or remove it (the first of 20 such warnings)';
+
+describe('warnings of policies', () => {
+  test('a kind of warning is logged once for each policy version, with a count, however many pushes there are', () => {
+    const { log, warned } = open();
+    const { accepted, rejected } = xdsLog(log, 'xds:1');
+    const first = shadowed(20, 5);
+    for (const version of ['1', '2', '3']) accepted(version, first, []);
+    rejected('4', first, first.policySet.version);
+    expect(warned).toEqual([SHADOWED]);
+    accepted('5', shadowed(20, 6), []);
+    expect(warned).toEqual([SHADOWED, SHADOWED]);
+  });
+
+  test('kinds are told apart by the field and by what is said of it', () => {
+    const { log, warned } = open();
+    const at = (path: string, message: string) => ({ file: 'a.yaml', line: 1, column: 1, path, message });
+    const problems = [
+      at('descriptors[0].value', '"010" is read as octal, 8'),
+      at('descriptors[1].value', '"011" is read as octal, 9'),
+      at('descriptors[2].key', '"012" is read as octal, 10'),
+      { ...at('', 'and 7 more warnings, which are not listed'), count: 7 },
+    ];
+    const warnings = new ConfigWarnings(log);
+    const loaded = { errors: [], warnings: problems, domains: [] };
+    const { policySet } = shadowed(1, 5);
+    logProblems(log, warnings, { ...loaded, policySet });
+    logProblems(log, warnings, { ...loaded, policySet });
+    expect(warned).toEqual([
+      'a.yaml:1:1: descriptors[0].value: "010" is read as octal, 8 (the first of 2 such warnings)',
+      'a.yaml:1:1: descriptors[2].key: "012" is read as octal, 10',
+      'a.yaml:1:1: and 7 more warnings, which are not listed',
+    ]);
+  });
+
+  test('no more than 20 kinds are kept', () => {
+    const { log, warned } = open();
+    const warnings = new ConfigWarnings(log);
+    for (let kind = 0; kind < 1000; kind++) warnings.tellOnce('v', `kind ${kind}`, 'text');
+    expect(warned).toHaveLength(20);
+  });
+
+  test('what comes with each push of the management server is logged once', () => {
+    const { log, warned } = open();
+    const { accepted, ignored } = xdsLog(log, 'xds:1');
+    const none = loadUpdate([], codec, { mergeDomains: false });
+    for (const version of ['1', '2', '3']) {
+      accepted(version, none, []);
+      ignored('type.googleapis.com/envoy.config.cluster.v3.Cluster');
+    }
+    expect(warned).toEqual([
+      'the configuration holds no domain: nothing is limited',
+      'resources that were not asked for',
+    ]);
+    for (let type = 0; type < 1000; type++) ignored(`type.${type}`);
+    expect(warned).toHaveLength(21);
+  });
+});
