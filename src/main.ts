@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import cluster from 'node:cluster';
 import { run } from './cli/run.js';
+import { printableLines } from './printable.js';
 import { isWorkingDirectoryGone } from './working-directory.js';
 
 /**
@@ -97,6 +98,6 @@ run(process.argv.slice(2), {
     for (const signal of early.splice(0)) callback(signal);
   },
 }).then(exit, (error: unknown) => {
-  print(process.stderr, `weir: ${failureText(error)}\n`);
+  print(process.stderr, printableLines(`weir: ${failureText(error)}\n`));
   return exit(1);
 });

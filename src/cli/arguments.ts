@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
-import { oneLine } from '../config/yaml/config-problem.js';
 import { nearest } from '../nearest-name.js';
+import { printableLine } from '../printable.js';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 interface Config<T extends Options> extends ParseArgsConfig {
@@ -31,7 +31,7 @@ export function readArguments<T extends Options>(
 
 /** What is wrong with arguments that node:util refuses, whose options are `known`; Node's own sentences are longer. */
 export function argumentSentence(error: Error, known: readonly string[]): string {
-  return oneLine(sentenceOf(error, known));
+  return printableLine(sentenceOf(error, known));
 }
 
 function sentenceOf({ message }: Error, known: readonly string[]): string {

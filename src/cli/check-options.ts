@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Descriptor, DescriptorEntry } from '../codec/messages.js';
-import { oneLine } from '../config/yaml/config-problem.js';
 import { parseGoDuration } from '../config/yaml/go-duration.js';
+import { printableLine } from '../printable.js';
 import { argumentSentence, readEntry } from './arguments.js';
 import { isAddress } from './call/address.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
@@ -39,7 +39,7 @@ const MAX_HITS = 0xffff_ffff;
 /** What is wrong with the arguments, which the message repeats. */
 class UsageError extends Error {
   constructor(message: string) {
-    super(oneLine(message));
+    super(printableLine(message));
   }
 }
 

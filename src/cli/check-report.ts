@@ -1,5 +1,7 @@
 import { CODE, type DescriptorStatus, LIMIT_UNIT, type RateLimitResponse } from '../codec/messages.js';
+import { printable } from '../printable.js';
 import { isUnlimited, isUnmatched, type PassedDescriptor } from './check-unmatched.js';
+import { printableJson } from './screen/shown.js';
 
 /** What came back over all calls. */
 export interface CheckResult {
@@ -42,7 +44,7 @@ export function checkTable(result: CheckResult, colour: boolean): string {
 /** The result for machines, as one JSON object. */
 export function checkJson(result: CheckResult): string {
   const { last } = result;
-  return `${JSON.stringify({
+  return `${printableJson({
     ok: result.ok,
     overLimit: result.overLimit,
     otherAnswers: result.otherAnswers,
@@ -131,9 +133,4 @@ function unitName(unit: number): string {
 
 function namesOf(values: Readonly<Record<string, number>>): ReadonlyMap<number, string> {
   return new Map(Object.entries(values).map(([name, value]) => [value, name]));
-}
-
-/** What a server sends must not steer the terminal. */
-function printable(text: string): string {
-  return text.replace(/\p{Control}/gu, '\ufffd');
 }

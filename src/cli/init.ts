@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { assetPath, readAsset } from '../assets.js';
 import { shellWord } from '../config/show/shell-text.js';
-import { oneLine } from '../config/yaml/config-problem.js';
+import { printableLine } from '../printable.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { type WrittenFile, writeFiles, writtenText } from './writing/written-files.js';
@@ -35,7 +35,7 @@ export async function runInit(args: readonly string[], io: Io): Promise<number> 
   const files = templates();
   const refused = writeFiles(folder, files, 'name another folder');
   if (refused !== undefined) {
-    io.err(`weir init: ${oneLine(refused)}\n`);
+    io.err(`weir init: ${printableLine(refused)}\n`);
     return EXIT.FAILED;
   }
   io.out(`${writtenText(folder, files)}\n${nextSteps(folder)}`);

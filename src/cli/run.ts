@@ -1,5 +1,6 @@
 import { showsColours } from '../colours.js';
 import { nearest } from '../nearest-name.js';
+import { printableLines } from '../printable.js';
 import { BUCKET_HELP } from './bucket/bucket-help.js';
 import {
   CHECK_CONFIG_HELP,
@@ -18,8 +19,11 @@ import { TOP_HELP } from './top/top-help.js';
 import { version } from './version.js';
 
 interface Command {
-  /** Loads what the command needs only when it is run: `weir --help` should not wait for gRPC. */
-  readonly run: (args: readonly string[], io: Io) => Promise<number>;
+  /**
+   * Loads what the command needs only when it is run: `weir --help` should not wait for gRPC. `painted` writes to
+   * standard output what has the codes of colours, in which the command itself has made foreign text printable.
+   */
+  readonly run: (args: readonly string[], io: Io, painted: Io['out']) => Promise<number>;
   readonly help: () => string;
 }
 
@@ -42,9 +46,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: () => DIFF_HELP,
   },
   check: {
-    run: async (args, io) =>
+    run: async (args, io, painted) =>
       (await import('./check.js')).checkCommand(args, {
         ...io,
+        out: painted,
         colour: showsColours(io.terminal, io.environment),
       }),
     help: () => CHECK_HELP,
@@ -95,8 +100,16 @@ export function commandHelps(): ReadonlyMap<string, string> {
   return new Map(Object.entries(COMMANDS).map(([name, { help }]) => [name, help()]));
 }
 
-/** Runs `weir` with the arguments after its name and resolves with the exit code. */
-export async function run(args: readonly string[], io: Io): Promise<number> {
+/**
+ * Runs `weir` with the arguments after its name and resolves with the exit code. Whatever servers, files and arguments
+ * put into the text of a command, the text that is written steers no terminal.
+ */
+export async function run(args: readonly string[], process: Io): Promise<number> {
+  const io: Io = {
+    ...process,
+    out: (text) => process.out(printableLines(text)),
+    err: (text) => process.err(printableLines(text)),
+  };
   const [name, ...rest] = args;
   if (name === '--version' || name === '-v' || name === 'version') {
     io.out(`weir ${version()}\n`);
@@ -122,5 +135,5 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
     io.out(command.help());
     return EXIT.OK;
   }
-  return command.run(rest, io);
+  return command.run(rest, io, process.out);
 }

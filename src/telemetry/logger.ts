@@ -1,4 +1,5 @@
 import { type Logger, type LoggerOptions as PinoOptions, pino } from 'pino';
+import { printableLine, printableLines } from '../printable.js';
 import { LogOutput, standardOutput } from './log-output.js';
 
 export type { Logger } from 'pino';
@@ -56,7 +57,8 @@ function sinkOf(options: LoggerOptions, output: LogOutput): [PinoOptions, { writ
       singleLine: true,
     });
     // Lines that are dropped are not made pretty before.
-    return [{ level, base }, { write: (line) => output.write(output.isFull ? line : pretty(line)) }];
+    const write = (line: string): void => output.write(output.isFull ? line : pretty(readPrintable(line)));
+    return [{ level, base }, { write }];
   }
   return [
     {
@@ -67,6 +69,14 @@ function sinkOf(options: LoggerOptions, output: LogOutput): [PinoOptions, { writ
       timestamp: () => `,"@timestamp":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label === 'warn' ? 'warning' : label }) },
     },
-    output,
+    { write: (line) => output.write(printableLines(line)) },
   ];
+}
+
+/** Reads a line whose texts may come from callers and servers: on a terminal they begin no line and steer nothing. */
+function readPrintable(line: string): object {
+  return JSON.parse(line, (key, value: unknown) => {
+    if (typeof value !== 'string') return value;
+    return key === 'stack' ? printableLines(value) : printableLine(value);
+  }) as object;
 }

@@ -1,7 +1,8 @@
 import { shellText } from '../../config/show/shell-text.js';
+import { printable } from '../../printable.js';
 import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../../server/buckets/messages.js';
 import { type Column, tableLines, wrapped } from '../screen/columns.js';
-import { entriesText, printable, secondsText } from '../screen/shown.js';
+import { entriesText, secondsText } from '../screen/shown.js';
 
 const WIDTH = 80;
 

@@ -1,5 +1,5 @@
 import { certificateFault } from '../../certificate-fault.js';
-import { oneLine } from '../../config/yaml/config-problem.js';
+import { printableLine } from '../../printable.js';
 import { type DebugAccess, type DebugServer, debugName } from './debug-server.js';
 import { whatSpeaks } from './spoken.js';
 
@@ -20,7 +20,7 @@ const IS_GRPC = 'speaks HTTP/2, as the gRPC port does; name the debug port (DEBU
 /** Why no answer came and what to do next, in a sentence without a full stop. Never holds a token. */
 export async function callFailure(error: NodeJS.ErrnoException, call: FailedCall): Promise<string> {
   const why = await reason(error, call);
-  return oneLine(call.changes && call.sent ? `${why}${NOT_KNOWN}` : why);
+  return printableLine(call.changes && call.sent ? `${why}${NOT_KNOWN}` : why);
 }
 
 async function reason(error: NodeJS.ErrnoException, { server, access, sent }: FailedCall): Promise<string> {
@@ -88,7 +88,7 @@ export function refusalSentence(
   status: number,
   said: string | undefined,
 ): string {
-  return oneLine(`${debugName(server)}: ${refusal(path, status, said?.trim().replace(/\.$/, ''))}`);
+  return printableLine(`${debugName(server)}: ${refusal(path, status, said?.trim().replace(/\.$/, ''))}`);
 }
 
 function refusal(path: string, status: number, said: string | undefined): string {

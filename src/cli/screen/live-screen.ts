@@ -1,4 +1,5 @@
 import { emitKeypressEvents } from 'node:readline';
+import { printable } from '../../printable.js';
 import { cutToColumns } from './columns.js';
 
 /** A key that was pressed. */
@@ -18,7 +19,7 @@ export interface Screen {
   readonly rows: number;
   /** Resolves when a signal asks for the end, or Ctrl-C. */
   readonly ended: Promise<EndSignal>;
-  /** Shows these lines, as far as there is room. They have no codes for terminals but those of {@link emphasis}. */
+  /** Shows these lines, as far as there is room. Only {@link emphasis} steers the terminal, whatever the lines hold. */
   draw(lines: readonly string[]): void;
   close(): void;
 }
@@ -132,7 +133,7 @@ class LiveScreen implements Screen {
   #fitting(line: string): string {
     const isReverse = line.startsWith(REVERSE);
     const text = isReverse ? line.slice(1, -1) : line;
-    const cut = cutToColumns(text, this.columns - 1);
+    const cut = cutToColumns(printable(text), this.columns - 1);
     return isReverse ? `${CSI}7m${cut.padEnd(this.columns - 1)}${CSI}0m` : cut;
   }
 

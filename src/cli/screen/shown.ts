@@ -1,23 +1,12 @@
 import { shellText } from '../../config/show/shell-text.js';
+import { printableLines } from '../../printable.js';
 
 /** What stands for a secret (redact.ts of policy/). */
 const REDACTED = /^\[redacted sha256:[\da-f]{8}\]$/;
 
-/** A text that others chose, without any character that could steer a terminal or begin a line. */
-export function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/gu, '\ufffd');
-}
-
 /** A value as JSON that steers no terminal: JSON itself leaves most characters as they are that could. */
 export function printableJson(value: unknown, indent?: number): string {
-  const text = JSON.stringify(value, null, indent);
-  return text.replaceAll(/(?!\n)[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/gu, (character) =>
-    Array.from({ length: character.length }, (_, at) => unitEscape(character.charCodeAt(at))).join(''),
-  );
-}
-
-function unitEscape(unit: number): string {
-  return `\\u${unit.toString(16).padStart(4, '0')}`;
+  return printableLines(JSON.stringify(value, null, indent));
 }
 
 /** Entries as arguments of a command, quoted where a shell needs it; long values are cut. */

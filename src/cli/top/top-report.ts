@@ -1,6 +1,7 @@
+import { printable } from '../../printable.js';
 import type { TopAnswer, TopBucket } from '../../server/buckets/messages.js';
 import { type Column, columnsOf, cutToColumns, filled, tableLines } from '../screen/columns.js';
-import { entriesText, printable, secondsText } from '../screen/shown.js';
+import { entriesText, secondsText } from '../screen/shown.js';
 
 const COLUMNS: readonly Column[] = [
   { heading: 'DENIED', side: 'right' },

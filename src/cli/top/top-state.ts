@@ -1,7 +1,7 @@
+import { printable } from '../../printable.js';
 import type { TopBucket } from '../../server/buckets/messages.js';
 import { wrapped } from '../screen/columns.js';
 import { emphasis, type Key } from '../screen/live-screen.js';
-import { printable } from '../screen/shown.js';
 import { type AskedTop, type TopTarget, targetName } from './ask-top.js';
 import { type FullTopQuestion, sortedTop } from './merge-top.js';
 import { coverText, errorText, hasText, nothingText, topRows } from './top-report.js';

@@ -1,5 +1,5 @@
+import { printableLine } from '../../printable.js';
 import { shellText } from '../show/shell-text.js';
-import { oneLine } from '../yaml/config-problem.js';
 import { type DiffSummary, type PolicyChange, summaryOf } from './change.js';
 
 /** Settings that many rules inherit from one place: equal changes of them are told once. */
@@ -18,7 +18,7 @@ export function renderDiff(changes: readonly PolicyChange[]): string {
       lines.push(`domain ${shellText(line.domain)}`);
       domain = line.domain;
     }
-    lines.push(`  ${oneLine(line.text)}`);
+    lines.push(`  ${printableLine(line.text)}`);
   }
   if (domain !== undefined) lines.push('');
   lines.push(summaryText(summaryOf(changes)));

@@ -1,4 +1,5 @@
 import type { PolicySet } from '../../policy/policy-set.js';
+import { printable } from '../../printable.js';
 import { summaryOf } from './change.js';
 import { diffPolicies } from './diff-policies.js';
 import { changeLines, summaryText } from './render-diff.js';
@@ -29,6 +30,6 @@ export function tellChanges(before: PolicySet, after: PolicySet, nowMicros: numb
 }
 
 function shown(text: string): string {
-  const plain = text.slice(0, MAX_TOLD_CHARACTERS).replace(/\p{Control}/gu, '\ufffd');
+  const plain = printable(text.slice(0, MAX_TOLD_CHARACTERS));
   return text.length > MAX_TOLD_CHARACTERS ? `${plain}…` : plain;
 }

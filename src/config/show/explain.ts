@@ -21,7 +21,7 @@ import {
   type ResponseHeaders,
   type Rule,
 } from '../../policy/rule.js';
-import { oneLine } from '../yaml/config-problem.js';
+import { printableLine } from '../../printable.js';
 import { describeDeriveRule, describeStep } from './dump-tree.js';
 import { type TriedNode, triedNodes } from './explain-level.js';
 import { remedies } from './explain-unmatched.js';
@@ -304,7 +304,7 @@ export function renderExplanation(
   }
   if (explanation.settings !== undefined) lines.push(...fileLines(explanation.settings));
   // Names and values come from the command line and from the policy.
-  return `${lines.map(oneLine).join('\n')}\n`;
+  return `${lines.map(printableLine).join('\n')}\n`;
 }
 
 function placeLines(place: BucketPlace | undefined): readonly string[] {

@@ -1,8 +1,8 @@
+import { UNPRINTABLE } from '../../printable.js';
+
 /** Longer texts are cut: a line is for people to read. */
 const MAX_CHARACTERS = 100;
 const PLAIN = /^[\w@%+:,./-]+$/;
-// Format characters would turn the direction of a line round, or hide in it.
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/u;
 
 /**
  * A text that callers choose, as a shell reads it: quoted where need be, without any character that could steer a

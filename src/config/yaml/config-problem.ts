@@ -1,3 +1,5 @@
+import { printableLine } from '../../printable.js';
+
 /** Something wrong, or worth knowing, in a file of the policy. */
 export interface ConfigProblem {
   /** The file as the user named it, or found in a directory the user named. */
@@ -43,7 +45,7 @@ export function groupProblems(problems: readonly ConfigProblem[]): readonly Prob
 export function formatProblem(problem: ConfigProblem): string {
   const position = problem.line === 0 ? '' : `:${problem.line}:${problem.column}`;
   const path = problem.path === '' ? '' : `${problem.path}: `;
-  return oneLine(`${problem.file}${position}: ${path}${problem.message}`);
+  return printableLine(`${problem.file}${position}: ${path}${problem.message}`);
 }
 
 /** Most errors, and most warnings, that are kept of one file, and of one load: who mends so many may well ask again. */
@@ -120,15 +122,7 @@ export interface Position {
 }
 
 function shown(text: string): string {
-  return oneLine(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}...` : text);
-}
-
-/** A text that repeats what somebody wrote, on one line, and without codes that a terminal obeys. */
-export function oneLine(text: string): string {
-  return text.replaceAll(
-    /[\p{Cc}\u2028\u2029]/gu,
-    (code) => `\\u${(code.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
-  );
+  return printableLine(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}...` : text);
 }
 
 function placeOf({ line, column }: Position): string {

@@ -1,0 +1,186 @@
+/* What servers say reaches the terminal as text: nothing of it steers the terminal, begins a line or hides. */
+import { type AddressInfo, createServer, type Server as TcpServer } from 'node:net';
+import { Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { createReferenceCodec } from '../../src/codec/reference-codec.js';
+import { RATE_LIMIT_SERVICE } from '../../src/codec/rls-definition.js';
+import { HEALTH_CHECK_PATH } from '../../src/grpc/health.js';
+import { runToEnd } from '../support/process/processes.js';
+import { startInPty } from '../support/process/pty.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { type FakeDebugPort, startFakeDebugPort } from '../support/weir/fake-debug-port.js';
+import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
+
+const HOSTILE =
+  'a\u202eb\u202ac\u2066d\u2069e\u200ef\u200fg\u061ch\u200bi\u200dj\u2060k\ufeffl\u009b31mm\u0085n\u2028o\u2029p\u001b[31mq\u007fz';
+const STEERS = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+
+let port: FakeDebugPort;
+let grpc: Server;
+let address: string;
+/** Whether calls are answered, or fail. */
+let answers = false;
+
+beforeAll(async () => {
+  port = await startFakeDebugPort();
+  grpc = new Server();
+  const codec = createReferenceCodec();
+  const answer = codec.encodeResponse({
+    overallCode: CODE.OK,
+    statuses: [
+      {
+        code: CODE.OK,
+        currentLimit: { name: HOSTILE, requestsPerUnit: 1, unit: 1 },
+        limitRemaining: 0,
+        durationUntilResetSeconds: 1,
+      },
+    ],
+    responseHeadersToAdd: [{ key: HOSTILE, value: HOSTILE }],
+    requestHeadersToAdd: [],
+    rawBody: Buffer.from(HOSTILE),
+    dynamicMetadata: { [HOSTILE]: HOSTILE },
+  });
+  const unary = (path: string) => ({
+    path,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: (bytes: Buffer) => bytes,
+    requestDeserialize: (bytes: Buffer) => bytes,
+    responseSerialize: (bytes: Uint8Array) => Buffer.from(bytes),
+    responseDeserialize: (bytes: Buffer) => bytes,
+  });
+  grpc.addService(
+    { limit: unary(`/${RATE_LIMIT_SERVICE}/ShouldRateLimit`), check: unary(HEALTH_CHECK_PATH) },
+    {
+      limit: (_: unknown, callback: (error: object | null, bytes?: Uint8Array) => void) => {
+        if (answers) callback(null, answer);
+        else callback({ code: status.INTERNAL, details: HOSTILE });
+      },
+      check: (_: unknown, callback: (error: object | null) => void) =>
+        callback({ code: status.INTERNAL, details: HOSTILE }),
+    },
+  );
+  const bound = await new Promise<number>((resolve, reject) =>
+    grpc.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, found) =>
+      error === null ? resolve(found) : reject(error),
+    ),
+  );
+  address = `127.0.0.1:${bound}`;
+});
+afterAll(async () => {
+  grpc.forceShutdown();
+  await port.close();
+});
+
+const entries = [{ key: HOSTILE, value: HOSTILE }];
+const row = {
+  domain: HOSTILE,
+  rule: HOSTILE,
+  entries,
+  denied: 7,
+  denied_error: 0,
+  used: 9,
+  used_error: 0,
+  used_ratio: 1,
+};
+const TOP = { of: 'minute', by: 'denied', covers: 60, error: { denied: 0, used: 0 }, sampled: 1, top: [row] };
+const BUCKETS = {
+  action: 'blocks',
+  domain: HOSTILE,
+  entries,
+  store: HOSTILE,
+  buckets: [],
+  controls: [
+    {
+      id: HOSTILE,
+      kind: HOSTILE,
+      reason: HOSTILE,
+      by: HOSTILE,
+      ends_in: 1,
+      domain: HOSTILE,
+      identity: entries,
+    },
+  ],
+  notes: [HOSTILE],
+};
+
+async function printed(...args: readonly string[]): Promise<string> {
+  const { stdout, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, ...args]);
+  return stdout + stderr;
+}
+
+/** The beginning and the end of the text are shown, and nothing between steers. */
+function expectText(text: string): void {
+  expect(text).toMatch(/q.{1,9}z/u);
+  expect(STEERS.exec(text)).toBe(null);
+}
+
+describe.each([
+  ['an error', { status: 503, body: { error: HOSTILE } }],
+  ['an answer', undefined],
+])('%s of a debug port', (_, error) => {
+  beforeAll(() => {
+    port.answer = ({ path }) => error ?? { body: path === '/top' ? TOP : BUCKETS };
+  });
+
+  test.each([
+    [['bucket', 'blocks']],
+    [['bucket', 'blocks', '--json']],
+    [['top', '--once']],
+    [['top', '--once', '--json']],
+  ])('%j', async (args) => {
+    expectText(await printed(...args, '--address', port.address));
+  });
+
+  test('on the whole of a terminal', async () => {
+    const found = startInPty(
+      `"${process.execPath}" "${WEIR_MAIN}" bucket blocks --watch 1h --address ${port.address}`,
+    );
+    if (error === undefined) await found.until('q or Ctrl-C quits');
+    found.type('q');
+    await found.ended;
+    expect(found.output()).not.toContain('\u001b[31m');
+    expect(found.output()).not.toMatch(/[\u0080-\u009f\p{Cf}\p{Zl}\p{Zp}]/u);
+    expect(found.output()).toMatch(/q.{1,9}z/u);
+  });
+});
+
+test.each([
+  [['check'], false],
+  [['check'], true],
+  [['check', '--json'], true],
+  [['health'], false],
+])('%j, of a gRPC server that answers: %j', async (args, does) => {
+  answers = does;
+  const entry = args[0] === 'check' ? ['--policy', '/nowhere', 'a=b'] : [];
+  expectText(await printed(...args, '--address', address, ...entry));
+});
+
+test.each([false, true])('ratelimit-client, of a gRPC server that answers: %j', async (does) => {
+  answers = does;
+  expectText(await printed('ratelimit-client', '-dial_string', address, '-descriptors', 'a=b'));
+});
+
+test.each(['text', 'json'])('what a Redis says stands in a log of format %s', async (format) => {
+  const redis: TcpServer = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (bytes: Buffer) => {
+      const commands = bytes.toString().split(/^\*/m).length - 1;
+      socket.write(`-ERR ${HOSTILE}\r\n`.repeat(commands));
+    });
+  });
+  await new Promise<void>((resolve) => redis.listen(0, '127.0.0.1', resolve));
+  const server = await startWeir({
+    policy: 'domain: d\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 5 } }]\n',
+    env: { REDIS_URL: `127.0.0.1:${(redis.address() as AddressInfo).port}`, LOG_FORMAT: format },
+    untilHealthy: false,
+  });
+  try {
+    await waitFor('the line', () => /q.{1,9}z/u.test(server.process.stdout()));
+    expect(STEERS.exec(server.process.stdout())).toBe(null);
+  } finally {
+    await server.stop();
+    redis.close();
+  }
+});
