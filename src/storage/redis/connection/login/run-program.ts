@@ -9,9 +9,10 @@ export const PROGRAM_TIMEOUT_MS = 5000;
 export const MAX_LOGIN_OUTPUT_BYTES = 64 * 1024;
 
 /**
- * Runs a program without a shell, and resolves with what it printed. Rejects with an Error that names the program and
- * what became of it, and shows nothing of what it printed. What has not ended in time, prints too much, or is under way
- * when `signal` is aborted, is killed with all processes that it started.
+ * Runs a program without a shell, and resolves with what it had printed when it ended. Rejects with an Error that names
+ * the program and what became of it, and shows nothing of what it printed. A program is killed that has not ended in
+ * time, prints too much, or is under way when `signal` is aborted. However it ends, the processes of its group are
+ * killed: each run would leave one more. A process that has left the group (setsid) is not.
  */
 export function runProgram([program, ...args]: Command, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -31,13 +32,10 @@ export function runProgram([program, ...args]: Command, signal: AbortSignal): Pr
       isOver = true;
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
-      if (error === undefined) {
-        resolve(Buffer.concat(chunks).toString());
-        return;
-      }
       killGroup(child);
       child.stdout?.destroy();
-      reject(error);
+      if (error === undefined) resolve(Buffer.concat(chunks).toString());
+      else reject(error);
     };
     const onAbort = (): void => settle(new Error(`${program} was ended`));
     const timer = setTimeout(
@@ -56,11 +54,17 @@ export function runProgram([program, ...args]: Command, signal: AbortSignal): Pr
     child.on('exit', (code, killedBy) => {
       const how = code === null ? `was ended by ${killedBy}` : `ended with exit code ${code}`;
       if (code !== 0) settle(new Error(`${program} ${how}; run it as the user of weir to see why`));
+      // A process that it has started may hold its standard output open for as long as it likes.
+      else afterPoll(settle);
     });
-    child.on('close', () => settle());
     if (signal.aborted) onAbort();
     else signal.addEventListener('abort', onAbort, { once: true });
   });
+}
+
+/** Calls back once the event loop has read everything that is in a pipe by now: it polls between two checks. */
+function afterPoll(then: () => void): void {
+  setImmediate(() => setImmediate(then));
 }
 
 function notStarted(program: string, { code, message }: NodeJS.ErrnoException): Error {

@@ -53,6 +53,21 @@ async function hanging(signal: AbortSignal): Promise<[pid: number, run: Promise<
   return [pid, run];
 }
 
+test('what a program has printed is taken when it ends, whoever holds its output', async () => {
+  const file = folder.join('holder');
+  // The one process stays in the group, and is killed with it. The other has left the group.
+  const holders = `sleep 600 & echo $! > ${file}; setsid sleep 601 & echo $! >> ${file}`;
+  const text = await runProgram(['sh', '-c', `${holders}; head -c 60000 /dev/zero`], never());
+  const [inGroup = 0, outside = 0] = readFileSync(file, 'utf8').trim().split('\n').map(Number);
+  try {
+    expect(text).toHaveLength(60_000);
+    await waitFor('the end of the process in the group', () => !runs(inGroup));
+    expect(runs(outside)).toBe(true);
+  } finally {
+    process.kill(outside, 'SIGKILL');
+  }
+});
+
 /** Whether a process runs; one that has ended and waits to be noticed does not. */
 function runs(pid: number): boolean {
   try {
