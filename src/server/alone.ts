@@ -16,7 +16,10 @@ export function openAlone(parts: ServerParts): ServerCore {
     administer: service.administer,
     top: async (ask) =>
       service.top === undefined ? [] : [await parts.slices.run(topSteps(service.top, ask))],
-    rates: (take) => parts.slices.run<RateCounts, void>(metrics.newDecisions(), take),
+    async rates(take) {
+      await parts.slices.run<RateCounts, void>(metrics.newDecisions(), take);
+      return metrics.newFailures();
+    },
     failed: new Promise((resolve) => service.onGivenUp(resolve)),
     metricsText: () => metrics.registry.text(),
     statsText: () => statsText(statFamilies(metrics.reference)),

@@ -11,6 +11,7 @@ import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { seriesText } from './family.js';
 import { FamilyRegistry } from './family-registry.js';
+import { type FailureCounts, NewFailures } from './history/failure-counts.js';
 import { newCounts, type RateCounts } from './history/rate-counts.js';
 import {
   ASKED_DOMAIN,
@@ -104,6 +105,7 @@ export class Metrics {
   readonly #unknownDomains: BoundedCounters;
   readonly #storeSeconds: Histogram;
   readonly #calls: CallCounters;
+  readonly #newFailures = new NewFailures();
   readonly #reloadOk: Gauge;
   readonly #storeUp: Gauge;
   readonly #info: Gauge<'version' | 'policy'>;
@@ -178,6 +180,11 @@ export class Metrics {
     return newCounts(this.#decisions, { ok: OK, denied: OVER_LIMIT, would: WOULD_BE_THROTTLED, told: TOLD });
   }
 
+  /** What was answered without a decision of the store since this was asked last; for one asker. */
+  newFailures(): FailureCounts {
+    return this.#newFailures.take();
+  }
+
   /** A candidate saw what was answered `live`. */
   candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
     this.#candidates.decided(domain, rule, live, candidate);
@@ -226,6 +233,7 @@ export class Metrics {
   /** Counts a descriptor that `on_store_failure` answered. */
   storeFailed(policy: StoreFailureAnswer): void {
     this.#calls.storeFailureAnswers.inc({ policy });
+    this.#newFailures.answered(policy);
   }
 
   /** Counts a request that the store could not decide; `reason` is one of a handful. */
@@ -253,6 +261,7 @@ export class Metrics {
   /** Counts a call that got no decision; `code` is the name of its gRPC status. */
   refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE'): void {
     this.#calls.refused.inc({ code });
+    this.#newFailures.refused();
   }
 
   /** The first load ended; {@link reloaded} tells of those after it. */

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { newAdminToken } from '../../src/server/http/admin-tokens.js';
 import type {
   HistoryAnswer,
+  HistoryPoint,
   HistoryQuestion,
   Overview,
   OverviewAnswer,
@@ -27,6 +28,17 @@ descriptors:
   - key: watched
     phase: monitoring
     rate_limit: { unit: day, requests_per_unit: 1 }
+`;
+const STORE_FAILURES = `
+domain: d
+descriptors:
+${['error', 'allow', 'deny', 'local']
+  .map(
+    (policy) => `
+  - key: ${policy}
+    rate_limit: { unit: day, requests_per_unit: 100, on_store_failure: ${policy} }`,
+  )
+  .join('')}
 `;
 /** A step lasts five seconds, and what belongs to it is asked for at its end. */
 const STEPS_MS = 20_000;
@@ -157,6 +169,68 @@ test('readers hear of a bad reload with its error in full, and of a Redis that g
     await own.stop();
   }
 }, 30_000);
+
+test.each([1, 2])(
+  'calls and descriptors are counted that Redis did not decide, with WORKERS=%i',
+  async (workers) => {
+    const own = await startRedis();
+    try {
+      server = await startWeir({
+        policy: STORE_FAILURES,
+        env: { REDIS_URL: `127.0.0.1:${own.port}`, WORKERS: String(workers) },
+      });
+      if (workers > 1) await untilAllServe(server);
+      const reader = await follow();
+      await waitFor('Redis', () => overviews(reader).at(-1)?.store.nodes[0]?.up === workers);
+      await own.stop();
+      await waitFor('Redis to go away', () => overviews(reader).at(-1)?.store.nodes[0]?.up === 0);
+      const client = new RlsClient(server.grpcPort);
+      for (const [policy, calls] of [
+        ['error', 3],
+        ['allow', 4],
+        ['deny', 5],
+        ['local', 6],
+      ] as const) {
+        const asked = Array.from({ length: calls }, () => client.ask('d', [descriptor([`${policy}=x`])]));
+        await Promise.allSettled(asked);
+      }
+      client.close();
+      const json = { domain: 'd', descriptors: [{ entries: [{ key: 'error', value: 'x' }] }] };
+      const refused = await httpRequest(server.httpPort, '/json', {
+        method: 'POST',
+        body: JSON.stringify(json),
+      });
+      expect(refused.status).toBe(503);
+      const sums = async (): Promise<Record<string, number>> => {
+        const { all, step } = await history();
+        const sumOf = (rates: readonly number[]) => rates.reduce((sum, rate) => sum + rate * step, 0);
+        return Object.fromEntries(
+          Object.entries(all ?? {}).map(([key, rates]) => [key, Math.round(sumOf(rates))]),
+        );
+      };
+      await waitFor('all of it to be counted', async () => (await sums())['errors'] === 4, STEPS_MS);
+      expect(await sums()).toEqual({
+        ...{ ok: 10, denied: 5, would: 0 },
+        ...{ errors: 4, failure_allow: 4, failure_deny: 5, failure_local: 6 },
+      });
+      const points = reader.events.flatMap(({ name, data }) =>
+        name === 'point' ? [data as HistoryPoint] : [],
+      );
+      expect(points.reduce((sum, { errors }) => sum + errors * 5, 0)).toBeCloseTo(4);
+      const { point } = await ask<OverviewAnswer>('/overview', {});
+      // When it ended is reckoned anew each time, to the millisecond.
+      await waitFor('the same point as an event', () =>
+        reader.events.some(({ name, data }) => {
+          const { ends, ...rates } = data as HistoryPoint;
+          return name === 'point' && Math.abs(ends - point.ends) < 1 && rates.errors === point.errors;
+        }),
+      );
+    } finally {
+      await own.stop();
+    }
+  },
+  60_000,
+);
 
 test('who may not ask hears nothing, and whose token is taken back nothing more', async () => {
   const tokens = folder.join('tokens');

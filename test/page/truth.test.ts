@@ -110,8 +110,13 @@ describePage('a store that is away', () => {
     try {
       const server = await served.start({
         env: { REDIS_URL: `127.0.0.1:${redis.port}` },
-        policy:
-          'domain: shop\ndescriptors: [{ key: customer, rate_limit: { unit: hour, requests_per_unit: 5 } }]\n',
+        policy: `domain: shop
+descriptors:
+  - key: customer
+    rate_limit: { unit: hour, requests_per_unit: 5 }
+  - key: guest
+    rate_limit: { unit: hour, requests_per_unit: 5, on_store_failure: local }
+`,
       });
       const client = new RlsClient(server.grpcPort);
       const ask = () => client.ask('shop', [descriptor(['customer=x'])]);
@@ -135,6 +140,14 @@ describePage('a store that is away', () => {
       await goTo(page, 'overview');
       await expect(node.innerText()).resolves.toMatch(/away.*–/s);
       await expect(node.innerText()).resolves.not.toContain(' ms');
+      await client.ask('shop', [descriptor(['guest=x'])]);
+      const peakOf = async (name: string): Promise<string> =>
+        await page.locator('#traffic .chart', { hasText: name }).locator('.peak').innerText();
+      await waitFor('the errors', async () => /peak .*[1-9]/.test(await peakOf('Errors (calls)')), 20_000);
+      const local = page.locator('#traffic .chart', { hasText: 'Decided in memory, without the store' });
+      await local.waitFor({ state: 'visible' });
+      const denied = page.locator('#traffic .chart', { hasText: 'Denied without the store' });
+      await expect(denied.isVisible()).resolves.toBe(false);
       await redis.restart();
       await waitFor('the end of it', async () => {
         await ask();

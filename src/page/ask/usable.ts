@@ -24,7 +24,10 @@ const object =
     Object.entries(members).every(([name, shape]) => shape((value as Record<string, unknown>)[name]));
 
 const series = object({ ok: listOf(number), denied: listOf(number), would: listOf(number) });
+const FAILURES = ['errors', 'failure_allow', 'failure_deny', 'failure_local'] as const;
 const rates = object({ ok: number, denied: number, would: number });
+const allSeries: Shape = (value) =>
+  series(value) && object(Object.fromEntries(FAILURES.map((name) => [name, listOf(number)])))(value);
 const entries = listOf(object({ key: text, value: text }));
 const numbers = (...names: readonly string[]): Readonly<Record<string, Shape>> =>
   Object.fromEntries(names.map((name) => [name, number]));
@@ -64,7 +67,7 @@ const overview = object({
 const SHAPES: Readonly<Record<string, Shape>> = {
   caller,
   overview,
-  point: object(numbers('ends', 'ok', 'denied', 'would')),
+  point: object(numbers('ends', 'ok', 'denied', 'would', ...FAILURES)),
   buckets: object({
     ...{ meets: text, store: text, domain: either(null, text), entries, notes: listOf(text) },
     ...numbers('more', 'more_controls'),
@@ -105,7 +108,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   }),
   history: object({
     ...numbers('step', 'ends'),
-    all: either(undefined, series),
+    all: either(undefined, allSeries),
     sums: either(undefined, listOf(object({ domain: text, rule: text, minute: rates, hour: rates }))),
     series: either(undefined, listOf(either(null, series))),
   }),

@@ -1,4 +1,4 @@
-import type { RateSeries } from '../../server/page/messages.js';
+import type { AllSeries } from '../../server/page/messages.js';
 import {
   areaPath,
   axisTop,
@@ -29,12 +29,27 @@ const BOX = { width: 600, height: 100 };
 /** Steps of the table beside charts, seconds. */
 const GROUP = 300;
 
-const MEASURES = [
+interface Measure {
+  readonly key: keyof AllSeries;
+  readonly name: string;
+  readonly sign: string;
+  /** Shown only where there was any of it. */
+  readonly rare?: boolean;
+}
+/** What is known of each rule, and of all together. */
+export const RULE_MEASURES: readonly Measure[] = [
   { key: 'ok', name: 'Allowed', sign: '●' },
   { key: 'denied', name: 'Denied', sign: '▲' },
   { key: 'would', name: 'Would be denied', sign: '◆' },
-] as const;
-type Measure = (typeof MEASURES)[number];
+];
+/** What is known of all rules together. */
+export const ALL_MEASURES: readonly Measure[] = [
+  ...RULE_MEASURES,
+  { key: 'errors', name: 'Errors (calls)', sign: '✕' },
+  { key: 'failure_allow', name: 'Allowed without the store', sign: '○', rare: true },
+  { key: 'failure_deny', name: 'Denied without the store', sign: '△', rare: true },
+  { key: 'failure_local', name: 'Decided in memory, without the store', sign: '◇', rare: true },
+];
 
 /** One measure over an hour: its rate now, and a line. */
 class MiniChart {
@@ -141,19 +156,21 @@ class MiniChart {
   }
 }
 
-/** What was allowed, denied, and would have been denied: three charts and their numbers as a table. */
+/** Charts, one for each measure, and their numbers as a table. */
 export class TrafficCharts {
   readonly element: HTMLElement;
+  readonly #measures: readonly Measure[];
   readonly #charts: readonly MiniChart[];
   readonly #table = el('div');
   readonly #numbers: HTMLDetailsElement;
   readonly #of: string;
-  #shown: { readonly series: RateSeries; readonly time: ChartTime } | undefined;
+  #shown: { readonly series: Partial<AllSeries>; readonly time: ChartTime } | undefined;
 
   /** @param of whose they are, for those who do not see them: `all rules` */
-  constructor(of: string) {
+  constructor(of: string, measures: readonly Measure[] = RULE_MEASURES) {
     this.#of = of;
-    this.#charts = MEASURES.map((measure) => new MiniChart(measure, of));
+    this.#measures = measures;
+    this.#charts = measures.map((measure) => new MiniChart(measure, of));
     this.#numbers = el(
       'details',
       { class: 'numbers', ontoggle: () => this.#fillTable() },
@@ -168,9 +185,13 @@ export class TrafficCharts {
     );
   }
 
-  show(series: RateSeries, time: ChartTime): void {
+  show(series: Partial<AllSeries>, time: ChartTime): void {
     this.#shown = { series, time };
-    for (const [at, { key }] of MEASURES.entries()) this.#charts[at]?.show(series[key], time);
+    for (const [at, chart] of this.#charts.entries()) {
+      const measure = this.#measures[at] as Measure;
+      chart.element.hidden = !isShown(measure, series);
+      chart.show(series[measure.key] ?? [], time);
+    }
     if (this.#numbers.open) this.#fillTable();
   }
 
@@ -178,7 +199,8 @@ export class TrafficCharts {
     if (this.#shown === undefined || !this.#numbers.open) return;
     const { series, time } = this.#shown;
     const perGroup = Math.max(1, Math.round(GROUP / Math.max(1, time.step)));
-    const columns = MEASURES.map(({ key }) => groupAverages(series[key], perGroup));
+    const measures = this.#measures.filter((measure) => isShown(measure, series));
+    const columns = measures.map(({ key }) => groupAverages(series[key] ?? [], perGroup));
     const rows = (columns[0] ?? []).map((_, at) => ({
       until: time.ends - at * perGroup * time.step,
       rates: columns.map((column) => column[at] ?? 0),
@@ -190,7 +212,7 @@ export class TrafficCharts {
           captionShown: true,
           columns: [
             { heading: 'Until', cell: ({ until }) => clockText(until) },
-            ...MEASURES.map(({ name }, at) => ({
+            ...measures.map(({ name }, at) => ({
               heading: name,
               figures: true,
               cell: ({ rates }: (typeof rows)[number]) => perSecond(rates[at] ?? 0),
@@ -201,4 +223,8 @@ export class TrafficCharts {
       ),
     );
   }
+}
+
+function isShown({ key, rare = false }: Measure, series: Partial<AllSeries>): boolean {
+  return !rare || (series[key]?.some((value) => value > 0) ?? false);
 }

@@ -1,14 +1,19 @@
-import type { HistoryAnswer, HistoryPoint, RateSeries } from '../../server/page/messages.js';
+import type { AllSeries, HistoryAnswer, HistoryPoint } from '../../server/page/messages.js';
 import { CHART_SPAN } from './chart-shape.js';
 import { countOf } from './numbers.js';
 
-const NOTHING: RateSeries = { ok: [], denied: [], would: [] };
+const KEYS = ['ok', 'denied', 'would', 'errors', 'failure_allow', 'failure_deny', 'failure_local'] as const;
+const NOTHING = seriesOf(() => []);
+
+function seriesOf(valuesOf: (key: (typeof KEYS)[number]) => readonly number[]): AllSeries {
+  return Object.fromEntries(KEYS.map((key) => [key, valuesOf(key)])) as unknown as AllSeries;
+}
 
 /** The rates of the last hour, of all rules together: as they were told at once, and step by step since then. */
 export class KnownRates {
   #step = 0;
   #ends = 0;
-  #series: RateSeries = NOTHING;
+  #series: AllSeries = NOTHING;
 
   /** Length of a step, seconds; 0 while nothing is known. */
   get step(): number {
@@ -20,7 +25,7 @@ export class KnownRates {
     return this.#ends;
   }
 
-  get series(): RateSeries {
+  get series(): AllSeries {
     return this.#series;
   }
 
@@ -40,27 +45,23 @@ export class KnownRates {
    * Adds a step. False where it does not follow the last one, so that all is to be asked anew; one that is known
    * already changes nothing.
    */
-  add({ ends, ok, denied, would }: HistoryPoint): boolean {
+  add(point: HistoryPoint): boolean {
+    const { ends } = point;
     if (this.#step === 0) return false;
     const steps = Math.round((ends - this.#ends) / this.#step);
     if (steps <= 0) return ends > this.#ends - CHART_SPAN;
     if (steps > 1) return false;
     const { slots } = this;
-    const added = (values: readonly number[], value: number): readonly number[] =>
-      [...values, value].slice(-slots);
+    const before = this.#series;
     this.#ends = ends;
-    this.#series = {
-      ok: added(this.#series.ok, ok),
-      denied: added(this.#series.denied, denied),
-      would: added(this.#series.would, would),
-    };
+    this.#series = seriesOf((key) => [...before[key], point[key]].slice(-slots));
     return true;
   }
 }
 
 /** Whether anything was asked in the hour that a series is of. */
-export function hasTraffic({ ok, denied, would }: RateSeries): boolean {
-  return [ok, denied, would].some((values) => values.some((value) => value > 0));
+export function hasTraffic(series: AllSeries): boolean {
+  return KEYS.some((key) => series[key].some((value) => value > 0));
 }
 
 /**

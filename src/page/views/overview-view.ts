@@ -1,5 +1,5 @@
 import type { Overview, RuleSums } from '../../server/page/messages.js';
-import { TrafficCharts } from '../dom/chart.js';
+import { ALL_MEASURES, TrafficCharts } from '../dom/chart.js';
 import { byId, type Child, el, KeptPart } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
 import { clockOf, commandOf, lastingSince, nameOf, relativeTime, sentence, stateOf } from '../dom/texts.js';
@@ -49,7 +49,7 @@ export class OverviewView implements View {
   readonly #empty: KeptPart<Empty>;
   #since: ReadonlyMap<string, DeniedSince | undefined> = new Map();
   #sinceAskedAt = 0;
-  readonly #charts = new TrafficCharts('all rules together');
+  readonly #charts = new TrafficCharts('all rules together', ALL_MEASURES);
 
   constructor(state: PageState) {
     this.#state = state;

@@ -1,5 +1,5 @@
 import { MAX_LOOKS } from '../../policy/possible-ends.js';
-import { RING_BYTES, STEP_SECONDS, STEPS } from '../../telemetry/history/rate-history.js';
+import { ALL_RING_BYTES, RING_BYTES, STEP_SECONDS, STEPS } from '../../telemetry/history/rate-history.js';
 import { MAX_QUESTIONS } from '../buckets/bucket-admin.js';
 import { MAX_CONTROLS_LISTED } from '../buckets/control-actions.js';
 import { MAX_LIMITS_LISTED } from '../buckets/found-limits.js';
@@ -51,7 +51,9 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'rules whose last hour is kept for `/history`, and for all of them together',
-        bound: `${shownSetting('HISTORY_RULES')}, ${STEPS} steps of ${STEP_SECONDS} s in ${shownSize(RING_BYTES)} each`,
+        bound:
+          `${shownSetting('HISTORY_RULES')}, ${STEPS} steps of ${STEP_SECONDS} s in ${shownSize(RING_BYTES)} each; ` +
+          `${shownSize(ALL_RING_BYTES)} for all together`,
         beyond: 'the rule counts only in what is kept of all together, and the answer says so',
       },
       {

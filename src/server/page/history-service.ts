@@ -1,16 +1,16 @@
 import type { Clock } from '../../limiter/clock.js';
 import type { RateHistory } from '../../telemetry/history/rate-history.js';
-import { type RuleCounts, STEP_SECONDS, type StepCounts } from '../../telemetry/history/rate-history.js';
+import { type RuleCounts, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
 import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
 import { OneByOne } from '../views/one-by-one.js';
 import { mapped, type ViewSlices } from '../views/view-slices.js';
 import type {
+  AllSeries,
   HistoryAnswer,
   HistoryPoint,
   HistoryQuestion,
   HistoryRule,
   RateSeries,
-  Rates,
   RuleSums,
 } from './messages.js';
 import type { FollowedHistory } from './open-history.js';
@@ -38,20 +38,27 @@ function perSecond(count: number): number {
   return Math.round((count / STEP_SECONDS) * 1000) / 1000;
 }
 
-function ratesOf({ ok, denied, would }: StepCounts): Rates {
-  return { ok: perSecond(ok), denied: perSecond(denied), would: perSecond(would) };
+/** Does the same to each number of a record. */
+function mapValues<Key extends string, From, To>(
+  values: Readonly<Record<Key, From>>,
+  to: (value: From) => To,
+): Record<Key, To> {
+  const mapped = Object.entries<From>(values).map(([key, value]) => [key, to(value)]);
+  return Object.fromEntries(mapped) as Record<Key, To>;
 }
 
 /** The last step of all rules. */
 export function lastPoint(options: Omit<HistoryServiceOptions, 'slices'>): HistoryPoint {
-  return { ends: endsOf(options), ...ratesOf(options.followed.history.lastStep()) };
+  return { ends: endsOf(options), ...mapValues({ ...options.followed.history.lastStep() }, perSecond) };
 }
 
-function seriesOf(history: RateHistory, rule?: HistoryRule): RateSeries | null {
+function allSeries(history: RateHistory): AllSeries {
+  return mapValues(history.allRows(), (row) => row.map(perSecond));
+}
+
+function seriesOf(history: RateHistory, rule: HistoryRule): RateSeries | null {
   const rows = history.rows(rule);
-  if (rows === undefined) return null;
-  const { ok, denied, would } = rows;
-  return { ok: ok.map(perSecond), denied: denied.map(perSecond), would: would.map(perSecond) };
+  return rows === undefined ? null : mapValues(rows, (row) => row.map(perSecond));
 }
 
 /** Reads a question about which nothing is known yet; a sentence where it is wrong. */
@@ -98,7 +105,7 @@ export function historyService(options: HistoryServiceOptions): AdminService {
   };
   return {
     path: '/history',
-    help: 'what was let through and denied in the last hour, of all rules and of each: POST {}',
+    help: 'what was let through, denied and refused in the last hour, of all rules and of each: POST {}',
     rightFor: () => 'read',
     async answer(asked): Promise<AdminAnswer> {
       const question = readHistoryQuestion(asked);
@@ -116,7 +123,7 @@ function* wholeSteps(
   history: RateHistory,
   { step, ends, crowded }: Pick<HistoryAnswer, 'step' | 'ends' | 'crowded'>,
 ): Generator<'', HistoryAnswer> {
-  const all = seriesOf(history) ?? { ok: [], denied: [], would: [] };
+  const all = allSeries(history);
   yield '';
   return { step, ends, crowded, all, sums: yield* sumsOf(history) };
 }

@@ -83,10 +83,11 @@ export interface OverviewCaller {
  * its data: first `caller` ({@link OverviewCaller}), then `overview` ({@link Overview}), again whenever something
  * but `now` and `uptime_seconds` has changed, looked at each second, or each five seconds where only latencies did;
  * and `point` ({@link HistoryPoint}) for each step of the history. Without that header it answers one {@link
- * Overview}, with the caller in it.
+ * Overview}, with the caller and the last point in it.
  */
 export interface OverviewAnswer extends Overview {
   readonly caller: OverviewCaller;
+  readonly point: HistoryPoint;
 }
 
 /** Descriptors per second on average of a step. */
@@ -98,18 +99,30 @@ export interface Rates {
   readonly would: number;
 }
 
+/** What of all rules together was answered without a decision of the store, per second on average of a step. */
+export interface FailureRates {
+  /** Calls that got an error and no decision, as `weir_refused_total` counts them. */
+  readonly errors: number;
+  /**
+   * Descriptors that `on_store_failure` let pass, denied, or had decided by buckets in memory, as
+   * `weir_store_failure_answers_total` counts them. They count in `ok` and `denied`, too.
+   */
+  readonly failure_allow: number;
+  readonly failure_deny: number;
+  readonly failure_local: number;
+}
+
 /** One step of all rules together. */
-export interface HistoryPoint extends Rates {
+export interface HistoryPoint extends Rates, FailureRates {
   /** When the step ended, seconds since the epoch. */
   readonly ends: number;
 }
 
-/** Rates of a rule, or all together, step by step, the oldest first; the last one is of the last step that is over. */
-export interface RateSeries {
-  readonly ok: readonly number[];
-  readonly denied: readonly number[];
-  readonly would: readonly number[];
-}
+/** Rates of a rule, step by step, the oldest first; the last one is of the last step that is over. */
+export type RateSeries = Readonly<Record<keyof Rates, readonly number[]>>;
+
+/** The same of all rules together. */
+export type AllSeries = Readonly<Record<keyof Rates | keyof FailureRates, readonly number[]>>;
 
 /** A rule by its domain and its place in the tree (`Rule.path`), or `override`, `block`, `allow`, or `other`. */
 export interface HistoryRule {
@@ -137,7 +150,7 @@ export interface HistoryAnswer {
   /** When the last step ended, seconds since the epoch. */
   readonly ends: number;
   /** Absent where rules were named. */
-  readonly all?: RateSeries;
+  readonly all?: AllSeries;
   /** Sums of all rules that anything was asked of in the last hour, those with most denials of the hour first. */
   readonly sums?: readonly RuleSums[];
   /** For each rule that was named, in order; null where nothing is known of it. */

@@ -1,10 +1,14 @@
 import type { Clock } from '../../limiter/clock.js';
+import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import { RateHistory, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
 import type { Closers } from '../closers.js';
 
-/** Tells what all processes that decide have decided since they were asked last; those that do not answer later. */
-export type AskRates = (take: (counts: RateCounts) => void) => Promise<void>;
+/**
+ * Tells what all processes that decide have decided since they were asked last, and resolves with what was answered
+ * without a decision; those that do not answer later.
+ */
+export type AskRates = (take: (counts: RateCounts) => void) => Promise<FailureCounts>;
 
 const STEP_MICROS = STEP_SECONDS * 1e6;
 
@@ -33,7 +37,7 @@ export function openHistory(
     if (counting) return;
     counting = true;
     try {
-      await rates((counts) => history.add(counts));
+      history.addFailures(await rates((counts) => history.add(counts)));
       const now = clock.monotonicMicros();
       // After a time in which this process could not count, as on a machine that slept, there are steps without counts.
       history.end(Math.round((now - endedMicros) / STEP_MICROS));

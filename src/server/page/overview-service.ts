@@ -55,7 +55,8 @@ export class OverviewService implements AdminService {
   answer(question: unknown, { by, right }: AdminCaller): AdminAnswer {
     const refusal = refusalOf(question);
     if (refusal !== undefined) return refusal;
-    const body: OverviewAnswer = { ...this.#options.tell(), caller: { by, right } };
+    const { tell, point } = this.#options;
+    const body: OverviewAnswer = { ...tell(), caller: { by, right }, point: point() };
     return { status: 200, body };
   }
 

@@ -1,6 +1,7 @@
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
+import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { TopRow, TopSpanAbout } from '../../telemetry/top/top-buckets.js';
 import type { AdminCaller } from '../http/admin-access.js';
@@ -128,7 +129,7 @@ export type FromWorker =
   /** Some rules of the answer to a `rates`. */
   | { readonly kind: 'rates_part'; readonly id: number; readonly rows: readonly RateCounts[] }
   /** That was all of them. */
-  | { readonly kind: 'rates_end'; readonly id: number }
+  | { readonly kind: 'rates_end'; readonly id: number; readonly failures: FailureCounts }
   | { readonly kind: 'redis_work'; readonly told: readonly RedisWorkTold[] }
   | DecidedByWorker
   | AdministeredByWorker;

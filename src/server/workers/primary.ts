@@ -3,6 +3,7 @@ import { removeStaleSocket } from '../../h2/serving/listen.js';
 import { MAX_TIMER_MS, timerMs } from '../../limiter/clock.js';
 import { TurnQueue } from '../../service/turn-queue.js';
 import { familiesText } from '../../telemetry/family.js';
+import { sumOfFailures } from '../../telemetry/history/failure-counts.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { auditUnanswered } from '../buckets/audit.js';
 import { traceHeaders } from '../calls/trace-id.js';
@@ -68,7 +69,12 @@ export function openPrimary(parts: ServerParts): ServerCore {
     },
     administer: (question, caller) => pool.administer(question, caller),
     top: (ask) => pool.top(ask),
-    rates: (take) => pool.rates(take),
+    async rates(take) {
+      const told = await pool.rates();
+      for (const { rows } of told) for (const row of rows) take(row);
+      // Refusals of `/json` are counted where its calls come in.
+      return sumOfFailures([...told.map(({ about }) => about), metrics.newFailures()]);
+    },
     async listen() {
       // Workers listen through this process, which would hold on to the failure that the file of a killed process gives
       // the first of them.

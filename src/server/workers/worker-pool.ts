@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
+import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { TopRow, TopSpanAbout } from '../../telemetry/top/top-buckets.js';
@@ -12,7 +13,7 @@ import type { RedisWorkTold } from '../store/store.js';
 import type { TopAsk, TopTold } from '../top/top-ask.js';
 import type { ViewSlices } from '../views/view-slices.js';
 import { AddedMetrics } from './added-metrics.js';
-import { AskedLists } from './asked-lists.js';
+import { AskedLists, type ToldList } from './asked-lists.js';
 import { sendOver } from './channel.js';
 import { type Decider, ForwardedDecisions, type ForwardedQuestion } from './forwarded-decisions.js';
 import { ForwardedQuestions, type OnUnanswered } from './forwarded-questions.js';
@@ -76,7 +77,7 @@ export class WorkerPool {
   readonly #decisions: ForwardedDecisions;
   readonly #questions: ForwardedQuestions;
   readonly #tops = new AskedLists<TopAsk, TopRow, TopSpanAbout>((id, ask) => ({ kind: 'top', id, ask }));
-  readonly #rates = new AskedLists<undefined, RateCounts, undefined>((id) => ({ kind: 'rates', id }));
+  readonly #rates = new AskedLists<undefined, RateCounts, FailureCounts>((id) => ({ kind: 'rates', id }));
   readonly #connections = new HandedConnections();
   readonly #watch: WorkerWatch<WorkerSlot>;
   #closing = false;
@@ -174,10 +175,9 @@ export class WorkerPool {
     return this.#tops.ask(this.#askable(), ask);
   }
 
-  /** Tells `take` what all workers that answer have decided since they were asked last. */
-  async rates(take: (counts: RateCounts) => void): Promise<void> {
-    const told = await this.#rates.ask(this.#askable(), undefined);
-    for (const { rows } of told) for (const row of rows) take(row);
+  /** Asks all workers that answer what they have decided since they were asked last. */
+  rates(): Promise<readonly ToldList<RateCounts, FailureCounts>[]> {
+    return this.#rates.ask(this.#askable(), undefined);
   }
 
   #answering(): readonly WorkerSlot[] {
@@ -308,7 +308,7 @@ export class WorkerPool {
         this.#rates.add(message.id, message.rows);
         return;
       case 'rates_end':
-        this.#rates.end(message.id, undefined);
+        this.#rates.end(message.id, message.failures);
         return;
       case 'redis_work':
         this.#tellOthers(slot, message.told);

@@ -148,7 +148,7 @@ class Worker {
       await sent({ kind: 'rates_part', id, rows: rows.slice(at, at + ROWS_A_MESSAGE) });
     }
     send({ kind: 'health', health: this.#health() });
-    await sent({ kind: 'rates_end', id });
+    await sent({ kind: 'rates_end', id, failures: this.#service.metrics.newFailures() });
   }
 
   async decide({

@@ -25,6 +25,7 @@ descriptors:
   - { key: tenant, rate_limit: ${bucket(5)}, candidate: ${bucket(2)} }
   - { key: tried, phase: monitoring, rate_limit: ${bucket(5)} }
   - { key: charged, rate_limit: { unit: day, requests_per_unit: 9, allow_debt: true, max_debt: 4 } }
+  - { key: lenient, rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: allow } }
   - { key: path, value_regex: '.*a.{400}b', rate_limit: ${bucket(5)} }
 `;
 const ENV = { BUCKET_USED_RATIO_TOP: '10', USE_DOG_STATSD: 'true', TOP_BUCKETS: '100' };
@@ -61,6 +62,7 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
     await client.ask('d', [descriptor(['tenant=blocked'])]);
     await client.ask('d', [descriptor(['charged=acme'])], { hitsAddend: 20 });
     await client.ask('d', [descriptor(['tenant=acme', 'plan=x'])]);
+    await client.ask('d', [descriptor(['lenient=acme'])]);
     await client.ask('other', [descriptor(['tenant=acme'])]);
     await client.ask('', []);
     await client.ask('d', [descriptor([`path=${COSTLY}`])]);

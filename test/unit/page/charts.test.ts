@@ -60,8 +60,14 @@ describe('charts', () => {
 });
 
 describe('KnownRates', () => {
-  const all = (ok: number[]) => ({ ok, denied: ok, would: ok });
-  const point = (ends: number, ok = 1) => ({ ends, ok, denied: 0, would: 0 });
+  const all = (ok: number[], errors = ok) => ({
+    ...{ ok, denied: ok, would: ok },
+    ...{ errors, failure_allow: ok, failure_deny: ok, failure_local: ok },
+  });
+  const point = (ends: number, ok = 1) => ({
+    ...{ ends, ok, denied: 0, would: 0 },
+    ...{ errors: 2 * ok, failure_allow: 0, failure_deny: 0, failure_local: 0 },
+  });
 
   test('steps are added as they end', () => {
     const rates = new KnownRates();
@@ -69,7 +75,7 @@ describe('KnownRates', () => {
     rates.read({ step: 5, ends: 10, all: all([7]), crowded: false });
     expect(rates.slots).toBe(720);
     expect(rates.add(point(15, 8))).toBe(true);
-    expect([rates.series.ok, rates.ends]).toEqual([[7, 8], 15]);
+    expect([rates.series.ok, rates.series.errors, rates.ends]).toEqual([[7, 8], [7, 16], 15]);
     // The same once more, and an older one, change nothing.
     expect([rates.add(point(15)), rates.add(point(10)), rates.series.ok]).toEqual([true, true, [7, 8]]);
     // One is missing: all is to be asked anew.
@@ -86,5 +92,7 @@ describe('KnownRates', () => {
       false,
       true,
     ]);
+    // Calls that got nothing but errors were asked, too.
+    expect(hasTraffic(all([0, 0], [0, 3]))).toBe(true);
   });
 });

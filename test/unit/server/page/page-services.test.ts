@@ -19,6 +19,7 @@ describe('/history', () => {
   const history = new RateHistory(10);
   history.add({ domain: 'd', rule: 'a', ok: 10, denied: 5, would: 1 });
   history.add({ domain: 'd', rule: 'b', ok: 1, denied: 50, would: 0 });
+  history.addFailures({ errors: 87, failure_allow: 5, failure_deny: 10, failure_local: 0 });
   history.end();
   const followed = { history, endedMicros: systemClock.monotonicMicros(), onStep: () => {} };
   const service = historyService({ followed, clock: systemClock, slices });
@@ -31,7 +32,10 @@ describe('/history', () => {
     expect(status).toBe(200);
     const { all, sums, ends, step, crowded } = body as HistoryAnswer;
     expect({ all, step, crowded }).toEqual({
-      all: { ok: [2.2], denied: [11], would: [0.2] },
+      all: {
+        ...{ ok: [2.2], denied: [11], would: [0.2] },
+        ...{ errors: [17.4], failure_allow: [1], failure_deny: [2], failure_local: [0] },
+      },
       step: 5,
       crowded: false,
     });
@@ -103,13 +107,17 @@ describe('/overview', () => {
     },
     keeps: { top: 1, history: 1 },
   };
+  const POINT = {
+    ...{ ends: 5, ok: 1, denied: 2, would: 3 },
+    ...{ errors: 4, failure_allow: 5, failure_deny: 6, failure_local: 7 },
+  };
   let overview = OVERVIEW;
   let step = (): void => {};
   const open = (): OverviewService =>
     new OverviewService({
       slices: new ViewSlices({ nextTurn: (callback) => callback() }),
       tell: () => overview,
-      point: () => ({ ends: 5, ok: 1, denied: 2, would: 3 }),
+      point: () => POINT,
       onStep: (listener) => {
         step = listener;
       },
@@ -137,7 +145,8 @@ describe('/overview', () => {
 
   test('is told once with who asks', () => {
     const answer = open().answer({}, CALLER);
-    expect(answer).toEqual({ status: 200, body: { ...OVERVIEW, caller: { by: 'ops', right: 'read' } } });
+    const caller = { by: 'ops', right: 'read' };
+    expect(answer).toEqual({ status: 200, body: { ...OVERVIEW, caller, point: POINT } });
     expect(open().answer({ a: 1 }, CALLER)).toMatchObject({ status: 400 });
     for (const question of [null, [], 'x'])
       expect(open().feed(question, CALLER)).toMatchObject({ status: 400 });
@@ -162,7 +171,7 @@ describe('/overview', () => {
     expect(reader.took()).toEqual([['overview', overview]]);
     step();
     await settled();
-    expect(reader.took()).toEqual([['point', { ends: 5, ok: 1, denied: 2, would: 3 }]]);
+    expect(reader.took()).toEqual([['point', POINT]]);
     reader.stop();
     step();
     await settled();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { BoundedCounters, SeriesLimit } from '../../../../src/telemetry/bounded-counters.js';
+import { NewFailures, NO_FAILURES, sumOfFailures } from '../../../../src/telemetry/history/failure-counts.js';
 import { newCounts } from '../../../../src/telemetry/history/rate-counts.js';
 import { RateHistory, RING_BYTES, STEPS } from '../../../../src/telemetry/history/rate-history.js';
 
@@ -17,20 +18,20 @@ describe('a history', () => {
     const history = new RateHistory(10);
     history.add(counts('a', 5, 2, 1));
     history.add(counts('b', 1));
-    expect(history.rows()).toEqual({ ok: [], denied: [], would: [] });
+    expect(history.allRows()).toMatchObject({ ok: [], denied: [], would: [] });
     history.end();
     history.end();
     history.add(counts('a', 7));
     history.add(counts('a', 1));
     history.end();
-    expect(history.rows()).toEqual({ ok: [6, 0, 8], denied: [2, 0, 0], would: [1, 0, 0] });
+    expect(history.allRows()).toMatchObject({ ok: [6, 0, 8], denied: [2, 0, 0], would: [1, 0, 0] });
     expect(history.rows({ domain: 'd', rule: 'b' })).toEqual({
       ok: [1, 0, 0],
       denied: [0, 0, 0],
       would: [0, 0, 0],
     });
     expect(history.rows({ domain: 'e', rule: 'a' })).toBeUndefined();
-    expect(history.lastStep()).toEqual({ ok: 8, denied: 0, would: 0 });
+    expect(history.lastStep()).toMatchObject({ ok: 8, denied: 0, would: 0 });
     const all = { ok: 13, denied: 2, would: 1 };
     expect(sums(history)).toEqual([
       { domain: 'd', rule: 'a', minute: all, hour: all },
@@ -41,6 +42,28 @@ describe('a history', () => {
         hour: { ok: 1, denied: 0, would: 0 },
       },
     ]);
+  });
+
+  test('keeps what was answered without a decision, of all rules together', () => {
+    const history = new RateHistory(10);
+    history.add(counts('a', 3, 1));
+    history.addFailures({ errors: 87, failure_allow: 2, failure_deny: 1, failure_local: 5 });
+    history.end();
+    history.addFailures(NO_FAILURES);
+    history.addFailures({ ...NO_FAILURES, errors: 4 });
+    history.end();
+    expect(history.allRows()).toEqual({
+      ok: [3, 0],
+      denied: [1, 0],
+      would: [0, 0],
+      errors: [87, 4],
+      failure_allow: [2, 0],
+      failure_deny: [1, 0],
+      failure_local: [5, 0],
+    });
+    expect(history.lastStep()).toEqual({ ok: 0, denied: 0, would: 0, ...NO_FAILURES, errors: 4 });
+    history.end(STEPS);
+    expect(Math.max(...history.allRows().errors)).toBe(0);
   });
 
   test('keeps an hour, and a minute apart', () => {
@@ -62,9 +85,9 @@ describe('a history', () => {
     history.end(3);
     history.add(counts('a', 2));
     history.end();
-    expect(history.rows()?.ok).toEqual([4, 0, 0, 2]);
+    expect(history.allRows().ok).toEqual([4, 0, 0, 2]);
     history.end(2 * STEPS);
-    expect(new Set(history.rows()?.ok)).toEqual(new Set([0]));
+    expect(new Set(history.allRows().ok)).toEqual(new Set([0]));
     expect(sums(history)).toEqual([]);
     history.add(counts('a', 3));
     history.end();
@@ -76,7 +99,7 @@ describe('a history', () => {
     for (const rule of ['a', 'b', 'c']) history.add(counts(rule, 1));
     history.end();
     expect(history.rows({ domain: 'd', rule: 'c' })).toBeUndefined();
-    expect(history.rows()?.ok).toEqual([3]);
+    expect(history.allRows().ok).toEqual([3]);
     expect(history.crowded).toBe(true);
     for (let step = 0; step < STEPS; step++) {
       history.add(counts('a', 1));
@@ -111,7 +134,7 @@ describe('a history', () => {
     const history = new RateHistory(0);
     history.add(counts('a', 1));
     history.end();
-    expect([history.rows()?.ok, sums(history)]).toEqual([[1], []]);
+    expect([history.allRows().ok, sums(history)]).toEqual([[1], []]);
   });
 
   test('takes as much memory for a rule as the help of HISTORY_RULES says', () => {
@@ -143,5 +166,20 @@ describe('new counts', () => {
     count(counters, 'a', 0);
     count(counters, 'f', 0);
     expect(news(counters)).toEqual([counts('a', 1), counts('other', 1, 0, 0, 'other')]);
+  });
+});
+
+test('new failures are told once, an error of on_store_failure as that of its call', () => {
+  const failures = new NewFailures();
+  for (const answer of ['error', 'allow', 'deny', 'deny', 'local'] as const) failures.answered(answer);
+  failures.refused();
+  const told = { errors: 1, failure_allow: 1, failure_deny: 2, failure_local: 1 };
+  expect(failures.take()).toEqual(told);
+  expect(failures.take()).toEqual(NO_FAILURES);
+  expect(sumOfFailures([told, told])).toEqual({
+    errors: 2,
+    failure_allow: 2,
+    failure_deny: 4,
+    failure_local: 2,
   });
 });
