@@ -62,6 +62,7 @@ export function checkJson(result: CheckResult): string {
         resetSeconds: status.durationUntilResetSeconds,
       })),
       headers: last.responseHeadersToAdd,
+      requestHeaders: last.requestHeadersToAdd.length > 0 ? last.requestHeadersToAdd : undefined,
       body: bodyText(last),
       dynamicMetadata: last.dynamicMetadata,
     },
@@ -79,6 +80,9 @@ function answerLines(answer: RateLimitResponse, paint: (text: string, good: bool
     `last answer         ${paint(code, answer.overallCode === CODE.OK)}`,
     ...answer.statuses.map((status, i) => `  descriptor ${i + 1}: ${statusText(status)}`),
     ...answer.responseHeadersToAdd.map(({ key, value }) => `  ${printable(key)}: ${printable(value)}`),
+    ...answer.requestHeadersToAdd.map(
+      ({ key, value }) => `  upstream ${printable(key)}: ${printable(value)}`,
+    ),
     ...(answer.rawBody?.length ? [`  body: ${printable(bodyText(answer) ?? '')}`] : []),
   ];
 }

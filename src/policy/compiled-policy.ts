@@ -12,9 +12,9 @@ import { PossibleDenial } from './possible-denial.js';
 import { isSecretKey } from './redact.js';
 import {
   type DeniedResponse,
+  type HeaderFamilies,
   namedRule,
   type PhaseSchedule,
-  type ResponseHeaders,
   type Rule,
 } from './rule.js';
 import { type DomainHead, secretSources } from './spec.js';
@@ -86,7 +86,8 @@ export class CompiledPolicy implements DomainPolicy {
   readonly file: string;
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
-  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly responseHeaders: HeaderFamilies | undefined;
+  readonly requestHeaders: HeaderFamilies | undefined;
   readonly deniedResponse: DeniedResponse | undefined;
   readonly decisionMetadata: boolean | undefined;
   readonly overrideAlgorithm: Algorithm;
@@ -108,8 +109,10 @@ export class CompiledPolicy implements DomainPolicy {
     this.file = head.file;
     this.phase = root.phase;
     this.onStoreFailure = root.onStoreFailure;
-    const { responseHeaders, deniedResponse, decisionMetadata, overrideAlgorithm } = head.settings;
+    const { responseHeaders, requestHeaders, deniedResponse, decisionMetadata, overrideAlgorithm } =
+      head.settings;
     this.responseHeaders = responseHeaders;
+    this.requestHeaders = requestHeaders;
     this.deniedResponse = deniedResponse;
     this.decisionMetadata = decisionMetadata;
     this.overrideAlgorithm = overrideAlgorithm;

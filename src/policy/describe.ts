@@ -1,7 +1,7 @@
 import { describeFailurePolicy } from '../limiter/failure-policy.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
-import { type DeniedResponse, type PhaseSchedule, phaseAt, type ResponseHeaders, type Rule } from './rule.js';
+import { type DeniedResponse, type HeaderFamilies, type PhaseSchedule, phaseAt, type Rule } from './rule.js';
 
 /** `token bucket: 100 tokens, 10 every 1s, debt up to 100`; `window: 10 per 5 minutes`. */
 export function describeRate(rate: Rate | undefined): string {
@@ -59,13 +59,16 @@ export function describeRule(rule: Rule, wallMicros: number): string {
   if (rule.replaces.length > 0) parts.push(`replaces ${rule.replaces.map((name) => `"${name}"`).join(', ')}`);
   parts.push(`on store failure ${describeFailurePolicy(rule.onStoreFailure)}`);
   if (rule.responseHeaders !== undefined) parts.push(`headers ${describeHeaders(rule.responseHeaders)}`);
+  if (rule.requestHeaders !== undefined) {
+    parts.push(`request headers ${describeRequestHeaders(rule.requestHeaders)}`);
+  }
   if (rule.deniedResponse !== undefined) parts.push(`denied ${describeDenied(rule.deniedResponse)}`);
   if (rule.metadata !== undefined) parts.push(`metadata ${JSON.stringify(rule.metadata)}`);
   return parts.filter((part) => part !== '').join('; ');
 }
 
-/** The families as `response_headers` names them. */
-export function headerFamilies(headers: ResponseHeaders): readonly string[] {
+/** The families as `response_headers` and `request_headers` name them. */
+export function headerFamilies(headers: HeaderFamilies): readonly string[] {
   const families: readonly (readonly [boolean, string])[] = [
     [headers.xRateLimit, 'x-ratelimit'],
     [headers.retryAfter, 'retry-after'],
@@ -76,9 +79,16 @@ export function headerFamilies(headers: ResponseHeaders): readonly string[] {
 }
 
 /** `x-ratelimit, retry-after`, `none`, or the variable that decides. */
-export function describeHeaders(headers: ResponseHeaders | undefined): string {
+export function describeHeaders(headers: HeaderFamilies | undefined): string {
   if (headers === undefined) return 'none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set';
   return headerFamilies(headers).join(', ') || 'none';
+}
+
+/** The same for `request_headers`. */
+export function describeRequestHeaders(headers: HeaderFamilies | undefined): string {
+  return headers === undefined
+    ? 'none, unless LIMIT_REQUEST_HEADERS_ENABLED is set'
+    : describeHeaders(headers);
 }
 
 /** `with problem+json`, `with 12 bytes of text/plain`, or `without a body`. */

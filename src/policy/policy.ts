@@ -2,7 +2,7 @@ import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { EXCEEDED, MatchWork } from './match-work.js';
 import type { PossibleDenial } from './possible-denial.js';
-import type { DeniedResponse, PhaseSchedule, ResponseHeaders, Rule } from './rule.js';
+import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from './rule.js';
 
 /** What `requests_per_unit` means: so many in each window, or a token bucket that refills at that rate. */
 export const ALGORITHMS = ['fixed_window', 'token_bucket'] as const;
@@ -59,7 +59,9 @@ export interface Match {
 /** Settings of a domain that its nodes do not carry. */
 export interface DomainSettings {
   /** Absent when the file does not say: then the environment's header settings count. */
-  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly responseHeaders: HeaderFamilies | undefined;
+  /** The same for the headers that go upstream with the request. */
+  readonly requestHeaders: HeaderFamilies | undefined;
   /** What denied callers get; absent: nothing beside the status. */
   readonly deniedResponse: DeniedResponse | undefined;
   /** Whether answers name the rule that decided in their dynamic metadata; absent when the file does not say. */

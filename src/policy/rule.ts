@@ -30,8 +30,8 @@ export function fixedPhase(phase: Phase): PhaseSchedule {
   };
 }
 
-/** Which header families a file or a rule asks for in `response_headers`. */
-export interface ResponseHeaders {
+/** Which header families a file or a rule asks for in `response_headers` or `request_headers`. */
+export interface HeaderFamilies {
   readonly xRateLimit: boolean;
   readonly retryAfter: boolean;
   /** `ratelimit-limit`, `-remaining` and `-reset` (draft-ietf-httpapi-ratelimit-headers-03). */
@@ -74,7 +74,9 @@ export interface RuleSpec {
   /** A `candidate`: sees every request of its node, those denied, too, and never changes an answer. */
   readonly candidate: boolean;
   /** The rule's own; undefined: the file's count. */
-  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly responseHeaders: HeaderFamilies | undefined;
+  /** Of the headers that go upstream with the request. */
+  readonly requestHeaders: HeaderFamilies | undefined;
   readonly deniedResponse: DeniedResponse | undefined;
   /** The node's `metadata`, a JSON object; undefined when it has none. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
@@ -127,6 +129,7 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
     enforcePercent: spec.enforcePercent,
     candidate: spec.candidate,
     responseHeaders: spec.responseHeaders,
+    requestHeaders: spec.requestHeaders,
     deniedResponse: spec.deniedResponse,
     metadata: spec.metadata,
     statName: names.statName,

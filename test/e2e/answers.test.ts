@@ -169,6 +169,67 @@ describe('every header reaches the client once', () => {
   }, 60_000);
 });
 
+describe('the request that goes upstream', () => {
+  const FILE = 'request_headers: [x-ratelimit, ratelimit]';
+  /** As docs/policy/headers-and-bodies.md tells it: what clients send of these names goes before the filter adds. */
+  const REMOVES: readonly (readonly [string, string])[] = [
+    [
+      '                http_filters:\n',
+      `                http_filters:
+                  - name: envoy.filters.http.header_mutation
+                    typed_config:
+                      "@type": type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation
+                      mutations:
+                        request_mutations:
+                          - remove_on_match: { key_matcher: { prefix: x-ratelimit-, ignore_case: true } }
+                          - remove_on_match: { key_matcher: { prefix: ratelimit, ignore_case: true } }
+`,
+    ],
+  ];
+  const SPOOFED = { 'x-ratelimit-remaining': '999', ratelimit: '"chats";r=999' };
+
+  /** The headers that the upstream saw; its server joins several of one name by commas. */
+  async function seen(path: string): Promise<Record<string, string>> {
+    const answer = await ask(path, SPOOFED);
+    expect(limitHeaders(answer)).toEqual({});
+    expect(answer.status).toBe(200);
+    return (JSON.parse(answer.body) as { headers: Record<string, string> }).headers;
+  }
+
+  test('carries the headers, and nothing of what the client sent where Envoy removes it', async () => {
+    await start(FILE, { changes: REMOVES });
+    expect(await seen('/chats/1')).toMatchObject({
+      'x-ratelimit-limit': '1',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': expect.stringMatching(/^\d{10}$/),
+      'ratelimit-policy': '"chats";q=1;w=36000',
+      ratelimit: '"chats";r=0;t=36000',
+    });
+    expect(await seen('/watched')).toMatchObject({
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-will-be-throttled': 'true',
+    });
+    expect((await ask('/chats/1')).status).toBe(429);
+  }, 60_000);
+
+  test('carries those of the client, too, where nothing removes them: Envoy appends', async () => {
+    await start(FILE);
+    expect(await seen('/chats/1')).toMatchObject({
+      'x-ratelimit-remaining': '999, 0',
+      ratelimit: '"chats";r=999, "chats";r=0;t=36000',
+    });
+  }, 60_000);
+
+  test('carries those of LIMIT_REQUEST_HEADERS_ENABLED', async () => {
+    await start('', {
+      weirEnv: { LIMIT_REQUEST_HEADERS_ENABLED: 'true', LIMIT_REQUEST_RESET_HEADER: 'x-quota-reset' },
+    });
+    const headers = await seen('/chats/1');
+    expect(headers).toMatchObject({ 'ratelimit-limit': '1', 'ratelimit-remaining': '0' });
+    expectSeconds(headers['x-quota-reset']);
+  }, 60_000);
+});
+
 describe('denied_response', () => {
   const FILE = 'denied_response: problem+json\nresponse_headers: [retry-after, ratelimit]';
 

@@ -197,7 +197,7 @@ function ofForeign(name: string): string {
   if (OF_GO.test(name)) return 'is for the Go runtime of envoyproxy/ratelimit; weir runs on Node.js.';
   if (OF_TRACING.test(name))
     return 'is for the libraries of OpenTelemetry, which weir uses where TRACING_ENABLED=true.';
-  return 'neither envoyproxy/ratelimit nor weir reads it.';
+  return 'weir does not know it, and ignores it.';
 }
 
 function addCombinations(

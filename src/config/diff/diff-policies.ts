@@ -1,6 +1,6 @@
 import { describeFailurePolicy, isSameFailurePolicy } from '../../limiter/failure-policy.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import { describeDecisionMetadata, describeHeaders } from '../../policy/describe.js';
+import { describeDecisionMetadata, describeHeaders, describeRequestHeaders } from '../../policy/describe.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
@@ -54,6 +54,7 @@ function domainChanges(
     failureChange(before, after),
     algorithmChange(before, after),
     headersChange(before, after),
+    requestHeadersChange(before, after),
     plain('denied_response', bodyOf(before.deniedResponse), bodyOf(after.deniedResponse)),
     metadataChange(before, after),
     unmatchedChange(before.root, after.root),
@@ -91,6 +92,12 @@ function algorithmChange(before: DomainPolicy, after: DomainPolicy): LocalChange
 function headersChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
   const [was, is] = [describeHeaders(before.responseHeaders), describeHeaders(after.responseHeaders)];
   return was === is ? undefined : shift('response_headers', 'changes', was, is);
+}
+
+function requestHeadersChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
+  const was = describeRequestHeaders(before.requestHeaders);
+  const is = describeRequestHeaders(after.requestHeaders);
+  return was === is ? undefined : shift('request_headers', 'changes', was, is);
 }
 
 function metadataChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {

@@ -5,15 +5,17 @@ import {
 } from '../../limiter/failure-policy.js';
 import { describeHeaders, describePhase } from '../../policy/describe.js';
 import type { DomainPolicy, DomainSettings, UnmatchedMode } from '../../policy/policy.js';
-import type { DeniedResponse, PhaseSchedule, ResponseHeaders, Rule } from '../../policy/rule.js';
+import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from '../../policy/rule.js';
 import { type Effect, effectOf, type LocalChange } from './change.js';
 import { isSameRate, narrower, reasonsOf, shortRate } from './compare-rates.js';
 import { enforcedFrom, holdsQuotasBackFrom, isEnforced, isSamePhase, shareEffect } from './enforcement.js';
 import { Identities } from './value-shape.js';
 
+/** The lists of header families. */
+type HeadersField = 'responseHeaders' | 'requestHeaders';
+
 /** What a domain says of answers that its rules do not, and of limits that callers send where no node does. */
-type AnswerSettings = Pick<DomainSettings, 'responseHeaders' | 'deniedResponse'> &
-  Pick<DomainPolicy, 'phase'>;
+type AnswerSettings = Pick<DomainSettings, HeadersField | 'deniedResponse'> & Pick<DomainPolicy, 'phase'>;
 
 /** A policy, as far as it counts beyond one rule. */
 type PolicyTogether = AnswerSettings & { readonly rules: readonly Rule[] };
@@ -314,23 +316,25 @@ function answerChanges(
   if (before.rate === undefined && after.rate === undefined) return [];
   const { domainBefore, domainAfter } = context;
   return [
-    headersChange(before.responseHeaders, after.responseHeaders, domainBefore, domainAfter),
+    headersChange('response_headers', 'responseHeaders', before, after, context),
+    headersChange('request_headers', 'requestHeaders', before, after, context),
     deniedChange(before.deniedResponse, after.deniedResponse, domainBefore, domainAfter),
   ];
 }
 
 function headersChange(
-  before: ResponseHeaders | undefined,
-  after: ResponseHeaders | undefined,
-  domainBefore: AnswerSettings,
-  domainAfter: AnswerSettings,
+  key: string,
+  field: HeadersField,
+  { [field]: before }: Rule,
+  { [field]: after }: Rule,
+  { domainBefore, domainAfter }: DiffContext,
 ): LocalChange | undefined {
   if (before === undefined && after === undefined) return undefined;
-  const [old, now] = [before ?? domainBefore.responseHeaders, after ?? domainAfter.responseHeaders];
+  const [old, now] = [before ?? domainBefore[field], after ?? domainAfter[field]];
   if (describeHeaders(old) === describeHeaders(now)) return undefined;
-  const text = (own: ResponseHeaders | undefined): string =>
+  const text = (own: HeaderFamilies | undefined): string =>
     own === undefined ? "the domain's" : describeHeaders(own);
-  return shift('response_headers', 'changes', text(before), text(after));
+  return shift(key, 'changes', text(before), text(after));
 }
 
 function deniedChange(

@@ -81,6 +81,7 @@ const NAMES = { name: 'text', replaces: { list: 'replaced_rule' } } as const sat
 const ANSWERS = {
   on_store_failure: 'store_failure',
   response_headers: 'families',
+  request_headers: 'families',
   denied_response: 'denied_response',
 } as const satisfies MappingFields;
 
@@ -90,6 +91,7 @@ export const POLICY_FIELDS = {
     phase: 'phase',
     algorithm: 'text',
     response_headers: 'families',
+    request_headers: 'families',
     denied_response: 'denied_response',
     decision_metadata: 'optional_flag',
     on_store_failure: 'store_failure',

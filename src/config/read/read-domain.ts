@@ -54,6 +54,7 @@ export function readDomain(
     file: sources.map(({ file }) => file).join(', '),
     settings: {
       responseHeaders: settings.responseHeaders,
+      requestHeaders: settings.requestHeaders,
       deniedResponse: settings.deniedResponse,
       decisionMetadata: settings.decisionMetadata,
       overrideAlgorithm: settings.algorithm,

@@ -1,7 +1,7 @@
 import type { StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import type { RateSpec } from '../../policy/rate-spec.js';
-import type { DeniedResponse, ResponseHeaders } from '../../policy/rule.js';
+import type { DeniedResponse, HeaderFamilies } from '../../policy/rule.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
 import {
@@ -14,7 +14,12 @@ import {
   RATE_LIMIT_KEYS,
 } from './policy-keys.js';
 import { type RateDefaults, readRate, unitOf } from './read-rate.js';
-import { readDeniedResponse, readResponseHeaders, readStoreFailure } from './read-response.js';
+import {
+  readDeniedResponse,
+  readRequestHeaders,
+  readResponseHeaders,
+  readStoreFailure,
+} from './read-response.js';
 
 /** A `rate_limit` as it stands in the file. */
 export interface RateLimitFields {
@@ -24,7 +29,8 @@ export interface RateLimitFields {
   readonly replaces: readonly Located<string>[];
   /** Absent: the file's counts. */
   readonly onStoreFailure: StoreFailurePolicy | undefined;
-  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly responseHeaders: HeaderFamilies | undefined;
+  readonly requestHeaders: HeaderFamilies | undefined;
   readonly deniedResponse: DeniedResponse | undefined;
 }
 
@@ -75,6 +81,7 @@ function readSharedFields(reader: FieldReader): Omit<RateLimitFields, 'rate'> {
     replaces: readReplaces(reader, name),
     onStoreFailure: readStoreFailure(reader),
     responseHeaders: readResponseHeaders(reader),
+    requestHeaders: readRequestHeaders(reader),
     deniedResponse: readDeniedResponse(reader),
   };
 }
@@ -117,7 +124,7 @@ function readUnlimited(reader: FieldReader): undefined {
       reader.warn('requests_per_unit', '"requests_per_unit" is ignored, as the rule is unlimited; remove it');
     }
   }
-  for (const key of ['response_headers', 'denied_response']) {
+  for (const key of ['response_headers', 'request_headers', 'denied_response']) {
     if (reader.field(key) !== undefined)
       reader.warn(key, `"${key}" is ignored, as the rule is unlimited; remove it`);
   }

@@ -4,13 +4,20 @@ import {
   type StoreFailurePolicy,
 } from '../../limiter/failure-policy.js';
 import { nearest } from '../../nearest-name.js';
-import type { DeniedResponse, ResponseHeaders } from '../../policy/rule.js';
+import type { DeniedResponse, HeaderFamilies } from '../../policy/rule.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
 
 /** What `response_headers` may list. */
 export const HEADER_FAMILIES = ['x-ratelimit', 'retry-after', 'ratelimit-draft-03', 'ratelimit'] as const;
 type HeaderFamily = (typeof HEADER_FAMILIES)[number];
+
+/** What `request_headers` may list: a request that is told to retry later goes nowhere. */
+export const REQUEST_HEADER_FAMILIES = HEADER_FAMILIES.filter((family) => family !== 'retry-after');
+
+const RETRY_AFTER_UPSTREAM =
+  '"retry-after" is for denied callers, and a denied request does not go upstream; remove it here, and list it in ' +
+  '"response_headers"';
 
 const PROBLEM_JSON = 'problem+json';
 /** Largest body of a denial, in bytes: it goes out with every one. */
@@ -54,14 +61,30 @@ export function readStoreFailure(reader: FieldReader): StoreFailurePolicy | unde
 }
 
 /** The families of `response_headers`, of a file or a rule; undefined when it does not say. Reports unknown ones. */
-export function readResponseHeaders(reader: FieldReader): ResponseHeaders | undefined {
-  if (reader.field('response_headers') === undefined) return undefined;
-  const families = reader.texts('response_headers', 'header families');
+export function readResponseHeaders(reader: FieldReader): HeaderFamilies | undefined {
+  return readFamilies(reader, 'response_headers', HEADER_FAMILIES);
+}
+
+/** The same for `request_headers`. */
+export function readRequestHeaders(reader: FieldReader): HeaderFamilies | undefined {
+  return readFamilies(reader, 'request_headers', REQUEST_HEADER_FAMILIES);
+}
+
+function readFamilies(
+  reader: FieldReader,
+  key: 'response_headers' | 'request_headers',
+  known: readonly HeaderFamily[],
+): HeaderFamilies | undefined {
+  if (reader.field(key) === undefined) return undefined;
+  const families = reader.texts(key, 'header families');
   for (const { value, at, path } of families) {
-    if (HEADER_FAMILIES.some((known) => known === value)) continue;
-    const near = nearest(value, HEADER_FAMILIES);
-    const remedy =
-      near === undefined ? `write one of ${HEADER_FAMILIES.join(', ')}` : `did you mean "${near}"?`;
+    if (known.some((family) => family === value)) continue;
+    if (value === 'retry-after') {
+      reader.problems.error(at, path, RETRY_AFTER_UPSTREAM);
+      continue;
+    }
+    const near = nearest(value, known);
+    const remedy = near === undefined ? `write one of ${known.join(', ')}` : `did you mean "${near}"?`;
     const message = `"${value.slice(0, 60)}" is no header family; ${remedy}`;
     reader.problems.error(at, path, message);
   }

@@ -59,6 +59,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     enforcePercent: place.node.enforcePercent,
     candidate: false,
     responseHeaders: undefined,
+    requestHeaders: undefined,
     deniedResponse: undefined,
     metadata,
   };
@@ -138,6 +139,7 @@ function limitOf(fields: RateLimitFields, base: RuleSpec): RuleSpec {
     replaces: fields.replaces.map(({ value }) => value),
     onStoreFailure: fields.onStoreFailure ?? base.onStoreFailure,
     responseHeaders: fields.responseHeaders,
+    requestHeaders: fields.requestHeaders,
     deniedResponse: fields.deniedResponse,
   };
 }

@@ -9,15 +9,20 @@ import {
 import {
   type DeniedResponse,
   fixedPhase,
+  type HeaderFamilies,
   type PhaseSchedule,
-  type ResponseHeaders,
 } from '../../policy/rule.js';
 import type { Position } from '../yaml/config-problem.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { type PolicySource, placeName } from './policy-source.js';
 import { type DeriveFields, type ReadFile, readDerive } from './read-derive.js';
 import { readPhase } from './read-phase.js';
-import { readDeniedResponse, readResponseHeaders, readStoreFailure } from './read-response.js';
+import {
+  readDeniedResponse,
+  readRequestHeaders,
+  readResponseHeaders,
+  readStoreFailure,
+} from './read-response.js';
 import { readEnforcePercent } from './read-rules.js';
 
 /** What stands at the top of a domain's files, beside the descriptors. */
@@ -26,7 +31,9 @@ export interface RootSettings {
   /** The environment's where the files do not say. */
   readonly algorithm: Algorithm;
   /** Absent: the environment decides. */
-  readonly responseHeaders: ResponseHeaders | undefined;
+  readonly responseHeaders: HeaderFamilies | undefined;
+  /** Absent: the environment decides. */
+  readonly requestHeaders: HeaderFamilies | undefined;
   readonly deniedResponse: DeniedResponse | undefined;
   /** Absent: the environment decides. */
   readonly decisionMetadata: boolean | undefined;
@@ -50,12 +57,14 @@ export function readRootSettings(
   const phase = agreed(sources, 'phase', readPhase);
   const algorithm = agreed(sources, 'algorithm', (root) => root.choice('algorithm', ALGORITHMS));
   const responseHeaders = agreed(sources, 'response_headers', readResponseHeaders);
+  const requestHeaders = agreed(sources, 'request_headers', readRequestHeaders);
   const onStoreFailure = agreed(sources, 'on_store_failure', readStoreFailure);
   const enforcePercent = agreed(sources, 'enforce_percent', readEnforcePercent);
   return {
     phase: phase ?? fixedPhase('active'),
     algorithm: algorithm ?? defaultAlgorithm,
     responseHeaders,
+    requestHeaders,
     deniedResponse: agreed(sources, 'denied_response', readDeniedResponse),
     decisionMetadata: agreed(sources, 'decision_metadata', (root) => root.boolean('decision_metadata')),
     onStoreFailure: onStoreFailure ?? 'error',

@@ -68,8 +68,9 @@ function dumpPolicy(policy: CompiledPolicy, wallMicros: number): LazyObject {
     phase: phaseJson(policy.phase, wallMicros),
     // What `unit` and `requests_per_unit` mean where a rule does not say, and in limit overrides.
     algorithm: policy.overrideAlgorithm,
-    // null, here and in two of the next: the environment decides.
+    // null, here and in three of the next: the environment decides.
     response_headers: headersJson(policy.responseHeaders),
+    request_headers: headersJson(policy.requestHeaders),
     denied_response: deniedJson(policy.deniedResponse),
     decision_metadata: policy.decisionMetadata ?? null,
     on_store_failure: policy.onStoreFailure,

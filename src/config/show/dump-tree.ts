@@ -7,6 +7,7 @@ import {
   describeDenied,
   describeHeaders,
   describePhase,
+  describeRequestHeaders,
   describeRule,
 } from '../../policy/describe.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
@@ -30,6 +31,7 @@ domain ${policy.domain} (${policy.file})
   phase: ${describePhase(policy.phase, wallMicros)}
   algorithm: ${policy.overrideAlgorithm}
   response headers: ${describeHeaders(policy.responseHeaders)}
+  request headers: ${describeRequestHeaders(policy.requestHeaders)}
   on store failure: ${describeFailurePolicy(policy.onStoreFailure)}
   on unmatched: ${policy.root.onUnmatched}
   denied: ${describeDenied(policy.deniedResponse)}

@@ -39,10 +39,12 @@ export interface ExplanationJson {
   readonly decision_metadata: boolean | null;
 }
 
-/** A rule, with what holds for it: `response_headers` and `denied_response` are those in force. */
+/** A rule; `response_headers`, `request_headers` and `denied_response` are those in force. */
 interface ExplainedRuleJson extends RuleJson {
   /** Which `response_headers` hold; null for what no answer describes: a candidate, and a rule without a limit. */
   readonly response_headers_of: Origin | null;
+  /** The same for `request_headers`. */
+  readonly request_headers_of: Origin | null;
   /** Which `denied_response` holds; null where none does. */
   readonly denied_response_of: 'rule' | 'file' | null;
   /** null without a limit. */
@@ -95,6 +97,8 @@ function explainedRuleJson(
     ...ruleJson(rule, wallMicros),
     response_headers: answer?.responseHeaders.families ?? null,
     response_headers_of: answer?.responseHeaders.from ?? null,
+    request_headers: answer?.requestHeaders.families ?? null,
+    request_headers_of: answer?.requestHeaders.from ?? null,
     denied_response: deniedJson(answer?.deniedResponse.value),
     denied_response_of: deniedOf === 'rule' || deniedOf === 'file' ? deniedOf : null,
     bucket: rule.rate === undefined ? null : key,

@@ -16,9 +16,9 @@ import type { PolicySet } from '../../policy/policy-set.js';
 import { redactEntries } from '../../policy/redact.js';
 import {
   type DeniedResponse,
+  type HeaderFamilies,
   type Phase,
   phaseAt,
-  type ResponseHeaders,
   type Rule,
 } from '../../policy/rule.js';
 import { printableLine } from '../../printable.js';
@@ -51,14 +51,18 @@ export interface ExplainedLevel {
 /** Where a setting in force comes from; `environment` where neither rule nor file says. */
 export type Origin = 'rule' | 'file' | 'environment';
 
+/** What `response_headers` or `request_headers` come to. */
+interface ExplainedHeaders {
+  readonly value: HeaderFamilies | undefined;
+  /** As the policy lists them; null where the environment decides. */
+  readonly families: readonly string[] | null;
+  readonly from: Origin;
+}
+
 /** What answers get that a rule is described in, its own or inherited. */
 export interface ExplainedAnswer {
-  readonly responseHeaders: {
-    readonly value: ResponseHeaders | undefined;
-    /** As `response_headers` lists them; null where the environment decides. */
-    readonly families: readonly string[] | null;
-    readonly from: Origin;
-  };
+  readonly responseHeaders: ExplainedHeaders;
+  readonly requestHeaders: ExplainedHeaders;
   /** Nothing, where neither rule nor file says. */
   readonly deniedResponse: { readonly value: DeniedResponse | undefined; readonly from: Origin | 'nowhere' };
 }
@@ -178,19 +182,24 @@ function sentences(text: string): readonly string[] {
 }
 
 function explainAnswer(rule: Rule, policy: DomainPolicy): ExplainedAnswer {
-  const headers = rule.responseHeaders ?? policy.responseHeaders;
   const denied = rule.deniedResponse ?? policy.deniedResponse;
   return {
-    responseHeaders: {
-      value: headers,
-      families: headers === undefined ? null : headerFamilies(headers),
-      from: originOf(rule.responseHeaders, policy.responseHeaders) ?? 'environment',
-    },
+    responseHeaders: explainHeaders(rule.responseHeaders, policy.responseHeaders),
+    requestHeaders: explainHeaders(rule.requestHeaders, policy.requestHeaders),
     deniedResponse: {
       value: denied,
       from: originOf(rule.deniedResponse, policy.deniedResponse) ?? 'nowhere',
     },
   };
+}
+
+function explainHeaders(
+  ofRule: HeaderFamilies | undefined,
+  ofFile: HeaderFamilies | undefined,
+): ExplainedHeaders {
+  const value = ofRule ?? ofFile;
+  const families = value === undefined ? null : headerFamilies(value);
+  return { value, families, from: originOf(ofRule, ofFile) ?? 'environment' };
 }
 
 function originOf(ofRule: object | undefined, ofFile: object | undefined): 'rule' | 'file' | undefined {
@@ -329,10 +338,13 @@ function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
 
 function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
   if (answer === undefined) return [];
-  const { responseHeaders: headers, deniedResponse: denied } = answer;
+  const { responseHeaders: headers, requestHeaders: upstream, deniedResponse: denied } = answer;
   const of = (from: string): string => (from === 'rule' || from === 'file' ? ` (of the ${from})` : '');
   return [
     `headers:    ${describeHeaders(headers.value)}${of(headers.from)}`,
+    ...(upstream.value === undefined
+      ? []
+      : [`upstream:   ${describeHeaders(upstream.value)}${of(upstream.from)}`]),
     `denied:     ${describeDenied(denied.value)}${of(denied.from)}`,
   ];
 }

@@ -3,9 +3,9 @@ import type { Rate } from '../../limiter/rate.js';
 import { describeMicros, headerFamilies } from '../../policy/describe.js';
 import {
   type DeniedResponse,
+  type HeaderFamilies,
   type PhaseSchedule,
   phaseAt,
-  type ResponseHeaders,
   type Rule,
 } from '../../policy/rule.js';
 
@@ -36,6 +36,7 @@ export interface RuleJson {
   readonly on_store_failure: StoreFailurePolicy;
   /** null: the file's count. */
   readonly response_headers: readonly string[] | null;
+  readonly request_headers: readonly string[] | null;
   readonly denied_response: DeniedJson | null;
   readonly metadata: Rule['metadata'] | null;
 }
@@ -54,6 +55,7 @@ export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
     replaces: rule.replaces,
     on_store_failure: rule.onStoreFailure,
     response_headers: headersJson(rule.responseHeaders),
+    request_headers: headersJson(rule.requestHeaders),
     denied_response: deniedJson(rule.deniedResponse),
     metadata: rule.metadata ?? null,
   };
@@ -96,8 +98,8 @@ function timeText(micros: number): string {
   return new Date(Math.floor(micros / 1000)).toISOString();
 }
 
-/** As `response_headers` lists them; null where they are not said. */
-export function headersJson(headers: ResponseHeaders | undefined): readonly string[] | null {
+/** As `response_headers` and `request_headers` list them; null where they are not said. */
+export function headersJson(headers: HeaderFamilies | undefined): readonly string[] | null {
   return headers === undefined ? null : headerFamilies(headers);
 }
 

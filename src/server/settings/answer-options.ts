@@ -9,12 +9,18 @@ export function answerOptions(settings: Settings): AnswerOptions {
     remaining: settings.remainingHeader,
     reset: settings.resetHeader,
   };
+  const requestNames = {
+    limit: settings.requestLimitHeader,
+    remaining: settings.requestRemainingHeader,
+    reset: settings.requestResetHeader,
+  };
   return {
     shadowMode,
     quotaMode,
     dynamicMetadata: responseDynamicMetadata,
     decisionMetadata,
     limitHeaders: settings.limitHeaders ? names : undefined,
+    limitRequestHeaders: settings.limitRequestHeaders ? requestNames : undefined,
     envoyAdds: {
       xRateLimit: envoyAddsHeaders.includes('x-ratelimit'),
       retryAfter: envoyAddsHeaders.includes('retry-after'),

@@ -62,6 +62,39 @@ export const ANSWER_SETTINGS = {
     help: 'Header for the seconds until the window ends, or one more token is there.',
     reference: { default: 'RateLimit-Reset' },
   },
+  limitRequestHeaders: {
+    name: 'LIMIT_REQUEST_HEADERS_ENABLED',
+    type: 'boolean',
+    default: 'false',
+    help:
+      'Add the three headers below to requests that Envoy sends upstream, in files that do not say ' +
+      '`request_headers`.',
+    reference: { default: 'false' },
+  },
+  requestLimitHeader: {
+    name: 'LIMIT_REQUEST_LIMIT_HEADER',
+    effectiveWhen: ['limitRequestHeaders'],
+    type: 'string',
+    default: 'RateLimit-Limit',
+    help: 'Header of the request for the limit.',
+    reference: { default: 'RateLimit-Limit' },
+  },
+  requestRemainingHeader: {
+    name: 'LIMIT_REQUEST_REMAINING_HEADER',
+    effectiveWhen: ['limitRequestHeaders'],
+    type: 'string',
+    default: 'RateLimit-Remaining',
+    help: 'Header of the request for what is left.',
+    reference: { default: 'RateLimit-Remaining' },
+  },
+  requestResetHeader: {
+    name: 'LIMIT_REQUEST_RESET_HEADER',
+    effectiveWhen: ['limitRequestHeaders'],
+    type: 'string',
+    default: 'RateLimit-Reset',
+    help: 'Header of the request for the seconds until the window ends, or one more token is added.',
+    reference: { default: 'RateLimit-Reset' },
+  },
   envoyAddsHeaders: {
     name: 'ENVOY_ADDS_HEADERS',
     type: 'string_list',

@@ -59,11 +59,11 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
     'CONFIG_GRPC_XDS_SERVER_URL',
     'it is a URL; write host:port without a scheme, and set CONFIG_GRPC_XDS_SERVER_USE_TLS=true where it is TLS',
   );
-  for (const [name, header] of limitHeaders(settings)) {
+  for (const [name, header] of [...limitHeaders(settings), ...requestHeaders(settings)]) {
     refuse(
       !FIELD_NAME.test(header),
       name,
-      `${JSON.stringify(header)} is no header name, and Envoy would refuse the answer; use letters, digits ` +
+      `${JSON.stringify(header)} is not a valid header name, and Envoy would refuse the answer; use letters, digits ` +
         'and dashes',
     );
   }
@@ -108,6 +108,14 @@ function limitHeaders(settings: Settings): readonly (readonly [variable: string,
     ['LIMIT_LIMIT_HEADER', settings.limitHeader],
     ['LIMIT_REMAINING_HEADER', settings.remainingHeader],
     ['LIMIT_RESET_HEADER', settings.resetHeader],
+  ];
+}
+
+function requestHeaders(settings: Settings): readonly (readonly [variable: string, header: string])[] {
+  return [
+    ['LIMIT_REQUEST_LIMIT_HEADER', settings.requestLimitHeader],
+    ['LIMIT_REQUEST_REMAINING_HEADER', settings.requestRemainingHeader],
+    ['LIMIT_REQUEST_RESET_HEADER', settings.requestResetHeader],
   ];
 }
 

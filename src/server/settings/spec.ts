@@ -78,6 +78,7 @@ export type Condition =
   | 'perSecond'
   | 'authCommand'
   | 'limitHeaders'
+  | 'limitRequestHeaders'
   | 'top'
   | 'stats'
   | 'statsd'

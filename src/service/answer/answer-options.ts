@@ -1,4 +1,4 @@
-/** Names of the three headers of LIMIT_RESPONSE_HEADERS_ENABLED. */
+/** Names of the three headers of LIMIT_RESPONSE_HEADERS_ENABLED or LIMIT_REQUEST_HEADERS_ENABLED. */
 export interface LimitHeaderNames {
   readonly limit: string;
   readonly remaining: string;
@@ -19,6 +19,8 @@ export interface AnswerOptions {
   readonly decisionMetadata: boolean;
   /** Headers for files that do not say `response_headers`; undefined: none. */
   readonly limitHeaders: LimitHeaderNames | undefined;
+  /** Headers of the request upstream for files that do not say `request_headers`; undefined: none. */
+  readonly limitRequestHeaders: LimitHeaderNames | undefined;
   /** ENVOY_ADDS_HEADERS: what Envoy's filter adds itself, so that clients would get it twice. */
   readonly envoyAdds: { readonly xRateLimit: boolean; readonly retryAfter: boolean };
 }

@@ -16,7 +16,7 @@ import { type Denial, tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
 import { type DescribedLimit, describedOf, resetSeconds } from './described-limit.js';
 import { dynamicMetadata, withDecision } from './dynamic-metadata.js';
-import { NO_HEADERS, responseHeaders } from './response-headers.js';
+import { NO_HEADERS, requestHeaders, responseHeaders } from './response-headers.js';
 
 /** Of a descriptor that no limit concerns. */
 export const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
@@ -85,6 +85,7 @@ export function answer(
   const denied = (denial.enforce || denial.quota) && !options.shadowMode;
   const described = describedOf(policy, decisions, denial, options, denied);
   const headers = responseHeaders(policy, decisions, statuses, described, options, denied, wallMicros);
+  const upstream = requestHeaders(policy, decisions, statuses, described, options, denied, wallMicros);
   const body = denied && described !== undefined ? deniedBody(policy, described) : undefined;
   const asked = options.dynamicMetadata
     ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)
@@ -95,7 +96,7 @@ export function answer(
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
-    requestHeadersToAdd: NO_HEADERS,
+    requestHeadersToAdd: upstream,
     rawBody: body?.body,
     dynamicMetadata: withDecision(asked, decision),
   };

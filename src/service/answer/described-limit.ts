@@ -1,5 +1,5 @@
 import type { DomainPolicy } from '../../policy/policy.js';
-import type { ResponseHeaders } from '../../policy/rule.js';
+import type { HeaderFamilies } from '../../policy/rule.js';
 import type { Decision, PlannedTake } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
 import { type DecidedTake, type Denial, rankIn, resetMicros, tightestOf } from './denial.js';
@@ -23,7 +23,7 @@ function liveTakes(decisions: readonly Decision[]): readonly PlannedTake[] {
   return decisions.flatMap(({ takes }) => takes);
 }
 
-function asksForAny({ xRateLimit, retryAfter, rateLimitDraft03, rateLimit }: ResponseHeaders): boolean {
+function asksForAny({ xRateLimit, retryAfter, rateLimitDraft03, rateLimit }: HeaderFamilies): boolean {
   return xRateLimit || retryAfter || rateLimitDraft03 || rateLimit;
 }
 
@@ -31,7 +31,8 @@ function ruleAsks(takes: readonly PlannedTake[], denied: boolean): boolean {
   for (let i = 0; i < takes.length; i++) {
     const rule = (takes[i] as PlannedTake).rule;
     if (rule === undefined) continue;
-    if (rule.responseHeaders !== undefined || (denied && rule.deniedResponse !== undefined)) return true;
+    if (rule.responseHeaders !== undefined || rule.requestHeaders !== undefined) return true;
+    if (denied && rule.deniedResponse !== undefined) return true;
   }
   return false;
 }
@@ -44,6 +45,7 @@ function isAsked(
   denied: boolean,
 ): boolean {
   if (policy.responseHeaders !== undefined && asksForAny(policy.responseHeaders)) return true;
+  if (policy.requestHeaders !== undefined && asksForAny(policy.requestHeaders)) return true;
   if (policy.decisionMetadata ?? options.decisionMetadata) return true;
   if (denied && policy.deniedResponse !== undefined) return true;
   for (let i = 0; i < decisions.length; i++) {

@@ -26,8 +26,9 @@ function described(
 }
 
 /**
- * The headers of LIMIT_RESPONSE_HEADERS_ENABLED, bare integers that describe one descriptor, chosen as the reference
- * chooses (envoyproxy/ratelimit, src/service/ratelimit.go); none where no limit applied.
+ * The headers of LIMIT_RESPONSE_HEADERS_ENABLED and LIMIT_REQUEST_HEADERS_ENABLED: bare integers that describe one
+ * descriptor, chosen as the reference chooses (envoyproxy/ratelimit, src/service/ratelimit.go); none where no limit
+ * applied.
  */
 export function limitHeadersOf(
   decisions: readonly Decision[],

@@ -1,5 +1,5 @@
 import type { Rate } from '../../limiter/rate.js';
-import type { ResponseHeaders, Rule } from '../../policy/rule.js';
+import type { HeaderFamilies, Rule } from '../../policy/rule.js';
 import type { PlannedTake } from '../plan.js';
 import { type DecidedTake, isDecided, passesAfter } from './denial.js';
 import { type DescribedLimit, resetSeconds } from './described-limit.js';
@@ -124,12 +124,16 @@ function listed(described: DescribedLimit, isShown: (take: PlannedTake) => boole
   return list;
 }
 
-/** The families in force for a take: those of its rule, else those of the file. */
+/**
+ * The families in force for a take: those of its rule, else those of the file. `upstream` asks for those of the request
+ * instead of the response.
+ */
 export function familiesOf(
   { rule }: PlannedTake,
-  ofFile: ResponseHeaders | undefined,
-): ResponseHeaders | undefined {
-  return rule?.responseHeaders ?? ofFile;
+  ofFile: HeaderFamilies | undefined,
+  upstream: boolean,
+): HeaderFamilies | undefined {
+  return (upstream ? rule?.requestHeaders : rule?.responseHeaders) ?? ofFile;
 }
 
 /** The values of `ratelimit-policy` and `ratelimit`. */
@@ -139,8 +143,8 @@ export interface QuotaFields {
 }
 
 /** Whether a limit that applied is listed in the fields of {@link quotaFields}. */
-function isListed(take: PlannedTake, ofFile: ResponseHeaders | undefined): boolean {
-  return take.outcome !== undefined && familiesOf(take, ofFile)?.rateLimit === true;
+function isListed(take: PlannedTake, ofFile: HeaderFamilies | undefined, upstream: boolean): boolean {
+  return take.outcome !== undefined && familiesOf(take, ofFile, upstream)?.rateLimit === true;
 }
 
 /**
@@ -149,17 +153,18 @@ function isListed(take: PlannedTake, ofFile: ResponseHeaders | undefined): boole
  */
 export function quotaFields(
   described: DescribedLimit,
-  ofFile: ResponseHeaders | undefined,
+  ofFile: HeaderFamilies | undefined,
+  upstream: boolean,
   wallMicros: number,
 ): QuotaFields | undefined {
   let asked = false;
   for (let i = 0; i < described.takes.length && !asked; i++) {
-    asked = isListed(described.takes[i] as PlannedTake, ofFile);
+    asked = isListed(described.takes[i] as PlannedTake, ofFile, upstream);
   }
   if (!asked) return undefined;
   let policies = '';
   let quotas = '';
-  for (const { names, take } of listed(described, (one) => isListed(one, ofFile))) {
+  for (const { names, take } of listed(described, (one) => isListed(one, ofFile, upstream))) {
     const parting = policies === '' ? '' : ', ';
     policies += parting + policyOf(names, take.rate, wallMicros).item;
     const seconds = resetSeconds(take);
@@ -176,13 +181,14 @@ export function quotaFields(
  */
 export function draft03Limit(
   described: DescribedLimit,
-  ofFile: ResponseHeaders | undefined,
+  ofFile: HeaderFamilies | undefined,
+  upstream: boolean,
   wallMicros: number,
 ): string {
   let value = String(described.take.rate.reportedLimit);
   for (const { names, take } of listed(
     described,
-    (one) => familiesOf(one, ofFile)?.rateLimitDraft03 === true,
+    (one) => familiesOf(one, ofFile, upstream)?.rateLimitDraft03 === true,
   )) {
     value += `, ${policyOf(names, take.rate, wallMicros).quota}`;
   }

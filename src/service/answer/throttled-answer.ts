@@ -6,7 +6,7 @@ import {
   type RateLimitResponse,
 } from '../../codec/messages.js';
 import type { DomainPolicy } from '../../policy/policy.js';
-import type { ResponseHeaders } from '../../policy/rule.js';
+import type { HeaderFamilies } from '../../policy/rule.js';
 import { STATUS_WITHOUT_LIMIT } from './answer.js';
 import type { AnswerOptions } from './answer-options.js';
 import { bodyWithoutLimit } from './denied-response.js';
@@ -20,6 +20,8 @@ const MICROS_PER_SECOND = 1_000_000;
 /** Nobody can know when such a request would pass: the caller should come back a little later. */
 const WAIT_SECONDS = 1;
 
+const ADDED_BY_WEIR = { envoyAdds: { xRateLimit: false, retryAfter: false }, shadowMode: false };
+
 const STATUS_THROTTLED: DescriptorStatus = {
   code: CODE.OVER_LIMIT,
   currentLimit: undefined,
@@ -32,15 +34,15 @@ const STATUS_THROTTLED: DescriptorStatus = {
  * The caller should come back after `waitSeconds`.
  */
 export function headersWithoutLimit(
-  responseHeaders: ResponseHeaders | undefined,
+  families: HeaderFamilies | undefined,
   waitSeconds: number,
-  options: AnswerOptions,
+  { envoyAdds, shadowMode }: Pick<AnswerOptions, 'envoyAdds' | 'shadowMode'>,
   wallMicros: number,
 ): readonly HeaderValue[] {
-  if (responseHeaders === undefined) return NO_HEADERS;
+  if (families === undefined) return NO_HEADERS;
   const headers: HeaderValue[] = [];
-  if (responseHeaders.xRateLimit) {
-    if (!options.envoyAdds.xRateLimit) {
+  if (families.xRateLimit) {
+    if (!envoyAdds.xRateLimit) {
       const reset = Math.ceil(wallMicros / MICROS_PER_SECOND) + waitSeconds;
       headers.push(
         { key: 'x-ratelimit-remaining', value: '0' },
@@ -49,10 +51,19 @@ export function headersWithoutLimit(
     }
     headers.push({ key: 'x-ratelimit-will-be-throttled', value: 'true' });
   }
-  if (responseHeaders.retryAfter && !options.shadowMode && !options.envoyAdds.retryAfter) {
+  if (families.retryAfter && !shadowMode && !envoyAdds.retryAfter) {
     headers.push({ key: 'retry-after', value: String(waitSeconds) });
   }
   return headers;
+}
+
+/** The same for the request that goes upstream, to which Envoy adds no headers of its own. */
+export function requestHeadersWithoutLimit(
+  families: HeaderFamilies | undefined,
+  waitSeconds: number,
+  wallMicros: number,
+): readonly HeaderValue[] {
+  return headersWithoutLimit(families, waitSeconds, ADDED_BY_WEIR, wallMicros);
 }
 
 /** The member `decision` of the dynamic metadata where no limit decided, with the members it has for limits. */
@@ -105,7 +116,7 @@ export function throttledAnswer(
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
-    requestHeadersToAdd: NO_HEADERS,
+    requestHeadersToAdd: requestHeadersWithoutLimit(policy.requestHeaders, WAIT_SECONDS, wallMicros),
     rawBody: body?.body,
     dynamicMetadata: withDecision(
       asked,

@@ -10,8 +10,11 @@ import { STATUS_WITHOUT_LIMIT } from '../answer/answer.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
 import { bodyWithoutLimit } from '../answer/denied-response.js';
 import { dynamicMetadata, withDecision } from '../answer/dynamic-metadata.js';
-import { NO_HEADERS } from '../answer/response-headers.js';
-import { decisionWithoutLimit, headersWithoutLimit } from '../answer/throttled-answer.js';
+import {
+  decisionWithoutLimit,
+  headersWithoutLimit,
+  requestHeadersWithoutLimit,
+} from '../answer/throttled-answer.js';
 import type { Decision } from '../plan.js';
 import { controlMember } from './told-control.js';
 
@@ -68,6 +71,11 @@ export function blockedAnswer(
   const inForce = { ...options, shadowMode: false };
   const families = rule?.responseHeaders ?? policy.responseHeaders;
   const headers = headersWithoutLimit(families, wait, inForce, wallMicros);
+  const upstream = requestHeadersWithoutLimit(
+    rule?.requestHeaders ?? policy.requestHeaders,
+    wait,
+    wallMicros,
+  );
   const body = bodyWithoutLimit(rule?.deniedResponse ?? policy.deniedResponse);
   const asked = options.dynamicMetadata
     ? dynamicMetadata(request, [], statuses, policy.secretKeys)
@@ -80,7 +88,7 @@ export function blockedAnswer(
     overallCode: CODE.OVER_LIMIT,
     statuses,
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
-    requestHeadersToAdd: NO_HEADERS,
+    requestHeadersToAdd: upstream,
     rawBody: body?.body,
     dynamicMetadata: withDecision(asked, decision),
   };

@@ -68,6 +68,7 @@ export class AdminBench {
         dynamicMetadata: false,
         decisionMetadata: false,
         limitHeaders: undefined,
+        limitRequestHeaders: undefined,
         envoyAdds: { xRateLimit: false, retryAfter: false },
       },
       maxLimits: 1000,

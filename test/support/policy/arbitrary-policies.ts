@@ -15,6 +15,7 @@ const phase = fc.constantFrom(
   { grace_period: '2025-01-01T00:00:00Z', active: '2027-01-01T00:00:00Z' },
 );
 const headers = fc.constantFrom(['x-ratelimit'], ['retry-after', 'ratelimit'], []);
+const upstreamHeaders = fc.constantFrom(['x-ratelimit', 'ratelimit-draft-03'], ['ratelimit'], []);
 const denied = fc.constantFrom('problem+json', { body: 'no more', content_type: 'text/plain' }, { body: '' });
 const onStoreFailure = fc.constantFrom<unknown>('error', 'allow', 'deny', 'local', { local: 0.25 });
 const onUnmatched = fc.constantFrom('warn', 'ignore');
@@ -40,6 +41,7 @@ const settings = fc.record(
     replaces: fc.constantFrom([{ name: 'one' }], []),
     on_store_failure: onStoreFailure,
     response_headers: headers,
+    request_headers: upstreamHeaders,
     denied_response: denied,
   },
   some,
@@ -144,6 +146,7 @@ export const arbitraryPolicy: fc.Arbitrary<Readonly<Record<string, unknown>>> = 
       phase,
       algorithm: fc.constantFrom('fixed_window', 'token_bucket'),
       response_headers: headers,
+      request_headers: upstreamHeaders,
       denied_response: denied,
       decision_metadata: fc.boolean(),
       on_store_failure: onStoreFailure,

@@ -7,5 +7,6 @@ export const PLAIN_ANSWERS: AnswerOptions = {
   dynamicMetadata: false,
   decisionMetadata: false,
   limitHeaders: undefined,
+  limitRequestHeaders: undefined,
   envoyAdds: { xRateLimit: false, retryAfter: false },
 };

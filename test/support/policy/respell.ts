@@ -123,13 +123,14 @@ function listItem(json: Json, inherited: Inherited, chance: Chance): Json {
 function limit(json: Json, inherited: Inherited, chance: Chance): Record<string, unknown> {
   const often = (): boolean => chance(3) > 0;
   if (json['unlimited'] === true) return { ...json };
-  const { name, replaces, on_store_failure: failure, response_headers, denied_response, ...own } = json;
+  const { name, replaces, on_store_failure: failure, denied_response, ...rest } = json;
+  const { response_headers, request_headers, ...own } = rest;
   const { phase: when, shadow_mode: shadow, enforce_percent: percent, ...how } = own;
   const written: Record<string, unknown> = { ...json };
   for (const key of Object.keys(how)) delete written[key];
   Object.assign(written, rate(how, inherited, chance));
   if (often()) written['on_store_failure'] ??= inherited.file['on_store_failure'] ?? 'error';
-  for (const key of ['response_headers', 'denied_response']) {
+  for (const key of ['response_headers', 'request_headers', 'denied_response']) {
     if (often() && inherited.file[key] !== undefined) written[key] ??= inherited.file[key];
   }
   if (written['replaces'] !== undefined) {
@@ -239,8 +240,10 @@ function phase(value: unknown, chance: Chance): unknown {
 }
 
 function respellAnswers(written: Record<string, unknown>, chance: Chance): void {
-  const headers = written['response_headers'] as readonly string[] | undefined;
-  if (headers !== undefined) written['response_headers'] = shuffled([...headers, ...headers], chance);
+  for (const key of ['response_headers', 'request_headers']) {
+    const headers = written[key] as readonly string[] | undefined;
+    if (headers !== undefined) written[key] = shuffled([...headers, ...headers], chance);
+  }
   const denied = written['denied_response'] as Json | string | undefined;
   if (typeof denied === 'object' && denied['body'] === '' && chance(2) > 0) {
     written['denied_response'] = { body: '', content_type: 'text/html' };

@@ -25,7 +25,7 @@ const result: CheckResult = {
       { code: CODE.OK, currentLimit: undefined, limitRemaining: 0, durationUntilResetSeconds: undefined },
     ],
     responseHeadersToAdd: [{ key: 'x-ratelimit-limit', value: '100\u001b[2J' }],
-    requestHeadersToAdd: [],
+    requestHeadersToAdd: [{ key: 'x-quota', value: '7\u001b[2J' }],
     rawBody: undefined,
     dynamicMetadata: { a: 1 },
   },
@@ -53,6 +53,7 @@ last answer         OVER_LIMIT
   descriptor 2: OK, limit 5, remaining 4
   descriptor 3: OK, no rule matched
   x-ratelimit-limit: 100\ufffd[2J
+  upstream x-quota: 7\ufffd[2J
 
 why no rule matched
   descriptor 3: did you mean a?
@@ -110,6 +111,7 @@ describe('checkJson', () => {
           { code: 'OK', remaining: 0 },
         ],
         headers: [{ key: 'x-ratelimit-limit', value: '100\u001b[2J' }],
+        requestHeaders: [{ key: 'x-quota', value: '7\u001b[2J' }],
         dynamicMetadata: { a: 1 },
       },
       latencyMs: { p50: 100, p99: 198 },

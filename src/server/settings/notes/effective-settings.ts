@@ -100,6 +100,10 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
     holds: ({ limitHeaders }) => limitHeaders,
     otherwise: 'it names a header that is not sent; set LIMIT_RESPONSE_HEADERS_ENABLED=true.',
   },
+  limitRequestHeaders: {
+    holds: ({ limitRequestHeaders }) => limitRequestHeaders,
+    otherwise: 'it names a header that is not sent; set LIMIT_REQUEST_HEADERS_ENABLED=true.',
+  },
   top: {
     holds: ({ topBuckets }) => topBuckets > 0,
     otherwise: 'TOP_BUCKETS=0 counts no single buckets; give it a number, or unset this.',

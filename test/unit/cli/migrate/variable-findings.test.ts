@@ -88,7 +88,7 @@ test('says what is no longer needed, and what nobody reads', () => {
   expect(better.map(({ about }) => about)).toEqual(['Redis']);
   expect(unused).toContainEqual({
     about: 'GRPC_SERVER_TLS_CA_CERT',
-    text: 'neither envoyproxy/ratelimit nor weir reads it.',
+    text: 'weir does not know it, and ignores it.',
   });
   expect(unused).toContainEqual({
     about: 'OTEL_EXPORTER_OTLP_ENDPOINT',

@@ -470,6 +470,11 @@ describe('a domain', () => {
       'response_headers: [x-ratelimit]',
       'changes: response_headers: none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set becomes x-ratelimit',
     ],
+    [
+      '',
+      'request_headers: [x-ratelimit]',
+      'changes: request_headers: none, unless LIMIT_REQUEST_HEADERS_ENABLED is set becomes x-ratelimit',
+    ],
     ['', 'denied_response: problem+json', 'changes: denied_response is set'],
     [
       '',

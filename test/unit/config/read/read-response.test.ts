@@ -36,6 +36,27 @@ describe('response_headers', () => {
   });
 });
 
+describe('request_headers', () => {
+  test('of a file and of a rule', () => {
+    const policy = policyOf('domain: d\nrequest_headers: [ratelimit-draft-03, ratelimit]\n');
+    expect(policy.requestHeaders).toEqual({ ...NONE, rateLimitDraft03: true, rateLimit: true });
+    expect(policy.responseHeaders).toBeUndefined();
+    expect(ruleOf('request_headers: [x-ratelimit]')?.requestHeaders).toEqual({ ...NONE, xRateLimit: true });
+    expect(ruleOf('response_headers: [x-ratelimit]')?.requestHeaders).toBeUndefined();
+  });
+
+  test('cannot tell a request that goes upstream to come back later', () => {
+    expect(errorsOf(limit('request_headers: [x-ratelimt, retry-after, x]'))).toEqual([
+      'policy.yaml:4:68: descriptors[0].rate_limit.request_headers[0]: "x-ratelimt" is no header family; ' +
+        'did you mean "x-ratelimit"?',
+      'policy.yaml:4:80: descriptors[0].rate_limit.request_headers[1]: "retry-after" is for denied callers, and a ' +
+        'denied request does not go upstream; remove it here, and list it in "response_headers"',
+      'policy.yaml:4:93: descriptors[0].rate_limit.request_headers[2]: "x" is no header family; write one of ' +
+        'x-ratelimit, ratelimit-draft-03, ratelimit',
+    ]);
+  });
+});
+
 describe('denied_response', () => {
   test('a preset, or a body with its media type', () => {
     expect(policyOf('domain: d\ndenied_response: problem+json\n').deniedResponse).toEqual({

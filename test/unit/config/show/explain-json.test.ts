@@ -53,6 +53,8 @@ const OF_ALL = {
 const NO_ANSWER = {
   response_headers: null,
   response_headers_of: null,
+  request_headers: null,
+  request_headers_of: null,
   denied_response: null,
   denied_response_of: null,
 };
@@ -100,6 +102,8 @@ describe('an explanation for machines', () => {
           on_store_failure: 'deny',
           response_headers: ['x-ratelimit'],
           response_headers_of: 'file',
+          request_headers: null,
+          request_headers_of: 'environment',
           denied_response: { body: 'later', content_type: 'text/html' },
           denied_response_of: 'rule',
           metadata: { team: ['a', 1] },
@@ -126,6 +130,8 @@ describe('an explanation for machines', () => {
           replaces: [],
           response_headers: [],
           response_headers_of: 'rule',
+          request_headers: null,
+          request_headers_of: 'environment',
           denied_response: null,
           denied_response_of: null,
           metadata: { team: ['a', 1] },

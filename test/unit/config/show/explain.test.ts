@@ -47,6 +47,17 @@ const policySet: PolicySet = { domains: new Map([['open-api', policy]]), version
 const asked = (...texts: string[]): ReturnType<typeof explain> =>
   explain(policySet, 'open-api', entries(...texts), NOW);
 
+test('headers of the request that goes upstream, where a file or a rule says them', () => {
+  const text = (list: string, own: string): string => {
+    const rule = `descriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1, ${own} } }]`;
+    const domains = new Map([['d', policyOf(`domain: d\nrequest_headers: ${list}\n${rule}\n`)]]);
+    return renderExplanation(explain({ domains, version: '0' }, 'd', entries('k=v'), NOW), NOW);
+  };
+  expect(text('[ratelimit]', 'name: n')).toContain('\nupstream:   ratelimit (of the file)\n');
+  expect(text('[ratelimit]', 'request_headers: []')).toContain('\nupstream:   none (of the rule)\n');
+  expect(text('null', 'name: n')).not.toContain('upstream:');
+});
+
 test('an API key on its way to a rule', () => {
   const explanation = asked(`api_key=${SECRET}`, 'method=GET', 'path=/open/v5/user-chats?x=1');
   expect(renderExplanation(explanation, NOW)).toBe(`domain:     open-api (policy.yaml)
@@ -228,6 +239,7 @@ domain open-api (policy.yaml)
   phase: grace_period (grace_period since 2024-05-01T00:00:00.000Z, active from 2024-05-15T00:00:00.000Z)
   algorithm: fixed_window
   response headers: x-ratelimit
+  request headers: none, unless LIMIT_REQUEST_HEADERS_ENABLED is set
   on store failure: { local: 0.25 }
   on unmatched: warn
   denied: without a body

@@ -69,7 +69,7 @@ test.each<[name: string, environment: Record<string, string>, line: RegExp]>([
   [
     'no header name',
     { LIMIT_RESET_HEADER: 'Reset: at' },
-    /^LIMIT_RESET_HEADER: "Reset: at" is no header name/,
+    /^LIMIT_RESET_HEADER: "Reset: at" is not a valid header name/,
   ],
   [
     'what Envoy does not add',

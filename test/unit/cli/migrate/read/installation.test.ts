@@ -259,7 +259,7 @@ describe.each(['__proto__', 'constructor', 'toString'])('a variable called %s', 
     ['an env file', { 'rl.env': `${name}=b\n` }],
     ['a container', { 'k.yaml': deployment(item) }],
     ['a chart', { 'values.yaml': chart }],
-  ])('of %s is found, written, and said to be read by neither', (_name, texts) => {
+  ])('of %s is found, written, and said to be unknown', (_name, texts) => {
     const found = files.good(texts);
     const { variables, unknown } = found.environment;
     expect(Object.entries(variables)).toContainEqual([name, 'b']);

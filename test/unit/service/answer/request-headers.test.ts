@@ -1,0 +1,99 @@
+import { describe, expect, test } from '@jest/globals';
+import type { AnswerOptions } from '../../../../src/service/answer/answer-options.js';
+import { Decider, descriptor } from '../../../support/policy/decider.js';
+
+const RULES = `
+descriptors:
+  - { key: plain, rate_limit: { name: plain, unit: hour, requests_per_unit: 3 } }
+  - { key: own, rate_limit: { name: own, unit: hour, requests_per_unit: 2, request_headers: [x-ratelimit] } }
+  - { key: quiet, rate_limit: { name: quiet, unit: hour, requests_per_unit: 3, request_headers: [] } }
+  - { key: watched, phase: monitoring, rate_limit: { name: watched, unit: hour, requests_per_unit: 0 } }
+  - { key: free, rate_limit: { unlimited: true } }
+`;
+
+const NAMES = { limit: 'RateLimit-Limit', remaining: 'RateLimit-Remaining', reset: 'RateLimit-Reset' };
+const FROM_ENVIRONMENT: Partial<AnswerOptions> = { limitRequestHeaders: NAMES };
+
+const on = (file: string, answers: Partial<AnswerOptions> = {}): Decider =>
+  new Decider(`domain: d\n${file}${RULES}`, { answers });
+
+/** The headers of the request, as an object; those of the response must be those that are expected. */
+function upstream(decider: Decider, key: string, responses: readonly string[] = []): Record<string, string> {
+  const answer = decider.answer([descriptor([`${key}=x`])]);
+  expect(answer.responseHeadersToAdd.map((header) => header.key)).toEqual(responses);
+  return Object.fromEntries(answer.requestHeadersToAdd.map((header) => [header.key, header.value]));
+}
+
+describe('LIMIT_REQUEST_HEADERS_ENABLED', () => {
+  test('adds three headers to the request, whether it passes or not, and none to the response', () => {
+    const decider = on('', FROM_ENVIRONMENT);
+    // The clock stands 13 min 20 s after a full hour.
+    const expected = (remaining: string) => ({
+      'RateLimit-Limit': '3',
+      'RateLimit-Remaining': remaining,
+      'RateLimit-Reset': '2800',
+    });
+    expect(upstream(decider, 'plain')).toEqual(expected('2'));
+    upstream(decider, 'plain');
+    upstream(decider, 'plain');
+    expect(upstream(decider, 'plain')).toEqual(expected('0'));
+    expect(upstream(decider, 'free')).toEqual({});
+    expect(upstream(decider, 'unknown')).toEqual({});
+  });
+
+  test('names other headers than LIMIT_RESPONSE_HEADERS_ENABLED beside it', () => {
+    const limitHeaders = { limit: 'a', remaining: 'b', reset: 'c' };
+    const decider = on('', { ...FROM_ENVIRONMENT, limitHeaders });
+    expect(Object.keys(upstream(decider, 'plain', ['a', 'b', 'c']))).toEqual(Object.values(NAMES));
+  });
+
+  test('counts where neither the rule nor the file says anything', () => {
+    const decider = on('', FROM_ENVIRONMENT);
+    expect(Object.keys(upstream(decider, 'own'))).toEqual([
+      'x-ratelimit-limit',
+      'x-ratelimit-remaining',
+      'x-ratelimit-reset',
+    ]);
+    expect(upstream(decider, 'quiet')).toEqual({});
+    expect(upstream(on('request_headers: []', FROM_ENVIRONMENT), 'plain')).toEqual({});
+  });
+});
+
+describe('request_headers', () => {
+  test('are sent without those of the response, and the other way round', () => {
+    expect(upstream(on('request_headers: [ratelimit]'), 'plain')).toEqual({
+      'ratelimit-policy': '"plain";q=3;w=3600',
+      ratelimit: '"plain";r=2;t=2800',
+    });
+    expect(upstream(on('response_headers: [ratelimit]'), 'plain', ['ratelimit-policy', 'ratelimit'])).toEqual(
+      {},
+    );
+  });
+
+  test('tell the upstream that a request would be denied in the active phase', () => {
+    expect(upstream(on('request_headers: [x-ratelimit]'), 'watched')).toMatchObject({
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-will-be-throttled': 'true',
+    });
+  });
+
+  test('are all of weir: Envoy adds its own to responses only', () => {
+    const decider = on('request_headers: [x-ratelimit]', {
+      envoyAdds: { xRateLimit: true, retryAfter: true },
+    });
+    expect(upstream(decider, 'plain')).toMatchObject({ 'x-ratelimit-limit': '3' });
+  });
+
+  test('are sent for the family `ratelimit` of every limit that asks', () => {
+    const decider = on('request_headers: [ratelimit]');
+    const answer = decider.answer([descriptor(['plain=x']), descriptor(['own=x']), descriptor(['quiet=x'])]);
+    // `own` has the least left, is described, and asks for another family.
+    expect(answer.requestHeadersToAdd.map(({ value }) => value)).toEqual([
+      '2',
+      '1',
+      expect.stringMatching(/^\d+$/),
+      '"plain";q=3;w=3600',
+      '"plain";r=2;t=2800',
+    ]);
+  });
+});
