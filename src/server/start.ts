@@ -145,6 +145,7 @@ function topOf({ top }: ServerCore, { settings, policies, slices }: ServerParts)
     ask: top,
     slices,
     secretKeys: secretKeysInForce(policies),
+    policies: () => policies.current(),
   });
 }
 

@@ -78,7 +78,7 @@ const NO_RULES: readonly Rule[] = [];
  * The label of a limit override in metrics and logs: overrides come from callers, so they never make series of their
  * own.
  */
-const OVERRIDE_LABEL = 'override';
+export const OVERRIDE_LABEL = 'override';
 
 /** How many hits a descriptor asks for: its own addend, else the request's, where 0 means 1. */
 export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): number {

@@ -170,6 +170,14 @@ test('weir top adds up several replicas, and says which one does not answer', as
     expect(lines(JSON.parse(all.stdout))).toEqual(['tenant acme 3 5 1']);
     expect(lines(JSON.parse(one.stdout))).toEqual(['tenant acme 0 4 0.8']);
     expect(table).toMatchObject({ code: 0, stdout: expect.stringContaining('tenant=acme') });
+    for (const where of [
+      ['--address', addresses[0] ?? ''],
+      ['--all', addresses.join(',')],
+    ]) {
+      const nope = await weirTop('--domain', 'nope', ...where);
+      expect([nope.code, nope.stdout]).toEqual([1, '']);
+      expect(nope.stderr).toContain('no policy in force has the domain "nope"; known are "d"');
+    }
     await servers[1]?.stop();
     const rest = await weirTop('--by', 'used', '--all', addresses.join(','));
     expect(rest.stdout).toContain('tenant=acme');

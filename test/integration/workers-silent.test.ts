@@ -245,6 +245,38 @@ test('when all hang, which may be the fault of the machine, none is killed as so
   expect(await workersOf(server)).toEqual(before);
 });
 
+test('what only reads is asked of a worker that answers, and changes nothing where none does', async () => {
+  await start();
+  const workers = await workersOf(server);
+  const ask = async (path: string, question: object) => {
+    const body = JSON.stringify(question);
+    const headers = { 'content-type': 'application/json' };
+    return timed(() => httpRequest(server.debugPort, path, { method: 'POST', headers, body }));
+  };
+  const entries = [{ key: 'k', value: 'v' }];
+  const buckets = [
+    { action: 'show', entries },
+    { action: 'blocks' },
+    { action: 'reset', entries, dry_run: true },
+  ].map((question) => ['/buckets', question] as const);
+  const others = [['/top', {}] as const, ['/history', {}] as const, ['/overview', {}] as const];
+  const [first] = workers as [WorkerDetail];
+  hang(first.pid);
+  const answers = await Promise.all([...buckets, ...others].map(([path, question]) => ask(path, question)));
+  expect(answers.map(({ result }) => result.status)).toEqual([200, 200, 200, 200, 200, 200]);
+  // The top asks twice, and waits a second for each worker.
+  expect(Math.max(...answers.map(({ ms }) => ms))).toBeLessThan(SOON_MS + 1000);
+  for (const { pid } of workers) hang(pid);
+  const failed = await Promise.all(buckets.map(([path, question]) => ask(path, question)));
+  for (const { result, ms } of failed) {
+    expect([result.status, JSON.parse(result.body)]).toEqual([
+      503,
+      { error: 'no worker process answers, so the question could not be asked: try again' },
+    ]);
+    expect(ms).toBeLessThan(4000);
+  }
+});
+
 test('a drain does not wait for a worker that hangs', async () => {
   await start({ SHUTDOWN_GRACE: '60s' });
   const [hung] = (await workersOf(server)) as [WorkerDetail];

@@ -1,11 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseGoDuration } from '../../config/yaml/go-duration.js';
-import {
-  BUCKET_ACTIONS,
-  type BucketAction,
-  type BucketQuestion,
-  READING_ACTIONS,
-} from '../../server/buckets/messages.js';
+import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from '../../server/buckets/messages.js';
 import { readNamedFile } from '../../server/settings/named-file.js';
 import { type ArgumentEntry, readArguments, readEntry } from '../arguments.js';
 import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
@@ -201,9 +196,4 @@ function wrongCombination(action: BucketAction, values: Values, entries: number)
 
 function isWhole(text: string): boolean {
   return /^\d+$/.test(text) && Number(text) >= 1 && Number.isSafeInteger(Number(text));
-}
-
-/** Whether an action changes something. */
-export function changesSomething({ action, dry_run }: BucketQuestion): boolean {
-  return !READING_ACTIONS.has(action) && dry_run !== true;
 }

@@ -1,5 +1,5 @@
 import { nearest } from '../../nearest-name.js';
-import { BUCKET_ACTIONS, type BucketAnswer } from '../../server/buckets/messages.js';
+import { BUCKET_ACTIONS, type BucketAnswer, changesSomething } from '../../server/buckets/messages.js';
 import { areEntries, haveTexts, isListOf, isObject } from '../call/answer-shape.js';
 import { askDebugPort, type DebugResult } from '../call/debug-call.js';
 import {
@@ -13,7 +13,7 @@ import {
 } from '../call/debug-server.js';
 import { EXIT, type Io } from '../io.js';
 import { printableJson } from '../screen/shown.js';
-import { type BucketOptions, changesSomething, isBucketAction, readBucketOptions } from './bucket-options.js';
+import { type BucketOptions, isBucketAction, readBucketOptions } from './bucket-options.js';
 import { bucketLines } from './bucket-report.js';
 import { NEW_TOKEN, runNewToken } from './new-token.js';
 import { watchBuckets } from './watch-buckets.js';

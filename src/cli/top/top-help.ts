@@ -25,7 +25,7 @@ ${DEBUG_OPTIONS_HELP}
 Keys: s sorts by the other number, m and h choose minute and hour, / shows only rows with a text, arrows, PgUp, PgDn,
 Home and End scroll, p pauses, r asks at once, ? lists all of them, q quits.
 
-Exit code: 0 when every server answered, 1 when one did not, 2 for wrong arguments.
+Exit code: 0 when every server answered, 1 when one did not or does not know the domain or rule, 2 for wrong arguments.
 
 Example: weir top --all dns:weir-headless:6070 --of hour
 `;

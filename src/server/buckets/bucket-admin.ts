@@ -9,16 +9,20 @@ import { BucketCalls } from './bucket-calls.js';
 import { changeBuckets } from './bucket-changes.js';
 import { endControl, listControls, makeControl } from './control-actions.js';
 import { KnownControls } from './known-controls.js';
-import { type BucketAction, type BucketFailure, type BucketQuestion, READING_ACTIONS } from './messages.js';
+import { namesOfDomains, unknownDomain } from './known-domains.js';
+import {
+  type BucketAction,
+  type BucketFailure,
+  type BucketQuestion,
+  changesSomething,
+  READING_ACTIONS,
+} from './messages.js';
 import { type Answered, type QuestionContext, QuestionFailure } from './question-context.js';
-import { meant, quotedText, readQuestion } from './read-question.js';
+import { readQuestion } from './read-question.js';
 import { answerShow } from './show-action.js';
 
 /** Most questions that are answered at the same time; further ones are refused. */
 export const MAX_QUESTIONS = 32;
-/** Most domains that a sentence names, and that a mistyped one is compared with. */
-const MAX_NAMED = 10;
-const MAX_COMPARED = 100;
 
 /** What helps where a control is to be ended whose domain the policy does not have any more. */
 const BY_ID =
@@ -68,18 +72,17 @@ export class BucketAdmin {
 
   async #answer(question: BucketQuestion, caller: AdminCaller): Promise<Answered> {
     if (this.#running >= MAX_QUESTIONS) {
-      return new QuestionFailure(503, 'too many questions at once, so nothing was done: try again');
+      const undone = changesSomething(question) ? ', so nothing was done' : '';
+      return new QuestionFailure(503, `too many questions at once${undone}: try again`);
     }
     this.#running++;
     try {
       return await this.#do(question, caller);
     } catch (error) {
       this.#options.log.error({ err: error }, 'unexpected error');
-      return new QuestionFailure(
-        500,
-        'internal error, so it is not known what was done: the log of weir says more',
-        true,
-      );
+      const isMaybeDone = changesSomething(question);
+      const unknown = isMaybeDone ? ', so it is not known what was done' : '';
+      return new QuestionFailure(500, `internal error${unknown}: the log of weir says more`, isMaybeDone);
     } finally {
       this.#running--;
     }
@@ -131,9 +134,6 @@ function policyFor({ domains }: PolicySet, domain: string | undefined): Compiled
   if (only === undefined) return 'the policy in force has no domain';
   const policy = domain === undefined && others.length > 0 ? undefined : domains.get(domain ?? only);
   if (policy !== undefined) return policy;
-  const named = [only, ...others].slice(0, MAX_NAMED).map(quotedText);
-  const known = `${named.join(', ')}${domains.size > MAX_NAMED ? `, and ${domains.size - MAX_NAMED} more` : ''}`;
-  if (domain === undefined) return `there are several domains; name one of ${known}`;
-  const near = meant(domain, [...domains.keys()].slice(0, MAX_COMPARED));
-  return `no policy in force has the domain ${quotedText(domain)}${near}; known are ${known}`;
+  if (domain === undefined) return `there are several domains; name one of ${namesOfDomains(domains)}`;
+  return unknownDomain(domains, domain);
 }

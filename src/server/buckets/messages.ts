@@ -42,12 +42,19 @@ export interface BucketQuestion {
   readonly dry_run?: boolean;
 }
 
+/** Whether a question changes something. */
+export function changesSomething({ action, dry_run }: Pick<BucketQuestion, 'action' | 'dry_run'>): boolean {
+  return !READING_ACTIONS.has(action) && dry_run !== true;
+}
+
 /** What is there of a bucket. */
 export interface BucketLevel {
   /** Whole tokens, or hits left in the window; more than the limit where more was granted. */
   readonly left: number;
   /** Tokens, or hits, that charges took beyond; 0 for none. */
   readonly debt: number;
+  /** Until one token more is there, or the window ends, seconds; 0 for a full bucket. */
+  readonly next_token_in: number;
   /** Until it is full, or the window ends, seconds; 0 for a full bucket. */
   readonly full_in: number;
 }
@@ -145,7 +152,7 @@ export interface TopBucket {
   /** Requests denied. */
   readonly denied: number;
   readonly denied_error: number;
-  /** Hits that were let through. */
+  /** Hits that were allowed. */
   readonly used: number;
   readonly used_error: number;
   /** How much of the limit was used when it was last seen, 0 to 1, or more. */

@@ -15,7 +15,7 @@ export const MAX_TOP_TEXTS = 300;
 /** Longer names of buckets are kept as their digests. */
 const MAX_KEY = 200;
 /** The rule of requests that an operator's block denies. */
-const BLOCK_LABEL = 'block';
+export const BLOCK_LABEL = 'block';
 
 /** A text of its own: a piece of a long one would keep all of that in memory. */
 function ownText(text: string): string {

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { PolicySet } from '../../policy/policy-set.js';
 import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
 import { OneByOne } from '../views/one-by-one.js';
 import { answerTop, type TopAnswerOptions } from './top-answer.js';
 import { readTopQuestion } from './top-question.js';
+import { unknownName } from './unknown-name.js';
 
 /** Most questions that wait while another one is answered. */
 export const MAX_TOP_WAITING = 16;
@@ -10,6 +12,8 @@ export const MAX_TOP_WAITING = 16;
 export interface TopServiceOptions extends TopAnswerOptions {
   /** TOP_BUCKETS. */
   readonly capacity: number;
+  /** The policies in force. */
+  policies(): PolicySet | undefined;
 }
 
 function failure(status: number, error: string): AdminAnswer {
@@ -29,9 +33,11 @@ export function topService(options: TopServiceOptions): AdminService {
     const answered = turns.run(() => answerTop(question, options));
     if (answered === undefined) return failure(503, 'too many questions at once: ask again');
     const body = await answered;
-    return body === undefined
-      ? failure(503, 'no worker process answers: ask again')
-      : { status: 200, body: { server, ...body } };
+    if (body === undefined) return failure(503, 'no worker process answers: ask again');
+    // A domain or rule that is not in force any more may still have rows of the last hour.
+    const unknown =
+      body.top.length > 0 ? undefined : await options.slices.run(unknownName(question, options.policies()));
+    return unknown === undefined ? { status: 200, body: { server, ...body } } : failure(400, unknown);
   };
   return {
     path: '/top',

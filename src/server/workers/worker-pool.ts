@@ -167,7 +167,7 @@ export class WorkerPool {
 
   /** Asks one of the workers that serve what is asked of those who administer weir. Never rejects. */
   administer(question: unknown, caller: AdminCaller): Promise<AdminAnswer> {
-    return this.#questions.ask(this.#deciders(), question, caller);
+    return this.#questions.ask(() => this.#deciders(), question, caller);
   }
 
   /** Asks all workers that answer which buckets they count most of. */
@@ -251,9 +251,9 @@ export class WorkerPool {
     this.#connections.add(worker, slot);
     worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
     worker.once('exit', (code, signal) => {
+      this.#onExit(slot, signal ?? `exit code ${code}`);
       this.#decisions.lost(decider);
       this.#questions.lost(decider);
-      this.#onExit(slot, signal ?? `exit code ${code}`);
     });
     // The channel breaks when a worker is killed while it is written to; its exit says the same.
     worker.on('error', () => {});

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import type { TopAnswer } from '../../../../src/server/buckets/messages.js';
 import type { HttpCall } from '../../../../src/server/http/http.js';
 import { type TopAsk, topSteps } from '../../../../src/server/top/top-ask.js';
@@ -13,6 +14,7 @@ import {
   type TopSpanAbout,
 } from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
+import { parsePolicy } from '../../../support/policy/parse-policy.js';
 
 const CALLER = { by: 'loopback', peer: '127.0.0.1', right: 'write' } as const;
 const CALL = {} as HttpCall;
@@ -38,6 +40,15 @@ class Counting {
   }
 }
 
+const { policy: shop } = parsePolicy(
+  'shop.yaml',
+  Buffer.from(
+    'domain: shop\ndescriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: 5 } }]\n',
+  ),
+  () => undefined as never,
+);
+const inForce: PolicySet = { domains: new Map(shop && [[shop.domain, shop]]), version: 'test' };
+
 /** `/top` of a server with these processes; `secrets` are keys that the policy in force knows as such. */
 function service(processes: readonly Counting[], capacity = 100, secrets: readonly string[] = []) {
   const slices = new ViewSlices();
@@ -45,6 +56,7 @@ function service(processes: readonly Counting[], capacity = 100, secrets: readon
     capacity,
     slices,
     secretKeys: () => new Set(secrets),
+    policies: () => inForce,
     ask: (ask) => Promise.all(processes.map(({ top }) => slices.run(topSteps(top, ask)))),
   });
 }
@@ -102,7 +114,7 @@ test('one process tells all that it knows', async () => {
   expect(lines(await answered([counting], { by: 'used', of: 'hour', limit: 1 }))).toEqual([
     'umbrella 0±0 20±0',
   ]);
-  expect(lines(await answered([counting], { by: 'used', rule: 'other' }))).toEqual([]);
+  expect(lines(await answered([counting], { by: 'used', rule: 'override' }))).toEqual([]);
 });
 
 test('several processes are added up, also what none of them has among its first', async () => {
@@ -167,6 +179,30 @@ describe('says what is wrong:', () => {
     expect((body as { error: string }).error).toContain(part);
   });
 
+  test.each([
+    [{ domain: 'shp' }, 'has the domain "shp" (did you mean "shop"?); known are "shop"'],
+    [{ domain: 'nope', rule: 'tenant' }, 'no policy in force has the domain "nope"; known are "shop"'],
+    [{ domain: 'shop', rule: 'tenent' }, 'has the rule "tenent" of the domain "shop"; weir explain shows'],
+    [{ rule: 'tenent' }, 'no policy in force has the rule "tenent"; weir explain shows'],
+  ])('%j, which nothing was counted of', async (question, part) => {
+    const { status, body } = await service([new Counting()]).answer(question, CALLER, CALL);
+    expect([status, (body as { error: string }).error]).toEqual([400, expect.stringContaining(part)]);
+  });
+
+  test.each([
+    { domain: 'shop' },
+    { domain: 'shop', rule: 'tenant' },
+    { rule: 'tenant' },
+    { rule: 'block' },
+    { rule: 'override' },
+    // It is not in force any more, and was an hour ago.
+    { domain: 'd' },
+  ])('%j is known', async (question) => {
+    const counting = new Counting();
+    counting.count('denied', 'acme', 1);
+    expect(await service([counting]).answer(question, CALLER, CALL)).toMatchObject({ status: 200 });
+  });
+
   test('TOP_BUCKETS=0, and no process that answers', async () => {
     expect(await service([], 0).answer({}, CALLER, CALL)).toEqual({
       status: 503,
@@ -189,6 +225,7 @@ test('questions are answered one at a time, and a bounded number of them waits',
     capacity: 1,
     slices,
     secretKeys: () => new Set(),
+    policies: () => undefined,
     async ask(ask) {
       most = Math.max(most, ++asking);
       const told = await slices.run(topSteps(top, ask));

@@ -1,34 +1,43 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
   ForwardedQuestions,
   MAX_FORWARDED_QUESTIONS,
 } from '../../../../src/server/workers/forwarded-questions.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
+import { waitFor } from '../../../support/process/wait-for.js';
 
 /** Keeps what it is asked. */
 class Worker {
   readonly asked: Extract<ToWorker, { kind: 'administer' }>[] = [];
-  readonly pulse = { ask: () => {}, heardSince: () => true };
+  readonly pulse = { ask: () => {}, heardSince: () => !this.hangs };
+  readonly hangs: boolean;
+  constructor(hangs = false) {
+    this.hangs = hangs;
+  }
   send(message: ToWorker): void {
     if (message.kind === 'administer') this.asked.push(message);
   }
 }
 
 const CALLER = { by: 'ops', peer: '127.0.0.1', right: 'write' } as const;
-const QUESTION = { action: 'blocks' };
+const QUESTION = { action: 'reset' };
+/** Questions that change nothing. */
+const READING = [{ action: 'show' }, { action: 'blocks' }, { action: 'reset', dry_run: true }];
 const DONE = { status: 200, body: {} };
 
 let unanswered: string[];
 beforeEach(() => {
   unanswered = [];
 });
-const questions = (longestMs?: number) =>
-  new ForwardedQuestions((_question, { by }, error) => unanswered.push(`${by} ${error}`), longestMs);
+const questions = (times: { readonly longestMs?: number; readonly unheardMs?: number } = {}) =>
+  new ForwardedQuestions((_question, { by }, error) => unanswered.push(`${by} ${error}`), times);
+const answer = (asked: ForwardedQuestions, { asked: [first] }: Worker): void =>
+  asked.answered({ kind: 'administered', id: first?.id ?? 0, answer: DONE });
 
 test('a question goes to one worker, always the first, and its answer comes back', async () => {
   const asked = questions();
   const workers = [new Worker(), new Worker()];
-  const answers = [asked.ask(workers, QUESTION, CALLER), asked.ask(workers, QUESTION, CALLER)];
+  const answers = [asked.ask(() => workers, QUESTION, CALLER), asked.ask(() => workers, QUESTION, CALLER)];
   expect(workers.map((worker) => worker.asked.length)).toEqual([2, 0]);
   expect(workers[0]?.asked[0]).toMatchObject({ question: QUESTION, caller: CALLER });
   for (const { id } of workers[0]?.asked ?? []) {
@@ -40,11 +49,11 @@ test('a question goes to one worker, always the first, and its answer comes back
   expect(unanswered).toEqual([]);
 });
 
-test('a question to a worker that ends or hangs is not asked again, and its asker is told', async () => {
-  const asked = questions(5);
+test('a change that a worker was asked for that ends or hangs is not asked again, and its asker is told', async () => {
+  const asked = questions({ longestMs: 5 });
   const [ends, hangs, other] = [new Worker(), new Worker(), new Worker()];
-  const lost = asked.ask([ends, other], QUESTION, CALLER);
-  const late = asked.ask([hangs, other], QUESTION, CALLER);
+  const lost = asked.ask(() => [ends, other], QUESTION, CALLER);
+  const late = asked.ask(() => [hangs, other], QUESTION, CALLER);
   asked.lost(ends);
   expect(await lost).toMatchObject({
     status: 503,
@@ -57,7 +66,7 @@ test('a question to a worker that ends or hangs is not asked again, and its aske
   expect(other.asked).toEqual([]);
   expect(unanswered).toHaveLength(2);
   // What comes too late, and the end of one that was given up, are told to nobody.
-  asked.answered({ kind: 'administered', id: hangs.asked[0]?.id ?? 0, answer: DONE });
+  answer(asked, hangs);
   asked.lost(hangs);
   expect(unanswered).toHaveLength(2);
 });
@@ -65,17 +74,69 @@ test('a question to a worker that ends or hangs is not asked again, and its aske
 test('without a worker nothing is asked; no more than so many are unanswered', async () => {
   const asked = questions();
   const worker = new Worker();
-  expect(await asked.ask([], QUESTION, CALLER)).toEqual({
+  expect(await asked.ask(() => [], QUESTION, CALLER)).toEqual({
     status: 503,
     body: { error: 'no worker process serves, so nothing was done: try again' },
   });
   const answers = Array.from({ length: MAX_FORWARDED_QUESTIONS }, () =>
-    asked.ask([worker], QUESTION, CALLER),
+    asked.ask(() => [worker], QUESTION, CALLER),
   );
-  expect(await asked.ask([worker], QUESTION, CALLER)).toMatchObject({
+  expect(await asked.ask(() => [worker], QUESTION, CALLER)).toMatchObject({
     status: 503,
     body: { error: 'too many questions at once, so nothing was done: try again' },
   });
   asked.lost(worker);
   expect(await Promise.all(answers)).toHaveLength(MAX_FORWARDED_QUESTIONS);
+});
+
+describe.each(READING)('%j, which only reads', (question) => {
+  test('is asked of another worker when the first one hangs, and either answer will do', async () => {
+    for (const whose of [0, 1]) {
+      const asked = questions({ unheardMs: 1 });
+      const workers = [new Worker(true), new Worker()] as const;
+      const told = asked.ask(() => workers, question, CALLER);
+      await waitFor('the other worker to be asked', () => workers[1].asked.length === 1);
+      answer(asked, workers[whose] as Worker);
+      expect(await told).toEqual(DONE);
+    }
+    expect(unanswered).toEqual([]);
+  });
+
+  test('is asked of another worker when the first one ends', async () => {
+    const asked = questions();
+    const [ends, other] = [new Worker(), new Worker()];
+    let workers = [ends, other];
+    const told = asked.ask(() => workers, question, CALLER);
+    workers = [other];
+    asked.lost(ends);
+    answer(asked, other);
+    expect(await told).toEqual(DONE);
+  });
+
+  test('waits for a busy worker where there is no other, and is given up when none answers', async () => {
+    const asked = questions({ unheardMs: 1 });
+    const [busy, hangs] = [new Worker(true), new Worker(true)];
+    let workers = [busy];
+    const first = asked.ask(() => workers, question, CALLER);
+    await new Promise((resolve) => setImmediate(resolve));
+    answer(asked, busy);
+    expect(await first).toEqual(DONE);
+    workers = [hangs];
+    const second = asked.ask(() => workers, question, CALLER);
+    workers = [];
+    const error = 'no worker process answers, so the question could not be asked: try again';
+    expect(await second).toEqual({ status: 503, body: { error } });
+    expect(unanswered).toEqual([`ops ${error}`]);
+    expect(await asked.ask(() => [], question, CALLER)).toMatchObject({
+      body: { error: 'no worker process serves, so the question could not be asked: try again' },
+    });
+  });
+
+  test('is given up in the end, where a worker that is heard of never answers', async () => {
+    const asked = questions({ unheardMs: 1, longestMs: 5 });
+    expect(await asked.ask(() => [new Worker()], question, CALLER)).toMatchObject({
+      status: 503,
+      body: { error: expect.stringMatching(/did not answer in time, so the question could not be asked/) },
+    });
+  });
 });
