@@ -1,7 +1,7 @@
 import { CODE, type DescriptorStatus, LIMIT_UNIT, type RateLimitResponse } from '../codec/messages.js';
 import { printable } from '../printable.js';
 import { isUnlimited, isUnmatched, type PassedDescriptor } from './check-unmatched.js';
-import { printableJson } from './screen/shown.js';
+import { printableJson, secondsText } from './screen/shown.js';
 
 /** What came back over all calls. */
 export interface CheckResult {
@@ -11,6 +11,8 @@ export interface CheckResult {
   readonly otherAnswers: number;
   /** Failed calls by gRPC code name. */
   readonly errors: ReadonlyMap<string, number>;
+  /** What each call asked for. */
+  readonly hits: number;
   /** The last answer that arrived. */
   readonly last: RateLimitResponse | undefined;
   /** The descriptors of the last answer that no rule matched, and why. */
@@ -18,6 +20,9 @@ export interface CheckResult {
   /** Milliseconds of every answered call, ascending. */
   readonly latencies: Float64Array;
 }
+
+/** Fewer calls have no percentiles: the first one connects, and says nothing about the server. */
+const LEAST_CALLS = 10;
 
 const codeNames = namesOf(CODE);
 const unitNames = namesOf(LIMIT_UNIT);
@@ -33,9 +38,9 @@ export function checkTable(result: CheckResult, colour: boolean): string {
   if (result.otherAnswers > 0) rows.push(['other', result.otherAnswers, false]);
   for (const [code, count] of result.errors) rows.push([code, count, false]);
   const lines = rows.map(([name, count, good]) => `${paint(name.padEnd(20), good)}${count}`);
-  if (result.last !== undefined) lines.push('', ...answerLines(result.last, paint));
+  if (result.last !== undefined) lines.push('', ...answerLines(result.last, result.hits, paint));
   lines.push(...unmatchedLines(result.unmatched));
-  if (result.latencies.length > 0) {
+  if (hasPercentiles(result)) {
     lines.push('', `latency  p50 ${milliseconds(result, 0.5)} ms, p99 ${milliseconds(result, 0.99)} ms`);
   }
   return `${lines.join('\n')}\n`;
@@ -67,18 +72,21 @@ export function checkJson(result: CheckResult): string {
       dynamicMetadata: last.dynamicMetadata,
     },
     unmatched: result.unmatched.length > 0 ? result.unmatched : undefined,
-    latencyMs:
-      result.latencies.length > 0
-        ? { p50: percentile(result.latencies, 0.5), p99: percentile(result.latencies, 0.99) }
-        : undefined,
+    latencyMs: hasPercentiles(result)
+      ? { p50: percentile(result.latencies, 0.5), p99: percentile(result.latencies, 0.99) }
+      : undefined,
   })}\n`;
 }
 
-function answerLines(answer: RateLimitResponse, paint: (text: string, good: boolean) => string): string[] {
+function answerLines(
+  answer: RateLimitResponse,
+  hits: number,
+  paint: (text: string, good: boolean) => string,
+): string[] {
   const code = codeName(answer.overallCode);
   return [
     `last answer         ${paint(code, answer.overallCode === CODE.OK)}`,
-    ...answer.statuses.map((status, i) => `  descriptor ${i + 1}: ${statusText(status)}`),
+    ...answer.statuses.map((status, i) => `  descriptor ${i + 1}: ${statusText(status, hits)}`),
     ...answer.responseHeadersToAdd.map(({ key, value }) => `  ${printable(key)}: ${printable(value)}`),
     ...answer.requestHeadersToAdd.map(
       ({ key, value }) => `  upstream ${printable(key)}: ${printable(value)}`,
@@ -98,7 +106,7 @@ function bodyText({ rawBody }: RateLimitResponse): string | undefined {
   return rawBody?.length ? Buffer.from(rawBody).toString() : undefined;
 }
 
-function statusText(status: DescriptorStatus): string {
+function statusText(status: DescriptorStatus, hits: number): string {
   const parts = [codeName(status.code)];
   const limit = status.currentLimit;
   if (limit === undefined) parts.push(withoutLimit(status));
@@ -107,15 +115,27 @@ function statusText(status: DescriptorStatus): string {
     const name = limit.name === '' ? '' : ` (${printable(limit.name)})`;
     parts.push(`limit ${limit.requestsPerUnit}${unit}${name}`, `remaining ${status.limitRemaining}`);
   }
-  if (status.durationUntilResetSeconds !== undefined) {
-    parts.push(`reset in ${status.durationUntilResetSeconds} s`);
-  }
+  const seconds = status.durationUntilResetSeconds;
+  if (seconds !== undefined) parts.push(`${resetWords(status, hits)} ${secondsText(seconds)}`);
   return parts.join(', ');
+}
+
+/** What `duration_until_reset` of an answer says: see docs/policy/answers.md. */
+function resetWords({ code, currentLimit }: DescriptorStatus, hits: number): string {
+  if (code !== CODE.OVER_LIMIT) return 'next token in';
+  // A block, which has no limit.
+  if (currentLimit === undefined) return 'denied for';
+  if (hits <= 1) return 'next token in';
+  return hits > currentLimit.requestsPerUnit ? 'full in' : 'enough tokens in';
 }
 
 function withoutLimit(status: DescriptorStatus): string {
   if (isUnmatched(status)) return 'no rule matched';
   return isUnlimited(status) ? 'unlimited' : 'no limit';
+}
+
+function hasPercentiles({ latencies }: CheckResult): boolean {
+  return latencies.length >= LEAST_CALLS;
 }
 
 function milliseconds(result: CheckResult, share: number): string {

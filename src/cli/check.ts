@@ -46,7 +46,7 @@ export async function runCheck(options: CheckOptions, io: CheckIo): Promise<numb
     io.err(`weir check: ${(error as Error).message}\n`);
     return EXIT.FAILED;
   }
-  const tally = new Tally(options.count);
+  const tally = new Tally(options.count, options.hits);
   const progress = setInterval(() => {
     io.err(`weir check: ${tally.finished} of ${options.count} calls done\n`);
   }, PROGRESS_MS);
@@ -87,8 +87,11 @@ class Tally {
   #overLimit = 0;
   #last: RateLimitResponse | undefined;
 
-  constructor(count: number) {
+  readonly #hits: number;
+
+  constructor(count: number, hits: number) {
     this.#latencies = new Float64Array(count);
+    this.#hits = hits;
   }
 
   answered(answer: RateLimitResponse, milliseconds: number): void {
@@ -113,6 +116,7 @@ class Tally {
       overLimit: this.#overLimit,
       otherAnswers: this.#answers - this.#ok - this.#overLimit,
       errors: this.#errors,
+      hits: this.#hits,
       last: this.#last,
       unmatched: [],
       latencies: this.#latencies.subarray(0, this.#answers).sort(),

@@ -185,7 +185,7 @@ GRPC_SERVER_USE_TLS says so, whatever certificate it shows.
 
   --address <host:port>  gRPC address of another server, or unix:<path>
   --domain <name>        domain of the policy (default open-api)
-  --count <n>            calls to make (default 1)
+  --count <n>            calls to make (default 1); percentiles of their latency are shown from 10 on
   --concurrency <n>      calls at once (default 1)
   --hits <n>             hits of each call (default 1)
   --timeout <duration>   longest wait for one answer, such as 500ms or 2s (default 1s)

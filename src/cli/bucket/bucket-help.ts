@@ -8,8 +8,9 @@ Shows what a running server has in the buckets of a descriptor, and helps or sto
 of a descriptor as Envoy sends it, or as derive makes it; or some of them, which stand for every descriptor that has
 them all. The domain may be left out where the policy has only one. Values of API keys are never shown.
 
-  show       all limits that the descriptor meets: what is left, when it is full or its window ends, debt, what the
-             limit does, blocks and exemptions, the Redis key. Of some entries: the limits that could apply
+  show       all limits that the descriptor meets: what is left, debt, the times until the next token and until full
+             (or until the window ends), whether the limit is enforced, blocks and exemptions, the Redis key. With
+             some entries only: the limits that could apply
   reset      fills the buckets up, and ends their debt
   grant      gives --tokens <n> back, up to full; with --over also past full, until they are used up
   block      denies whoever has these entries, for --for <duration>, whatever the policy says

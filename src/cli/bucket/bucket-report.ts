@@ -9,22 +9,31 @@ const WIDTH = 80;
 const BUCKET_COLUMNS: readonly Column[] = [
   { heading: 'LEFT', side: 'right' },
   { heading: 'LIMIT', side: 'right' },
-  { heading: 'DEBT', side: 'right' },
-  { heading: 'RESET IN', side: 'right' },
-  { heading: 'DOES', side: 'left' },
+  { heading: 'DEBT', side: 'right', yields: true },
+  { heading: 'NEXT TOKEN IN', side: 'right', yields: true },
+  { heading: 'FULL IN', side: 'right', yields: true },
+  { heading: 'ENFORCED', side: 'left', yields: true },
   { heading: 'RULE', side: 'left' },
 ];
 const CONTROL_COLUMNS: readonly Column[] = [
   { heading: 'KIND', side: 'left' },
   { heading: 'ENDS IN', side: 'right' },
-  { heading: 'ID', side: 'left' },
-  { heading: 'BY', side: 'left' },
+  { heading: 'ID', side: 'left', yields: true },
+  { heading: 'BY', side: 'left', yields: true },
   { heading: 'WHOM', side: 'left' },
 ];
 
-/** An answer for people, as lines. */
-export function bucketLines(answer: BucketAnswer): readonly string[] {
-  const parts = [headLines(answer), bucketsPart(answer), controlsPart(answer), notesPart(answer)];
+/** What is said of {@link ShownBucket.enforcement}. */
+export const ENFORCED: ReadonlyMap<string, string> = new Map([
+  ['enforce', 'yes'],
+  ['observe', 'no'],
+  ['quota', 'with other quotas'],
+  ['candidate', 'no: candidate'],
+]);
+
+/** An answer for people, as lines. `most`: the columns of a screen, on which tables have room for their headings. */
+export function bucketLines(answer: BucketAnswer, most?: number): readonly string[] {
+  const parts = [headLines(answer), bucketsPart(answer, most), controlsPart(answer, most), notesPart(answer)];
   return parts.filter((part) => part.length > 0).flatMap((part, at) => (at === 0 ? part : ['', ...part]));
 }
 
@@ -37,14 +46,14 @@ function headLines({ action, domain, entries, store, dry_run }: BucketAnswer): r
   return lines;
 }
 
-function bucketsPart(answer: BucketAnswer): readonly string[] {
+function bucketsPart(answer: BucketAnswer, most?: number): readonly string[] {
   const { buckets, more, meets, entries } = answer;
   const lines: string[] = [];
   if (meets === 'part' && buckets.length > 0) {
     lines.push('Limits that could apply to descriptors with these entries:', '');
   }
   if (buckets.length > 0) {
-    const [head = '', ...rows] = tableLines(BUCKET_COLUMNS, buckets.map(bucketRow));
+    const [head = '', ...rows] = tableLines(BUCKET_COLUMNS, buckets.map(bucketRow), most);
     lines.push(head);
     for (const [at, bucket] of buckets.entries()) {
       lines.push(rows[at] ?? '', ...detailLines(bucket, entriesText(entries)));
@@ -64,8 +73,9 @@ function bucketRow({ now, before, limit, enforcement, rule, name }: ShownBucket)
     change(({ left }) => String(left)),
     String(limit),
     change(({ debt }) => (debt === 0 ? '-' : String(debt))),
+    now === undefined ? '?' : secondsText(now.next_token_in),
     now === undefined ? '?' : secondsText(now.full_in),
-    enforcement,
+    ENFORCED.get(enforcement) ?? printable(enforcement),
     printable(rule + (name === '' ? '' : ` (${name})`)),
   ];
 }
@@ -84,10 +94,10 @@ function detailLines(bucket: ShownBucket, asked: string): readonly string[] {
   ].map((line) => `      ${line}`);
 }
 
-function controlsPart(answer: BucketAnswer): readonly string[] {
-  const { action, controls, more_controls: more, dry_run } = answer;
+function controlsPart(answer: BucketAnswer, most?: number): readonly string[] {
+  const { action, controls, more_controls, dry_run } = answer;
   if (controls.length === 0) return action === 'blocks' ? ['nobody is blocked or exempted'] : [];
-  const [head = '', ...rows] = tableLines(CONTROL_COLUMNS, controls.map(controlRow));
+  const [head = '', ...rows] = tableLines(CONTROL_COLUMNS, controls.map(controlRow), most);
   const ends = action === 'unblock' || action === 'disallow';
   const lines = ends ? [dry_run ? 'Would be ended:' : 'Ended:', '', head] : [head];
   for (const [at, { reason }] of controls.entries()) {
@@ -95,7 +105,7 @@ function controlsPart(answer: BucketAnswer): readonly string[] {
     if (reason !== '')
       lines.push(...wrapped(`reason: ${printable(reason)}`, WIDTH - 6).map((one) => `      ${one}`));
   }
-  if (more > 0) lines.push(`and ${more} more, which are not listed`);
+  if (more_controls > 0) lines.push(`and ${more_controls} more, which are not listed`);
   return lines;
 }
 

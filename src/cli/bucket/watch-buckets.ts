@@ -48,7 +48,9 @@ async function watchOnScreen(first: BucketAnswer, ask: Ask, options: BucketOptio
   const draw = (): void => {
     const failed = failure === '' ? [] : [`no answer since then: ${failure}`];
     const head = `weir bucket ${question.action}, every ${watchMs / 1000} s   ${at}   q or Ctrl-C quits`;
-    screen.draw(fitting([emphasis(head), ...failed, '', ...bucketLines(answer)], screen.rows));
+    screen.draw(
+      fitting([emphasis(head), ...failed, '', ...bucketLines(answer, screen.columns - 1)], screen.rows),
+    );
   };
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;

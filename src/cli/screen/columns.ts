@@ -54,21 +54,46 @@ export function wrapped(paragraph: string, columns: number): readonly string[] {
 export interface Column {
   readonly heading: string;
   readonly side: 'left' | 'right';
+  /** Whether it is left out where there is no room for all headings, the last such column first. */
+  readonly yields?: true;
 }
 
-/** Rows as lines under a heading; each column as wide as its widest cell, two spaces between them. */
+/**
+ * Rows as lines under a heading; each column as wide as its widest cell, two spaces between them. `most`: the columns of
+ * the screen; no heading is cut there, though the cells of the last column may be.
+ */
 export function tableLines(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
+  most = Number.POSITIVE_INFINITY,
 ): readonly string[] {
   const headings = columns.map(({ heading }) => heading);
   const widths = columns.map((_, at) =>
     Math.max(...[headings, ...rows].map((cells) => columnsOf(cells[at] ?? ''))),
   );
+  const shown = shownColumns(columns, widths, most);
   return [headings, ...rows].map((cells) =>
-    columns
-      .map(({ side }, at) => filled(cells[at] ?? '', widths[at] ?? 0, side))
+    shown
+      .map((at) => filled(cells[at] ?? '', widths[at] ?? 0, columns[at]?.side))
       .join('  ')
       .trimEnd(),
   );
+}
+
+/** The positions of the columns whose headings have room. */
+function shownColumns(
+  columns: readonly Column[],
+  widths: readonly number[],
+  most: number,
+): readonly number[] {
+  let shown = columns.map((_, at) => at);
+  for (;;) {
+    const last = shown.at(-1) ?? 0;
+    const before = shown.slice(0, -1).reduce((sum, at) => sum + (widths[at] ?? 0) + 2, 0);
+    const { heading = '', side = 'left' } = columns[last] ?? {};
+    const isFitting = before + (side === 'left' ? columnsOf(heading) : (widths[last] ?? 0)) <= most;
+    const yielding = shown.findLast((at) => columns[at]?.yields === true);
+    if (isFitting || yielding === undefined) return shown;
+    shown = shown.filter((at) => at !== yielding);
+  }
 }

@@ -11,11 +11,15 @@ const COLUMNS: readonly Column[] = [
   { heading: 'ENTRIES', side: 'left' },
 ];
 
-/** Columns of the three numbers of {@link topRows}, and of the spaces behind them. */
-const NUMBERS = 27;
-/** Least columns of a rule, and its most as a share of what numbers leave. */
-const LEAST_RULE = 6;
+/** Widths of the numbers of {@link topRows}: each at least that of its heading, and the same whatever is counted. */
+const NUMBER_WIDTHS = COLUMNS.flatMap(({ heading, side }) =>
+  side === 'right' ? Math.max(heading.length, 7) : [],
+);
+/** Least widths of a rule and of entries, and the most of a rule as a share of what numbers leave. */
+const [LEAST_RULE, LEAST_ENTRIES] = [6, 7];
 const MOST_RULE = 0.4;
+/** Columns between two cells. */
+const GAP = 2;
 
 /** The answer in whole lines, for files and pipes. */
 export function plainTop(answer: TopAnswer, from: string): readonly string[] {
@@ -59,32 +63,44 @@ export function hasText(bucket: TopBucket, text: string): boolean {
   return whole.toLowerCase().includes(text.toLowerCase());
 }
 
-/** A heading and rows for a screen of so many columns. */
+/** A heading and rows for a screen of so many columns: what has no room for its heading is left out. */
 export function topRows(top: readonly TopBucket[], columns: number): readonly string[] {
   const several = hasSeveralDomains(top);
   const rules = top.map((bucket) => ruleText(bucket, several));
-  const room = columns - NUMBERS - 1;
+  // The last column of a screen stays free.
+  const { numbers, entries, room } = fittingParts(columns - 1);
   const widest = Math.max(LEAST_RULE, ...rules.map(columnsOf));
-  const width = Math.min(widest, Math.max(LEAST_RULE, Math.floor(room * MOST_RULE)));
-  const row = (numbers: readonly string[], rule: string, entries: string): string =>
-    [...numbers, filled(cutToColumns(rule, width), width), cutToColumns(entries, room - width - 2)]
-      .join('  ')
+  const width = entries ? Math.min(widest, Math.max(LEAST_RULE, Math.floor(room * MOST_RULE))) : room;
+  const row = (figures: readonly string[], rule: string, whose: string): string =>
+    [
+      ...figures.slice(0, numbers).map((figure, at) => filled(figure, NUMBER_WIDTHS[at] ?? 0, 'right')),
+      filled(cutToColumns(rule, width), width),
+      ...(entries ? [cutToColumns(whose, room - width - GAP)] : []),
+    ]
+      .join(' '.repeat(GAP))
       .trimEnd();
-  const numbers = (denied: string, used: string, ratio: string): readonly string[] => [
-    filled(denied, 7, 'right'),
-    filled(used, 7, 'right'),
-    filled(ratio, 7, 'right'),
-  ];
+  const [denied = '', used = '', ratio = '', rule = '', whose = ''] = COLUMNS.map(({ heading }) => heading);
   return [
-    row(numbers('DENIED', 'USED', 'OFLIMIT'), 'RULE', 'ENTRIES'),
+    row([denied, used, ratio], rule, whose),
     ...top.map((bucket, at) =>
       row(
-        numbers(shortNumber(bucket.denied), shortNumber(bucket.used), percent(bucket.used_ratio)),
+        [shortNumber(bucket.denied), shortNumber(bucket.used), percent(bucket.used_ratio)],
         rules[at] ?? '',
         entriesText(bucket.entries),
       ),
     ),
   ];
+}
+
+/** What has room: how many numbers, whether entries, and the columns that numbers leave for rule and entries. */
+function fittingParts(columns: number): { numbers: number; entries: boolean; room: number } {
+  const roomBeside = (numbers: number): number =>
+    columns - NUMBER_WIDTHS.slice(0, numbers).reduce((sum, width) => sum + width + GAP, 0);
+  for (let numbers = NUMBER_WIDTHS.length; numbers > 0; numbers--) {
+    const room = roomBeside(numbers);
+    if (room >= LEAST_RULE + GAP + LEAST_ENTRIES) return { numbers, entries: true, room };
+  }
+  return { numbers: 1, entries: false, room: roomBeside(1) };
 }
 
 function hasSeveralDomains(top: readonly TopBucket[]): boolean {

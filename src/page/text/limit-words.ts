@@ -70,10 +70,18 @@ export function ruleMarks(
   rule: Pick<DumpedPolicyRule, 'shadow_mode' | 'quota_mode' | 'enforce_percent' | 'candidate' | 'replaces'>,
 ): readonly string[] {
   const marks: string[] = [];
-  if (rule.candidate) marks.push('candidate: denies nobody');
-  if (rule.shadow_mode) marks.push('shadow mode: denies nobody');
-  if (rule.quota_mode) marks.push('quota: denies together with others');
+  if (rule.candidate) marks.push('candidate: not enforced');
+  if (rule.shadow_mode) marks.push('shadow mode: not enforced');
+  if (rule.quota_mode) marks.push('quota: enforced with other quotas');
   if (rule.enforce_percent !== 100) marks.push(`${rule.enforce_percent}% of denials enforced`);
   if (rule.replaces.length > 0) marks.push(`replaces ${rule.replaces.join(', ')}`);
   return marks;
 }
+
+/** What is said of the `enforcement` of a bucket, in the words of `weir bucket show`. */
+export const ENFORCED: ReadonlyMap<string, string> = new Map([
+  ['enforce', 'yes'],
+  ['observe', 'no'],
+  ['quota', 'with other quotas'],
+  ['candidate', 'no: candidate'],
+]);

@@ -2,16 +2,10 @@ import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../..
 import { type Child, el, svg } from '../dom/element.js';
 import { type TableColumn, tableOf } from '../dom/table.js';
 import { entriesShown, nameOf, sentence, stateOf, wholeName } from '../dom/texts.js';
+import { ENFORCED } from '../text/limit-words.js';
 import { countText } from '../text/numbers.js';
 import { visibleText } from '../text/shown-text.js';
 import { spanText } from '../text/times.js';
-
-const ENFORCEMENTS: ReadonlyMap<string, Parameters<typeof stateOf>> = new Map([
-  ['enforce', ['good', 'denies']],
-  ['observe', ['watch', 'denies nobody']],
-  ['quota', ['good', 'denies together with others']],
-  ['candidate', ['watch', 'candidate: denies nobody']],
-]);
 
 /** The limits of an answer as a table. */
 export function limitsTable(answer: BucketAnswer): readonly Child[] {
@@ -36,16 +30,9 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
         { heading: 'Left', figures: true, cell: leftCell },
         { heading: 'Limit', figures: true, cell: ({ limit }) => countText(limit) },
         { heading: 'Debt', figures: true, cell: (bucket) => changed(bucket, ({ debt }) => countText(debt)) },
-        {
-          heading: 'Full in',
-          figures: true,
-          cell: ({ now }) => (now === undefined ? '?' : spanText(now.full_in)),
-        },
-        {
-          heading: 'Does',
-          cell: ({ enforcement }) =>
-            stateOf(...(ENFORCEMENTS.get(enforcement) ?? (['none', enforcement] as const))),
-        },
+        span('Next token in', ({ next_token_in }) => next_token_in),
+        span('Full in', ({ full_in }) => full_in),
+        { heading: 'Enforced', cell: ({ enforcement }) => enforcedState(enforcement) },
       ],
       below: (bucket) => detailsOf(bucket, answer),
     },
@@ -61,6 +48,15 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
         )
       : undefined,
   ];
+}
+
+function span(heading: string, of: (level: BucketLevel) => number): TableColumn<ShownBucket> {
+  return { heading, figures: true, cell: ({ now }) => (now === undefined ? '?' : spanText(of(now))) };
+}
+
+function enforcedState(enforcement: string): HTMLElement {
+  const denies = enforcement === 'enforce' || enforcement === 'quota';
+  return stateOf(denies ? 'good' : 'watch', ENFORCED.get(enforcement) ?? visibleText(enforcement));
 }
 
 function leftCell(bucket: ShownBucket): readonly Child[] {

@@ -141,7 +141,7 @@ export class TopView implements View {
       cell: (row: TopBucket) => estimate(row.denied, row.denied_error),
     };
     const used = {
-      heading: 'Let through',
+      heading: 'Used',
       figures: true,
       cell: (row: TopBucket) => estimate(row.used, row.used_error),
     };

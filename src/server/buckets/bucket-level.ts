@@ -13,12 +13,23 @@ export function levelOf(rate: Rate, outcome: TakeOutcome): BucketLevel {
 
 /** Time to fill is told to the microsecond, and the debt rounded up, as of an empty bucket that is about to refill. */
 function tokenLevel(rate: TokenBucketRate, { remaining, waitMicros }: TakeOutcome): BucketLevel {
-  if (remaining >= rate.maxTokens) return { left: remaining, debt: 0, full_in: 0 };
+  if (remaining >= rate.maxTokens) return levelAt(rate, remaining, 0, 0);
   const missing = Math.max(0, rate.fillWhole - costWhole(rate, remaining + 1) + waitMicros);
   // Times are rounded up.
   const owed = missing - rate.fillWhole - 1;
   const debt = rate.maxDebt > 0 && owed > 0 ? Math.min(rate.maxDebt, Math.ceil((owed * rate.q) / rate.p)) : 0;
-  return { left: remaining, debt, full_in: missing / MICROS };
+  return levelAt(rate, remaining, debt, missing);
+}
+
+/** The level of a token bucket that is full in `missingMicros`. */
+function levelAt(rate: TokenBucketRate, left: number, debt: number, missingMicros: number): BucketLevel {
+  const nextMicros = Math.max(0, missingMicros - rate.fillWhole + costWhole(rate, left + 1));
+  return {
+    left,
+    debt,
+    next_token_in: missingMicros === 0 ? 0 : nextMicros / MICROS,
+    full_in: missingMicros / MICROS,
+  };
 }
 
 function windowLevel(
@@ -26,7 +37,8 @@ function windowLevel(
   { remaining, used, waitMicros }: Pick<TakeOutcome, 'remaining' | 'used' | 'waitMicros'>,
 ): BucketLevel {
   const debt = maxDebt > 0 ? Math.min(maxDebt, Math.max(0, used - requestsPerUnit)) : 0;
-  return { left: remaining, debt, full_in: waitMicros / MICROS };
+  const endsIn = waitMicros / MICROS;
+  return { left: remaining, debt, next_token_in: endsIn, full_in: endsIn };
 }
 
 /** {@link levelOf} if `tokens` were given back, up to full, or with `over` as far past it as the rate can hold. */
@@ -45,10 +57,7 @@ export function levelWith(rate: Rate, outcome: TakeOutcome, tokens: number, over
   const { left, debt, full_in } = tokenLevel(rate, outcome);
   const after = left - debt + tokens;
   const most = rate.maxTokens + (over ? rate.maxOver : 0);
-  if (after >= rate.maxTokens) return { left: Math.max(left, Math.min(after, most)), debt: 0, full_in: 0 };
-  return {
-    left: Math.max(0, after),
-    debt: Math.max(0, -after),
-    full_in: Math.max(0, Math.round(full_in * MICROS) - costWhole(rate, tokens)) / MICROS,
-  };
+  if (after >= rate.maxTokens) return levelAt(rate, Math.max(left, Math.min(after, most)), 0, 0);
+  const missing = Math.max(0, Math.round(full_in * MICROS) - costWhole(rate, tokens));
+  return levelAt(rate, Math.max(0, after), Math.max(0, -after), missing);
 }

@@ -105,7 +105,7 @@ export function historyService(options: HistoryServiceOptions): AdminService {
   };
   return {
     path: '/history',
-    help: 'what was let through, denied and refused in the last hour, of all rules and of each: POST {}',
+    help: 'what was allowed, denied and refused in the last hour, of all rules and of each: POST {}',
     rightFor: () => 'read',
     async answer(asked): Promise<AdminAnswer> {
       const question = readHistoryQuestion(asked);

@@ -92,10 +92,10 @@ export interface OverviewAnswer extends Overview {
 
 /** Descriptors per second on average of a step. */
 export interface Rates {
-  /** Let through, those of {@link would} included. */
+  /** Allowed, those of {@link would} included. */
   readonly ok: number;
   readonly denied: number;
-  /** Let through though they did not fit: monitoring, grace period, shadow mode, quota mode, enforce_percent. */
+  /** Allowed though they did not fit: monitoring, grace period, shadow mode, quota mode, enforce_percent. */
   readonly would: number;
 }
 

@@ -59,7 +59,7 @@ export const TELEMETRY_SETTINGS = {
     default: '500',
     max: 10_000,
     help:
-      'For so many rules the page of the debug port shows what was let through and denied in the last hour, beside ' +
+      'For so many rules the page of the debug port shows what was allowed and denied in the last hour, beside ' +
       'all of them together. Each takes about 9 KB of memory.',
   },
   bucketUsedRatioTop: {

@@ -100,8 +100,7 @@ const TIMES: readonly RegExp[] = [
   /("key":"[^"]*(?:reset|retry-after)","value":")\d+(")/gi,
   /^( *[\w-]*(?:reset|retry-after): )\d+()/gim,
   /("[^"]*(?:reset|retry)[^"]*": "?)[\d.]+()/gi,
-  /(\breset in )\d+( s)/g,
-  /(\bp\d\d )[\d.]+( ms)/g,
+  /(\b(?:tokens?|full) in )[\d.]+(s)/g,
   // Spans of time, with the spaces that fill their column, and the ids of blocks and exemptions.
   /() *\b\d+(?:h\d\dm|m\d\ds)\b()/g,
   /(\bcounted for )[\d.]+(s so far)/g,

@@ -1,12 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { type CheckResult, checkJson, checkTable } from '../../../src/cli/check-report.js';
-import { CODE, LIMIT_UNIT } from '../../../src/codec/messages.js';
+import { CODE, type Code, LIMIT_UNIT, type RateLimitResponse } from '../../../src/codec/messages.js';
 
 const result: CheckResult = {
   ok: 100,
   overLimit: 99,
   otherAnswers: 0,
   errors: new Map([['UNAVAILABLE', 1]]),
+  hits: 0,
   last: {
     overallCode: CODE.OVER_LIMIT,
     statuses: [
@@ -37,6 +38,7 @@ const nothing: CheckResult = {
   overLimit: 0,
   otherAnswers: 0,
   errors: new Map([['UNAVAILABLE', 1]]),
+  hits: 0,
   last: undefined,
   unmatched: [],
   latencies: new Float64Array(0),
@@ -49,7 +51,7 @@ OVER_LIMIT          99
 UNAVAILABLE         1
 
 last answer         OVER_LIMIT
-  descriptor 1: OVER_LIMIT, limit 100 per minute (user-chats), remaining 0, reset in 1 s
+  descriptor 1: OVER_LIMIT, limit 100 per minute (user-chats), remaining 0, next token in 1s
   descriptor 2: OK, limit 5, remaining 4
   descriptor 3: OK, no rule matched
   x-ratelimit-limit: 100\ufffd[2J
@@ -67,6 +69,34 @@ latency  p50 100.00 ms, p99 198.00 ms
     expect(checkTable(nothing, false)).toBe(
       'OK                  0\nOVER_LIMIT          0\nUNAVAILABLE         1\n',
     );
+  });
+
+  test('says what the time of a status means', () => {
+    const limit = { name: '', requestsPerUnit: 5, unit: LIMIT_UNIT.unknown };
+    const words = (hits: number, code: Code, currentLimit?: typeof limit): string | undefined => {
+      const status = { code, currentLimit, limitRemaining: 0, durationUntilResetSeconds: 3589 };
+      const last = { ...(result.last as RateLimitResponse), statuses: [status] };
+      return /remaining 0, (.*)|no limit, (.*)/
+        .exec(checkTable({ ...result, hits, last }, false))
+        ?.slice(1)
+        .join('');
+    };
+    expect(words(3, CODE.OK, limit)).toBe('next token in 59m49s');
+    expect(words(0, CODE.OVER_LIMIT, limit)).toBe('next token in 59m49s');
+    expect(words(3, CODE.OVER_LIMIT, limit)).toBe('enough tokens in 59m49s');
+    // So many never fit.
+    expect(words(6, CODE.OVER_LIMIT, limit)).toBe('full in 59m49s');
+    // A block has no limit.
+    expect(words(1, CODE.OVER_LIMIT)).toBe('denied for 59m49s');
+  });
+
+  test('shows percentiles of 10 calls and more', () => {
+    const latencies = Float64Array.from({ length: 10 }, (_unused, i) => i + 1);
+    const few = { ...result, latencies: latencies.subarray(0, 9) };
+    expect(checkTable(few, false)).not.toContain('latency');
+    expect(JSON.parse(checkJson(few))).not.toHaveProperty('latencyMs');
+    expect(checkTable({ ...result, latencies }, false)).toContain('latency  p50 5.00 ms, p99 10.00 ms\n');
+    expect(JSON.parse(checkJson({ ...result, latencies }))).toMatchObject({ latencyMs: { p50: 5, p99: 10 } });
   });
 
   test('names answers that are neither', () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import { ENFORCED as ENFORCED_BY_COMMAND } from '../../../src/cli/bucket/bucket-report.js';
 import type { DumpedPolicies } from '../../../src/page/text/dumped-policy.js';
 import { entriesOfLines, whyNotLookedUp } from '../../../src/page/text/entry-lines.js';
 import {
+  ENFORCED,
   limitWords,
   nextSwitchAt,
   ruleMarks,
@@ -169,11 +171,15 @@ describe('limits and phases in words', () => {
         replaces: ['a'],
       }),
     ).toEqual([
-      'candidate: denies nobody',
-      'shadow mode: denies nobody',
-      'quota: denies together with others',
+      'candidate: not enforced',
+      'shadow mode: not enforced',
+      'quota: enforced with other quotas',
       '25% of denials enforced',
       'replaces a',
     ]);
   });
+});
+
+test('whether a limit is enforced is said in the words of weir bucket', () => {
+  expect(ENFORCED).toEqual(ENFORCED_BY_COMMAND);
 });

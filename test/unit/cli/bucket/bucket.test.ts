@@ -36,7 +36,7 @@ const bucket: ShownBucket = {
   ],
   redis_key: 'weir:1:{248f}8:open-api6:tenant4:acme',
   redis_slot: 4982,
-  now: { left: 37, debt: 0, full_in: 6.3 },
+  now: { left: 37, debt: 0, next_token_in: 0.1, full_in: 6.3 },
 };
 const answer: BucketAnswer = {
   action: 'show',
@@ -150,8 +150,8 @@ domain   open-api
 entries  tenant=acme resource_group=user-chats
 store    memory
 
-LEFT  LIMIT  DEBT  RESET IN  DOES     RULE
-  37    100     -      6.3s  enforce  tenant/resource_group=user-chats (user-chats)
+LEFT  LIMIT  DEBT  NEXT TOKEN IN  FULL IN  ENFORCED  RULE
+  37    100     -           0.1s     6.3s  yes       tenant/resource_group=user-chats (user-chats)
       token bucket: 100 tokens, 10 every 1s
       Redis key weir:1:{248f}8:open-api6:tenant4:acme, slot 4982
 `);
@@ -165,7 +165,11 @@ LEFT  LIMIT  DEBT  RESET IN  DOES     RULE
       meets: 'part',
       entries: [{ key: 'api_key', value: '[redacted sha256:0123abcd]' }],
       buckets: [
-        { ...bucket, before: { left: 0, debt: 12, full_in: 11.2 }, now: { left: 38, debt: 0, full_in: 6.2 } },
+        {
+          ...bucket,
+          before: { left: 0, debt: 12, next_token_in: 1.3, full_in: 11.2 },
+          now: { left: 38, debt: 0, next_token_in: 0.1, full_in: 6.2 },
+        },
         {
           ...bucket,
           rule: 'override',
@@ -201,12 +205,12 @@ store    memory
 
 Limits that could apply to descriptors with these entries:
 
-   LEFT  LIMIT     DEBT  RESET IN  DOES     RULE
-0 -> 38    100  12 -> -      6.2s  enforce  tenant/resource_group=user-chats (user-chats)
+   LEFT  LIMIT     DEBT  NEXT TOKEN IN  FULL IN  ENFORCED  RULE
+0 -> 38    100  12 -> -           0.1s     6.2s  yes       tenant/resource_group=user-chats (user-chats)
       token bucket: 100 tokens, 10 every 1s
       of tenant=acme resource_group=user-chats
       Redis key weir:1:{248f}8:open-api6:tenant4:acme, slot 4982
-      ?    100        ?         ?  enforce  override
+      ?    100        ?              ?        ?  yes       override
       token bucket: 100 tokens, 10 every 1s
       No value.
 and 3 more, which are not listed: name more entries to see them

@@ -78,3 +78,21 @@ test('JSON is the same value without a character that steers a terminal', () => 
   );
   expect(JSON.parse(text)).toEqual(value);
 });
+
+test.each([
+  [60, 'LEFT  DEBT  NEXT TOKEN IN  RULE'],
+  [31, 'LEFT  DEBT  NEXT TOKEN IN  RULE'],
+  [30, 'LEFT  DEBT  RULE'],
+  [15, 'LEFT  RULE'],
+  [5, 'LEFT  RULE'],
+])('on %d columns those yield for which there is no room', (most, heading) => {
+  const columns = [
+    { heading: 'LEFT', side: 'right' },
+    { heading: 'DEBT', side: 'right', yields: true },
+    { heading: 'NEXT TOKEN IN', side: 'right', yields: true },
+    { heading: 'RULE', side: 'left' },
+  ] as const;
+  const lines = tableLines(columns, [['1', '2', '3s', 'a long rule that goes on and on']], most);
+  expect(lines[0]).toBe(heading);
+  expect(lines[1]).toMatch(/^ {3}1 .*on and on$/);
+});

@@ -238,16 +238,39 @@ describe('the screen', () => {
       const name = /^<(\w+)>$/.exec(key)?.[1];
       return press(now, name === undefined ? { text: key, name: key } : { text: '', name }, size.rows).state;
     }, from);
-  const lines = (now: TopState): readonly string[] => topScreen(now, target, size);
+  const lines = (now: TopState, on = size): readonly string[] => topScreen(now, target, on);
+  /** A line without what draws it in reverse. */
+  const plainLine = (line: string): string => line.replace(/[\ue000\ue001]/g, '');
 
   test('fits 80 columns and 24 lines', () => {
     const seen = lines(state);
     expect(seen).toHaveLength(24);
-    expect(seen.filter((line) => line.replace(/[\ue000\ue001]/g, '').length > 79)).toEqual([]);
+    expect(seen.filter((line) => plainLine(line).length > 79)).toEqual([]);
     expect(seen[0]).toBe('weir top: most denied in the last minute   127.0.0.1:6070   12:03:11');
-    expect(seen[4]).toBe('    100        0      50%  tenant  tenant=t0');
+    expect(seen[4]).toBe('    100        0       50%  tenant  tenant=t0');
     expect(seen[23]).toMatch(/^1-19 of 50 .*q quit$/);
   });
+
+  test.each([20, 24, 30, 40, 60, 80, 132])(
+    'no heading is cut or runs into another on %d columns',
+    (columns) => {
+      const [heading = '', row = ''] = lines(state, { ...size, columns })
+        .slice(3)
+        .map(plainLine);
+      const words = heading.trim().split(/ {2,}/);
+      const all = ['DENIED', 'USED', 'OF LIMIT', 'RULE', 'ENTRIES'];
+      expect(words).toEqual(all.filter((word) => words.includes(word)));
+      expect(words).toEqual(
+        expect.arrayContaining(columns < 25 ? ['DENIED', 'RULE'] : ['DENIED', 'RULE', 'ENTRIES']),
+      );
+      if (columns >= 45) expect(words).toEqual(all);
+      expect(Math.max(heading.length, row.length)).toBeLessThan(columns);
+      // Figures end below their headings.
+      for (const word of words.slice(0, words.indexOf('RULE'))) {
+        expect(row.slice(0, heading.indexOf(word) + word.length)).toMatch(/[0-9%]$/);
+      }
+    },
+  );
 
   test('keys sort, choose, filter, scroll, and quit', () => {
     expect(lines(pressing('s'))[4]).toContain('tenant=t49');
@@ -292,7 +315,7 @@ describe('the screen', () => {
       bucket('b', 1, 2, { domain: 'other' }),
     ];
     const seen = lines({ ...state, asked: { ...state.asked, answer: answerOf(...top) } });
-    expect(seen[4]).toMatch(/^ {2}1000T {5}123M {4}1230% {2}open-api: a\/very.*\u2026 {2}tenant=/);
-    expect(seen[5]).toMatch(/^ {6}1 {8}2 {6}50% {2}other: tenant +tenant=b$/);
+    expect(seen[4]).toMatch(/^ {2}1000T {5}123M {5}1230% {2}open-api: a\/very.*\u2026 {2}tenant=/);
+    expect(seen[5]).toMatch(/^ {6}1 {8}2 {7}50% {2}other: tenant +tenant=b$/);
   });
 });

@@ -48,7 +48,10 @@ describe('reset', () => {
     const { buckets, dry_run: dryRun } = await change('reset', 'tenant=acme');
     expect(dryRun).toBe(false);
     expect(buckets).toMatchObject([
-      { before: { left: 40, debt: 0, full_in: 6 }, now: { left: 100, debt: 0, full_in: 0 } },
+      {
+        before: { left: 40, debt: 0, full_in: 6 },
+        now: { left: 100, debt: 0, next_token_in: 0, full_in: 0 },
+      },
     ]);
     expect(await left('tenant=acme')).toEqual([100]);
     expect(touched).toEqual(['1:d6:tenant4:acme']);
@@ -107,10 +110,12 @@ describe('grant', () => {
   test('gives tokens up to full, and says what had no room', async () => {
     bench.take('tenant=acme', 60);
     const first = await change('grant', 'tenant=acme', { tokens: 25 });
-    expect(first.buckets).toMatchObject([{ before: { left: 40 }, now: { left: 65, full_in: 3.5 } }]);
+    expect(first.buckets).toMatchObject([
+      { before: { left: 40 }, now: { left: 65, next_token_in: 0.1, full_in: 3.5 } },
+    ]);
     expect(first.notes.join()).not.toContain('up to full');
     const second = await change('grant', 'tenant=acme', { tokens: Number.MAX_SAFE_INTEGER });
-    expect(second.buckets[0]?.now).toEqual({ left: 100, debt: 0, full_in: 0 });
+    expect(second.buckets[0]?.now).toEqual({ left: 100, debt: 0, next_token_in: 0, full_in: 0 });
     expect(second.notes).toContain('Tokens were granted up to full; over gives more than that.');
   });
 

@@ -42,7 +42,7 @@ test('shows what is left of a token bucket, and when it is full', async () => {
       entries: entriesOf('tenant=acme'),
       redis_key: null,
       redis_slot: null,
-      now: { left: 70, debt: 0, full_in: 3 },
+      now: { left: 70, debt: 0, next_token_in: 0.1, full_in: 3 },
     },
   ]);
   expect(bench.counted).toEqual(['show ok']);
@@ -53,8 +53,11 @@ test('shows each limit of a list, windows with their end', async () => {
   bench.take('tenant=acme,group=files1', 4);
   const { buckets } = await show('tenant=acme,group=files1');
   expect(buckets.map(({ rule, now }) => [rule, now])).toEqual([
-    ['tenant/group=files*[minute]', { left: 6, debt: 0, full_in: 20 }],
-    ['tenant/group=files*[daily]', { left: 996, debt: 0, full_in: expect.any(Number) }],
+    ['tenant/group=files*[minute]', { left: 6, debt: 0, next_token_in: 20, full_in: 20 }],
+    [
+      'tenant/group=files*[daily]',
+      { left: 996, debt: 0, next_token_in: expect.any(Number), full_in: expect.any(Number) },
+    ],
   ]);
 });
 
@@ -62,7 +65,7 @@ test('shows a debt', async () => {
   bench.take('debt=x', 1);
   bench.take('debt=x', 15);
   const { buckets } = await show('debt=x');
-  expect(buckets[0]?.now).toEqual({ left: 0, debt: 6, full_in: 16 });
+  expect(buckets[0]?.now).toEqual({ left: 0, debt: 6, next_token_in: 7, full_in: 16 });
 });
 
 test('shows a Redis key and its slot', async () => {
