@@ -134,7 +134,16 @@ function tellChanges(before: Overview | undefined, { policy, health, store }: Ov
   }
 }
 
-/** Shows one view. `focus`: somebody went there, so that reading goes on from its heading. */
+/** Whether a link of this page was followed last, and the address was not changed by hand or by the browser since. */
+let isByLink = false;
+addEventListener('click', ({ target }) => {
+  isByLink = target instanceof Element && target.closest('a[href^="#"]') !== null;
+});
+
+/**
+ * Shows one view. `focus`: somebody went there, so that reading goes on from its heading. Only who went there by a link
+ * of the page, with the keyboard, needs to see where the focus is.
+ */
 function show(name: ViewName, focus: boolean): void {
   if (name !== seen) views[seen].close?.();
   seen = name;
@@ -146,6 +155,8 @@ function show(name: ViewName, focus: boolean): void {
   const title = byId(`title-${name}`);
   document.title = `${title.textContent} – weir`;
   if (focus) {
+    title.classList.toggle('by-address', !isByLink);
+    isByLink = false;
     scrollTo(0, 0);
     title.focus({ preventScroll: true });
   }

@@ -30,6 +30,56 @@ describePage.each(STORES)('%s', (store) => {
     expect(lines).toEqual(['', '#rules', '', '', '']);
   });
 
+  test('a title has no box round it where the address named the view, and has one for a keyboard', async () => {
+    const page = await scene.open(shop.server.debugPort);
+    const style = (name: string) =>
+      page.evaluate(`getComputedStyle(document.getElementById('title-${name}')).outlineStyle`);
+    for (const name of ['rules', 'top'] as const) {
+      await page.goto(new URL(`#${name}`, page.url()).href);
+      await page.locator(`#title-${name}:focus`).waitFor();
+      expect([name, await style(name)]).toEqual([name, 'none']);
+      await page.reload();
+      await page.locator(`#view-${name}:visible`).waitFor();
+      expect([name, await style(name)]).toEqual([name, 'none']);
+    }
+    await page.locator('nav a[href="#rules"]').press('Enter');
+    await page.locator('#title-rules:focus').waitFor();
+    expect(await style('rules')).toBe('solid');
+  });
+
+  test('figures of all rules stand below each other', async () => {
+    const page = await scene.open(shop.server.debugPort);
+    await goTo(page, 'rules');
+    await page.locator('.rule .of-hour').first().waitFor();
+    const edges = (await page.evaluate(`[...document.querySelectorAll('.sums')].map((sums) =>
+  [...sums.querySelectorAll('.of-minute, .of-hour')].map((part) => {
+    const { right } = part.getBoundingClientRect();
+    return Math.round(right) + getComputedStyle(part).textAlign;
+  }).join(' ')).filter((text) => text !== '')`)) as readonly string[];
+    expect(new Set(edges).size).toBe(1);
+    expect(edges.length).toBeGreaterThan(1);
+    expect(edges[0]).toMatch(/^(\d+right ?){6}$/);
+  });
+
+  test('on a phone the top is short: ten rows, each with what it is sorted by until it is unfolded', async () => {
+    for (let at = 0; at < 15; at++) await shop.take(`customer=c${at}`);
+    const page = await scene.open(shop.server.debugPort, { width: 'phone' });
+    await goTo(page, 'top');
+    await page.getByRole('button', { name: /^Show all 1\d$/ }).waitFor();
+    const rows = page.locator('#top-rows tbody tr:visible');
+    await expect(rows.count()).resolves.toBe(10);
+    const { height } = (await page.locator('#top-rows').boundingBox()) ?? { height: 0 };
+    expect(height).toBeLessThan(1200);
+    const first = rows.first();
+    const bucket = first.getByRole('button', { name: /^Show the bucket/ });
+    await expect(bucket.isVisible()).resolves.toBe(false);
+    await expect(first.innerText()).resolves.toMatch(/customer=mallory/);
+    await first.getByRole('button', { name: 'More about these entries' }).press('Enter');
+    await bucket.waitFor();
+    await page.getByRole('button', { name: /^Show all/ }).click();
+    expect(await rows.count()).toBeGreaterThanOrEqual(15);
+  });
+
   describe.each([
     { width: 'desk', scheme: 'light' },
     { width: 'desk', scheme: 'dark' },

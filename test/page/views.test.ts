@@ -74,9 +74,30 @@ describePage.each(STORES)('%s', (store) => {
       await expect(lines.nth(each).getAttribute('d')).resolves.toMatch(/^M[\d.]+ [\d.]+/);
     }
     await expect(page.locator('#no-traffic').innerText()).resolves.toBe('');
-    await expect(page.locator('#traffic .axis').first().innerText()).resolves.toMatch(
-      /^\d\d:\d\d, 1 h ago\s+now, \d\d:\d\d$/,
+    // Since the start, which was a minute ago or so.
+    const axis = page.locator('#traffic .axis').first();
+    await expect(axis.innerText()).resolves.toMatch(/^\d\d:\d\d, [1-9] min( \d+ s)? ago\s+now, \d\d:\d\d$/);
+    const range = page.locator('#traffic-range').getByRole('radio');
+    await expect(page.getByLabel('since start').first().isChecked()).resolves.toBe(true);
+    await range.last().focus();
+    await page.keyboard.press('ArrowLeft');
+    await expect(axis.innerText()).resolves.toMatch(/^\d\d:\d\d, 1 h ago/);
+    expect(new URL(page.url()).search).toBe('?range=1h');
+    await page.locator('#traffic-range').getByLabel('5 min', { exact: true }).check();
+    await page.reload();
+    await page.locator('#worst table').waitFor({ timeout: 20_000 });
+    await expect(axis.innerText()).resolves.toMatch(/^\d\d:\d\d, 5 min ago/);
+    // All charts show the same.
+    await goTo(page, 'rules');
+    await page.locator('.rule summary').first().click();
+    await expect(page.locator('#rules-range').getByLabel('5 min', { exact: true }).isChecked()).resolves.toBe(
+      true,
     );
+    const ofRule = page.locator('.rule .axis').first();
+    await waitFor('the chart', async () => / 5 min ago/.test((await ofRule.innerText()) ?? ''));
+    await page.locator('#rules-range').getByLabel('15 min', { exact: true }).check();
+    await waitFor('the other range', async () => / 15 min ago/.test((await ofRule.innerText()) ?? ''));
+    expect(new URL(page.url()).href).toMatch(/\/\?range=15m#rules$/);
   });
 
   test('rules are a tree with limits, phases, switches and figures, and open for their charts', async () => {

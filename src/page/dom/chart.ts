@@ -9,7 +9,7 @@ import {
   thinned,
 } from '../text/chart-shape.js';
 import { perSecond } from '../text/numbers.js';
-import { clockText, minuteText } from '../text/times.js';
+import { clockText, minuteText, spanText } from '../text/times.js';
 import { el, freshId, svg } from './element.js';
 import { tableOf } from './table.js';
 
@@ -26,8 +26,8 @@ export interface ChartTime {
 /** Of more points than about these only the highest of each few are drawn: nobody sees them apart. */
 const MOST_POINTS = 180;
 const BOX = { width: 600, height: 100 };
-/** Steps of the table beside charts, seconds. */
-const GROUP = 300;
+/** About so many rows has the table beside charts. */
+const MOST_ROWS = 12;
 
 interface Measure {
   readonly key: keyof AllSeries;
@@ -51,13 +51,13 @@ export const ALL_MEASURES: readonly Measure[] = [
   { key: 'failure_local', name: 'Decided in memory, without the store', sign: '◇', rare: true },
 ];
 
-/** One measure over an hour: its rate now, and a line. */
+/** One measure over a time: its rate now, and a line. */
 class MiniChart {
   readonly element: HTMLElement;
   readonly #now = el('span', { class: 'rate' });
   readonly #peak = el('span', { class: 'peak' });
   readonly #axis = el('span', { class: 'axis-top', 'aria-hidden': 'true' });
-  readonly #from = el('span', {}, '1 h ago');
+  readonly #from = el('span');
   readonly #until = el('span', {}, 'now');
   readonly #at = el('span', { class: 'at' });
   readonly #line = svg('path', { class: 'line', 'vector-effect': 'non-scaling-stroke' });
@@ -66,12 +66,13 @@ class MiniChart {
   readonly #title = svg('title', { id: freshId() });
   readonly #description = svg('desc', { id: freshId() });
   readonly #name: string;
+  readonly #of: string;
   #drawn: Thinned = { values: [], slots: 2, per: 1, newest: 1 };
   #time: Pick<ChartTime, 'step' | 'ends'> = { step: 0, ends: 0 };
 
   constructor({ key, name, sign }: Measure, of: string) {
-    this.#name = `${name}, per second, over the last hour, of ${of}`;
-    this.#title.textContent = this.#name;
+    this.#name = name;
+    this.#of = of;
     const grid = svg('path', {
       class: 'grid',
       d: 'M0 0H600M0 50H600M0 100H600',
@@ -110,8 +111,10 @@ class MiniChart {
     const { values, slots } = drawn;
     this.#drawn = drawn;
     this.#time = { step, ends };
+    const span = spanText(steps * step);
+    this.#title.textContent = `${this.#name}, per second, over the last ${span}, of ${this.#of}`;
     if (step > 0) {
-      this.#from.textContent = `${minuteText(this.#endOf(slots - 1))}, 1 h ago`;
+      this.#from.textContent = `${minuteText(this.#endOf(slots - 1))}, ${span} ago`;
       this.#until.textContent = `now, ${minuteText(ends)}`;
     }
     const top = axisTop(values);
@@ -125,7 +128,7 @@ class MiniChart {
     this.#description.textContent =
       now === undefined
         ? 'Nothing is known yet.'
-        : `Now ${perSecond(now)}, at most ${perSecond(peak)} in the hour.`;
+        : `Now ${perSecond(now)}, at most ${perSecond(peak)} in that time.`;
   }
 
   /** When a point ended that is `back` points before the last one. */
@@ -198,9 +201,11 @@ export class TrafficCharts {
   #fillTable(): void {
     if (this.#shown === undefined || !this.#numbers.open) return;
     const { series, time } = this.#shown;
-    const perGroup = Math.max(1, Math.round(GROUP / Math.max(1, time.step)));
+    const perGroup = Math.max(1, Math.round(time.slots / MOST_ROWS));
     const measures = this.#measures.filter((measure) => isShown(measure, series));
-    const columns = measures.map(({ key }) => groupAverages(series[key] ?? [], perGroup));
+    const columns = measures.map(({ key }) =>
+      groupAverages((series[key] ?? []).slice(-time.slots), perGroup),
+    );
     const rows = (columns[0] ?? []).map((_, at) => ({
       until: time.ends - at * perGroup * time.step,
       rates: columns.map((column) => column[at] ?? 0),
@@ -208,7 +213,7 @@ export class TrafficCharts {
     this.#table.replaceChildren(
       tableOf<(typeof rows)[number]>(
         {
-          caption: `Descriptors per second on average of five minutes, of ${this.#of}`,
+          caption: `Descriptors per second on average of ${spanText(perGroup * time.step)}, of ${this.#of}`,
           captionShown: true,
           columns: [
             { heading: 'Until', cell: ({ until }) => clockText(until) },

@@ -3,6 +3,7 @@ import { ALL_MEASURES, TrafficCharts } from '../dom/chart.js';
 import { byId, type Child, el, KeptPart } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
 import { clockOf, commandOf, lastingSince, nameOf, relativeTime, sentence, stateOf } from '../dom/texts.js';
+import { slotsOf } from '../text/chart-range.js';
 import { type DeniedSince, deniedSince } from '../text/denied-since.js';
 import { hasTraffic } from '../text/known-rates.js';
 import { countOf, countText } from '../text/numbers.js';
@@ -12,6 +13,7 @@ import { clockText } from '../text/times.js';
 import type { TrafficWords } from '../text/traffic-words.js';
 import { triedCommand } from '../text/tried-command.js';
 import type { PageState, View } from './page-state.js';
+import { rangeChoice } from './range-choice.js';
 import { domainsPart, policyPart, storePart, workersPart } from './system-parts.js';
 import { trafficShown } from './traffic-words.js';
 
@@ -57,7 +59,9 @@ export class OverviewView implements View {
     this.#worst = new KeptPart(worst, worstPart);
     byId('worst').append(worst, this.#worstLinks);
     this.#empty = new KeptPart(byId('no-traffic'), emptyPart);
+    byId('traffic-range').append(rangeChoice(state, 'overview-range'));
     byId('traffic').append(this.#charts.element);
+    state.onRange(() => this.#showCharts());
   }
 
   open(): void {
@@ -87,7 +91,7 @@ export class OverviewView implements View {
 
   point(): void {
     const { history } = this.#state;
-    this.#charts.show(history.series, { step: history.step, ends: history.ends, slots: history.slots });
+    this.#showCharts();
     this.#showWorst();
     void this.#readSince();
     const known = history.series.ok.length;
@@ -96,6 +100,12 @@ export class OverviewView implements View {
         ? ''
         : `weir keeps this in memory: what is known begins at ${clockText(history.ends - known * history.step)}.`;
     this.#showEmpty();
+  }
+
+  #showCharts(): void {
+    const { range, history } = this.#state;
+    const { step, ends, series } = history;
+    this.#charts.show(series, { step, ends, slots: slotsOf(range, step, series.ok.length) });
   }
 
   #worstSums(): readonly RuleSums[] {

@@ -6,6 +6,7 @@ import type {
   RuleSums,
 } from '../../server/page/messages.js';
 import type { Client } from '../ask/client.js';
+import { type ChartRange, queryWith, rangeOf } from '../text/chart-range.js';
 import type { DumpedPolicies } from '../text/dumped-policy.js';
 import type { NamedEntry } from '../text/entry-lines.js';
 import { KnownRates, notAllKept } from '../text/known-rates.js';
@@ -34,6 +35,9 @@ export class PageState {
   historyError: string | undefined;
   /** Whether some rules count in the sum of all only. */
   crowded = false;
+  /** What the time axis of charts shows; the address of the page keeps it. */
+  range = rangeOf(location.search);
+  readonly #rangeListeners: (() => void)[] = [];
   /** Tells screen readers of something, once. */
   announce: (text: string) => void = () => {};
   /** Shows the bucket of these entries; `limit`: that of a limit which requests bring, such as `100/minute`. */
@@ -41,6 +45,19 @@ export class PageState {
 
   constructor(client: Client) {
     this.client = client;
+  }
+
+  /** Shows another range from now on. */
+  chooseRange(range: ChartRange): void {
+    this.range = range;
+    const { pathname, search, hash } = location;
+    history.replaceState(history.state, '', `${pathname}${queryWith(search, range)}${hash}`);
+    for (const listener of this.#rangeListeners) listener();
+  }
+
+  /** `listener` runs when another range is chosen. */
+  onRange(listener: () => void): void {
+    this.#rangeListeners.push(listener);
   }
 
   /** Asks what became of requests in the last hour. */

@@ -1,7 +1,7 @@
 import type { HistoryRule } from '../../server/page/messages.js';
 import { TrafficCharts } from '../dom/chart.js';
 import { el } from '../dom/element.js';
-import { CHART_SPAN } from '../text/chart-shape.js';
+import { slotsOf } from '../text/chart-range.js';
 import { briefText } from '../text/shown-text.js';
 import type { PageState } from './page-state.js';
 
@@ -38,6 +38,7 @@ export class RuleCharts {
 
   constructor(state: PageState) {
     this.#state = state;
+    state.onRange(() => void this.refresh());
   }
 
   /** The charts of a rule in `place`; the answer closes them. */
@@ -82,12 +83,13 @@ export class RuleCharts {
     const { step, ends, series } = await this.#state.readSeries(
       asked.map(({ domain, rule }) => ({ domain, rule })),
     );
+    const { range, history } = this.#state;
     for (const [at, { charts, note }] of asked.entries()) {
       const known = series[at] ?? undefined;
       charts.element.hidden = known === undefined;
       note.hidden = known !== undefined;
       if (known !== undefined)
-        charts.show(known, { step, ends, slots: Math.max(2, Math.round(CHART_SPAN / step)) });
+        charts.show(known, { step, ends, slots: slotsOf(range, step, history.series.ok.length) });
       else note.textContent = this.#whyNothing(step > 0);
     }
   }

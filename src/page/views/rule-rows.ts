@@ -209,7 +209,7 @@ function figure(kind: string, name: string, sign: string, minute: number, hour: 
     { class: `figure ${kind}${hour === 0 ? ' zero' : ''}` },
     el('span', { 'aria-hidden': 'true', class: 'sign' }, sign),
     spoken(`${name}: `),
-    shortCount(minute),
+    el('span', { class: 'of-minute' }, shortCount(minute)),
     spoken(' in the last minute, '),
     el('span', { class: 'of-hour' }, el('span', { 'aria-hidden': 'true' }, ' / '), shortCount(hour)),
     spoken(' in the last hour; '),

@@ -6,6 +6,7 @@ import type { DumpedDomain } from '../text/dumped-policy.js';
 import { countOf, countText } from '../text/numbers.js';
 import { filteredRules, ruleKey } from '../text/rule-tree.js';
 import type { PageState, View } from './page-state.js';
+import { rangeChoice } from './range-choice.js';
 import { RuleSections } from './rule-sections.js';
 import { noDomain, phaseState } from './system-parts.js';
 import { trafficShown } from './traffic-words.js';
@@ -35,6 +36,7 @@ export class RulesView implements View {
   constructor(state: PageState) {
     this.#state = state;
     this.#sections = new RuleSections(state, this.#place);
+    byId('rules-range').append(rangeChoice(state, 'rules-range'));
     let timer: ReturnType<typeof setTimeout> | undefined;
     this.#filter.addEventListener('input', () => {
       clearTimeout(timer);

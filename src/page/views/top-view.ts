@@ -13,6 +13,8 @@ import { trafficShown } from './traffic-words.js';
 /** How often it is asked again while it is seen, ms. */
 const REFRESH_MS = 5000;
 const ROWS = 50;
+/** So many rows are seen on a phone until all are wanted; page.css hides the others. */
+const FIRST_ROWS = 10;
 
 /** Whose buckets are denied, or used, most. */
 export class TopView implements View {
@@ -31,10 +33,16 @@ export class TopView implements View {
   /** What the rows that are shown were asked for by, since when they are as they are, and what is said about them. */
   #shown: { readonly choice: string; readonly at: number; readonly about: string } | undefined;
   #standsStill = false;
+  /** Rows that are unfolded on a phone, by what they are about. */
+  readonly #unfolded = new Set<string>();
+  /** On a phone a button shows the rows after the first ten. */
+  readonly #rest = button('', () => this.#showWhole(), { class: 'top-rest' });
 
   constructor(state: PageState) {
     this.#state = state;
-    this.#rows = new KeptPart(this.#place, (answer) => this.#table(answer));
+    const rows = el('div');
+    this.#place.append(rows, this.#rest);
+    this.#rows = new KeptPart(rows, (answer) => this.#table(answer));
     byId('top-form').addEventListener('change', () => void this.#ask());
     byId('top-form').addEventListener('submit', (event) => event.preventDefault());
     this.#place.addEventListener('focusout', ({ relatedTarget }) => {
@@ -57,6 +65,7 @@ export class TopView implements View {
 
   close(): void {
     clearInterval(this.#timer);
+    this.#unfolded.clear();
   }
 
   update(): void {
@@ -90,7 +99,7 @@ export class TopView implements View {
       this.#failed.replaceChildren(
         sentence('TOP_BUCKETS is 0, so weir does not count who is denied most: set it, to 500 for instance.'),
       );
-      this.#place.replaceChildren();
+      this.#place.hidden = true;
       return;
     }
     const choice = this.#choice();
@@ -119,21 +128,31 @@ export class TopView implements View {
     const about =
       `${exact ? 'Exact' : 'Estimates'}; counted for ${spanText(covers)} so far.` +
       (sampled > 1 ? ` One decision in ${countText(Math.round(sampled))} was counted, that many times.` : '');
+    if (this.#shown?.choice !== choice) {
+      this.#place.classList.remove('whole');
+      this.#unfolded.clear();
+    }
     this.#shown = { choice, at: serverNow(), about };
     this.#standsStill = false;
     this.#say(about);
+    this.#place.hidden = false;
+    this.#rest.hidden = top.length <= FIRST_ROWS || this.#place.classList.contains('whole');
+    this.#rest.textContent = `Show all ${countText(top.length)}`;
     this.#rows.show({ top, by, of });
   }
 
   #table({ top, by, of }: Pick<TopAnswer, 'top' | 'by' | 'of'>): readonly Child[] {
     if (top.length === 0 || (by === 'denied' && top.every(({ denied }) => denied === 0))) {
       const what = by === 'denied' ? 'denied' : 'asked for anything that has a limit';
-      return [el('p', { class: 'empty' }, `Nobody was ${what} in the last ${of}.`), this.#rest(top, by, of)];
+      return [
+        el('p', { class: 'empty' }, `Nobody was ${what} in the last ${of}.`),
+        this.#tableOf(top, by, of),
+      ];
     }
-    return [this.#rest(top, by, of)];
+    return [this.#tableOf(top, by, of)];
   }
 
-  #rest(top: readonly TopBucket[], by: string, of: string): Child {
+  #tableOf(top: readonly TopBucket[], by: string, of: string): Child {
     if (top.length === 0) return undefined;
     const denied = {
       heading: 'Denied',
@@ -150,7 +169,7 @@ export class TopView implements View {
         caption: `Buckets that were ${by === 'denied' ? 'denied' : 'used'} most in the last ${of}`,
         captionShown: true,
         columns: [
-          { heading: 'Entries', cell: ({ entries }) => entriesShown(entries) },
+          { heading: 'Entries', cell: (row) => this.#entries(row) },
           denied,
           used,
           { heading: 'Of limit', figures: true, cell: ({ used_ratio: share }) => shareText(share) },
@@ -161,6 +180,29 @@ export class TopView implements View {
       },
       top,
     );
+  }
+
+  /** The entries, with a button that shows the rest of the row on a phone. */
+  #entries({ domain, rule, limit, entries }: TopBucket): readonly Child[] {
+    const row = JSON.stringify([domain, rule, limit, entries]);
+    const unfold = button(
+      'More',
+      () => {
+        const isUnfolded = !this.#unfolded.delete(row);
+        if (isUnfolded) this.#unfolded.add(row);
+        unfold.setAttribute('aria-expanded', String(isUnfolded));
+      },
+      { class: 'unfolds', 'aria-expanded': String(this.#unfolded.has(row)) },
+    );
+    unfold.append(spoken(' about these entries'));
+    return [entriesShown(entries), unfold];
+  }
+
+  #showWhole(): void {
+    this.#place.classList.add('whole');
+    this.#rest.hidden = true;
+    const next = this.#place.querySelectorAll<HTMLElement>('.unfolds')[FIRST_ROWS];
+    next?.focus();
   }
 
   #rule(row: TopBucket): Child | readonly Child[] {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { queryWith, rangeOf, slotsOf } from '../../../src/page/text/chart-range.js';
 import {
   areaPath,
   axisTop,
@@ -94,5 +95,33 @@ describe('KnownRates', () => {
     ]);
     // Calls that got nothing but errors were asked, too.
     expect(hasTraffic(all([0, 0], [0, 3]))).toBe(true);
+  });
+});
+
+describe('the time axis', () => {
+  test.each([
+    ['', 'start'],
+    ['?range=5m', '5m'],
+    ['?a=b&range=15m', '15m'],
+    ['?range=1h', '1h'],
+    ['?range=2d', 'start'],
+  ])('of the address %j is %s', (query, name) => expect(rangeOf(query).name).toBe(name));
+
+  test('is kept in the address, but for the default', () => {
+    expect(queryWith('?a=b', rangeOf('?range=5m'))).toBe('?a=b&range=5m');
+    expect(queryWith('?range=5m', rangeOf(''))).toBe('');
+  });
+
+  test.each([
+    ['5m', 5, 60],
+    ['15m', 720, 180],
+    ['1h', 5, 720],
+    ['start', 0, 12],
+    ['start', 40, 40],
+    ['start', 720, 720],
+    ['start', 1000, 720],
+  ])('%s shows, of %d steps that are known, %d', (name, known, slots) => {
+    expect(slotsOf(rangeOf(`?range=${name}`), 5, known)).toBe(slots);
+    expect(slotsOf(rangeOf(`?range=${name}`), 0, known)).toBe(2);
   });
 });
