@@ -24,7 +24,7 @@ const CONTROL_COLUMNS: readonly Column[] = [
 ];
 
 /** What is said of {@link ShownBucket.enforcement}. */
-export const ENFORCED: ReadonlyMap<string, string> = new Map([
+export const ENFORCED_WORDS: ReadonlyMap<string, string> = new Map([
   ['enforce', 'yes'],
   ['observe', 'no'],
   ['quota', 'with other quotas'],
@@ -75,7 +75,7 @@ function bucketRow({ now, before, limit, enforcement, rule, name }: ShownBucket)
     change(({ debt }) => (debt === 0 ? '-' : String(debt))),
     now === undefined ? '?' : secondsText(now.next_token_in),
     now === undefined ? '?' : secondsText(now.full_in),
-    ENFORCED.get(enforcement) ?? printable(enforcement),
+    ENFORCED_WORDS.get(enforcement) ?? printable(enforcement),
     printable(rule + (name === '' ? '' : ` (${name})`)),
   ];
 }

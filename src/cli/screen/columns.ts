@@ -59,8 +59,8 @@ export interface Column {
 }
 
 /**
- * Rows as lines under a heading; each column as wide as its widest cell, two spaces between them. `most`: the columns of
- * the screen; no heading is cut there, though the cells of the last column may be.
+ * Rows as lines under a heading; each column as wide as its widest cell, two spaces between them. `most`: the columns
+ * of the screen; no heading is cut there, though the cells of the last column may be.
  */
 export function tableLines(
   columns: readonly Column[],

@@ -55,8 +55,8 @@ interface Waiting {
 
 /**
  * Questions of those who administer weir, which the primary process leaves to a worker, as it has no store. One that
- * changes something is asked once, as it must not be done twice; one that only reads is asked of another worker when the
- * first one ends or hangs.
+ * changes something is asked once, as it must not be done twice; one that only reads is asked of another worker when
+ * the first one ends or hangs.
  */
 export class ForwardedQuestions {
   readonly #onUnanswered: OnUnanswered;
@@ -108,8 +108,8 @@ export class ForwardedQuestions {
   }
 
   /**
-   * Asks the first worker that was not asked yet. Where there is none, one that was asked and may still answer is waited
-   * for; `otherwise` is why there is no answer where there is none of these either.
+   * Asks the first worker that was not asked yet. Where there is none, one that was asked and may still answer is
+   * waited for; `otherwise` is why there is no answer where there is none of these either.
    */
   #give(call: Call, otherwise: string): void {
     const able = call.workers();

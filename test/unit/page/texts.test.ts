@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ENFORCED as ENFORCED_BY_COMMAND } from '../../../src/cli/bucket/bucket-report.js';
+import { ENFORCED_WORDS } from '../../../src/cli/bucket/bucket-report.js';
 import type { DumpedPolicies } from '../../../src/page/text/dumped-policy.js';
 import { entriesOfLines, whyNotLookedUp } from '../../../src/page/text/entry-lines.js';
 import {
@@ -181,5 +181,5 @@ describe('limits and phases in words', () => {
 });
 
 test('whether a limit is enforced is said in the words of weir bucket', () => {
-  expect(ENFORCED).toEqual(ENFORCED_BY_COMMAND);
+  expect(ENFORCED).toEqual(ENFORCED_WORDS);
 });
