@@ -48,7 +48,12 @@ const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   bucket: async (page) => {
     await page.locator('nav a[href="#top"]').click();
     await page.getByLabel('In the last').selectOption('hour');
-    await page.getByRole('button', { name: /bucket of customer=mallory endpoint=checkout/ }).click();
+    const row = page.locator('#top-rows tbody tr', { hasText: /customer=mallory.*endpoint=checkout/ });
+    await row.waitFor();
+    // On a phone the row has to be unfolded.
+    const more = row.locator('.unfolds');
+    if (await more.isVisible()) await more.click();
+    await row.getByRole('button', { name: /bucket of customer=mallory endpoint=checkout/ }).click();
     await page.locator('#bucket-panel table').first().waitFor();
   },
   change: async (page) => {
