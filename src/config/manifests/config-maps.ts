@@ -1,6 +1,6 @@
 import { type OpenedSource, openPart, unopened } from '../read/policy-source.js';
 import { ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
-import { joinPath } from '../yaml/yaml-document.js';
+import { joinPath, yamlText } from '../yaml/yaml-document.js';
 import { parseYamlDocuments, scalarPart } from '../yaml/yaml-part.js';
 import { entriesAt, type Manifest, manifestsOf } from './manifest.js';
 
@@ -19,8 +19,9 @@ const PERHAPS_A_MANIFEST = /\bapiVersion["']?\s*:/;
  * holds no policy is left out with a warning; a file without any policy is an error.
  */
 export function openConfigMaps(file: string, bytes: Uint8Array): readonly OpenedPart[] | undefined {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
-  if (!PERHAPS_A_MANIFEST.test(text)) return undefined;
+  const text = yamlText(bytes);
+  // What is not a text is told of where it is read as a policy.
+  if (text === undefined || !PERHAPS_A_MANIFEST.test(text)) return undefined;
   const problems = new ProblemList(file);
   const manifests = manifestsOf(parseYamlDocuments(bytes, problems));
   // Of a manifest that cannot be read it is said why; what else is none is read as a policy.

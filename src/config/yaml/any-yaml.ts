@@ -8,11 +8,13 @@ import {
   LineCounter,
   type Node,
   parseDocument,
+  type Scalar,
   visit,
 } from 'yaml';
 import { type Position, type ProblemList, WHOLE_FILE } from './config-problem.js';
 import { syntaxProblem, TEMPLATE } from './syntax-sentences.js';
 import { MAX_ALIAS_VALUES, MAX_MARKS, MAX_YAML_DEPTH, TOO_DEEP } from './yaml-bounds.js';
+import { readTagged } from './yaml-tags.js';
 import {
   isNull,
   joinPath,
@@ -38,10 +40,11 @@ export function readAnyYaml(
     return undefined;
   }
   const lines = new LineCounter();
-  // The failsafe schema reads every scalar as text; unique keys are checked here, in linear time.
+  // The failsafe schema reads every scalar as text. Tags are read here, and unique keys are checked, in linear time.
   const document = parseDocument(text, {
     version: '1.2',
     schema: 'failsafe',
+    resolveKnownTags: false,
     prettyErrors: false,
     uniqueKeys: false,
     logLevel: 'error',
@@ -162,8 +165,7 @@ class Converter {
     if (isAlias(node)) return this.convertAlias(node, path, depth, hidden);
     if (isScalar(node)) {
       this.remember(node, hidden);
-      const quoted = node.type !== 'PLAIN' || node.tag === 'tag:yaml.org,2002:str';
-      return { kind: 'scalar', text: node.source ?? String(node.value ?? ''), plain: !quoted, at };
+      return this.convertScalar(node, path, at);
     }
     if (isMap(node) && node.flow === true && this.text.startsWith('{{', node.range?.[0])) {
       this.report(at, path, TEMPLATE);
@@ -184,6 +186,21 @@ class Converter {
       return value;
     }
     return nothing(at);
+  }
+
+  private convertScalar(node: Scalar, path: string, at: Position): YamlScalar {
+    const text = node.source ?? String(node.value ?? '');
+    const isPlain = node.type === 'PLAIN';
+    if (node.tag === undefined) return { kind: 'scalar', text, plain: isPlain, at };
+    const tagged = readTagged(node.tag, text, isPlain);
+    if ('misfit' in tagged) {
+      this.report(at, path, tagged.misfit);
+      this.problems.closePlace(at);
+      return { kind: 'scalar', text, plain: false, at };
+    }
+    const { warning, ...said } = tagged;
+    if (warning !== undefined) this.warn(at, path, warning);
+    return { kind: 'scalar', ...said, at };
   }
 
   private convertAlias(
@@ -284,6 +301,13 @@ class Converter {
     if (this.reported.has(place)) return;
     this.reported.add(place);
     this.problems.error(at, path, message);
+  }
+
+  private warn(at: Position, path: string, message: string): void {
+    const place = `${at.line}:${at.column}`;
+    if (this.reported.has(place)) return;
+    this.reported.add(place);
+    this.problems.warn(at, path, message);
   }
 
   private giveUp(at: Position, path: string, message: string): void {

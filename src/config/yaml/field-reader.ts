@@ -8,10 +8,7 @@ import {
   type YamlMap,
   type YamlValue,
 } from './yaml-document.js';
-import { readPlain } from './yaml-scalar.js';
-
-/** Largest integer that envoyproxy/ratelimit takes for one: a Go int. */
-const MAX_INT64 = (1n << 63n) - 1n;
+import { MAX_INT64, readPlain } from './yaml-scalar.js';
 
 /** A key begins so that was copied from a page: spaces that look like those of an indentation. */
 const ODD_SPACE = /^[\u00a0\u2000-\u200b\u3000]/;
@@ -163,7 +160,11 @@ export class FieldReader {
     const value = this.field(key)?.value;
     // The text is not repeated: it may be the value of a credential.
     if (value?.kind === 'scalar' && value.plain && isOddNumber(value.text)) {
-      this.error(key, `"${key}" has no quotes, so YAML reads it as a number; write it in quotes`);
+      const reason =
+        value.tag === undefined
+          ? 'no quotes, so YAML reads it as a number; write it in quotes'
+          : `the tag ${value.tag}, so YAML reads it as a number; remove the tag, and write the text in quotes`;
+      this.error(key, `"${key}" has ${reason}`);
     }
     const quotes = value?.kind === 'scalar' && value.plain ? typographicQuotes(value.text) : undefined;
     if (quotes !== undefined) {

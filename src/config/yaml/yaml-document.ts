@@ -45,6 +45,22 @@ export function parseYamlText(
   return readAnyYaml(text, problems, options, showKey);
 }
 
+/**
+ * Bytes to text, in UTF-8 or, behind its byte-order mark, UTF-16; undefined where they are not valid. Line ends of old
+ * texts, a carriage return or U+0085 alone, become line feeds, so that every place stays where it is.
+ */
+export function yamlText(bytes: Uint8Array): string | undefined {
+  const mark = (bytes[0] ?? 0) * 256 + (bytes[1] ?? 0);
+  const encoding = mark === 0xfffe ? 'utf-16le' : mark === 0xfeff ? 'utf-16be' : 'utf-8';
+  let text: string;
+  try {
+    text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+  return text.replaceAll(/\r(?!\n)|\u0085/g, '\n');
+}
+
 /** Bytes to text; reports what can be no YAML text, and what goes beyond the bounds of one. */
 export function decodeYaml(bytes: Uint8Array, problems: ProblemList): string | undefined {
   if (bytes.length > MAX_FILE_BYTES) {
@@ -55,10 +71,8 @@ export function decodeYaml(bytes: Uint8Array, problems: ProblemList): string | u
     );
     return undefined;
   }
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
+  const text = yamlText(bytes);
+  if (text === undefined) {
     problems.error(WHOLE_FILE, '', 'the file is not UTF-8 text; save it as UTF-8');
     return undefined;
   }

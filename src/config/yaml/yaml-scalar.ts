@@ -22,6 +22,8 @@ const TEXT: PlainValue = { kind: 'text' };
 const MAX_NUMBER_LENGTH = 80;
 const MAX_UINT64 = (1n << 64n) - 1n;
 const MIN_INT64 = -(1n << 63n);
+/** Largest integer that envoyproxy/ratelimit takes for one: a Go int. */
+export const MAX_INT64 = (1n << 63n) - 1n;
 
 function wordsOf(value: PlainValue, words: readonly string[]): readonly (readonly [string, PlainValue])[] {
   return words.map((word) => [word, value]);

@@ -12,6 +12,8 @@ export interface YamlScalar {
   readonly text: string;
   /** Unquoted: may be read as a number, a boolean or nothing at all. */
   readonly plain: boolean;
+  /** `!!int`, `!!float`, `!!bool` or `!!null`, where it is written. */
+  readonly tag?: string;
   readonly at: Position;
 }
 

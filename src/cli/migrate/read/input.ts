@@ -2,7 +2,7 @@ import { readRegularFile } from '../../../config/files/policy-paths.js';
 import { manifestsOf } from '../../../config/manifests/manifest.js';
 import { ROOT_KEYS } from '../../../config/read/policy-keys.js';
 import { formatProblem, ProblemList } from '../../../config/yaml/config-problem.js';
-import type { YamlMap, YamlValue } from '../../../config/yaml/yaml-document.js';
+import { type YamlMap, type YamlValue, yamlText } from '../../../config/yaml/yaml-document.js';
 import { parseYamlDocuments } from '../../../config/yaml/yaml-part.js';
 
 /** What a file of an installation is, by what it holds. */
@@ -27,11 +27,13 @@ export function readInput(file: string): Input | string {
   } catch (error) {
     return (error as Error).message;
   }
+  // What is not a text is refused with a reason where it is not a list of variables.
   return readInputText(
     file,
-    Buffer.from(bytes)
-      .toString('utf8')
-      .replace(/^\uFEFF/, ''),
+    yamlText(bytes) ??
+      Buffer.from(bytes)
+        .toString('utf8')
+        .replace(/^\uFEFF/, ''),
   );
 }
 

@@ -1,0 +1,89 @@
+import { isUtf8 } from 'node:buffer';
+import { MAX_INT64, type PlainValue, readPlain } from './yaml-scalar.js';
+
+/** What a scalar with an explicit tag says, with a `warning` of its own; or how the value does not fit the tag. */
+export type TaggedScalar =
+  | { readonly text: string; readonly plain: boolean; readonly tag?: string; readonly warning?: string }
+  | { readonly misfit: string };
+
+const CORE = 'tag:yaml.org,2002:';
+/** Tags that a value has to fit, and what it is not where it does not. */
+const CORE_KINDS = {
+  int: { kind: 'integer', misfit: 'a whole number' },
+  float: { kind: 'float', misfit: 'a number' },
+  bool: { kind: 'boolean', misfit: 'true or false' },
+  null: { kind: 'null', misfit: 'null' },
+} as const satisfies Readonly<Record<string, { readonly kind: PlainValue['kind']; readonly misfit: string }>>;
+
+const NOT_UTF8 =
+  'the bytes of this !!binary are not UTF-8; they match any request that has bytes which are not UTF-8 in the same ' +
+  'places';
+
+/**
+ * Reads a scalar with an explicit tag as gopkg.in/yaml.v2 does for envoyproxy/ratelimit: quotes do not count, the value
+ * must fit a core tag, `!!binary` is decoded, and a tag that YAML does not define makes a text. `isPlain`: without
+ * quotes.
+ */
+export function readTagged(tag: string, text: string, isPlain: boolean): TaggedScalar {
+  const name = tag.startsWith(CORE) ? tag.slice(CORE.length) : '';
+  if (text === '<<' && (name === 'merge' || (tag === '!' && isPlain))) return { text, plain: true };
+  if (name === 'binary') return readBinary(text);
+  if (name === 'timestamp') return isTimestamp(text) ? { text, plain: false } : misfit(name, 'a date');
+  if (!isCoreKind(name)) return { text, plain: false };
+  const expected = CORE_KINDS[name];
+  const value = readPlain(text);
+  if (value.kind === expected.kind) return { text, plain: true, tag: `!!${name}` };
+  if (name === 'float' && value.kind === 'integer' && value.value <= MAX_INT64) {
+    return { text: `${Number(value.value)}.0`, plain: true, tag: '!!float' };
+  }
+  return misfit(name, expected.misfit);
+}
+
+function isCoreKind(name: string): name is keyof typeof CORE_KINDS {
+  return Object.hasOwn(CORE_KINDS, name);
+}
+
+/** The value itself is not repeated: it may be a secret. */
+function misfit(name: string, expected: string): TaggedScalar {
+  return {
+    misfit: `the value has the tag !!${name} and is not ${expected}; correct the value, or remove the tag`,
+  };
+}
+
+function readBinary(text: string): TaggedScalar {
+  const digits = text.replaceAll(/[\r\n]/g, '');
+  if (digits.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(digits)) return misfit('binary', 'base64');
+  const bytes = Buffer.from(digits, 'base64');
+  const decoded = { text: bytes.toString('utf8'), plain: false };
+  return isUtf8(bytes) ? decoded : { ...decoded, warning: NOT_UTF8 };
+}
+
+const DATE = /^(\d{4})-(\d{1,2})-(\d{1,2})$/;
+const TIME = /^(\d{1,2}):(\d{1,2}):(\d{1,2})(?:[.,]\d+)?$/;
+const ZONE = /(?:Z|[+-](\d\d):(\d\d))$/;
+
+/** The four forms that yaml.v2 knows: a date; with a time behind a space; with a time and a zone behind T or t. */
+function isTimestamp(text: string): boolean {
+  const [date = '', behind] = text.split(/[Tt ]/, 2);
+  if (!isDate(date)) return false;
+  if (behind === undefined) return text === date;
+  if (text.length !== date.length + 1 + behind.length) return false;
+  if (text[date.length] === ' ') return isTime(behind);
+  const zone = ZONE.exec(behind);
+  if (zone === null || Number(zone[1] ?? 0) > 24 || Number(zone[2] ?? 0) > 60) return false;
+  return isTime(behind.slice(0, zone.index));
+}
+
+function isDate(text: string): boolean {
+  const [, year, month, day] = DATE.exec(text) ?? [];
+  if (year === undefined || Number(month) < 1 || Number(month) > 12 || Number(day) < 1) return false;
+  const days = new Date(0);
+  // The last day of the month: years below 100 mean themselves.
+  days.setUTCFullYear(Number(year), Number(month), 0);
+  return Number(day) <= days.getUTCDate();
+}
+
+function isTime(text: string): boolean {
+  const [, hour, minute, second] = TIME.exec(text) ?? [];
+  return hour !== undefined && Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
+}
