@@ -79,7 +79,7 @@ function failureText(error: unknown): string {
 }
 
 // Before anything is loaded: a signal that comes early must not kill what would drain, or reload.
-if (process.argv[2] === 'serve' && !cluster.isWorker) watchSignals();
+if (['serve', 'ratelimit'].includes(process.argv[2] ?? '') && !cluster.isWorker) watchSignals();
 // The primary decides about the end of its workers; a terminal sends its signals to all of them.
 if (cluster.isWorker) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});
 

@@ -41,6 +41,7 @@ const REFERENCE_COMMANDS: readonly CommandHelp[] = [
     usage: 'migrate <file or directory>… [--write <folder>]',
     summary: 'say what a move changes, and write what to deploy',
   },
+  { usage: 'ratelimit', summary: 'its service, which reads variables and no flags' },
   {
     usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
     summary: 'its client, with its flags',

@@ -14,7 +14,11 @@ import {
   serveHelp,
 } from './help.js';
 import { EXIT, type Io } from './io.js';
-import { RATELIMIT_CLIENT_HELP, RATELIMIT_CONFIG_CHECK_HELP } from './ratelimit/ratelimit-flags.js';
+import {
+  RATELIMIT_CLIENT_HELP,
+  RATELIMIT_CONFIG_CHECK_HELP,
+  RATELIMIT_HELP,
+} from './ratelimit/ratelimit-flags.js';
 import { TOP_HELP } from './top/top-help.js';
 import { version } from './version.js';
 
@@ -69,6 +73,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   migrate: {
     run: async (args, io) => (await import('./migrate.js')).runMigrate(args, io),
     help: () => MIGRATE_HELP,
+  },
+  ratelimit: {
+    run: async (args, io) => (await import('./ratelimit/ratelimit-service.js')).runRatelimit(args, io),
+    help: () => RATELIMIT_HELP,
   },
   'ratelimit-client': {
     run: async (args, io) => (await import('./ratelimit/ratelimit-client.js')).runRatelimitClient(args, io),

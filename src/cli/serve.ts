@@ -7,8 +7,15 @@ import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { version } from './version.js';
 
-/** `weir serve`: resolves once the server has drained after SIGTERM or SIGINT, or could not start. */
-export async function runServe(args: readonly string[], io: Io): Promise<number> {
+/**
+ * `weir serve`: resolves once the server has drained after SIGTERM or SIGINT, or could not start. `notes`: lines that
+ * the log has besides those about settings.
+ */
+export async function runServe(
+  args: readonly string[],
+  io: Io,
+  notes: readonly string[] = [],
+): Promise<number> {
   if (io.worker) {
     tuneCollector();
     const { runWorker } = await import('../server/workers/worker.js');
@@ -53,7 +60,7 @@ export async function runServe(args: readonly string[], io: Io): Promise<number>
     version: version(),
     terminal: io.terminal,
     entry: io.entry,
-    notes: [...read.notes, ...overlookedPolicies(read.settings)],
+    notes: [...notes, ...read.notes, ...overlookedPolicies(read.settings)],
     stopping: stopping.signal,
   }).catch((error: unknown) => {
     if (error instanceof StartError || error instanceof StartStopped) return error;

@@ -42,6 +42,7 @@ describe('weir', () => {
       'migrate',
       'bucket',
       'top',
+      'ratelimit',
       'ratelimit-client',
       'ratelimit-config-check',
     ]) {

@@ -3,9 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { ignoredArguments } from '../../src/cli/ratelimit/ratelimit-service.js';
 import { standInPrograms } from '../support/image/image-programs.js';
 import { freePorts } from '../support/process/free-port.js';
 import { runToEnd } from '../support/process/processes.js';
+import { startRatelimit } from '../support/reference/ratelimit.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 import { startWeir } from '../support/weir/weir.js';
 
@@ -21,6 +23,27 @@ descriptors:
     value: users
     rate_limit: { unit: day, requests_per_unit: 2 }
 `;
+
+describe('/bin/ratelimit', () => {
+  test('ignores arguments, as the reference does, and names them without their values', async () => {
+    const args = ['--config-dir=/nowhere', '--redis-url=redis://:s3cret@127.0.0.1:1', '--x', 'word'];
+    const server = await startRatelimit(join(bin, 'ratelimit'), {}, { args });
+    expect(await server.process.stop()).toEqual({ code: 0, signal: null });
+    const log = server.process.lines().join('\n');
+    expect(log).toContain(
+      'the arguments of ratelimit are ignored, as envoyproxy/ratelimit ignores them: --config-dir, --redis-url, --x, ' +
+        'argument 4; set environment variables, or start weir serve, which reads flags',
+    );
+    expect(log).not.toMatch(/s3cret|nowhere|word/);
+  });
+
+  test('names a few of many arguments', () => {
+    const [line = ''] = ignoredArguments(Array.from({ length: 1000 }, () => `--${'a'.repeat(1000)}`));
+    expect(line).toContain(' and 990 more; ');
+    expect(line.length).toBeLessThan(1000);
+    expect(ignoredArguments([])).toEqual([]);
+  });
+});
 
 describe('/bin/ratelimit_client', () => {
   test('prints its flags and the answer on one line', async () => {

@@ -4,6 +4,16 @@ function lines(flags: readonly GoFlag[]): string {
   return flags.map(({ name, help }) => `  -${name.padEnd(20)} ${help}\n`).join('');
 }
 
+export const RATELIMIT_HELP = `Usage: weir ratelimit [argument…]
+
+The service of envoyproxy/ratelimit, for deployments made for it: weir serve, without its flags. Settings are
+environment variables. Like the original it ignores its arguments; a line of the log names them. In the image it is
+also /bin/ratelimit.
+
+Exit code: 0 after a drain; 1 when weir cannot start or go on, also for a variable with a bad value; no argument is
+wrong, so never 2 for wrong arguments.
+`;
+
 /** The flags of envoyproxy/ratelimit's client, in the order in which it prints them. */
 export const RATELIMIT_CLIENT_FLAGS: readonly GoFlag[] = [
   { name: 'descriptors', help: 'one descriptor, key=value,key=value…; once for each' },

@@ -159,7 +159,7 @@ describe('the image', () => {
     for (const name of imagePrograms())
       expect(statSync(inside(image, join('/bin', name))).mode & 0o111).toBe(0o111);
     expect((await run('weir', '--version')).stdout).toMatch(/^weir \d/);
-    expect((await run('ratelimit', '--help')).stdout).toContain('Usage: weir serve');
+    expect((await run('ratelimit', '--help')).stdout).toContain('Usage: weir ratelimit [');
     expect((await run('ratelimit_client', '-help')).stdout).toContain('Usage: weir ratelimit-client');
     expect((await run('ratelimit_config_check', '-help')).stdout).toContain(
       'Usage: weir ratelimit-config-check',
@@ -173,7 +173,7 @@ describe('the image', () => {
     const named = await run('weir-entrypoint', 'ratelimit_config_check', '-help');
     expect(named.stdout).toContain('Usage: weir ratelimit-config-check');
     const waited = await run('weir-entrypoint', 'sh', '-c', 'true && ratelimit --help');
-    expect(waited.stdout).toContain('Usage: weir serve');
+    expect(waited.stdout).toContain('Usage: weir ratelimit [');
   });
 
   test('serves, and its health check tells a running server from none', async () => {

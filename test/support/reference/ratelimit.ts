@@ -17,10 +17,13 @@ export interface RatelimitServer {
 export async function startRatelimit(
   program: string,
   env: Readonly<Record<string, string>>,
-  { untilHealthy: waits = true }: { readonly untilHealthy?: boolean } = {},
+  {
+    untilHealthy: waits = true,
+    args = [],
+  }: { readonly untilHealthy?: boolean; readonly args?: readonly string[] } = {},
 ): Promise<RatelimitServer> {
   const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);
-  const started = startProcess(program, [], {
+  const started = startProcess(program, args, {
     bareEnvironment: true,
     env: {
       GRPC_HOST: '127.0.0.1',

@@ -1,0 +1,31 @@
+import type { Io } from '../io.js';
+
+/** Maximum number of arguments that the log names, and of characters that it shows of each. */
+const SHOWN_ARGUMENTS = 10;
+const SHOWN_CHARACTERS = 60;
+
+/**
+ * `weir ratelimit`: the service of envoyproxy/ratelimit, which never looks at its arguments. What is written there is
+ * named in the log, as whoever wrote it may believe that it is in force.
+ */
+export async function runRatelimit(args: readonly string[], io: Io): Promise<number> {
+  const { runServe } = await import('../serve.js');
+  return runServe([], io, ignoredArguments(args));
+}
+
+/** The line for the log; none without arguments. Values are left out, since one may be a password. */
+export function ignoredArguments(args: readonly string[]): readonly string[] {
+  if (args.length === 0) return [];
+  const names = args.slice(0, SHOWN_ARGUMENTS).map((word, i) => nameOf(word) ?? `argument ${i + 1}`);
+  const more = args.length - names.length;
+  return [
+    `the arguments of ratelimit are ignored, as envoyproxy/ratelimit ignores them: ${names.join(', ')}` +
+      `${more > 0 ? ` and ${more} more` : ''}; set environment variables, or start weir serve, which reads flags`,
+  ];
+}
+
+/** A flag without its value, of printable characters; undefined where the word is not a flag. */
+function nameOf(word: string): string | undefined {
+  const [flag] = /^--?[A-Za-z][\w.-]*/.exec(word) ?? [];
+  return flag?.slice(0, SHOWN_CHARACTERS);
+}
