@@ -12,6 +12,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
@@ -90,13 +91,35 @@ describe('the image', () => {
     relocatePrograms(inside(image, '/bin'), inside(image, '/weir'));
   }, 2 * STEP_TIMEOUT_MS);
 
-  test('is made of two stages on an exact Node.js 24', () => {
+  test('is made of two stages on an exact Node.js 24, by digest', () => {
     expect(stages.map(({ base }) => base)).toEqual([image.base, image.base]);
-    expect(image.base).toMatch(/^node:24\.\d+\.\d+-bookworm-slim$/);
+    expect(image.base).toMatch(/^node:24\.\d+\.\d+-bookworm-slim@sha256:[0-9a-f]{64}$/);
+  });
+
+  test('fails with any of its steps: nothing is tried in the place of what failed', () => {
+    const steps = stages.flatMap(({ instructions }) => instructions.filter(({ name }) => name === 'RUN'));
+    expect(steps.map(({ rest }) => rest)).toContain('npm ci --no-audit --no-fund');
+    expect(steps.filter(({ rest }) => /[|;&]|npm (?:i|install|add)\b/.test(rest))).toEqual([]);
+  });
+
+  test('is refused where a package is not what package-lock.json says', async () => {
+    const folder = join(top, 'changed');
+    mkdirSync(folder);
+    // One small package, whose checksum is that of another.
+    const packages = {
+      '': { name: 'changed', version: '1.0.0', dependencies: { long: '5.3.2' } },
+      'node_modules/long': { version: '5.3.2', integrity: `sha512-${Buffer.alloc(64).toString('base64')}` },
+    };
+    const lock = { name: 'changed', version: '1.0.0', lockfileVersion: 3, requires: true, packages };
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(packages['']));
+    writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
+    const { rest } = stages[0]?.instructions.find(({ rest: step }) => step.startsWith('npm ci')) ?? {};
+    const ended = await runToEnd('sh', ['-c', rest ?? ''], { cwd: folder, env: { PATH } });
+    expect([ended.code === 0, ended.stderr]).toEqual([false, expect.stringContaining('EINTEGRITY')]);
   });
 
   test('names no architecture, and holds no native code', () => {
-    expect(dockerfile).not.toMatch(/--platform|amd64|arm64|x86|aarch64|@sha256:/);
+    expect(dockerfile).not.toMatch(/--platform|amd64|arm64|x86|aarch64/);
     const native = readdirSync(inside(image, '.'), { recursive: true, encoding: 'utf8' }).filter((path) =>
       /\.(node|so)$/.test(path),
     );
@@ -111,7 +134,8 @@ describe('the image', () => {
       'org.opencontainers.image.description': description,
       'org.opencontainers.image.version': version,
       'org.opencontainers.image.licenses': license,
-      'org.opencontainers.image.base.name': `docker.io/library/${image.base}`,
+      'org.opencontainers.image.base.name': `docker.io/library/${image.base.split('@')[0]}`,
+      'org.opencontainers.image.base.digest': image.base.split('@')[1],
     });
     expect(existsSync(inside(image, 'LICENSE'))).toBe(true);
   });
