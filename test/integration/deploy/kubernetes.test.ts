@@ -7,8 +7,13 @@ import { parse, parseAllDocuments } from 'yaml';
 import { withChanges } from '../../support/envoy/envoy.js';
 import { FLOWS } from '../../support/kubernetes/flows.js';
 import { allows, flowText } from '../../support/kubernetes/network-policy.js';
-import { runToEnd } from '../../support/process/processes.js';
+import { freePorts } from '../../support/process/free-port.js';
+import { runToEnd, startProcess } from '../../support/process/processes.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 import { repositoryRoot, toolPath } from '../../support/process/tools.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { redisCommand } from '../../support/redis/redis-command.js';
+import { acceptsConnections } from '../../support/redis/sharding-proxy.js';
 
 const FOLDER = join(repositoryRoot, 'deploy/kubernetes');
 const OTHERS = ['../envoy-gateway/envoy-gateway.yaml', '../from-ratelimit/kubernetes.yaml'];
@@ -24,10 +29,10 @@ interface Manifest {
 const manifests = (name: string) =>
   parseAllDocuments(read(name)).map((document) => document.toJS() as Manifest);
 
-/** One object of weir.yaml, untyped: a test that looks for what is not there fails. */
-function manifest(kind: string, name = 'weir') {
-  const found = manifests('weir.yaml').find((one) => one.kind === kind && one.metadata.name === name);
-  if (found === undefined) throw new Error(`no ${kind} ${name} in weir.yaml`);
+/** One object of a file, untyped: a test that looks for what is not there fails. */
+function manifest(kind: string, name = 'weir', file = 'weir.yaml') {
+  const found = manifests(file).find((one) => one.kind === kind && one.metadata.name === name);
+  if (found === undefined) throw new Error(`no ${kind} ${name} in ${file}`);
   return JSON.parse(JSON.stringify(found));
 }
 
@@ -143,5 +148,60 @@ describe('the network policy', () => {
     const labels = { 'app.kubernetes.io/name': 'redis' };
     expect(allows(spec, { direction: 'out', labels, port: 26_379 })).toBe(true);
     expect(allows(spec, { direction: 'out', port: 26_379 })).toBe(false);
+  });
+});
+
+describe('redis.yaml', () => {
+  const { spec } = manifest('Deployment', 'redis', 'redis.yaml').spec.template;
+  const [container] = spec.containers;
+  const SECRET = { secretKeyRef: { name: 'redis-login', key: 'redis-password' } };
+
+  test('Redis and weir have the password from the same Secret, which the comment says how to make', () => {
+    expect(container.env).toEqual([{ name: 'REDISCLI_AUTH', valueFrom: SECRET }]);
+    const { env } = manifest('Deployment').spec.template.spec.containers[0];
+    expect(env).toContainEqual({ name: 'REDIS_AUTH', valueFrom: SECRET });
+    const make =
+      /create secret generic redis-login --from-literal=redis-password="\$\(openssl rand -hex 24\)"/;
+    expect(read('redis.yaml')).toMatch(make);
+    expect(readFileSync(join(FOLDER, '../README.md'), 'utf8')).toMatch(make);
+  });
+
+  test('Redis asks for the password, does not show it among its arguments, and its probe logs in', async () => {
+    const folder = new TempDir();
+    const [port = 0] = await freePorts(1);
+    const [shell, flag, script] = container.command as [string, string, string];
+    const here = `${toolPath('redis-server')} - --bind 127.0.0.1 --port ${port} --dir ${folder.path}`;
+    const redis = startProcess(shell, [flag, script.replace('redis-server -', here)], {
+      env: { REDISCLI_AUTH: 'swordfish' },
+    });
+    try {
+      await waitFor('Redis', async () => {
+        if (!redis.isRunning()) throw new Error(redis.lines().join('\n'));
+        return (await acceptsConnections(port)) || undefined;
+      });
+      const ask = (password?: string) =>
+        redisCommand({ port, ...(password !== undefined && { password }) }, 'PING');
+      await expect(ask()).rejects.toThrow('NOAUTH');
+      expect(await ask('swordfish')).toBe('PONG');
+      expect(
+        await redisCommand({ port, password: 'swordfish' }, 'CONFIG', 'GET', 'maxmemory-policy'),
+      ).toEqual(['maxmemory-policy', 'noeviction']);
+      expect(readFileSync(`/proc/${redis.pid}/cmdline`, 'utf8')).not.toContain('swordfish');
+      expect(container.readinessProbe.exec.command.slice(0, 2)).toEqual(['sh', '-c']);
+    } finally {
+      await redis.stop();
+      folder.remove();
+    }
+  });
+
+  test('only weir reaches Redis, which reaches nobody', () => {
+    const policy = manifest('NetworkPolicy', 'redis', 'redis.yaml').spec;
+    const labels = manifest('Deployment', 'redis', 'redis.yaml').spec.template.metadata.labels;
+    expect(policy.podSelector.matchLabels).toEqual(labels);
+    const weir = { labels: manifest('Deployment').spec.template.metadata.labels };
+    expect(allows(policy, { direction: 'in', ...weir, port: 6379 })).toBe(true);
+    expect(allows(policy, { direction: 'in', ...weir, namespace: 'other', port: 6379 })).toBe(false);
+    expect(allows(policy, { direction: 'in', labels: { app: 'shop' }, port: 6379 })).toBe(false);
+    expect(allows(policy, { direction: 'out', namespace: 'kube-system', port: 443 })).toBe(false);
   });
 });

@@ -43,6 +43,7 @@ function ofComposeWithPasswords(path: string): Record<string, string> {
 }
 
 interface Container {
+  readonly image?: string;
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
 }
 
@@ -56,7 +57,8 @@ function ofManifests(...paths: readonly string[]): Record<string, string> {
   const containers = paths.flatMap((path) =>
     parseAllDocuments(read(path)).flatMap((document) => {
       const manifest = document.toJS() as { spec?: { template?: { spec: { containers: Container[] } } } };
-      return manifest.spec?.template?.spec.containers ?? [];
+      const all = manifest.spec?.template?.spec.containers ?? [];
+      return all.filter(({ image = '' }) => image.startsWith('weir:'));
     }),
   );
   return ofContainers(containers);

@@ -177,3 +177,24 @@ nodes that are named; the others usually have the same.
 {{- end -}}
 {{- toJson (uniq $ports) -}}
 {{- end -}}
+
+{{- /*
+Ports of the collectors of traces that extraEnv names, as a JSON list. Without an address spans go to the pod itself. An
+address from a Secret or a ConfigMap is not known here: then both ports that OpenTelemetry has by default.
+*/ -}}
+{{- define "weir.tracingPorts" -}}
+{{- $ports := list -}}
+{{- if include "weir.isOn" (list . "TRACING_ENABLED") -}}
+{{- range .Values.extraEnv -}}
+{{- if has .name (list "OTEL_EXPORTER_OTLP_ENDPOINT" "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") -}}
+{{- if .value -}}
+{{- $port := regexFind ":[0-9]+(/|$)" .value | trimPrefix ":" | trimSuffix "/" -}}
+{{- $ports = append $ports (int (default (ternary "443" "80" (hasPrefix "https:" .value)) $port)) -}}
+{{- else -}}
+{{- $ports = concat $ports (list 4317 4318) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson (uniq $ports) -}}
+{{- end -}}

@@ -138,6 +138,12 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
       autoscaling: { enabled: true },
       podDisruptionBudget: { enabled: true },
       policies: { existingConfigMap: 'weir-policies' },
+      extraEnv: [
+        {
+          name: 'REDIS_AUTH',
+          valueFrom: { secretKeyRef: { name: 'redis-login', key: 'redis-password' } },
+        },
+      ],
     });
     const theirs = objectsOf(read('deploy/kubernetes/weir.yaml'));
     const [our, their] = [containerOf(ours), containerOf(theirs)];
@@ -145,7 +151,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
       expect([field, our[field]]).toEqual([field, their[field]]);
     expect(our.volumeMounts).toEqual(their.volumeMounts);
     const byName = ({ env }: Manifest) =>
-      Object.fromEntries(env.map(({ name, value }: Manifest) => [name, value]));
+      Object.fromEntries(env.map(({ name, value, valueFrom }: Manifest) => [name, value ?? valueFrom]));
     expect(byName(our)).toEqual(byName(their));
     const pod = (objects: readonly Manifest[]) => ofKind(objects, 'Deployment').spec.template.spec;
     expect(pod(ours).securityContext).toEqual({ ...pod(theirs).securityContext, fsGroup: 1000 });
@@ -321,8 +327,11 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
 
   describe('the network policy', () => {
     let spec: Manifest;
-    test('is made when it is asked for', async () => {
-      expect(ofKind(await objectsWith({}), 'NetworkPolicy')).toBeUndefined();
+    test('is made unless it is turned off', async () => {
+      expect(ofKind(await objectsWith({}), 'NetworkPolicy')).toBeDefined();
+      expect(
+        ofKind(await objectsWith({ networkPolicy: { enabled: false } }), 'NetworkPolicy'),
+      ).toBeUndefined();
       const objects = await objectsWith({
         settings: {
           REDIS_URL: 'redis',
@@ -331,7 +340,6 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
           USE_DOG_STATSD: 'True',
         },
         networkPolicy: {
-          enabled: true,
           redis: { to: [{ podSelector: { matchLabels: { 'app.kubernetes.io/name': 'redis' } } }] },
           istio: { enabled: true },
         },
@@ -344,6 +352,39 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     )('%s %s', (verdict, _text, flow) => {
       expect(allows(spec, flow)).toBe(verdict === 'allows');
     });
+  });
+
+  test('the HTTP port can be closed to all, and opened to those who call /json', async () => {
+    const ingressWith = async (networkPolicy: object, settings: object = {}) =>
+      ofKind(await objectsWith({ networkPolicy, settings }), 'NetworkPolicy').spec;
+    const envoy = { labels: { 'weir-client': 'true' }, namespace: 'gateway' } as const;
+    const [scraper, ours] = [{ namespace: 'monitoring' }, { labels: { app: 'batch' } }] as const;
+    const json = { direction: 'in', port: 8080 } as const;
+    const closed = await ingressWith({ scrapers: [] });
+    for (const peer of [envoy, scraper, ours]) expect(allows(closed, { ...json, ...peer })).toBe(false);
+    expect(allows(closed, { ...envoy, direction: 'in', port: 8081 })).toBe(true);
+    // An empty list is nobody, not everybody.
+    expect(allows(await ingressWith({ clients: [] }), { ...envoy, direction: 'in', port: 8081 })).toBe(false);
+    const opened = await ingressWith({ httpClients: [{ podSelector: { matchLabels: { app: 'batch' } } }] });
+    for (const peer of [scraper, ours]) expect(allows(opened, { ...json, ...peer })).toBe(true);
+    expect(allows(opened, { ...json, ...envoy })).toBe(false);
+    const metrics = await ingressWith({}, { USE_PROMETHEUS: true, PROMETHEUS_ADDR: '0.0.0.0:9102' });
+    expect(allows(metrics, { ...scraper, direction: 'in', port: 9102 })).toBe(true);
+    expect(allows(metrics, { ...envoy, direction: 'in', port: 9102 })).toBe(false);
+  });
+
+  test.each<[name: string, collector: object, ports: readonly number[]]>([
+    ['an address', { value: 'http://collector.tracing:4318' }, [4318]],
+    ['an address of IPv6 with a path', { value: 'http://[fd00::1]:4000/v1' }, [4000]],
+    ['an address without a port', { value: 'https://collector.example.com' }, [443]],
+    ['a Secret', { valueFrom: { secretKeyRef: { name: 'a', key: 'b' } } }, [4317, 4318]],
+  ])('the network policy lets weir out to a collector of traces: %s', async (_name, collector, ports) => {
+    const extraEnv = [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', ...collector }];
+    const egressWith = async (settings: object) =>
+      ofKind(await objectsWith({ extraEnv, settings }), 'NetworkPolicy').spec.egress.slice(1);
+    expect(await egressWith({})).toEqual([]);
+    const rule = { ports: ports.map((port) => ({ protocol: 'TCP', port })) };
+    expect(await egressWith({ TRACING_ENABLED: true })).toEqual([rule]);
   });
 
   test.each<[what: string, values: object, ports: readonly number[]]>([
@@ -384,8 +425,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
       [6390, 5000, 6379, 7000],
     ],
   ])('the network policy lets weir out to %s', async (_what, values, ports) => {
-    const { networkPolicy = {} } = values as { networkPolicy?: object };
-    const objects = await objectsWith({ ...values, networkPolicy: { ...networkPolicy, enabled: true } });
+    const objects = await objectsWith(values);
     const { egress } = ofKind(objects, 'NetworkPolicy').spec;
     // The first rule is for DNS.
     expect(egress.slice(1)).toEqual([{ ports: ports.map((port) => ({ protocol: 'TCP', port })) }]);
