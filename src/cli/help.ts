@@ -227,7 +227,8 @@ deploy. Starts nothing, asks nobody, and changes no file that is there.
 
   <file>            describes the installation; several may be named, and each is known by what it holds: a docker
                     compose file, manifests of Kubernetes (Deployment, ConfigMap and others), values of a Helm chart,
-                    a configuration of Envoy Gateway, variables as lines of KEY=VALUE, or a policy
+                    a configuration of Envoy Gateway, variables as lines of KEY=VALUE, or a policy. Limits of Limitador
+                    and RateLimits of Emissary are converted into policies, which --write writes
                     Compose files are put together in the order of the names, with the override file beside them
   <directory>       what RUNTIME_ROOT names, or the directory with the policy files; may be left out where a file says
                     where they are, or where a management server has them

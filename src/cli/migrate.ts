@@ -14,6 +14,7 @@ import { type FoundPolicies, locatePolicies } from './migrate/read/locate-polici
 import { refusedByReference } from './migrate/read/reference-refusal.js';
 import { type Report, reportJson, reportText } from './migrate/report.js';
 import { findInVariables, type VariableFindings } from './migrate/variable-findings.js';
+import { convertedReport } from './migrate/write/converted-policies.js';
 import { makeDeployment } from './migrate/write/deployment.js';
 import { nextSteps } from './migrate/write/next-steps.js';
 import { version } from './version.js';
@@ -61,6 +62,8 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
     return EXIT.USAGE;
   }
   const installation = readInstallation(positionals, envFiles, values.service?.[0]);
+  if (typeof installation !== 'string' && installation.conversions.length > 0)
+    return showConverted(installation, values, io);
   const made = typeof installation === 'string' ? installation : makeReport(installation);
   if (typeof installation === 'string' || typeof made === 'string') {
     io.err(`weir migrate: ${String(typeof made === 'string' ? made : installation)}\n`);
@@ -75,6 +78,28 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
   }
   io.out(values.json === true ? reportJson(done) : reportText(done));
   return done.decide.length === 0 ? EXIT.OK : EXIT.FAILED;
+}
+
+/** Shows what the limits of another service become, and writes it if asked. */
+function showConverted(
+  { conversions, inputs }: Installation,
+  {
+    write,
+    force = false,
+    json,
+  }: { readonly write?: string; readonly force?: boolean; readonly json?: boolean },
+  io: Pick<Io, 'out' | 'err'>,
+): number {
+  const { report, files } = convertedReport(conversions, inputs);
+  const keep = inputs.map(({ file }) => file);
+  const refused = write === undefined ? undefined : writeFiles(write, files, REMEDY, { force, keep });
+  if (refused !== undefined) {
+    io.err(`weir migrate: ${refused}\n`);
+    return EXIT.FAILED;
+  }
+  const written = write === undefined ? undefined : { directory: write, files, isAdded: false };
+  io.out(json === true ? reportJson({ ...report, written }) : reportText({ ...report, written }));
+  return report.decide.length === 0 ? EXIT.OK : EXIT.FAILED;
 }
 
 /** What is said where nothing names a variable. */

@@ -6,7 +6,7 @@ import { type YamlMap, type YamlValue, yamlText } from '../../../config/yaml/yam
 import { parseYamlDocuments } from '../../../config/yaml/yaml-part.js';
 
 /** What a file of an installation is, by what it holds. */
-export type Format = 'variables' | 'compose' | 'kubernetes' | 'values' | 'policy';
+export type Format = 'variables' | 'compose' | 'kubernetes' | 'values' | 'policy' | 'limits';
 
 /** A file of an installation. */
 export interface Input {
@@ -37,6 +37,9 @@ export function readInput(file: string): Input | string {
   );
 }
 
+/** What Helm fills in: `{{ .Values.image }}`, `{{- include "chart.name" . }}`. */
+const TEMPLATE = /\{\{-?\s*(?:\.|include\b|if\b|with\b|range\b|toYaml\b|define\b|end\b)/;
+
 /** {@link readInput}, of a text that the file has, or could have. */
 export function readInputText(file: string, text: string): Input | string {
   const input = { file, text, lines: text.split('\n') };
@@ -44,6 +47,14 @@ export function readInputText(file: string, text: string): Input | string {
   const problems = new ProblemList(file);
   const documents = parseYamlDocuments(Buffer.from(text), problems);
   const maps = documents.filter((document): document is YamlMap => document.kind === 'map');
+  // A template is no YAML before Helm has filled it in.
+  if (problems.errorCount > 0 && TEMPLATE.test(text)) {
+    return (
+      `"${file}" is a template of a Helm chart; save what it becomes, and name that file: ` +
+      '`helm get manifest <release> > manifest.yaml`, or `helm template <chart> > manifest.yaml`'
+    );
+  }
+  if (maps.length === 0 && documents.some(isLimits)) return { ...input, format: 'limits', documents };
   if (maps.length === 0) {
     // Lines of a text are a document, too: what is wrong with them is said line by line.
     if (problems.errorCount === 0 && documents.length > 0)
@@ -72,4 +83,15 @@ function formatOf(maps: readonly YamlMap[]): Format {
 function isTree(map: YamlMap | undefined): boolean {
   const keys = [...(map?.fields.keys() ?? [])];
   return keys.includes('descriptors') && keys.every((key) => ROOT_KEYS.includes(key));
+}
+
+/**
+ * Whether a document is a file of limits of Limitador, as LIMITS_FILE names it: a list with items that have namespace
+ * and max_value.
+ */
+export function isLimits(document: YamlValue): boolean {
+  if (document.kind !== 'list' || document.items.length === 0) return false;
+  return document.items.some(
+    (item) => item.kind === 'map' && item.fields.has('namespace') && item.fields.has('max_value'),
+  );
 }

@@ -1,13 +1,18 @@
-import { join } from 'node:path';
-import { manifestsOf } from '../../../config/manifests/manifest.js';
+import { existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { manifestsOf, textAt } from '../../../config/manifests/manifest.js';
+import { shellWord } from '../../../config/show/shell-text.js';
 import type { Finding } from '../findings.js';
 import { chartServices } from './chart-values.js';
 import { composeServices } from './compose.js';
 import { composeFileIn } from './compose-project.js';
+import type { Conversion } from './converted.js';
+import { convertEmissary } from './emissary.js';
 import { gatewayPolicies, gatewayServices } from './envoy-gateway.js';
 import { GatheredVariables } from './gathered-variables.js';
 import { type Input, readInput } from './input.js';
 import { containers } from './kubernetes.js';
+import { convertLimitador } from './limitador.js';
 import { isDirectory } from './locate-policies.js';
 import { type Environment, NO_ENVIRONMENT, type Pick, pickWorkload, type Workload } from './workload.js';
 
@@ -22,6 +27,8 @@ export interface Installation {
   readonly environment: Environment;
   readonly same: readonly Finding[];
   readonly decide: readonly Finding[];
+  /** Limits of another service; where there are some, nothing else of the files is looked at. */
+  readonly conversions: readonly Conversion[];
 }
 
 /** Reads the files and directories of an installation; a sentence where they make none. */
@@ -42,6 +49,13 @@ export function readInstallation(
     inputs.push(input);
   }
   const [root] = directories;
+  if (root !== undefined && existsSync(join(root, 'Chart.yaml'))) return ofChart(root);
+  const known = inputs.map(otherSoftware).find((text) => text !== undefined);
+  if (known !== undefined) return known;
+  const conversions = inputs.flatMap((input) => convertLimitador(input) ?? convertEmissary(input) ?? []);
+  if (conversions.length > 0) {
+    return { root, inputs, pick: undefined, environment: NO_ENVIRONMENT, same: [], decide: [], conversions };
+  }
   const beside = root === undefined || inputs.length > 0 ? undefined : composeFileIn(root);
   if (root !== undefined && beside !== undefined) {
     const path = join(root, beside);
@@ -70,7 +84,38 @@ export function readInstallation(
     environment: environmentOf(pick?.workload.environment ?? NO_ENVIRONMENT, inputs),
     same: [...(pick?.workload.same ?? []), ...inputs.flatMap(gatewayPolicies)],
     decide: pick?.workload.decide ?? [],
+    conversions: [],
   };
+}
+
+function ofChart(folder: string): string {
+  const render = `helm template ${shellWord(folder)} > manifest.yaml`;
+  return (
+    `"${folder}" is the source of a Helm chart, whose templates are not policies; save what it deploys, and name ` +
+    `that file: \`helm get manifest <release> > manifest.yaml\`, or \`${render}\``
+  );
+}
+
+/** What a file of other software is, with a remedy; undefined for what can be read. */
+function otherSoftware({ file, documents }: Input): string | undefined {
+  const [manifest] = manifestsOf(documents).filter(
+    ({ kind, fields }) =>
+      kind === 'RateLimitConfig' && textAt(fields, 'apiVersion').startsWith('ratelimit.solo.io/'),
+  );
+  if (manifest !== undefined) {
+    return (
+      `"${file}" is a RateLimitConfig of Gloo, which is not converted; write spec.raw.descriptors as a policy with a ` +
+      'domain, and rate_limit, unit and requests_per_unit in the place of rateLimit, unit and requestsPerUnit; ' +
+      'actions of spec.raw.rateLimits stay with Envoy, and setDescriptors has no equal'
+    );
+  }
+  const isChart = documents.some(
+    (document) =>
+      /^v[12]$/.test(textAt(document, 'apiVersion')) &&
+      textAt(document, 'name') !== '' &&
+      textAt(document, 'version') !== '',
+  );
+  return isChart && basename(file) === 'Chart.yaml' ? ofChart(dirname(file)) : undefined;
 }
 
 /** What a file says that may run the service; a sentence where a file beside it is bad. `inputs`: all files. */

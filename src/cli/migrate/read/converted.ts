@@ -1,0 +1,58 @@
+import type { Finding } from '../findings.js';
+import type { Input } from './input.js';
+
+/** A limit of another service, as a rule of weir. */
+export interface ConvertedLimit {
+  /** Where it is written, for messages: `limits.yaml:12`. */
+  readonly about: string;
+  readonly domain: string;
+  /** Entries of the descriptor, in their order. `value` undefined: any value, each with a bucket of its own. */
+  readonly entries: readonly { readonly key: string; readonly value: string | undefined }[];
+  readonly requests: string;
+  readonly unit: string;
+  /** How many units a window has. */
+  readonly multiplier: number;
+  /** '' where it has none. */
+  readonly name: string;
+  readonly shadowMode: boolean;
+}
+
+/** What the limits of another service become. */
+export interface Conversion {
+  readonly from: Input;
+  /** For people: `the limits of Limitador in limits.yaml`. */
+  readonly source: string;
+  readonly limits: readonly ConvertedLimit[];
+  /** What has no equal in weir, by name. */
+  readonly decide: readonly Finding[];
+  /** Differences that hold for all of them. */
+  readonly advice: readonly Finding[];
+}
+
+/** Units of a window, the longest first, in seconds. */
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const;
+
+/** A length in seconds as a number of the longest unit that divides it. */
+export function windowOf(seconds: number): Pick<ConvertedLimit, 'unit' | 'multiplier'> {
+  const [unit, length] = UNITS.find(([, one]) => seconds % one === 0) ?? ['second', 1];
+  return { unit, multiplier: seconds / length };
+}
+
+/** A whole number that a text writes, at least `least`; undefined for any other text. */
+export function wholeNumber(text: string, least: number): number | undefined {
+  const number = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  return number >= least && number <= MOST ? number : undefined;
+}
+
+/** Maximum `requests_per_unit`. */
+const MOST = 4_294_967_295;
+
+/** Why a value cannot be written as one that is matched exactly; a clause, and undefined where it can. */
+export function unmatchable(value: string): string | undefined {
+  if (value === '') return 'is empty, which stands for any value in a policy of weir';
+  return value.includes('*') ? 'holds a *, which stands for any text in a policy of weir' : undefined;
+}

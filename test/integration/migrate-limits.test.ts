@@ -1,0 +1,52 @@
+/* `weir migrate` on limits of another service, as a shell sees it: report, files, and what weir makes of them. */
+import { afterAll, expect, test } from '@jest/globals';
+import { runToEnd } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { WEIR_MAIN } from '../support/weir/weir.js';
+
+const folder = new TempDir();
+afterAll(() => folder.remove());
+const weir = (...args: string[]) => runToEnd(process.execPath, [WEIR_MAIN, ...args], { cwd: folder.path });
+
+const LIMITS = `
+- namespace: shop
+  max_value: 10
+  seconds: 60
+  conditions: ["descriptors[0]['method'] == 'GET'"]
+  variables: ["descriptors[0]['user']"]
+`;
+
+test('limits of Limitador become policies that weir loads and matches', async () => {
+  folder.write('limits.yaml', LIMITS);
+  const shown = await weir('migrate', 'limits.yaml', '--write', 'moved');
+  expect([shown.code, shown.stderr]).toEqual([0, '']);
+  expect(shown.stdout).toMatch(
+    /^1 rule of 1 domain, converted from the limits of Limitador in limits\.yaml\.\n\nNeeds a decision\n {2}nothing\n/,
+  );
+  expect(shown.stdout).toContain('Written to moved\n  policies/shop.yaml  1 rule\n');
+  expect(await weir('check-config', 'moved/policies')).toMatchObject({ code: 0, stderr: '' });
+  const matched = await weir(
+    'explain',
+    'moved/policies/shop.yaml',
+    '--domain',
+    'shop',
+    'method=GET',
+    'user=ann',
+  );
+  expect(matched.stdout).toContain('window: 10 per minute');
+  const again = await weir('migrate', 'limits.yaml', '--write', 'moved');
+  expect(again).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('has policies/shop.yaml already'),
+  });
+  const json = await weir('migrate', 'limits.yaml', '--json');
+  expect(JSON.parse(json.stdout)).toMatchObject({ service: null, decide: [], written: null });
+});
+
+test('what has no equal makes the exit code 1, and other files are named', async () => {
+  folder.write('refused.yaml', LIMITS.replace('==', '!='));
+  folder.write('limitador.env', 'RUST_LOG=debug\n');
+  const { code, stdout } = await weir('migrate', 'refused.yaml', 'limitador.env');
+  expect([code, stdout]).toEqual([1, expect.stringContaining('is more than key == ')]);
+  expect(stdout).toContain('limitador.env: is not looked at beside limits that are converted.');
+});
