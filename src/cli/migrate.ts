@@ -1,3 +1,4 @@
+import { relative, sep } from 'node:path';
 import { loadParts, loadPolicies } from '../config/files/load-policies.js';
 import { readRegularFile } from '../config/files/policy-paths.js';
 import type { OpenedPart } from '../config/manifests/config-maps.js';
@@ -124,7 +125,7 @@ function makeReport({ root, inputs, pick, environment, same, decide }: Installat
   const report = {
     service: pick && { title: pick.workload.title, file: pick.workload.input.file, because: pick.because },
     policies: policies.heading,
-    directory: found.kind === 'files' ? found.directory : undefined,
+    directory: policies.directory,
     files: policies.files,
     decide: [...policies.decide, ...decide, ...environment.decide, ...variables.decide],
     advice: [...(isSilent ? [NO_VARIABLES] : []), ...policies.advice, ...variables.advice],
@@ -171,18 +172,32 @@ function openAgain(file: string): readonly OpenedPart[] {
 function findingsOf(
   found: FoundPolicies,
   { settings }: VariableFindings,
-): Findings & { readonly heading: string; readonly files: readonly string[] } {
+): Findings & {
+  readonly heading: string;
+  readonly files: readonly string[];
+  /** The directory that all of the files lie in; undefined where some lie elsewhere. */
+  readonly directory?: string | undefined;
+} {
   switch (found.kind) {
     case 'files': {
       const loaded = loadPolicies(found.places, { ...loadOptions(settings), nothingIsError: true });
       const { length } = loaded.files;
-      const where = found.directory === undefined ? loaded.files.join(', ') : found.directory;
+      const { directory } = found;
+      const isAllBelow =
+        directory !== undefined &&
+        loaded.files.every((file) => !relative(directory, file).startsWith(`..${sep}`));
+      const where = isAllBelow ? directory : loaded.files.join(', ');
       const heading = `${length} ${length === 1 ? 'policy file' : 'policy files'} in ${where}`;
       // Opened again, and only where something is wrong: a load does not hand out what it read.
       const bad = new Set(loaded.errors.map(({ file }) => file));
       const parts = bad.size === 0 ? [] : loaded.files.flatMap(openAgain);
       const judged = refusedByReference(parts, settings.mergeDomains, (name) => bad.has(name));
-      return { ...findInPolicies(loaded, judged), heading, files: loaded.files };
+      return {
+        ...findInPolicies(loaded, judged),
+        heading,
+        files: loaded.files,
+        directory: isAllBelow ? directory : undefined,
+      };
     }
     case 'parts': {
       const loaded = loadParts(found.parts, loadOptions(settings));

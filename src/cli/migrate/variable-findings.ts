@@ -67,7 +67,7 @@ export function findInVariables(
     if (reference === undefined || unknown.has(name) || isSaid(name)) continue;
     if (given.has(name)) {
       if (variables[name] === undefined) continue; // the image's
-      if (name === 'RUNTIME_WATCH_ROOT') unused.push({ about: name, text: WATCHED });
+      if (name === 'RUNTIME_WATCH_ROOT') same.push({ about: name, text: WATCHED });
       else if (name === STOP && settings[setting.key] === true) better.push({ about: name, text: EXACT });
       else same.push({ about: name, text: 'means in weir what it means in envoyproxy/ratelimit.' });
     } else if (!hasReferenceDefault(setting) && matters(name, settings, given)) {
@@ -190,7 +190,9 @@ const STOP = 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT';
 const EXACT =
   'holds exactly in weir, which decides in one step. envoyproxy/ratelimit looks first and counts later, so that two ' +
   'callers at once may both pass.';
-const WATCHED = 'weir sees a change of the files in either way, whatever the variable says.';
+const WATCHED =
+  'says in weir, too, whether files such as config.yaml beside the directory of the policies count. weir sees a ' +
+  'change of the files in either way.';
 
 function ofForeign(name: string): string {
   if (OF_MOGRIFIERS.test(name)) return 'is a part of USE_DOG_STATSD_MOGRIFIERS, and means the same.';

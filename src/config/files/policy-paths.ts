@@ -37,6 +37,50 @@ export interface PolicyPath {
   readonly listed: boolean;
 }
 
+/** Whether a file of this name counts in a directory that CONFIG_PATH names. */
+function isPolicyName(name: string): boolean {
+  return /\.ya?ml$/.test(name) && !name.startsWith('.');
+}
+
+/** Whether an entry with this name counts below a layout. */
+function isLayoutName({ ignoreDotFiles }: RuntimeLayout, name: string, isDirectory: boolean): boolean {
+  if (ignoreDotFiles && name.startsWith('.')) return false;
+  return !isDirectory || !name.startsWith('..');
+}
+
+/** Whether an entry with this name counts beside the directory of a layout. */
+function isBesideName({ directory, beside }: RuntimeLayout, name: string): boolean {
+  return beside && name.startsWith(`${basename(directory)}.`);
+}
+
+/**
+ * Whether a file would be read as a policy of a place, by its path alone: what a server would find there can be told of
+ * a container without looking into it. Absolute paths, or both relative to the same directory.
+ */
+export function isPolicyFile(place: PolicyPlace, file: string): boolean {
+  if (typeof place === 'string')
+    return (
+      relative(place, file) === '' || (relative(place, dirname(file)) === '' && isPolicyName(basename(file)))
+    );
+  const [first = '', ...rest] = relative(dirname(place.directory), file).split('/');
+  const isBelow = first === basename(place.directory) && rest.length > 0;
+  if (!isBelow && !isBesideName(place, first)) return false;
+  const names = isBelow ? rest : [first, ...rest];
+  return names.every((name, i) => isLayoutName(place, name, i < names.length - 1));
+}
+
+/** What lies beside the directory of a layout and counts, as paths; nothing where that cannot be listed. */
+export function pathsBeside(layout: RuntimeLayout): readonly string[] {
+  const parent = dirname(layout.directory);
+  return entriesBeside(layout).map(({ name }) => join(parent, name));
+}
+
+function entriesBeside(layout: RuntimeLayout): readonly Dirent[] {
+  return layout.beside
+    ? entriesOf(dirname(layout.directory)).filter(({ name }) => isBesideName(layout, name))
+    : [];
+}
+
 /** Where one looks for changes of a place's own name. */
 export function pathOfPlace(place: PolicyPlace): string {
   return typeof place === 'string' ? place : place.directory;
@@ -135,9 +179,7 @@ export function* walkLayout(layout: RuntimeLayout): Generator<void, WalkedLayout
   const walk: Walk = { files: [], directories: [], errors: [], warnings: [], entries: 0 };
   const { directory } = layout;
   const parent = dirname(directory);
-  const beside = layout.beside
-    ? entriesOf(parent).filter(({ name }) => name.startsWith(`${basename(directory)}.`))
-    : [];
+  const beside = entriesBeside(layout);
   if (beside.length === 0 || statSync(directory, { throwIfNoEntry: false }) !== undefined) {
     yield* walkDirectory(directory, layout, walk);
   }
@@ -168,13 +210,13 @@ function* addEntry(
 ): Generator<void, void> {
   if (++walk.entries % ENTRIES_PER_TURN === 0) yield;
   const { name } = entry;
-  if (layout.ignoreDotFiles && name.startsWith('.')) return;
   const path = join(directory, name);
-  if (!(entry.isSymbolicLink() ? leadsToDirectory(path) : entry.isDirectory())) {
+  const isDirectory = entry.isSymbolicLink() ? leadsToDirectory(path) : entry.isDirectory();
+  if (!isLayoutName(layout, name, isDirectory)) return;
+  if (!isDirectory) {
     walk.files.push(path);
     return;
   }
-  if (name.startsWith('..')) return;
   try {
     if (!entry.isSymbolicLink() || isPublished(directory, path)) {
       yield* walkDirectory(path, layout, walk);
@@ -227,7 +269,7 @@ function* policyNames(directory: string): Generator<void, readonly string[]> {
   for (const [i, entry] of sorted(readdirSync(directory, { withFileTypes: true })).entries()) {
     if (i % ENTRIES_PER_TURN === ENTRIES_PER_TURN - 1) yield;
     const { name } = entry;
-    if (!/\.ya?ml$/.test(name) || name.startsWith('.')) continue;
+    if (!isPolicyName(name)) continue;
     const isDirectory = entry.isSymbolicLink()
       ? leadsToDirectory(join(directory, name))
       : entry.isDirectory();

@@ -42,14 +42,16 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
 
 /**
  * The policies in `data` of one ConfigMap; what is left out is a warning in `problems`. `lines`: those of the file that
- * `problems` names.
+ * `problems` names. `isRead`: whether a key is looked at.
  */
 export function openData(
   map: Manifest,
   lines: readonly string[],
   problems: ProblemList,
+  isRead: (key: string) => boolean = () => true,
 ): readonly OpenedPart[] {
   return entriesAt(map.fields, 'data').flatMap(([key, value]) => {
+    if (!isRead(key)) return [];
     const within = `${joinPath(map.path, 'data')}[${JSON.stringify(key)}]`;
     if (value.kind === 'scalar') {
       const opened = openPart(scalarPart(value, lines), new ProblemList(problems.file, within));

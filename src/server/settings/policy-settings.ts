@@ -54,7 +54,11 @@ export const POLICY_SETTINGS = {
     type: 'boolean',
     default: 'true',
     help: 'true: RUNTIME_ROOT is a link that is swapped. false: the directory of the files changes itself.',
-    reference: { default: 'true', differs: 'weir sees changes in either way, whatever it says.' },
+    reference: {
+      default: 'true',
+      differs:
+        'weir sees changes in either way. With `true`, files such as `config.yaml` beside the directory count.',
+    },
   },
   runtimeIgnoreDotFiles: {
     name: 'RUNTIME_IGNOREDOTFILES',

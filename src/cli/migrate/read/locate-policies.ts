@@ -1,6 +1,12 @@
 import { statSync } from 'node:fs';
-import { join, posix } from 'node:path';
-import type { PolicyPlace, RuntimeLayout } from '../../../config/files/policy-paths.js';
+import { dirname, join, posix, relative } from 'node:path';
+import {
+  isPolicyFile,
+  type PolicyPlace,
+  pathOfPlace,
+  pathsBeside,
+  type RuntimeLayout,
+} from '../../../config/files/policy-paths.js';
 import { type OpenedPart, openData } from '../../../config/manifests/config-maps.js';
 import { type Manifest, manifestsOf } from '../../../config/manifests/manifest.js';
 import { unopened } from '../../../config/read/policy-source.js';
@@ -53,10 +59,17 @@ export function locatePolicies(
   if (place !== undefined) return { kind: 'files', places: [place], directory: place.directory };
   const text =
     root === undefined
-      ? `the service reads its policies from ${JSON.stringify(inContainer(settings))}, and no file says what lies ` +
+      ? `the service reads its policies from ${placeText(placeInContainer(settings))}, and no file says what lies ` +
         'there; name the directory of this machine that holds them, too'
       : `${JSON.stringify(root)} holds no policies; name the directory that RUNTIME_ROOT names, or the one with them`;
   return { kind: 'not-found', text };
+}
+
+/** Where policies are read, for people. */
+function placeText(place: PolicyPlace): string {
+  const directory = JSON.stringify(pathOfPlace(place));
+  if (typeof place === 'string' || !place.beside) return directory;
+  return `${directory} and from files beside it such as ${JSON.stringify(`${place.directory}.yaml`)}`;
 }
 
 function inValues(workload: Workload, parts: readonly OpenedPart[]): FoundPolicies {
@@ -67,19 +80,20 @@ function inValues(workload: Workload, parts: readonly OpenedPart[]): FoundPolici
   };
 }
 
-/** What stands at the directory of policies in the container. */
+/** What of the mounts a server in the container reads as policies. */
 function inMounts(
   workload: Workload,
   inputs: readonly Input[],
   settings: Settings,
 ): FoundPolicies | undefined {
-  const directory = inContainer(settings);
-  const above = workload.mounts
-    .filter(({ target }) => isBelow(directory, target))
-    .sort((a, b) => b.target.length - a.target.length);
-  const nearest = above.filter(({ target }) => target === above[0]?.target);
+  const place = placeInContainer(settings);
+  const directory = pathOfPlace(place);
+  const nearest = mountsAt(workload.mounts, directory);
+  // Below the directory, or beside it where the settings say that this counts, too.
   const within = workload.mounts.filter(
-    ({ target }) => isBelow(target, directory) && !nearest.some((mount) => mount.target === target),
+    ({ target }) =>
+      !nearest.some((mount) => mount.target === target) &&
+      (isPolicyFile(place, target) || isPolicyFile(place, posix.join(target, 'any.yaml'))),
   );
   const mounts = [...nearest, ...within];
   const elsewhere = mounts.find(({ source }) => source.kind === 'elsewhere');
@@ -87,7 +101,10 @@ function inMounts(
     const text = `the policies lie in ${elsewhere.source.what}; copy them to a directory, and name it, too`;
     return { kind: 'not-found', text };
   }
-  const paths = mounts.flatMap((mount) => pathOf(mount, directory, settings));
+  const paths = [
+    ...mounts.flatMap((mount) => pathOf(mount, place)),
+    ...besideIn(workload.mounts, nearest, place),
+  ];
   const texts = mounts.flatMap(({ source }) => (source.kind === 'text' ? [source] : []));
   if (texts.length > 0) return inTexts(texts, paths.length > 0);
   if (paths.length > 0) {
@@ -95,7 +112,37 @@ function inMounts(
     const only = typeof first === 'string' || paths.length > 1 ? undefined : first?.directory;
     return { kind: 'files', places: paths, directory: only };
   }
-  return inMountedMaps(mounts, inputs);
+  return inMountedMaps(mounts, inputs, place);
+}
+
+/** The mounts that a path of the container lies in: those with the longest target. */
+function mountsAt(mounts: readonly Mount[], path: string): readonly Mount[] {
+  const above = mounts
+    .filter(({ target }) => isBelow(path, target))
+    .sort((a, b) => b.target.length - a.target.length);
+  return above.filter(({ target }) => target === above[0]?.target);
+}
+
+/** What lies beside the directory of a layout, where that directory is a mount of its own. */
+function besideIn(
+  mounts: readonly Mount[],
+  nearest: readonly Mount[],
+  place: PolicyPlace,
+): readonly PolicyPlace[] {
+  if (typeof place === 'string') return [];
+  const parent = posix.dirname(place.directory);
+  return mountsAt(mounts, parent)
+    .filter((mount) => !nearest.includes(mount))
+    .flatMap(({ target, source }) => {
+      if (source.kind !== 'path') return [];
+      const directory = join(source.path, posix.relative(target, place.directory));
+      return pathsBeside({ ...place, directory }).map((path) => placeAt(path, place));
+    });
+}
+
+/** A file, or a directory that is read as the place is. */
+function placeAt(path: string, place: PolicyPlace): PolicyPlace {
+  return typeof place !== 'string' && isDirectory(path) ? { ...place, directory: path, beside: false } : path;
 }
 
 /** Policies that stand in the compose file. `hasFiles`: others lie in files. */
@@ -108,16 +155,29 @@ function inTexts(texts: readonly Extract<MountSource, { kind: 'text' }>[], hasFi
   return { kind: 'not-found', text };
 }
 
-function pathOf({ target, source }: Mount, directory: string, settings: Settings): readonly PolicyPlace[] {
+function pathOf({ target, source }: Mount, place: PolicyPlace): readonly PolicyPlace[] {
   if (source.kind !== 'path') return [];
-  if (target !== directory && isBelow(target, directory)) return [source.path];
-  return [layoutAt(join(source.path, posix.relative(target, directory)), settings)];
+  const directory = pathOfPlace(place);
+  const inside = posix.relative(target, directory);
+  if (isBelow(directory, target)) {
+    const path = join(source.path, inside);
+    return [
+      typeof place === 'string' ? path : { ...place, directory: path, beside: place.beside && inside !== '' },
+    ];
+  }
+  // A directory in one that CONFIG_PATH names is not read.
+  return typeof place === 'string' && isDirectory(source.path) ? [] : [placeAt(source.path, place)];
 }
 
-function inMountedMaps(mounts: readonly Mount[], inputs: readonly Input[]): FoundPolicies | undefined {
-  const names = [
-    ...new Set(mounts.flatMap(({ source }) => (source.kind === 'config-map' ? [source.name] : []))),
-  ];
+function inMountedMaps(
+  mounts: readonly Mount[],
+  inputs: readonly Input[],
+  place: PolicyPlace,
+): FoundPolicies | undefined {
+  const mounted = mounts.flatMap(({ target, source }) =>
+    source.kind === 'config-map' ? [{ target, ...source }] : [],
+  );
+  const names = [...new Set(mounted.map(({ name }) => name))];
   if (names.length === 0) return undefined;
   const maps = mapsOf(inputs);
   const missing = names.find((name) => !maps.some(({ map }) => map.name === name));
@@ -127,7 +187,15 @@ function inMountedMaps(mounts: readonly Mount[], inputs: readonly Input[]): Foun
       `\`kubectl get configmap ${missing} -o yaml > ${missing}.yaml\`, and name that file, too`;
     return { kind: 'not-found', text };
   }
-  return inMaps(maps.filter(({ map }) => names.includes(map.name)));
+  return inMaps(
+    maps.filter(({ map }) => names.includes(map.name)),
+    (map, key) =>
+      mounted.some(({ name, target, files }) => {
+        const path = files === undefined ? key : files.get(key);
+        return name === map && path !== undefined && isPolicyFile(place, posix.join(target, path));
+      }),
+    `, as they are mounted, where the service reads them: ${placeText(place)}`,
+  );
 }
 
 function mapsOf(inputs: readonly Input[]): readonly MapInFile[] {
@@ -138,47 +206,63 @@ function mapsOf(inputs: readonly Input[]): readonly MapInFile[] {
   );
 }
 
-function inMaps(maps: readonly MapInFile[]): FoundPolicies {
+/**
+ * `isRead`: whether a key of a ConfigMap is a policy file, at `where`; all that hold policies are where nothing says
+ * what is mounted.
+ */
+function inMaps(
+  maps: readonly MapInFile[],
+  isRead: (map: string, key: string) => boolean = () => true,
+  where = '',
+): FoundPolicies {
   const parts = maps.flatMap(({ map, input }): readonly OpenedPart[] => {
     const problems = new ProblemList(input.file);
-    const own = openData(map, input.lines, problems);
+    const own = openData(map, input.lines, problems, (key) => isRead(map.name, key));
     return [{ name: `${input.file} ConfigMap ${map.name}`, opened: unopened(problems) }, ...own];
   });
   const names = maps.map(({ map, input }) => `ConfigMap ${map.name} of ${input.file}`);
   if (parts.length > maps.length) return { kind: 'parts', parts, of: `the ${names.join(' and the ')}` };
-  const text = `the ${names.join(' and the ')} hold no policies; name the manifest, or the directory, that has them`;
+  const text =
+    `the ${names.join(' and the ')} hold no policies${where}; name the manifest, or the directory, ` +
+    'that has them';
   return { kind: 'not-found', text };
 }
 
 /** The directory of policies, as the service sees it. */
 export function inContainer(settings: Settings): string {
-  const place = layoutOf(settings, settings.runtimeRoot);
-  return typeof place === 'string' ? place : place.directory;
+  return pathOfPlace(placeInContainer(settings));
 }
 
-/** A layout needs one of its variables: where none is set the reference has a default for the root. */
-function layoutOf(settings: Settings, root: string): PolicyPlace {
-  const isUnset = `${root}${settings.runtimeSubdirectory}${settings.runtimeAppDirectory}` === '';
+/** Where the service reads its policies. A layout whose variables are all unset has the reference's default root. */
+function placeInContainer(settings: Settings): PolicyPlace {
+  const isUnset =
+    `${settings.runtimeRoot}${settings.runtimeSubdirectory}${settings.runtimeAppDirectory}` === '';
   if (isUnset && settings.configPath !== '') return settings.configPath;
-  return policyPlace({ ...settings, configPath: '', runtimeRoot: root || DEFAULT_ROOT });
+  return policyPlace({ ...settings, configPath: '', runtimeRoot: settings.runtimeRoot || DEFAULT_ROOT });
 }
 
 const DEFAULT_ROOT = '/srv/runtime_data/current';
-
-function layoutAt(directory: string, settings: Settings): PolicyPlace {
-  const place = layoutOf(settings, settings.runtimeRoot);
-  return typeof place === 'string' ? directory : { ...place, directory, beside: false };
-}
 
 /** The policies of an installation: `root` stands for RUNTIME_ROOT, or is the directory of the files itself. */
 function policiesBelow(root: string | undefined, settings: Settings): RuntimeLayout | undefined {
   const runtime = { ...settings, configPath: '', runtimeRoot: root ?? settings.runtimeRoot };
   const places = [runtime, { ...runtime, runtimeSubdirectory: '' }].map(policyPlace);
-  for (const place of places) if (typeof place !== 'string' && isDirectory(place.directory)) return place;
+  for (const place of places) if (typeof place !== 'string' && isThere(place, root)) return place;
   const [place] = places;
   if (root === undefined || typeof place === 'string' || place === undefined || !isDirectory(root))
     return undefined;
   return { ...place, directory: root, beside: false };
+}
+
+/**
+ * Whether a layout holds anything. Files such as `config.yaml` in `root` itself do not tell: it may be the directory of
+ * the policies, too, in which every file counts.
+ */
+function isThere(place: RuntimeLayout, root: string | undefined): boolean {
+  if (isDirectory(place.directory)) return true;
+  return (
+    pathsBeside(place).length > 0 && (root === undefined || relative(root, dirname(place.directory)) !== '')
+  );
 }
 
 /** Whether a path of the container is the directory, or lies below it. */

@@ -86,8 +86,11 @@ export function makeDeployment(
     isAdded = true;
   }
   const place = policyPlace(installation, policies.directory);
+  const taken: string[] = [];
   for (const file of policies.files) {
-    const below = policies.directory === undefined ? basename(file) : relative(policies.directory, file);
+    const { directory } = policies;
+    const below = directory === undefined ? freeName(basename(file), taken) : relative(directory, file);
+    taken.push(below);
     files.push({
       path: join(place, below),
       content: readFileSync(file),

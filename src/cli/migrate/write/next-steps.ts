@@ -194,9 +194,10 @@ function composeSteps(
   const up = (all: readonly string[]): string => `\`${command(all)} up -d ${shellWord(service)}\``;
   const isOverlay = deployment.overlay !== undefined;
   const used =
-    report.directory === undefined
+    report.files.length === 0
       ? ''
-      : ` It mounts the policies of ${code(report.directory)}, as before; those that were written are a copy.`;
+      : ` It mounts the policies of ${[report.directory ?? report.files].flat().map(code).join(', ')}, as before; ` +
+        'those that were written are a copy.';
   return [
     (isOverlay
       ? 'Replace the service, and it alone: the written file is put over yours, which stay as they are.'

@@ -81,7 +81,7 @@ test('says what is no longer needed, and what nobody reads', () => {
     about: 'REDIS_POOL_SIZE, REDIS_PERSECOND_POOL_SIZE',
     text: expect.stringContaining('there is no pool'),
   });
-  expect(unused).toContainEqual({
+  expect(same).toContainEqual({
     about: 'RUNTIME_WATCH_ROOT',
     text: expect.stringContaining('in either way'),
   });
