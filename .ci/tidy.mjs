@@ -274,6 +274,29 @@ function* references() {
   }
 }
 
+/** What reads or opens files in node:fs, whatever the file is and however large. */
+const OPENS_FILES = /^(?:readFile|readFileSync|createReadStream|open|openSync|openAsBlob|promises|default)$/;
+/** The one module that may: see there. */
+const FILE_READER = 'src/regular-file.ts';
+
+function* fileReaders() {
+  for (const path of sources) {
+    if (path === FILE_READER) continue;
+    const text = texts.get(path);
+    const imports =
+      /import\s+(?!type\b)([^;]*?)\s+from\s+'(?:node:)?fs(?:\/promises)?'|loadEnvFile|'(?:node:)?fs[\w/]*'\)/g;
+    for (const match of text.matchAll(imports)) {
+      const braces = /^\{([^}]*)\}$/.exec(match[1] ?? '')?.[1];
+      const names = braces?.split(',').map((name) => name.trim().split(' ')[0]) ?? ['default'];
+      const opening = names.find((name) => OPENS_FILES.test(name));
+      if (opening === undefined) continue;
+      const line = text.slice(0, match.index).split('\n').length;
+      const what = opening === 'default' ? 'it takes all of node:fs' : `it takes ${opening} of node:fs`;
+      yield [path, line, what, `read files through ${FILE_READER}, which waits for no pipe and is bounded`];
+    }
+  }
+}
+
 const RULES = {
   'line-width': lineWidth,
   'file-length': fileLength,
@@ -282,6 +305,7 @@ const RULES = {
   names,
   docstrings,
   references,
+  'file-readers': fileReaders,
 };
 
 /** {rule, path, reason}: findings that are right as they are. */

@@ -1,6 +1,6 @@
 import { relative, sep } from 'node:path';
 import { loadParts, loadPolicies } from '../config/files/load-policies.js';
-import { readRegularFile } from '../config/files/policy-paths.js';
+import { readConfigFile } from '../config/files/policy-paths.js';
 import type { OpenedPart } from '../config/manifests/config-maps.js';
 import { openFile } from '../config/read/policy-source.js';
 import { shellText } from '../config/show/shell-text.js';
@@ -162,7 +162,7 @@ function writeDeployment(
 /** Nothing where the file cannot be read, of which an error tells. */
 function openAgain(file: string): readonly OpenedPart[] {
   try {
-    return [{ name: file, opened: openFile(file, readRegularFile(file)) }];
+    return [{ name: file, opened: openFile(file, readConfigFile(file)) }];
   } catch {
     return [];
   }

@@ -1,30 +1,66 @@
 import { PolicyWatcher } from '../config/files/policy-watcher.js';
+import { loadNamedFile, type NamedFile, readNamedFile } from './settings/named-file.js';
 
 /** Files that belong together come one after the other: how long to wait for the next. Milliseconds. */
 const DEBOUNCE_MS = 200;
 /** For file systems that tell of no changes. Milliseconds. */
 const POLL_MS = 5000;
 
-/** Tells of changes of a few files, however they come there: written, replaced, or a link that leads elsewhere. */
+/** Takes what was read of all files, in their order, or the Error that one of them cannot be read for. */
+type Listener = (read: readonly Buffer[] | Error) => void;
+
+/**
+ * Reads a few files that settings name, and reads them again when they change, however that comes about: written,
+ * replaced, or a link that leads elsewhere.
+ */
 export class FileChanges {
+  readonly #files: readonly NamedFile[];
   readonly #watcher: PolicyWatcher;
   #fingerprint = '';
-  #listener: (() => void) | undefined;
+  #listener: Listener | undefined;
   #debounce: NodeJS.Timeout | undefined;
   #poll: NodeJS.Timeout | undefined;
+  /** The latest reading; each begins when the one before it has ended. */
+  #latest: Promise<void> = Promise.resolve();
+  /** A reading that has not begun, and so serves all who ask for one. */
+  #waiting: Promise<void> | undefined;
 
-  constructor(files: readonly string[]) {
-    this.#watcher = new PolicyWatcher(files, () => this.#onChange());
+  constructor(files: readonly NamedFile[]) {
+    this.#files = files;
+    this.#watcher = new PolicyWatcher(
+      files.map(({ path }) => path),
+      () => this.#onChange(),
+    );
   }
 
-  /** Calls `listener` now, for what has changed since the files were read, and after each change from now on. */
-  follow(listener: () => void): void {
+  /** Reads all files at once, as a start does. Throws an Error that names the variable and the file. */
+  readNow(): readonly Buffer[] {
+    return this.#files.map(({ variable, path, maxBytes }) => readNamedFile(variable, path, maxBytes));
+  }
+
+  /**
+   * Calls `listener` soon, for what has changed since the files were read, and after each change from now on. Whatever
+   * lies at their paths, nothing waits for it.
+   */
+  follow(listener: Listener): void {
     this.#listener = listener;
-    this.#tell();
+    void this.refresh();
     this.#poll = setInterval(() => {
       this.#watcher.arm([]);
-      if (this.#watcher.fingerprint([]) !== this.#fingerprint) this.#tell();
+      if (this.#watcher.fingerprint([]) !== this.#fingerprint) void this.refresh();
     }, POLL_MS).unref();
+  }
+
+  /** Reads all files anew; resolves when the listener was told. */
+  refresh(): Promise<void> {
+    if (this.#waiting === undefined) {
+      this.#waiting = this.#latest.then(() => {
+        this.#waiting = undefined;
+        return this.#tell();
+      });
+      this.#latest = this.#waiting;
+    }
+    return this.#waiting;
   }
 
   close(): void {
@@ -37,13 +73,15 @@ export class FileChanges {
   #onChange(): void {
     if (this.#listener === undefined) return;
     clearTimeout(this.#debounce);
-    this.#debounce = setTimeout(() => this.#tell(), DEBOUNCE_MS).unref();
+    this.#debounce = setTimeout(() => void this.refresh(), DEBOUNCE_MS).unref();
   }
 
-  #tell(): void {
+  async #tell(): Promise<void> {
+    if (this.#listener === undefined) return;
     // Watchers and fingerprint first: a change that comes while files are read is then seen afterwards.
     this.#watcher.arm([]);
     this.#fingerprint = this.#watcher.fingerprint([]);
-    this.#listener?.();
+    const read = await Promise.all(this.#files.map(loadNamedFile)).catch((error: Error) => error);
+    this.#listener?.(read);
   }
 }

@@ -1,7 +1,10 @@
+import { MAX_LOGIN_OUTPUT_BYTES } from '../storage/redis/connection/login/run-program.js';
 import type { LoginListeners, LoginSource } from '../storage/redis/connection/login-source.js';
 import { parseLogin, type RedisLogin } from '../storage/redis/connection/redis-login.js';
 import { FileChanges } from './file-changes.js';
-import { readNamedFile } from './settings/named-file.js';
+
+/** Most bytes of the file, as of what a command prints: a login is a line. */
+export const MAX_LOGIN_FILE_BYTES = MAX_LOGIN_OUTPUT_BYTES;
 
 /** A login that is kept in a file: read at each connection, and when the file changes. */
 export class LoginFile implements LoginSource {
@@ -15,43 +18,44 @@ export class LoginFile implements LoginSource {
   constructor(variable: string, file: string) {
     this.#variable = variable;
     this.#file = file;
-    this.#changes = new FileChanges([file]);
-    this.#login = this.#read();
+    this.#changes = new FileChanges([{ variable, path: file, maxBytes: MAX_LOGIN_FILE_BYTES }]);
+    this.#login = loginOf(this.#changes.readNow());
   }
 
   async login(): Promise<RedisLogin> {
-    this.#renew();
+    await this.#changes.refresh();
     return this.#login;
   }
 
   follow(listeners: LoginListeners): void {
     this.#listeners = listeners;
-    this.#changes.follow(() => this.#renew());
+    this.#changes.follow((read) => this.#renew(read));
   }
 
   close(): void {
     this.#changes.close();
   }
 
-  /** Reads the file again, and tells of another login in it; one that cannot be read leaves the one before. */
-  #renew(): void {
+  /** Tells of another login in the file; one that cannot be read leaves the one before. */
+  #renew(contents: readonly Buffer[] | Error): void {
     const { username, password } = this.#login;
-    try {
-      const read = this.#read();
-      // Whoever writes it in place empties it first.
-      if (read.password === undefined && password !== undefined)
-        throw new Error(`${this.#variable}: ${this.#file} is empty; write the password into it`);
-      this.#listeners?.failed(undefined);
-      if (read.username === username && read.password === password) return;
-      this.#login = read;
-      this.#listeners?.renewed(read);
-    } catch (error) {
-      this.#listeners?.failed(`${(error as Error).message}; the login before it stays in use`);
+    const read = contents instanceof Error ? contents : loginOf(contents);
+    // Whoever writes it in place empties it first.
+    const isEmpty = !(read instanceof Error) && read.password === undefined && password !== undefined;
+    if (read instanceof Error || isEmpty) {
+      const why = isEmpty
+        ? `${this.#variable}: ${this.#file} is empty; write the password into it`
+        : (read as Error).message;
+      this.#listeners?.failed(`${why}; the login before it stays in use`);
+      return;
     }
+    this.#listeners?.failed(undefined);
+    if (read.username === username && read.password === password) return;
+    this.#login = read;
+    this.#listeners?.renewed(read);
   }
+}
 
-  #read(): RedisLogin {
-    const text = readNamedFile(this.#variable, this.#file).toString();
-    return parseLogin(text.replace(/\r?\n$/, ''));
-  }
+function loginOf([bytes]: readonly Buffer[]): RedisLogin {
+  return parseLogin(String(bytes).replace(/\r?\n$/, ''));
 }

@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readRegularFile } from '../regular-file.js';
 
 /** Files beside connections: listeners, Redis, logs, policy files. */
 const OTHER_FILES = 100;
+/** More than the system has ever written. */
+const MAX_LIMITS_BYTES = 64 * 1024;
 
 /**
  * A sentence for the log where the process may not open as many files as `maxConnections` connections take: the system
@@ -11,7 +13,7 @@ const OTHER_FILES = 100;
 export function tooFewFiles(maxConnections: number): string | undefined {
   let limits: string;
   try {
-    limits = readFileSync('/proc/self/limits', 'utf8');
+    limits = readRegularFile('/proc/self/limits', MAX_LIMITS_BYTES).toString();
   } catch {
     return undefined;
   }

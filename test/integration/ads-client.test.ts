@@ -28,7 +28,7 @@ beforeEach(async () => {
   client = new AdsClient({
     address: {
       target: `127.0.0.1:${server.port}`,
-      credentials: () => credentials.createInsecure(),
+      credentials: async () => credentials.createInsecure(),
       serverName: undefined,
       headers: new Map(),
       connectTimeoutMs: 0,

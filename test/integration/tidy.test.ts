@@ -115,6 +115,29 @@ test('references: of the page that shows the rooms', () => {
   ]);
 });
 
+test.each([
+  ["import { readFileSync } from 'node:fs';", 'it takes readFileSync of node:fs'],
+  ["import { readFile } from 'node:fs/promises';", 'it takes readFile of node:fs'],
+  ["import {\n  createReadStream,\n  statSync,\n} from 'fs';", 'it takes createReadStream of node:fs'],
+  ["import { openSync as mine } from 'node:fs';", 'it takes openSync of node:fs'],
+  ["import * as fs from 'node:fs';", 'it takes all of node:fs'],
+  ["const fs = require('node:fs');", 'it takes all of node:fs'],
+  ["process.loadEnvFile('.env');", 'it takes all of node:fs'],
+])('file-readers: %s', (text, what) => {
+  folder.write('src/used.ts', `${text}\n`);
+  expect(findings()).toEqual([
+    expect.stringMatching(`^src/used.ts:1: file-readers: ${what}; read files through`),
+  ]);
+});
+
+test.each([
+  ['src/used.ts', "import { statSync, writeFileSync } from 'node:fs';"],
+  ['src/used.ts', "import type { FileHandle } from 'node:fs/promises';"],
+])('file-readers leaves what opens nothing: %s %s', (path, text) => {
+  folder.write(path, `${text}\n`);
+  expect(findings()).toEqual([]);
+});
+
 test('an exception names a finding and its reason', () => {
   folder.write('src/used.ts', MANY_LINES);
   except({ rule: 'file-length', path: 'src/used.ts', reason: 'It is a table that is printed by a script.' });

@@ -121,7 +121,7 @@ describeXds('a lost management server', () => {
     const stream = new AdsStream(
       {
         target: `127.0.0.1:${xds.port}`,
-        credentials: () => credentials.createInsecure(),
+        credentials: async () => credentials.createInsecure(),
         serverName: undefined,
         headers: new Map(),
         connectTimeoutMs: 0,
@@ -129,6 +129,7 @@ describeXds('a lost management server', () => {
         keepaliveMs: 100,
         keepaliveTimeoutMs: 200,
       },
+      credentials.createInsecure(),
       createDiscoveryCodec(),
       {
         connected: () => events.push('connected'),

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { parseGoDuration } from '../../config/yaml/go-duration.js';
+import { readStandardInput } from '../../regular-file.js';
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from '../../server/buckets/messages.js';
-import { readNamedFile } from '../../server/settings/named-file.js';
+import { MAX_NAMED_FILE_BYTES, readNamedFile } from '../../server/settings/named-file.js';
 import { type ArgumentEntry, readArguments, readEntry } from '../arguments.js';
 import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
 import { goMilliseconds } from '../go-milliseconds.js';
@@ -150,7 +150,7 @@ function readWords(
 function entriesOfFile(path: string): readonly ArgumentEntry[] | string {
   let text: string;
   try {
-    text = (path === '-' ? readFileSync(0) : readNamedFile('--entries', path)).toString();
+    text = entriesText(path);
   } catch (error) {
     return (error as Error).message;
   }
@@ -162,6 +162,16 @@ function entriesOfFile(path: string): readonly ArgumentEntry[] | string {
     entries.push(entry);
   }
   return entries;
+}
+
+/** Throws a sentence as Error. */
+function entriesText(path: string): string {
+  if (path !== '-') return readNamedFile('--entries', path).toString();
+  try {
+    return readStandardInput(MAX_NAMED_FILE_BYTES).toString();
+  } catch (error) {
+    throw new Error(`--entries: standard input ${(error as Error).message}`);
+  }
 }
 
 /** What is wrong with the options of an action together. */

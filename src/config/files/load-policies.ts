@@ -21,7 +21,7 @@ import { tableNames } from '../read/read-derive.js';
 import { boundProblems, type ConfigProblem, ProblemList, WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { fileIdentity, fingerprintOf } from './fingerprint.js';
-import { expandPaths, messageOf, type PolicyPlace, pathOfPlace, readRegularFile } from './policy-paths.js';
+import { expandPaths, messageOf, type PolicyPlace, pathOfPlace, readConfigFile } from './policy-paths.js';
 
 type ConfigMaps = typeof import('../manifests/config-maps.js');
 
@@ -247,7 +247,7 @@ class FileReader {
     if (known !== undefined) return known;
     // Before it is read: what changes then is another file.
     this.identities.set(file, fileIdentity(file, true));
-    const bytes = readRegularFile(file);
+    const bytes = readConfigFile(file);
     this.known.set(file, bytes);
     this.digests.set(file, sha256Hex(bytes));
     return bytes;

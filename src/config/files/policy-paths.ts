@@ -1,5 +1,6 @@
-import { type Dirent, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
+import { readRegularFile } from '../../regular-file.js';
 import { atOnce } from '../../turns.js';
 import { whereLooked } from '../../working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
@@ -279,21 +280,14 @@ function* policyNames(directory: string): Generator<void, readonly string[]> {
 }
 
 /**
- * Reads a file, but no pipe or device, which could block for ever, and nothing too large to be a policy. Throws an
- * Error with a sentence.
+ * Reads a policy, or another file of an installation, unless it is too large for one. Throws an Error with a sentence.
  */
-export function readRegularFile(file: string): Uint8Array {
-  let stats: ReturnType<typeof statSync>;
+export function readConfigFile(file: string): Buffer {
   try {
-    stats = statSync(file);
-    if (stats.isFile() && stats.size <= MAX_FILE_BYTES) return readFileSync(file);
+    return readRegularFile(file, MAX_FILE_BYTES);
   } catch (error) {
     throw new Error(messageOf(error, file));
   }
-  if (!stats.isFile()) throw new Error(`"${file}" is not a regular file; name a file`);
-  throw new Error(
-    `"${file}" has ${stats.size} bytes, the most is ${MAX_FILE_BYTES}; split it into several files`,
-  );
 }
 
 /** A sentence for what the file system said. */
@@ -302,5 +296,7 @@ export function messageOf(error: unknown, file?: string): string {
   const name = file ?? path;
   if (code === 'ENOENT') return `"${name}" does not exist${whereLooked(String(name))}; check the path`;
   if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
+  if (code === 'EISDIR' || code === 'ENOTREG') return `"${name}" is not a regular file; name a file`;
+  if (code === 'EFBIG') return `"${name}" ${message}; split it into several files`;
   return code === undefined ? message : `"${name}" cannot be read (${code}); check the path`;
 }

@@ -80,6 +80,8 @@ export class AdsClient {
   /** The newest response, until it is taken or rejected. */
   #next: Received | undefined;
   #stopped = false;
+  /** Whether certificates for the next stream are being read. */
+  #isOpening = false;
 
   constructor(options: AdsClientOptions) {
     this.#options = options;
@@ -87,19 +89,29 @@ export class AdsClient {
 
   /** Connects, unless it is connected or about to be; ends a pause. */
   connect(): void {
-    if (this.#stopped || this.#stream !== undefined) return;
-    const { address, codec, timers, connected } = this.#options;
-    timers.clear(this.#retry);
+    if (this.#stopped || this.#stream !== undefined || this.#isOpening) return;
+    this.#options.timers.clear(this.#retry);
     this.#rejected = undefined;
+    this.#isOpening = true;
+    void this.#open();
+  }
+
+  /** Opens a stream with the certificates as they are now, which are read meanwhile. */
+  async #open(): Promise<void> {
+    const { address, codec, connected } = this.#options;
     try {
-      this.#stream = new AdsStream(address, codec, {
+      const credentials = await address.credentials();
+      if (this.#stopped) return;
+      this.#stream = new AdsStream(address, credentials, codec, {
         connected,
         received: (envelope) => this.#receive(envelope),
         ended: (reason) => this.#lost(reason),
       });
     } catch (error) {
-      this.#lost((error as Error).message);
+      if (!this.#stopped) this.#lost((error as Error).message);
       return;
+    } finally {
+      this.#isOpening = false;
     }
     this.#send('', undefined);
   }

@@ -16,10 +16,10 @@ export interface AdsAddress {
   /** `host:port`, or another target of gRPC. */
   readonly target: string;
   /**
-   * Asked for each connection, so that renewed certificates are taken; a throw is a connection that failed. They check
-   * the certificate themselves where the target is an IP address, which is not asked for in the handshake.
+   * Asked for each connection, so that renewed certificates are taken; a rejection is a connection that failed. They
+   * check the certificate themselves where the target is an IP address, which is not asked for in the handshake.
    */
-  credentials(): ChannelCredentials;
+  credentials(): Promise<ChannelCredentials>;
   /** The name to ask for in the TLS handshake, in the place of the target's. */
   readonly serverName: string | undefined;
   /** Sent as headers of the call. */
@@ -62,10 +62,15 @@ export class AdsStream {
   readonly #listener: AdsStreamListener;
   #ended = false;
 
-  /** Connects at once. Throws an Error where nothing can be tried: files that cannot be read, a target that is none. */
-  constructor(address: AdsAddress, codec: DiscoveryCodec, listener: AdsStreamListener) {
+  /** Connects at once, with `credentials` of the address. Throws an Error where the target is not a valid one. */
+  constructor(
+    address: AdsAddress,
+    credentials: ChannelCredentials,
+    codec: DiscoveryCodec,
+    listener: AdsStreamListener,
+  ) {
     this.#listener = listener;
-    this.#client = new Client(address.target, address.credentials(), {
+    this.#client = new Client(address.target, credentials, {
       'grpc.max_receive_message_length': address.maxMessageBytes,
       'grpc.keepalive_time_ms': address.keepaliveMs,
       'grpc.keepalive_timeout_ms': address.keepaliveTimeoutMs,

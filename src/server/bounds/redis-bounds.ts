@@ -16,6 +16,9 @@ import { LIVELY_MICROS } from '../../storage/redis/load/redis-load.js';
 import { MAX_TAKES_PER_CALL } from '../../storage/redis/open-batches.js';
 import { WIDE_ITEMS_IN_FLIGHT } from '../../storage/redis/wide-sender.js';
 import { NARROW_ITEMS, QUANTUM_ITEMS } from '../../storage/redis/wide-takes.js';
+import { MAX_LOGIN_FILE_BYTES } from '../login-file.js';
+import { MAX_NAMED_FILE_BYTES } from '../settings/named-file.js';
+import { MAX_TLS_FILE_BYTES } from '../tls-files.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,
@@ -109,6 +112,14 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         what: 'a policy file; errors listed of a load',
         bound: `${shownSize(MAX_FILE_BYTES)}; ${shownCount(MAX_PROBLEMS)}`,
         beyond: 'the file is refused; the rest is counted',
+      },
+      {
+        what:
+          'another file that a setting or an option names; certificates and keys that are followed; a login in a ' +
+          'file. Regular files only, no pipes and no devices',
+        bound: [MAX_NAMED_FILE_BYTES, MAX_TLS_FILE_BYTES, MAX_LOGIN_FILE_BYTES].map(shownSize).join('; '),
+        beyond:
+          'refused before it is read: the start ends, or what was in force stays; the log names file and setting',
       },
       {
         what:

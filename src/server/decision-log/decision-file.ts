@@ -63,6 +63,8 @@ export class DecisionFile {
 function openToAppend(path: string): number {
   const { O_RDWR, O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK, O_NOCTTY } = constants;
   const there = statSync(path, { throwIfNoEntry: false });
+  if (there?.isSocket() || there?.isBlockDevice())
+    throw new Error('it is a socket or a disk; name a file, a named pipe, or a device such as /dev/stdout');
   // A pipe that is opened for both is there whether or not somebody reads it yet, and none that stops reading ends it.
   const access = there?.isFIFO() ? O_RDWR : O_WRONLY | O_APPEND | O_CREAT;
   return openSync(path, access | O_NONBLOCK | O_NOCTTY, MODE);

@@ -1,11 +1,10 @@
 import { statSync } from 'node:fs';
 import type { Logger } from '../../telemetry/logger.js';
 import { FileChanges } from '../file-changes.js';
-import { readNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 import { isLoopbackHost } from './admin-access.js';
-import { type AdminToken, findAdminToken, readAdminTokens } from './admin-tokens.js';
+import { type AdminToken, findAdminToken, MAX_TOKENS_BYTES, readAdminTokens } from './admin-tokens.js';
 
 const VARIABLE = 'ADMIN_TOKENS_FILE';
 /** The mode of a file that every user of the machine may write. */
@@ -41,11 +40,12 @@ export class TokensFile {
   constructor(file: string, log: Logger) {
     this.#file = file;
     this.#log = log;
-    this.#changes = new FileChanges([file]);
-    const read = this.#read();
+    this.#changes = new FileChanges([{ variable: VARIABLE, path: file, maxBytes: MAX_TOKENS_BYTES }]);
+    const read = this.#readNow();
     if (typeof read === 'string') throw new StartError([read]);
     this.#tokens = read;
-    this.#changes.follow(() => this.#renew());
+    this.#changes.follow((read) => this.#renew(read instanceof Error ? read.message : this.#parse(read)));
+    this.#warnOfMode();
   }
 
   /** The token that was sent, if it is one of them. */
@@ -57,8 +57,7 @@ export class TokensFile {
     this.#changes.close();
   }
 
-  #renew(): void {
-    const read = this.#read();
+  #renew(read: readonly AdminToken[] | string): void {
     if (typeof read === 'string') {
       // Told once, however often it is met.
       if (read !== this.#failure) this.#log.error(`${read}; the tokens before it stay in force`);
@@ -72,13 +71,17 @@ export class TokensFile {
     this.#log.info({ file: this.#file, tokens: read.map(({ name }) => name) }, 'new tokens are in force');
   }
 
-  #read(): readonly AdminToken[] | string {
+  #readNow(): readonly AdminToken[] | string {
     try {
-      const read = readAdminTokens(readNamedFile(VARIABLE, this.#file).toString());
-      return typeof read === 'string' ? `${VARIABLE}: ${this.#file}${read}` : read;
+      return this.#parse(this.#changes.readNow());
     } catch (error) {
       return (error as Error).message;
     }
+  }
+
+  #parse([bytes]: readonly Buffer[]): readonly AdminToken[] | string {
+    const read = readAdminTokens(String(bytes));
+    return typeof read === 'string' ? `${VARIABLE}: ${this.#file}${read}` : read;
   }
 
   #warnOfMode(): void {

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { formatProblem } from '../../config/yaml/config-problem.js';
+import { MAX_FILE_BYTES } from '../../config/yaml/yaml-bounds.js';
 import { formatHostPort } from '../../grpc/connections.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { defaultMapping } from '../../telemetry/mapping/default-mapping.js';
@@ -13,6 +13,7 @@ import type { Closers } from '../closers.js';
 import { metricsEndpoint } from '../http/endpoints.js';
 import { type HttpOptions, listenHttp } from '../http/http.js';
 import { ConfigWarnings } from '../policies/config-warnings.js';
+import { readNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError, StartError } from '../start-error.js';
 import type { TextView } from '../views/text-view.js';
@@ -32,16 +33,17 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
   if (file === '') return defaultMapping(settings.prometheusMillis);
   let bytes: Uint8Array;
   try {
-    bytes = readFileSync(file);
+    bytes = readNamedFile('PROMETHEUS_MAPPER_YAML', file, MAX_FILE_BYTES);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+    const { cause, message } = error as Error;
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') {
       // Envoy Gateway mounts it from an optional ConfigMap, which may come later; the reference starts without it, too.
       log.warn(
         `PROMETHEUS_MAPPER_YAML: ${file} does not exist${whereLooked(file)}; metrics are named by the default mapping`,
       );
       return defaultMapping(settings.prometheusMillis);
     }
-    throw new StartError([`PROMETHEUS_MAPPER_YAML: cannot read ${file}: ${(error as Error).message}`]);
+    throw new StartError([message]);
   }
   const { mapping, errors, warnings } = readMappingFile(file, bytes);
   if (errors.length > 0) {

@@ -5,8 +5,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { type ChannelCredentials, credentials, type VerifyOptions } from '@grpc/grpc-js';
 import { holdsSubjectAltName } from '../../h2/serving/tls-material.js';
 import { ipOfTarget } from '../../no-server-name.js';
-import { readNamedFile } from '../settings/named-file.js';
+import { loadNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';
+import { MAX_TLS_FILE_BYTES } from '../tls-files.js';
 
 const CERT = 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT';
 const KEY = 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY';
@@ -22,14 +23,16 @@ export class XdsCredentials {
     this.#settings = settings;
   }
 
-  /** Of the files as they are now. Throws an Error that names the variable and the file when one cannot be used. */
-  get(): ChannelCredentials {
+  /** Of the files as they are now. Rejects with an Error that names the variable and a file that cannot be used. */
+  async get(): Promise<ChannelCredentials> {
     const { xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert } = this.#settings;
     if (!xdsUseTls) return credentials.createInsecure();
-    const ca = readPem(CA, xdsTlsCaCert);
-    const key = readPem(KEY, xdsTlsKey);
-    const cert = readPem(CERT, xdsTlsCert);
-    const files = [ca, key, cert];
+    const files = [
+      await loadPem(CA, xdsTlsCaCert),
+      await loadPem(KEY, xdsTlsKey),
+      await loadPem(CERT, xdsTlsCert),
+    ] as const;
+    const [ca, key, cert] = files;
     if (this.#last !== undefined && isDeepStrictEqual(this.#last.files, files)) return this.#last.made;
     try {
       // Node.js passes over a text in which there is no certificate, and nobody would be trusted.
@@ -72,8 +75,8 @@ function checkName(name: string): VerifyOptions {
   };
 }
 
-function readPem(variable: string, path: string): Buffer | null {
-  return path === '' ? null : readNamedFile(variable, path);
+async function loadPem(variable: string, path: string): Promise<Buffer | null> {
+  return path === '' ? null : loadNamedFile({ variable, path, maxBytes: MAX_TLS_FILE_BYTES });
 }
 
 /**

@@ -31,7 +31,7 @@ export async function openXdsPolicies(
 ): Promise<XdsPolicyProvider> {
   const policies = new XdsPolicyProvider(
     {
-      address: addressOf(settings, log),
+      address: await addressOf(settings, log),
       node: { id: settings.xdsNodeId, metadata: settings.xdsNodeMetadata },
       backOff: backOffOf(settings),
       load: loadOptions(settings),
@@ -72,7 +72,7 @@ function firstConfiguration(
   });
 }
 
-function addressOf(settings: Settings, log: Logger): AdsAddress {
+async function addressOf(settings: Settings, log: Logger): Promise<AdsAddress> {
   const { xdsServerUrl, xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert, xdsTlsSan } = settings;
   const credentials = new XdsCredentials(settings);
   const refused: string[] = [];
@@ -89,7 +89,7 @@ function addressOf(settings: Settings, log: Logger): AdsAddress {
     );
   }
   attempt(refused, 'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ', () => metadataOf(settings.xdsHeaders));
-  if (refused.length === 0) attempt(refused, '', () => credentials.get());
+  if (refused.length === 0) await credentials.get().catch((error: Error) => refused.push(error.message));
   if (refused.length > 0) throw new StartError(refused);
   return {
     target: xdsServerUrl,

@@ -1,13 +1,41 @@
-import { readFileSync } from 'node:fs';
+import { loadRegularFile, readRegularFile } from '../../regular-file.js';
 import { whereLooked } from '../../working-directory.js';
 
-/** Reads the file that a setting names. Throws an Error that names both, says why it cannot be read, and what to do. */
-export function readNamedFile(variable: string, path: string): Buffer {
+/** Most bytes of a file that a setting or an option names, where its reader does not say another number. */
+export const MAX_NAMED_FILE_BYTES = 1024 * 1024;
+
+/** A file, and what names it. */
+export interface NamedFile {
+  /** A variable such as GRPC_SERVER_TLS_CERT, or an option such as --ca. */
+  readonly variable: string;
+  readonly path: string;
+  /** A file with more bytes is refused; default: {@link MAX_NAMED_FILE_BYTES}. */
+  readonly maxBytes?: number;
+}
+
+/**
+ * Reads the file that a setting names, at once. Throws an Error that names both, says why it cannot be read, and what
+ * to do; its cause is what the file system said.
+ */
+export function readNamedFile(variable: string, path: string, maxBytes = MAX_NAMED_FILE_BYTES): Buffer {
   try {
-    return readFileSync(path);
+    return readRegularFile(path, maxBytes);
   } catch (error) {
-    throw new Error(`${variable}: cannot read ${path}: ${reasonOf(error as NodeJS.ErrnoException, path)}`);
+    throw unreadable(variable, path, error as NodeJS.ErrnoException);
   }
+}
+
+/** {@link readNamedFile} for a process that decides, which goes on meanwhile. */
+export async function loadNamedFile({ variable, path, maxBytes }: NamedFile): Promise<Buffer> {
+  try {
+    return await loadRegularFile(path, maxBytes ?? MAX_NAMED_FILE_BYTES);
+  } catch (error) {
+    throw unreadable(variable, path, error as NodeJS.ErrnoException);
+  }
+}
+
+function unreadable(variable: string, path: string, cause: NodeJS.ErrnoException): Error {
+  return new Error(`${variable}: cannot read ${path}: ${reasonOf(cause, path)}`, { cause });
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): string {
@@ -18,6 +46,10 @@ function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): strin
       return 'this user may not read it; check the owner and the mode of the file and of its folders';
     case 'EISDIR':
       return 'it is a directory; name a file';
+    case 'ENOTREG':
+      return 'it is not a regular file; name one, and not a pipe, a socket or a device';
+    case 'EFBIG':
+      return `it ${message}; name the right file, or make it smaller`;
     default:
       return message;
   }

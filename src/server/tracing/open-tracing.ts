@@ -3,6 +3,7 @@ import { timerMs } from '../../limiter/clock.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Tracing } from '../calls/call-trace.js';
 import type { Closers } from '../closers.js';
+import { readNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';
 import { shown } from '../shown-text.js';
 import { StartError } from '../start-error.js';
@@ -25,6 +26,7 @@ export function openTracing(parts: TracingParts, closers: Closers): Tracing | un
   // Not read by a server that does without: it is a good part of a second.
   const { OtlpTracing } = require('./otlp-tracing.js') as typeof import('./otlp-tracing.js');
   try {
+    checkExporterFiles(process.env);
     const tracing = new OtlpTracing({
       protocol: settings.tracingExporterProtocol,
       serviceName: settings.tracingServiceName,
@@ -47,6 +49,16 @@ export function openTracing(parts: TracingParts, closers: Closers): Tracing | un
   } catch (error) {
     const reason = withoutLogins(error instanceof Error ? error.message : String(error));
     throw new StartError([`TRACING_ENABLED: OTEL_EXPORTER_OTLP_* cannot be used: ${reason}`]);
+  }
+}
+
+/** Files that the exporter reads by itself, some of them when it sends its first spans, whatever they are. */
+const EXPORTER_FILE = /^OTEL_EXPORTER_OTLP_(?:TRACES_)?(?:CERTIFICATE|CLIENT_CERTIFICATE|CLIENT_KEY)$/;
+
+/** Throws an Error where reading a file of the exporter would wait, or take much memory. */
+function checkExporterFiles(environment: NodeJS.ProcessEnv): void {
+  for (const [variable, path = ''] of Object.entries(environment)) {
+    if (EXPORTER_FILE.test(variable) && path.trim() !== '') readNamedFile(variable, path.trim());
   }
 }
 

@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
+import { readConfigFile } from '../../../config/files/policy-paths.js';
 import { entriesAt, itemsAt, textAt, valueAt } from '../../../config/manifests/manifest.js';
 import { isNull, type YamlMap, type YamlValue } from '../../../config/yaml/yaml-document.js';
 import { emptyVariables, readEnvFile } from '../env-file.js';
@@ -31,6 +32,7 @@ export function composeServices(input: Input, inputs: readonly Input[]): readonl
   if (typeof project === 'string') return project;
   const folder = dirname(project.files[0]?.file ?? input.file);
   const beside = variablesBeside(folder);
+  if (typeof beside === 'string') return beside;
   return servicesIn(project, input, inputs).map((service) => readService(input, project, service, beside));
 }
 
@@ -117,17 +119,22 @@ function evictions(document: YamlValue): readonly Finding[] {
   });
 }
 
-/** What compose takes values of `${NAME}` from, where the shell has none. */
-function variablesBeside(folder: string): Variables {
+/** What compose takes values of `${NAME}` from, where the shell has none; a sentence where it cannot be read. */
+function variablesBeside(folder: string): Variables | string {
   const file = join(folder, '.env');
-  return existsSync(file) ? readEnvFile(readFileSync(file, 'utf8')).variables : emptyVariables();
+  if (!existsSync(file)) return emptyVariables();
+  try {
+    return readEnvFile(readConfigFile(file).toString()).variables;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 function readEnvironment(layers: readonly Layer[], about: string, beside: Variables): GatheredVariables {
   const gathered = new GatheredVariables();
   for (const file of layers.flatMap((layer) => envFiles(layer, beside))) {
     try {
-      gathered.addEnvFile(file.path, readFileSync(file.path, 'utf8'));
+      gathered.addEnvFile(file.path, readConfigFile(file.path).toString());
     } catch (error) {
       if (!file.required) continue;
       gathered.hideAll();

@@ -1,4 +1,4 @@
-import { readRegularFile } from '../../../config/files/policy-paths.js';
+import { readConfigFile } from '../../../config/files/policy-paths.js';
 import { manifestsOf } from '../../../config/manifests/manifest.js';
 import { ROOT_KEYS } from '../../../config/read/policy-keys.js';
 import { formatProblem, ProblemList } from '../../../config/yaml/config-problem.js';
@@ -21,20 +21,14 @@ export interface Input {
 
 /** Reads a file and tells what it is; a sentence where it can be neither read nor told. */
 export function readInput(file: string): Input | string {
-  let bytes: Uint8Array;
+  let bytes: Buffer;
   try {
-    bytes = readRegularFile(file);
+    bytes = readConfigFile(file);
   } catch (error) {
     return (error as Error).message;
   }
   // What is not a text is refused with a reason where it is not a list of variables.
-  return readInputText(
-    file,
-    yamlText(bytes) ??
-      Buffer.from(bytes)
-        .toString('utf8')
-        .replace(/^\uFEFF/, ''),
-  );
+  return readInputText(file, yamlText(bytes) ?? bytes.toString('utf8').replace(/^\uFEFF/, ''));
 }
 
 /** What Helm fills in: `{{ .Values.image }}`, `{{- include "chart.name" . }}`. */

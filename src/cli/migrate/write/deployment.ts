@@ -1,5 +1,6 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
+import { readConfigFile } from '../../../config/files/policy-paths.js';
 import type { WrittenFile } from '../../writing/written-files.js';
 import { plainLines } from '../env-file.js';
 import type { Finding } from '../findings.js';
@@ -93,7 +94,7 @@ export function makeDeployment(
     taken.push(below);
     files.push({
       path: join(place, below),
-      content: readFileSync(file),
+      content: readConfigFile(file),
       mode: modeOf(file),
       note: 'as it was',
     });

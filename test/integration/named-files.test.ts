@@ -1,0 +1,172 @@
+/* Files that settings, options and policies name, where something else than a file lies at the path. */
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { newAdminToken } from '../../src/server/http/admin-tokens.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { runToEnd } from '../support/process/processes.js';
+import { replaceBy, type StrangeFile } from '../support/process/strange-files.js';
+import { TempDir } from '../support/process/temp-dir.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startRedis } from '../support/redis/redis-server.js';
+import { CertificateAuthority } from '../support/tls/certificates.js';
+import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
+
+const [PIPE, DEVICE, GIGABYTE] = [
+  'a pipe that nobody writes to',
+  'a device without end',
+  'a file of a gigabyte',
+] as const satisfies readonly StrangeFile[];
+const POLICY = `domain: shop
+derive: [{ entry: tenant, from: [api_key], sha256_file: keys.yaml }]
+descriptors:
+  - { key: tenant, rate_limit: { unit: hour, requests_per_unit: 1000000 } }
+`;
+const BODY = JSON.stringify({ domain: 'shop', descriptors: [{ entries: [{ key: 'api_key', value: 'k' }] }] });
+const token = newAdminToken('on-call', 'read');
+const authority = new CertificateAuthority();
+const { cert, key } = authority.issue('IP:127.0.0.1');
+
+let folder: TempDir;
+let closers: (() => unknown)[];
+beforeEach(() => {
+  folder = new TempDir();
+  closers = [() => folder.remove()];
+});
+afterEach(async () => {
+  for (const close of closers.reverse()) await close();
+});
+
+const peakBytes = (pid: number) =>
+  Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+
+test.each([PIPE, GIGABYTE])(
+  '%s in the place of files that are followed holds no decision up',
+  async (kind) => {
+    const redis = await startRedis({ args: ['--requirepass', 'secret'] });
+    closers.push(() => redis.stop());
+    const keys = folder.write('keys.yaml', `${'0'.repeat(64)}: acme\n`);
+    const files = {
+      ADMIN_TOKENS_FILE: folder.write('tokens', `${token.line}\n`),
+      GRPC_SERVER_TLS_CERT: folder.write('grpc.crt', cert),
+      GRPC_CLIENT_TLS_CACERT: folder.write('ca.crt', authority.cert),
+      DEBUG_SERVER_TLS_CERT: folder.write('debug.crt', cert),
+      CONFIG_PATH: folder.write('shop.yaml', POLICY),
+      REDIS_AUTH_FILE: folder.write('login', 'secret'),
+    };
+    const tlsKey = folder.write('tls.key', key);
+    const server = await startWeir({
+      env: {
+        ...files,
+        REDIS_URL: `127.0.0.1:${redis.port}`,
+        GRPC_SERVER_USE_TLS: 'true',
+        GRPC_SERVER_TLS_KEY: tlsKey,
+        DEBUG_SERVER_TLS_KEY: tlsKey,
+      },
+    });
+    closers.push(() => server.stop());
+    const decided = async () =>
+      (await httpRequest(server.httpPort, '/json', { method: 'POST', body: BODY })).status;
+    expect(await decided()).toBe(200);
+    const before = peakBytes(server.process.pid);
+    for (const path of [...Object.values(files), keys]) replaceBy(path, kind);
+    for (const [name, path] of [
+      ['ADMIN_TOKENS_FILE', files.ADMIN_TOKENS_FILE],
+      ['GRPC_SERVER_TLS_CERT', files.GRPC_SERVER_TLS_CERT],
+      ['DEBUG_SERVER_TLS_CERT', files.DEBUG_SERVER_TLS_CERT],
+      ['REDIS_AUTH_FILE', files.REDIS_AUTH_FILE],
+      ['', files.CONFIG_PATH],
+    ] as const) {
+      await waitFor(`a line about ${name} and ${path}`, async () => {
+        expect(await decided()).toBe(200);
+        const lines = server.process.lines();
+        return lines.some((line) => line.includes(name) && line.includes(path)) || undefined;
+      });
+    }
+    // What was in force still is: the certificate, and the token.
+    const asked = await httpRequest(server.debugPort, '/buckets', {
+      method: 'POST',
+      ca: authority.cert,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token.token}` },
+      body: JSON.stringify({ action: 'blocks' }),
+    });
+    expect(asked.status).toBe(200);
+    expect(peakBytes(server.process.pid) - before).toBeLessThan(100e6);
+  },
+);
+
+describe('a pipe at the start', () => {
+  test.each([
+    ['ADMIN_TOKENS_FILE', {}],
+    ['GRPC_SERVER_TLS_CERT', { GRPC_SERVER_USE_TLS: 'true', GRPC_SERVER_TLS_KEY: 'k' }],
+    ['REDIS_AUTH_FILE', { REDIS_URL: '127.0.0.1:1' }],
+    ['REDIS_TLS_CACERT', { REDIS_URL: 'rediss://127.0.0.1:1' }],
+    ['PROMETHEUS_MAPPER_YAML', { USE_PROMETHEUS: 'true' }],
+    [
+      'CONFIG_GRPC_XDS_SERVER_TLS_CACERT',
+      { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_USE_TLS: '1' },
+    ],
+    ['OTEL_EXPORTER_OTLP_CERTIFICATE', { TRACING_ENABLED: 'true' }],
+    ['OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY', { TRACING_ENABLED: 'true', TRACING_EXPORTER_PROTOCOL: 'grpc' }],
+  ])('%s ends it', async (variable, env) => {
+    const path = folder.join('file');
+    replaceBy(path, PIPE);
+    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
+      bareEnvironment: true,
+      env: { GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0', ...env, [variable]: path },
+    });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(`^weir: .*${variable}: cannot read ${path}: it is not a regular file; name one`, 'm'),
+      ),
+    ]);
+  });
+});
+
+test.each([
+  [['check', '--address', '127.0.0.1:1', 'a=b'], '--ca'],
+  [['bucket', 'show', 'shop', 'a=b'], '--token-file'],
+  [['bucket', 'show', 'shop', 'a=b'], '--tls-ca'],
+  [['bucket', 'show', 'shop'], '--entries'],
+  [['check-config'], ''],
+])('weir %j with a pipe as %s', async (command, option) => {
+  const path = folder.join('file.yaml');
+  replaceBy(path, PIPE);
+  const args = option === '' ? [path] : [option, path];
+  const { code, stdout, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, ...command, ...args]);
+  expect(`${code} ${stdout}${stderr}`).toMatch(/^[12] .*is not a regular file; name /s);
+});
+
+test('standard input without an end is read up to its bound', () => {
+  const zeros = openSync('/dev/zero', 'r');
+  closers.push(() => closeSync(zeros));
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    [WEIR_MAIN, 'bucket', 'show', 'shop', '--entries', '-'],
+    {
+      stdio: [zeros, 'pipe', 'pipe'],
+      encoding: 'utf8',
+    },
+  );
+  expect([status, stderr]).toEqual([
+    2,
+    expect.stringContaining('--entries: standard input has more than 1048576 bytes'),
+  ]);
+});
+
+describe.each([PIPE, DEVICE])('weir migrate: %s', (kind) => {
+  const COMPOSE = 'services: { limits: { image: "envoyproxy/ratelimit:master", env_file: limits.env } }\n';
+
+  test.each(['limits.env', '.env', 'compose.override.yaml', 'config/shop.yaml'])('as %s', async (name) => {
+    writeFileSync(folder.join('compose.yaml'), COMPOSE);
+    folder.write('limits.env', 'REDIS_URL=redis:6379\n');
+    folder.write('config/other.yaml', 'domain: other\n');
+    rmSync(folder.join(name), { force: true });
+    replaceBy(folder.join(name), kind);
+    const { stdout, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'migrate', 'compose.yaml', '.'], {
+      cwd: folder.path,
+    });
+    expect(`${stdout}${stderr}`.replaceAll(/\s+/g, ' ')).toMatch(/is not a regular file; name a file/);
+  });
+});

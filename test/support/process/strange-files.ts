@@ -1,0 +1,27 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+
+/** What may lie where a file is expected, and how it gets there; each is put in the place of what there is. */
+export const STRANGE_FILES = {
+  'a pipe that nobody writes to': (path: string) => {
+    execFileSync('mkfifo', [path]);
+  },
+  'a device without end': (path: string) => symlinkSync('/dev/zero', path),
+  'a file of a gigabyte': (path: string) => {
+    writeFileSync(path, '');
+    truncateSync(path, 2 ** 30);
+  },
+  'a directory': (path: string) => {
+    mkdirSync(path);
+  },
+} as const;
+
+export type StrangeFile = keyof typeof STRANGE_FILES;
+
+/** Puts something strange in the place of a file, at once as renaming does. */
+export function replaceBy(path: string, what: StrangeFile): void {
+  const made = `${path}.new`;
+  STRANGE_FILES[what](made);
+  rmSync(path, { force: true });
+  renameSync(made, path);
+}

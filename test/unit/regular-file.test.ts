@@ -1,0 +1,63 @@
+import { truncateSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { loadRegularFile, readRegularFile } from '../../src/regular-file.js';
+import { replaceBy, STRANGE_FILES, type StrangeFile } from '../support/process/strange-files.js';
+import { TempDir } from '../support/process/temp-dir.js';
+
+const MAX_BYTES = 200_000;
+
+let folder: TempDir;
+beforeEach(() => {
+  folder = new TempDir();
+});
+afterEach(() => folder.remove());
+
+describe.each([
+  ['at once', async (path: string, maxBytes: number) => readRegularFile(path, maxBytes)],
+  ['in other threads', loadRegularFile],
+])('%s', (_, read) => {
+  test.each([0, 1, 65_536, 65_537, MAX_BYTES])('a file of %d bytes is read whole', async (size) => {
+    const text = 'weir '.repeat(size / 5 + 1).slice(0, size);
+    expect((await read(folder.write('file', text), MAX_BYTES)).toString()).toBe(text);
+  });
+
+  test('a file that says that it is empty is read to its end, if that is not too far', async () => {
+    expect((await read('/proc/self/status', MAX_BYTES)).toString()).toMatch(/^Name:.*\n$/s);
+    await expect(read('/proc/self/status', 10)).rejects.toMatchObject({
+      code: 'EFBIG',
+      message: 'has more than 10 bytes',
+    });
+  });
+
+  test.each(Object.keys(STRANGE_FILES) as StrangeFile[])(
+    '%s is refused, and neither waited for nor read',
+    async (what) => {
+      const path = folder.join('file');
+      replaceBy(path, what);
+      const before = process.memoryUsage().rss;
+      await expect(read(path, MAX_BYTES)).rejects.toMatchObject({
+        code: { 'a directory': 'EISDIR', 'a file of a gigabyte': 'EFBIG' }[what as string] ?? 'ENOTREG',
+      });
+      expect(process.memoryUsage().rss - before).toBeLessThan(100e6);
+    },
+  );
+
+  test('a socket is refused', async () => {
+    const path = folder.join('socket');
+    const server = createServer().listen(path);
+    await new Promise((listening) => server.once('listening', listening));
+    await expect(read(path, MAX_BYTES)).rejects.toMatchObject({ code: 'ENOTREG' });
+    server.close();
+  });
+
+  test('one byte too many is refused before it is read', async () => {
+    const path = folder.write('file', '');
+    truncateSync(path, MAX_BYTES + 1);
+    await expect(read(path, MAX_BYTES)).rejects.toThrow('has 200001 bytes, the most is 200000');
+  });
+
+  test('what the file system says is left as it is', async () => {
+    await expect(read(folder.join('none'), MAX_BYTES)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
