@@ -120,6 +120,7 @@ export function callCounters(registry: FamilyRegistry) {
           values: {
             INVALID_ARGUMENT: 'the request was bad: 400 of `/json`',
             UNAVAILABLE: 'there was no policy, no store or no time, or the caller had gone: 503 of `/json`',
+            PERMISSION_DENIED: 'a page of another site made the call: 403 or 421 of `/json`',
           },
         },
       },

@@ -259,7 +259,7 @@ export class Metrics {
   }
 
   /** Counts a call that got no decision; `code` is the name of its gRPC status. */
-  refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE'): void {
+  refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE' | 'PERMISSION_DENIED'): void {
     this.#calls.refused.inc({ code });
     this.#newFailures.refused();
   }

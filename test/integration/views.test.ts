@@ -44,7 +44,7 @@ test('forty requests at once on a connection are answered in full, and others me
       found += parts.length - 1;
       tail = (parts.at(-1) ?? '').slice(1 - line.length);
     });
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`.repeat(40));
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(40));
     expect((await httpRequest(weir.httpPort, '/healthcheck')).status).toBe(200);
     await ask(0);
     await waitFor(`forty answers of ${path}`, () => found >= 40, 60_000);
@@ -64,7 +64,7 @@ test('a client that never reads what it asked for holds nobody up', async () => 
   const sockets = Array.from({ length: 20 }, () => connect(weir.debugPort, '127.0.0.1').pause());
   for (const socket of sockets) {
     socket.on('error', () => {});
-    socket.write('GET /rlconfig?format=json HTTP/1.1\r\nHost: h\r\n\r\n'.repeat(10));
+    socket.write('GET /rlconfig?format=json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(10));
   }
   const { status, body } = await httpRequest(weir.debugPort, '/rlconfig?format=json');
   expect([status, JSON.parse(body).domains[0].policy.rules.length]).toEqual([200, RULES]);

@@ -63,10 +63,10 @@ export const EMPTY = {
   unknown: Buffer.of(0x7a, 0),
 };
 
-/** An HTTP/1.1 request. */
+/** An HTTP/1.1 request, to a name that views and administration on loopback are shown to. */
 export function http(method: 'GET' | 'POST', path: string, body: Uint8Array | string = ''): Buffer {
   const bytes = Buffer.from(body);
-  const head = [`${method} ${path} HTTP/1.1`, 'host: weir'];
+  const head = [`${method} ${path} HTTP/1.1`, 'host: localhost'];
   if (method === 'POST') head.push('content-type: application/json', `content-length: ${bytes.length}`);
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), bytes]);
 }

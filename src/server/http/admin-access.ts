@@ -2,6 +2,7 @@ import type { AdminCounter } from '../../telemetry/admin-calls.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { type AdminToken, MAX_TOKEN_LENGTH, MIN_TOKEN_LENGTH } from './admin-tokens.js';
 import { type HttpAnswer, type HttpHead, JSON_TYPE } from './http.js';
+import { isLoopbackHost, otherName, otherSite } from './other-sites.js';
 
 /** What a caller may do: look, or also change; `write` includes `read`. */
 export type AdminRight = AdminToken['right'];
@@ -42,26 +43,15 @@ export interface AdminAccessOptions {
 
 /** Refusals are logged once in so long, microseconds. */
 const LOGGED_MICROS = 10_000_000;
-/** A host that only this machine reaches, as DEBUG_HOST names it. */
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
-/** The same in a Host header. */
-const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
-/** The same as the address of a connection. */
+/** Loopback as the address of a connection. */
 const LOOPBACK_PEER = /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/i;
 /** RFC 6750, section 2.1. */
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="weir"' };
 /** What a proxy adds to the requests of others. */
 const PROXY_HEADER = /^(?:forwarded|via|x-real-ip|x-(?:forwarded|envoy)-.*)$/;
-/** What a browser says of requests that no other site made (Fetch Metadata). */
-const OWN_SITES: readonly unknown[] = [undefined, 'none', 'same-origin'];
-/** Most characters of a header that are quoted. */
+/** Most characters of a header's name that are quoted. */
 const MAX_SHOWN = 100;
-
-/** Whether only this machine reaches a port on DEBUG_HOST. */
-export function isLoopbackHost(debugHost: string): boolean {
-  return LOOPBACK.test(debugHost);
-}
 
 /** An answer of the endpoints that administer weir; caches keep none of them. */
 export function adminAnswer(
@@ -75,10 +65,6 @@ export function adminAnswer(
 /** The answer to what cannot be done: `sentence` says why, and what to do. */
 export function adminRefusal(status: number, sentence: string, headers?: HttpAnswer['headers']): HttpAnswer {
   return adminAnswer(status, `${JSON.stringify({ error: sentence })}\n`, headers);
-}
-
-function shown(header: string): string {
-  return JSON.stringify(header.slice(0, MAX_SHOWN));
 }
 
 /** The rules of access to what administers weir. */
@@ -103,12 +89,8 @@ export class DebugPortAccess implements AdminAccess {
 
   /** Refuses what a page of another site may have made: the browser that shows it runs on the engineer's machine. */
   #otherSite({ headers }: HttpHead): HttpAnswer | undefined {
-    const { origin, host = '' } = headers;
-    if (origin !== undefined && !this.#ownSchemes().some((scheme) => origin === `${scheme}://${host}`)) {
-      return adminRefusal(403, `pages of other origins may not call this port (Origin ${shown(origin)})`);
-    }
-    if (OWN_SITES.includes(headers['sec-fetch-site'])) return undefined;
-    return adminRefusal(403, 'pages of other sites may not call this port (Sec-Fetch-Site)');
+    const fault = otherSite(headers, this.#ownSchemes());
+    return fault === undefined ? undefined : adminRefusal(403, fault);
   }
 
   /** Where there are tokens, which no other page has, a proxy may end TLS for browsers. */
@@ -129,14 +111,8 @@ export class DebugPortAccess implements AdminAccess {
           'ADMIN_TOKENS_FILE, or DEBUG_HOST=127.0.0.1',
       );
     }
-    const { host = '' } = headers;
-    if (!LOOPBACK_HOST.test(host)) {
-      return adminRefusal(
-        421,
-        `the Host header is ${shown(host)}, which may be the name of another site that leads here: call ` +
-          'localhost, 127.0.0.1 or [::1], or set ADMIN_TOKENS_FILE',
-      );
-    }
+    const fault = otherName(headers);
+    if (fault !== undefined) return adminRefusal(421, `${fault}, or set ADMIN_TOKENS_FILE`);
     const proxied = Object.keys(headers).find((name) => PROXY_HEADER.test(name));
     if (proxied === undefined) return { by: 'loopback', peer, right: 'write' };
     return adminRefusal(

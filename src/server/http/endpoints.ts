@@ -114,6 +114,8 @@ export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
     {
       path: '/healthcheck',
       help: 'OK, or 500 when this server should get no requests; ?detail for more, as JSON',
+      // Probes name whatever host they like, as those of Envoy do.
+      shows: ({ query }) => query.has('detail'),
       answer: async ({ query }) => {
         const wantsDetail = query.has('detail');
         const body = wantsDetail ? await detail.text() : undefined;
@@ -202,6 +204,8 @@ export function debugEndpoints({
   const first: HttpEndpoint = {
     path: '/',
     help: 'this list; browsers get a page to look at',
+    // Both are the same for every server.
+    shows: () => false,
     answer: ({ headers }) => (wantsPage(headers) ? page() : text(200, listOf([first, ...endpoints]), VARY)),
   };
   return [first, ...endpoints];

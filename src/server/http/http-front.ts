@@ -24,6 +24,7 @@ import {
 } from './endpoints.js';
 import { type HttpListener, type HttpOptions, listenHttp } from './http.js';
 import { type Decide, type JsonCalls, jsonEndpoint } from './json-endpoint.js';
+import { guardedViews, isLoopbackHost } from './other-sites.js';
 
 /** What the HTTP and debug ports show. */
 export interface HttpFrontOptions {
@@ -76,7 +77,8 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     variables: string,
     http: Pick<HttpOptions, 'endpoints' | 'notFound' | 'tls'>,
   ): Promise<HttpListener> => {
-    const listener = await listenHttp(host, port, { ...http, heldTexts, slices, onError }).catch(
+    const endpoints = guardedViews(host, http.endpoints);
+    const listener = await listenHttp(host, port, { ...http, endpoints, heldTexts, slices, onError }).catch(
       (error: unknown) => {
         throw listenError(what, formatHostPort(host, port), variables, error);
       },
@@ -107,6 +109,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
   const forJson = jsonEndpoint({
     codec: createJsonCodec(protoFiles(), settings.maxDescriptors),
     decide: options.decide,
+    isOnLoopback: isLoopbackHost(host),
     maxBodyBytes: settings.grpcMaxMessageBytes,
     turns: options.turns,
     calls: options.calls,

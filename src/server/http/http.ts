@@ -59,6 +59,8 @@ export interface HttpEndpoint {
   readonly help: string;
   /** Reads bodies of at most so many bytes; absent: a body is not looked at. */
   readonly maxBodyBytes?: number;
+  /** Whether the answer shows anything of the service, so that no page of another site may see it; absent: it does. */
+  shows?(head: HttpHead): boolean;
   /** The answer to a call whose body is not worth reading; undefined: it goes on. */
   refuse?(head: HttpHead): HttpAnswer | undefined;
   /** How the endpoint words failures of the port; absent: as {@link failed} does. */
@@ -113,7 +115,9 @@ export function text(status: number, body: string, headers?: HttpAnswer['headers
 
 const STATUS_TEXTS = {
   400: 'Bad Request',
+  403: 'Forbidden',
   413: 'Request Entity Too Large',
+  421: 'Misdirected Request',
   503: 'Service Unavailable',
 } as const;
 

@@ -7,6 +7,7 @@ import type { NotDone, TurnQueue, Waiter } from '../../service/turn-queue.js';
 import { atOnce } from '../../turns.js';
 import type { CallHeaders } from '../calls/trace-id.js';
 import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from './http.js';
+import { isOfPage, otherName, otherSite } from './other-sites.js';
 
 /**
  * Decides an encoded RateLimitRequest whose caller waits `patienceMicros` at most (Infinity: for ever); the answer is
@@ -23,18 +24,23 @@ export type Decide = (
 export interface JsonCalls {
   ended(micros: number): void;
   /** `code` is the status that gRPC would have answered. */
-  refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE'): void;
+  refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE' | 'PERMISSION_DENIED'): void;
 }
 
 export interface JsonEndpointOptions {
   readonly codec: JsonCodec;
   readonly decide: Decide;
+  /** Whether only this machine reaches the port. */
+  readonly isOnLoopback: boolean;
   readonly maxBodyBytes: number;
   /** Where what is long has its turns, one for the whole process. */
   readonly turns: TurnQueue;
   readonly calls: JsonCalls;
   monotonicMicros(): number;
 }
+
+/** By which browsers reach it: something before it may end TLS. */
+const SCHEMES = ['http', 'https'];
 
 /** Bodies and answers of at most so many bytes take their time at once: it is a tenth of a millisecond. */
 const SHORT_BYTES = 4 * 1024;
@@ -75,10 +81,10 @@ function patienceOf(header: string | readonly string[] | undefined): number {
 /**
  * `/json`: ShouldRateLimit for callers without gRPC. 200 OK, 429 OVER_LIMIT, 400 what is wrong with the request, 503 no
  * decision could be had; the reason stands in the body and in a header. A `grpc-timeout` header says how long the
- * caller waits.
+ * caller waits. Pages of other sites get 403 or 421: a browser sends what they write without asking the server first.
  */
 export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
-  const { codec, decide, maxBodyBytes, turns, calls } = options;
+  const { codec, decide, isOnLoopback, maxBodyBytes, turns, calls } = options;
   /** What `steps` come to; when they take long, in turns with all that takes long. */
   const run = <Result>(
     bytes: number,
@@ -136,6 +142,14 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
     path: '/json',
     help: 'decides a RateLimitRequest: POST, protobuf JSON both ways',
     maxBodyBytes,
+    refuse({ headers }) {
+      const site = otherSite(headers, SCHEMES);
+      const name = isOnLoopback && isOfPage(headers) ? otherName(headers) : undefined;
+      const fault = site ?? name;
+      if (fault === undefined) return undefined;
+      calls.refused('PERMISSION_DENIED');
+      return failed(site === undefined ? 421 : 403, fault);
+    },
     async answer(call) {
       const startMicros = options.monotonicMicros();
       const answer = await answerAt(call, startMicros);

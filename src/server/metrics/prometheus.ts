@@ -12,6 +12,7 @@ import { whereLooked } from '../../working-directory.js';
 import type { Closers } from '../closers.js';
 import { metricsEndpoint } from '../http/endpoints.js';
 import { type HttpOptions, listenHttp } from '../http/http.js';
+import { guardedViews } from '../http/other-sites.js';
 import { ConfigWarnings } from '../policies/config-warnings.js';
 import { readNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -107,7 +108,7 @@ export async function listenPrometheus(
     ]);
   }
   const { host, port } = address;
-  const endpoints = [metricsEndpoint(path, metrics)];
+  const endpoints = guardedViews(host, [metricsEndpoint(path, metrics)]);
   const listener = await listenHttp(host, port, { endpoints, ...sending, onError }).catch(
     (error: unknown) => {
       throw listenError('metrics', prometheusAddr, 'PROMETHEUS_ADDR', error);

@@ -7,8 +7,8 @@ const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 /** The widths at which the page is looked at: that of a desk, and that of a phone. */
 export const WIDTHS = { desk: 1440, phone: 390 } as const;
 
-/** Starts a Chromium without a window, with a profile of its own that is empty. Close it. */
-export function launchBrowser(): Promise<Browser> {
+/** Starts a Chromium without a window, with a profile of its own that is empty; `args` are more for it. Close it. */
+export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: toolPath('chromium'),
     headless: true,
@@ -16,6 +16,7 @@ export function launchBrowser(): Promise<Browser> {
     args: [
       ...['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'],
       ...['--disable-component-update', '--disable-sync'],
+      ...args,
     ],
   });
 }

@@ -19,6 +19,7 @@ test('a decision is told even while no more may wait for turns, as it was counte
     codec,
     // Longer than what is told at once.
     decide: () => new Uint8Array(100_000),
+    isOnLoopback: true,
     maxBodyBytes: 1000,
     turns: new TurnQueue({ monotonicMicros, maxPieces: 0 }),
     calls: { ended: () => {}, refused: () => {} },

@@ -1,0 +1,172 @@
+/* Marks of other sites in calls of `/json` and of views, as programs and browsers send them to a real server. */
+import type { OutgoingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { freePorts } from '../support/process/free-port.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+
+const POLICY = `domain: shop
+descriptors:
+  - { key: customer, rate_limit: { unit: year, requests_per_unit: 1000 } }
+`;
+const BODY = JSON.stringify({
+  domain: 'shop',
+  descriptors: [{ entries: [{ key: 'customer', value: 'ann' }] }],
+});
+
+let server: WeirServer;
+let prometheusPort: number;
+
+async function start(host: string): Promise<void> {
+  [prometheusPort = 0] = await freePorts(1);
+  server = await startWeir({
+    policy: POLICY,
+    env: {
+      HOST: host,
+      DEBUG_HOST: host,
+      USE_PROMETHEUS: 'true',
+      PROMETHEUS_ADDR: `${host}:${prometheusPort}`,
+    },
+  });
+}
+
+const json = async (headers: OutgoingHttpHeaders) =>
+  (await httpRequest(server.httpPort, '/json', { method: 'POST', body: BODY, headers })).status;
+
+/** What is left of the bucket. */
+async function left(): Promise<number> {
+  const { body } = await httpRequest(server.httpPort, '/json', {
+    method: 'POST',
+    body: BODY.replace('"entries"', '"hitsAddend":"0","entries"'),
+  });
+  return JSON.parse(body).statuses[0].limitRemaining;
+}
+
+/** The status of a request that is written as it is. */
+function raw(port: number, request: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(request));
+    socket.once('error', reject);
+    socket.once('data', (bytes) => {
+      resolve(Number(/^HTTP\/1\.1 (\d+)/.exec(bytes.toString())?.[1]));
+      socket.destroy();
+    });
+  });
+}
+
+describe('on loopback', () => {
+  beforeAll(() => start('127.0.0.1'));
+  afterAll(() => server.stop());
+
+  test.each<[string, OutgoingHttpHeaders]>([
+    ['a program', {}],
+    ['a program that names a host of its own', { host: 'weir' }],
+    ['a program with a type of its own', { 'content-type': 'text/plain' }],
+    ['what somebody typed', { 'sec-fetch-site': 'none' }],
+    ['a page of the same origin', { host: 'localhost:8080', origin: 'http://localhost:8080' }],
+    ['one behind TLS', { host: 'localhost', origin: 'https://localhost', 'sec-fetch-site': 'same-origin' }],
+  ])('%s may ask /json', async (_, headers) => {
+    expect(await json(headers)).toBe(200);
+  });
+
+  test.each<[number, string, OutgoingHttpHeaders]>([
+    [403, 'another origin', { origin: 'http://site.example' }],
+    [403, 'another port', { host: 'localhost:8080', origin: 'http://localhost:8000' }],
+    [403, 'no origin that is told', { origin: 'null' }],
+    [403, 'an empty origin', { origin: '' }],
+    [403, 'another site', { 'sec-fetch-site': 'cross-site' }],
+    [403, 'another origin of the same site', { 'sec-fetch-site': 'same-site' }],
+    [421, 'a name that was rebound', { host: 'site.example', origin: 'http://site.example' }],
+    [
+      421,
+      'such a name, with what else browsers send',
+      { host: 'site.example', 'sec-fetch-site': 'same-origin' },
+    ],
+    [421, 'a name that begins as an address', { host: '127.0.0.1.site.example', 'sec-fetch-site': 'none' }],
+  ])('%d for a page of %s, and nothing is taken', async (status, _, headers) => {
+    const before = await left();
+    expect(await json(headers)).toBe(status);
+    expect(await left()).toBe(before);
+    const { body } = await httpRequest(server.httpPort, '/metrics');
+    expect(body).toMatch(/^weir_refused_total\{code="PERMISSION_DENIED"\} [1-9]/m);
+  });
+
+  test('the answer says why', async () => {
+    const headers = { origin: 'http://site.example' };
+    const { body, headers: sent } = await httpRequest(server.httpPort, '/json', {
+      method: 'POST',
+      body: BODY,
+      headers,
+    });
+    const reason = 'pages of other origins may not call this port (Origin "http://site.example")';
+    expect(body).toBe(`Forbidden\n${reason}\n`);
+    expect(sent).toContainEqual(['x-weir-reason', reason]);
+    expect(sent.filter(([name]) => name.startsWith('access-control'))).toEqual([]);
+  });
+
+  const views = (): (readonly [number, string])[] => [
+    [server.httpPort, '/metrics'],
+    [server.httpPort, '/healthcheck?detail'],
+    [server.debugPort, '/rlconfig'],
+    [server.debugPort, '/rlconfig?format=json'],
+    [server.debugPort, '/stats'],
+    [prometheusPort, '/metrics'],
+  ];
+
+  test.each(['localhost', 'LOCALHOST:1', '127.0.0.1', '127.9.9.9:8080', '[::1]', '[::1]:8080', ''])(
+    'views are shown under the host %j',
+    async (host) => {
+      for (const [port, path] of views()) {
+        expect([path, (await httpRequest(port, path, { headers: { host } })).status]).toEqual([path, 200]);
+      }
+    },
+  );
+
+  test.each([
+    'site.example',
+    '127.0.0.1.site.example',
+    'localhost.site.example:8080',
+    '10.0.0.1',
+    'a@localhost',
+  ])('views are not shown under the host %j', async (host) => {
+    for (const [port, path] of views()) {
+      const { status, body } = await httpRequest(port, path, { headers: { host } });
+      expect([path, status]).toEqual([path, 421]);
+      expect(body).toBe(
+        `the Host header is "${host}", which may be the name of another site that leads here: call localhost, ` +
+          '127.0.0.1 or [::1]\n',
+      );
+    }
+  });
+
+  test('what shows nothing is there under every name, and HTTP/1.0 needs none', async () => {
+    const headers = { host: 'site.example' };
+    expect((await httpRequest(server.httpPort, '/healthcheck', { headers })).body).toBe('OK');
+    expect((await httpRequest(server.debugPort, '/', { headers })).status).toBe(200);
+    expect(await raw(server.httpPort, 'GET /metrics HTTP/1.0\r\n\r\n')).toBe(200);
+    const two = 'Host: localhost\r\nHost: site.example\r\n';
+    expect(await raw(server.httpPort, `GET /metrics HTTP/1.1\r\n${two}\r\n`)).toBe(400);
+  });
+});
+
+describe('on every address', () => {
+  beforeAll(() => start('0.0.0.0'));
+  afterAll(() => server.stop());
+
+  test('views are shown under every name', async () => {
+    const headers = { host: 'weir.limits.svc:8080' };
+    for (const [port, path] of [
+      [server.httpPort, '/metrics'],
+      [server.debugPort, '/rlconfig'],
+      [prometheusPort, '/metrics'],
+    ] as const)
+      expect((await httpRequest(port, path, { headers })).status).toBe(200);
+  });
+
+  test('pages of the same origin may ask /json, and others may not', async () => {
+    const host = 'shop.example';
+    expect(await json({ host, origin: `https://${host}`, 'sec-fetch-site': 'same-origin' })).toBe(200);
+    expect(await json({ host: 'weir', origin: `https://${host}` })).toBe(403);
+  });
+});
