@@ -2,6 +2,7 @@ import type { BucketCounter } from '../service/bucket-counter.js';
 import type { DecisionLine, DecisionObserver } from '../service/decision-observer.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
+import { ChargeWarnings } from './policies/charge-warnings.js';
 import { shown } from './shown-text.js';
 import type { UnmatchedWarnings } from './unmatched-warnings.js';
 
@@ -62,6 +63,7 @@ export function decisionObserver(
   const named = new WeakSet();
   /** The same rules by name and limit: a reload makes each rule anew. */
   const namedLimits = new Set<string>();
+  const charges = new ChargeWarnings(log, nowMs);
   const logsDecisions = log.isLevelEnabled('debug');
   return {
     buckets,
@@ -75,6 +77,7 @@ export function decisionObserver(
       metrics.decided(domain, rule, overLimit, wouldBeThrottled),
     controlled: (domain, kind) => metrics.controlled(domain, kind),
     candidate: (domain, rule, live, candidate) => metrics.candidate(domain, rule, live, candidate),
+    debtAsked: (domain, rule, hits, refund) => charges.asked(domain, rule, hits, refund),
     forgiven: (domain, rule, hits) => metrics.forgiven(domain, rule, hits),
     counted: (stat, fromCaller, take, outcome, shadowed) =>
       reference.counted(stat, fromCaller, take, outcome, shadowed),

@@ -60,6 +60,8 @@ export interface DecisionObserver {
    * have.
    */
   candidate(domain: string, rule: string, liveOverLimit: boolean, candidateOverLimit: boolean): void;
+  /** A descriptor asked a rule with `allow_debt` for `hits`. `refund`: it gives them back. */
+  debtAsked(domain: string, rule: string, hits: number, refund: boolean): void;
   /** `hits` of a charge went past the `max_debt` of `rule`. */
   forgiven(domain: string, rule: string, hits: number): void;
   /**

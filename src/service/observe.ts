@@ -95,6 +95,7 @@ export class Observation {
           const hits = together ?? take.hits;
           observer.neverPasses(policy.domain, label, hits, reportedLimit, take.rule ?? policy);
         }
+        if (take.rate.maxDebt > 0) observer.debtAsked(policy.domain, label, take.hits, take.refund);
         if (outcome !== undefined && outcome.forgiven > 0) {
           observer.forgiven(policy.domain, label, outcome.forgiven);
         }

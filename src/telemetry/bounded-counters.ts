@@ -26,6 +26,11 @@ export class BoundedCounters {
     return this.#byFirst.get(first)?.get(second) ?? this.#add(first, second);
   }
 
+  /** Whether these are the numbers of all that no series is left for. */
+  isOverflow(values: readonly number[]): boolean {
+    return values === this.#overflow;
+  }
+
   #add(first: string, second: string): number[] {
     if (!this.#limit.take()) {
       this.#overflow ??= new Array<number>(this.#slots).fill(0);

@@ -6,13 +6,20 @@ import { startEnvoyWith } from './envoy.js';
 export interface LimitedRoute {
   readonly path: string;
   readonly rateLimits: readonly object[];
+  /** Where they stand: `typed_per_filter_config` of the route unless told otherwise. */
+  readonly place?: 'route' | 'virtual_host' | undefined;
 }
+
+/** Parts of an HTTP connection manager. */
+export type ManagerParts = Readonly<Record<'http_filters' | 'route_config', unknown>>;
 
 export interface RouteEnvoyOptions {
   readonly domain: string;
   readonly weirPort: number;
   readonly upstreamPort: number;
   readonly routes: readonly LimitedRoute[];
+  /** In the place of filters and routes: the clusters are `weir` and `upstream`. */
+  readonly parts?: ManagerParts;
   /** How long Envoy waits for a decision: 10 s, since a busy machine must not change the counts of a test. */
   readonly timeout?: string;
   readonly failureModeDeny?: boolean;
@@ -75,16 +82,20 @@ function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number):
       typed_config: { '@type': `${TYPES}.filters.http.router.v3.Router` },
     },
   ];
-  const routes = options.routes.map(({ path, rateLimits }) => ({
-    match: { prefix: path },
-    route: { cluster: 'upstream' },
-    typed_per_filter_config: {
-      'envoy.filters.http.ratelimit': {
-        '@type': `${TYPES}.filters.http.ratelimit.v3.RateLimitPerRoute`,
-        rate_limits: rateLimits,
-      },
+  const perRoute = (rate_limits: readonly object[]) => ({
+    'envoy.filters.http.ratelimit': {
+      '@type': `${TYPES}.filters.http.ratelimit.v3.RateLimitPerRoute`,
+      rate_limits,
     },
+  });
+  const routes = options.routes.map(({ path, rateLimits, place }) => ({
+    match: { prefix: path },
+    route: { cluster: 'upstream', ...(place === 'route' && { rate_limits: rateLimits }) },
+    ...(place === undefined && { typed_per_filter_config: perRoute(rateLimits) }),
   }));
+  const ofHost = options.routes.flatMap(({ rateLimits, place }) =>
+    place === 'virtual_host' ? rateLimits : [],
+  );
   const manager = {
     '@type': `${TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
     stat_prefix: 'routes',
@@ -93,7 +104,8 @@ function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number):
     xff_num_trusted_hops: 1,
     ...(options.maxRequestHeadersKb !== undefined && { max_request_headers_kb: options.maxRequestHeadersKb }),
     http_filters: filters,
-    route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] },
+    route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], rate_limits: ofHost, routes }] },
+    ...options.parts,
   };
   const listener = {
     name: 'http',

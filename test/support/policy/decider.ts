@@ -32,6 +32,8 @@ export interface Counted {
 export class RecordingObserver implements DecisionObserver {
   readonly told: string[] = [];
   readonly lines: DecisionLine[] = [];
+  /** What rules with `allow_debt` were asked for. */
+  readonly debts: string[] = [];
   readonly counts: Counted[] = [];
   buckets: BucketCounter | undefined;
   debug = false;
@@ -55,6 +57,9 @@ export class RecordingObserver implements DecisionObserver {
   candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
     const code = (over: boolean) => (over ? 'OVER_LIMIT' : 'OK');
     this.told.push(`${domain} ${rule} live ${code(live)} candidate ${code(candidate)}`);
+  }
+  debtAsked(domain: string, rule: string, hits: number, refund: boolean): void {
+    this.debts.push(`${domain} ${rule} ${refund ? '-' : ''}${hits}`);
   }
   forgiven(domain: string, rule: string, hits: number): void {
     this.told.push(`${domain} ${rule} forgiven ${hits}`);

@@ -1,0 +1,114 @@
+/*
+ * What docs/policy/charges.md shows and says of Envoy: its part of Envoy's configuration charges what the upstream
+ * tells, and hits_addend in another place is ignored.
+ */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { pageSections } from '../support/docs/page-examples.js';
+import { pageText } from '../support/docs/pages.js';
+import { fromHeader, type ManagerParts, startRouteEnvoy } from '../support/envoy/route-envoy.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { descriptor } from '../support/policy/decider.js';
+import { httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+
+const PAGE = 'docs/policy/charges.md';
+const page = pageText(PAGE);
+const [policy = ''] = pageSections(PAGE, page).flatMap(({ examples }) => examples.map((one) => one.policy));
+const [, shown = ''] = /```yaml\n(http_filters:[^`]*)```/.exec(page) ?? [];
+/** Both calls of the page, as its route has them. */
+const actions = [fromHeader('x-tenant', 'tenant')];
+const LIMITS = [
+  { actions, hits_addend: { number: 0 } },
+  { actions, apply_on_stream_done: true, hits_addend: { format: '%RESP(x-tokens-used)%' } },
+];
+
+let upstream: Server;
+let weir: WeirServer;
+let rls: RlsClient;
+beforeAll(async () => {
+  upstream = createServer((request, answer) => {
+    const cost = request.headers['x-cost'];
+    if (cost !== undefined) answer.setHeader('x-tokens-used', String(cost));
+    answer.end('words\n');
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  weir = await startWeir({ policy });
+  rls = new RlsClient(weir.grpcPort);
+}, 60_000);
+afterAll(async () => {
+  rls?.close();
+  await weir?.stop();
+  upstream?.closeAllConnections();
+  upstream?.close();
+}, 60_000);
+
+/** An Envoy that asks weir; with the limits of the page in other places, unless it has `parts` of its own. */
+async function startEnvoy(place?: 'route' | 'virtual_host', parts?: ManagerParts) {
+  const { port: upstreamPort } = upstream.address() as AddressInfo;
+  const routes = [{ path: '/', rateLimits: LIMITS, place }];
+  return startRouteEnvoy({
+    ...{ domain: 'llm', weirPort: weir.grpcPort, upstreamPort, routes },
+    ...(parts !== undefined && { parts }),
+  });
+}
+
+const leftOf = async (tenant: string): Promise<number | undefined> => {
+  const { response } = await rls.ask('llm', [descriptor([`tenant=${tenant}`], { hitsAddend: 0 })]);
+  return response?.statuses[0]?.limitRemaining;
+};
+/** The bucket of the page gets a token every 36 seconds, which a slow test may see. */
+const untilLeft = (tenant: string, left: number) =>
+  waitFor(`${left} left of ${tenant}`, async () => {
+    const found = (await leftOf(tenant)) ?? 0;
+    return found === left || found === left + 1 || undefined;
+  });
+
+describe("the page's part of Envoy's configuration", () => {
+  const parts = parse(shown) as ManagerParts & {
+    http_filters: { typed_config: { timeout?: string } }[];
+    route_config: {
+      virtual_hosts: { rate_limits?: object[]; routes: { route: { rate_limits?: object[] } }[] }[];
+    };
+  };
+
+  test('charges what the upstream tells, and nothing where it tells nothing', async () => {
+    const [filter] = parts.http_filters;
+    // A busy machine must not change what is charged.
+    if (filter !== undefined) filter.typed_config.timeout = '10s';
+    const [host] = parts.route_config.virtual_hosts;
+    // Those beside it are ignored, as the page says.
+    const ignored = [
+      { actions: [{ generic_key: { descriptor_key: 'tenant', descriptor_value: 'ignored' } }] },
+    ];
+    if (host !== undefined) host.rate_limits = ignored;
+    const [route] = host?.routes ?? [];
+    if (route !== undefined) route.route.rate_limits = ignored;
+    const envoy = await startEnvoy(undefined, parts);
+    const call = async (headers: Record<string, string>) =>
+      (await httpRequest(envoy.port, '/', { headers: { 'x-tenant': 'ann', ...headers } })).status;
+    expect(await call({ 'x-cost': '400' })).toBe(200);
+    await untilLeft('ann', 600);
+    expect(await call({})).toBe(200);
+    expect(await call({ 'x-cost': '700' })).toBe(200);
+    await untilLeft('ann', 0);
+    expect(await call({ 'x-cost': '1' })).toBe(429);
+    expect(await leftOf('ignored')).toBe(1000);
+    await envoy.stop();
+  }, 60_000);
+});
+
+test.each(['route', 'virtual_host'] as const)(
+  'Envoy ignores hits_addend in the rate_limits of a %s: peek and charge take 1 hit each',
+  async (place) => {
+    const envoy = await startEnvoy(place);
+    const headers = { 'x-tenant': place, 'x-cost': '400' };
+    expect((await httpRequest(envoy.port, '/', { headers })).status).toBe(200);
+    await untilLeft(place, 998);
+    await envoy.stop();
+  },
+  60_000,
+);
