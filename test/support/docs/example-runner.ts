@@ -3,10 +3,16 @@ import { delimiter, join } from 'node:path';
 import { standInPrograms } from '../image/image-programs.js';
 import { runToEnd } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
-import { toolPath } from '../process/tools.js';
+import { repositoryRoot, toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
-import { type PageCommand, type PageExample, type PageSection, withTimesOf } from './page-examples.js';
+import { type PageCommand, type PageExample, type PageSection, withShown } from './page-examples.js';
+
+/** Settings of a process whose clock stands still (fixed-clock.ts). */
+export const FIXED_CLOCK = {
+  // Quotes, as the path may hold spaces.
+  NODE_OPTIONS: `--require ${JSON.stringify(join(repositoryRoot, 'build/test/support/clock/fixed-clock.js'))}`,
+};
 
 /** Settings that an example starts its server with, if its first command is a start. */
 const START = /^((?:\w+=\S+\s+)*)(?:weir serve|npm start)\b/;
@@ -34,20 +40,11 @@ export function unusedExamples(section: PageSection): string[] {
 }
 
 /**
- * Runs the examples of a section in order, each against a server of its own that has its policy, and resolves with
- * every answer, the page's own digits where only the time makes a difference. All policies of the section lie beside
- * each other as `<name>.yaml`; another `.yaml` that a weir command names is the policy above it. Where the answers
- * differ and a minute began meanwhile, it asks once more: a window may have ended.
+ * Runs the examples of a section in order, each against a server of its own that has its policy and whose clock stands
+ * still, and resolves with every answer, the page's own digits where they are measured. All policies of the section lie
+ * beside each other as `<name>.yaml`; another `.yaml` that a weir command names is the policy above it.
  */
-export async function runSection(section: PageSection): Promise<Map<PageCommand, readonly string[]>> {
-  const minute = () => Math.floor(Date.now() / 60_000);
-  const began = minute();
-  const answers = await runOnce(section);
-  const same = [...answers].every(([{ answer }, now]) => answer.join('\n') === now.join('\n'));
-  return same || minute() === began ? answers : runOnce(section);
-}
-
-async function runOnce({ examples }: PageSection): Promise<Map<PageCommand, readonly string[]>> {
+export async function runSection({ examples }: PageSection): Promise<Map<PageCommand, readonly string[]>> {
   const folder = new TempDir();
   const answers = new Map<PageCommand, readonly string[]>();
   try {
@@ -86,9 +83,9 @@ async function runExample(
       const { stdout } = await runToEnd('sh', ['-c', `exec 2>&1\n${text}`], {
         cwd: folder.join('work'),
         bareEnvironment: true,
-        env: { PATH: [bin, process.env['PATH']].join(delimiter) },
+        env: { ...FIXED_CLOCK, PATH: [bin, process.env['PATH']].join(delimiter) },
       });
-      answers.set(command, withTimesOf(command.answer, stdout.replace(/\n+$/, '')));
+      answers.set(command, withShown(command.answer, stdout.replace(/\n+$/, '')));
     }
   } finally {
     await server?.stop();
@@ -97,7 +94,7 @@ async function runExample(
 
 /** Health may wait for a Redis that the example does without, so the log tells when it serves. */
 async function start(policy: string, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
-  const server = await startWeir({ policy, env, untilHealthy: false });
+  const server = await startWeir({ policy, env: { ...FIXED_CLOCK, ...env }, untilHealthy: false });
   await waitFor('the start line', () => {
     if (!server.process.isRunning()) return true;
     return server.log().some(({ msg }) => msg === 'weir serves') || undefined;

@@ -13,7 +13,8 @@ import { runToEnd, type StartedProcess, startProcess } from '../process/processe
 import { TempDir } from '../process/temp-dir.js';
 import { optionalToolPath, repositoryRoot, toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
-import { commandsOf, type PageCommand, withTimesOf } from './page-examples.js';
+import { FIXED_CLOCK } from './example-runner.js';
+import { commandsOf, type PageCommand, withShown } from './page-examples.js';
 
 /** The pages that are one. */
 export const WALKTHROUGHS = [
@@ -132,7 +133,7 @@ export class Walkthrough {
     if (program !== undefined) return this.#start(program, step);
     const { stdout } = await runToEnd('sh', ['-c', `exec 2>&1\n${this.#here(step.text)}`], this.#place());
     const printed = this.#there(stdout.replaceAll('\r', '').replace(/\n+$/, ''));
-    return printed === '' ? [] : withTimesOf(step.answer, printed);
+    return printed === '' ? [] : withShown(step.answer, printed);
   }
 
   #place() {
@@ -141,7 +142,7 @@ export class Walkthrough {
     return {
       cwd: this.#folder.join('work'),
       bareEnvironment: true,
-      env: { PATH: [this.#bin, process.env['PATH']].join(delimiter), DEBUG_PORT },
+      env: { ...FIXED_CLOCK, PATH: [this.#bin, process.env['PATH']].join(delimiter), DEBUG_PORT },
     };
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { unusedExamples } from '../../support/docs/example-runner.js';
-import { pageSections, withAnswers, withTimesOf } from '../../support/docs/page-examples.js';
+import { pageSections, withAnswers, withShown } from '../../support/docs/page-examples.js';
 
 const PAGE = `# weir
 \`\`\`yaml
@@ -106,36 +106,37 @@ test('writes answers below their commands', () => {
   expect(withAnswers(PAGE, new Map())).toBe(PAGE);
 });
 
-describe('an answer with the times of the page', () => {
+describe("an answer with the page's own digits", () => {
   const shown = [
     '"durationUntilReset": "3600s"',
     '"key": "x-ratelimit-reset",',
     '  "value": "1795233601"',
     '"key": "ratelimit",',
     '  "value": "\\"default\\";r=5;t=10"',
-    '"limit": 5',
-    'since 2026-11-21T10:00:00Z',
+    '  "micros":212}',
+    'block  3f2a9c0d1e4b5a67  tenant=acme  until 2026-11-21T10:00:00Z',
+    'exact; counted for 1.2s so far',
   ];
-  const later = shown
+  const again = shown
     .join('\n')
-    .replace('3600', '59')
-    .replace('1795233601', '1795239999')
-    .replace('t=10', 't=7')
-    .replace('10:00:00Z', '10:00:07.5Z');
+    .replace('212', '97')
+    .replace('3f2a9c0d1e4b5a67', '00112233445566ff')
+    .replace('for 1.2s', 'for 0s');
 
-  test('equals the page where only the time differs', () => {
-    expect(withTimesOf(shown, later)).toEqual(shown);
+  test('equals the page where what is measured differs, and ids', () => {
+    expect(withShown(shown, again)).toEqual(shown);
   });
 
-  test('shows any other difference', () => {
-    for (const [from, to] of [
-      ['limit": 5', 'limit": 6'],
-      ['r=5', 'r=4'],
-      ['ratelimit-reset', 'ratelimit-remaining'],
-    ] as const) {
-      expect(withTimesOf(shown, later.replace(from, to))).not.toEqual(shown);
-    }
-    expect(withTimesOf(shown, `${later}\nmore`)).not.toEqual(shown);
-    expect(withTimesOf(shown, later.split('\n').slice(1).join('\n'))).not.toEqual(shown);
+  test.each([
+    ['a duration', '"3600s"', '"0s"'],
+    ['the value of a header', '1795233601', '1795233602'],
+    ['the time in a header', 't=10', 't=7'],
+    ['what is left', 'r=5', 'r=4'],
+    ['a time', '10:00:00Z', '10:00:07.5Z'],
+    ['a name', 'ratelimit-reset', 'ratelimit-remaining'],
+    ['a further line', '"micros":97}', '"micros":97}\nmore'],
+    ['a missing line', '"durationUntilReset": "3600s"\n', ''],
+  ])('shows a difference in %s', (_what, from, to) => {
+    expect(withShown(shown, again.replace(from, to))).not.toEqual(shown);
   });
 });
