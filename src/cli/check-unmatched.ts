@@ -1,5 +1,6 @@
 import { get } from 'node:http';
 import { get as getOverTls } from 'node:https';
+import { boundRequest } from '../bounded-request.js';
 import { CODE, type DescriptorStatus, type RateLimitResponse } from '../codec/messages.js';
 import { loadPolicies } from '../config/files/load-policies.js';
 import { explain } from '../config/show/explain.js';
@@ -153,7 +154,7 @@ function readConfig(address: string, ownTls: boolean): Promise<ShownConfig | str
     const [scheme, ask] = ownTls ? ['https', getOverTls] : ['http', get];
     const request = ask(
       `${scheme}://${address}/rlconfig?format=json`,
-      { timeout: DEBUG_TIMEOUT_MS, agent: false, ...(ownTls && { rejectUnauthorized: false }) },
+      { agent: false, ...(ownTls && { rejectUnauthorized: false }) },
       (response) => {
         const chunks: Buffer[] = [];
         let bytes = 0;
@@ -166,7 +167,7 @@ function readConfig(address: string, ownTls: boolean): Promise<ShownConfig | str
         response.on('end', () => resolve(parseConfig(Buffer.concat(chunks)) ?? failed('it is no weir')));
       },
     );
-    request.on('timeout', () => request.destroy(new Error(`no answer within ${DEBUG_TIMEOUT_MS} ms`)));
+    boundRequest(request, DEBUG_TIMEOUT_MS);
     request.on('error', (error) => resolve(failed(error.message)));
   });
 }

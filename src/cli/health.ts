@@ -1,5 +1,6 @@
 import { request } from 'node:http';
 import type { Client, ServiceError } from '@grpc/grpc-js';
+import { boundRequest } from '../bounded-request.js';
 import {
   decodeHealthResponse,
   encodeHealthRequest,
@@ -86,11 +87,11 @@ function tell(io: Io, problem: string | undefined): number {
 /** The same of `/healthcheck` of an HTTP port. */
 function askHttp(address: string): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const asked = request(`http://${address}/healthcheck`, { timeout: TIMEOUT_MS }, (response) => {
+    const asked = request(`http://${address}/healthcheck`, { agent: false }, (response) => {
       response.resume();
       resolve(answered(address, response.statusCode === 200 ? 'SERVING' : 'NOT_SERVING'));
     });
-    asked.on('timeout', () => asked.destroy(new Error(`nothing came within ${TIMEOUT_MS} ms`)));
+    boundRequest(asked, TIMEOUT_MS);
     asked.on('error', (error) => {
       resolve(`no answer came from http://${address}/healthcheck (HOST and PORT): ${error.message}`);
     });

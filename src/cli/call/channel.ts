@@ -6,6 +6,7 @@ import {
   credentials,
   type VerifyOptions,
 } from '@grpc/grpc-js';
+import { boundGrpcCalls } from '../../bounded-grpc-calls.js';
 import { ipOfTarget, withoutServerName } from '../../no-server-name.js';
 import { readNamedFile } from '../../server/settings/named-file.js';
 import type { ServerTarget } from './target.js';
@@ -15,6 +16,7 @@ import type { ServerTarget } from './target.js';
  * be used.
  */
 export function openClient(target: ServerTarget, options: ClientOptions = {}): Client {
+  boundGrpcCalls();
   return new Client(target.address, channelCredentials(target), {
     // A proxy of the environment has no business between these tools and a server named by address.
     'grpc.enable_http_proxy': 0,

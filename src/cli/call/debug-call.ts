@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { type ClientRequest, request as httpRequest, type RequestOptions } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { checkServerIdentity, type TLSSocket } from 'node:tls';
+import { boundRequest } from '../../bounded-request.js';
 import { readNamedFile } from '../../server/settings/named-file.js';
 import { callFailure, refusalSentence } from './debug-advice.js';
 import type { DebugAccess, DebugServer } from './debug-server.js';
@@ -83,7 +84,7 @@ class DebugCall {
         reject(Object.assign(new Error(message), { code }));
         request.destroy();
       };
-      const timer = setTimeout(() => giveUp('no answer in time', 'ETIMEDOUT'), this.#access.timeoutMs);
+      boundRequest(request, this.#access.timeoutMs);
       request.on('response', (response) => {
         const chunks: Buffer[] = [];
         let bytes = 0;
@@ -98,10 +99,7 @@ class DebugCall {
         });
       });
       request.on('error', reject);
-      request.on('close', () => {
-        clearTimeout(timer);
-        giveUp('the connection was closed', 'ECONNRESET');
-      });
+      request.on('close', () => giveUp('the connection was closed', 'ECONNRESET'));
       this.#send(request, body);
     });
   }

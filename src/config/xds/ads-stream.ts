@@ -6,6 +6,7 @@ import {
   type StatusObject,
   status,
 } from '@grpc/grpc-js';
+import { boundGrpcCalls } from '../../bounded-grpc-calls.js';
 import { withoutServerName } from '../../no-server-name.js';
 import { turn } from '../../turns.js';
 import { type DiscoveryCodec, type DiscoveryRequest, STREAM_PATH } from './discovery.js';
@@ -86,6 +87,7 @@ export class AdsStream {
             'grpc.default_authority': address.serverName,
           }),
     });
+    boundGrpcCalls();
     this.#call = this.#client.makeBidiStreamRequest(
       STREAM_PATH,
       codec.encodeRequest,

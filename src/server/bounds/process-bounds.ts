@@ -1,9 +1,11 @@
+import { MAX_INFORMATIONAL } from '../../bounded-request.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../service/record/record-of.js';
 import { MAX_BYTES, MAX_PIECES } from '../../service/turn-queue.js';
 import { MAX_OWED_BUCKETS, MAX_OWED_BYTES } from '../../storage/local/local-buckets.js';
 import { CHARGES_AT_ONCE } from '../../storage/local/repayment.js';
 import { MAX_WAITING_BYTES } from '../../telemetry/log-output.js';
+import { MAX_HEARD, STALLED_MS } from '../../telemetry/statsd/statsd-tcp.js';
 import { SAMPLES_A_SECOND } from '../../telemetry/top/hit-sampler.js';
 import { SLICES } from '../../telemetry/top/hitters-over-time.js';
 import { MAX_LINE_CHARACTERS } from '../decision-log/decision-line.js';
@@ -106,6 +108,16 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
           `${shownCount(MAX_WAITING_SPANS)}, and ${shownCount(MESSAGES_AT_ONCE)} messages of ${SPANS_AT_ONCE} on ` +
           `their way; ${shownTime(LAST_SPANS_MS)}`,
         beyond: 'lost, counted in `weir_trace_spans_dropped_total`',
+      },
+      {
+        what: 'an export of spans; informational answers (1xx) of a collector or management server to one request',
+        bound: `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, retries included; ${MAX_INFORMATIONAL}`,
+        beyond: CONNECTION_ENDS,
+      },
+      {
+        what: 'what a statsd collector says on one connection; the time until it takes 128 KiB of lines',
+        bound: `${shownSize(MAX_HEARD)}; ${shownTime(STALLED_MS)}`,
+        beyond: `${CONNECTION_ENDS}, and is made anew`,
       },
       {
         what: 'a line of the sampled decision log; lines that nobody reads',

@@ -7,6 +7,8 @@ import { MAX_NAMED_NODES } from '../../storage/redis/cluster/cluster-address.js'
 import { NODES_ASKED } from '../../storage/redis/cluster/cluster-finder.js';
 import { MAX_CLUSTER_NODES } from '../../storage/redis/cluster/cluster-nodes.js';
 import { MAX_REDIRECTIONS } from '../../storage/redis/cluster/redirect.js';
+import { WHOLE_PATIENCE_MS } from '../../storage/redis/connection/client/asking-client.js';
+import { MAX_ASKED_BYTES } from '../../storage/redis/connection/client/own-connector.js';
 import {
   MAX_LOGIN_OUTPUT_BYTES,
   PROGRAM_TIMEOUT_MS,
@@ -90,6 +92,11 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         what: 'nodes of a cluster that are asked at a time which of them serves which slots',
         bound: `all that are named, at the start; then ${NODES_ASKED}, and the rest where none of these answers`,
         beyond: 'one look at a time; calls go on meanwhile by what is known',
+      },
+      {
+        what: 'what a Sentinel, or a node of a cluster, says when it is asked about others',
+        bound: `${shownSize(MAX_ASKED_BYTES)}; ${shownTime(WHOLE_PATIENCE_MS)}`,
+        beyond: `${CONNECTION_ENDS}; others are asked`,
       },
       {
         what: 'nodes of a cluster that a call is sent to, one after the other',

@@ -32,7 +32,8 @@ export class BoundedSpans implements SpanProcessor {
   readonly #lost = { queue: 0, export: 0 };
   #waiting = 0;
 
-  constructor(exporter: SpanExporter, news: ExportNews) {
+  /** `begin` is called as each export begins. */
+  constructor(exporter: SpanExporter, news: ExportNews, begin: () => void) {
     const counting: SpanExporter = {
       export: (spans, done) => {
         this.#waiting -= spans.length;
@@ -45,6 +46,7 @@ export class BoundedSpans implements SpanProcessor {
           }
           done(result);
         };
+        begin();
         exporter.export(spans, settle);
       },
       shutdown: () => exporter.shutdown(),

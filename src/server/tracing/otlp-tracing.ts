@@ -18,9 +18,11 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import { boundGrpcCalls } from '../../bounded-grpc-calls.js';
 import type { CallTrace, SpanLosses, Tracing } from '../calls/call-trace.js';
 import { type HeaderOf, MAX_TRACE_HEADER } from '../calls/trace-id.js';
 import { BoundedSpans, type ExportNews } from './bounded-spans.js';
+import { boundHttpExports } from './export-deadline.js';
 import { OtlpTrace, type StoreAddress } from './otlp-trace.js';
 import { MAX_SPAN_TEXT, MESSAGES_AT_ONCE } from './tracing-bounds.js';
 
@@ -67,7 +69,9 @@ export class OtlpTracing implements Tracing {
   /** Throws what OpenTelemetry's exporters throw of variables that they cannot use. */
   constructor(options: OtlpOptions) {
     this.#store = options.store;
-    this.#spans = new BoundedSpans(exporterOf(options), options.news);
+    // A call over gRPC has a deadline of its own.
+    const begin = options.protocol === 'http' ? boundHttpExports() : () => {};
+    this.#spans = new BoundedSpans(exporterOf(options), options.news, begin);
     const { serviceName, serviceNamespace, serviceInstanceId, samplingRate, version } = options;
     const service = resourceFromAttributes({
       'service.name': serviceName,
@@ -112,6 +116,7 @@ function exporterOf({ protocol, onWarning }: OtlpOptions): SpanExporter {
   try {
     // Each reads a good deal of code.
     if (protocol === 'grpc') {
+      boundGrpcCalls();
       const { OTLPTraceExporter } =
         require('@opentelemetry/exporter-trace-otlp-grpc') as typeof import('@opentelemetry/exporter-trace-otlp-grpc');
       return new OTLPTraceExporter({ concurrencyLimit: MESSAGES_AT_ONCE });

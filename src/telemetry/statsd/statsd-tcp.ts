@@ -10,8 +10,10 @@ const LONGEST_PAUSE_MS = 5000;
  * count as failed.
  */
 const GOOD_MS = 1000;
-/** A collector that takes nothing for so long is left and called again. */
-const STALLED_MS = 30_000;
+/** A collector that has not taken a piece after so long is left and called again. */
+export const STALLED_MS = 30_000;
+/** A collector has nothing to say. One that says so many bytes is left: reading it would have no end. */
+export const MAX_HEARD = 64 * 1024;
 
 /**
  * So many characters, or a line more, are put together and sent at once: after an absence of the collector as many as
@@ -135,7 +137,10 @@ export class StatsdTcp implements StatsSink {
     this.#released--;
     this.#sending = true;
     const text = piece.join('');
+    // The timeout of the socket would begin anew with each byte that the collector sends.
+    const stalled = setTimeout(() => socket.destroy(new Error('it takes nothing')), STALLED_MS).unref();
     socket.write(text, (error) => {
+      clearTimeout(stalled);
       this.#waiting -= text.length;
       if (error) this.dropped += piece.length;
       if (this.#waiting === 0) this.#onIdle?.();
@@ -154,7 +159,7 @@ export class StatsdTcp implements StatsSink {
     let reason = 'the connection was closed';
     socket.once('connect', () => {
       this.#connected = true;
-      socket.setTimeout(STALLED_MS);
+      socket.setTimeout(0);
       this.#trial = setTimeout(() => {
         if (this.#hasFailed) log('info', `${this.#where()} takes metrics again`);
         this.#hasFailed = false;
@@ -163,15 +168,16 @@ export class StatsdTcp implements StatsSink {
       this.flush();
     });
     socket.on('timeout', () => {
-      if (this.#connected && socket.writableLength === 0) return;
-      reason = this.#connected ? 'it takes nothing' : 'no answer';
+      reason = 'no answer';
       socket.destroy();
     });
     socket.on('error', (error) => {
       reason = error.message;
     });
     // What a collector says is nobody's business, but its end must be seen.
-    socket.resume();
+    socket.on('data', () => {
+      if (socket.bytesRead > MAX_HEARD) socket.destroy(new Error('it sends more than a collector says'));
+    });
     socket.once('close', () => this.#onLost(reason));
   }
 

@@ -76,3 +76,15 @@ test('what waits is sent before the end', async () => {
   await waitFor('lines', () => received.includes(`${nameOf(LINES - 1)}:1|c\n`));
   expect(received.split('\n')).toHaveLength(LINES + 1);
 });
+
+test('a collector that sends and sends is left, and called again', async () => {
+  await waitFor('a connection', () => connections.length > 0);
+  const flood = (): void => {
+    const [first] = connections as [Socket];
+    if (first.destroyed) return;
+    if (first.write(Buffer.alloc(65_536))) setImmediate(flood);
+    else first.once('drain', flood);
+  };
+  flood();
+  await waitFor('another connection', () => connections.length > 1);
+});

@@ -7,6 +7,8 @@ import { ownConnector } from './own-connector.js';
 
 /** Longest that who is asked may take to accept a connection, and to answer. Milliseconds. */
 const PATIENCE_MS = 1000;
+/** Longest that a connection, a login and a question may take together. Milliseconds. */
+export const WHOLE_PATIENCE_MS = 2 * PATIENCE_MS;
 
 /** Options of an ioredis that asks servers about other servers, by connections like those to Redis itself. */
 export function askingOptions(
@@ -57,6 +59,10 @@ export class AskingClients {
       connectionError = message;
     });
     this.#asking.add(client);
+    const late = setTimeout(() => {
+      connectionError = `no answer within ${WHOLE_PATIENCE_MS} ms`;
+      client.disconnect();
+    }, WHOLE_PATIENCE_MS);
     try {
       await client.connect();
       await logIn(client, login);
@@ -65,6 +71,7 @@ export class AskingClients {
       const said = connectionError || (error as Error).message;
       throw new Error(await explain(client, withoutArguments(said)));
     } finally {
+      clearTimeout(late);
       this.#asking.delete(client);
       client.disconnect();
     }

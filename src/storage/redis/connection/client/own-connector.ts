@@ -1,6 +1,13 @@
 import type { Socket } from 'node:net';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
 
+/**
+ * Most bytes that a server may send on such a connection, at once and for each second that it lasts: ioredis reads
+ * whatever comes. A thousand masters with scattered slots take less.
+ */
+export const MAX_ASKED_BYTES = 4 * 1024 * 1024;
+const MORE_PER_SECOND = 4096;
+
 /** Lets an ioredis connect by `open`, which begins a connection, over TLS where its option `tls` is set. */
 export function ownConnector(open: () => Socket): NonNullable<RedisOptions['Connector']> {
   return class extends AbstractConnector {
@@ -10,8 +17,20 @@ export function ownConnector(open: () => Socket): NonNullable<RedisOptions['Conn
 
     async connect(): Promise<Socket> {
       this.connecting = true;
-      this.stream = open();
-      return this.stream;
+      const stream = open();
+      endFlood(stream);
+      this.stream = stream;
+      return stream;
     }
   };
+}
+
+function endFlood(stream: Socket): void {
+  const openedMs = performance.now();
+  let bytes = 0;
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    const most = MAX_ASKED_BYTES + (MORE_PER_SECOND * (performance.now() - openedMs)) / 1000;
+    if (bytes > most) stream.destroy(new Error('it sends more than anybody asked for'));
+  });
 }

@@ -1,0 +1,131 @@
+/* A collector of traces that never comes to an end: what it sends is bounded in time and in number. */
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Stream } from 'node:http2';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, expect, test } from '@jest/globals';
+import { httpRequest } from '../support/process/http-client.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: one, rate_limit: { unit: day, requests_per_unit: 1 } }
+`;
+const EARLY = Buffer.from('HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n'.repeat(500));
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
+
+let server: WeirServer | undefined;
+let collector: Server | Http2Server | undefined;
+let sockets: Socket[];
+
+afterEach(async () => {
+  await server?.stop();
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => collector?.close(resolve));
+});
+
+/** Writes the same again and again, as fast as it is read. */
+function flood(socket: Socket, bytes: Buffer): void {
+  if (socket.destroyed) return;
+  if (socket.write(bytes)) setImmediate(() => flood(socket, bytes));
+  else socket.once('drain', () => flood(socket, bytes));
+}
+
+/** Starts weir with the collector, and makes it send a span. */
+async function start(made: Server | Http2Server, protocol: 'http' | 'grpc', env = {}): Promise<void> {
+  collector = made;
+  sockets = [];
+  collector.on('connection', (socket: Socket) => {
+    socket.on('error', () => {});
+    sockets.push(socket);
+  });
+  await new Promise<void>((resolve) => collector?.listen(0, '127.0.0.1', resolve));
+  const { port } = collector.address() as AddressInfo;
+  server = await startWeir({
+    policy: POLICY,
+    env: {
+      TRACING_ENABLED: 'true',
+      TRACING_EXPORTER_PROTOCOL: protocol,
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+      ...env,
+    },
+  });
+  await span();
+}
+
+async function span(): Promise<void> {
+  const body = JSON.stringify({ domain: 'd', descriptors: [{ entries: [{ key: 'one', value: 'a' }] }] });
+  await httpRequest(server?.httpPort ?? 0, '/json', { method: 'POST', body });
+}
+
+async function reason(): Promise<string> {
+  const line = await waitFor('the line', () =>
+    server?.log().find(({ msg }) => String(msg).startsWith('the collector takes no spans')),
+  );
+  return String(line['reason']);
+}
+
+test('endless informational answers end an export', async () => {
+  await start(
+    createServer((socket) => socket.once('data', () => flood(socket, EARLY))),
+    'http',
+  );
+  expect(await reason()).toBe('too many informational answers (1xx)');
+  await waitFor('the end of the connection', () => sockets.every(({ destroyed }) => destroyed));
+});
+
+test('an answer of which a byte comes now and then ends with the time of the export', async () => {
+  await start(
+    createServer((socket) => {
+      const timer = setInterval(() => {
+        if (socket.destroyed) clearInterval(timer);
+        else socket.write('H');
+      }, 50);
+      socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nx: '));
+    }),
+    'http',
+    { OTEL_EXPORTER_OTLP_TIMEOUT: '1000' },
+  );
+  expect(await reason()).toMatch(/^no answer within \d+ ms$/);
+  await waitFor('the end of the connection', () => sockets.every(({ destroyed }) => destroyed));
+});
+
+test('a connection is kept from one export to the next, unless the collector speaks between them', async () => {
+  let floods = false;
+  let exports = 0;
+  await start(
+    createServer((socket) =>
+      socket.on('data', () => {
+        exports++;
+        socket.write(OK);
+        if (floods) setImmediate(() => flood(socket, EARLY));
+      }),
+    ),
+    'http',
+  );
+  await waitFor('the first export', () => exports >= 1);
+  const before = exports;
+  await span();
+  await waitFor('another export', () => exports > before);
+  expect(sockets).toHaveLength(1);
+  floods = true;
+  await span();
+  await waitFor('the end of the connection', () => sockets.every(({ destroyed }) => destroyed));
+});
+
+test('endless informational answers end an export over gRPC', async () => {
+  const made = createHttp2Server();
+  const hint = (stream: ServerHttp2Stream): void => {
+    if (stream.destroyed || stream.closed) return;
+    for (let i = 0; i < 10; i++) stream.additionalHeaders({ ':status': 103, link: '</a>' });
+    setImmediate(() => hint(stream));
+  };
+  made.on('session', (session) => session.on('error', () => {}));
+  made.on('stream', (stream) => {
+    stream.on('error', () => {});
+    hint(stream);
+  });
+  await start(made, 'grpc');
+  await reason();
+  await waitFor('the end of the connection', () => sockets.every(({ destroyed }) => destroyed), 5000);
+});

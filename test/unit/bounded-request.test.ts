@@ -1,0 +1,66 @@
+import { request } from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, expect, test } from '@jest/globals';
+import { boundRequest, MAX_INFORMATIONAL } from '../../src/bounded-request.js';
+
+const EARLY = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
+const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
+let server: Server | undefined;
+
+afterEach(async () => {
+  await new Promise((resolve) => server?.close(resolve));
+});
+
+/** What becomes of a request to a server that does `answer` once it was asked, with `ms` for the whole of it. */
+async function asked(ms: number, answer: (socket: Socket) => void): Promise<string> {
+  server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => answer(socket));
+  });
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return new Promise((resolve) => {
+    const sent = request({ host: '127.0.0.1', port, agent: false }, (response) => {
+      let text = '';
+      response.on('data', (chunk: Buffer) => {
+        text += chunk;
+      });
+      response.on('error', ({ message }) => resolve(message));
+      response.on('end', () => resolve(text));
+    });
+    sent.on('error', ({ message }) => resolve(message));
+    boundRequest(sent, ms);
+    sent.end();
+  });
+}
+
+/** Sends a text, a byte now and then. */
+function drip(socket: Socket, text: string): void {
+  let at = 0;
+  const timer = setInterval(() => {
+    if (socket.destroyed) clearInterval(timer);
+    else socket.write(text[at++] ?? 'a');
+  }, 10);
+}
+
+test('an answer, also behind some informational ones, is read', async () => {
+  expect(await asked(60_000, (socket) => socket.end(EARLY.repeat(MAX_INFORMATIONAL) + OK))).toBe('ok');
+});
+
+test('informational answers have an end', async () => {
+  const sentence = 'too many informational answers (1xx)';
+  expect(await asked(60_000, (socket) => socket.end(EARLY.repeat(MAX_INFORMATIONAL + 1) + OK))).toBe(
+    sentence,
+  );
+});
+
+test.each([
+  ['heads', ''],
+  ['bodies', 'HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n'],
+])('%s of which a byte comes now and then have an end', async (_, head) => {
+  const said = await asked(200, (socket) => {
+    socket.write(head);
+    drip(socket, head === '' ? `HTTP/1.1 200 OK\r\nx: ${'a'.repeat(100_000)}` : 'a');
+  });
+  expect(said).toMatch(head === '' ? /^no answer within 200 ms$/ : /^(?:no answer within 200 ms|aborted)$/);
+});

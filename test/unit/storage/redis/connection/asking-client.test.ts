@@ -1,0 +1,47 @@
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, expect, test } from '@jest/globals';
+import { AskingClients } from '../../../../../src/storage/redis/connection/client/asking-client.js';
+
+let server: Server | undefined;
+const clients = new AskingClients();
+
+afterEach(async () => {
+  await new Promise((resolve) => server?.close(resolve));
+});
+
+/** What a question to a server comes to that does `answer` with each chunk. */
+async function asked(answer: (socket: Socket, chunk: string) => void): Promise<string> {
+  server = createServer((socket) => {
+    socket.on('error', () => {});
+    socket.on('data', (chunk: Buffer) => answer(socket, chunk.toString()));
+  });
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return clients.ask(
+    { endpoint: { host: '127.0.0.1', port }, tls: undefined, login: {} },
+    async (client) => String(await client.call('CLUSTER', 'SLOTS')),
+    (_, said) => said,
+  );
+}
+
+test('an answer is read', async () => {
+  expect(await asked((socket, chunk) => socket.write('+fine\r\n'.repeat(chunk.split('*').length - 1)))).toBe(
+    'fine',
+  );
+});
+
+test('a text without an end is left, and kept by nobody', async () => {
+  const flood = (socket: Socket): void => {
+    if (socket.destroyed) return;
+    if (socket.write(Buffer.alloc(65_536, 'a'))) setImmediate(flood, socket);
+    else socket.once('drain', () => flood(socket));
+  };
+  let began = false;
+  const said = asked((socket) => {
+    if (began) return;
+    began = true;
+    socket.write('$4000000000\r\n');
+    flood(socket);
+  });
+  await expect(said).rejects.toThrow('it sends more than anybody asked for');
+});
