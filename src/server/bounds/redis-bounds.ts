@@ -4,11 +4,12 @@ import { MAX_PROBLEMS } from '../../config/yaml/config-problem.js';
 import { MAX_FILE_BYTES, MAX_MARKS } from '../../config/yaml/yaml-bounds.js';
 import { MAX_STORE_WAITING_BYTES, SMALL_BYTES, SMALL_ROOM_BYTES } from '../../service/waiting-requests.js';
 import { MAX_NAMED_NODES } from '../../storage/redis/cluster/cluster-address.js';
-import { NODES_ASKED } from '../../storage/redis/cluster/cluster-finder.js';
+import { ASKED_AT_ONCE, MORE_ASKED, NODES_ASKED } from '../../storage/redis/cluster/cluster-finder.js';
 import { MAX_CLUSTER_NODES } from '../../storage/redis/cluster/cluster-nodes.js';
 import { MAX_REDIRECTIONS } from '../../storage/redis/cluster/redirect.js';
 import { WHOLE_PATIENCE_MS } from '../../storage/redis/connection/client/asking-client.js';
 import { MAX_ASKED_BYTES } from '../../storage/redis/connection/client/own-connector.js';
+import { ATTEMPTS_AT_ONCE, PAUSE_PER_SERVER_MS } from '../../storage/redis/connection/connection-attempts.js';
 import {
   MAX_LOGIN_OUTPUT_BYTES,
   PROGRAM_TIMEOUT_MS,
@@ -90,13 +91,20 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'nodes of a cluster that are asked at a time which of them serves which slots',
-        bound: `all that are named, at the start; then ${NODES_ASKED}, and the rest where none of these answers`,
+        bound:
+          `all that are named, at the start; then ${NODES_ASKED}, and where none of these answers up to ` +
+          `${MORE_ASKED} others, ${ASKED_AT_ONCE} at a time`,
         beyond: 'one look at a time; calls go on meanwhile by what is known',
       },
       {
         what: 'what a Sentinel, or a node of a cluster, says when it is asked about others',
         bound: `${shownSize(MAX_ASKED_BYTES)}; ${shownTime(WHOLE_PATIENCE_MS)}`,
         beyond: `${CONNECTION_ENDS}; others are asked`,
+      },
+      {
+        what: 'attempts to connect to nodes of a cluster; attempts for nodes that are away',
+        bound: `${ATTEMPTS_AT_ONCE} at a time; one each ${shownTime(PAUSE_PER_SERVER_MS)}, of all nodes together`,
+        beyond: 'others wait; nodes that were in use go first',
       },
       {
         what: 'nodes of a cluster that a call is sent to, one after the other',

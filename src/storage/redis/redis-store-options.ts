@@ -1,6 +1,7 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 import type { StoreFault } from '../../limiter/store-fault.js';
 import type { Redirect } from './cluster/redirect.js';
+import type { ConnectionAttempts } from './connection/connection-attempts.js';
 import type { RedisLog, RedisTlsOptions, RetryPauses, SendCommand } from './connection/connection-options.js';
 import type { LoginSource } from './connection/login-source.js';
 import type { RedisSettingNames } from './connection/outage.js';
@@ -62,6 +63,8 @@ export interface RedisStoreOptions {
    * many microseconds. `node` names it where there are several.
    */
   readonly tellWork?: (micros: number, node?: string) => void;
+  /** Of one server of several: shares attempts to connect among them. */
+  readonly attempts?: ConnectionAttempts;
   /** Of one server of several: what becomes of calls that it sends elsewhere. */
   readonly redirect?: Redirect;
   /** Of one server of several: a hash tag that lies there, to probe it by; undefined where none does. */

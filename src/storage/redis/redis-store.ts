@@ -107,6 +107,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
         finder: options.finder,
         observeFault: options.observeFault,
         startup: options.startup,
+        attempts: options.attempts,
         breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
         patienceMs: timerMs(this.timeoutMicros),
         script: script.text,

@@ -15,13 +15,17 @@ const PARTS = ['take', 'take-runs', 'take-levels', 'take-groups'].map(
   (name) => `src/storage/redis/script/${name}.lua`,
 );
 
+let loaded: Script | undefined;
+
 /**
- * Loads the script; the header of its first part documents keys, arguments and reply. Throws when the build is
- * incomplete.
+ * Loads the script, once in a process: that takes milliseconds, and a cluster has many nodes. The header of its first
+ * part documents keys, arguments and reply. Throws when the build is incomplete.
  */
 export function loadTakeScript(): Script {
+  if (loaded !== undefined) return loaded;
   const text = withShortNames(withoutComments(readTakeScript()));
-  return { text, sha1: createHash('sha1').update(text).digest('hex') };
+  loaded = { text, sha1: createHash('sha1').update(text).digest('hex') };
+  return loaded;
 }
 
 /** The script as people read it: all its parts, with comments. Throws when the build is incomplete. */

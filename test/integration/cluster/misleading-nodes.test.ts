@@ -3,11 +3,14 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
+import { MAX_CLUSTER_NODES } from '../../../src/storage/redis/cluster/cluster-nodes.js';
+import { PAUSE_PER_SERVER_MS } from '../../../src/storage/redis/connection/connection-attempts.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { ClusterStores, type WatchedStore } from '../../support/redis/cluster-stores.js';
 import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tenants.js';
+import { startLyingNode } from '../../support/redis/lying-node.js';
 
 // A cluster takes seconds to start, and longer on a busy machine.
 jest.setTimeout(90_000);
@@ -130,6 +133,24 @@ describe('who asks for the slots', () => {
     // The sockets of the node that hangs are here, too.
     await waitFor('all to be gone', () => count('TCPSocketWrap') === 0 && count('Timeout') <= timers, 1000);
   });
+});
+
+test('masters that a node names by the thousand, and that are away, cost no more than a few', async () => {
+  const lying = await startLyingNode(2000);
+  try {
+    const store = stores.openOne(lying.address);
+    const refused = (): number => store.faults.filter((fault) => fault === 'refused').length;
+    await waitFor('each to be tried', () => refused() >= MAX_CLUSTER_NODES);
+    const [before, beganMs] = [refused(), performance.now()];
+    const looks = lying.looks();
+    await waitFor('some looks', () => lying.looks() >= looks + 2);
+    const seconds = (performance.now() - beganMs) / 1000;
+    // Each would be tried twice a second, if it were alone.
+    expect(refused() - before).toBeLessThan(50 + 2 * (1000 / PAUSE_PER_SERVER_MS) * seconds);
+    expect(store.log.length).toBeLessThan(120);
+  } finally {
+    await lying.stop();
+  }
 });
 
 test('a request over thousands of slots holds up nobody, and leaves all room free', async () => {

@@ -5,10 +5,13 @@ import type { PreparedTls } from '../connection/dial.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { redisFaultOf } from '../connection/redis-fault.js';
 import type { RedisLogin } from '../connection/redis-login.js';
-import { askNode, type ClusterView } from './cluster-view.js';
+import { askNode, type ClusterView, type SlotRange } from './cluster-view.js';
 
 /** Nodes asked at a time; any may hang, or not have heard of a change. */
 export const NODES_ASKED = 3;
+/** Where none of them answers, others are asked, some at a time; the next look asks other ones. */
+export const ASKED_AT_ONCE = 16;
+export const MORE_ASKED = 64;
 /** How long others may take whose answer may be newer, once one has answered. Milliseconds. */
 const LATER_ANSWERS_MS = 100;
 /**
@@ -18,6 +21,8 @@ const LATER_ANSWERS_MS = 100;
 const EAGER_PAUSE_MS = 200;
 const EAGER_FOR_MS = 30_000;
 const PATIENT_PAUSE_MS = 1000;
+/** A view of many ranges takes long to read: so much of a pause for each of them. Milliseconds. */
+const PAUSE_PER_RANGE_MS = 0.5;
 /** Pause between looks without a reason, milliseconds. */
 const QUIET_MS = 10_000;
 
@@ -34,8 +39,8 @@ export interface ClusterFinderOptions {
 
 /** What a {@link ClusterFinder} tells its owner. */
 export interface ClusterFinderEvents {
-  /** The newest that a node says. */
-  found(view: ClusterView): void;
+  /** The newest that a node says. Nothing follows until it is taken over. */
+  found(view: ClusterView): void | Promise<void>;
   /** Nobody says anything: why, for the log. */
   failed(reason: string): void;
   /** A node says what cannot be, while others are believed: a sentence for the log. */
@@ -97,7 +102,7 @@ export class ClusterFinder {
     try {
       const view = await this.#newest();
       found = true;
-      if (!this.#closed) this.#believe(view);
+      if (!this.#closed) await this.#believe(view);
     } catch (error) {
       if (!this.#closed) this.#events.failed((error as Error).message);
     }
@@ -108,13 +113,15 @@ export class ClusterFinder {
   }
 
   #pauseMs(): number {
-    return performance.now() - this.#eagerSinceMs < EAGER_FOR_MS ? EAGER_PAUSE_MS : PATIENT_PAUSE_MS;
+    const isEager = performance.now() - this.#eagerSinceMs < EAGER_FOR_MS;
+    const ranges = this.#view?.ranges.length ?? 0;
+    return Math.max(isEager ? EAGER_PAUSE_MS : PATIENT_PAUSE_MS, ranges * PAUSE_PER_RANGE_MS);
   }
 
-  #believe(view: ClusterView): void {
+  async #believe(view: ClusterView): Promise<void> {
     if (this.#view === undefined || !isSame(this.#view, view)) this.#eagerSinceMs = performance.now();
     this.#view = view;
-    this.#events.found(view);
+    await this.#events.found(view);
   }
 
   /** Rejects where no node answers, or where they are of two clusters. */
@@ -125,8 +132,12 @@ export class ClusterFinder {
     // At the start all of them, to find out whether they belong together.
     const few = this.#view === undefined ? all : shuffled(all).slice(0, NODES_ASKED);
     let { answers, errors } = await this.#ask(few);
-    if (answers.length === 0 && few.length < all.length) {
-      ({ answers, errors } = await this.#ask(all.filter((node) => !few.includes(node))));
+    // Those that the settings name go first: who named the others may mislead.
+    const asked = new Set(few.map(endpointName));
+    const others = distinct([...seeds, ...shuffled(known)]).filter((node) => !asked.has(endpointName(node)));
+    const most = Math.min(others.length, MORE_ASKED);
+    for (let at = 0; answers.length === 0 && at < most; at += ASKED_AT_ONCE) {
+      ({ answers, errors } = await this.#ask(others.slice(at, at + ASKED_AT_ONCE)));
     }
     const view = newestOf(this.#ofOneCluster(answers));
     if (view !== undefined) {
@@ -202,7 +213,16 @@ function newestOf(views: readonly ClusterView[]): ClusterView | undefined {
 
 /** Whether two views say the same of all slots. */
 function isSame(one: ClusterView, other: ClusterView): boolean {
-  return one.epoch === other.epoch && JSON.stringify(one.ranges) === JSON.stringify(other.ranges);
+  const isAt = ({ first, last, master }: SlotRange, at: number): boolean => {
+    const there = other.ranges[at];
+    return (
+      there?.first === first &&
+      there.last === last &&
+      there.master.host === master.host &&
+      there.master.port === master.port
+    );
+  };
+  return one.epoch === other.epoch && one.ranges.length === other.ranges.length && one.ranges.every(isAt);
 }
 
 function haveCommon(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {

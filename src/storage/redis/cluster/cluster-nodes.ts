@@ -1,4 +1,5 @@
 import { StorageError, type TakeItem, type TakeResult } from '../../../limiter/bucket-store.js';
+import { turn } from '../../../turns.js';
 import type { Part, ShardMap } from '../../sharded/shard.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { endpointName, type HostPort, readHostPort } from '../connection/redis-address.js';
@@ -18,6 +19,9 @@ export const MAX_CLUSTER_NODES = 1000;
 const MAX_UNLISTED = 32;
 /** A node that has no slots any more is forgotten after so long: slots that are moved may come back. Milliseconds. */
 const FORGET_MS = 10_000;
+
+/** Nodes are opened for so long in a turn of the event loop. Milliseconds. */
+const SLICE_MS = 2;
 
 /** A node that buckets lie on, or may lie on in a moment. */
 interface ClusterNode {
@@ -55,6 +59,7 @@ export class ClusterNodes implements ShardMap {
   readonly #table: SlotTable<ClusterNode>;
   /** Those that are forgotten, and wait for what they have of calls. */
   readonly #leaving = new Set<RedisStore>();
+  #isClosed = false;
   /** Connections of those before them. */
   #closedConnections = 0;
 
@@ -128,8 +133,19 @@ export class ClusterNodes implements ShardMap {
     return other.store.ask(question, code === 'ASK');
   }
 
-  /** From now on a view holds. Calls that wait for a node go to those that have their slots now. */
-  apply({ ranges }: ClusterView): void {
+  /**
+   * Opens the nodes of a view, a slice of them in a turn of the event loop. From then on the view holds: calls that
+   * wait for a node go to those that have their slots now.
+   */
+  async apply({ ranges }: ClusterView): Promise<void> {
+    let sliceMs = performance.now();
+    for (const { master } of ranges) {
+      this.#ensure(master);
+      if (performance.now() - sliceMs < SLICE_MS) continue;
+      await turn();
+      if (this.#isClosed) return;
+      sliceMs = performance.now();
+    }
     this.#table.clear();
     for (const node of this.#nodes.values()) node.slots = 0;
     for (const { first, last, master } of ranges) {
@@ -143,6 +159,7 @@ export class ClusterNodes implements ShardMap {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await Promise.all([...this.stores, ...this.#leaving].map((store) => store.close()));
   }
 

@@ -5,6 +5,7 @@ import { settledWithin } from '../../../turns.js';
 import type { GiveBackResult } from '../../sharded/shard.js';
 import { ShardedStore } from '../../sharded/sharded-store.js';
 import type { GiveBackStats } from '../../split-store.js';
+import { ConnectionAttempts } from '../connection/connection-attempts.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { prepareTls } from '../connection/dial.js';
 import { SharedLogin } from '../connection/login/shared-login.js';
@@ -24,6 +25,9 @@ import { BucketSlots } from './slot-keys.js';
 
 /** Longest that requests of the start wait for the first node to say who serves which slots. Milliseconds. */
 const HOPE_MS = 1000;
+/** Lines about nodes that are logged in a minute: whoever names nodes may name any number. */
+const MAX_NODE_LINES = 100;
+const NODE_LINES_MS = 60_000;
 /** Different reasons logged while no node of it answers. */
 const MAX_REASONS = 10;
 
@@ -51,6 +55,7 @@ export class ClusterStore implements RedisBuckets {
   readonly #monotonicMicros: () => number;
   readonly #keys: RedisKeys;
   readonly #login: SharedLogin;
+  readonly #attempts = new ConnectionAttempts();
   readonly #outage: Outage;
   readonly #nodes: ClusterNodes;
   readonly #finder: ClusterFinder;
@@ -59,6 +64,9 @@ export class ClusterStore implements RedisBuckets {
   readonly #downListeners: ((reason: string) => void)[] = [];
   /** What the log was told of this outage. */
   readonly #told = new Set<string>();
+  /** Lines about nodes, and since when they are counted. */
+  #nodeLines = 0;
+  #nodeLinesSinceMs = Number.NEGATIVE_INFINITY;
   /** Whether it was told that the addresses lead to two clusters. */
   #doubted = false;
   #unserved = '';
@@ -202,7 +210,9 @@ export class ClusterStore implements RedisBuckets {
         redactedAddress: `${tls ? 'rediss' : 'redis'}://${endpointName({ host, port })}`,
       },
       login: this.#login.ofNode(),
+      log: (level, sentence) => this.#logOfNode(level, sentence),
       names: this.#names,
+      attempts: this.#attempts,
       keys: this.#keys,
       redirect,
       probeTag,
@@ -247,10 +257,11 @@ export class ClusterStore implements RedisBuckets {
     this.#endFirstLook();
   }
 
-  #onFound(view: ClusterView): void {
+  async #onFound(view: ClusterView): Promise<void> {
+    await this.#nodes.apply(view);
+    if (this.#closed) return;
     const wasKnown = this.#known;
     this.#known = true;
-    this.#nodes.apply(view);
     this.#endHope();
     this.#told.clear();
     const { address } = this.#options;
@@ -302,6 +313,20 @@ export class ClusterStore implements RedisBuckets {
   #onDoubtful(sentence: string): void {
     if (!this.#doubted) this.#log('warn', sentence);
     this.#doubted = true;
+  }
+
+  #logOfNode(level: 'info' | 'warn' | 'error', sentence: string): void {
+    const now = performance.now();
+    if (now - this.#nodeLinesSinceMs >= NODE_LINES_MS) {
+      this.#nodeLinesSinceMs = now;
+      this.#nodeLines = 0;
+    }
+    this.#nodeLines++;
+    if (this.#nodeLines <= MAX_NODE_LINES) this.#log(level, sentence);
+    else if (this.#nodeLines === MAX_NODE_LINES + 1) {
+      const { redactedAddress } = this.#options.address;
+      this.#log('warn', `more lines about nodes of Redis ${redactedAddress} are left out for up to a minute`);
+    }
   }
 
   #log(level: 'info' | 'warn' | 'error', sentence: string): void {

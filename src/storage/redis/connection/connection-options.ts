@@ -1,4 +1,5 @@
 import type { StoreFault } from '../../../limiter/store-fault.js';
+import type { ConnectionAttempts } from './connection-attempts.js';
 import type { LoginSource } from './login-source.js';
 import type { RedisSettingNames } from './outage.js';
 import type { RedisAddress } from './redis-address.js';
@@ -41,6 +42,8 @@ export interface RedisConnectionOptions {
   readonly finder?: (() => RedisFinder) | undefined;
   /** How what is above is named in the log; default the variables of the main Redis. */
   readonly names?: RedisSettingNames | undefined;
+  /** Shares attempts with other servers; by default they are its own. */
+  readonly attempts?: ConnectionAttempts | undefined;
   /** Pauses between attempts until Redis was reached for the first time. */
   readonly startup?: RetryPauses | undefined;
   /** Failures in a row that open the circuit breaker. */

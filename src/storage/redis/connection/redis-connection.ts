@@ -86,7 +86,7 @@ export class RedisConnection {
     this.options = options;
     this.events = events;
     this.breaker = new CircuitBreaker(options.breakerFailures);
-    const { address, tls, login, finder, startup, patienceMs } = options;
+    const { address, tls, login, finder, startup, patienceMs, attempts } = options;
     this.outage = new Outage(address, options.names);
     this.link = new RedisLink(
       {
@@ -95,8 +95,7 @@ export class RedisConnection {
         tls: address.tls ? { ...tls } : undefined,
         db: address.db,
         proxied: options.proxied === true,
-        startup,
-        patienceMs,
+        ...{ startup, patienceMs, attempts },
       },
       {
         opened: (found) => this.onOpened(found),
@@ -329,11 +328,11 @@ export class RedisConnection {
 
   private probeLater(): void {
     this.stopProbing();
-    this.probeTimer = setTimeout(() => this.probe(), this.probePauses.next());
+    this.probeTimer = this.link.attempts.later(this.probePauses.next(), () => this.probe());
   }
 
   private stopProbing(): void {
-    clearTimeout(this.probeTimer);
+    this.link.attempts.cancel(this.probeTimer);
     this.probeDeadline?.stop();
     this.probeDeadline = undefined;
   }

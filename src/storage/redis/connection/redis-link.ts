@@ -1,4 +1,5 @@
 import { BackOff } from '../../../back-off.js';
+import { ConnectionAttempts } from './connection-attempts.js';
 import {
   type ConnectionCounts,
   DEFAULT_RETRY,
@@ -39,6 +40,8 @@ export interface RedisLinkOptions {
   readonly startup: RetryPauses | undefined;
   /** How long Redis may be silent, milliseconds. */
   readonly patienceMs: number;
+  /** Shares attempts with other servers; by default they are its own. */
+  readonly attempts: ConnectionAttempts | undefined;
 }
 
 /** What a {@link RedisLink} tells its owner. */
@@ -59,6 +62,7 @@ export interface RedisLinkEvents {
 
 /** Keeps one connection to a Redis, logged in: finds it, connects, connects again for ever. */
 export class RedisLink {
+  readonly attempts: ConnectionAttempts;
   readonly #options: RedisLinkOptions;
   readonly #events: RedisLinkEvents;
   readonly #tls: PreparedTls | undefined;
@@ -90,6 +94,7 @@ export class RedisLink {
   /** Throws an Error when the TLS settings cannot be used. */
   constructor(options: RedisLinkOptions, events: RedisLinkEvents) {
     this.#options = options;
+    this.attempts = options.attempts ?? new ConnectionAttempts();
     this.#events = events;
     this.#startupPauses = new BackOff(options.startup ?? DEFAULT_RETRY);
     const { tls, finder, login } = options;
@@ -138,7 +143,7 @@ export class RedisLink {
   /** Ends the connection and all attempts for good. */
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#retry);
+    this.attempts.cancel(this.#retry);
     this.#attempt?.abort();
     this.#options.finder.close();
     this.#options.login.close();
@@ -162,20 +167,21 @@ export class RedisLink {
       if (signal.aborted) return;
       this.#found = found;
       const { patienceMs } = this.#options;
-      const dialed = await dial(
-        {
-          endpoint: found.endpoint,
-          tls: this.#tls,
-          login,
-          db: this.#options.db,
-          proxied: this.#options.proxied,
-          // Without TLS a connection is the kernel's work, not that of a slow Redis.
-          connectTimeoutMs:
-            this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, patienceMs),
-          greetingTimeoutMs: this.#greetingTimeoutMs(),
-        },
-        signal,
-      );
+      const options = {
+        endpoint: found.endpoint,
+        tls: this.#tls,
+        login,
+        db: this.#options.db,
+        proxied: this.#options.proxied,
+        // Without TLS a connection is the kernel's work, not that of a slow Redis.
+        connectTimeoutMs:
+          this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, patienceMs),
+        greetingTimeoutMs: this.#greetingTimeoutMs(),
+      };
+      const dialed = await this.attempts.run(() => {
+        signal.throwIfAborted();
+        return dial(options, signal);
+      }, this.#everWorked);
       if (signal.aborted) {
         dialed.stream.destroy();
         return;
@@ -244,7 +250,7 @@ export class RedisLink {
 
   #connectLater(): void {
     if (this.#closed) return;
-    clearTimeout(this.#retry);
+    this.attempts.cancel(this.#retry);
     if (this.#atOnce) {
       void this.#connect();
       return;
@@ -252,7 +258,7 @@ export class RedisLink {
     const pauses = this.#everWorked ? this.#pauses : this.#startupPauses;
     // An attempt that took long was a pause by itself.
     const tookMs = performance.now() - this.#attemptedMs;
-    this.#retry = setTimeout(() => void this.#connect(), Math.max(0, pauses.next() - tookMs));
+    this.#retry = this.attempts.later(Math.max(0, pauses.next() - tookMs), () => void this.#connect());
   }
 
   /** Another Redis was announced, or one that could not be reached is announced again. */

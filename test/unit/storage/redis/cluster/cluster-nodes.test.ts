@@ -3,6 +3,7 @@ import { expect, test } from '@jest/globals';
 import {
   type ClusterNodePlace,
   ClusterNodes,
+  MAX_CLUSTER_NODES,
 } from '../../../../../src/storage/redis/cluster/cluster-nodes.js';
 import { BucketSlots } from '../../../../../src/storage/redis/cluster/slot-keys.js';
 import { parseRedisUrl } from '../../../../../src/storage/redis/connection/redis-address.js';
@@ -32,7 +33,7 @@ function setUp() {
   });
   const master = { host: '127.0.0.1', port: 1 };
   const view = { from: '', epoch: 1, slots: 16_384, ids: new Set(['a']) };
-  const apply = (): void => nodes.apply({ ...view, ranges: [{ first: 0, last: 16_383, master }] });
+  const apply = (): void => void nodes.apply({ ...view, ranges: [{ first: 0, last: 16_383, master }] });
   apply();
   const batch = (): TakeBatch => {
     const one = new TakeBatch(keys, true, () => 0, { sinceMicros: 0 });
@@ -43,6 +44,27 @@ function setUp() {
     (places[0] as ClusterNodePlace).redirect(batch(), new RedisReplyError(message));
   return { nodes, places, refuse, apply, doubts: () => doubts };
 }
+
+test('a view of thousands of masters is taken over in many turns of the event loop', async () => {
+  const { nodes, places } = setUp();
+  const ranges = Array.from({ length: 2000 }, (_, i) => ({
+    ...{ first: i, last: i },
+    master: { host: `127.1.${i >> 8}.${i & 255}`, port: 1 },
+  }));
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await nodes.apply({ from: '', epoch: 2, slots: 2000, ids: new Set(['a']), ranges });
+  isOver = true;
+  expect(places).toHaveLength(MAX_CLUSTER_NODES);
+  expect(nodes.states).toHaveLength(MAX_CLUSTER_NODES - 1);
+  expect(turns).toBeGreaterThan(5);
+  await nodes.close();
+});
 
 test('a node that sends calls to ever new addresses does not make weir know thousands of nodes', async () => {
   const { nodes, places, refuse } = setUp();

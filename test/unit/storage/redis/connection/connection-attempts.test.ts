@@ -1,0 +1,59 @@
+import { afterEach, expect, jest, test } from '@jest/globals';
+import {
+  ATTEMPTS_AT_ONCE,
+  ConnectionAttempts,
+  PAUSE_PER_SERVER_MS,
+} from '../../../../../src/storage/redis/connection/connection-attempts.js';
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+test('some attempts are under way at a time, and the others follow, urgent ones first', async () => {
+  const attempts = new ConnectionAttempts();
+  const ends: (() => void)[] = [];
+  const began: string[] = [];
+  const attempt = (name: string, isUrgent = false): Promise<void> =>
+    attempts.run(() => {
+      began.push(name);
+      return new Promise((resolve) => ends.push(resolve));
+    }, isUrgent);
+  const all = Array.from({ length: ATTEMPTS_AT_ONCE }, (_, i) => attempt(`${i}`));
+  all.push(attempt('usual'), attempt('urgent', true));
+  expect(began).toHaveLength(ATTEMPTS_AT_ONCE);
+  ends[0]?.();
+  await all[0];
+  await Promise.resolve();
+  expect(began.slice(ATTEMPTS_AT_ONCE)).toEqual(['urgent']);
+  // One that fails makes room, too.
+  const failing = new ConnectionAttempts();
+  for (let i = 0; i < 2 * ATTEMPTS_AT_ONCE; i++) {
+    await expect(failing.run(() => Promise.reject(new Error('refused')), false)).rejects.toThrow('refused');
+  }
+});
+
+test('each server that waits makes the pauses of others longer', () => {
+  jest.useFakeTimers();
+  const attempts = new ConnectionAttempts();
+  let tried = 0;
+  const again = (): void => {
+    tried++;
+    attempts.later(500, again);
+  };
+  for (let i = 0; i < 1000; i++) attempts.later(500, again);
+  jest.advanceTimersByTime(60_000);
+  const aSecond = 1000 / PAUSE_PER_SERVER_MS;
+  expect(tried).toBeGreaterThan(30 * aSecond);
+  expect(tried).toBeLessThan(61 * aSecond);
+});
+
+test('a few servers have pauses of their own, and who gives up does not count', () => {
+  jest.useFakeTimers();
+  const attempts = new ConnectionAttempts();
+  for (let i = 0; i < 1000; i++) attempts.cancel(attempts.later(500, () => {}));
+  attempts.cancel(undefined);
+  let tried = 0;
+  for (let i = 0; i < 20; i++) attempts.later(500, () => tried++);
+  jest.advanceTimersByTime(500);
+  expect(tried).toBe(20);
+});
