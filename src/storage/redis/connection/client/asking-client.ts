@@ -1,8 +1,8 @@
-import { Redis, type RedisOptions } from 'ioredis';
 import { isNotAsked, openStream, type PreparedTls } from '../dial.js';
 import type { HostPort } from '../redis-address.js';
 import { withoutArguments } from '../redis-error.js';
 import type { RedisLogin } from '../redis-login.js';
+import { Redis, type RedisOptions } from './ioredis.js';
 import { ownConnector } from './own-connector.js';
 
 /** Longest that who is asked may take to accept a connection, and to answer. Milliseconds. */

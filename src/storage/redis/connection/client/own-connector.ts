@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { AbstractConnector, type RedisOptions } from 'ioredis';
+import { AbstractConnector, type RedisOptions } from './ioredis.js';
 
 /**
  * Most bytes that a server may send on such a connection, at once and for each second that it lasts: ioredis reads

@@ -1,6 +1,6 @@
-import { Redis } from 'ioredis';
 import { BackOff } from '../../../../back-off.js';
 import { AskingClients, askingOptions, logIn } from '../client/asking-client.js';
+import { Redis } from '../client/ioredis.js';
 import type { PreparedTls } from '../dial.js';
 import { endpointName } from '../redis-address.js';
 import type { RedisLogin } from '../redis-login.js';

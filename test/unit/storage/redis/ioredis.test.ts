@@ -1,0 +1,19 @@
+import { setFlagsFromString } from 'node:v8';
+import { expect, test } from '@jest/globals';
+
+/** V8's own word on whether it finds the methods of strings at once. */
+function areStringMethodsFast(): boolean {
+  setFlagsFromString('--allow-natives-syntax');
+  try {
+    return new Function('return %HasFastProperties(String.prototype)')() as boolean;
+  } finally {
+    setFlagsFromString('--no-allow-natives-syntax');
+  }
+}
+
+test('the methods of strings stay fast where ioredis is loaded', () => {
+  require('ioredis');
+  expect(areStringMethodsFast()).toBe(false);
+  require('../../../../src/storage/redis/connection/client/ioredis.js');
+  expect(areStringMethodsFast()).toBe(true);
+});
