@@ -104,6 +104,9 @@ export class TakeBatch implements Linked<TakeBatch> {
   private firstKey = '';
   private firstSlot: BucketSlot | undefined;
   private slots: Map<string, BucketSlot> | undefined;
+  /** The key that was looked for last, and what was found. */
+  private lookedFor: string | undefined;
+  private lookedUp: BucketSlot | undefined;
   private steps: (TakeRun | TakeGroup)[] = [];
   private readonly asks: Asks;
   private readonly countDeniedHits: boolean;
@@ -324,6 +327,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     if (slot !== undefined) return slot;
     this.keys = added(this.keys, this.names.of(item));
     slot = { index: this.keys.length, last: undefined, steps: 0, depth: depthOf(rate) };
+    this.lookedUp = slot;
     if (this.firstSlot === undefined) {
       this.firstKey = key;
       this.firstSlot = slot;
@@ -334,8 +338,12 @@ export class TakeBatch implements Linked<TakeBatch> {
     return slot;
   }
 
+  /** Looked for twice in a row, by {@link suits} and {@link add}: finding a key costs more than adding its take. */
   private knownSlot(key: string): BucketSlot | undefined {
-    return this.slots === undefined && key === this.firstKey ? this.firstSlot : this.slots?.get(key);
+    if (key === this.lookedFor) return this.lookedUp;
+    this.lookedFor = key;
+    this.lookedUp = this.slots === undefined && key === this.firstKey ? this.firstSlot : this.slots?.get(key);
+    return this.lookedUp;
   }
 
   private encodeSteps(): string {

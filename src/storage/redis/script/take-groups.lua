@@ -186,7 +186,6 @@ local function group(ks, items, count)
   end
 end
 
-local at = 1
 while at <= #steps do
   local a, b, c, d, e, f, g, h, i = byte(steps, at, at + 8)
   local k, n = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS

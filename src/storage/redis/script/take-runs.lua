@@ -1,8 +1,5 @@
 -- Second part of the script; take.lua is the first, whose header says what it does.
 
-local reply = { now }
-local filled = 1
-
 -- The reply to a run of `count`.
 local function answer(count, passed, found)
   if count > 1 then

@@ -164,27 +164,51 @@ end
 -- What the zeros (code 48) of a number of three digits add up to.
 local ZEROS = 48 * (64 * 64 + 64 + 1)
 
--- A call of nothing else, which is what most are to a Redis Cluster: they hold what is asked of one slot; and all that one busy key brings. To make
--- the tables and functions that follow would cost more than to decide.
-if #steps == 9 and match(steps, '^001001') and ARGV[5] == '0' then
-  local a, b, c = byte(steps, 7, 9)
-  local count = (a * 64 + b) * 64 + c - ZEROS
-  local size, fill, fillCarry = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-  local cost = tonumber(ARGV[10])
-  if size > 0 then
-    local found, carry, passed = takeAlone(1, call('MGET', KEYS[1])[1], count > 0 and count or 1, size, fill, fillCarry, cost, tonumber(ARGV[11]))
-    if found and count > 0 then return { now, passed, found, carry } end
-    if found then return { now, passed > 0 and found or -1 - found, carry } end
-  elseif apart == 0 and count == 0 then
-    local found = countAlone(1, call('MGET', KEYS[1])[1], now - now % -size, -size, fill, cost, countDenied and fillCarry == 0)
-    if found then return { now, found } end
-  end
+-- unpack() of more values than this may overflow the Lua stack.
+local CHUNK = 1000
+local values = call('MGET', unpack(KEYS, 1, min(CHUNK, #KEYS)))
+for first = CHUNK + 1, #KEYS, CHUNK do
+  local more = call('MGET', unpack(KEYS, first, min(first + CHUNK - 1, #KEYS)))
+  for i = 1, #more do values[first + i - 1] = more[i] end
 end
+
+local reply, filled, at = { now }, 1, 1
+
+-- The first steps, as long as each is a take that stands alone: most calls hold nothing else. The tables and functions that the rest needs cost
+-- more to make than to decide one step. An ask of 7 numbers is a plain take, and so are those before it.
+local plain = (apart == 0 or #KEYS == 1) and #ARGV % 7 == 4
+for argument = 5, #ARGV, 7 do plain = plain and ARGV[argument] == '0' end
+local asked, size, fill, fillCarry, cost, costCarry
+while plain and at <= #steps do
+  local a, b, c, d, e, f, g, h, i = byte(steps, at, at + 8)
+  local k, n, count = (a * 64 + b) * 64 + c - ZEROS, (d * 64 + e) * 64 + f - ZEROS, (g * 64 + h) * 64 + i - ZEROS
+  -- A group, or a run on a bucket that another step may name.
+  if k == 0 or count > 0 and #steps > 9 then break end
+  if n ~= asked then
+    local first = 7 * n
+    asked, size, fill, fillCarry = n, tonumber(ARGV[first]), tonumber(ARGV[first + 1]), tonumber(ARGV[first + 2])
+    cost, costCarry = tonumber(ARGV[first + 3]), tonumber(ARGV[first + 4])
+  end
+  local found, carry, passed
+  if size > 0 then
+    found, carry, passed = takeAlone(k, values[k], count > 0 and count or 1, size, fill, fillCarry, cost, costCarry)
+    if passed == 0 and count == 0 then found = -1 - found end
+  elseif apart == 0 and count == 0 then
+    found = countAlone(k, values[k], now - now % -size, -size, fill, cost, countDenied and fillCarry == 0)
+  end
+  if not found then break end
+  if count > 0 then
+    filled = filled + 1
+    reply[filled] = passed
+  end
+  reply[filled + 1], reply[filled + 2] = found, carry
+  filled = filled + (carry and 2 or 1)
+  at = at + 9
+end
+if at > #steps then return reply end
 
 -- From here on any call.
 
--- unpack() of more values than this may overflow the Lua stack.
-local CHUNK = 1000
 local NEXT_LEVEL, OVER = ':' .. D .. ':' .. D, 'o' .. STATE .. ':' .. D
 -- Levels that a bucket has at most.
 local MAX_LEVELS = 8
@@ -194,12 +218,6 @@ local OVER_LASTS = 86400000000
 local MAX_OVER, MAX_OVER_HITS = 1e15, 4294967296
 -- Higher than anything else that a run says.
 local PAST_FULL = 4e15
-
-local values = call('MGET', unpack(KEYS, 1, min(CHUNK, #KEYS)))
-for first = CHUNK + 1, #KEYS, CHUNK do
-  local more = call('MGET', unpack(KEYS, first, min(first + CHUNK - 1, #KEYS)))
-  for i = 1, #more do values[first + i - 1] = more[i] end
-end
 
 -- A window that has begun by another caller's clock has begun: or the two would write over each other's counts. The same of token buckets
 -- stands at load.
