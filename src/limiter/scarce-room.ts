@@ -44,9 +44,10 @@ export class ScarceRoom {
   }
 
   /** Gives back what was taken; `scarce` tells how much of it was scarce when it was taken, by connection. */
-  giveBack(amount: number, scarce: Iterable<readonly [connection: unknown, amount: number]> = []): void {
+  giveBack(amount: number, scarce?: Iterable<readonly [connection: unknown, amount: number]>): void {
     this.#taken -= amount;
     expectState(this.#taken >= 0, 'no more room is given back than was taken');
+    if (scarce === undefined) return;
     for (const [connection, part] of scarce) {
       const left = (this.#held.get(connection) ?? 0) - part;
       if (left > 0) this.#held.set(connection, left);

@@ -311,18 +311,28 @@ export class ShouldRateLimit {
       return tellBlocked(blocked, this.#answers, this.#observation, this.#turns);
     }
     const takes = takesOf(planned);
-    let result: TakeResult | Promise<TakeResult> = NO_OUTCOMES;
-    if (takes.length > 0) {
-      const waiting = this.#answersAtOnce ? undefined : this.#waiting;
-      const span = caller.trace?.span?.storeAsked(takes.length);
-      result = askStore(store, takes, storeDeadlineMicros, request, caller.connection, waiting);
-      if (span !== undefined) result = tellStoreSpan(span, result, !this.#answersAtOnce);
+    if (takes.length === 0) {
+      return this.#finish(request, policy, planned, takes, NO_OUTCOMES, caller, startMicros, wallMicros);
     }
+    const { connection } = caller;
+    const answered = this.#answersAtOnce ? undefined : this.#waiting.begin(request, connection);
+    const mayWait = this.#answersAtOnce || answered !== undefined;
+    const span = caller.trace?.span?.storeAsked(takes.length);
+    let result = askStore(store, takes, storeDeadlineMicros, connection, mayWait, answered);
+    if (span !== undefined) result = tellStoreSpan(span, result, !this.#answersAtOnce);
     if (result instanceof Promise) {
-      return result.then((late) =>
-        this.#finish(request, policy, planned, takes, late, caller, startMicros, clock.wallMicros()),
+      return result.then(
+        (late) => {
+          answered?.();
+          return this.#finish(request, policy, planned, takes, late, caller, startMicros, clock.wallMicros());
+        },
+        (error: unknown) => {
+          answered?.();
+          throw error;
+        },
       );
     }
+    answered?.();
     return this.#finish(request, policy, planned, takes, result, caller, startMicros, wallMicros);
   }
 

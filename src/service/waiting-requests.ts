@@ -31,6 +31,6 @@ export class WaitingRequests {
       if (bytes > SMALL_BYTES || !room.has(bytes, connection)) return undefined;
     }
     const isScarce = room.take(bytes, connection);
-    return () => room.giveBack(bytes, isScarce ? [[connection, bytes]] : []);
+    return () => room.giveBack(bytes, isScarce ? [[connection, bytes]] : undefined);
   }
 }
