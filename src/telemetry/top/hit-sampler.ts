@@ -24,6 +24,8 @@ export class HitSampler {
   /** Calls looked at since the last {@link adapt}. */
   private looked = 0;
   private mostLooked = MOST_AT_FIRST;
+  /** {@link left} after the last {@link adapt}. */
+  private leftBefore = 1;
 
   /** @param random gives numbers from 0 to just below 1 */
   constructor(random: () => number) {
@@ -36,8 +38,18 @@ export class HitSampler {
     return this.left > 0 ? 0 : this.drawn();
   }
 
-  /** To be called about once a second: looks at more calls, or fewer. */
+  /**
+   * To be called about once a second: looks at more calls, or fewer. A second without calls says nothing about the next
+   * ones, which may be the same flood.
+   */
   adapt(elapsedSeconds: number): void {
+    // Past 2^53 a few calls change nothing of what is left.
+    const isIdle = this.looked === 0 && this.left === this.leftBefore && Number.isSafeInteger(this.left);
+    if (!isIdle) this.adaptTo(elapsedSeconds);
+    this.leftBefore = this.left;
+  }
+
+  private adaptTo(elapsedSeconds: number): void {
     const { looked, mostLooked } = this;
     this.looked = 0;
     this.mostLooked = MOST_AT_FIRST;
