@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools, repositoryRoot, toolPath, variableOf } from '../support/process/tools.js';
+import { type Drift, driftLine, writeDrifts } from './drift.js';
 import { CASES } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
 import { startTargets } from './load/targets.js';
@@ -11,13 +12,19 @@ import { median } from './micro/measure.js';
 import { type BenchOptions, isWanted, readOptions } from './options.js';
 import { microBenches, runMicro } from './run-micro.js';
 
-const HELP = `Usage: npm run bench:compare -- <base> <branch> [micro|load] [options] [part of a case's name …]
+/** Every revision is held against this one, so that a drift over many small steps shows. */
+export const YARDSTICK = '1554e4d';
+
+const HELP = `Usage: npm run bench:compare [-- [<base> <branch>] [micro|load] [options] [part of a case's name …]]
 
 Checks out two revisions into folders of their own, with their packages, builds both, runs the cases on both in turns
-and prints the ratio of the CPU time (branch / base). A ratio is marked where the rounds of the two do not overlap and
-it is off by more than 5 % (at least 3 rounds).
+and prints the ratio of the CPU time (branch / base). Without revisions: ${YARDSTICK}, the fixed one, and HEAD.
+Load runs the base twice. A/A is the middle half of what the rounds of the one cost against those of the other: a ratio
+beyond that is marked. Of micro a ratio is marked where the rounds of the two do not overlap and it is off by more than
+5 % (at least 3 rounds).
 Cases: those whose names hold one of the parts; without any, "one hot key" and "1,000 tenants" of load and all of micro.
-Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench.
+Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench; --write keeps the figures of
+load in docs/reference/cost.md.
 `;
 
 /** What the cases need beside weir. */
@@ -68,15 +75,16 @@ function checkOut(parent: string, label: string, revision: string): Checkout {
   return { name: `${label} (${revision})`, folder };
 }
 
-function printRatio(name: string, base: Measured, branch: Measured, unit: string): void {
+/** Prints the ratio of a micro case. */
+function printRatio(name: string, base: Measured, branch: Measured): void {
   const ratio = branch.value / base.value;
   const apart =
     base.rounds >= LEAST_ROUNDS && (branch.range[0] > base.range[1] || branch.range[1] < base.range[0]);
   const marked = apart && Math.abs(ratio - 1) > LEAST_DIFFERENCE;
   const verdict = marked ? (ratio > 1 ? '  SLOWER' : '  faster') : '';
-  const text = (value: number) => value.toFixed(unit === 'ns' ? 0 : 2).padStart(10);
+  const text = (value: number) => value.toFixed(0).padStart(10);
   console.log(
-    `${name.padEnd(64)} ${text(base.value)} ${text(branch.value)} ${unit} ${ratio.toFixed(2).padStart(6)}${verdict}`,
+    `${name.padEnd(64)} ${text(base.value)} ${text(branch.value)} ns ${ratio.toFixed(2).padStart(6)}${verdict}`,
   );
 }
 
@@ -112,20 +120,33 @@ async function compareMicro(
     }
     for (const [name, base] of found[0] as Map<string, number[]>) {
       const branch = found[1]?.get(name);
-      if (branch !== undefined) printRatio(`${bench}: ${name}`, spread(base), spread(branch), 'ns');
+      if (branch !== undefined) printRatio(`${bench}: ${name}`, spread(base), spread(branch));
     }
   }
 }
 
-function together(row: Row, rounds: number): Measured {
-  return { rounds, value: row.serverMicros + (row.redisMicros ?? 0), range: row.range };
+/** The two values between which the middle half of `values` lies. */
+function middleHalf(values: readonly number[]): readonly [number, number] {
+  const sorted = values.toSorted((one, other) => one - other);
+  const out = Math.floor(sorted.length / 4);
+  return [sorted[out] as number, sorted[sorted.length - 1 - out] as number];
+}
+
+/** What a branch costs beside its base in one load case, by a base that ran twice. */
+function driftOf(name: string, base: Row, branch: Row, again: Row): Drift {
+  const one = median(base.rounds);
+  const other = median(branch.rounds);
+  const same = again.rounds.map((micros, round) => micros / (base.rounds[round] as number));
+  return { name, base: one, branch: other, ratio: other / one, same: middleHalf(same) };
 }
 
 async function compareLoad(
-  checkouts: readonly [Checkout, Checkout],
+  [base, branch]: readonly [Checkout, Checkout],
   filters: readonly string[],
   options: BenchOptions,
-): Promise<void> {
+): Promise<readonly Drift[]> {
+  const checkouts = [base, branch, { name: `${base.name}, again`, folder: base.folder }];
+  const drifts: Drift[] = [];
   for (const bench of CASES.filter(({ name }) => isWanted(name, filters))) {
     const targets = await startTargets(bench, {
       transports: options.transports,
@@ -134,32 +155,31 @@ async function compareLoad(
     });
     try {
       const rows = await measureCase(bench, targets.all, options, say);
-      // After the yardstick: base and branch by turns.
-      for (let at = 1; at + 1 < rows.length; at += 2) {
-        const base = rows[at] as Row;
-        const target = base.target.replace(`, ${checkouts[0].name}`, '');
-        printRatio(
-          `${bench.name}: ${target}`,
-          together(base, options.rounds),
-          together(rows[at + 1] as Row, options.rounds),
-          'µs',
-        );
+      // After the empty handler: base, branch and the base again, by turns.
+      for (let at = 1; at + 2 < rows.length; at += 3) {
+        const [one, other, again] = rows.slice(at, at + 3) as [Row, Row, Row];
+        const target = one.target.replace(`, ${base.name}`, '');
+        drifts.push(driftOf(`${bench.name}: ${target}`, one, other, again));
+        console.log(driftLine(drifts.at(-1) as Drift));
       }
     } finally {
       await targets.stop();
     }
   }
+  return drifts;
 }
 
 async function main(): Promise<void> {
-  const [base, branch, ...rest] = process.argv.slice(2);
-  if (base === undefined || branch === undefined || base.startsWith('-') || branch.startsWith('-')) {
-    process.stderr.write(HELP);
-    process.exitCode = process.argv.includes('--help') ? 0 : 2;
+  const given = process.argv.slice(2);
+  const isRevision = (word: string | undefined) => word !== undefined && !/^(-|micro$|load$)/.test(word);
+  const named = isRevision(given[0]) && isRevision(given[1]);
+  const [base, branch] = named ? (given as [string, string]) : [YARDSTICK, 'HEAD'];
+  const options = readOptions(named ? given.slice(2) : given);
+  if (options === undefined || options.target !== undefined) {
+    process.stdout.write(HELP);
+    process.exitCode = options === undefined ? 0 : 2;
     return;
   }
-  const options = readOptions(rest);
-  if (options === undefined || options.target !== undefined) throw new Error(HELP);
   fetchTools(TOOLS);
   // The checkouts, whose benchmarks run in processes of their own, have none.
   for (const tool of TOOLS) process.env[variableOf(tool)] = toolPath(tool);
@@ -169,7 +189,8 @@ async function main(): Promise<void> {
     console.log(`${''.padEnd(64)} ${'base'.padStart(10)} ${'branch'.padStart(10)}     ratio`);
     if (options.load) {
       const filters = options.filters.length > 0 ? options.filters : USUAL_LOAD;
-      await compareLoad(checkouts, filters, options);
+      const drifts = await compareLoad(checkouts, filters, options);
+      if (options.write) writeDrifts(drifts, base, options);
     }
     if (options.micro) await compareMicro(checkouts, options.filters, options);
   } finally {

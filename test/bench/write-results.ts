@@ -23,7 +23,8 @@ function circumstances({ rounds, seconds, many }: BenchOptions): string {
   return `${machine()}; median of ${rounds} rounds of ${seconds} s, "many tenants" are ${many.toLocaleString('en')}`;
 }
 
-function machine(): string {
+/** Day, commit, Node.js and processors of a measurement. */
+export function machine(): string {
   const processors = cpus();
   const model = (processors[0]?.model ?? 'unknown').replaceAll(/\s+/g, ' ').trim();
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], {
@@ -89,16 +90,21 @@ export function writeResults(rows: readonly Row[], options: BenchOptions): void 
   );
   writeFileSync(join(folder, 'rows.json'), `${JSON.stringify({ where, rows }, undefined, 1)}\n`);
 
-  const page = join(repositoryRoot, PAGE);
-  const before = readFileSync(page, 'utf8');
-  const from = before.indexOf(BEGIN);
-  const to = before.indexOf(END);
-  if (from < 0 || to < 0) {
-    process.stderr.write(`${PAGE} has no lines ${BEGIN} and ${END}: left as it is\n`);
-    return;
-  }
   const part =
     `${BEGIN}\n![CPU time per decision](../../${FOLDER}/chart.svg)\n\n${where}. [All ` +
     `figures](../../${FOLDER}/table.md).\n\n${shortTable(rows)}\n`;
+  writePart(BEGIN, END, part);
+}
+
+/** Replaces the lines of {@link PAGE} from `begin` to before `end` by `part`, which starts with the line `begin`. */
+export function writePart(begin: string, end: string, part: string): void {
+  const page = join(repositoryRoot, PAGE);
+  const before = readFileSync(page, 'utf8');
+  const from = before.indexOf(begin);
+  const to = before.indexOf(end);
+  if (from < 0 || to < 0) {
+    process.stderr.write(`${PAGE} has no lines ${begin} and ${end}: left as it is\n`);
+    return;
+  }
   writeFileSync(page, `${before.slice(0, from)}${part}${before.slice(to)}`);
 }

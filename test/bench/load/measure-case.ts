@@ -29,8 +29,8 @@ export interface Row {
   readonly ratio: number | undefined;
   /** CPU of server and Redis together, of a Redis Cluster, against that of a single Redis in the same case. */
   readonly besideRedis: number | undefined;
-  /** Least and greatest round of `serverMicros` + `redisMicros`. */
-  readonly range: readonly [number, number];
+  /** `serverMicros` + `redisMicros` of each round. */
+  readonly rounds: readonly number[];
   readonly perSecond: number;
   readonly p50Micros: number;
   readonly p99Micros: number;
@@ -120,7 +120,6 @@ function toRow(
   more: Partial<Row> = {},
 ): Row {
   const middle = (pick: (round: Round) => number) => median(rounds.map(pick));
-  const sums = rounds.map((round) => round.serverMicros + round.redisMicros);
   return {
     case: bench.name,
     target: target.name,
@@ -128,7 +127,7 @@ function toRow(
     redisMicros: target.redisPids.length === 0 ? undefined : middle((round) => round.redisMicros),
     ratio: undefined,
     besideRedis: undefined,
-    range: [Math.min(...sums), Math.max(...sums)],
+    rounds: rounds.map((round) => round.serverMicros + round.redisMicros),
     perSecond: middle((round) => round.requests / round.seconds),
     p50Micros: middle((round) => round.p50Micros),
     p99Micros: middle((round) => round.p99Micros),
@@ -193,7 +192,8 @@ export async function measureCase(
   // New tenants are new only once.
   const count = bench.load === 'arrivals' ? 1 : options.rounds;
   for (let index = 0; index < count; index++) {
-    for (const { target, dose, rounds } of plans) {
+    // Back and forth, so that none always follows the same other one.
+    for (const { target, dose, rounds } of index % 2 === 0 ? plans : plans.toReversed()) {
       say(`${bench.name}: round ${index + 1} of ${count}, ${target.name}`);
       const round = await run(bench, target, dose);
       check(bench, target, round);
