@@ -73,7 +73,7 @@ describePage('a chart', () => {
     await waitFor('a quiet step', async () => (await chart.locator('.rate').innerText()) === '0');
     const peak = Number((await chart.locator('.peak').innerText()).replace('peak ', ''));
     expect(peak).toBeCloseTo(await highest(), 0);
-    await expect(chart.locator('desc').textContent()).resolves.toBe(`Now 0, at most ${peak} in the hour.`);
+    await expect(chart.locator('desc').textContent()).resolves.toBe(`Now 0, at most ${peak} in that time.`);
     const top = Number(await chart.locator('.axis-top').innerText());
     const line = (await chart.locator('.line').getAttribute('d')) ?? '';
     const places = [...line.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y));
