@@ -48,12 +48,23 @@ export interface ControlsChange {
 /** `full`: as many are kept as may be. */
 export type ControlResult = 'done' | 'full' | StorageError;
 
+/** How many controls that were in force a store has lost. */
+export type LostControls = Readonly<Record<ControlKind, number>>;
+
+/** What calls wait for, as it decides them. */
+export interface AwaitedRead {
+  /** Resolves when nobody has to wait any more; undefined while nobody has to. */
+  readonly awaited: Promise<void> | undefined;
+}
+
 /** Where controls are kept, for all processes that share it. Bounded: see MAX_CONTROLS. */
 export interface ControlBook {
   /** Whether what is kept outlives this process. */
   readonly lasting: boolean;
   /** Whether this process knows all that is kept, as far as it can tell: false while the store cannot be asked. */
   readonly current: boolean;
+  /** The first time that all which is kept is read, and told to listeners. */
+  readonly firstRead: AwaitedRead;
   /** Keeps a control, in the place of those of the same kind, domain and identity. Never rejects. */
   put(control: Control): Promise<ControlResult>;
   /**

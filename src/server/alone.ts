@@ -1,6 +1,7 @@
 import type { RateCounts } from '../telemetry/history/rate-counts.js';
 import { openGrpcService } from './grpc-service.js';
 import { type HealthVerdict, redisDetail } from './http/endpoints.js';
+import { lostControlsTeller } from './metrics/lost-controls.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 import { topSteps } from './top/top-ask.js';
@@ -9,6 +10,8 @@ import { topSteps } from './top/top-ask.js';
 export function openAlone(parts: ServerParts): ServerCore {
   const service = openGrpcService(parts, parts.closers);
   const { metrics, turns, decide } = service;
+  const tellLost = lostControlsTeller(parts.log, metrics.registry, parts.clock);
+  service.redisWork.onControlsLost((lost) => tellLost(0, lost));
   return {
     metrics,
     turns,

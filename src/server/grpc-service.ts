@@ -11,8 +11,8 @@ import { type BrokenInvariant, reportBrokenInvariants } from '../invariant.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { ControlIndex } from '../service/controls/control-index.js';
+import { FirstReadGate } from '../service/controls/first-read-gate.js';
 import type { DecisionLog } from '../service/record/decision-record.js';
-import { ShouldRateLimit } from '../service/should-rate-limit.js';
 import { TurnQueue } from '../service/turn-queue.js';
 import { WaitingRequests } from '../service/waiting-requests.js';
 import type { LogOutput } from '../telemetry/log-output.js';
@@ -28,6 +28,7 @@ import type { Closers } from './closers.js';
 import { openDecisionLog } from './decision-log/open-decision-log.js';
 import { decisionObserver } from './decision-observer.js';
 import { followCalendars } from './follow-calendars.js';
+import { followServing } from './follow-serving.js';
 import { createGrpcServer } from './grpc-transport.js';
 import type { Decide } from './http/json-endpoint.js';
 import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
@@ -41,13 +42,12 @@ import { exposeRedisNodes } from './metrics/redis-nodes.js';
 import { exposeSpanLosses } from './metrics/span-losses.js';
 import { openStatsSinks } from './metrics/stats-sinks.js';
 import { tooFewFiles } from './open-files.js';
-import { Serving, type ServingConditions } from './serving.js';
+import type { Serving } from './serving.js';
 import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 import { listenError, type StartError } from './start-error.js';
 import { openStore } from './store/open-store.js';
 import type { RedisWork, Store, StoreNode } from './store/store.js';
-import { StoreNeed } from './store/store-need.js';
 import { timedService } from './timed-service.js';
 import type { TlsSource } from './tls-files.js';
 import { openTop, secretKeysInForce } from './top/open-top.js';
@@ -110,10 +110,6 @@ const MICROS_PER_MS = 1000;
 /** gRPC's way to say never (GRPC_ARG_MAX_CONNECTION_AGE_MS). */
 function zeroIsNever(micros: number): number {
   return micros === 0 ? Number.POSITIVE_INFINITY : micros / MICROS_PER_MS;
-}
-
-function hasDomain(policies: PolicySet | undefined): boolean {
-  return policies !== undefined && policies.domains.size > 0;
 }
 
 /** Names of the rules in statistics that no request has a part in. */
@@ -187,7 +183,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const waiting = new WaitingRequests();
   const told = openTold(options, store, metrics, closers);
   const controls = openControls(store, clock, metrics);
-  const service = new ShouldRateLimit({
+  const service = new FirstReadGate(store.controls.firstRead, {
     codec: codecOf(settings),
     clock,
     store: store.buckets,
@@ -250,7 +246,7 @@ function openTold(
   closers: Closers,
 ): {
   readonly decisionLog: DecisionLog | undefined;
-  callersOf(service: ShouldRateLimit): Callers | undefined;
+  callersOf(service: FirstReadGate): Callers | undefined;
 } {
   const decisions = openDecisionLog({ settings, clock, log, output, worker }, closers);
   exposeDecisionLog(registry, () => decisions?.dropped() ?? 0);
@@ -306,42 +302,6 @@ function openMetrics({ settings, policies, version }: GrpcServiceOptions, store:
   store.onAnswer((micros) => metrics.storeAnswered(micros));
   store.onFault((redis, fault) => metrics.redisFault(redis, fault));
   return metrics;
-}
-
-/**
- * Whether this process should get requests, by store and policy. `onChange` is told of the verdict, at first and when
- * it changes, and without one when the store has come or gone.
- */
-function followServing(
-  { settings, policies, clock }: GrpcServiceOptions,
-  store: Store,
-  closers: Closers,
-  onChange: (isServing?: boolean) => void,
-): Serving {
-  const storeNeed = new StoreNeed(clock, settings.shadowMode, (needed) =>
-    serving.update({ needsStore: needed }),
-  );
-  closers.add(async () => storeNeed.close());
-  const conditions: ServingConditions = {
-    draining: false,
-    storeUp: store.up(),
-    storeReached: store.up(),
-    needsStore: storeNeed.update(policies.current()),
-    followsStore: settings.redisHealthFollows,
-    needsDomain: settings.healthyWithConfig,
-    hasDomain: hasDomain(policies.current()),
-  };
-  const serving = new Serving(conditions, onChange);
-  store.onChange((up) => {
-    serving.update(up ? { storeUp: true, storeReached: true } : { storeUp: false });
-    onChange();
-  });
-  policies.onReload(() => {
-    store.reloaded();
-    const current = policies.current();
-    serving.update({ needsStore: storeNeed.update(current), hasDomain: hasDomain(current) });
-  });
-  return serving;
 }
 
 function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): GrpcServer {

@@ -6,6 +6,8 @@ export interface ServingConditions {
   readonly storeUp: boolean;
   /** Whether the store was reached at least once. */
   readonly storeReached: boolean;
+  /** Whether calls still wait until blocks and exemptions were read for the first time. */
+  readonly awaitsControls: boolean;
   /** Whether some rule that may deny answers `error` while the store is away; see StoreNeed. */
   readonly needsStore: boolean;
   /** REDIS_HEALTH_CHECK_ACTIVE_CONNECTION. */
@@ -22,6 +24,8 @@ export function notServingReason(conditions: ServingConditions): string | undefi
   if (conditions.followsStore && !conditions.storeUp)
     return 'Redis is away (REDIS_HEALTH_CHECK_ACTIVE_CONNECTION is on)';
   if (conditions.needsStore && !conditions.storeReached) return 'Redis was not reached yet';
+  if (conditions.needsStore && conditions.awaitsControls)
+    return 'blocks and exemptions were not read from Redis yet';
   if (conditions.needsDomain && !conditions.hasDomain)
     return 'no policy with a domain is in force (HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED is on)';
   return undefined;

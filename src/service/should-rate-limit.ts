@@ -315,7 +315,7 @@ export class ShouldRateLimit {
       return this.#finish(request, policy, planned, takes, NO_OUTCOMES, caller, startMicros, wallMicros);
     }
     const { connection } = caller;
-    const answered = this.#answersAtOnce ? undefined : this.#waiting.begin(request, connection);
+    const answered = this.#answersAtOnce ? undefined : this.#waiting.begin(bytesOf(request), connection);
     const mayWait = this.#answersAtOnce || answered !== undefined;
     const span = caller.trace?.span?.storeAsked(takes.length);
     let result = askStore(store, takes, storeDeadlineMicros, connection, mayWait, answered);

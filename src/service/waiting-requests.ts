@@ -1,6 +1,4 @@
-import type { RateLimitRequest } from '../codec/messages.js';
 import { ScarceRoom } from '../limiter/scarce-room.js';
-import { bytesOf } from './costly-requests.js';
 
 /** Most bytes of decoded requests that wait for the store. */
 export const MAX_STORE_WAITING_BYTES = 16 * 1024 * 1024;
@@ -22,9 +20,8 @@ export class WaitingRequests {
     return this.#room.taken + this.#roomForSmall.taken;
   }
 
-  /** A request waits from now until what is returned is called; undefined: there is no room for it. */
-  begin(request: RateLimitRequest, connection: unknown): (() => void) | undefined {
-    const bytes = bytesOf(request);
+  /** A request of so many bytes waits from now until what is returned is called; undefined: there is no room for it. */
+  begin(bytes: number, connection: unknown): (() => void) | undefined {
     let room = this.#room;
     if (!room.has(bytes, connection)) {
       room = this.#roomForSmall;

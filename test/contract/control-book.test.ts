@@ -131,6 +131,8 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     other.comeUp();
     await hears(other, second, third);
     expect(other.touchedUnknown).toBe(touchedUnknown + 1);
+    // Somebody has ended the first: it is not lost.
+    expect(other.lost).toEqual([]);
   });
 
   test('are kept beside the names of buckets that were given tokens', async () => {

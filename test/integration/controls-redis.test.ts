@@ -82,8 +82,30 @@ describe('controls in a Redis', () => {
     await redis.kill();
     await waitFor('Redis to be away', () => !store.connected);
     await redis.restart();
-    for (const { heard } of [one, other]) await waitFor('it to end', () => heard.controls.size === 0);
+    for (const { heard, lost } of [one, other]) {
+      await waitFor('it to end', () => heard.controls.size === 0);
+      expect(lost).toEqual([[1, 0]]);
+    }
   });
+
+  test.each(['flushall', 'del weir:1:{controls}'])(
+    '%s: each process tells once how many are lost',
+    async (how) => {
+      await start();
+      const [{ one }, { one: other }] = [await open(), await open()];
+      const [blocked, exempted] = [control('a'), control('b', { kind: 'allow' })];
+      for (const made of [blocked, control('c'), exempted]) await one.book.put(made);
+      await waitFor('the other to hear of all', () => other.heard.controls.size === 3);
+      await one.book.end([blocked.id]);
+      await waitFor('the other to hear of the end', () => other.heard.controls.size === 2);
+      const [name = '', ...args] = how.split(' ');
+      await command(name, ...args);
+      for (const { heard, lost } of [one, other]) {
+        await waitFor('it to be noticed', () => lost.length > 0);
+        expect([lost, heard.ids]).toEqual([[[1, 1]], []]);
+      }
+    },
+  );
 
   test('that hangs: it is asked little, and nobody knows what it has done', async () => {
     await start();

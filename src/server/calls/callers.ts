@@ -15,13 +15,13 @@ const NO_TRACE: CallTrace = { traceId: '', ended: () => {} };
  * and which trace it belongs to.
  */
 export class Callers {
-  readonly #service: ShouldRateLimit;
+  readonly #service: Pick<ShouldRateLimit, 'handle'>;
   readonly #names = new RequestNames();
   readonly #readsTraces: boolean;
   readonly #tracing: Tracing | undefined;
 
   /** `readsTraces`: traces are wanted even where `tracing` is off. */
-  constructor(service: ShouldRateLimit, readsTraces: boolean, tracing: Tracing | undefined) {
+  constructor(service: Pick<ShouldRateLimit, 'handle'>, readsTraces: boolean, tracing: Tracing | undefined) {
     this.#service = service;
     this.#readsTraces = readsTraces;
     this.#tracing = tracing;

@@ -13,7 +13,7 @@ import { headerIn } from './trace-id.js';
  * traces, where they are asked for.
  */
 export function unaryHandler(
-  service: ShouldRateLimit,
+  service: Pick<ShouldRateLimit, 'handle'>,
   metrics: Metrics,
   clock: Clock,
   callers: Callers | undefined,
@@ -47,7 +47,11 @@ export function unaryHandler(
 }
 
 /** For callers that do not come by gRPC, whose calls are counted where they come in. */
-export function decideBeside(service: ShouldRateLimit, clock: Clock, callers: Callers | undefined): Decide {
+export function decideBeside(
+  service: Pick<ShouldRateLimit, 'handle'>,
+  clock: Clock,
+  callers: Callers | undefined,
+): Decide {
   return (message, patienceMicros, waiter = ANYBODY) => {
     const { connection, headers } = waiter;
     const deadlineMicros = clock.monotonicMicros() + patienceMicros;

@@ -12,6 +12,7 @@ import { exposeDecisionLog } from './decision-log.js';
 import { exposeGiveBacks } from './give-backs.js';
 import { exposeLoad } from './load-gauges.js';
 import { exposeLocalCharges } from './local-charges.js';
+import { exposeLostControls } from './lost-controls.js';
 import { exposeRedisNodes } from './redis-nodes.js';
 import { exposeServing } from './serving-gauge.js';
 import { exposeSpanLosses } from './span-losses.js';
@@ -41,6 +42,7 @@ export function describeMetrics(): readonly MetricDescription[] {
   exposeRedisNodes(metrics.registry, () => []);
   exposeServing(metrics.registry, () => true);
   exposeControls(metrics.registry, { count: () => 0 });
+  exposeLostControls(metrics.registry);
   exposeDecisionLog(metrics.registry, () => 0);
   exposeUsedRatio(metrics.registry, { top: undefined, secretKeys: () => NO_SECRETS }, 0);
   exposeSpanLosses(metrics.registry, () => NO_SPAN_LOSSES);

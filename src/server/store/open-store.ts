@@ -32,6 +32,7 @@ export function openStore(settings: Settings, clock: Clock, log: Logger): Store 
     onAnswer: () => {},
     onFault: () => {},
     onGivenUp: () => {},
+    onControlsLost: () => {},
     onWork: () => {},
     othersWork: () => {},
     close: async () => {

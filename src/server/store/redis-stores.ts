@@ -52,13 +52,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   }
   const denials = denyCache(settings, store, clock);
   const up = (): boolean => pools.every((pool) => pool.store.connected);
-  const controls = new RedisControlBook({
-    redis: main.store,
-    keyPrefix: mainOptions.keyPrefix,
-    monotonicMicros: () => clock.monotonicMicros(),
-    log: (level, message) => log[level](message),
-    onTouchedUnknown: () => denials?.clear(),
-  });
+  const controls = controlBook(main.store, mainOptions, clock, log, () => denials?.clear());
   controls.onChange(({ touched }) => denials?.forget(touched));
   const local = localBuckets(settings, clock, log, store, pools);
   for (const pool of pools) pool.store.onUp(() => local.storeIsUp());
@@ -88,6 +82,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     onAnswer: (listener) => onAnswer.push(listener),
     onFault: (listener) => onFault.push(listener),
     onGivenUp: (listener) => onGivenUp.push(listener),
+    onControlsLost: (listener) => controls.onLost(listener),
     onWork: (listener) => onWork.push(listener),
     othersWork: (from, { pool, node, micros }) => pools[pool]?.store.othersWork(from, micros, node),
     close: async () => {
@@ -97,6 +92,23 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
       await store.close();
     },
   };
+}
+
+/** Blocks and exemptions lie beside the buckets of `redis`. */
+function controlBook(
+  redis: RedisBuckets,
+  { keyPrefix }: RedisStoreOptions,
+  clock: Clock,
+  log: Logger,
+  onTouchedUnknown: () => void,
+): RedisControlBook {
+  return new RedisControlBook({
+    redis,
+    keyPrefix,
+    monotonicMicros: () => clock.monotonicMicros(),
+    log: (level, message) => log[level](message),
+    onTouchedUnknown,
+  });
 }
 
 /** Buckets for `on_store_failure: local`, which stand in for `store` while one of `pools` is away. */

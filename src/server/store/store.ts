@@ -1,6 +1,6 @@
 import type { BucketStore, LocalStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import type { ControlBook } from '../../limiter/control.js';
+import type { ControlBook, LostControls } from '../../limiter/control.js';
 import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import type { LocalChargeStats } from '../../storage/local/local-buckets.js';
@@ -18,6 +18,8 @@ export interface RedisWork {
   onWork(listener: (work: RedisWorkTold) => void): void;
   /** Process `from` told its listener so. */
   othersWork(from: number, work: RedisWorkTold): void;
+  /** `listener` is told that Redis has lost so many blocks and exemptions that were in force. */
+  onControlsLost(listener: (lost: LostControls) => void): void;
 }
 
 /** A Redis is expected to work so many microseconds from now for a process. */

@@ -1,4 +1,5 @@
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
+import type { LostControls } from '../../limiter/control.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
@@ -131,5 +132,6 @@ export type FromWorker =
   /** That was all of them. */
   | { readonly kind: 'rates_end'; readonly id: number; readonly failures: FailureCounts }
   | { readonly kind: 'redis_work'; readonly told: readonly RedisWorkTold[] }
+  | { readonly kind: 'controls_lost'; readonly lost: LostControls }
   | DecidedByWorker
   | AdministeredByWorker;

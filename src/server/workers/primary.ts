@@ -8,6 +8,7 @@ import { Metrics } from '../../telemetry/metrics.js';
 import { auditUnanswered } from '../buckets/audit.js';
 import { traceHeaders } from '../calls/trace-id.js';
 import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../http/endpoints.js';
+import { lostControlsTeller } from '../metrics/lost-controls.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
@@ -17,7 +18,8 @@ import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 import type { WorkerHealth } from './messages.js';
 import { PolicyFeed } from './policy-feed.js';
-import { WorkerPool, type WorkerState } from './worker-pool.js';
+import { WorkerPool } from './worker-pool.js';
+import type { WorkerState } from './worker-slot.js';
 
 /** Whether workers want to know how a request is named, and which trace it belongs to. */
 function wantsHeaders({ tracingEnabled, decisionLogSample, logLevel }: Settings): boolean {
@@ -99,7 +101,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
 
 /** The workers, which hear of changed policies and certificates from now on. */
 function openWorkers(
-  { settings, version, terminal, entry, log, policies, tls, slices, closers }: ServerParts,
+  { settings, version, terminal, entry, clock, log, policies, tls, slices, closers }: ServerParts,
   onGivenUp: (error: StartError) => void,
   metrics: Metrics,
 ): WorkerPool {
@@ -119,6 +121,7 @@ function openWorkers(
     onUnanswered: (question, caller, error) => {
       auditUnanswered(log, question, caller, error, policies.current(), metrics.administered);
     },
+    onControlsLost: lostControlsTeller(log, metrics.registry, clock),
     decisionTimeoutMs: settings.redisTimeout / 1000,
     start: () => ({ kind: 'start', settings, version, terminal, policies: feed.whole(), tls: tlsInForce }),
   });

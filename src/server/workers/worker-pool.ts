@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { LostControls } from '../../limiter/control.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
@@ -19,10 +20,10 @@ import { type Decider, ForwardedDecisions, type ForwardedQuestion } from './forw
 import { ForwardedQuestions, type OnUnanswered } from './forwarded-questions.js';
 import { HandedConnections } from './handed-connections.js';
 import { LatestValues } from './latest-values.js';
-import type { FromWorker, ToWorker, WorkerHealth } from './messages.js';
+import type { FromWorker, ToWorker } from './messages.js';
 import { Pulse } from './pulse.js';
 import { AskedMetrics } from './worker-metrics.js';
-import { emptySlot, type WorkerSlot } from './worker-slot.js';
+import { emptySlot, type WorkerSlot, type WorkerState } from './worker-slot.js';
 import { WorkerWatch } from './worker-watch.js';
 
 export interface WorkerPoolOptions {
@@ -37,20 +38,12 @@ export interface WorkerPoolOptions {
   /** Told when no worker reached Redis in the time they were given. */
   onGivenUp(error: StartError): void;
   readonly onUnanswered: OnUnanswered;
+  /** A worker noticed that Redis has lost controls. */
+  onControlsLost(worker: number, lost: LostControls): void;
   /** Longest that a decision may take, milliseconds (REDIS_TIMEOUT). */
   readonly decisionTimeoutMs: number;
   /** What a worker starts with; asked again for each replacement. */
   start(): Extract<ToWorker, { kind: 'start' }>;
-}
-
-/** What is known of one worker. */
-export interface WorkerState {
-  readonly id: number;
-  readonly pid: number;
-  /** Undefined until its port is open. */
-  readonly health: WorkerHealth | undefined;
-  /** How long it has not answered, milliseconds; undefined while it does. */
-  readonly silentMs: number | undefined;
 }
 
 /** A worker that lived this long did not crash because of what the one before it crashed of. */
@@ -312,6 +305,9 @@ export class WorkerPool {
         return;
       case 'redis_work':
         this.#tellOthers(slot, message.told);
+        return;
+      case 'controls_lost':
+        this.#options.onControlsLost(worker.id, message.lost);
         return;
       case 'listening':
         this.#grpc = message.grpc;

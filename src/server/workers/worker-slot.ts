@@ -6,6 +6,16 @@ import type { OthersRedisWork, WorkerHealth } from './messages.js';
 import { Pulse } from './pulse.js';
 import { AskedMetrics } from './worker-metrics.js';
 
+/** What is known of one worker. */
+export interface WorkerState {
+  readonly id: number;
+  readonly pid: number;
+  /** Undefined until its port is open. */
+  readonly health: WorkerHealth | undefined;
+  /** How long it has not answered, milliseconds; undefined while it does. */
+  readonly silentMs: number | undefined;
+}
+
 /** A worker that crashes is replaced after this long, twice as long after each crash that follows; milliseconds. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;

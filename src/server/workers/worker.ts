@@ -89,6 +89,7 @@ class Worker {
     );
     this.#service.metrics.logOutput(output);
     this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
+    this.#service.redisWork.onControlsLost((lost) => send({ kind: 'controls_lost', lost }));
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
     const work = new LatestValues<RedisWorkTold>((told) => sent({ kind: 'redis_work', told }));
     this.#service.redisWork.onWork((told) => work.put(`${told.pool} ${told.node}`, told));

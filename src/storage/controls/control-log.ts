@@ -17,7 +17,7 @@ export const MAX_ROW_BYTES = 32_768;
 export const MAX_LOG_BYTES = 32 * 1024 * 1024;
 export const MAX_LOG_MEMBERS = 100_000;
 /** How long others have to read that a control was ended, or a bucket given tokens, before they must read all anew. */
-const KEPT_MICROS = 20_000_000;
+export const KEPT_MICROS = 20_000_000;
 /** Beside rows: a header, and what each row begins with. */
 const REPLY_BYTES = 1024 + POLLED_BYTES + 2 * MAX_ROW_BYTES + POLLED_ROWS * 128;
 /** Numbers of a reply to changes. */
@@ -53,13 +53,14 @@ export class ControlLog {
     this.key = `${options.keyPrefix ?? DEFAULT_KEY_PREFIX}{controls}`;
   }
 
-  /** What is new since version `after` of the log that has `mark`. */
-  async poll(mark: string, after: number): Promise<ControlsPolled | StorageError> {
+  /** What is new since version `after` of the log that has `mark`. `mayWait`: see {@link ScriptQuestion}. */
+  async poll(mark: string, after: number, mayWait = false): Promise<ControlsPolled | StorageError> {
     const answer = await this.#options.redis.ask({
       script: this.#pollScript,
       key: this.key,
       args: [mark, String(after), String(POLLED_ROWS), String(POLLED_BYTES)],
       textBytes: REPLY_BYTES,
+      mayWait,
     });
     if (answer instanceof StorageError) return answer;
     return (

@@ -10,7 +10,7 @@ const SWEEP_MS = 100;
 type Listener = (change: ControlsChange) => void;
 
 interface Told {
-  readonly change: ControlsChange;
+  readonly change: ControlsChange | (() => void);
   /** Undefined: all of them. */
   readonly only: Listener | undefined;
 }
@@ -77,6 +77,12 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     this.#tell([...this.#byName.values()], [], [], listener);
   }
 
+  /** Runs `told` once everybody was told of all that is known now. */
+  whenTold(told: () => void): void {
+    this.#queue.push({ change: told, only: undefined });
+    if (!this.#telling) this.#tellNext();
+  }
+
   /** Sets controls, each in the place of the one of its name; ends others. What is over already is left out. */
   apply({ set, ended = [], touched = [] }: ControlsApplied<C>): void {
     const now = this.#monotonicMicros();
@@ -137,7 +143,8 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     this.#telling = told !== undefined;
     if (told === undefined) return;
     const { change, only } = told;
-    for (const listener of only === undefined ? [...this.#listeners] : [only]) listener(change);
+    if (typeof change === 'function') change();
+    else for (const listener of only === undefined ? [...this.#listeners] : [only]) listener(change);
     if (this.#queue.length > 0) setImmediate(() => this.#tellNext());
     else this.#telling = false;
   }

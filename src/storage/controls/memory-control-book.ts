@@ -12,6 +12,7 @@ import { controlName, LiveControls } from './live-controls.js';
 export class MemoryControlBook implements ControlBook {
   readonly lasting = false;
   readonly current = true;
+  readonly firstRead = { awaited: undefined };
   readonly #monotonicMicros: () => number;
   readonly #maxControls: number;
   readonly #live: LiveControls;

@@ -5,17 +5,21 @@ import type {
   ControlResult,
   ControlsChange,
   LiveControl,
+  LostControls,
 } from '../../limiter/control.js';
 import type { RedisBuckets } from '../redis/redis-buckets.js';
 import { ChangeQueue, type LogChanged } from './change-queue.js';
 import { ControlComplaints } from './control-complaints.js';
-import { ControlLog, MAX_CHANGES, MAX_ROW_BYTES } from './control-log.js';
+import { ControlLog, KEPT_MICROS, MAX_CHANGES, MAX_ROW_BYTES } from './control-log.js';
 import { type ControlsPolled, controlText } from './control-rows.js';
+import { FirstRead } from './first-read.js';
 import { controlName, LiveControls } from './live-controls.js';
 import { TouchedKeys } from './touched-keys.js';
 
 /** How often it is asked what is new. */
 const POLL_MS = 500;
+/** The same until all was read for the first time, as calls wait for that. */
+const FIRST_POLL_MS = 20;
 /** No mark of any log. */
 const LOST = '-';
 
@@ -57,6 +61,7 @@ interface Asked {
  */
 export class RedisControlBook implements ControlBook {
   readonly lasting = true;
+  readonly firstRead: FirstRead;
   readonly #options: RedisControlBookOptions;
   readonly #log: ControlLog;
   readonly #live: LiveControls<KeptControl>;
@@ -68,6 +73,10 @@ export class RedisControlBook implements ControlBook {
   #at = 0;
   /** While all is read anew: the names that were read so far. What is known stays in force until then. */
   #reread: Set<string> | undefined;
+  /** Whether that is because Redis has lost what is known. */
+  #isLogLost = false;
+  /** When the log was last asked and answered, on the monotonic clock. */
+  #readMicros = Number.NEGATIVE_INFINITY;
   /** Changes that this process has made, and that the log has not told of yet. */
   readonly #unseen = new Map<string, { readonly version: number; readonly learntAt: number }>();
   /** Questions asked, and changes made. */
@@ -77,6 +86,7 @@ export class RedisControlBook implements ControlBook {
   #pollAgain = false;
   #timer: NodeJS.Timeout | undefined;
   readonly #complaints: ControlComplaints;
+  readonly #onLost: ((lost: LostControls) => void)[] = [];
   #closed = false;
 
   constructor(options: RedisControlBookOptions) {
@@ -86,7 +96,12 @@ export class RedisControlBook implements ControlBook {
     this.#live = new LiveControls(monotonicMicros);
     this.#changes = new ChangeQueue((changes) => this.#log.change(changes), monotonicMicros);
     this.#complaints = new ControlComplaints(options.log);
-    redis.onUp(() => this.#lookSoon());
+    this.firstRead = new FirstRead((told) => this.#live.whenTold(told));
+    redis.onUp(() => {
+      this.firstRead.begin();
+      this.#lookSoon();
+    });
+    this.firstRead.begin();
     void this.#look();
   }
 
@@ -141,8 +156,14 @@ export class RedisControlBook implements ControlBook {
     this.#live.onChange(listener);
   }
 
+  /** `listener` is told when Redis has lost controls that were in force. */
+  onLost(listener: (lost: LostControls) => void): void {
+    this.#onLost.push(listener);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
+    this.firstRead.end('given up');
     clearTimeout(this.#timer);
     this.#changes.close();
     this.#live.close();
@@ -181,20 +202,23 @@ export class RedisControlBook implements ControlBook {
       isMore = await this.#poll();
     }
     this.#polling = false;
-    if (!this.#closed)
-      this.#timer = setTimeout(() => void this.#look(), this.#options.pollMs ?? POLL_MS).unref();
+    if (this.#closed) return;
+    const pauseMs = this.firstRead.awaited === undefined ? (this.#options.pollMs ?? POLL_MS) : FIRST_POLL_MS;
+    this.#timer = setTimeout(() => void this.#look(), pauseMs).unref();
   }
 
   /** Whether there is more to ask for. */
   async #poll(): Promise<boolean> {
     const { redis, monotonicMicros } = this.#options;
-    if (!redis.connected) return false;
+    const isFirst = this.firstRead.awaited !== undefined;
+    if (!redis.connected && !isFirst) return false;
     const asked = { micros: monotonicMicros(), at: ++this.#events };
-    const polled = await this.#log.poll(this.#mark, this.#at);
+    const polled = await this.#log.poll(this.#mark, this.#at, isFirst);
     if (this.#closed) return false;
     this.#complaints.note(polled instanceof StorageError ? polled : undefined);
     if (polled instanceof StorageError) {
       this.#current = false;
+      this.firstRead.failed(polled);
       return false;
     }
     const { anew, at, version } = polled;
@@ -203,17 +227,20 @@ export class RedisControlBook implements ControlBook {
     this.#apply(polled, asked);
     // Until all is read, and where the log was lost, there may be others.
     if (at >= version) this.#current = this.#mark !== LOST;
+    if (at >= version || isStuck) this.firstRead.end('read');
     return (at < version && !isStuck) || this.#mark === LOST;
   }
 
   #apply(polled: ControlsPolled, asked: Asked): void {
     const { anew, rows, at, version, mark } = polled;
     if (anew) {
+      this.#isLogLost ||= this.#isLoss(polled, asked);
       this.#reread = new Set();
       this.#mark = mark;
       this.#options.onTouchedUnknown();
     }
     this.#at = at;
+    this.#readMicros = asked.micros;
     const set = new Map<string, KeptControl>();
     const ended: string[] = [];
     const touched: string[] = [];
@@ -241,9 +268,26 @@ export class RedisControlBook implements ControlBook {
     if (at >= version) {
       this.#mark = this.#isLost(asked) ? LOST : mark;
       for (const { id } of this.#notReread(asked)) ended.push(id);
+      if (this.#isLogLost) this.#tellLost(asked);
+      this.#isLogLost = false;
       this.#reread = undefined;
     }
     this.#live.apply({ set, ended, touched });
+  }
+
+  /**
+   * Whether a log that does not know the mark has lost what is known here. Else it is the same one, and has forgotten
+   * the mark, as this process was away for longer than changes are kept.
+   */
+  #isLoss({ version }: ControlsPolled, asked: Asked): boolean {
+    if (this.#mark === '') return false;
+    return this.#mark === LOST || version < this.#at || asked.micros - this.#readMicros < KEPT_MICROS / 2;
+  }
+
+  #tellLost(asked: Asked): void {
+    const lost = { block: 0, allow: 0 };
+    for (const { kind, endsMicros } of this.#notReread(asked)) if (endsMicros > asked.micros) lost[kind]++;
+    if (lost.block + lost.allow > 0) for (const listener of this.#onLost) listener(lost);
   }
 
   /** Whether the log lacks a change of this process, which it has made, and would have told of. */

@@ -32,7 +32,7 @@ export interface RedisBuckets extends UndoableStore {
   onDown(listener: (reason: string) => void): void;
   /**
    * Runs a script on the server of its key, once, also where the answer is lost; while that server is away not at all.
-   * Never rejects, and is over within REDIS_TIMEOUT, or half a second if that is less.
+   * Never rejects, and is over within REDIS_TIMEOUT, or half a second if that is less, after it was sent.
    */
   ask(question: ScriptQuestion): Promise<ScriptAnswer>;
   /** Another process, `from`, told what this one hears by `tellWork` of server `node`. */

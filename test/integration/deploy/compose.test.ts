@@ -30,7 +30,7 @@ test('has the services whose names the Envoy bootstrap uses as addresses', () =>
 
 test('mounts and builds from files that are there', () => {
   const mounts = Object.values(services).flatMap(({ volumes = [] }) =>
-    volumes.map((volume) => volume.split(':')[0] ?? ''),
+    volumes.map((volume) => volume.split(':')[0] ?? '').filter((path) => path !== 'redis-data'),
   );
   expect(mounts).toEqual(
     expect.arrayContaining(['./policies', './envoy/envoy.yaml', './demo/echo-upstream.ts']),
@@ -38,6 +38,14 @@ test('mounts and builds from files that are there', () => {
   const { context = '', dockerfile = '' } = services['weir']?.build ?? {};
   for (const path of [...mounts, join(context, dockerfile)])
     expect([path, existsSync(join(FOLDER, path))]).toEqual([path, true]);
+});
+
+test.each(['', 'init', 'from-ratelimit'])('keeps the data of Redis over a restart: deploy/%s', (folder) => {
+  const file = parse(readFileSync(join(FOLDER, folder, 'docker-compose.yaml'), 'utf8'));
+  const { command, volumes } = file.services.redis;
+  expect(command.join(' ')).toContain('--appendonly yes');
+  expect(volumes).toEqual(['redis-data:/data']);
+  expect(file.volumes).toHaveProperty('redis-data');
 });
 
 test('publishes on loopback only, and never the debug or admin port', () => {

@@ -12,6 +12,8 @@ export class ProcessBook {
   readonly logged: string[] = [];
   /** How often it told that any bucket may have been given tokens. */
   touchedUnknown = 0;
+  /** What it told that Redis has lost: blocks and exemptions. */
+  readonly lost: (readonly [number, number])[] = [];
   /** Whether its Redis is there. */
   isUp = true;
   readonly book: RedisControlBook;
@@ -38,6 +40,7 @@ export class ProcessBook {
       ...options,
     });
     this.book.onChange(this.heard.listener);
+    this.book.onLost(({ block, allow }) => this.lost.push([block, allow]));
   }
 
   /** Its Redis is there again. */

@@ -8,6 +8,7 @@ import type { DecisionLine, DecisionObserver } from '../../../src/service/decisi
 import type { DecisionLog } from '../../../src/service/record/decision-record.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
+import type { ShouldRateLimitOptions } from '../../../src/service/should-rate-limit-options.js';
 import type { TurnQueue } from '../../../src/service/turn-queue.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../clock/fake-clock.js';
@@ -122,6 +123,7 @@ export class Decider {
   readonly observer = new RecordingObserver();
   readonly codec = CODEC;
   readonly controls = new ControlIndex(() => this.clock.monotonicMicros());
+  readonly options: ShouldRateLimitOptions;
   readonly service: ShouldRateLimit;
 
   constructor(
@@ -141,7 +143,7 @@ export class Decider {
     const compiled = policyOf(policy);
     const memory = new MemoryStore({ ...MEMORY, clock: this.clock });
     const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'test' };
-    this.service = new ShouldRateLimit({
+    this.options = {
       codec: domainOf === undefined ? this.codec : { ...this.codec, domainOf },
       clock: this.clock,
       store: store ?? memory,
@@ -156,7 +158,8 @@ export class Decider {
       ...(random !== undefined && { random }),
       ...(turns !== undefined && { turns }),
       decisionLog,
-    });
+    };
+    this.service = new ShouldRateLimit(this.options);
   }
 
   /** Decides one request; `hitsAddend` is the request's. */

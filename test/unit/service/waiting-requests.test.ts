@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import type { BucketStore, TakeResult } from '../../../src/limiter/bucket-store.js';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
-import { ANYBODY } from '../../../src/service/costly-requests.js';
+import { ANYBODY, bytesOf } from '../../../src/service/costly-requests.js';
 import { MAX_STORE_WAITING_BYTES, WaitingRequests } from '../../../src/service/waiting-requests.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
@@ -82,19 +82,19 @@ test('large requests of any number of connections leave room for small ones, of 
   const connections = Array.from({ length: 1000 }, (_, i) => i);
   for (const connection of connections) {
     for (let bytes = 4 * MIB; bytes > 4096; bytes /= 2) {
-      while (waiting.begin(requestOf('a', bytes), connection) !== undefined);
+      while (waiting.begin(bytesOf(requestOf('a', bytes)), connection) !== undefined);
     }
   }
   expect(waiting.bytes).toBeLessThan(MAX_STORE_WAITING_BYTES);
   for (const connection of connections) {
-    const end = waiting.begin(requestOf('a', 200), connection);
+    const end = waiting.begin(bytesOf(requestOf('a', 200)), connection);
     expect(end).toBeDefined();
     end?.();
   }
   // Small ones do not take all of it, either.
   for (const connection of connections) {
     for (let bytes = 3000; bytes > 200; bytes -= 100) {
-      while (waiting.begin(requestOf('a', bytes), connection) !== undefined);
+      while (waiting.begin(bytesOf(requestOf('a', bytes)), connection) !== undefined);
     }
   }
   expect(waiting.bytes).toBeLessThanOrEqual(MAX_STORE_WAITING_BYTES);

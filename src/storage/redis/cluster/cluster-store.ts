@@ -178,6 +178,7 @@ export class ClusterStore implements RedisBuckets {
   }
 
   async ask(question: ScriptQuestion): Promise<ScriptAnswer> {
+    if (question.mayWait === true && !this.#known && this.#hopeful) await this.#firstLook;
     if (this.#known) return this.#nodes.ask(question);
     return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is away`);
   }

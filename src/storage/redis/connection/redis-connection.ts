@@ -1,4 +1,5 @@
 import { BackOff } from '../../../back-off.js';
+import { Hope } from '../load/hope.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {
   type ConnectionCounts,
@@ -56,8 +57,7 @@ export class RedisConnection {
   private leftFor = '';
   private everUp = false;
   private isUp = false;
-  private hopes = false;
-  private hopeTimer: PatientTimer | undefined;
+  private readonly hopes = new Hope(() => this.endHope());
   private upSince = 0;
   /** Whether the next `up` is worth a line; so is the first. */
   private loggedDown = true;
@@ -121,7 +121,12 @@ export class RedisConnection {
 
   /** Whether Redis may be up in a moment, though it is not: a call may wait for it. */
   get hopeful(): boolean {
-    return this.hopes && !this.isUp;
+    return this.hopes.isAlive && !this.isUp;
+  }
+
+  /** Resolves once it is up, or no longer hopeful. */
+  hopeEnds(): Promise<void> {
+    return this.hopes.ended();
   }
 
   /** Why calls may not be made now. */
@@ -193,10 +198,9 @@ export class RedisConnection {
   close(): void {
     this.closed = true;
     this.isUp = false;
-    this.hopes = false;
+    this.hopes.end();
     this.epoch++;
     this.stopProbing();
-    this.hopeTimer?.stop();
     this.link.close();
   }
 
@@ -261,16 +265,11 @@ export class RedisConnection {
 
   /** Redis may be there in a moment. */
   private hope(forMs = HOPE_MS): void {
-    this.hopes = true;
-    this.hopeTimer?.stop();
-    this.hopeTimer = new PatientTimer(forMs, () => this.endHope());
+    this.hopes.begin(forMs);
   }
 
   private endHope(): void {
-    this.hopeTimer?.stop();
-    if (!this.hopes) return;
-    this.hopes = false;
-    if (!this.isUp && !this.closed) this.events.hopeless();
+    if (this.hopes.end() && !this.isUp && !this.closed) this.events.hopeless();
   }
 
   /** Tries what calls will do, in the right database: the greeting minds no SELECT that failed. */
@@ -351,8 +350,7 @@ export class RedisConnection {
     if (this.isUp) return;
     this.isUp = true;
     this.everUp = true;
-    this.hopes = false;
-    this.hopeTimer?.stop();
+    this.hopes.end();
     this.upSince = performance.now();
     if (this.loggedDown) this.options.log('info', `Redis ${this.name} is up`);
     this.loggedDown = false;

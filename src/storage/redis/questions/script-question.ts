@@ -9,6 +9,8 @@ export interface ScriptQuestion {
   readonly args: readonly string[];
   /** Most bytes of the answer, which is one text. */
   readonly textBytes: number;
+  /** Whether it waits, as takes do, while the server may be up in a moment though it is not. */
+  readonly mayWait?: boolean;
 }
 
 /**

@@ -39,6 +39,7 @@ export class ScriptQuestions {
    * Redis said, where it did. `asking`: a node of a cluster is asked for a slot that is on its way there.
    */
   async ask(question: ScriptQuestion, asking = false): Promise<ScriptAnswer> {
+    if (question.mayWait === true) await this.#connection().hopeEnds();
     const { up, downReason } = this.#connection();
     if (!up) return new StorageError(downReason, `Redis ${this.#name} is away`, { unsent: true });
     if (this.#unanswered >= MAX_UNANSWERED)

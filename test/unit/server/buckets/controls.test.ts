@@ -152,6 +152,7 @@ test('refuses what cannot be kept, and says so where the index is full or does n
   const book = new MemoryControlBook(() => 0);
   bench = new AdminBench(POLICY, true, {
     lasting: true,
+    firstRead: { awaited: undefined },
     current: true,
     put: async () => new StorageError('timeout', 'no answer within 20ms'),
     end: async () => new StorageError('breaker_open', 'Redis failed 5 times'),
@@ -169,6 +170,7 @@ test('a control that another process has just made can be ended at once', async 
   const book = new MemoryControlBook(() => bench.clock.monotonicMicros());
   bench = new AdminBench(POLICY, true, {
     lasting: true,
+    firstRead: { awaited: undefined },
     current: true,
     put: (control) => book.put(control),
     end: (ids) => book.end(ids),
@@ -204,6 +206,7 @@ test.each([1, 9])(
     };
     bench = new AdminBench(POLICY, true, {
       lasting: true,
+      firstRead: { awaited: undefined },
       current: true,
       put: (control) => book.put(control),
       async end(ids) {
@@ -233,6 +236,7 @@ test('what cannot be read from Redis now is not said to be none', async () => {
   const book = new MemoryControlBook(() => 0);
   bench = new AdminBench(POLICY, true, {
     lasting: true,
+    firstRead: { awaited: undefined },
     current: false,
     put: (control) => book.put(control),
     end: (ids) => book.end(ids),

@@ -1,0 +1,65 @@
+import type { PolicyProvider } from '../config/policy-provider.js';
+import type { Clock } from '../limiter/clock.js';
+import type { PolicySet } from '../policy/policy-set.js';
+import type { Closers } from './closers.js';
+import { Serving, type ServingConditions } from './serving.js';
+import type { Settings } from './settings/settings-table.js';
+import type { Store } from './store/store.js';
+import { StoreNeed } from './store/store-need.js';
+
+interface FollowedSettings {
+  readonly settings: Settings;
+  readonly policies: PolicyProvider;
+  readonly clock: Clock;
+}
+
+function hasDomain(policies: PolicySet | undefined): boolean {
+  return policies !== undefined && policies.domains.size > 0;
+}
+
+/**
+ * Whether this process should get requests, by store and policy. `onChange` is told of the verdict, at first and when
+ * it changes, and without one when the store has come or gone.
+ */
+export function followServing(
+  { settings, policies, clock }: FollowedSettings,
+  store: Store,
+  closers: Closers,
+  onChange: (isServing?: boolean) => void,
+): Serving {
+  const storeNeed = new StoreNeed(clock, settings.shadowMode, (needed) =>
+    serving.update({ needsStore: needed }),
+  );
+  closers.add(async () => storeNeed.close());
+  const conditions: ServingConditions = {
+    draining: false,
+    storeUp: store.up(),
+    storeReached: store.up(),
+    awaitsControls: store.controls.firstRead.awaited !== undefined,
+    needsStore: storeNeed.update(policies.current()),
+    followsStore: settings.redisHealthFollows,
+    needsDomain: settings.healthyWithConfig,
+    hasDomain: hasDomain(policies.current()),
+  };
+  const serving = new Serving(conditions, onChange);
+  const noteControls = (): void => {
+    const { awaited } = store.controls.firstRead;
+    serving.update({ awaitsControls: awaited !== undefined });
+    void awaited?.then(noteControls);
+  };
+  noteControls();
+  let isReached = store.up();
+  store.onChange((up) => {
+    // They are read then; later it is as if Redis went away.
+    if (up && !isReached) noteControls();
+    isReached ||= up;
+    serving.update(up ? { storeUp: true, storeReached: true } : { storeUp: false });
+    onChange();
+  });
+  policies.onReload(() => {
+    store.reloaded();
+    const current = policies.current();
+    serving.update({ needsStore: storeNeed.update(current), hasDomain: hasDomain(current) });
+  });
+  return serving;
+}

@@ -1,0 +1,92 @@
+import { StorageError } from '../../limiter/bucket-store.js';
+import { timerMs } from '../../limiter/clock.js';
+import type { AwaitedRead } from '../../limiter/control.js';
+import type { Caller } from '../costly-requests.js';
+import { ANYBODY } from '../costly-requests.js';
+import { CALLER_GONE, type Refusal } from '../refusal.js';
+import { ShouldRateLimit } from '../should-rate-limit.js';
+import type { ShouldRateLimitOptions } from '../should-rate-limit-options.js';
+import { WaitingRequests } from '../waiting-requests.js';
+import { wayBackMicros } from '../way-back.js';
+
+/** Calls that waited and are decided in one turn of the event loop. */
+export const DECIDED_A_TURN = 50;
+/** What a waiting call takes beside its message, about. */
+const CALL_BYTES = 500;
+
+/**
+ * Has calls wait, within their time, until blocks and exemptions were read for the first time: without them a blocked
+ * caller would pass. Calls whose time ends before are answered by `on_store_failure`, as if the store had been late.
+ */
+export class FirstReadGate {
+  readonly #firstRead: AwaitedRead;
+  readonly #service: ShouldRateLimit;
+  /** Decides without the store. */
+  readonly #late: ShouldRateLimit;
+  readonly #options: ShouldRateLimitOptions;
+  readonly #waiting: WaitingRequests;
+  #decided = 0;
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(firstRead: AwaitedRead, options: ShouldRateLimitOptions) {
+    this.#firstRead = firstRead;
+    this.#options = options;
+    this.#waiting = options.waiting ?? new WaitingRequests();
+    this.#service = new ShouldRateLimit(options);
+    const error = new StorageError('timeout', 'blocks and exemptions were not read from Redis in time');
+    const store = { take: () => error, close: async () => {} };
+    this.#late = new ShouldRateLimit({ ...options, store });
+  }
+
+  /** {@link ShouldRateLimit.handle}. */
+  handle(message: Uint8Array, caller: Caller = ANYBODY): ReturnType<ShouldRateLimit['handle']> {
+    if (this.#firstRead.awaited === undefined) return this.#service.handle(message, caller);
+    return this.#handleLater(message, caller);
+  }
+
+  async #handleLater(message: Uint8Array, caller: Caller): Promise<Uint8Array | Refusal> {
+    const { clock, storeTimeoutMicros } = this.#options;
+    const now = clock.monotonicMicros();
+    const { deadlineMicros, connection, requestName, trace } = caller;
+    const patience = deadlineMicros - now;
+    const untilMicros = now + Math.min(storeTimeoutMicros, patience - wayBackMicros(patience));
+    // What is known of the caller, and the message, are only there until this returns.
+    const waiter: Caller = {
+      deadlineMicros: Math.min(deadlineMicros, now + storeTimeoutMicros),
+      cancelled: () => caller.cancelled(),
+      connection,
+      ...(requestName !== undefined && { requestName }),
+      ...(trace !== undefined && { trace }),
+    };
+    const copy = new Uint8Array(message);
+    const ended = this.#waiting.begin(copy.length + CALL_BYTES, connection);
+    const isRead = ended !== undefined && (await this.#read(untilMicros));
+    ended?.();
+    if (waiter.cancelled()) return CALLER_GONE;
+    return (isRead ? this.#service : this.#late).handle(copy, waiter);
+  }
+
+  /** Whether nobody waits any more before `untilMicros`. */
+  async #read(untilMicros: number): Promise<boolean> {
+    for (;;) {
+      const { awaited } = this.#firstRead;
+      if (awaited === undefined) return true;
+      if (!(await this.#endsBy(awaited, untilMicros))) return false;
+      // Those who have waited take turns with others.
+      if (++this.#decided % DECIDED_A_TURN === 0)
+        this.#turn = this.#turn.then(() => new Promise((resolve) => setImmediate(resolve)));
+      await this.#turn;
+    }
+  }
+
+  async #endsBy(awaited: Promise<void>, untilMicros: number): Promise<boolean> {
+    const leftMicros = untilMicros - this.#options.clock.monotonicMicros();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => resolve(false), Math.max(0, timerMs(leftMicros)));
+    });
+    const inTime = await Promise.race([awaited.then(() => true), late]);
+    clearTimeout(timer);
+    return inTime;
+  }
+}

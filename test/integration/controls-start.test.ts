@@ -1,0 +1,178 @@
+/*
+ * Blocks and a server that has just started: calls wait until it has read them. What it says when Redis loses them.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { CODE } from '../../src/codec/messages.js';
+import { STATUS } from '../../src/grpc/grpc-server.js';
+import { systemClock } from '../../src/limiter/clock.js';
+import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
+import { RedisStore } from '../../src/storage/redis/redis-store.js';
+import { ProcessBook } from '../support/controls/books.js';
+import { control } from '../support/controls/controls.js';
+import { RlsClient } from '../support/grpc/rls-client.js';
+import { REDIS } from '../support/limiter/store-options.js';
+import { descriptor } from '../support/policy/decider.js';
+import { waitFor } from '../support/process/wait-for.js';
+import { redisCommand } from '../support/redis/redis-command.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
+import { metric, untilAllServe } from '../support/weir/workers.js';
+
+jest.setTimeout(120_000);
+
+const POLICY = `domain: d
+descriptors:
+  - key: tenant
+    rate_limit: { unit: hour, requests_per_unit: 100000 }
+`;
+/** Calls of a blocked caller after which it is certain that it is blocked. */
+const ENOUGH = 50;
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function startOwnRedis(): Promise<RedisServer> {
+  const redis = await startRedis();
+  closers.push(() => redis.stop());
+  return redis;
+}
+
+/** Keeps so many blocks, of t0, t1 and so on. */
+async function block(redis: RedisServer, count: number): Promise<void> {
+  const store = new RedisStore({ ...REDIS, address: parseRedisUrl(`redis://127.0.0.1:${redis.port}`) });
+  await store.reached;
+  const { book } = new ProcessBook(store, systemClock);
+  const controls = Array.from({ length: count }, (_, at) => control(`t${at}`, { domain: 'd' }));
+  for (let at = 0; at < count; at += 500) {
+    const made = await Promise.all(controls.slice(at, at + 500).map((one) => book.put(one)));
+    expect(new Set(made)).toEqual(new Set(['done']));
+  }
+  await book.close();
+  await store.close();
+}
+
+async function start(
+  redis: RedisServer,
+  env: NodeJS.ProcessEnv = {},
+  untilHealthy = true,
+): Promise<WeirServer> {
+  const server = await startWeir({
+    policy: POLICY,
+    env: { REDIS_URL: `127.0.0.1:${redis.port}`, ...env },
+    untilHealthy,
+  });
+  closers.push(() => server.stop());
+  return server;
+}
+
+/** To make as many takes seconds: those who only read them share a Redis. */
+const filled = new Map<number, RedisServer>();
+beforeAll(async () => {
+  for (const count of [1, 9000]) {
+    const redis = await startRedis();
+    filled.set(count, redis);
+    await block(redis, count);
+  }
+});
+afterAll(async () => {
+  for (const redis of filled.values()) await redis.stop();
+});
+
+describe.each([1, 9000])('%i blocks', (count) => {
+  test.each(['1', '2'])('hold from the first call on, with WORKERS=%s', async (workers) => {
+    const redis = filled.get(count) as RedisServer;
+    const server = await start(redis, { WORKERS: workers }, false);
+    const codes: unknown[] = [];
+    const caller = async (): Promise<void> => {
+      const client = new RlsClient(server.grpcPort);
+      while (codes.filter((code) => code === CODE.OVER_LIMIT).length < ENOUGH) {
+        const { code, response } = await client.ask('d', [descriptor([`tenant=t${count - 1}`])], {
+          timeoutMs: 2000,
+        });
+        // Before its port is open, nothing is answered.
+        if (code !== STATUS.UNAVAILABLE) codes.push(response?.overallCode ?? `status ${code}`);
+      }
+      client.close();
+    };
+    await Promise.all(Array.from({ length: 8 }, caller));
+    // On a busy machine the time of a call may end first.
+    expect(codes).not.toContain(CODE.OK);
+  });
+});
+
+test('a server that says that it serves has read them: a short patience is enough', async () => {
+  const server = await start(filled.get(9000) as RedisServer);
+  const client = new RlsClient(server.grpcPort);
+  closers.push(() => client.close());
+  const reply = await client.ask('d', [descriptor(['tenant=t8999'])], { timeoutMs: 250 });
+  expect(reply.response?.overallCode).toBe(CODE.OVER_LIMIT);
+});
+
+test('a Redis that may not be asked for them: calls are decided as ever', async () => {
+  const redis = await startOwnRedis();
+  const rights = [
+    '~weir:1:*',
+    '-@all',
+    '+evalsha',
+    '+eval',
+    '+mget',
+    '+set',
+    '+del',
+    '+time',
+    '+script|load',
+  ];
+  await redisCommand(redis, 'acl', 'setuser', 'weir', 'on', '>pw', ...rights);
+  const server = await start(redis, { REDIS_URL: `redis://weir:pw@127.0.0.1:${redis.port}` });
+  const client = new RlsClient(server.grpcPort);
+  closers.push(() => client.close());
+  for (let call = 0; call < 20; call++) {
+    const { response } = await client.ask('d', [descriptor(['tenant=x'])], { timeoutMs: 250 });
+    expect(response?.overallCode).toBe(CODE.OK);
+  }
+  const isWarned = () => server.log().filter(({ msg }) => /cannot be read from Redis/.test(String(msg)));
+  await waitFor('the warning', () => isWarned().length > 0);
+  expect(isWarned()).toHaveLength(1);
+});
+
+test('without a Redis the failure policy answers at once, and blocks hold as soon as it comes', async () => {
+  const redis = await startOwnRedis();
+  await block(redis, 1000);
+  await redisCommand(redis, 'save');
+  await redis.kill();
+  const server = await start(redis, {}, false);
+  const client = new RlsClient(server.grpcPort);
+  closers.push(() => client.close());
+  const ask = (timeoutMs: number) => client.ask('d', [descriptor(['tenant=t999'])], { timeoutMs });
+  await waitFor('an answer of weir', async () => /store|Redis|decide/i.test((await ask(250)).details));
+  const { sentAt, answeredAt } = await ask(10_000);
+  expect(answeredAt - sentAt).toBeLessThan(1000);
+  await redis.restart();
+  const codes = new Set<unknown>();
+  await waitFor('denials', async () => {
+    const { response } = await ask(2000);
+    if (response !== undefined) codes.add(response.overallCode);
+    return codes.has(CODE.OVER_LIMIT);
+  });
+  expect(codes).toEqual(new Set([CODE.OVER_LIMIT]));
+});
+
+test.each(['1', '2'])(
+  'a Redis that loses them: one warning with the numbers, with WORKERS=%s',
+  async (workers) => {
+    const redis = await startOwnRedis();
+    await block(redis, 3);
+    const server = await start(redis, { WORKERS: workers });
+    await untilAllServe(server).catch(() => {});
+    await waitFor('all of them', async () => (await metric(server, 'weir_controls{kind="block"}')) === 3);
+    expect(await metric(server, 'weir_controls_lost_total{kind="block"}')).toBe(0);
+    await redisCommand(redis, 'flushall');
+    const warnings = () => server.log().filter(({ msg }) => /^Redis has lost blocks/.test(String(msg)));
+    await waitFor('their end', async () => (await metric(server, 'weir_controls{kind="block"}')) === 0);
+    await waitFor('the warning', () => warnings().length > 0);
+    expect(warnings()).toMatchObject([{ blocks: 3, exemptions: 0 }]);
+    expect(await metric(server, 'weir_controls_lost_total{kind="block"}')).toBe(3);
+    expect(await metric(server, 'weir_controls_lost_total{kind="allow"}')).toBe(0);
+  },
+);

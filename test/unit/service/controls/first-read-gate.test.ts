@@ -1,0 +1,84 @@
+import { describe, expect, test } from '@jest/globals';
+import { CODE } from '../../../../src/codec/messages.js';
+import { createReferenceCodec } from '../../../../src/codec/reference-codec.js';
+import { DECIDED_A_TURN, FirstReadGate } from '../../../../src/service/controls/first-read-gate.js';
+import { ANYBODY } from '../../../../src/service/costly-requests.js';
+import { Refusal } from '../../../../src/service/refusal.js';
+import { control } from '../../../support/controls/controls.js';
+import { Decider, descriptor } from '../../../support/policy/decider.js';
+
+const POLICY = `
+domain: d
+descriptors:
+  - { key: error, rate_limit: { unit: hour, requests_per_unit: 9 } }
+  - { key: allow, rate_limit: { on_store_failure: allow, unit: hour, requests_per_unit: 9 } }
+  - { key: deny, rate_limit: { on_store_failure: deny, unit: hour, requests_per_unit: 9 } }
+`;
+
+const codec = createReferenceCodec();
+
+/** A gate in front of a decider; \`end\` ends the first read. */
+function gated() {
+  const decider = new Decider(POLICY);
+  let resolve = (): void => {};
+  const firstRead: { awaited: Promise<void> | undefined } = {
+    awaited: new Promise((done) => {
+      resolve = done;
+    }),
+  };
+  const gate = new FirstReadGate(firstRead, decider.options);
+  const end = (): void => {
+    firstRead.awaited = undefined;
+    resolve();
+  };
+  const ask = async (key: string, patienceMicros = Infinity): Promise<number | Refusal> => {
+    const descriptors = [descriptor([`${key}=x`])];
+    const message = codec.encodeRequest({ domain: 'd', descriptors, hitsAddend: 0 });
+    const deadlineMicros = decider.clock.monotonicMicros() + patienceMicros;
+    const answered = gate.handle(message, { ...ANYBODY, deadlineMicros });
+    message.fill(0);
+    const answer = await answered;
+    return answer instanceof Refusal ? answer : codec.decodeResponse(answer).overallCode;
+  };
+  return { decider, gate, end, ask };
+}
+
+describe('before the first read of controls', () => {
+  test('a call waits for it, and is blocked', async () => {
+    const { decider, end, ask } = gated();
+    const answer = ask('allow');
+    const made = control('x', { domain: 'd', identity: [{ key: 'allow', value: 'x', secret: false }] });
+    decider.controls.apply({
+      ...{ anew: false, ended: [], touched: [] },
+      set: [{ ...made, endsMicros: Infinity }],
+    });
+    end();
+    expect(await answer).toBe(CODE.OVER_LIMIT);
+  });
+
+  test('a call whose time ends first is answered by on_store_failure', async () => {
+    const { decider, ask } = gated();
+    const answers = await Promise.all(['error', 'allow', 'deny'].map((key) => ask(key, 10_000)));
+    expect(answers).toEqual([expect.any(Refusal), CODE.OK, CODE.OVER_LIMIT]);
+    expect(decider.observer.told.filter((told) => told === 'store timeout')).toHaveLength(3);
+  });
+
+  test('those who have waited are decided a few in a turn of the event loop', async () => {
+    const { end, ask } = gated();
+    let answered = 0;
+    const all = Array.from({ length: 3 * DECIDED_A_TURN }, () => ask('allow').then(() => answered++));
+    end();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(answered).toBeLessThanOrEqual(2 * DECIDED_A_TURN);
+    await Promise.all(all);
+    expect(answered).toBe(3 * DECIDED_A_TURN);
+  });
+
+  test('afterwards nothing waits', () => {
+    const { gate, end } = gated();
+    end();
+    const descriptors = [descriptor(['allow=x'])];
+    const message = codec.encodeRequest({ domain: 'd', descriptors, hitsAddend: 0 });
+    expect(gate.handle(message)).toBeInstanceOf(Uint8Array);
+  });
+});
