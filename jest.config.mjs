@@ -1,3 +1,7 @@
+/** Where .ci/jest.mjs wants to read what became of each test; unset in a run by hand. */
+const counts = process.env.WEIR_TEST_COUNTS;
+await import('./.ci/test-environment.cjs');
+
 // The tiers of docs/internals/testing.md. Jest runs what `npm run build` has compiled.
 const TIERS = [
   'unit',
@@ -18,12 +22,13 @@ const tier = (name) => ({
   roots: ['<rootDir>/build/test'],
   testMatch: [`<rootDir>/build/test/${name}/**/*.test.js`],
   transform: {},
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/.ci/test-environment.cjs',
   modulePathIgnorePatterns: ['<rootDir>/build/package.json'],
 });
 
 export default {
   projects: TIERS.map(tier),
+  ...(counts !== undefined && { reporters: ['default', ['<rootDir>/.ci/jest-reporter.cjs', { counts }]] }),
   coverageProvider: 'v8',
   testTimeout: 30_000,
 };

@@ -1,10 +1,11 @@
-// What .ci/run runs: each check counts as one test, then `npm test` and `npm run test:matrix`.
+// What .ci/run runs: each check counts as one test, then `npm test`, some tests among odd things, and `npm run
+// test:matrix`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, install } from './prepare.mjs';
 import { Impossible, must, root, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
-import { add, conclude, nothingYet, runMatrix, runTests } from './test.mjs';
+import { add, conclude, nothingYet, runAmongOddThings, runMatrix, runTests } from './test.mjs';
 
 const npm = (...args) => must(`npm ${args.join(' ')}`, 'npm', args);
 
@@ -58,6 +59,7 @@ try {
       );
     }
     add(total, await runTests());
+    add(total, await runAmongOddThings());
     add(total, await runMatrix());
   }
 } catch (error) {

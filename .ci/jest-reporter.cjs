@@ -1,5 +1,5 @@
-// A jest reporter: says how far a run has come, and writes what became of each test to the file named by
-// WEIR_TEST_COUNTS, for .ci/jest.mjs.
+// A jest reporter: says how far a run has come, and writes what became of each test to the file `counts` of its
+// options, for .ci/jest.mjs.
 const { writeFileSync } = require('node:fs');
 const { relative, join } = require('node:path');
 
@@ -13,6 +13,11 @@ const sourceOf = (path) => relative(BUILT_TESTS, path).replace(/\.js$/, '.ts');
 module.exports = class JestReporter {
   #startedMs = performance.now();
   #saidMs = performance.now();
+  #counts;
+
+  constructor(_config, { counts }) {
+    this.#counts = counts;
+  }
 
   onTestFileResult(_file, _result, { numTotalTestSuites, numPassedTests, numFailedTests, testResults }) {
     const nowMs = performance.now();
@@ -35,8 +40,6 @@ module.exports = class JestReporter {
       .slice(0, SLOWEST)
       .map(({ name, ms }) => `${name} ${(ms / 1000).toFixed(1)} s`);
     process.stderr.write(`weir: the slowest files: ${slowest.join(', ')}\n`);
-    const file = process.env.WEIR_TEST_COUNTS;
-    if (file === undefined) return;
     const tests = results.testResults.flatMap((suite) =>
       suite.testResults.map(({ fullName, status }) => ({
         file: sourceOf(suite.testFilePath),
@@ -50,6 +53,6 @@ module.exports = class JestReporter {
       failed: results.numFailedTests + results.numRuntimeErrorTestSuites,
       tests,
     };
-    writeFileSync(file, JSON.stringify(counts));
+    writeFileSync(this.#counts, JSON.stringify(counts));
   }
 };

@@ -21,8 +21,7 @@ export async function jest(node, args, env) {
   const folder = mkdtempSync(join(tmpdir(), 'weir-test-'));
   const file = join(folder, 'counts.json');
   const mark = process.env[MARK] ?? `${process.pid}-${Date.now()}`;
-  const reporters = ['--reporters=default', `--reporters=${join(root, '.ci/jest-reporter.cjs')}`];
-  const child = spawn(node, [...NODE_OPTIONS, 'node_modules/jest/bin/jest.js', ...reporters, ...args], {
+  const child = spawn(node, [...NODE_OPTIONS, 'node_modules/jest/bin/jest.js', ...args], {
     cwd: root,
     env: { ...process.env, ...env, WEIR_TEST_COUNTS: file, [MARK]: mark },
     stdio: ['ignore', 'inherit', 'inherit'],

@@ -6,16 +6,19 @@
 // those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { isAbsolute, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { jestAmongOddThings } from './hostile.mjs';
 import { jest } from './jest.mjs';
 import { build, install } from './prepare.mjs';
-import { Impossible, say } from './shell.mjs';
+import { Impossible, root, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
 import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
 /** Every tier but those that measure, and so run when nothing else does. */
 const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e'];
 const MEASURING = ['chaos', 'memory', 'stall'];
+const TIERS = [...TOGETHER, ...MEASURING, 'page'];
 const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 /** What `npm test` says of what takes too long for it. */
 const NOT_HERE =
@@ -76,15 +79,40 @@ export function add(total, more) {
   total.tests.push(...more.tests);
 }
 
-/** Tiers that jest arguments select; all of them where they do not say. */
-function selectedTiers(args) {
-  const start = args.findIndex((arg) => arg.startsWith('--selectProjects'));
-  if (start === -1) return [];
-  const inline = args[start].split('=')[1];
-  if (inline !== undefined) return [inline];
-  const rest = args.slice(start + 1);
-  const end = rest.findIndex((arg) => arg.startsWith('-'));
-  return end === -1 ? rest : rest.slice(0, end);
+/** Whether a word of a command line may name files: it is not an option, a number, or the value of -t. */
+const mayBePath = (word, index, words) =>
+  !/^-|^\d+%?$/.test(word) && !/^(-t|--testNamePattern)$/.test(words[index - 1]);
+
+/** The tier that a path of a test, or of a folder of tests, lies in; undefined where it does not say. */
+const tierOf = (path) => TIERS.find((tier) => `/${path}`.includes(`/${tier}/`));
+
+/**
+ * What a run with `args` takes: {tiers, tools, args}, the last for jest. Jest takes every word after --selectProjects
+ * for a tier; here those that are not say which files run. A path alone says which tier it is, and a test is named by
+ * its source. Throws {@link Impossible} where --selectProjects names what is not a tier.
+ */
+export function planOf(args) {
+  // One word each, so that --selectProjects=unit is as --selectProjects unit.
+  const words = args.flatMap((arg) => (arg.startsWith('--selectProjects=') ? arg.split('=') : [arg]));
+  const start = words.indexOf('--selectProjects') + 1;
+  const isTier = (word) => TIERS.includes(word);
+  if (start > 0 && !isTier(words[start])) {
+    throw new Impossible(
+      `--selectProjects: '${words[start] ?? ''}' is not a tier; tiers are ${TIERS.join(', ')}`,
+    );
+  }
+  let end = start;
+  if (start > 0) while (isTier(words[end])) end += 1;
+  const ofPaths = words.filter(mayBePath).map(tierOf);
+  const tiers =
+    start > 0 ? words.slice(start, end) : ofPaths.includes(undefined) ? [] : [...new Set(ofPaths)];
+  const tools = tiers.length === 0 ? TEST_TOOLS : tiers.flatMap((tier) => TOOLS_OF[tier] ?? TEST_TOOLS);
+  const compiled = (word) =>
+    (isAbsolute(word) ? relative(root, word) : word).replace(/(\.test)\.ts$/, '$1.js');
+  const forJest = words.map(compiled);
+  if (end > 0 && forJest[end]?.startsWith('-') === false) forJest.splice(end, 0, '--testPathPatterns');
+  if (MEASURING.some((tier) => tiers.includes(tier))) forJest.push('--runInBand');
+  return { tiers, tools: [...new Set(tools)], args: forJest };
 }
 
 /**
@@ -93,14 +121,10 @@ function selectedTiers(args) {
  */
 export async function runTests(args = []) {
   const total = nothingYet();
-  const tiers = selectedTiers(args);
-  const tools = tiers.length === 0 ? TEST_TOOLS : tiers.flatMap((tier) => TOOLS_OF[tier] ?? TEST_TOOLS);
-  const { env, skipped } = await provideTools([...new Set(tools)]);
+  const plan = planOf(args);
+  const { env, skipped } = await provideTools(plan.tools);
   if (args.length > 0) {
-    // A test is named by its source; what runs is what it was compiled to.
-    const named = args.map((arg) => arg.replace(/(\.test)\.ts$/, '$1.js'));
-    if (MEASURING.some((tier) => tiers.includes(tier))) named.push('--runInBand');
-    add(total, await jest(process.execPath, named, env));
+    add(total, await jest(process.execPath, plan.args, env));
     const byName = args.some((arg) => /^(-t|--testNamePattern)/.test(arg));
     if (byName) total.notes = total.notes.filter((note) => !note.startsWith('skipped: '));
   } else {
@@ -158,6 +182,25 @@ export async function runMatrix() {
       onGrpcJs,
     );
   }
+  total.notes.push(...skipped);
+  return total;
+}
+
+/** What {@link runAmongOddThings} runs: what prints, what asks a terminal, and what writes and follows files. */
+const AMONG_ODD_THINGS = [
+  'unit/(cli|config/files|docs|support)/',
+  'integration/(cli|colours|config-reload|policy-start|ratelimit-commands|terminal)\\.test',
+  'integration/mistakes/commands',
+];
+
+/** Runs some tests once more where variables, locale, umask and path are odd. Resolves and rejects as the others. */
+export async function runAmongOddThings() {
+  const total = nothingYet();
+  const { env, skipped } = await provideTools(['redis-server']);
+  say(`among odd variables, with a umask of 077 and a space in the path: ${AMONG_ODD_THINGS.join(', ')}`);
+  const args = ['--maxWorkers', WORKERS, '--selectProjects', 'unit', 'integration'];
+  const patterns = ['--testPathPatterns', ...AMONG_ODD_THINGS];
+  add(total, await jestAmongOddThings(process.execPath, [...args, ...patterns], env));
   total.notes.push(...skipped);
   return total;
 }

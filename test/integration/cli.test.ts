@@ -24,8 +24,8 @@ describe('weir', () => {
   test('what needs no server loads no gRPC', async () => {
     const script = `require(${JSON.stringify(join(dirname(WEIR_MAIN), 'cli/run.js'))});
       require(${JSON.stringify(join(dirname(WEIR_MAIN), 'cli/check-config.js'))});
-      console.log(Object.keys(require.cache).filter((path) => path.includes('/@grpc/')).length)`;
-    expect(await runToEnd(process.execPath, ['-e', script])).toMatchObject({ code: 0, stdout: '0\n' });
+      console.log(Object.keys(require.cache).filter((path) => path.includes('/@grpc/')).join())`;
+    expect(await runToEnd(process.execPath, ['-e', script])).toMatchObject({ code: 0, stdout: '\n' });
   });
 
   test('--help lists commands and exit codes; every command has its own', async () => {

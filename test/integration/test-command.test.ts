@@ -1,9 +1,10 @@
-/* `npm test` itself: it builds what is not built, and a signal ends all of it at once. */
+/* `npm test` itself: it runs what it is told to run, builds what is not built, and a signal ends all of it at once. */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
+import { pageText } from '../support/docs/pages.js';
 import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
@@ -31,13 +32,97 @@ function members(group: number): Member[] {
     });
 }
 
+/** What a module of .ci/ makes of `code`, which is JavaScript with the module as `ci`. */
+async function askScript(module: string, code: string): Promise<string> {
+  const url = pathToFileURL(join(repositoryRoot, '.ci', module));
+  const script = `const ci = await import('${url}'); process.stdout.write(${code})`;
+  // The modules ask for the path of the program, and find this name.
+  const ended = await runToEnd(process.execPath, ['--input-type=module', '-e', script, '--', 'ask']);
+  expect(ended).toMatchObject({ code: 0, stderr: '' });
+  return ended.stdout;
+}
+
+/** What `npm test -- …` runs: the tools it fetches before, and the test files that jest then finds. */
+async function runOf(words: readonly string[]): Promise<{ tools: string[]; files: string[] }> {
+  const plan = await askScript('test.mjs', `JSON.stringify(ci.planOf(${JSON.stringify(words)}))`);
+  const { tools, args } = JSON.parse(plan) as { tools: string[]; args: string[] };
+  const jest = join(repositoryRoot, 'node_modules/jest/bin/jest.js');
+  const { stdout } = await runToEnd(process.execPath, [jest, ...args, '--listTests'], {
+    cwd: repositoryRoot,
+  });
+  const built = join(repositoryRoot, 'build/test');
+  const files = stdout.split('\n').filter((line) => line.endsWith('.test.js'));
+  return { tools, files: files.map((file) => relative(built, file).replace(/\.js$/, '.ts')).sort() };
+}
+
+/** Words of the commands `npm test -- …` that the pages for contributors show. */
+const shown = ['docs/internals/testing.md', 'docs/CONTRIBUTING.md'].flatMap((page) =>
+  [...pageText(page).matchAll(/\bnpm test -- (.+?)(?: +#|`|$)/gm)].map(([, words = '']) => words.trim()),
+);
+/** Each of these commands: where all of its files lie, how many there are at least, and a tool that it needs. */
+const RUNS: Readonly<Record<string, readonly [where: RegExp, atLeast: number, tool?: string]>> = {
+  '--selectProjects unit': [/^unit\//, 100],
+  'test/unit/limiter/rate.test.ts': [/^unit\/limiter\/rate\.test\.ts$/, 1],
+  '--selectProjects unit test/unit/limiter/rate.test.ts': [/^unit\/limiter\/rate\.test\.ts$/, 1],
+  "--selectProjects integration -t 'drain'": [/^integration\//, 50, 'redis-server'],
+  '--selectProjects conformance h2spec': [/^conformance\/h2spec\//, 1, 'h2spec'],
+  '--selectProjects e2e': [/^e2e\//, 10, 'envoy'],
+  '--selectProjects memory': [/^memory\//, 2, 'redis-server'],
+  '--selectProjects chaos': [/^chaos\//, 2, 'valkey-server'],
+  '--selectProjects stall': [/^stall\//, 1, 'envoy'],
+};
+
+describe('npm test with arguments', () => {
+  test('is shown in forms that are all tried here', () => {
+    expect([...new Set(shown)].sort()).toEqual(Object.keys(RUNS).sort());
+  });
+
+  test.each(Object.entries(RUNS))('%s runs what it names, with its tools', async (line, run) => {
+    const [where, atLeast, tool] = run;
+    const { tools, files } = await runOf(line.replaceAll("'", '').split(' '));
+    expect(files.filter((file) => !where.test(file))).toEqual([]);
+    expect(files.length).toBeGreaterThanOrEqual(atLeast);
+    if (tool === undefined) expect(tools).toEqual([]);
+    else expect(tools).toContain(tool);
+  });
+
+  test.each([
+    [['--selectProjects=unit', join(repositoryRoot, 'test/unit/limiter/rate.test.ts')], 1],
+    [['test/unit/limiter', '--maxWorkers', '2'], 4],
+    [['--testPathPatterns', 'unit/limiter/rate', 'unit/limiter/calendar'], 2],
+  ])('%j names a tier by its paths', async (words, atLeast) => {
+    const { tools, files } = await runOf(words);
+    expect(files.filter((file) => !file.startsWith('unit/limiter/'))).toEqual([]);
+    expect(files.length).toBeGreaterThanOrEqual(atLeast);
+    expect(tools).toEqual([]);
+  });
+
+  test('runs one file to its end', async () => {
+    const words = ['test', '--', 'test/unit/limiter/rate.test.ts'];
+    const ended = await runToEnd('npm', words, { cwd: repositoryRoot });
+    expect(ended.stdout).toMatch(/\n[1-9]\d* passed, 0 failed\n$/);
+    expect(ended.code).toBe(0);
+  });
+
+  test('says which tiers there are where one is misspelt', async () => {
+    const words = ['test', '--', '--selectProjects', 'unti'];
+    const ended = await runToEnd('npm', words, { cwd: repositoryRoot });
+    expect(ended.code).toBe(1);
+    expect(ended.stdout).toContain("--selectProjects: 'unti' is not a tier; tiers are unit, property, ");
+  });
+});
+
+test('npx jest runs what the manual says, without npm test', async () => {
+  expect(pageText('docs/internals/testing.md')).toContain('npm run build && npx jest --selectProjects unit ');
+  const words = ['jest', '--selectProjects', 'unit', '--testPathPatterns', 'unit/limiter/rate'];
+  const ended = await runToEnd('npx', words, { cwd: repositoryRoot });
+  expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('1 passed, 1 total') });
+});
+
 // A run on another Node.js would build anew, under the feet of the tests that run.
 test('the sources have the same digest on every Node.js', async () => {
-  const prepare = pathToFileURL(join(repositoryRoot, '.ci/prepare.mjs'));
-  const script = `process.stdout.write((await import('${prepare}')).sourceDigest())`;
-  // prepare.mjs asks for the path of the program, and finds this name.
-  const ended = await runToEnd(process.execPath, ['--input-type=module', '-e', script, '--', 'digest']);
-  expect(ended.stdout).toBe(readFileSync(join(repositoryRoot, 'build/.sources'), 'utf8'));
+  const digest = await askScript('prepare.mjs', 'ci.sourceDigest()');
+  expect(digest).toBe(readFileSync(join(repositoryRoot, 'build/.sources'), 'utf8'));
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(

@@ -17,7 +17,9 @@ const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
   ],
   [/^\{ printf .* kubectl apply/, 'test/integration/deploy/kubernetes.test.ts'],
   [/^helm install /, 'test/integration/deploy/helm/chart.test.ts'],
+  [/^(?:[A-Z_]+=\S+ )*npm test --|^npm run build && npx jest/, 'test/integration/test-command.test.ts'],
   [/^npm run bench\b/, 'test/integration/bench.test.ts'],
+  [/^npm run release\b/, 'test/integration/release.test.ts'],
   [/^npm run fuzz\b/, 'test/conformance/fuzz.test.ts'],
   [/^npm run stall\b/, 'test/stall/stall.test.ts'],
   [/^npm run chaos\b/, 'test/chaos/chaos.test.ts'],
@@ -32,7 +34,7 @@ const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
 
 /** Commands that no test runs, and why. */
 const NOT_RUN: readonly (readonly [begins: RegExp, reason: string])[] = [
-  [/^(?:[A-Z_]+=\S+ )*npm (?:test|run test)|^npm run build && npx jest/, 'it is what runs the tests'],
+  [/^npm (?:test$|run test)/, 'it is what runs the tests'],
   [/^npm run bench:compare/, 'it needs two revisions and minutes; .ci/run has no other revision'],
   [
     /^docker |^alias weir='docker|^curl http:\/\/127\.0\.0\.1:8080\/healthcheck/,
@@ -48,8 +50,8 @@ const NOT_RUN: readonly (readonly [begins: RegExp, reason: string])[] = [
 
 /** Commands of the blocks of language `sh` of a page: comments cut off, continued lines joined. */
 function commandsIn(page: string): string[] {
-  return [...pageText(page).matchAll(/^```sh\n(.*?)^```/gms)]
-    .flatMap(([, block = '']) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
+  return [...pageText(page).matchAll(/^( *)```sh\n(.*?)^\1```/gms)]
+    .flatMap(([, , block = '']) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
     .map((line) => line.replace(/(^|\s+)#.*$/, '').trim())
     .filter((line) => line !== '');
 }
