@@ -253,6 +253,15 @@ function* references() {
         if (!exists && !/https?:\/\/\S*$/.test(text.slice(0, match.index)))
           yield [path, lineOf(match.index), `there is no file ${named}`, 'follow the file that has moved'];
       }
+      // A page that is named by capitals and a section, without its ending.
+      for (const match of text.matchAll(/\b([A-Z]{3,}) sections? \d/g)) {
+        yield [
+          path,
+          lineOf(match.index),
+          `there is no file ${match[1]}`,
+          'name a page and a section of docs/',
+        ];
+      }
       for (const match of text.matchAll(/([\w/-]+\.md), "([^"]+)"/g)) {
         const [, page] = match;
         const title = match[2].replace(/\s*\n\s*(\*|\/\/)\s*/g, ' ').replaceAll('`', '');

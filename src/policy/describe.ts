@@ -1,6 +1,7 @@
 import { describeFailurePolicy } from '../limiter/failure-policy.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
+import { quantity } from '../quantity.js';
 import { type DeniedResponse, type HeaderFamilies, type PhaseSchedule, phaseAt, type Rule } from './rule.js';
 
 /** `token bucket: 100 tokens, 10 every 1s, debt up to 100`; `window: 10 per 5 minutes`. */
@@ -9,7 +10,8 @@ export function describeRate(rate: Rate | undefined): string {
   const debt = rate.maxDebt === 0 ? '' : `, debt up to ${rate.maxDebt}`;
   if (rate.kind === 'window') return `window: ${rate.requestsPerUnit} per ${describeWindow(rate)}${debt}`;
   const { maxTokens, tokensPerFill, fillIntervalMicros } = rate;
-  return `token bucket: ${maxTokens} tokens, ${tokensPerFill} every ${describeMicros(fillIntervalMicros)}${debt}`;
+  const size = quantity(maxTokens, 'token');
+  return `token bucket: ${size}, ${tokensPerFill} every ${describeMicros(fillIntervalMicros)}${debt}`;
 }
 
 /** `minute`, `5 minutes`, `day of Europe/Berlin`. */
@@ -95,7 +97,7 @@ export function describeRequestHeaders(headers: HeaderFamilies | undefined): str
 export function describeDenied(denied: DeniedResponse | undefined): string {
   if (denied?.preset === 'problem+json') return 'with problem+json';
   if (denied === undefined || denied.body === '') return 'without a body';
-  return `with ${Buffer.byteLength(denied.body)} bytes of ${denied.contentType || 'text/plain'}`;
+  return `with ${quantity(Buffer.byteLength(denied.body), 'byte')} of ${denied.contentType || 'text/plain'}`;
 }
 
 /** What `decision_metadata` says: `on`, `off`, or the variable that decides. */

@@ -9,7 +9,7 @@ Without micro or load both run. Cases whose names hold one of the given parts ru
   --seconds N         length of a round (1.5)
   --many N            how many "many tenants" are (1000000, at most 9000000)
   --transports A,B    run weir once with each GRPC_TRANSPORT (default: weir's own choice)
-  --target HOST:PORT  measure this server instead of weir, in the load cases that need no special set-up of it; see docs/internals/testing.md
+  --target HOST:PORT  measure this server instead of weir, in the load cases that need no special set-up of it; see docs/internals/benchmarks.md
   --pid N             process of the target, for its CPU and memory
   --redis-pid N,…     processes of the Redis that the target uses
   --write             keep the figures: test/bench/results/ and the part of docs/reference/cost.md that shows them; of micro, the picture of match-growth

@@ -8,7 +8,7 @@ import { type BenchOptions, HELP, isWanted, readOptions } from './options.js';
 import { printMicro } from './run-micro.js';
 import { writeGrowth, writeResults } from './write-results.js';
 
-/** `npm run bench`; see HELP in options.ts and docs/internals/testing.md. Progress goes to stderr, tables to stdout. */
+/** `npm run bench`, see HELP in options.ts and docs/internals/benchmarks.md: tables on stdout, all else on stderr. */
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 /** The programs that a case needs. */
@@ -68,14 +68,24 @@ async function main(): Promise<void> {
     for (const { name } of CASES) console.log(name);
     return;
   }
+  let count = 0;
   if (options.micro) {
     fetchTools(['redis-server']);
     const figures = await printMicro(options.filters, options.quick, say);
+    count += figures.length;
     if (options.write) writeGrowth(figures);
   }
-  if (!options.load) return;
-  const rows = await runLoad(options);
-  if (options.write) writeResults(rows, options);
+  if (options.load) {
+    const rows = await runLoad(options);
+    count += rows.length;
+    if (options.write) writeResults(rows, options);
+  }
+  if (count === 0) {
+    say(
+      `no case was measured: no name of one holds ${options.filters.join(' or ')}; --list prints those of load`,
+    );
+    process.exitCode = 2;
+  }
 }
 
 main().catch(async (error: Error) => {

@@ -52,6 +52,20 @@ test('micro benchmarks print their figures', async () => {
   expect(stdout).toMatch(/memory-store\n {2}take, 1 bucket +\d+ +\d+ ns/);
 });
 
+test('a part of a name chooses one file or its cases, and nothing is said of others', async () => {
+  const named = await runToEnd(process.execPath, [RUN, 'micro', '--quick', 'hpack']);
+  expect(named.stderr.split('\n').filter((line) => line.startsWith('micro: '))).toEqual(['micro: hpack']);
+  expect(
+    named.stdout
+      .split('\n')
+      .filter((line) => /^\S/.test(line))
+      .slice(1),
+  ).toEqual(['hpack']);
+  const none = await runToEnd(process.execPath, [RUN, 'load', '--quick', 'nobody']);
+  expect(none).toMatchObject({ code: 2, stdout: '' });
+  expect(none.stderr).toContain('no name of one holds nobody; --list prints');
+}, 120_000);
+
 test('the load client ends with a sentence when a call is not answered with a decision', async () => {
   const server = await startWeir();
   const order = {

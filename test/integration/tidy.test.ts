@@ -100,6 +100,7 @@ test('docstrings: functions and classes that others may use have one', () => {
 
 test.each([
   ['a file', '// See limiter/gone.ts.\n', 'there is no file limiter/gone.ts'],
+  ['a page', '/** The way of it, PLAN section 6. */\n', 'there is no file PLAN'],
   ['a section', '/** See docs/page.md, "Nowhere". */\n', 'docs/page.md has no section "Nowhere"'],
   ['a name', '/** As {@link Nobody} does. */\n', 'there is no Nobody'],
 ])('references: %s that is not there', (_, text, what) => {

@@ -103,7 +103,7 @@ test('of a hundred thousand errors the first come over, and how many more there 
   const { errors } = await loader.load(update([ofEmptyDescriptors(100_000)]), undefined);
   expect(errors).toHaveLength(MAX_PROBLEMS + 1);
   expect(formatProblem(errors[0]!)).toMatch(/^resource 1: /);
-  expect(formatProblem(errors.at(-1)!)).toMatch(/^resource 1: and \d{5,} more errors, which are not listed$/);
+  expect(formatProblem(errors.at(-1)!)).toMatch(/^resource 1: and \d{5,} more errors, not listed$/);
 });
 
 test('bytes that are no message are an error', async () => {

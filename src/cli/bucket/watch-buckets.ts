@@ -1,3 +1,4 @@
+import { quantity } from '../../quantity.js';
 import type { BucketAnswer } from '../../server/buckets/messages.js';
 import type { DebugResult } from '../call/debug-call.js';
 import { EXIT, type Io } from '../io.js';
@@ -82,5 +83,5 @@ async function watchOnScreen(first: BucketAnswer, ask: Ask, options: BucketOptio
 function fitting(lines: readonly string[], rows: number): readonly string[] {
   if (lines.length <= rows) return lines;
   const shown = lines.slice(0, rows - 1);
-  return [...shown, `… ${lines.length - shown.length} more lines, for which there is no room`];
+  return [...shown, `… ${quantity(lines.length - shown.length, 'more line')}, for which there is no room`];
 }

@@ -210,12 +210,12 @@ function withReport(
     errors: boundProblems(
       [...first.errors, ...lists.flatMap(({ errors }) => errors)],
       lists.reduce((count, { errorCount }) => count + errorCount, first.errors.length),
-      'errors',
+      'error',
     ),
     warnings: boundProblems(
       [...first.warnings, ...lists.flatMap(({ warnings }) => warnings)],
       lists.reduce((count, { warningCount }) => count + warningCount, first.warnings.length),
-      'warnings',
+      'warning',
     ),
     files: [...new Set(read.files)],
     contents: read.contents,

@@ -14,6 +14,7 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { isCredential, redacted } from '../../policy/redact.js';
 import { describeMatcher } from '../../policy/values/value-matcher.js';
+import { quantity } from '../../quantity.js';
 
 /**
  * The whole configuration as text, for `/rlconfig?format=tree`: every domain with its settings, derive steps and tree.
@@ -65,8 +66,9 @@ function* dumpNodes(parent: PolicyNode, indent: string, wallMicros: number): Gen
 
 /** `tenant from api_key: table of 3 API keys`. */
 export function describeStep(step: DeriveStep): string {
-  if (step.kind === 'table') return `${step.entry} from ${step.source}: table of ${step.size} API keys`;
-  return `${step.entry} from ${step.sources.join(', ')}: ${step.rules.length} rules`;
+  if (step.kind === 'table')
+    return `${step.entry} from ${step.source}: table of ${quantity(step.size, 'API key')}`;
+  return `${step.entry} from ${step.sources.join(', ')}: ${quantity(step.rules.length, 'rule')}`;
 }
 
 /** `method=GET path=/open/{v4,v5}/user-chats -> user-chats`. */

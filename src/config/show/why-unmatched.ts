@@ -1,6 +1,7 @@
 import { nearest } from '../../nearest-name.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
+import { quantity } from '../../quantity.js';
 import { shellText } from './shell-text.js';
 
 /** The keys of the entries that lead to a rule, from the first level on. */
@@ -128,7 +129,7 @@ function entryText(keys: KeyPath): string {
 
 function listed(paths: readonly KeyPath[]): string {
   const named = paths.slice(0, NAMED).map(pathText).join(', ');
-  const more = paths.length > NAMED ? `, and ${paths.length - NAMED} more places` : '';
+  const more = paths.length > NAMED ? `, and ${quantity(paths.length - NAMED, 'more place')}` : '';
   return `rules stand at ${named}${more}`;
 }
 

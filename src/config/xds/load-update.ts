@@ -113,5 +113,5 @@ export function readUpdate(
   // Their order means nothing, and differs from one management server to the next: replicas must agree all the same.
   sources.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const read = readDocuments(sources, options, before);
-  return { ...read, errors: [...boundProblems(errors, errors.length, 'errors'), ...read.errors] };
+  return { ...read, errors: [...boundProblems(errors, errors.length, 'error'), ...read.errors] };
 }

@@ -1,4 +1,5 @@
 import { printableLine } from '../../printable.js';
+import { quantity } from '../../quantity.js';
 
 /** Something wrong, or worth knowing, in a file of the policy. */
 export interface ConfigProblem {
@@ -105,13 +106,13 @@ export class ProblemList {
 export function boundProblems(
   problems: readonly ConfigProblem[],
   total: number,
-  what: 'errors' | 'warnings',
+  what: 'error' | 'warning',
 ): readonly ConfigProblem[] {
   const kept = problems.length <= MAX_PROBLEMS ? problems : problems.slice(0, MAX_PROBLEMS);
   const last = kept.at(-1);
   if (last === undefined || total <= kept.length) return kept;
   const count = total - kept.length;
-  const message = `and ${count} more ${what}, which are not listed`;
+  const message = `and ${quantity(count, `more ${what}`)}, not listed`;
   return [...kept, { file: last.file, ...WHOLE_FILE, path: '', message, count }];
 }
 

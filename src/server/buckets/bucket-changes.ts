@@ -1,5 +1,6 @@
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { Rate } from '../../limiter/rate.js';
+import { quantity } from '../../quantity.js';
 import { mapped } from '../views/view-slices.js';
 import type { BucketCall, BucketFound } from './bucket-calls.js';
 import { levelOf, levelWith } from './bucket-level.js';
@@ -124,7 +125,8 @@ function notesOn(
 ): readonly string[] {
   const notes: string[] = [];
   const failed = buckets.filter(({ now }) => now === undefined).length;
-  if (failed > 0) notes.push(`Of ${buckets.length} buckets ${failed} may not have been changed: see there.`);
+  if (failed > 0)
+    notes.push(`${failed} of ${quantity(buckets.length, 'bucket')} may not have been changed: see there.`);
   const isCut = changes.some(({ limit }, i) => {
     const { before, now } = buckets[i] as ShownBucket;
     if (before === undefined || now === undefined || action !== 'grant') return false;

@@ -9,6 +9,7 @@ import {
 } from '../../limiter/control.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { identityOf, identityText } from '../../policy/identity.js';
+import { quantity } from '../../quantity.js';
 import { MAX_KEY_SETS } from '../../service/controls/domain-controls.js';
 import { mapped } from '../views/view-slices.js';
 import { countPossible } from './found-limits.js';
@@ -77,8 +78,8 @@ export async function makeControl(asked: Asked, context: QuestionContext): Promi
       : []),
   ];
   if (earlier !== undefined) {
-    const seconds = Math.round((earlier.endsMicros - now) / 1_000_000);
-    notes.push(`It takes the place of ${earlier.id}, which would have ended in ${seconds} seconds.`);
+    const left = quantity(Math.round((earlier.endsMicros - now) / 1_000_000), 'second');
+    notes.push(`It takes the place of ${earlier.id}, which would have ended in ${left}.`);
   }
   // No id is promised that a later one would not have.
   return answerTo(asked, policy, store.name, known, {

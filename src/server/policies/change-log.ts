@@ -2,6 +2,7 @@ import { PolicyDiffer } from '../../config/files/policy-differ.js';
 import type { PolicyProvider } from '../../config/policy-provider.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/policy-set.js';
+import { quantity } from '../../quantity.js';
 import type { Logger } from '../../telemetry/logger.js';
 
 /**
@@ -53,7 +54,8 @@ export class ChangeLog {
     const about = { before: before.version, policy: now.version };
     try {
       const { summary, lines, more } = await this.#differ.diff(before, now, this.#clock.wallMicros());
-      const rest = more === 0 ? '' : `; ${more} more changes are left out, weir diff <old> <new> shows all`;
+      const rest =
+        more === 0 ? '' : `; ${quantity(more, 'more change')} left out, weir diff <old> <new> shows all`;
       this.#log.info(about, `what the new policy changes: ${summary}${rest}`);
       for (const { domain, text } of lines) this.#log.info({ domain, policy: now.version }, text);
     } catch (error) {

@@ -2,7 +2,7 @@ import type { Enforcement, TakeItem } from '../../../src/limiter/bucket-store.js
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 
-/** The specification's bucket: 100 tokens, 10 a second. */
+/** The bucket of most tests: 100 tokens, 10 a second. */
 export const HUNDRED = tokenBucketRate(100, 10, 1_000_000);
 
 export interface ItemOptions {

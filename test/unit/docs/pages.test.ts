@@ -42,6 +42,19 @@ test('pages that people write have at most 400 lines, and README 250', () => {
   expect(long).toEqual([]);
 });
 
+test('fences of code and the lines below the heads of tables stand on lines of their own', () => {
+  const joined = pages.flatMap((page) =>
+    pageText(page)
+      .split('\n')
+      .flatMap((line, at) =>
+        (line.includes('```') && !/^ *(?:> *)?```\w*$/.test(line)) || /[^|\s:-].*\| *:?-{3,}/.test(line)
+          ? [`${page}:${at + 1}: ${line}`]
+          : [],
+      ),
+  );
+  expect(joined).toEqual([]);
+});
+
 test('prose of the manual is wrapped at 120 characters', () => {
   const wide = pages
     .filter((page) => page !== 'CHANGELOG.md')

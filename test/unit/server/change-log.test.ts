@@ -53,7 +53,7 @@ describe('the log of what reloads change', () => {
       [
         'info',
         { before: 'a', policy: 'b' },
-        'what the new policy changes: 1 tightens; 7 more changes are left out, weir diff <old> <new> shows all',
+        'what the new policy changes: 1 tightens; 7 more changes left out, weir diff <old> <new> shows all',
       ],
       ['info', { domain: 'd', policy: 'b' }, 'k: tightens: …'],
     ]);

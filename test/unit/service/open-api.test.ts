@@ -4,7 +4,7 @@ import { CODE } from '../../../src/codec/messages.js';
 import { BUNDLED_POLICY } from '../../../src/server/settings/policy-place.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
-/* The specification's sentences on the bundled policy, with a clock that stands still. */
+/* What docs/start.md and the bundled policy promise, with a clock that stands still. */
 
 const newDecider = () => new Decider(readAsset(BUNDLED_POLICY));
 

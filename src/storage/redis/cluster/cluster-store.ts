@@ -1,6 +1,7 @@
 import { StorageError, type TakeItem, type TakeResult } from '../../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
+import { quantity } from '../../../quantity.js';
 import { settledWithin } from '../../../turns.js';
 import type { GiveBackResult } from '../../sharded/shard.js';
 import { ShardedStore } from '../../sharded/sharded-store.js';
@@ -268,7 +269,10 @@ export class ClusterStore implements RedisBuckets {
     const { address } = this.#options;
     const { unserved } = this.#nodes;
     if (!wasKnown) {
-      this.#log('info', `Redis ${address.redactedAddress} has ${count(this.#nodes.states.length, 'master')}`);
+      this.#log(
+        'info',
+        `Redis ${address.redactedAddress} has ${quantity(this.#nodes.states.length, 'master')}`,
+      );
     }
     if (unserved === this.#unserved) return;
     this.#unserved = unserved;
@@ -333,8 +337,4 @@ export class ClusterStore implements RedisBuckets {
   #log(level: 'info' | 'warn' | 'error', sentence: string): void {
     if (!this.#closed) this.#options.log?.(level, sentence);
   }
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

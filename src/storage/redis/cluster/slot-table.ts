@@ -1,4 +1,5 @@
 import type { TakeItem } from '../../../limiter/bucket-store.js';
+import { quantity } from '../../../quantity.js';
 import type { Part } from '../../sharded/shard.js';
 import { SLOTS } from './cluster-view.js';
 import type { BucketSlots } from './slot-keys.js';
@@ -74,7 +75,7 @@ export function unservedSlots(ownerOf: (slot: number) => unknown): string {
     first = last;
   }
   const more = ranges.length - MAX_RANGES;
-  return `${ranges.slice(0, MAX_RANGES).join(', ')}${more > 0 ? ` and ${more} more ranges` : ''}`;
+  return `${ranges.slice(0, MAX_RANGES).join(', ')}${more > 0 ? ` and ${quantity(more, 'more range')}` : ''}`;
 }
 
 const MAX_RANGES = 5;

@@ -21,7 +21,7 @@ test('loads without a word', () => {
   expect(loaded.policySet.version).toMatch(/^[0-9a-f]{12}$/);
 });
 
-test('is the specification: capacities, refill, phase, headers', () => {
+test('holds the rules of the Open API: capacities, refill, phase, headers', () => {
   expect(policy.rules).toMatchObject([
     { name: 'user-chats', rate: { maxTokens: 100, tokensPerFill: 10, fillIntervalMicros: 1_000_000 } },
     { name: 'other', rate: { maxTokens: 1000, tokensPerFill: 10, fillIntervalMicros: 1_000_000 } },

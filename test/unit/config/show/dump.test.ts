@@ -116,7 +116,7 @@ descriptors:
             decision_metadata: true,
             on_store_failure: { local: 0.25 },
             on_unmatched: 'warn',
-            derive: [{ step: 'g from path: 1 rules', rules: ['path=/a/** -> a'] }],
+            derive: [{ step: 'g from path: 1 rule', rules: ['path=/a/** -> a'] }],
             rules: [
               {
                 full_key: 'shop.a',

@@ -68,7 +68,7 @@ describe('an explanation for machines', () => {
       derive: [
         {
           path: 'derive[0]',
-          step: 'group from path: 1 rules',
+          step: 'group from path: 1 rule',
           applied: true,
           outcome: 'path=/v1/** -> old',
         },

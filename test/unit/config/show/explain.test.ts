@@ -62,7 +62,7 @@ test('an API key on its way to a rule', () => {
   const explanation = asked(`api_key=${SECRET}`, 'method=GET', 'path=/open/v5/user-chats?x=1');
   expect(renderExplanation(explanation, NOW)).toBe(`domain:     open-api (policy.yaml)
 descriptor: api_key=[redacted sha256:${hex(SECRET).slice(0, 8)}], method=GET, path=/open/v5/user-chats?x=1
-derive[0]:  tenant from api_key: table of 1 API keys
+derive[0]:  tenant from api_key: table of 1 API key
             the API key is in the table: tenant=acme
 derive[1]:  group from method, path: 2 rules
             method=GET path=/open/{v4,v5}/user-chats -> user-chats
@@ -244,7 +244,7 @@ domain open-api (policy.yaml)
   on unmatched: warn
   denied: without a body
   decision metadata: off, unless DECISION_METADATA is set
-  derive[0]: tenant from api_key: table of 1 API keys
+  derive[0]: tenant from api_key: table of 1 API key
   derive[1]: group from method, path: 2 rules
     method=GET path=/open/{v4,v5}/user-chats -> user-chats
     path=/open/** -> other

@@ -1,0 +1,13 @@
+import { expect, test } from '@jest/globals';
+import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
+import { describeRate } from '../../src/policy/describe.js';
+import { quantity } from '../../src/quantity.js';
+
+test('a noun is in the singular for 1 only', () => {
+  expect([0, 1, 2].map((count) => quantity(count, 'rule'))).toEqual(['0 rules', '1 rule', '2 rules']);
+  expect(quantity(2, 'is', 'are')).toBe('2 are');
+});
+
+test('a bucket of one token is described so', () => {
+  expect(describeRate(tokenBucketRate(1, 1, 3_600_000_000))).toBe('token bucket: 1 token, 1 every 1h');
+});
