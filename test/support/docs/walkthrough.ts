@@ -182,7 +182,7 @@ export class Walkthrough {
     await this.#stop(program);
     const text = this.#here(step.text)
       .replace('npm start', 'weir serve')
-      .replace('npm run -s envoy --', `${toolPath('envoy')} --concurrency 1 --disable-hot-restart`);
+      .replace('npm run -s envoy --', `'${toolPath('envoy')}' --concurrency 1 --disable-hot-restart`);
     const port = (shown: string) => this.#ports.get(shown) ?? '';
     const place = this.#place();
     const env = {

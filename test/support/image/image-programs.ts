@@ -12,7 +12,7 @@ const HOME_IN_IMAGE = '/weir/';
 export function relocatePrograms(folder: string, home: string): void {
   for (const name of imagePrograms()) {
     const path = join(folder, name);
-    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(HOME_IN_IMAGE, `${home}/`));
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll(HOME_IN_IMAGE, `'${home}'/`));
   }
 }
 
