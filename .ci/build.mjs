@@ -1,17 +1,27 @@
 // Compiles src/, test/ and deploy/ into build/ and copies what the compiled code reads at run time (see src/assets.ts).
+// With --serving only src/ is compiled, to the same files, and types are not checked, which the packages of a server
+// do not suffice for.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build as bundle } from 'esbuild';
 import { describeFiles } from './descriptors.mjs';
-import { sourceDigest } from './prepare.mjs';
+import { SERVING, sourceDigest } from './prepare.mjs';
 import { root } from './shell.mjs';
 
 process.chdir(root);
 const digest = sourceDigest();
+const serving = process.argv[2] === '--serving';
 rmSync('build', { recursive: true, force: true });
+mkdirSync('build');
+const project = join('build', 'tsconfig.json');
+if (serving) {
+  const compilerOptions = { rootDir: '..', outDir: '.', noCheck: true };
+  const include = { include: ['../src/**/*.ts'], exclude: ['../src/page/**'] };
+  writeFileSync(project, JSON.stringify({ extends: '../tsconfig.json', compilerOptions, ...include }));
+}
 try {
-  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc'], {
+  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', ...(serving ? ['-p', project] : [])], {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
 } catch (error) {
@@ -40,4 +50,5 @@ for (const asset of ['package.json', 'proto', 'deploy/policies', 'deploy/init'])
   cpSync(asset, join('build', asset), { recursive: true });
 }
 writeFileSync('build/proto/files.json', JSON.stringify(describeFiles()));
-writeFileSync('build/.sources', digest);
+rmSync(project, { force: true });
+writeFileSync('build/.sources', serving ? SERVING + digest : digest);

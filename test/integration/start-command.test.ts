@@ -1,7 +1,10 @@
+import { chmodSync, cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { freePorts } from '../support/process/free-port.js';
 import { httpRequest } from '../support/process/http-client.js';
-import { startProcess } from '../support/process/processes.js';
+import { runToEnd, startProcess } from '../support/process/processes.js';
+import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir } from '../support/weir/weir.js';
@@ -32,6 +35,60 @@ test('npm start passes arguments and signals to the server', async () => {
   expect(npm.lines().join('\n')).toContain('drained');
   await expect(httpRequest(httpPort, '/healthcheck')).rejects.toThrow(/ECONNREFUSED/);
 }, 150_000);
+
+/** What git does not keep. */
+const NOT_CLONED = ['.git', '.tools', 'build', 'coverage', 'dist', 'node_modules'];
+
+test('npm start in a fresh clone installs and builds what serving needs; npm test asks for the rest', async () => {
+  const clone = new TempDir();
+  try {
+    for (const name of readdirSync(repositoryRoot).filter((one) => !NOT_CLONED.includes(one)))
+      cpSync(join(repositoryRoot, name), clone.join(name), { recursive: true });
+    const [httpPort = 0] = await freePorts(1);
+    const ports = ['--grpc-port', '0', '--port', String(httpPort), '--debug-port', '0'];
+    const npm = startProcess('npm', ['start', '--', ...ports], { cwd: clone.path });
+    await waitFor(
+      'npm start to serve',
+      async () => !npm.isRunning() || (await httpRequest(httpPort, '/healthcheck')).status === 200,
+      240_000,
+    );
+    npm.signal('SIGTERM');
+    await npm.exited;
+    const printed = npm.lines().join('\n');
+    expect(printed).toMatch(/^weir: first start: installing the \d+ npm packages that serving needs$/m);
+    expect(printed).toContain('drained');
+    const unneeded = [
+      'node_modules/jest',
+      'node_modules/@biomejs',
+      'build/test',
+      'build/deploy/demo',
+      'build/serving',
+    ];
+    expect(unneeded.filter((path) => existsSync(clone.join(path)))).toEqual([]);
+    const lock = 'package-lock.json';
+    expect(readFileSync(clone.join(lock), 'utf8')).toBe(readFileSync(join(repositoryRoot, lock), 'utf8'));
+    // A whole build makes the same of each file.
+    const compiled = readdirSync(clone.join('build/src'), { recursive: true, encoding: 'utf8' });
+    for (const name of compiled.filter((one) => one.endsWith('.js'))) {
+      const made = readFileSync(clone.join('build/src', name), 'utf8');
+      expect({ name, made }).toEqual({
+        name,
+        made: readFileSync(join(repositoryRoot, 'build/src', name), 'utf8'),
+      });
+    }
+
+    const prepare = (...args: string[]) =>
+      runToEnd(process.execPath, ['.ci/prepare.mjs', ...args], {
+        cwd: clone.path,
+        env: { PATH: [clone.join('bin'), process.env['PATH']].join(':') },
+      });
+    chmodSync(clone.write('bin/npm', '#!/bin/sh\necho "asked: $*"\nexit 1\n'), 0o755);
+    expect(await prepare('--serving')).toMatchObject({ code: 0, stderr: '' });
+    expect((await prepare()).stderr).toContain('asked: ci --include=dev');
+  } finally {
+    clone.remove();
+  }
+}, 300_000);
 
 test('under npm one press of Ctrl-C drains even where it arrives twice, a second press ends at once', async () => {
   const npm = { npm_lifecycle_event: 'start' };
