@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
@@ -108,4 +108,21 @@ describe('callers whose clocks differ', () => {
       { numRuns: 300 },
     );
   });
+
+  test.each([false, true])(
+    'are answered by the window of the other clock (in a group: %s)',
+    async (grouped) => {
+      ahead = [0, APART / 2];
+      bench.clock.advance(2 * APART);
+      const toNext = minute - (bench.clock.wallMicros() % minute);
+      bench.clock.advance(toNext + minute - APART / 4);
+      const [slow, fast] = stores as [RedisStore, RedisStore];
+      const key = `window${grouped}`;
+      await takeFrom(fast, takeItem(key, windowRate('minute', 10), { hits: 10 }));
+      const beside = grouped ? [takeItem(`${key}beside`, BESIDE, { hits: 0 })] : [];
+      const [outcome] = await takeFrom(slow, takeItem(key, windowRate('minute', 10)), ...beside);
+      // The window that the fast clock has begun lasts a whole minute.
+      expect(outcome).toMatchObject({ limited: true, remaining: 0, waitMicros: minute });
+    },
+  );
 });

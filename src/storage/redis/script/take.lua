@@ -229,6 +229,7 @@ if apart > 0 then
       if start > now and start <= raw + apart then now = start end
     end
   end
+  reply[1] = now
 end
 
 -- The running state of each key that was looked at, and whether it must be stored.
