@@ -74,13 +74,22 @@ function isInstalled(lock = JSON.parse(readFileSync(LOCK, 'utf8'))) {
   );
 }
 
-/** Installs what the lock file names. Fails where a package differs from it in version or checksum. */
+/**
+ * Installs what the lock file names. A registry that cannot serve `npm ci` may still serve `npm install`, which takes
+ * the same versions, checks the same checksums and leaves the lock file alone. Fails where a package differs from it.
+ */
 export async function install() {
   if (isInstalled()) return;
   // Where NODE_ENV or npm's settings leave these out, nothing could be built.
-  const args = ['ci', '--include=dev', '--include=optional', ...QUIET];
-  await saying('installing npm packages (node_modules is missing or not what package-lock.json says)', () =>
-    must('installing the npm packages', 'npm', args),
+  const args = ['--include=dev', '--include=optional', ...QUIET];
+  await saying(
+    'installing npm packages (node_modules is missing or not what package-lock.json says)',
+    async () => {
+      if ((await run('npm', ['ci', ...args])).code === 0) return;
+      await must('installing the npm packages', 'npm', ['install', '--no-save', ...args]);
+      if (!isInstalled())
+        throw new Impossible('npm has not installed the versions of package-lock.json: run `npm ci`');
+    },
   );
 }
 
