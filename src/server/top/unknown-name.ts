@@ -9,6 +9,8 @@ import type { CheckedTopQuestion } from './top-question.js';
 const STRETCH = 1000;
 /** Labels of buckets that no rule of a policy has. */
 const OTHER_LABELS: readonly string[] = [BLOCK_LABEL, OVERRIDE_LABEL];
+/** What a server knows that started without a policy. */
+const NO_DOMAINS: PolicySet['domains'] = new Map();
 
 /**
  * Says which name of a question no policy in force has, a domain or a rule: an answer without rows would read as if
@@ -18,8 +20,7 @@ export function* unknownName(
   { domain, rule }: Pick<CheckedTopQuestion, 'domain' | 'rule'>,
   policies: PolicySet | undefined,
 ): Generator<'', string | undefined> {
-  if (policies === undefined) return undefined;
-  const { domains } = policies;
+  const domains = policies?.domains ?? NO_DOMAINS;
   const policy = domain === undefined ? undefined : domains.get(domain);
   if (domain !== undefined && policy === undefined) return unknownDomain(domains, domain);
   if (rule === undefined || OTHER_LABELS.includes(rule)) return undefined;

@@ -50,13 +50,18 @@ const { policy: shop } = parsePolicy(
 const inForce: PolicySet = { domains: new Map(shop && [[shop.domain, shop]]), version: 'test' };
 
 /** `/top` of a server with these processes; `secrets` are keys that the policy in force knows as such. */
-function service(processes: readonly Counting[], capacity = 100, secrets: readonly string[] = []) {
+function service(
+  processes: readonly Counting[],
+  capacity = 100,
+  secrets: readonly string[] = [],
+  policies: PolicySet | null = inForce,
+) {
   const slices = new ViewSlices();
   return topService({
     capacity,
     slices,
     secretKeys: () => new Set(secrets),
-    policies: () => inForce,
+    policies: () => policies ?? undefined,
     ask: (ask) => Promise.all(processes.map(({ top }) => slices.run(topSteps(top, ask)))),
   });
 }
@@ -187,6 +192,18 @@ describe('says what is wrong:', () => {
   ])('%j, which nothing was counted of', async (question, part) => {
     const { status, body } = await service([new Counting()]).answer(question, CALLER, CALL);
     expect([status, (body as { error: string }).error]).toEqual([400, expect.stringContaining(part)]);
+  });
+
+  test.each([
+    [{ domain: 'nope' }, 400],
+    [{ rule: 'tenant' }, 400],
+    [{}, 200],
+  ])('%j of a server that has no policy yet', async (question, expected) => {
+    const nothing = { domains: new Map(), version: '' };
+    for (const policies of [nothing, null]) {
+      const { status } = await service([new Counting()], 100, [], policies).answer(question, CALLER, CALL);
+      expect(status).toBe(expected);
+    }
   });
 
   test.each([
