@@ -83,8 +83,15 @@ export function add(total, more) {
 const mayBePath = (word, index, words) =>
   !/^-|^\d+%?$/.test(word) && !/^(-t|--testNamePattern)$/.test(words[index - 1]);
 
-/** The tier that a path of a test, or of a folder of tests, lies in; undefined where it does not say. */
-const tierOf = (path) => TIERS.find((tier) => `/${path}`.includes(`/${tier}/`));
+/**
+ * The tier that a path of a test, or of a folder of tests, lies in; undefined where it does not say. A word without a
+ * slash is not a path: jest runs every file whose path contains it.
+ */
+const tierOf = (path) =>
+  path.includes('/') ? TIERS.find((tier) => `/${path}/`.includes(`/${tier}/`)) : undefined;
+
+/** Options whose values are words of their own here, also where the command line has a = before them. */
+const INLINE = /^(--selectProjects|--testPathPatterns)=(.*)$/s;
 
 /**
  * What a run with `args` takes: {tiers, tools, args}, the last for jest. Jest takes every word after --selectProjects
@@ -92,8 +99,7 @@ const tierOf = (path) => TIERS.find((tier) => `/${path}`.includes(`/${tier}/`));
  * its source. Throws {@link Impossible} where --selectProjects names what is not a tier.
  */
 export function planOf(args) {
-  // One word each, so that --selectProjects=unit is as --selectProjects unit.
-  const words = args.flatMap((arg) => (arg.startsWith('--selectProjects=') ? arg.split('=') : [arg]));
+  const words = args.flatMap((arg) => INLINE.exec(arg)?.slice(1) ?? [arg]);
   const start = words.indexOf('--selectProjects') + 1;
   const isTier = (word) => TIERS.includes(word);
   if (start > 0 && !isTier(words[start])) {

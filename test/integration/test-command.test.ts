@@ -90,10 +90,18 @@ describe('npm test with arguments', () => {
     [['--selectProjects=unit', join(repositoryRoot, 'test/unit/limiter/rate.test.ts')], 1],
     [['test/unit/limiter', '--maxWorkers', '2'], 4],
     [['--testPathPatterns', 'unit/limiter/rate', 'unit/limiter/calendar'], 2],
+    [['--testPathPatterns=unit/limiter/rate'], 1],
   ])('%j names a tier by its paths', async (words, atLeast) => {
     const { tools, files } = await runOf(words);
     expect(files.filter((file) => !file.startsWith('unit/limiter/'))).toEqual([]);
     expect(files.length).toBeGreaterThanOrEqual(atLeast);
+    expect(tools).toEqual([]);
+  });
+
+  test('a folder of a tier is known without a slash behind it', async () => {
+    const { tools, files } = await runOf(['test/unit']);
+    expect(files.filter((file) => !file.startsWith('unit/'))).toEqual([]);
+    expect(files.length).toBeGreaterThan(100);
     expect(tools).toEqual([]);
   });
 
