@@ -6,9 +6,9 @@ import { text } from './http.js';
  * neither Origin nor Sec-Fetch-Site, so nothing here concerns them.
  */
 
-/** A host that only this machine reaches, as HOST and DEBUG_HOST name it. */
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
-/** The same in a Host header. */
+/** A host that only this machine reaches, as URLs write it, the last one for ::ffff:127.0.0.1 and the like. */
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|\[::ffff:7f[\da-f]{2}:[\da-f]{1,4}\])$/;
+/** Such a host in a Host header. */
 const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 /** What a browser says of requests that no other site made (Fetch Metadata). */
 const OWN_SITES: readonly unknown[] = [undefined, 'none', 'same-origin'];
@@ -17,9 +17,13 @@ const MAX_SHOWN = 100;
 
 type Headers = HttpHead['headers'];
 
-/** Whether only this machine reaches a port on the address. */
+/**
+ * Whether only this machine reaches a port on the address that HOST, DEBUG_HOST or PROMETHEUS_ADDR names, however it is
+ * written: 127.1 and 0:0:0:0:0:0:0:1 lead to the same ports as 127.0.0.1 and ::1.
+ */
 export function isLoopbackHost(host: string): boolean {
-  return LOOPBACK.test(host);
+  const address = `http://${host.includes(':') ? `[${host}]` : host}/`;
+  return URL.canParse(address) && LOOPBACK.test(new URL(address).hostname);
 }
 
 /**
