@@ -6,6 +6,8 @@
 export const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Cs}]/u;
 const EACH = new RegExp(UNPRINTABLE.source, 'gu');
 const EACH_BUT_NEWLINE = new RegExp(`(?!\\n)${UNPRINTABLE.source}`, 'gu');
+/** Finds quickly that a text, as most are, has nothing that needs a closer look. */
+const NOT_PLAIN = /[^\n\x20-\x7e]/;
 
 /** A text on one line, each unprintable character written as JSON escapes it: `\u202e`. */
 export function printableLine(text: string): string {
@@ -14,7 +16,12 @@ export function printableLine(text: string): string {
 
 /** The same for several lines. JSON stays the same JSON. */
 export function printableLines(text: string): string {
-  return text.replaceAll(EACH_BUT_NEWLINE, escaped);
+  return NOT_PLAIN.test(text) ? text.replaceAll(EACH_BUT_NEWLINE, escaped) : text;
+}
+
+/** A value as JSON that steers no terminal: JSON itself leaves most characters as they are that could. */
+export function printableJson(value: unknown, indent?: number): string {
+  return printableLines(JSON.stringify(value, null, indent));
 }
 
 /** A text with a sign in the place of each unprintable character, for columns. */

@@ -1,7 +1,7 @@
 import { CODE, type DescriptorStatus, LIMIT_UNIT, type RateLimitResponse } from '../codec/messages.js';
-import { printable } from '../printable.js';
+import { printable, printableJson } from '../printable.js';
 import { isUnlimited, isUnmatched, type PassedDescriptor } from './check-unmatched.js';
-import { printableJson, secondsText } from './screen/shown.js';
+import { secondsText } from './screen/shown.js';
 
 /** What came back over all calls. */
 export interface CheckResult {

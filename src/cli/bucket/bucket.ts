@@ -1,4 +1,5 @@
 import { nearest } from '../../nearest-name.js';
+import { printableJson } from '../../printable.js';
 import { BUCKET_ACTIONS, type BucketAnswer, changesSomething } from '../../server/buckets/messages.js';
 import { areEntries, haveTexts, isListOf, isObject } from '../call/answer-shape.js';
 import { askDebugPort, type DebugResult } from '../call/debug-call.js';
@@ -12,7 +13,6 @@ import {
   sendsTokenInClear,
 } from '../call/debug-server.js';
 import { EXIT, type Io } from '../io.js';
-import { printableJson } from '../screen/shown.js';
 import { type BucketOptions, isBucketAction, readBucketOptions } from './bucket-options.js';
 import { bucketLines } from './bucket-report.js';
 import { NEW_TOKEN, runNewToken } from './new-token.js';

@@ -1,10 +1,10 @@
+import { printableJson } from '../../printable.js';
 import { quantity } from '../../quantity.js';
 import type { BucketAnswer } from '../../server/buckets/messages.js';
 import type { DebugResult } from '../call/debug-call.js';
 import { EXIT, type Io } from '../io.js';
 import { canRedraw, screenCode, timeOfDay } from '../screen/live.js';
 import { type EndSignal, emphasis } from '../screen/live-screen.js';
-import { printableJson } from '../screen/shown.js';
 import type { BucketOptions } from './bucket-options.js';
 import { bucketLines } from './bucket-report.js';
 

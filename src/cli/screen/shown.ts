@@ -1,13 +1,7 @@
 import { shellText } from '../../config/show/shell-text.js';
-import { printableLines } from '../../printable.js';
 
 /** What stands for a secret (redact.ts of policy/). */
 const REDACTED = /^\[redacted sha256:[\da-f]{8}\]$/;
-
-/** A value as JSON that steers no terminal: JSON itself leaves most characters as they are that could. */
-export function printableJson(value: unknown, indent?: number): string {
-  return printableLines(JSON.stringify(value, null, indent));
-}
 
 /** Entries as arguments of a command, quoted where a shell needs it; long values are cut. */
 export function entriesText(entries: readonly { readonly key: string; readonly value: string }[]): string {

@@ -1,3 +1,4 @@
+import { printableJson } from '../../printable.js';
 import {
   type DebugAccess,
   debugName,
@@ -9,7 +10,6 @@ import {
 import { EXIT, type Io } from '../io.js';
 import { canRedraw, screenCode, timeOfDay } from '../screen/live.js';
 import type { EndSignal } from '../screen/live-screen.js';
-import { printableJson } from '../screen/shown.js';
 import { type AskedTop, askTop, MOST_ROWS, type TopTarget, targetName } from './ask-top.js';
 import { readReplicas } from './replicas.js';
 import { readTopOptions, type TopOptions } from './top-options.js';

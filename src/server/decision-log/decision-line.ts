@@ -1,4 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
+import { printableJson } from '../../printable.js';
 import type { DecisionRecord, DescriptorRecord } from '../../service/record/decision-record.js';
 import { MAX_CHARACTERS, shown } from '../shown-text.js';
 
@@ -13,12 +14,12 @@ const UNITS = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'W
 
 /**
  * A line of the sampled decision log, with its end: one JSON object for each request. Members that have nothing to say
- * are left out. `worker` is the number of the worker process.
+ * are left out. `worker` is the number of the worker process. Text of callers steers no terminal that shows the line.
  */
 export function decisionLine(record: DecisionRecord, wallMicros: number, worker?: number): string {
   const { traceId, request, domain, code, reason, sample, micros } = record;
   let cut = record.moreDescriptors > 0 || domain.length > MAX_CHARACTERS;
-  const head = JSON.stringify({
+  const head = printableJson({
     decision: DECISION_FORMAT,
     time: new Date(wallMicros / 1000).toISOString(),
     ...(traceId !== '' && { trace_id: traceId }),
@@ -34,7 +35,7 @@ export function decisionLine(record: DecisionRecord, wallMicros: number, worker?
   let length = head.length;
   let more = record.moreDescriptors;
   for (const descriptor of record.descriptors) {
-    const text = JSON.stringify(descriptorMembers(descriptor));
+    const text = printableJson(descriptorMembers(descriptor));
     cut ||= isCut(descriptor);
     length += text.length + 1;
     if (more > record.moreDescriptors || length > MAX_LINE_CHARACTERS) more++;

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { columnsOf, cutToColumns, filled, tableLines, wrapped } from '../../../../src/cli/screen/columns.js';
-import { entriesText, printableJson, secondsText } from '../../../../src/cli/screen/shown.js';
+import { entriesText, secondsText } from '../../../../src/cli/screen/shown.js';
+import { printableJson } from '../../../../src/printable.js';
 
 test.each([
   ['', 0],

@@ -68,6 +68,18 @@ function logging(sample: { denied: number; ok: number }, numbers: readonly numbe
   };
 }
 
+test('texts of callers steer no terminal, and stay what they are', () => {
+  const hostile = 'a\u202eb\u009b31mc\u200bd\u007fe\ue000';
+  const { decider, lines, texts } = logging({ denied: 1, ok: 1 });
+  decider.answer([descriptor([`free=${hostile}`])]);
+  decider.answer([descriptor(['free=1'])], 0, hostile);
+  expect(texts.join('')).toMatch(/^[\x20-\x7e]*$/);
+  expect(lines()).toMatchObject([
+    { descriptors: [{ entries: [{ key: 'free', value: hostile }] }] },
+    { domain: hostile },
+  ]);
+});
+
 test('a line tells all that a request asked and got, secrets redacted, in the format of the schema', () => {
   const { decider, lines, texts } = logging({ denied: 1, ok: 1 });
   decider.answer([descriptor(['api_key=b']), descriptor(['seen=x'], { hitsAddend: 3 })], 2);
