@@ -1,5 +1,5 @@
 import { lstatSync, mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 
 /** A file to be written. */
 export interface WrittenFile {
@@ -14,7 +14,8 @@ export interface WrittenFile {
 
 /**
  * Writes files below a directory, all or none: a sentence with `remedy` where one is there already and `force` is not
- * set, or where one would take the place of a file of `keep`, which is never written over. A file that is replaced is
+ * set, where one would take the place of a file of `keep`, which is never written over, or where a link would lead out
+ * of the directory. A file that is replaced is
  * another one then: its permissions are those of a new file, and what a link led to stays.
  */
 export function writeFiles(
@@ -27,6 +28,13 @@ export function writeFiles(
   const own = files.find(({ path }) => kept.has(realPath(join(directory, path))));
   if (own !== undefined) {
     return `"${join(directory, own.path)}" is a file that was read and is never written over; name another directory`;
+  }
+  const outside = files.find(({ path }) => leadsOut(directory, dirname(join(directory, path))));
+  if (outside !== undefined) {
+    return (
+      `nothing was written, as a link leads from "${join(directory, outside.path)}" out of "${directory}"; ` +
+      'name another directory'
+    );
   }
   const there = files.filter(({ path }) => isThere(join(directory, path))).map(({ path }) => path);
   if (there.length > 0 && !force) {
@@ -72,6 +80,12 @@ function realPath(file: string): string {
   } catch {
     return dirname(path) === path ? path : join(realPath(dirname(path)), basename(path));
   }
+}
+
+/** Whether a folder named below a directory lies elsewhere, through a link. */
+function leadsOut(directory: string, folder: string): boolean {
+  const path = relative(realPath(directory), realPath(folder));
+  return path === '..' || path.startsWith(`..${sep}`);
 }
 
 /** Whether there is a file, or a link that leads nowhere; what is below no directory is not. */

@@ -35,3 +35,19 @@ test('where a folder is in the way it is said, and nothing is left behind', () =
   expect(force()).toMatch(/^the files cannot be written: /);
   expect(readdirSync(folder.path)).toEqual(['rl.env']);
 });
+
+test('a link does not lead files out of the directory, but the directory itself may be one', () => {
+  folder.write('elsewhere/old', '');
+  folder.write('out/old', '');
+  symlinkSync('../elsewhere', folder.join('out/policies'));
+  symlinkSync('elsewhere', folder.join('linked'));
+  const files = [{ ...SECRET, path: 'policies/below/rl.env' }];
+  for (const force of [false, true]) {
+    expect(writeFiles(folder.join('out'), files, 'remedy', { force })).toMatch(
+      /^nothing was written, as a link leads from ".*\/out\/policies\/below\/rl\.env" out of ".*\/out"; name another/,
+    );
+  }
+  expect(readdirSync(folder.join('elsewhere'))).toEqual(['old']);
+  expect(writeFiles(folder.join('linked'), files, 'remedy')).toBeUndefined();
+  expect(readdirSync(folder.join('elsewhere')).sort()).toEqual(['old', 'policies']);
+});
