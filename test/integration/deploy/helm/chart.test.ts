@@ -371,6 +371,9 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     const metrics = await ingressWith({}, { USE_PROMETHEUS: true, PROMETHEUS_ADDR: '0.0.0.0:9102' });
     expect(allows(metrics, { ...scraper, direction: 'in', port: 9102 })).toBe(true);
     expect(allows(metrics, { ...envoy, direction: 'in', port: 9102 })).toBe(false);
+    // A port without a number would be every port.
+    const named = await ingressWith({}, { USE_PROMETHEUS: true, PROMETHEUS_ADDR: '0.0.0.0:http' });
+    expect(allows(named, { ...scraper, direction: 'in', port: 6070 })).toBe(false);
   });
 
   test.each<[name: string, collector: object, ports: readonly number[]]>([
