@@ -1,3 +1,5 @@
+import { itemsAt, valueAt } from '../../../config/manifests/manifest.js';
+import type { YamlMap, YamlValue } from '../../../config/yaml/yaml-document.js';
 import type { Finding } from '../findings.js';
 import type { Input } from './input.js';
 
@@ -27,6 +29,20 @@ export interface Conversion {
   readonly decide: readonly Finding[];
   /** Differences that hold for all of them. */
   readonly advice: readonly Finding[];
+}
+
+/**
+ * The limits of a manifest, which are the items of `spec.limits`. Anything but a list is returned as the only limit,
+ * which is refused then.
+ */
+export function limitsIn(manifest: YamlMap): readonly YamlValue[] {
+  const limits = valueAt(manifest, 'spec', 'limits');
+  return limits === undefined || limits.kind === 'list' ? itemsAt(limits) : [limits];
+}
+
+/** Makes findings about the limit at `about`, which has no equal. */
+export function notALimit(about: string): (clause: string, remedy: string) => Finding {
+  return (clause, remedy) => ({ about, text: `this limit was not converted: ${clause}; ${remedy}.` });
 }
 
 /** Units of a window, the longest first, in seconds. */

@@ -1,7 +1,14 @@
 import { itemsAt, type Manifest, manifestsOf, textAt } from '../../../config/manifests/manifest.js';
 import type { YamlValue } from '../../../config/yaml/yaml-document.js';
 import type { Finding } from '../findings.js';
-import { type Conversion, type ConvertedLimit, unmatchable, wholeNumber } from './converted.js';
+import {
+  type Conversion,
+  type ConvertedLimit,
+  limitsIn,
+  notALimit,
+  unmatchable,
+  wholeNumber,
+} from './converted.js';
 import type { Input } from './input.js';
 
 /** Fields of a limit that weir has an equal for (emissary-ingress docs, topics/using/rate-limits). */
@@ -30,7 +37,7 @@ export function convertEmissary(input: Input): Conversion | undefined {
   const decide: Finding[] = [];
   for (const { fields } of manifests) {
     const domain = textAt(fields, 'spec', 'domain');
-    for (const item of itemsAt(fields, 'spec', 'limits')) {
+    for (const item of limitsIn(fields)) {
       const read = readLimit(item, domain, `${input.file}:${item.at.line}`);
       if ('text' in read) decide.push(read);
       else limits.push(read);
@@ -53,10 +60,7 @@ export function convertEmissary(input: Input): Conversion | undefined {
 
 /** A limit, or why it has no equal. */
 function readLimit(item: YamlValue, domain: string, about: string): ConvertedLimit | Finding {
-  const refuse = (clause: string, remedy: string): Finding => ({
-    about,
-    text: `this limit was not converted: ${clause}; ${remedy}.`,
-  });
+  const refuse = notALimit(about);
   if (item.kind !== 'map') return refuse('it is not a mapping', 'correct it');
   const unknown = [...item.fields.keys()].find((key) => !FIELDS.includes(key));
   if (unknown !== undefined) {
@@ -84,7 +88,13 @@ function readLimit(item: YamlValue, domain: string, about: string): ConvertedLim
         'write a limit for each of them',
       );
     }
-    const text = field.value.kind === 'scalar' ? field.value.text : '';
+    if (field.value.kind !== 'scalar') {
+      return refuse(
+        `the value of ${JSON.stringify(field.key)} is not a text`,
+        'write a limit for each value',
+      );
+    }
+    const { text } = field.value;
     const value = text === '' || text === '*' ? undefined : text;
     const clause = value === undefined ? undefined : unmatchable(value);
     if (clause !== undefined)

@@ -1,7 +1,15 @@
 import { itemsAt, manifestsOf, textAt } from '../../../config/manifests/manifest.js';
 import type { YamlValue } from '../../../config/yaml/yaml-document.js';
 import type { Finding } from '../findings.js';
-import { type Conversion, type ConvertedLimit, unmatchable, wholeNumber, windowOf } from './converted.js';
+import {
+  type Conversion,
+  type ConvertedLimit,
+  limitsIn,
+  notALimit,
+  unmatchable,
+  wholeNumber,
+  windowOf,
+} from './converted.js';
 import { type Input, isLimits } from './input.js';
 
 /** Fields of a limit (Kuadrant/limitador, limitador/src/limit.rs). `id` is only a name for its API. */
@@ -23,7 +31,7 @@ export function convertLimitador(input: Input): Conversion | undefined {
     ...input.documents.filter(isLimits).map((document) => itemsAt(document)),
     ...manifestsOf(input.documents)
       .filter(({ kind }) => kind === 'Limitador')
-      .map(({ fields }) => itemsAt(fields, 'spec', 'limits')),
+      .map(({ fields }) => limitsIn(fields)),
   ];
   if (lists.length === 0) return undefined;
   const limits: ConvertedLimit[] = [];
@@ -48,15 +56,13 @@ export function convertLimitador(input: Input): Conversion | undefined {
         'has exactly its entries, in the order of the policy: let Envoy send them so.',
     },
   ];
-  return { from: input, source: `the limits of Limitador in ${input.file}`, limits, decide, advice };
+  const source = `the limits of Limitador in ${input.file}`;
+  return { from: input, source, limits: inOneOrder(limits), decide, advice };
 }
 
 /** A limit, or why it has no equal. */
 function readLimit(item: YamlValue, about: string): ConvertedLimit | Finding {
-  const refuse = (clause: string, remedy: string): Finding => ({
-    about,
-    text: `this limit was not converted: ${clause}; ${remedy}.`,
-  });
+  const refuse = notALimit(about);
   if (item.kind !== 'map') return refuse('it is not a mapping', 'correct it');
   const unknown = [...item.fields.keys()].find((key) => !FIELDS.includes(key));
   if (unknown !== undefined) {
@@ -70,7 +76,12 @@ function readLimit(item: YamlValue, about: string): ConvertedLimit | Finding {
   }
   const seconds = wholeNumber(textAt(item, 'seconds'), 1);
   if (seconds === undefined) return refuse('its "seconds" is not a number of at least 1', 'correct it');
-  const entries: ConvertedLimit['entries'][number][] = [];
+  const text = ['conditions', 'variables'].find((key) => {
+    const field = item.fields.get(key);
+    return field !== undefined && field.value.kind !== 'list';
+  });
+  if (text !== undefined) return refuse(`its "${text}" is not a list`, 'correct it');
+  const entries = new Map<string, ConvertedLimit['entries'][number]>();
   const places = new Set<string>();
   for (const [list, expressions] of [
     ['condition', itemsAt(item, 'conditions')],
@@ -93,12 +104,16 @@ function readLimit(item: YamlValue, about: string): ConvertedLimit | Finding {
       if (clause !== undefined)
         return refuse(`the value of ${JSON.stringify(entry.key)} ${clause}`, 'write the rule by hand');
       places.add(entry.place);
-      // A variable that a condition fixes has one value only.
-      if (list === 'variable' && entries.some(({ key }) => key === entry.key)) continue;
-      entries.push({ key: entry.key, value: entry.value });
+      const known = entries.get(entry.key);
+      if (known === undefined) entries.set(entry.key, { key: entry.key, value: entry.value });
+      // A variable that a condition fixes has one value only, and a condition that is written twice says nothing new.
+      else if (list === 'condition' && known.value !== entry.value && places.size === 1) {
+        const clause = `it never applies, as its conditions ask for two values of ${JSON.stringify(entry.key)}`;
+        return refuse(clause, 'correct it, or remove it');
+      }
     }
   }
-  if (entries.length === 0) {
+  if (entries.size === 0) {
     return refuse(
       'it has neither conditions nor variables, so it counts every descriptor of its namespace',
       'let Envoy send a descriptor of its own for it, such as generic_key, and write a rule for that',
@@ -113,7 +128,7 @@ function readLimit(item: YamlValue, about: string): ConvertedLimit | Finding {
   return {
     about,
     domain,
-    entries,
+    entries: [...entries.values()],
     requests,
     ...windowOf(seconds),
     name: textAt(item, 'name'),
@@ -144,6 +159,22 @@ function equality(text: string): ReadEntry | undefined {
   return found === undefined || found === ''
     ? undefined
     : { key: found, value: quoted ?? doubly ?? '', place: second };
+}
+
+/**
+ * The limits, where those with the same keys have them in the order of the first: Limitador takes entries in any order,
+ * and Envoy sends a descriptor in one.
+ */
+function inOneOrder(limits: readonly ConvertedLimit[]): readonly ConvertedLimit[] {
+  const orders = new Map<string, ReadonlyMap<string, number>>();
+  return limits.map((limit) => {
+    const keys = limit.entries.map(({ key }) => key);
+    const id = JSON.stringify([limit.domain, ...[...keys].sort()]);
+    const order = orders.get(id) ?? new Map(keys.map((key, i) => [key, i]));
+    orders.set(id, order);
+    const placeOf = (key: string): number => order.get(key) ?? 0;
+    return { ...limit, entries: [...limit.entries].sort((a, b) => placeOf(a.key) - placeOf(b.key)) };
+  });
 }
 
 /** What is to be decided where limits of one namespace have different keys: Limitador applies each that fits. */

@@ -83,7 +83,7 @@ function freeName(domain: string, taken: Set<string>): string {
   }
 }
 
-/** A policy file with the limits of one domain. Texts are written as JSON, which is YAML. */
+/** A policy file with the limits of one domain. */
 function policyText(domain: string, limits: readonly ConvertedLimit[]): string {
   const top = new Map<string, Node>();
   for (const limit of limits) {
@@ -98,12 +98,12 @@ function policyText(domain: string, limits: readonly ConvertedLimit[]): string {
     node?.limits.push(limit);
   }
   const nodes = [...top.values()].map((node) => nodeText(node, '  ')).join('');
-  return `domain: ${JSON.stringify(domain)}\ndescriptors:\n${nodes}`;
+  return `domain: ${quoted(domain)}\ndescriptors:\n${nodes}`;
 }
 
 function nodeText({ key, value, limits, children }: Node, indent: string): string {
-  const lines = [`${indent}- key: ${JSON.stringify(key)}`];
-  if (value !== undefined) lines.push(`${indent}  value: ${JSON.stringify(value)}`);
+  const lines = [`${indent}- key: ${quoted(key)}`];
+  if (value !== undefined) lines.push(`${indent}  value: ${quoted(value)}`);
   const [limit] = limits;
   if (limits.length > 1) {
     lines.push(`${indent}  rate_limits:`);
@@ -122,9 +122,17 @@ function nodeText({ key, value, limits, children }: Node, indent: string): strin
 
 function limitText({ name, unit, multiplier, requests }: ConvertedLimit): string {
   return [
-    ...(name === '' ? [] : [`name: ${JSON.stringify(name)}`]),
+    ...(name === '' ? [] : [`name: ${quoted(name)}`]),
     `unit: ${unit}`,
     ...(multiplier === 1 ? [] : [`unit_multiplier: ${multiplier}`]),
     `requests_per_unit: ${requests}`,
   ].join(', ');
+}
+
+/** A text as JSON, which is YAML as long as what YAML takes for line ends and control characters is escaped, too. */
+function quoted(text: string): string {
+  return JSON.stringify(text).replaceAll(
+    /[\u007f-\u009f\u2028\u2029\ufeff]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

@@ -80,6 +80,12 @@ descriptors:
       'conditions: ["descriptors[0].a == \'b\'"], variables: ["descriptors[1].c"]',
       'it compares several descriptors of a request',
     ],
+    [
+      'conditions: ["a == \'b\'", "a == \'c\'"]',
+      'it never applies, as its conditions ask for two values of "a"',
+    ],
+    ['conditions: a == "b", variables: [c]', 'its "conditions" is not a list'],
+    ['variables: c, conditions: ["a == \'b\'"]', 'its "variables" is not a list'],
     ['variables: [a], policy: deny', 'its field "policy" has no equal in weir'],
     ['max_value: -1, variables: [a]', 'its max_value "-1" is not a number of requests'],
     ['seconds: 0, variables: [a]', 'its "seconds" is not a number of at least 1'],
@@ -98,6 +104,35 @@ descriptors:
     // Values alone do not tell limits apart: only one of them can match.
     const values = limit('conditions: ["a == \'1\'"]') + limit('conditions: ["a == \'2\'"]');
     expect(convert('limits.yaml', values).decide).toEqual([]);
+  });
+
+  test('keys in another order are the same entries, and a condition that is written twice is one', () => {
+    const first = limit('conditions: ["a == \'1\'", "b == \'2\'", "a == \'1\'"], variables: [c, c]');
+    const second =
+      '- { namespace: shop, max_value: 9, seconds: 3600, conditions: ["b == \'2\'", a == "1"], variables: [c] }\n';
+    const { policies, decide } = convert('limits.yaml', first + second);
+    expect(decide).toEqual([]);
+    expect(policies['policies/shop.yaml']).toBe(`domain: "shop"
+descriptors:
+  - key: "a"
+    value: "1"
+    descriptors:
+      - key: "b"
+        value: "2"
+        descriptors:
+          - key: "c"
+            rate_limits:
+              - { unit: minute, requests_per_unit: 10 }
+              - { unit: hour, requests_per_unit: 9 }
+`);
+  });
+
+  test('texts with line ends and control characters of YAML are written so that they are read again', () => {
+    const odd = '"a\\x85\\u2028\\u2029\\x7f\\x9f\\ufeffb"';
+    const name = `name: ${odd}, conditions: [${JSON.stringify(`a == '${odd.slice(1, -1)}'`).replaceAll('\\\\', '\\')}]`;
+    const { policies, decide } = convert('limits.yaml', limit(name));
+    expect(decide).toEqual([]);
+    expect(policies['policies/shop.yaml']).toContain(String.raw`"a\u0085\u2028\u2029\u007f\u009f\ufeffb"`);
   });
 
   test('a file of many limits is converted in a time that its length bounds', () => {
@@ -154,6 +189,8 @@ descriptors:
       'its field "burstFactor" has no equal in weir',
     ],
     ['{ pattern: [{ a: b }], rate: 1, unit: day, errorResponse: {} }', 'write denied_response'],
+    ['{ pattern: [{ a: [b, c] }], rate: 1, unit: day }', 'the value of "a" is not a text'],
+    ['{ pattern: [{ a: { b: c } }], rate: 1, unit: day }', 'the value of "a" is not a text'],
     ['{ pattern: [{ a: "b*" }], rate: 1, unit: day }', 'the value of "a" holds a *'],
     ['{ pattern: [], rate: 1, unit: day }', 'its pattern is empty'],
     ['{ pattern: [{ a: b }], rate: 1.5, unit: day }', 'its rate "1.5" is not a number of requests'],
@@ -168,6 +205,15 @@ descriptors:
     expect(decide).toEqual([expect.stringContaining(`limits.yaml:4: ${NOT_CONVERTED}`)]);
     expect(decide[0]).toContain(said);
   });
+});
+
+test.each([
+  'apiVersion: limitador.kuadrant.io/v1alpha1\nkind: Limitador\nspec: { limits: { namespace: a } }\n',
+  'apiVersion: getambassador.io/v2\nkind: RateLimit\nspec: { domain: a, limits: { rate: 1 } }\n',
+])('limits that are not a list are refused by name: %j', (text) => {
+  const { policies, decide } = convert('limits.yaml', text);
+  expect(policies).toEqual({});
+  expect(decide).toEqual([expect.stringContaining(NOT_CONVERTED)]);
 });
 
 describe('what is neither an installation nor converted is named', () => {
@@ -189,8 +235,23 @@ describe('what is neither an installation nor converted is named', () => {
       { 'deployment.yaml': 'kind: Deployment\n{{- if .Values.x }}\na: {{ .Values.b }}\n' },
       '"deployment.yaml" is a template of a Helm chart; save what it becomes, and name that file: `helm get manifest',
     ],
+    [
+      'manifests of other software',
+      { 'r.yaml': 'apiVersion: kuadrant.io/v1\nkind: RateLimitPolicy\n---\napiVersion: v1\nkind: Service\n' },
+      '"r.yaml" holds neither policies nor what runs the service, but only RateLimitPolicy, Service; name the manifests',
+    ],
   ])('%s', (_what, files, said) => {
     expect(installations.read(files as Record<string, string>)).toContain(said);
+  });
+
+  test('the templates of a chart, as a directory and as a file that is YAML as it is', () => {
+    const folder = installations.folderOf({
+      'Chart.yaml': CHART,
+      'templates/policy.yaml': 'apiVersion: v1\nkind: ConfigMap\ndata: { a: "domain: {{ .Values.x }}" }\n',
+    });
+    const said = `"${folder}" is the source of a Helm chart`;
+    for (const path of [`${folder}/templates`, `${folder}/templates/`, `${folder}/templates/policy.yaml`])
+      expect(readInstallation([path], [], undefined)).toContain(said);
   });
 
   test('the directory of a chart', () => {
