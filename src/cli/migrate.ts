@@ -1,4 +1,4 @@
-import { relative, sep } from 'node:path';
+import { basename, dirname, relative, sep } from 'node:path';
 import { loadParts, loadPolicies } from '../config/files/load-policies.js';
 import { readConfigFile } from '../config/files/policy-paths.js';
 import type { OpenedPart } from '../config/manifests/config-maps.js';
@@ -10,7 +10,7 @@ import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { type Finding, type Findings, NO_FINDINGS } from './migrate/findings.js';
 import { findInPolicies } from './migrate/policy-findings.js';
-import { type Installation, readInstallation } from './migrate/read/installation.js';
+import { type Installation, ofChart, readInstallation } from './migrate/read/installation.js';
 import { type FoundPolicies, locatePolicies } from './migrate/read/locate-policies.js';
 import { refusedByReference } from './migrate/read/reference-refusal.js';
 import { type Report, reportJson, reportText } from './migrate/report.js';
@@ -121,6 +121,8 @@ function makeReport({ root, inputs, pick, environment, same, decide }: Installat
   // Without anything that runs the service, policies are all there is to be looked at.
   if (found.kind === 'not-found' && pick === undefined) return found.text;
   const policies = findingsOf(found, variables);
+  const chart = policies.files.find((file) => basename(file) === 'Chart.yaml');
+  if (chart !== undefined) return ofChart(dirname(chart));
   const isSilent = pick === undefined && !inputs.some(({ format }) => format === 'variables');
   const report = {
     service: pick && { title: pick.workload.title, file: pick.workload.input.file, because: pick.because },

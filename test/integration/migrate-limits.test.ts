@@ -50,3 +50,11 @@ test('what has no equal makes the exit code 1, and other files are named', async
   expect([code, stdout]).toEqual([1, expect.stringContaining('is more than key == ')]);
   expect(stdout).toContain('limitador.env: is not looked at beside limits that are converted.');
 });
+
+test('a directory that holds a chart, or charts, is not taken for policies', async () => {
+  folder.write('charts/limits/Chart.yaml', 'apiVersion: v2\nname: limits\nversion: 0.1.0\n');
+  folder.write('charts/limits/templates/policy.yaml', 'domain: {{ .Values.domain }}\n');
+  const { code, stdout, stderr } = await weir('migrate', 'charts');
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toContain('weir migrate: "charts/limits" is the source of a Helm chart');
+});

@@ -31,7 +31,10 @@ function readVolume(volume: YamlValue, folder: string, beside: Variables): reado
     volume.kind === 'scalar'
       ? splitVolume(expand(volume.text))
       : [expand(textAt(volume, 'source')), expand(textAt(volume, 'target'))];
-  return target === '' ? [] : [mountOf(source, target, folder, `the volume ${source}`)];
+  // Without a source it is an empty volume, or a tmpfs.
+  if (source === '' || target === '') return [];
+  const isPath = textAt(volume, 'type') === 'bind' && /^[^/~$]/.test(source);
+  return [mountOf(isPath ? `./${source}` : source, target, folder, `the volume ${source}`)];
 }
 
 /** At the colons outside of `${NAME:-default}`, which is left where a name has no value. */

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { manifestsOf, textAt } from '../../../config/manifests/manifest.js';
 import { shellWord } from '../../../config/show/shell-text.js';
 import type { Finding } from '../findings.js';
@@ -49,7 +49,12 @@ export function readInstallation(
     inputs.push(input);
   }
   const [root] = directories;
-  if (root !== undefined && existsSync(join(root, 'Chart.yaml'))) return ofChart(root);
+  const folders = [
+    ...directories,
+    ...[...directories, ...inputs.map(({ file }) => dirname(file))].flatMap(aboveTemplates),
+  ];
+  const chart = folders.find((folder) => existsSync(join(folder, 'Chart.yaml')));
+  if (chart !== undefined) return ofChart(chart);
   const known = inputs.map(otherSoftware).find((text) => text !== undefined);
   if (known !== undefined) return known;
   const conversions = inputs.flatMap((input) => convertLimitador(input) ?? convertEmissary(input) ?? []);
@@ -77,6 +82,14 @@ export function readInstallation(
       'with an image, a configuration of Envoy Gateway, lines of KEY=VALUE, or a policy'
     );
   }
+  const foreign = root === undefined && pick === undefined ? inputs.find(isForeign) : undefined;
+  if (foreign !== undefined && inputs.every((input) => isForeign(input) || input.format === 'variables')) {
+    const kinds = [...new Set(manifestsOf(foreign.documents).map(({ kind }) => kind))];
+    return (
+      `"${foreign.file}" holds neither policies nor what runs the service, but only ${kinds.join(', ')}; name the ` +
+      'manifests of its Deployment and its ConfigMap'
+    );
+  }
   return {
     root,
     inputs,
@@ -88,7 +101,18 @@ export function readInstallation(
   };
 }
 
-function ofChart(folder: string): string {
+/** Whether a file has manifests, and no ConfigMap among them. */
+function isForeign({ format, documents }: Input): boolean {
+  return format === 'kubernetes' && !manifestsOf(documents).some(({ kind }) => kind === 'ConfigMap');
+}
+
+/** The folder that would be a chart, if this one has its templates. */
+function aboveTemplates(folder: string): readonly string[] {
+  return basename(resolve(folder)) === 'templates' ? [join(folder, '..')] : [];
+}
+
+/** What is said of the source of a chart. */
+export function ofChart(folder: string): string {
   const render = `helm template ${shellWord(folder)} > manifest.yaml`;
   return (
     `"${folder}" is the source of a Helm chart, whose templates are not policies; save what it deploys, and name ` +

@@ -238,7 +238,7 @@ describe('what is neither an installation nor converted is named', () => {
     [
       'manifests of other software',
       { 'r.yaml': 'apiVersion: kuadrant.io/v1\nkind: RateLimitPolicy\n---\napiVersion: v1\nkind: Service\n' },
-      '"r.yaml" holds neither policies nor what runs the service, but only RateLimitPolicy, Service; name the manifests',
+      '"r.yaml" holds neither policies nor what runs the service, but only RateLimitPolicy, Service; name',
     ],
   ])('%s', (_what, files, said) => {
     expect(installations.read(files as Record<string, string>)).toContain(said);

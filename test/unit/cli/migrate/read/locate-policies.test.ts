@@ -49,6 +49,20 @@ describe('where the policies are', () => {
     );
   });
 
+  test.each([
+    ['a path without ./', '{ type: bind, source: rl, target: /data/ratelimit/config }', ['rl', '']],
+    [
+      'a volume',
+      '{ type: volume, source: rl, target: /data/ratelimit/config }',
+      [/^the policies lie in the volume rl; /],
+    ],
+    ['a tmpfs', '{ type: tmpfs, target: /data/ratelimit/config }', [/, and no file says what lies there; /]],
+    ['a volume without a name', '{ type: volume, target: /data }', [/, and no file says what lies there; /]],
+  ])('compose, long form: %s', (_name, volume, expected) => {
+    const found = locate({ 'c.yaml': composeFile(`environment: { ${ROOT} }\nvolumes: [${volume}]`) });
+    expect(found).toEqual(expected.map((one) => (one instanceof RegExp ? expect.stringMatching(one) : one)));
+  });
+
   const inline = POLICY.replace(/^/gm, '      ');
   const CONFIGS = `configs:\n  shop:\n    content: |\n${inline}\n  file: { file: ./f.yaml }\n`;
   const config = (name: string, mount = `{ source: ${name}, target: /data/ratelimit/config/${name} }`) =>
