@@ -440,8 +440,8 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
       const text = read(page);
       const [command = ''] = /^helm install (?:.*\\\n)*.*/m.exec(text) ?? [];
       expect(command).toContain('deploy/helm/weir');
-      const here = command.replace(' install ', ' template ').replace('deploy/helm/weir', CHART);
-      const script = here.replace(/^helm/, toolPath('helm'));
+      const here = command.replace(' install ', ' template ').replace('deploy/helm/weir', () => `'${CHART}'`);
+      const script = here.replace(/^helm/, () => `'${toolPath('helm')}'`);
       folder.write('shop.yaml', 'domain: shop\n');
       const { code, stdout, stderr } = await runToEnd('sh', ['-c', script], { cwd: folder.path });
       expect({ code, stderr }).toMatchObject({ code: 0 });
