@@ -1,7 +1,8 @@
 // Brings a checkout to where it can run: packages installed as package-lock.json says, build/ made from the sources as
 // they are. Does nothing, and says nothing, when both are so already. `npm start` and `npm test` begin here. Arguments
 // name tools to fetch as well (tools.mjs). With --serving, where nothing is installed yet, only what a server needs is
-// installed and built, which takes a third of the time; whatever needs the rest completes it.
+// installed and built, which takes a third of the time; whatever needs the rest completes it. With --packages all
+// packages are installed, and nothing is built.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -145,6 +146,7 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
     const [first, ...others] = process.argv.slice(2);
     const serving = first === '--serving' && !isInstalled() && (await installForServing());
     if (!serving) await install();
+    if (first === '--packages') return;
     await build(...(serving ? [first] : []));
     const tools = first === undefined || first === '--serving' ? others : [first, ...others];
     if (tools.length > 0) await (await import('./tools.mjs')).provideTools(tools);

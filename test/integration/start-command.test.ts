@@ -77,14 +77,19 @@ test('npm start in a fresh clone installs and builds what serving needs; npm tes
       });
     }
 
-    const prepare = (...args: string[]) =>
-      runToEnd(process.execPath, ['.ci/prepare.mjs', ...args], {
+    chmodSync(clone.write('bin/npm', '#!/bin/sh\necho "asked: $*"\nexit 1\n'), 0o755);
+    const runIn = (line: string) =>
+      runToEnd('sh', ['-c', line], {
         cwd: clone.path,
         env: { PATH: [clone.join('bin'), process.env['PATH']].join(':') },
       });
-    chmodSync(clone.write('bin/npm', '#!/bin/sh\necho "asked: $*"\nexit 1\n'), 0o755);
-    expect(await prepare('--serving')).toMatchObject({ code: 0, stderr: '' });
-    expect((await prepare()).stderr).toContain('asked: ci --include=dev');
+    expect(await runIn('node .ci/prepare.mjs --serving')).toMatchObject({ code: 0, stderr: '' });
+    const { scripts } = JSON.parse(readFileSync(clone.join('package.json'), 'utf8'));
+    for (const name of ['test', 'build', 'lint', 'typecheck', 'docs', 'bench']) {
+      const { code, stdout, stderr } = await runIn(scripts[name]);
+      const said = expect.stringMatching(/asked: .*--include=dev/);
+      expect({ name, code, said: stdout + stderr }).toEqual({ name, code: 1, said });
+    }
   } finally {
     clone.remove();
   }
