@@ -135,6 +135,22 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     expect(other.lost).toEqual([]);
   });
 
+  test('are lost for who was away for long, though the new log has as many changes', async () => {
+    const other = await open();
+    await other.book.put(control('a'));
+    const redis = (await bench.open()) as unknown as RedisBuckets;
+    await waitFor('the change to be read', () => other.touchedUnknown === 1);
+    other.isUp = false;
+    const script = `return tostring(redis.call('DEL', KEYS[1]))`;
+    expect(await redis.ask({ script, key: 'weir:1:{controls}', args: [], textBytes: 9 })).toBe('1');
+    bench.clock.advance(30 * SECOND);
+    const again = control('b');
+    await (await open()).book.put(again);
+    other.comeUp();
+    await hears(other, again);
+    expect(other.lost).toEqual([[1, 0]]);
+  });
+
   test('are kept beside the names of buckets that were given tokens', async () => {
     const [one, other] = [await open(), await open()];
     await one.book.put(control('a'));

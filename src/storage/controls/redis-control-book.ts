@@ -276,12 +276,12 @@ export class RedisControlBook implements ControlBook {
   }
 
   /**
-   * Whether a log that does not know the mark has lost what is known here. Else it is the same one, and has forgotten
-   * the mark, as this process was away for longer than changes are kept.
+   * Whether a log that does not know the mark has lost what is known here. Else it is the same one, with changes since,
+   * and has forgotten the mark, as this process was away for longer than changes are kept.
    */
   #isLoss({ version }: ControlsPolled, asked: Asked): boolean {
     if (this.#mark === '') return false;
-    return this.#mark === LOST || version < this.#at || asked.micros - this.#readMicros < KEPT_MICROS / 2;
+    return this.#mark === LOST || version <= this.#at || asked.micros - this.#readMicros < KEPT_MICROS / 2;
   }
 
   #tellLost(asked: Asked): void {
