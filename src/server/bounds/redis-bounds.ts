@@ -103,8 +103,10 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'attempts to connect to nodes of a cluster; attempts for nodes that are away',
-        bound: `${ATTEMPTS_AT_ONCE} at a time; one each ${shownTime(PAUSE_PER_SERVER_MS)}, of all nodes together`,
-        beyond: 'others wait; nodes that were in use go first',
+        bound:
+          `${ATTEMPTS_AT_ONCE} at a time; one each ${shownTime(PAUSE_PER_SERVER_MS)} of all nodes that were in use, ` +
+          'and one of all others',
+        beyond: 'others wait; nodes that were in use have three of four turns',
       },
       {
         what: 'nodes of a cluster that a call is sent to, one after the other',

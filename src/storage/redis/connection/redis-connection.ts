@@ -327,7 +327,7 @@ export class RedisConnection {
 
   private probeLater(): void {
     this.stopProbing();
-    this.probeTimer = this.link.attempts.later(this.probePauses.next(), () => this.probe());
+    this.probeTimer = this.link.attempts.later(this.probePauses.next(), () => this.probe(), this.everUp);
   }
 
   private stopProbing(): void {

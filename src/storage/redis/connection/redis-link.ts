@@ -258,7 +258,8 @@ export class RedisLink {
     const pauses = this.#everWorked ? this.#pauses : this.#startupPauses;
     // An attempt that took long was a pause by itself.
     const tookMs = performance.now() - this.#attemptedMs;
-    this.#retry = this.attempts.later(Math.max(0, pauses.next() - tookMs), () => void this.#connect());
+    const pauseMs = Math.max(0, pauses.next() - tookMs);
+    this.#retry = this.attempts.later(pauseMs, () => void this.#connect(), this.#everWorked);
   }
 
   /** Another Redis was announced, or one that could not be reached is announced again. */

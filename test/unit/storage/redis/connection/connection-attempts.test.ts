@@ -38,9 +38,9 @@ test('each server that waits makes the pauses of others longer', () => {
   let tried = 0;
   const again = (): void => {
     tried++;
-    attempts.later(500, again);
+    attempts.later(500, again, false);
   };
-  for (let i = 0; i < 1000; i++) attempts.later(500, again);
+  for (let i = 0; i < 1000; i++) attempts.later(500, again, false);
   jest.advanceTimersByTime(60_000);
   const aSecond = 1000 / PAUSE_PER_SERVER_MS;
   expect(tried).toBeGreaterThan(30 * aSecond);
@@ -50,10 +50,43 @@ test('each server that waits makes the pauses of others longer', () => {
 test('a few servers have pauses of their own, and who gives up does not count', () => {
   jest.useFakeTimers();
   const attempts = new ConnectionAttempts();
-  for (let i = 0; i < 1000; i++) attempts.cancel(attempts.later(500, () => {}));
+  for (let i = 0; i < 1000; i++) attempts.cancel(attempts.later(500, () => {}, false));
   attempts.cancel(undefined);
   let tried = 0;
-  for (let i = 0; i < 20; i++) attempts.later(500, () => tried++);
+  for (let i = 0; i < 20; i++) attempts.later(500, () => tried++, false);
   jest.advanceTimersByTime(500);
   expect(tried).toBe(20);
+});
+
+test('servers that have worked do not wait for others, however many there are', () => {
+  jest.useFakeTimers();
+  const attempts = new ConnectionAttempts();
+  for (let i = 0; i < 1000; i++) attempts.later(500, () => {}, false);
+  let tried = 0;
+  for (let i = 0; i < 20; i++) attempts.later(500, () => tried++, true);
+  jest.advanceTimersByTime(500);
+  expect(tried).toBe(20);
+});
+
+test('every attempt has its turn while urgent ones come without an end', async () => {
+  const attempts = new ConnectionAttempts();
+  const ends: (() => void)[] = [];
+  const began: string[] = [];
+  const attempt = (name: string, isUrgent: boolean): void => {
+    void attempts.run(() => {
+      began.push(name);
+      return new Promise<void>((resolve) => ends.push(resolve));
+    }, isUrgent);
+  };
+  for (let i = 0; i < ATTEMPTS_AT_ONCE; i++) attempt('before', true);
+  attempt('first urgent', true);
+  attempt('usual', false);
+  for (let i = 0; i < ATTEMPTS_AT_ONCE; i++) {
+    attempt('again', true);
+    ends[i]?.();
+    await Promise.resolve();
+    await Promise.resolve();
+  }
+  expect(began[ATTEMPTS_AT_ONCE]).toBe('first urgent');
+  expect(began).toContain('usual');
 });
