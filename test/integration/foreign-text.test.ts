@@ -146,6 +146,17 @@ describe.each([
   });
 });
 
+test.each(['bucket blocks', 'top --once'])(
+  '%s shows the beginning of an error without end',
+  async (command) => {
+    port.answer = () => ({ status: 503, body: { error: HOSTILE.repeat(20_000) } });
+    const text = await printed(...command.split(' '), '--address', port.address);
+    expectText(text);
+    expect(text).toMatch(/ more characters\)\n$/);
+    expect(text.length).toBeLessThan(10_000);
+  },
+);
+
 test.each([
   [['check'], false],
   [['check'], true],

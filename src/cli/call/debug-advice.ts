@@ -1,5 +1,6 @@
 import { certificateFault } from '../../certificate-fault.js';
 import { printableLine } from '../../printable.js';
+import { shown } from '../../server/shown-text.js';
 import { type DebugAccess, type DebugServer, debugName } from './debug-server.js';
 import { whatSpeaks } from './spoken.js';
 
@@ -14,6 +15,9 @@ interface FailedCall {
 }
 
 const NOT_KNOWN = '; it is not known whether it was done: look with weir bucket show before you do it again';
+
+/** Most characters that are shown of what a server says: more than weir ever says. */
+const MAX_SAID = 2000;
 
 const IS_GRPC = 'speaks HTTP/2, as the gRPC port does; name the debug port (DEBUG_PORT) with --address';
 
@@ -88,7 +92,8 @@ export function refusalSentence(
   status: number,
   said: string | undefined,
 ): string {
-  return printableLine(`${debugName(server)}: ${refusal(path, status, said?.trim().replace(/\.$/, ''))}`);
+  const sentence = said === undefined ? undefined : shown(said.trim(), MAX_SAID).replace(/\.$/, '');
+  return printableLine(`${debugName(server)}: ${refusal(path, status, sentence)}`);
 }
 
 function refusal(path: string, status: number, said: string | undefined): string {
