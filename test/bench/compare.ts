@@ -7,7 +7,7 @@ import { fetchTools, repositoryRoot, toolPath, variableOf } from '../support/pro
 import { type Drift, driftLine, writeDrifts } from './drift.js';
 import { CASES } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
-import { startTargets } from './load/targets.js';
+import { type CaseTargets, startTargets } from './load/targets.js';
 import { median } from './micro/measure.js';
 import { type BenchOptions, isWanted, readOptions } from './options.js';
 import { microBenches, runMicro } from './run-micro.js';
@@ -148,11 +148,15 @@ async function compareLoad(
   const checkouts = [base, branch, { name: `${base.name}, again`, folder: base.folder }];
   const drifts: Drift[] = [];
   for (const bench of CASES.filter(({ name }) => isWanted(name, filters))) {
-    const targets = await startTargets(bench, {
-      transports: options.transports,
-      given: undefined,
-      checkouts,
-    });
+    let targets: CaseTargets;
+    try {
+      targets = await startTargets(bench, { transports: options.transports, given: undefined, checkouts });
+    } catch (error) {
+      // An earlier commit may not know a setting of the case.
+      say(`${bench.name}: left out, as one of the two does not start: ${(error as Error).message}`);
+      console.log(`${bench.name}: left out, as one of the two does not start`);
+      continue;
+    }
     try {
       const rows = await measureCase(bench, targets.all, options, say);
       // After the empty handler: base, branch and the base again, by turns.
