@@ -54,7 +54,7 @@ export function wrapped(paragraph: string, columns: number): readonly string[] {
 export interface Column {
   readonly heading: string;
   readonly side: 'left' | 'right';
-  /** Whether it is left out where there is no room for all headings, the last such column first. */
+  /** Whether the column may be left out when the headings do not all fit. The last such column goes first. */
   readonly yields?: true;
 }
 

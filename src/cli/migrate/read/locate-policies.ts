@@ -80,7 +80,7 @@ function inValues(workload: Workload, parts: readonly OpenedPart[]): FoundPolici
   };
 }
 
-/** What of the mounts a server in the container reads as policies. */
+/** Mounts that a server in the container reads as policies. */
 function inMounts(
   workload: Workload,
   inputs: readonly Input[],
