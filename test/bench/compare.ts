@@ -9,7 +9,7 @@ import { CASES } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
 import { type CaseTargets, startTargets } from './load/targets.js';
 import { median } from './micro/measure.js';
-import { type BenchOptions, isWanted, readOptions } from './options.js';
+import { type BenchOptions, isWanted, readOptions, wantedOf } from './options.js';
 import { microBenches, runMicro } from './run-micro.js';
 
 /** Every revision is held against this one, so that a drift over many small steps shows. */
@@ -22,7 +22,7 @@ and prints the ratio of the CPU time (branch / base). Without revisions: ${YARDS
 Load runs the base twice. A/A is the middle half of what the rounds of the one cost against those of the other: a ratio
 beyond that is marked. Of micro a ratio is marked where the rounds of the two do not overlap and it is off by more than
 5 % (at least 3 rounds).
-Cases: those whose names hold one of the parts; without any, "one hot key" and "1,000 tenants" of load and all of micro.
+Cases: the one of that name, else those whose names hold the part; without any, "one hot key" and "1,000 tenants" of load and all of micro.
 Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench; --write keeps the figures of
 load in docs/reference/cost.md.
 `;
@@ -147,7 +147,7 @@ async function compareLoad(
 ): Promise<readonly Drift[]> {
   const checkouts = [base, branch, { name: `${base.name}, again`, folder: base.folder }];
   const drifts: Drift[] = [];
-  for (const bench of CASES.filter(({ name }) => isWanted(name, filters))) {
+  for (const bench of wantedOf(CASES, filters)) {
     let targets: CaseTargets;
     try {
       targets = await startTargets(bench, { transports: options.transports, given: undefined, checkouts });

@@ -2,7 +2,7 @@ import type { GivenTarget } from './load/targets.js';
 
 export const HELP = `Usage: npm run bench [-- [micro|load] [options] [part of a case's name …]]
 
-Without micro or load both run. Cases whose names hold one of the given parts run, all if none is given.
+Without micro or load both run. The case of the given name runs, else all cases whose names hold the given part.
   --list              print the cases of load
   --quick             seconds instead of minutes, figures to be taken as a sign of life only
   --rounds N          rounds of each load case, the figures are their medians (5)
@@ -99,7 +99,19 @@ export function readOptions(argv: readonly string[]): BenchOptions | undefined {
   };
 }
 
-/** Whether the command line asks for this case. */
+/** Whether the command line asks for a case, by a part of its name. */
 export function isWanted(name: string, filters: readonly string[]): boolean {
   return filters.length === 0 || filters.some((part) => name.includes(part));
+}
+
+/** The cases that the command line asks for: a whole name means that case alone, other words are parts of names. */
+export function wantedOf<Case extends { readonly name: string }>(
+  cases: readonly Case[],
+  filters: readonly string[],
+): readonly Case[] {
+  const isWhole = (filter: string) => cases.some(({ name }) => name === filter);
+  const parts = filters.filter((filter) => !isWhole(filter));
+  return cases.filter(
+    ({ name }) => filters.length === 0 || filters.includes(name) || parts.some((part) => name.includes(part)),
+  );
 }

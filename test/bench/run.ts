@@ -4,7 +4,7 @@ import { type BenchCase, CASES, isPlain } from './load/cases.js';
 import { measureCase, type Row } from './load/measure-case.js';
 import { textHeading, textRows } from './load/table.js';
 import { startTargets } from './load/targets.js';
-import { type BenchOptions, HELP, isWanted, readOptions } from './options.js';
+import { type BenchOptions, HELP, readOptions, wantedOf } from './options.js';
 import { printMicro } from './run-micro.js';
 import { writeGrowth, writeResults } from './write-results.js';
 
@@ -23,8 +23,8 @@ function toolsOf({ generator, envoy, stores }: BenchCase): readonly string[] {
 async function runLoad(options: BenchOptions): Promise<Row[]> {
   const choice = { transports: options.transports, given: options.target, checkouts: [] };
   const rows: Row[] = [];
-  const wanted = CASES.filter(
-    (bench) => isWanted(bench.name, options.filters) && (options.target === undefined || isPlain(bench)),
+  const wanted = wantedOf(CASES, options.filters).filter(
+    (bench) => options.target === undefined || isPlain(bench),
   );
   if (wanted.length === 0) return rows;
   fetchTools([...new Set(wanted.flatMap(toolsOf))]);
