@@ -16,7 +16,7 @@ import { type Denial, tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
 import { type DescribedLimit, describedOf, resetSeconds } from './described-limit.js';
 import { dynamicMetadata, withDecision } from './dynamic-metadata.js';
-import { NO_HEADERS, requestHeaders, responseHeaders } from './response-headers.js';
+import { headersToAdd, NO_HEADERS } from './response-headers.js';
 
 /** Of a descriptor that no limit concerns. */
 export const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
@@ -84,8 +84,8 @@ export function answer(
   for (let i = 0; i < decisions.length; i++) statuses[i] = statusOf(decisions[i] as Decision);
   const denied = (denial.enforce || denial.quota) && !options.shadowMode;
   const described = describedOf(policy, decisions, denial, options, denied);
-  const headers = responseHeaders(policy, decisions, statuses, described, options, denied, wallMicros);
-  const upstream = requestHeaders(policy, decisions, statuses, described, options, denied, wallMicros);
+  const headers = headersToAdd(false, policy, decisions, statuses, described, options, denied, wallMicros);
+  const upstream = headersToAdd(true, policy, decisions, statuses, described, options, denied, wallMicros);
   const body = denied && described !== undefined ? deniedBody(policy, described) : undefined;
   const asked = options.dynamicMetadata
     ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)

@@ -147,21 +147,28 @@ function isListed(take: PlannedTake, ofFile: HeaderFamilies | undefined, upstrea
   return take.outcome !== undefined && familiesOf(take, ofFile, upstream)?.rateLimit === true;
 }
 
+/** Whether the rule of any limit that applied asks for the fields of {@link quotaFields}. */
+export function asksQuotaFields(
+  { takes }: DescribedLimit,
+  ofFile: HeaderFamilies | undefined,
+  upstream: boolean,
+): boolean {
+  for (let i = 0; i < takes.length; i++) {
+    if (isListed(takes[i] as PlannedTake, ofFile, upstream)) return true;
+  }
+  return false;
+}
+
 /**
- * Both fields of draft-ietf-httpapi-ratelimit-headers-11, with an item for every limit whose rule asks for them;
- * undefined where none does. `wallMicros` says which window of a calendar it is.
+ * Both fields of draft-ietf-httpapi-ratelimit-headers-11, with an item for every limit whose rule asks for them.
+ * `wallMicros` says which window of a calendar it is.
  */
 export function quotaFields(
   described: DescribedLimit,
   ofFile: HeaderFamilies | undefined,
   upstream: boolean,
   wallMicros: number,
-): QuotaFields | undefined {
-  let asked = false;
-  for (let i = 0; i < described.takes.length && !asked; i++) {
-    asked = isListed(described.takes[i] as PlannedTake, ofFile, upstream);
-  }
-  if (!asked) return undefined;
+): QuotaFields {
   let policies = '';
   let quotas = '';
   for (const { names, take } of listed(described, (one) => isListed(one, ofFile, upstream))) {

@@ -1,12 +1,11 @@
 import type { DescriptorStatus, HeaderValue } from '../../codec/messages.js';
 import type { DomainPolicy } from '../../policy/policy.js';
-import type { HeaderFamilies } from '../../policy/rule.js';
 import type { Decision, PlannedTake } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
 import { canNeverPass, type DecidedTake, resetMicros, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, resetSeconds, retryAfterSeconds } from './described-limit.js';
 import { limitHeadersOf } from './limit-headers.js';
-import { draft03Limit, familiesOf, quotaFields } from './quota-policy.js';
+import { asksQuotaFields, draft03Limit, familiesOf, quotaFields } from './quota-policy.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 export const NO_HEADERS: readonly HeaderValue[] = [];
@@ -60,18 +59,29 @@ function xRateLimit(
 }
 
 /**
- * The headers of all families but `retry-after`: those that `wanted` has, and the family `ratelimit` for every limit
- * whose rule, else the file, asks for it. `upstream` is for the request instead of the response.
+ * The headers to add to the response, or with `upstream` to the request that goes upstream, where Envoy ignores them if
+ * it denies the request: the families that the rule described asks for, else the file; where neither says, those of the
+ * environment. The family `ratelimit` lists every limit whose rule asks for it. `wallMicros` is the time of the answer.
  */
-function familyHeaders(
-  described: DescribedLimit,
-  wanted: HeaderFamilies | undefined,
-  ofFile: HeaderFamilies | undefined,
+export function headersToAdd(
   upstream: boolean,
+  policy: DomainPolicy,
+  decisions: readonly Decision[],
+  statuses: readonly DescriptorStatus[],
+  described: DescribedLimit | undefined,
   options: AnswerOptions,
   denied: boolean,
   wallMicros: number,
-): HeaderValue[] {
+): readonly HeaderValue[] {
+  const ofFile = upstream ? policy.requestHeaders : policy.responseHeaders;
+  const ofEnvironment = upstream ? options.limitRequestHeaders : options.limitHeaders;
+  const wanted = described === undefined ? ofFile : familiesOf(described.take, ofFile, upstream);
+  if (wanted === undefined && ofEnvironment !== undefined) {
+    return limitHeadersOf(decisions, statuses, ofEnvironment);
+  }
+  if (described === undefined) return NO_HEADERS;
+  const listsQuotas = asksQuotaFields(described, ofFile, upstream);
+  if (wanted === undefined && !listsQuotas) return NO_HEADERS;
   const { take } = described;
   // Envoy adds its own headers to responses only.
   const byEnvoy = !upstream && options.envoyAdds.xRateLimit;
@@ -84,59 +94,13 @@ function familyHeaders(
       { key: 'ratelimit-reset', value: String(denied ? retryAfterSeconds(take) : resetSeconds(take)) },
     );
   }
-  const fields = quotaFields(described, ofFile, upstream, wallMicros);
-  if (fields !== undefined) {
-    headers.push(
-      { key: 'ratelimit-policy', value: fields.policies },
-      { key: 'ratelimit', value: fields.quotas },
-    );
+  if (listsQuotas) {
+    const { policies, quotas } = quotaFields(described, ofFile, upstream, wallMicros);
+    headers.push({ key: 'ratelimit-policy', value: policies }, { key: 'ratelimit', value: quotas });
   }
-  return headers;
-}
-
-/**
- * The headers to add to the response: the families that the rule described asks for, else the file; where neither says,
- * those of the environment. The family `ratelimit` lists every limit whose rule asks for it. `wallMicros` is the time
- * of the answer.
- */
-export function responseHeaders(
-  policy: DomainPolicy,
-  decisions: readonly Decision[],
-  statuses: readonly DescriptorStatus[],
-  described: DescribedLimit | undefined,
-  options: AnswerOptions,
-  denied: boolean,
-  wallMicros: number,
-): readonly HeaderValue[] {
-  const ofFile = policy.responseHeaders;
-  const wanted = described === undefined ? ofFile : familiesOf(described.take, ofFile, false);
-  if (wanted === undefined && options.limitHeaders !== undefined) {
-    return limitHeadersOf(decisions, statuses, options.limitHeaders);
-  }
-  if (described === undefined) return NO_HEADERS;
-  const { take } = described;
-  const headers = familyHeaders(described, wanted, ofFile, false, options, denied, wallMicros);
-  if (wanted?.retryAfter === true && denied && !options.envoyAdds.retryAfter && !canNeverPass(take)) {
+  const retries = !upstream && wanted?.retryAfter === true && denied && !options.envoyAdds.retryAfter;
+  if (retries && !canNeverPass(take)) {
     headers.push({ key: 'retry-after', value: String(retryAfterSeconds(take)) });
   }
   return headers;
-}
-
-/** The same for the request that goes upstream; Envoy ignores them where it denies the request. */
-export function requestHeaders(
-  policy: DomainPolicy,
-  decisions: readonly Decision[],
-  statuses: readonly DescriptorStatus[],
-  described: DescribedLimit | undefined,
-  options: AnswerOptions,
-  denied: boolean,
-  wallMicros: number,
-): readonly HeaderValue[] {
-  const ofFile = policy.requestHeaders;
-  const wanted = described === undefined ? ofFile : familiesOf(described.take, ofFile, true);
-  if (wanted === undefined && options.limitRequestHeaders !== undefined) {
-    return limitHeadersOf(decisions, statuses, options.limitRequestHeaders);
-  }
-  if (described === undefined) return NO_HEADERS;
-  return familyHeaders(described, wanted, ofFile, true, options, denied, wallMicros);
 }
