@@ -15,8 +15,6 @@ import { requestStatName } from './stat-name.js';
  * memory that fetching one takes longer than making it.
  */
 const SLOTS = 2048;
-/** How many slots, side by side, a name may have; a power of two. */
-const WAYS = 4;
 /** Names whose values together have more UTF-16 units than this are made anew each time. */
 const MAX_UNITS = 256;
 /** How many units at a value's end choose the slot: there, most values differ. */
@@ -56,10 +54,10 @@ class Remembered implements BucketName {
  * flattened and hashed before a store finds it, which costs more than everything else on the way to it: names that come
  * again are remembered.
  *
- * The hash of a name tells which four slots it may have; a name that finds all of them taken drops another. It is taken
- * in when it is missed twice without another in between: a million tenants, none of which comes again soon, leave the
- * table mostly as it is, and make no work for the garbage collector. Node and values are compared in full, so values
- * made to collide cost their sender's requests some time, and nothing else.
+ * A name has two slots, side by side, that its hash tells; one that finds both taken drops another. It is taken in when
+ * it is missed twice without another in between: a million tenants, none of which comes again soon, leave the table
+ * mostly as it is, and make no work for the garbage collector. Node and values are compared in full, so values made to
+ * collide cost their sender's requests some time, and nothing else.
  */
 export class BucketNames {
   private readonly domain: string;
@@ -68,8 +66,7 @@ export class BucketNames {
   private readonly slots: (Remembered | undefined)[] = new Array<Remembered | undefined>(SLOTS).fill(
     undefined,
   );
-  /** The hash of what a slot remembers: slots of other names need not be fetched from memory. */
-  private readonly hashes = new Int32Array(SLOTS);
+
   /** The hash that was last looked for in vain, by slot. */
   private readonly missed = new Int32Array(SLOTS);
 
@@ -96,28 +93,18 @@ export class BucketNames {
     }
     if (units > MAX_UNITS) return this.make(leaf, entries);
     const slot = (hash ^ (hash >>> 16)) & (SLOTS - 1);
-    for (let way = 0; way < WAYS; way++) {
-      if (this.hashes[slot ^ way] !== hash) continue;
-      const remembered = this.slots[slot ^ way];
-      if (remembered?.isOf(leaf, entries)) return remembered;
-    }
+    const remembered = this.slots[slot];
+    if (remembered?.isOf(leaf, entries)) return remembered;
+    const neighbour = this.slots[slot ^ 1];
+    if (neighbour?.isOf(leaf, entries)) return neighbour;
     const made = this.make(leaf, entries);
-    if (this.missed[slot] === hash) this.remember(slot, hash, leaf, entries, made);
+    if (this.missed[slot] === hash) this.remember(slot, leaf, entries, made);
     else this.missed[slot] = hash;
     return made;
   }
 
-  private remember(
-    slot: number,
-    hash: number,
-    leaf: PolicyNode,
-    entries: readonly Entry[],
-    name: BucketName,
-  ): void {
-    let way = 0;
-    while (way < WAYS && this.slots[slot ^ way] !== undefined) way++;
-    const at = way < WAYS ? slot ^ way : slot;
-    this.hashes[at] = hash;
+  private remember(slot: number, leaf: PolicyNode, entries: readonly Entry[], name: BucketName): void {
+    const at = this.slots[slot] !== undefined && this.slots[slot ^ 1] === undefined ? slot ^ 1 : slot;
     const values = leaf.entering.map((index) => (entries[index] as Entry).value);
     this.slots[at] = new Remembered(leaf, values, name);
   }
