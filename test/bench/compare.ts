@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools, repositoryRoot, toolPath, variableOf } from '../support/process/tools.js';
 import { type Drift, driftLine, writeDrifts } from './drift.js';
-import { CASES } from './load/cases.js';
-import { measureCase, type Row } from './load/measure-case.js';
-import { type CaseTargets, startTargets } from './load/targets.js';
+import { type BenchCase, CASES } from './load/cases.js';
+import { measureCase } from './load/measure-case.js';
+import { startTargets } from './load/targets.js';
 import { median } from './micro/measure.js';
 import { type BenchOptions, isWanted, readOptions, wantedOf } from './options.js';
 import { microBenches, runMicro } from './run-micro.js';
@@ -19,8 +19,8 @@ const HELP = `Usage: npm run bench:compare [-- [<base> <branch>] [micro|load] [o
 
 Checks out two revisions into folders of their own, with their packages, builds both, runs the cases on both in turns
 and prints the ratio of the CPU time (branch / base). Without revisions: ${YARDSTICK}, the fixed one, and HEAD.
-Load runs the base twice. A/A is the middle half of what the rounds of the one cost against those of the other: a ratio
-beyond that is marked. Of micro a ratio is marked where the rounds of the two do not overlap and it is off by more than
+Load runs the base twice, and starts new processes for each round. A/A is the middle half of what the rounds of the one
+base cost against those of the other: a ratio beyond that is marked. Of micro a ratio is marked where the rounds of the two do not overlap and it is off by more than
 5 % (at least 3 rounds).
 Cases: the one of that name, else those whose names hold the part; without any, "one hot key" and "1,000 tenants" of load and all of micro.
 Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench; --write keeps the figures of
@@ -132,12 +132,46 @@ function middleHalf(values: readonly number[]): readonly [number, number] {
   return [sorted[out] as number, sorted[sorted.length - 1 - out] as number];
 }
 
+/** CPU microseconds per decision in each round: of the base, the branch, and the base again. */
+type RoundsOf = readonly [base: number[], branch: number[], again: number[]];
+
 /** What a branch costs beside its base in one load case, by a base that ran twice. */
-function driftOf(name: string, base: Row, branch: Row, again: Row): Drift {
-  const one = median(base.rounds);
-  const other = median(branch.rounds);
-  const same = again.rounds.map((micros, round) => micros / (base.rounds[round] as number));
+function driftOf(name: string, [base, branch, again]: RoundsOf): Drift {
+  const one = median(base);
+  const other = median(branch);
+  const same = again.map((micros, round) => micros / (base[round] as number));
   return { name, base: one, branch: other, ratio: other / one, same: middleHalf(same) };
+}
+
+/**
+ * Runs a round of a case in processes of its own and adds what each store cost to `found`. Two processes of one
+ * revision may differ by 10 % for as long as they run: rounds of the same processes say little of the revisions.
+ */
+async function runRound(
+  bench: BenchCase,
+  checkouts: readonly [Checkout, Checkout, Checkout],
+  round: number,
+  options: BenchOptions,
+  found: Map<string, RoundsOf>,
+): Promise<void> {
+  const { transports } = options;
+  const targets = await startTargets(bench, { transports, given: undefined, checkouts });
+  try {
+    // Back and forth, so that none always follows the same other one.
+    const own = targets.all.slice(1);
+    const inTurn = round % 2 === 0 ? own : own.toReversed();
+    const named = (line: string) => say(`round ${round + 1} of ${options.rounds}: ${line}`);
+    const rows = await measureCase(bench, inTurn, { ...options, rounds: 1 }, named);
+    for (const row of rows) {
+      const side = checkouts.findIndex(({ name }) => row.target.endsWith(`, ${name}`));
+      const target = row.target.replace(`, ${checkouts[side]?.name}`, '');
+      const rounds: RoundsOf = found.get(target) ?? [[], [], []];
+      rounds[side]?.push(...row.rounds);
+      found.set(target, rounds);
+    }
+  } finally {
+    await targets.stop();
+  }
 }
 
 async function compareLoad(
@@ -145,29 +179,23 @@ async function compareLoad(
   filters: readonly string[],
   options: BenchOptions,
 ): Promise<readonly Drift[]> {
-  const checkouts = [base, branch, { name: `${base.name}, again`, folder: base.folder }];
+  const checkouts = [base, branch, { name: `${base.name}, again`, folder: base.folder }] as const;
   const drifts: Drift[] = [];
   for (const bench of wantedOf(CASES, filters)) {
-    let targets: CaseTargets;
+    const found = new Map<string, RoundsOf>();
     try {
-      targets = await startTargets(bench, { transports: options.transports, given: undefined, checkouts });
+      for (let round = 0; round < options.rounds; round++) {
+        await runRound(bench, checkouts, round, options, found);
+      }
     } catch (error) {
       // An earlier commit may not know a setting of the case.
-      say(`${bench.name}: left out, as one of the two does not start: ${(error as Error).message}`);
-      console.log(`${bench.name}: left out, as one of the two does not start`);
+      say(`${bench.name}: left out: ${(error as Error).message}`);
+      console.log(`${bench.name}: left out, as a server of one of the two failed`);
       continue;
     }
-    try {
-      const rows = await measureCase(bench, targets.all, options, say);
-      // After the empty handler: base, branch and the base again, by turns.
-      for (let at = 1; at + 2 < rows.length; at += 3) {
-        const [one, other, again] = rows.slice(at, at + 3) as [Row, Row, Row];
-        const target = one.target.replace(`, ${base.name}`, '');
-        drifts.push(driftOf(`${bench.name}: ${target}`, one, other, again));
-        console.log(driftLine(drifts.at(-1) as Drift));
-      }
-    } finally {
-      await targets.stop();
+    for (const [target, rounds] of found) {
+      drifts.push(driftOf(`${bench.name}: ${target}`, rounds));
+      console.log(driftLine(drifts.at(-1) as Drift));
     }
   }
   return drifts;
