@@ -1,105 +1,16 @@
-/* What is said of files that are no policies, or no YAML: the whole text. A start prints the same lines. */
+/*
+ * What weir check-config prints of files that are no policies, or no YAML. A start prints the same lines. The sentences
+ * about YAML are in unit/config/read/likely-mistakes.test.ts.
+ */
 import { describe } from '@jest/globals';
-import { type BadPolicy, CUSTOMER, checked, LIMIT, node, testMistakes } from './table.js';
+import { type BadPolicy, CUSTOMER, checked, LIMIT, testMistakes } from './table.js';
 
-const YAML: readonly BadPolicy[] = [
+const FILES: readonly BadPolicy[] = [
   {
     what: 'a line that is indented less than it should be',
     policy: `${CUSTOMER}${LIMIT.slice(1)}`,
     prints: `shop.yaml:4:4: this is not valid YAML: this line is neither an item of the list above it nor a key of such an item; begin it with "- ", or correct the spaces before it
 1 error
-`,
-  },
-  {
-    what: 'a line that is indented more',
-    policy: `${CUSTOMER}  ${LIMIT}`,
-    prints: `shop.yaml:4:7: this is not valid YAML: this line is indented more than the key above it, which has a value on its own line already; indent the two lines alike
-1 error
-`,
-  },
-  {
-    what: 'a limit beside the dash of its key',
-    policy: `${CUSTOMER}${LIMIT.slice(2)}`,
-    prints: `shop.yaml:4:3: this is not valid YAML: the keys of one mapping must be indented alike; correct the spaces before this line or those above it
-1 error
-`,
-  },
-  {
-    what: 'a tab',
-    policy: `${CUSTOMER}\t${LIMIT.trim()}\n`,
-    prints: `shop.yaml:4:1: this is not valid YAML: there is a tab in the indentation; write spaces in its place
-1 error
-`,
-  },
-  {
-    what: 'a star without quotes',
-    policy: node('value: *'),
-    prints: `shop.yaml:4:12: this is not valid YAML: a "*" without quotes begins an alias; quote it, as in value: "*"
-1 error
-`,
-  },
-  {
-    what: 'a colon in a value',
-    policy: node('value: GET: /orders'),
-    prints: `shop.yaml:4:12: this is not valid YAML: there is a second ": " in one value; write the text in quotes
-1 error
-`,
-  },
-  {
-    what: 'a value that begins with @',
-    policy: node('value: @beta'),
-    prints: `shop.yaml:4:12: this is not valid YAML: a text that begins with "@" needs quotes; write the text in quotes
-1 error
-`,
-  },
-  {
-    what: 'an open quote',
-    policy: node('value: "ann'),
-    prints: `shop.yaml:4:12: this is not valid YAML: the quoted text that begins here is not closed; add the missing quote, here or on a line above
-1 error
-`,
-  },
-  {
-    what: 'an open brace',
-    policy: `${CUSTOMER}${LIMIT.replace(' }', '')}  - key: path\n`,
-    prints: `shop.yaml:4:17: this is not valid YAML: the "{" here is not closed; add the missing "}", or indent what stands in the braces more than their key
-1 error
-`,
-  },
-  {
-    what: 'no space after a colon',
-    policy: `domain: shop\ndescriptors:\n  - key:customer\n${LIMIT}`,
-    prints: `shop.yaml:3:3: this is not valid YAML: there is no space after the colon; write one, as in "key: value"
-1 error
-`,
-  },
-  {
-    what: 'no space after a dash',
-    policy: `domain: shop\ndescriptors:\n  -key: customer\n${LIMIT}`,
-    prints: `shop.yaml:3:3: this is not valid YAML: there is no space after the "-"; write one, as in "- key"
-1 error
-`,
-  },
-  {
-    what: 'marks of a merge conflict',
-    policy: `domain: shop\ndescriptors:\n<<<<<<< HEAD\n  - key: a\n=======\n  - key: b\n>>>>>>> main\n${LIMIT}`,
-    prints: `shop.yaml:3:1: this is a mark of a merge conflict; keep one of the two sides, and remove the three lines of marks
-1 error
-`,
-  },
-  {
-    what: 'a template of Helm',
-    policy: CUSTOMER.replace('shop', '{{ .Values.domain }}') + LIMIT,
-    prints: `shop.yaml:1:9: domain: this is a template ("{{") that nothing has filled in yet; fill it in first, for instance with "helm template", and load the result, or write the text in quotes
-1 error
-`,
-  },
-  {
-    what: 'a second document',
-    policy: `${CUSTOMER}${LIMIT}---\ndomain: edge\n`,
-    warning: true,
-    prints: `warning: shop.yaml:5:1: only the first document of a file is read; move the documents after this line to files of their own
-ok: 1 file, shop (1 rule)
 `,
   },
   {
@@ -109,9 +20,6 @@ ok: 1 file, shop (1 rule)
 1 error
 `,
   },
-];
-
-const OTHER_FILES: readonly BadPolicy[] = [
   {
     what: 'line ends of Windows',
     policy: `${CUSTOMER}${LIMIT.replace('minute', 'minutes')}`.replaceAll('\n', '\r\n'),
@@ -158,21 +66,6 @@ shop.yaml: no key of "data" in its ConfigMaps holds a policy; name the manifest 
 `,
   },
   {
-    what: "Envoy's configuration",
-    policy: 'static_resources:\n  listeners: []\n',
-    prints: `shop.yaml:1:1: this is Envoy's configuration, not a policy; a policy file begins with "domain: <name>"; move this one elsewhere
-1 error
-`,
-  },
-  {
-    what: "actions of Envoy's route",
-    policy: `${CUSTOMER}    actions: [{ request_headers: { header_name: x-customer, descriptor_key: customer } }]\n`,
-    prints: `shop.yaml:4:5: descriptors[0].actions: this belongs to the route in Envoy's configuration, where it says which descriptors Envoy sends; move it there, and write here "key" and "rate_limit" for the entries that it makes
-domains that weir serve would not load: shop
-1 error
-`,
-  },
-  {
     what: 'a directory without policies',
     policy: { 'README.md': '# Policies\n' },
     prints: `.: the directory has no file that ends in .yaml or .yml, and holds only README.md; name the directory with the policies
@@ -190,5 +83,5 @@ domains that weir serve would not load: shop
 ];
 
 describe('what weir check-config says of a file', () => {
-  testMistakes([...YAML, ...OTHER_FILES].map(checked));
+  testMistakes(FILES.map(checked));
 });

@@ -285,6 +285,16 @@ describe('what YAML makes of a text', () => {
       'domain: d\ndescriptors:\n  -key: k\n   value: v\n',
       '3:3: this is not valid YAML: there is no space after the "-"; write one, as in "- key"',
     ],
+    [
+      'domain: d\ndescriptors:\n  - key: k\n  value: v\n',
+      '4:3: this is not valid YAML: the keys of one mapping must be indented alike; correct the spaces before ' +
+        'this line or those above it',
+    ],
+    [
+      `${limit('unit: day').replace(' }', '')}- key: l\n`,
+      '4:15: this is not valid YAML: the "{" here is not closed; add the missing "}", or indent what stands in ' +
+        'the braces more than their key',
+    ],
     ['domain: {{ .Values.domain }}\n', `1:9: domain: ${TEMPLATE}`],
     ['domain: d\ndescriptors:\n  {{- range .Values.keys }}\n  - key: {{ . }}\n', `3:3: ${TEMPLATE}`],
     [
@@ -298,6 +308,54 @@ describe('what YAML makes of a text', () => {
     ],
   ])('%j', (text, error) => {
     expect(problemsOf(text)).toEqual([error]);
+  });
+});
+
+describe('what people write of values', () => {
+  const number = `4:50: ${RATE_LIMIT}.requests_per_unit: "requests_per_unit" is`;
+  const quotes = (place: string, key: string, first: string, last: string): string =>
+    `${place}: "${key}" begins with ${first} and ends with ${last}, which are no quotes in YAML but a part of the ` +
+    'text; write straight quotes (") in their place, or around them if requests hold them, too';
+  test.each([
+    [
+      limit('unit: minute, requests_per_unit: "1,000"'),
+      [`${number} the text "1,000"; write 1000, without quotes`],
+    ],
+    [
+      limit('unit: minute, requests_per_unit: unlimited'),
+      [
+        `${number} "unlimited"; write a whole number from 0 to 4294967295, or unlimited: true in its place for no ` +
+          'limit',
+      ],
+    ],
+    [
+      node('value: [ann, bob]'),
+      [
+        '3:20: descriptors[0].value: "value" must be a text, not a list; write an item of "descriptors" for each value',
+      ],
+    ],
+    [
+      node('enforce_percent: 25%, rate_limit: { unit: day, requests_per_unit: 1 }'),
+      ['3:30: descriptors[0].enforce_percent: "enforce_percent" is "25%"; write a number from 0 to 100'],
+    ],
+    [
+      node('unit: day, requests_per_unit: 10'),
+      [
+        '3:13: descriptors[0].unit: "unit" has no effect here; it belongs in "rate_limit"',
+        '3:24: descriptors[0].requests_per_unit: "requests_per_unit" has no effect here; it belongs in "rate_limit"',
+      ],
+    ],
+    [
+      'domain: “d”\ndescriptors: [{ key: ‘k’, value: “v” }]\n',
+      [
+        quotes('1:9: domain', 'domain', '“', '”'),
+        quotes('2:22: descriptors[0].key', 'key', '‘', '’'),
+        quotes('2:34: descriptors[0].value', 'value', '“', '”'),
+      ],
+    ],
+    [node('value: "“ann”"'), []],
+  ])('%j', (text, errors) => {
+    expect(problemsOf(text)).toEqual(errors);
   });
 });
 

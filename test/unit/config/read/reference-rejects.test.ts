@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { ALL_KEYS, NODE_KEYS, ROOT_KEYS } from '../../../../src/config/read/policy-keys.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
+import { BAD_FILES } from '../../../integration/reference/cases/bad-files.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 let dir: TempDir;
@@ -318,5 +319,13 @@ describe('a file that envoyproxy/ratelimit rejects', () => {
       { domain: 'good', files: [dir.join('good.yaml')], state: 'ok' },
       { domain: 'shop', files: [file], state: 'kept' },
     ]);
+  });
+
+  // The same table is given to the reference itself by integration/reference/.
+  test.each(BAD_FILES)('$name', ({ text, line }) => {
+    const file = dir.write('bad.yaml', text.replaceAll('<domain>', 'shop'));
+    const { errors, policySet } = loadPolicies([dir.path]);
+    expect(policySet.domains.size).toBe(0);
+    expect(errors.map(formatProblem).join('\n')).toContain(line === undefined ? file : `${file}:${line}:`);
   });
 });
