@@ -6,13 +6,18 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { INERT_VARIABLES, SETTINGS } from '../../src/server/settings/settings-table.js';
 import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
+import { CommandHost } from '../support/weir/commands.js';
 import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-cli-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const host = new CommandHost();
+afterAll(async () => {
+  await host.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
 
-/** Runs from a directory that has nothing to do with the project. */
-const weir = (...args: string[]) => runToEnd(process.execPath, [WEIR_MAIN, ...args], { cwd: folder });
+/** Runs in a directory that has nothing to do with the project. */
+const weir = (...args: string[]) => host.run({ args, folder });
 const BUNDLED = join(repositoryRoot, 'deploy/policies/open-api.yaml');
 
 describe('weir', () => {
@@ -160,7 +165,10 @@ describe('weir check-config', () => {
       (_, index) => `  - { key: k${index}, rate_limit: { unit: fortnight } }`,
     );
     writeFileSync(join(folder, 'many.yaml'), `domain: d\ndescriptors:\n${nodes.join('\n')}\n`);
-    const { code, stderr } = await weir('check-config', 'many.yaml');
+    // A process of its own, whose end must not cut off what a pipe has not taken.
+    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'check-config', 'many.yaml'], {
+      cwd: folder,
+    });
     expect(code).toBe(1);
     expect(stderr.match(/fortnight/g)).toHaveLength(1000);
     expect(stderr).toMatch(/2000 more errors/);

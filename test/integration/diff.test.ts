@@ -1,11 +1,14 @@
-/* `weir diff` as it is run: arguments, exit codes, what goes where. */
+/* `weir diff` as a command: arguments, exit codes, what goes where. */
 import { afterAll, describe, expect, test } from '@jest/globals';
-import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
-import { WEIR_MAIN } from '../support/weir/weir.js';
+import { CommandHost } from '../support/weir/commands.js';
 
 const folder = new TempDir();
-afterAll(() => folder.remove());
+const host = new CommandHost();
+afterAll(async () => {
+  await host.stop();
+  folder.remove();
+});
 
 const policy = (requests: number, domain = 'd'): string =>
   `domain: ${domain}\ndescriptors: [{ key: k, rate_limit: { unit: minute, requests_per_unit: ${requests} } }]\n`;
@@ -16,8 +19,7 @@ folder.write('old/a.yaml', policy(10));
 folder.write('new/a.yaml', policy(10));
 folder.write('new/b.yaml', policy(5, 'e'));
 
-const diff = (...args: readonly string[]) =>
-  runToEnd(process.execPath, [WEIR_MAIN, 'diff', ...args], { cwd: folder.path });
+const diff = (...args: readonly string[]) => host.run({ args: ['diff', ...args], folder: folder.path });
 
 describe('weir diff', () => {
   test.each([

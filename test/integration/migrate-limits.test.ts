@@ -1,12 +1,15 @@
 /* `weir migrate` on limits of another service, as a shell sees it: report, files, and what weir makes of them. */
 import { afterAll, expect, test } from '@jest/globals';
-import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
-import { WEIR_MAIN } from '../support/weir/weir.js';
+import { CommandHost } from '../support/weir/commands.js';
 
 const folder = new TempDir();
-afterAll(() => folder.remove());
-const weir = (...args: string[]) => runToEnd(process.execPath, [WEIR_MAIN, ...args], { cwd: folder.path });
+const host = new CommandHost();
+afterAll(async () => {
+  await host.stop();
+  folder.remove();
+});
+const weir = (...args: string[]) => host.run({ args, folder: folder.path });
 
 const LIMITS = `
 - namespace: shop

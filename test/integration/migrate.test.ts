@@ -1,4 +1,4 @@
-/* `weir migrate` on whole installations, as a shell sees it. */
+/* `weir migrate` on whole installations, as a command. */
 import {
   chmodSync,
   existsSync,
@@ -17,12 +17,15 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { runToEnd } from '../support/process/processes.js';
 import { toolPath } from '../support/process/tools.js';
-import { WEIR_MAIN } from '../support/weir/weir.js';
+import { CommandHost } from '../support/weir/commands.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-migrate-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-const migrate = (...args: string[]) =>
-  runToEnd(process.execPath, [WEIR_MAIN, 'migrate', ...args], { cwd: folder });
+const host = new CommandHost();
+afterAll(async () => {
+  await host.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+const migrate = (...args: string[]) => host.run({ args: ['migrate', ...args], folder });
 
 function write(files: Readonly<Record<string, string>>): void {
   for (const [path, text] of Object.entries(files)) {
