@@ -7,8 +7,8 @@ import { SUITES } from './all-faults.js';
 import { textTable } from './report/table.js';
 import { SHORT_SCALE } from './short-form.js';
 
-/** A new one each time: what fails once is to be found, and can be done again. */
-const seed = Math.floor(Math.random() * 2 ** 32);
+/** Always the same faults in the same order. `npm run chaos` chooses a new seed for each run. */
+const seed = 1;
 const again = `npm run chaos -- --short --minutes 0 --seed ${seed}`;
 
 for (const suite of SUITES) {

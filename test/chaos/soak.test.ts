@@ -1,9 +1,12 @@
-/* The soak of docs/internals/testing.md, "Chaos", for some seconds and under little load. */
+/*
+ * The soak of docs/internals/testing.md, "Chaos", for some seconds and under little load, with the same faults in every
+ * run. `npm run soak` chooses a new seed for each run.
+ */
 import { expect, test } from '@jest/globals';
 import { soak } from './soak/soak.js';
 
 test('under load and faults memory, open files and the event loop stay as they are', async () => {
-  const seed = Math.floor(Math.random() * 2 ** 32);
+  const seed = 1;
   const wrongs = await soak({ ms: 5000, seed, rate: 1000, say: () => {} });
   expect({ wrongs, again: `npm run soak -- --minutes 0.1 --rate 1000 --seed ${seed}` }).toMatchObject({
     wrongs: [],
