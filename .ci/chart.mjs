@@ -41,13 +41,13 @@ const FORMS = {
 };
 
 /** The schema of `settings`: every variable, and no other. */
-function settingsSchema(settings, inertSettings) {
+function settingsSchema(settings, inertVariables) {
   const properties = {};
   for (const { name, type, max, help, default: value } of settings) {
     const description = value === '' ? help : `${help} Default: ${value}`;
     properties[name] = { description, ...(FORMS[type]?.(max) ?? { type: ['string', 'null'] }) };
   }
-  for (const [name, reason] of inertSettings) {
+  for (const { name, reason } of inertVariables) {
     properties[name] = { description: `Changes nothing: ${reason}`, type: ['string', 'number', 'null'] };
   }
   return {
@@ -77,9 +77,9 @@ function print(value, indent = '') {
 }
 
 /** The text of values.schema.json with the part of `settings` as the settings are. */
-export function schemaText(settings, inertSettings) {
+export function schemaText(settings, inertVariables) {
   const schema = JSON.parse(readFileSync(join(root, SCHEMA), 'utf8'));
-  schema.properties.settings = settingsSchema(settings, inertSettings);
+  schema.properties.settings = settingsSchema(settings, inertVariables);
   return `${print(schema)}\n`;
 }
 

@@ -12,8 +12,8 @@ import { policyKeys } from './policy-keys-page.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = createRequire(import.meta.url);
-const { SETTINGS } = compiled(join(root, 'build/src/server/settings/settings-table.js'));
-const { INERT_SETTINGS, inertByReason } = compiled(join(root, 'build/src/server/settings/inert-settings.js'));
+const { INERT_VARIABLES, SETTINGS } = compiled(join(root, 'build/src/server/settings/settings-table.js'));
+const { inertByReason } = compiled(join(root, 'build/src/server/settings/inert-settings.js'));
 const { hasReferenceDefault } = compiled(join(root, 'build/src/server/settings/reference-defaults.js'));
 const { describeMetrics, describeReference } = compiled(
   join(root, 'build/src/server/metrics/describe-metrics.js'),
@@ -116,7 +116,7 @@ const statistics = [
 ].join('\n');
 
 // The table shows the schema, which is written first.
-write(chart.SCHEMA, chart.schemaText(SETTINGS, INERT_SETTINGS));
+write(chart.SCHEMA, chart.schemaText(SETTINGS, INERT_VARIABLES));
 
 /** Longer texts are folded away. */
 const MAX_OPEN_LINES = 60;

@@ -1,9 +1,8 @@
-// `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js, the default transport and
-// the default codec, but for chaos, memory, page and stall. `npm run test:matrix` (--matrix) runs these, what sees weir
-// from outside on the grpc-js transport, what messages cost with the reference codec, and on Node.js 24 the tiers that
-// need no Envoy, with the image, which has it, alerts and dashboard, and the signs of life of benchmarks. Each ends
-// with what was skipped and why, and `N passed, N failed` as the last line. With other arguments jest runs once with
-// those.
+// `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js and the default transport,
+// but for chaos, memory, page and stall. `npm run test:matrix` (--matrix) runs these, what sees weir from outside on
+// the grpc-js transport, a crowd in the container of deploy/, and on Node.js 24 the tiers that need no Envoy, with the
+// image, which has it, alerts and dashboard, and the signs of life of benchmarks. Each ends with what was skipped and
+// why, and `N passed, N failed` as the last line. With other arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, relative } from 'node:path';
@@ -48,8 +47,8 @@ const ON_GRPC_JS = [
   'integration/(reflection|server-without-redis)\\.test',
   'e2e/(api-keys|failure-mode|grpcurl|open-api|phases)\\.test',
 ];
-/** What messages cost with the codec that @grpc/proto-loader makes, and a crowd in the container of deploy/. */
-const MEASURED_AGAIN = ['memory/calls', 'memory/crowd', 'stall/stall'];
+/** What is measured once more, in the container of deploy/. */
+const MEASURED_AGAIN = ['memory/crowd'];
 /** Tiers that need fewer tools than all, when they are run alone. */
 const TOOLS_OF = {
   unit: [],
@@ -146,8 +145,8 @@ export async function runTests(args = []) {
 }
 
 /**
- * Runs the tiers that {@link runTests} leaves out, and what that runs on the other transport, the other codec and the
- * other Node.js, as far as it may differ there. Resolves and rejects as that.
+ * Runs the tiers that {@link runTests} leaves out, and what that runs on the other transport and the other Node.js, as
+ * far as it may differ there. Resolves and rejects as that.
  */
 export async function runMatrix() {
   const total = nothingYet();
@@ -168,10 +167,10 @@ export async function runMatrix() {
     onGrpcJs,
   );
   await run(
-    `with RLS_CODEC=reference, or in 512 MiB: ${MEASURED_AGAIN.join(', ')}`,
+    `in 512 MiB: ${MEASURED_AGAIN.join(', ')}`,
     process.execPath,
-    ['--runInBand', '--selectProjects', 'memory', 'stall', '--testPathPatterns', ...MEASURED_AGAIN],
-    { WEIR_TEST_CODEC: 'reference', WEIR_TEST_CONTAINER: '512' },
+    [...alone('memory'), '--testPathPatterns', ...MEASURED_AGAIN],
+    { WEIR_TEST_CONTAINER: '512' },
   );
   const hasNode24 = env.WEIR_TEST_NODE24 !== undefined && !process.version.startsWith('v24.');
   const paths = [ALSO_ON_NODE24, ...(hasNode24 ? [`test/(${ON_NODE24.join('|')})/`] : NOT_IN_NPM_TEST)];

@@ -1,6 +1,6 @@
 import { type Client, type ServiceError, status } from '@grpc/grpc-js';
-import { CODE, type Codec, type RateLimitResponse } from '../codec/messages.js';
-import { createReferenceCodec } from '../codec/reference-codec.js';
+import { createClientCodec } from '../codec/client-codec.js';
+import { type ClientCodec, CODE, type RateLimitResponse } from '../codec/messages.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
 import { failureAdvice } from './call/advice.js';
 import { openClient } from './call/channel.js';
@@ -125,7 +125,7 @@ class Tally {
 }
 
 async function makeCalls(client: Client, options: CheckOptions, tally: Tally): Promise<void> {
-  const codec = createReferenceCodec();
+  const codec = createClientCodec();
   const request = Buffer.from(
     codec.encodeRequest({
       domain: options.domain,
@@ -145,7 +145,7 @@ async function makeCalls(client: Client, options: CheckOptions, tally: Tally): P
 
 function oneCall(
   client: Client,
-  codec: Codec,
+  codec: ClientCodec,
   request: Buffer,
   timeoutMs: number,
   tally: Tally,

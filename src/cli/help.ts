@@ -1,4 +1,4 @@
-import { inertByReason } from '../server/settings/inert-settings.js';
+import { inertByReason, REMOVED_SETTINGS } from '../server/settings/inert-settings.js';
 import { defaultOf, SETTINGS } from '../server/settings/settings-table.js';
 import { LOAD_OPTIONS_HELP } from './load-options.js';
 
@@ -94,9 +94,15 @@ function wrap(paragraph: string, width: number, indent: string): string {
 
 /** Variables of the reference that change nothing here, together with those that change nothing for the same reason. */
 function inertHelp(): string {
-  return [...inertByReason()]
-    .map(([reason, names]) => `${wrap(names.join(', '), 94, '  ')}${wrap(reason, 90, '      ')}`)
-    .join('');
+  return [...inertByReason()].map(([reason, names]) => inertText(names.join(', '), reason)).join('');
+}
+
+function removedHelp(): string {
+  return [...REMOVED_SETTINGS].map(([name, reason]) => inertText(name, reason)).join('');
+}
+
+function inertText(names: string, reason: string): string {
+  return `${wrap(names, 94, '  ')}${wrap(reason, 90, '      ')}`;
 }
 
 /** `weir serve --help`: every setting with its flag, variable and default. */
@@ -117,7 +123,10 @@ is unknown or has a bad value.
 ${settings.join('')}
 Variables of envoyproxy/ratelimit that are taken and change nothing:
 
-${inertHelp()}`;
+${inertHelp()}
+Variables of earlier versions of weir that are taken and change nothing:
+
+${removedHelp()}`;
 }
 
 export const INIT_HELP = `Usage: weir init [<folder>]

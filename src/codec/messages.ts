@@ -129,11 +129,15 @@ export interface ServiceCodec {
   encodeResponse(response: RateLimitResponse): Uint8Array;
 }
 
-/** Both sides. The client's is for `weir check` and tests. */
-export interface Codec extends ServiceCodec {
+/** The client's side, for `weir check`, `weir ratelimit-client` and tests. */
+export interface ClientCodec {
   encodeRequest(request: RateLimitRequest): Uint8Array;
+  /** Throws {@link DecodeError} on bytes that are not a RateLimitResponse. */
   decodeResponse(bytes: Uint8Array): RateLimitResponse;
 }
+
+/** Both sides. */
+export interface Codec extends ServiceCodec, ClientCodec {}
 
 /** The bytes do not parse. The message is safe to send to the caller. */
 export class DecodeError extends Error {

@@ -1,17 +1,13 @@
-import { loadSync, type MessageTypeDefinition, type PackageDefinition } from '@grpc/proto-loader';
-import { assetPath } from '../assets.js';
+import { createClientCodec, deserialize, loadRateLimitDefinition, messageType } from './client-codec.js';
 import { RequestDecoder } from './decode-request.js';
 import { domainOf, mayOverride } from './domain-of.js';
 import {
-  type Code,
   type Codec,
   type CodecOptions,
   DecodeError,
   type Descriptor,
   type DescriptorEntry,
   type DescriptorStatus,
-  type HeaderValue,
-  type LimitUnit,
   MAX_ENTRIES,
   maxFields,
   moreDescriptorsThan,
@@ -21,19 +17,8 @@ import {
   TOO_MANY_ENTRIES,
   tooManyFields,
 } from './messages.js';
-import { fromStruct, type ProtoStruct, toStruct } from './struct.js';
+import { toStruct } from './struct.js';
 import { faultOf, type MessageShape, type WireBounds } from './wire-check.js';
-
-const RLS_PROTO = 'envoy/service/ratelimit/v3/rls.proto';
-
-/**
- * Reads `proto/` and returns every message, enum and service of rls.proto and what it imports. Enums are numbers, 64
- * bit integers are (rounded) numbers, absent scalars their defaults and absent messages null. Throws when the build is
- * incomplete.
- */
-export function loadRateLimitDefinition(): PackageDefinition {
-  return loadSync(RLS_PROTO, { includeDirs: [assetPath('proto')], longs: Number, defaults: true });
-}
 
 /** The messages as proto-loader hands them over with the options of {@link loadRateLimitDefinition}. */
 interface LoadedDescriptor {
@@ -47,25 +32,6 @@ interface LoadedRequest {
   readonly descriptors: readonly LoadedDescriptor[];
   readonly hitsAddend: number;
 }
-interface LoadedStatus {
-  readonly code: Code;
-  readonly currentLimit: {
-    readonly name: string;
-    readonly requestsPerUnit: number;
-    readonly unit: LimitUnit;
-  } | null;
-  readonly limitRemaining: number;
-  readonly durationUntilReset: { readonly seconds: number } | null;
-}
-interface LoadedResponse {
-  readonly overallCode: Code;
-  readonly statuses: readonly LoadedStatus[];
-  readonly responseHeadersToAdd: readonly HeaderValue[];
-  readonly requestHeadersToAdd: readonly HeaderValue[];
-  readonly rawBody: Uint8Array;
-  readonly dynamicMetadata: ProtoStruct | null;
-}
-
 const entryShape: MessageShape = [undefined, 'bytes', 'bytes'];
 const overrideShape: MessageShape = [undefined, 'varint', 'varint'];
 const wrapperShape: MessageShape = [undefined, 'varint'];
@@ -85,23 +51,14 @@ function requestBounds(maxDescriptors: number): WireBounds {
   };
 }
 
-const NO_RESPONSE = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitResponse';
-
 /**
  * The codec over @grpc/proto-loader, which builds its encoders and decoders from `proto/` when it starts. Reads the
- * files, so make one per process. What the codec written by hand (wire-codec.ts) is compared with, and its stand-in in
- * production (RLS_CODEC).
+ * files, so make one per process. What the codec written by hand (wire-codec.ts) is compared with.
  */
 export function createReferenceCodec({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}): Codec {
   const definition = loadRateLimitDefinition();
-  const request = definition['envoy.service.ratelimit.v3.RateLimitRequest'] as MessageTypeDefinition<
-    object,
-    object
-  >;
-  const response = definition['envoy.service.ratelimit.v3.RateLimitResponse'] as MessageTypeDefinition<
-    object,
-    object
-  >;
+  const request = messageType(definition, 'RateLimitRequest');
+  const response = messageType(definition, 'RateLimitResponse');
   const bounds = requestBounds(maxDescriptors);
   const check = (bytes: Uint8Array): void => {
     const fault = faultOf(bytes, requestShape, bounds);
@@ -118,26 +75,8 @@ export function createReferenceCodec({ maxDescriptors = MAX_ENTRIES }: CodecOpti
     domainOf: (bytes) => domainOf(bytes, bounds.fields.most),
     mayOverride,
     encodeResponse: (message) => response.serialize(toLoadedResponse(message)),
-    encodeRequest: (message) => request.serialize(toLoadedRequest(message)),
-    decodeResponse: (bytes) =>
-      fromLoadedResponse(deserialize(response, bytes, NO_RESPONSE) as LoadedResponse),
+    ...createClientCodec(definition),
   };
-}
-
-function deserialize(
-  type: MessageTypeDefinition<object, object>,
-  bytes: Uint8Array,
-  sentence: string,
-): object {
-  // Only from a Buffer are strings decoded by Node itself, which puts U+FFFD for what is not UTF-8.
-  const buffer = Buffer.isBuffer(bytes)
-    ? bytes
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  try {
-    return type.deserialize(buffer);
-  } catch (error) {
-    throw new DecodeError(sentence, { cause: error });
-  }
 }
 
 function fromLoadedRequest(loaded: LoadedRequest): RateLimitRequest {
@@ -155,27 +94,6 @@ function fromLoadedDescriptor(loaded: LoadedDescriptor): Descriptor {
     hitsAddend:
       loaded.hitsAddend === null ? undefined : Math.min(loaded.hitsAddend.value, Number.MAX_SAFE_INTEGER),
     isNegativeHits: loaded.isNegativeHits,
-  };
-}
-
-/** Default values are left out, as every other protobuf implementation does: protobufjs would write them. */
-function toLoadedRequest(message: RateLimitRequest): object {
-  return {
-    domain: message.domain || undefined,
-    descriptors: message.descriptors.map((descriptor) => ({
-      entries: descriptor.entries.map((entry) => ({
-        key: entry.key || undefined,
-        value: entry.value || undefined,
-      })),
-      limit: descriptor.limit && {
-        requestsPerUnit: descriptor.limit.requestsPerUnit || undefined,
-        unit: descriptor.limit.unit || undefined,
-      },
-      hitsAddend:
-        descriptor.hitsAddend === undefined ? undefined : { value: descriptor.hitsAddend || undefined },
-      isNegativeHits: descriptor.isNegativeHits || undefined,
-    })),
-    hitsAddend: message.hitsAddend || undefined,
   };
 }
 
@@ -203,21 +121,5 @@ function toLoadedStatus(status: DescriptorStatus): object {
       status.durationUntilResetSeconds === undefined
         ? undefined
         : { seconds: status.durationUntilResetSeconds || undefined },
-  };
-}
-
-function fromLoadedResponse(loaded: LoadedResponse): RateLimitResponse {
-  return {
-    overallCode: loaded.overallCode,
-    statuses: loaded.statuses.map((status) => ({
-      code: status.code,
-      currentLimit: status.currentLimit ?? undefined,
-      limitRemaining: status.limitRemaining,
-      durationUntilResetSeconds: status.durationUntilReset?.seconds,
-    })),
-    responseHeadersToAdd: loaded.responseHeadersToAdd.map(({ key, value }) => ({ key, value })),
-    requestHeadersToAdd: loaded.requestHeadersToAdd.map(({ key, value }) => ({ key, value })),
-    rawBody: loaded.rawBody.length > 0 ? loaded.rawBody : undefined,
-    dynamicMetadata: loaded.dynamicMetadata === null ? undefined : fromStruct(loaded.dynamicMetadata),
   };
 }

@@ -1,4 +1,3 @@
-import type { ServiceCodec } from '../codec/messages.js';
 import { protoFiles } from '../codec/proto-files.js';
 import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
 import { createWireCodec } from '../codec/wire-codec.js';
@@ -184,7 +183,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const told = openTold(options, store, metrics, closers);
   const controls = openControls(store, clock, metrics);
   const service = new FirstReadGate(store.controls.firstRead, {
-    codec: codecOf(settings),
+    codec: createWireCodec({ maxDescriptors: settings.maxDescriptors }),
     clock,
     store: store.buckets,
     local: store.local,
@@ -267,13 +266,6 @@ function openControls({ controls }: Store, clock: Clock, { registry }: Metrics):
   controls.onChange((change) => index.apply(change));
   exposeControls(registry, index);
   return index;
-}
-
-function codecOf({ rlsCodec, maxDescriptors }: Settings): ServiceCodec {
-  if (rlsCodec === 'fast') return createWireCodec({ maxDescriptors });
-  // Not read by a server that does without: reading code is most of a start.
-  const reference = require('../codec/reference-codec.js') as typeof import('../codec/reference-codec.js');
-  return reference.createReferenceCodec({ maxDescriptors });
 }
 
 /** The metrics of this process, which follow the policy in force and the store. */

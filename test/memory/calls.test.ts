@@ -1,10 +1,9 @@
 /* What one call may take: at most 64 MB more than the process had before, whatever it holds. */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Attack } from '../stall/attack/attack.js';
 import { Attacker } from '../stall/attack/attacker.js';
 import { PATH_CASES, VALUE_CASES } from '../stall/cases/matchers.js';
 import { JSON_CASES, MESSAGE_CASES } from '../stall/cases/messages.js';
-import { chosenCodec } from '../support/codec/chosen-codec.js';
 import { MemoryServer } from './memory-server.js';
 
 const MOST_BYTES = 64e6;
@@ -29,35 +28,32 @@ function once(attack: Attack): Attack {
   return attack.kind === 'grpc' ? { ...attack, streams: 1, calls: 1 } : { ...attack, batches: 1 };
 }
 
-const codec = chosenCodec();
-describe(`with RLS_CODEC=${codec}`, () => {
-  let server: MemoryServer | undefined;
-  afterAll(() => server?.stop());
+let server: MemoryServer | undefined;
+afterAll(() => server?.stop());
 
-  test.each(cases.map((one) => [one.name, one.attack] as const))(
-    '%s',
-    async (name, attack) => {
-      if (server === undefined) {
-        server = await MemoryServer.start({ RLS_CODEC: codec });
-        expect(await server.askInnocently()).toBe(0);
-      }
-      const { weir } = server;
-      const order = once((attack as () => Attack)());
-      const port = order.kind === 'http' ? weir.httpPort : weir.grpcPort;
-      const before = await server.settle();
-      await attacker.attack({ attack: order, port, connections: 1, ms: PATIENCE_MS });
-      const { answers } = await attacker.letGo();
-      const peak = server.peak();
-      if (peak === undefined || !server.isAlive()) {
-        await server.stop();
-        server = undefined;
-        throw new Error(`weir has ended`);
-      }
-      const more = peak - before;
-      table.push(`${(more / MB).toFixed(0).padStart(5)}  ${codec}: ${name}  ${JSON.stringify(answers)}`);
-      expect(Object.keys(answers)).toHaveLength(1);
-      expect(more).toBeLessThan(MOST_BYTES);
-    },
-    90_000,
-  );
-});
+test.each(cases.map((one) => [one.name, one.attack] as const))(
+  '%s',
+  async (name, attack) => {
+    if (server === undefined) {
+      server = await MemoryServer.start();
+      expect(await server.askInnocently()).toBe(0);
+    }
+    const { weir } = server;
+    const order = once((attack as () => Attack)());
+    const port = order.kind === 'http' ? weir.httpPort : weir.grpcPort;
+    const before = await server.settle();
+    await attacker.attack({ attack: order, port, connections: 1, ms: PATIENCE_MS });
+    const { answers } = await attacker.letGo();
+    const peak = server.peak();
+    if (peak === undefined || !server.isAlive()) {
+      await server.stop();
+      server = undefined;
+      throw new Error(`weir has ended`);
+    }
+    const more = peak - before;
+    table.push(`${(more / MB).toFixed(0).padStart(5)}  ${name}  ${JSON.stringify(answers)}`);
+    expect(Object.keys(answers)).toHaveLength(1);
+    expect(more).toBeLessThan(MOST_BYTES);
+  },
+  90_000,
+);

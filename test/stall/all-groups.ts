@@ -5,19 +5,13 @@ import { MATCHER_FILES, PATH_CASES, VALUE_CASES } from './cases/matchers.js';
 import { JSON_CASES, MESSAGE_CASES } from './cases/messages.js';
 import { CALENDAR_GROUP, DENIED_GROUP, REDIS_GROUP, WORKERS_GROUP } from './cases/redis.js';
 import { VIEW_GROUP } from './cases/views.js';
-import type { StallCase, StallGroup } from './stall-case.js';
-
-const withReferenceCodec = (one: StallCase): StallCase => ({ ...one, name: `reference codec: ${one.name}` });
+import type { StallGroup } from './stall-case.js';
 
 /** Every case, by the server that it needs. */
 export const STALL_GROUPS: readonly StallGroup[] = [
   {
     setup: { name: 'buckets in memory', files: MATCHER_FILES },
     cases: [...PATH_CASES, ...VALUE_CASES, ...MESSAGE_CASES, ...JSON_CASES, ...FLOOD_CASES],
-  },
-  {
-    setup: { name: 'messages, RLS_CODEC=reference', files: MATCHER_FILES, env: { RLS_CODEC: 'reference' } },
-    cases: MESSAGE_CASES.map(withReferenceCodec),
   },
   VIEW_GROUP,
   ADMINISTRATION_GROUP,

@@ -4,7 +4,6 @@
  * docs/internals/testing.md. The table is printed at the end.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { chosenCodec } from '../support/codec/chosen-codec.js';
 import { STALL_GROUPS } from './all-groups.js';
 import { GroupRun } from './group-run.js';
 import { readRecorded } from './recorded.js';
@@ -12,7 +11,6 @@ import { SHORT_MS } from './short-form.js';
 import { type Row, textTable } from './table.js';
 import { yardstickMs } from './yardstick.js';
 
-const groups = STALL_GROUPS.filter(({ setup }) => (setup.env?.['RLS_CODEC'] ?? 'fast') === chosenCodec());
 const rows: Row[] = [];
 const yardstick = yardstickMs();
 const recorded = readRecorded();
@@ -21,7 +19,7 @@ afterAll(() => {
   process.stdout.write(`\n${textTable(rows)}\n`);
 });
 
-describe.each(groups.map((group) => [group.setup.name, group] as const))('%s', (_name, group) => {
+describe.each(STALL_GROUPS.map((group) => [group.setup.name, group] as const))('%s', (_name, group) => {
   let run: GroupRun;
   beforeAll(() => {
     run = new GroupRun(group, { ms: SHORT_MS, recorded, yardstick });

@@ -1,6 +1,6 @@
 import { type Client, type ServiceError, status } from '@grpc/grpc-js';
+import { createClientCodec } from '../../codec/client-codec.js';
 import type { Descriptor, RateLimitResponse } from '../../codec/messages.js';
-import { createReferenceCodec } from '../../codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../codec/rls-definition.js';
 import { readEntry } from '../arguments.js';
 import { plainDetails } from '../call/advice.js';
@@ -108,7 +108,7 @@ function shown(flags: Given, name: string, call: Call): string {
 }
 
 function ask(call: Call, client: Client): Promise<RateLimitResponse> {
-  const codec = createReferenceCodec();
+  const codec = createClientCodec();
   const request = Buffer.from(
     codec.encodeRequest({ domain: call.domain, descriptors: call.descriptors, hitsAddend: 1 }),
   );

@@ -43,6 +43,14 @@ export const INERT_SETTINGS: ReadonlyMap<string, string> = new Map([
   ['MEMCACHE_TLS_SKIP_HOSTNAME_VERIFICATION', NO_MEMCACHE],
 ]);
 
+/**
+ * Settings of earlier versions of weir that are accepted and ignored, so that an upgrade does not fail: name → why, a
+ * sentence that the log has at the start if the variable is set.
+ */
+export const REMOVED_SETTINGS: ReadonlyMap<string, string> = new Map([
+  ['RLS_CODEC', 'weir reads and writes every message with its own codec; unset it.'],
+]);
+
 /** {@link INERT_SETTINGS} for people: reason → names of all that change nothing for it. */
 export function inertByReason(): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string[]>();
@@ -62,7 +70,7 @@ const TYPES: readonly (readonly [names: RegExp, type: SettingType])[] = [
   [/_CLOSE_CONNECTION_ON_READONLY_ERROR$|_AWS_IAM_AUTH$/, 'boolean'],
 ];
 
-/** The type of the values of one of {@link INERT_SETTINGS}. */
+/** The type of the values of one of {@link INERT_SETTINGS} or {@link REMOVED_SETTINGS}. */
 export function inertType(name: string): SettingType {
   return TYPES.find(([names]) => names.test(name))?.[1] ?? 'string';
 }

@@ -220,14 +220,6 @@ export const LISTEN_SETTINGS = {
     default: 'h2',
     help: "`h2`: weir's own HTTP/2. `grpc-js`: that of Node.js and @grpc/grpc-js.",
   },
-  rlsCodec: {
-    name: 'RLS_CODEC',
-    type: 'codec',
-    default: 'fast',
-    help:
-      'Who reads requests and writes answers: `fast`, the codec written for them, or `reference`, ' +
-      '@grpc/proto-loader, but for requests over 16 KiB.',
-  },
   workers: {
     name: 'WORKERS',
     type: 'count',

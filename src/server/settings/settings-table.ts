@@ -1,6 +1,6 @@
 import type { Mogrifier } from '../../telemetry/statsd/mogrifier.js';
 import { ANSWER_SETTINGS } from './answer-settings.js';
-import { INERT_SETTINGS } from './inert-settings.js';
+import { INERT_SETTINGS, REMOVED_SETTINGS } from './inert-settings.js';
 import { LISTEN_SETTINGS } from './listen-settings.js';
 import { PER_SECOND_SETTINGS } from './per-second-settings.js';
 import { POLICY_SETTINGS } from './policy-settings.js';
@@ -57,11 +57,16 @@ export function defaultOf(key: SettingKey): string {
   return SPECS[key].default;
 }
 
-/** What is taken and changes nothing. */
-export const INERT_VARIABLES: readonly Variable[] = [...INERT_SETTINGS.keys()].map((name) => ({
-  name,
-  flag: flagOf(name),
-}));
+/** A variable that is accepted and changes nothing. */
+export interface InertVariable extends Variable {
+  /** Why it changes nothing, a sentence. */
+  readonly reason: string;
+}
+
+/** Every variable that is accepted and changes nothing. */
+export const INERT_VARIABLES: readonly InertVariable[] = [...INERT_SETTINGS, ...REMOVED_SETTINGS].map(
+  ([name, reason]) => ({ name, flag: flagOf(name), reason }),
+);
 
 /** All that `weir serve` takes. */
 export const VARIABLES: readonly Variable[] = [...SETTINGS, ...INERT_VARIABLES];

@@ -238,10 +238,6 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   redis_type: (text) => choice('single', 'cluster', 'sentinel', 'proxy')(text.toLowerCase()),
   pool_on_empty: (text) => choice('WAIT', 'CREATE', 'ERROR')(text.toUpperCase()),
   algorithm: (text) => choice(...ALGORITHMS)(text.toLowerCase()),
-  codec: (text) => {
-    const codec = text.toLowerCase();
-    return codec === 'fast' || codec === 'reference' ? good(codec) : bad(oneOf(['fast', 'reference']));
-  },
 };
 
 /** Reads one value as its type says; the grammar is the reference's (Go's). */

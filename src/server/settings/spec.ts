@@ -32,7 +32,6 @@ export interface SettingTypes {
   worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   trace_protocol: 'http' | 'grpc';
   grpc_transport: 'h2' | 'grpc-js';
-  codec: 'fast' | 'reference';
   algorithm: 'fixed_window' | 'token_bucket';
   config_type: 'FILE' | 'GRPC_XDS_SOTW';
   backend_type: '' | 'redis' | 'memcache';

@@ -1,7 +1,7 @@
 import { loadSync } from '@grpc/proto-loader';
 import { describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../../src/assets.js';
-import { loadRateLimitDefinition } from '../../../src/codec/reference-codec.js';
+import { loadRateLimitDefinition } from '../../../src/codec/client-codec.js';
 import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 
 interface DescriptorJson {

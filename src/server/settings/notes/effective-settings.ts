@@ -1,4 +1,3 @@
-import { INERT_SETTINGS } from '../inert-settings.js';
 import { readRedisAddress, redisInstance } from '../redis-address-settings.js';
 import type { GivenSettings } from '../settings-check.js';
 import { defaultOf, INERT_VARIABLES, SETTINGS, type Setting, type Settings } from '../settings-table.js';
@@ -155,10 +154,9 @@ export function notesOn(settings: Settings, given: GivenSettings): readonly stri
     const missing = setting.effectiveWhen?.find((condition) => !CONDITIONS[condition].holds(settings, given));
     return missing === undefined ? [] : [note(setting.name, CONDITIONS[missing].otherwise)];
   });
-  const inert = INERT_VARIABLES.flatMap(({ name }) => {
-    const reason = given.has(name) ? INERT_SETTINGS.get(name) : undefined;
-    return reason === undefined ? [] : [note(name, reason)];
-  });
+  const inert = INERT_VARIABLES.filter(({ name }) => given.has(name)).map(({ name, reason }) =>
+    note(name, reason),
+  );
   return [...unheld, ...inert, ...readAsMost(settings)];
 }
 

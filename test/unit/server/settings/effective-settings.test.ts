@@ -110,7 +110,6 @@ const CASES: Readonly<
   GRPC_CLIENT_TLS_CACERT: ['c', TLS, [{}, 'GRPC_SERVER_USE_TLS=true']],
   GRPC_CLIENT_TLS_SAN: ['s', TLS, [{}, 'GRPC_SERVER_USE_TLS=true']],
   GRPC_TRANSPORT: ['grpc-js'],
-  RLS_CODEC: ['reference'],
   WORKERS: ['2'],
   WORKER_SCHEDULING: ['kernel', { ...REDIS, WORKERS: '2' }, [{}, 'set WORKERS to 2 or more']],
   SHUTDOWN_DRAIN_DELAY: ['1s'],

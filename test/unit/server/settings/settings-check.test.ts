@@ -224,6 +224,16 @@ test('a variable that changes nothing is told of, with the reason, if it is set'
   expect(notesOf({})).toEqual([]);
 });
 
+test('a setting that was removed is accepted with any value, and told of as variable and as flag', () => {
+  const notes = [
+    'RLS_CODEC changes nothing: weir reads and writes every message with its own codec; unset it.',
+  ];
+  for (const value of ['fast', 'reference', 'slow']) {
+    expect(readSettings({ RLS_CODEC: value })).toMatchObject({ ok: true, notes });
+    expect(readSettings({}, { RLS_CODEC: value })).toMatchObject({ ok: true, notes });
+  }
+});
+
 test.each<[flags: Record<string, string>, line: RegExp]>([
   [{ GRPC_PORT: 'abc' }, /^--grpc-port: "abc" is not a port number from 0 to 65535$/],
   [{ REDIS_POOL_SIZE: 'many' }, /^--redis-pool-size: "many" is not a whole number/],
