@@ -1,4 +1,4 @@
-import { createReferenceCodec } from '../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../support/codec/reference-codec.js';
 import { createWireCodec } from '../../src/codec/wire-codec.js';
 import { runCodecContract } from './codec-contract.js';
 

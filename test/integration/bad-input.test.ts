@@ -1,7 +1,7 @@
 /* Bad and extreme input over a real connection; after each the server serves on. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor } from '../../src/codec/messages.js';
-import { createReferenceCodec } from '../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../support/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient } from '../support/grpc/rls-client.js';

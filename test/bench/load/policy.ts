@@ -1,4 +1,4 @@
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { TENANT } from './call-template.js';
 
 /** What becomes of the requests. */

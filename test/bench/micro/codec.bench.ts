@@ -3,7 +3,7 @@
  * `node build/test/bench/micro/codec.bench.js [part of a name …]`
  */
 import { CODE, LIMIT_UNIT, type RateLimitResponse, type ServiceCodec } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { messageOf } from '../load/policy.js';
 import { type MicroCase, runCases } from './measure.js';

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { assetPath } from '../../../src/assets.js';
 import type { DescriptorEntry, ServiceCodec } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { decisionObserver } from '../../../src/server/decision-observer.js';

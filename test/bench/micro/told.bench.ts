@@ -4,7 +4,7 @@
  * `node build/test/bench/micro/told.bench.js [part of a name …]`
  */
 
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { CallInfo } from '../../../src/grpc/grpc-server.js';
 import { systemClock } from '../../../src/limiter/clock.js';

@@ -8,7 +8,7 @@ import { credentials } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
 import { CODE, type RateLimitResponse } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';

@@ -1,6 +1,6 @@
 import type { Descriptor, DescriptorStatus } from '../../../src/codec/messages.js';
 import { LIMIT_UNIT } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import type { RawClient } from '../../support/grpc/grpc-client.js';
 import { entries } from '../../support/policy/policies.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { type Codec, DecodeError, type RateLimitRequest } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { expectEqual } from '../../support/assert/quick-expect.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DecodeError, type Descriptor, type RateLimitRequest } from '../../../src/codec/messages.js';
-import { createReferenceCodec, requestShape } from '../../../src/codec/reference-codec.js';
-import { isWellFormed } from '../../../src/codec/wire-check.js';
+import { createReferenceCodec, requestShape } from '../../support/codec/reference-codec.js';
+import { isWellFormed } from '../../support/codec/wire-check.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { atOnce } from '../../../src/turns.js';
 import { expectEqual, expectSame } from '../../support/assert/quick-expect.js';

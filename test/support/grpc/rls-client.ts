@@ -1,5 +1,5 @@
 import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { STATUS } from '../../../src/grpc/grpc-server.js';
 import { RawClient } from './grpc-client.js';

@@ -1,5 +1,5 @@
 import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../codec/reference-codec.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import type { BucketCounter } from '../../../src/service/bucket-counter.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Descriptor } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';

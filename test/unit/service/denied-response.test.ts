@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';

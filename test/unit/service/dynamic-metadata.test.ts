@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createReferenceCodec } from '../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../../../src/codec/reference-codec.js';
+import { createReferenceCodec } from '../../../support/codec/reference-codec.js';
 import { DECIDED_A_TURN, FirstReadGate } from '../../../../src/service/controls/first-read-gate.js';
 import { ANYBODY } from '../../../../src/service/costly-requests.js';
 import { Refusal } from '../../../../src/service/refusal.js';

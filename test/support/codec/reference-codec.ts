@@ -1,6 +1,6 @@
-import { createClientCodec, deserialize, loadRateLimitDefinition, messageType } from './client-codec.js';
-import { RequestDecoder } from './decode-request.js';
-import { domainOf, mayOverride } from './domain-of.js';
+import { createClientCodec, deserialize, loadRateLimitDefinition, messageType } from '../../../src/codec/client-codec.js';
+import { RequestDecoder } from '../../../src/codec/decode-request.js';
+import { domainOf, mayOverride } from '../../../src/codec/domain-of.js';
 import {
   type Codec,
   type CodecOptions,
@@ -16,8 +16,8 @@ import {
   type RateLimitResponse,
   TOO_MANY_ENTRIES,
   tooManyFields,
-} from './messages.js';
-import { toStruct } from './struct.js';
+} from '../../../src/codec/messages.js';
+import { toStruct } from '../../../src/codec/struct.js';
 import { faultOf, type MessageShape, type WireBounds } from './wire-check.js';
 
 /** The messages as proto-loader hands them over with the options of {@link loadRateLimitDefinition}. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { isWellFormed, type MessageShape } from '../../../src/codec/wire-check.js';
+import { isWellFormed, type MessageShape } from '../../support/codec/wire-check.js';
 
 const inner: MessageShape = [undefined, 'varint', 'bytes'];
 const shape: MessageShape = [undefined, 'bytes', inner, 'varint'];
