@@ -101,7 +101,7 @@ export function maxFields(maxDescriptors: number): number {
   return 4 * MAX_ENTRIES + 10 * maxDescriptors;
 }
 
-/** The server's side. Implementations: wire-codec.ts (by hand), reference-codec.ts (@grpc/proto-loader). */
+/** The server's side; see wire-codec.ts. */
 export interface ServiceCodec {
   /**
    * Throws {@link DecodeError} on bytes that are not a RateLimitRequest, or more of one than is allowed: then nothing
@@ -111,8 +111,7 @@ export interface ServiceCodec {
   decodeRequest(bytes: Uint8Array): RateLimitRequest;
   /**
    * {@link decodeRequest} in steps of at most about a millisecond, for messages over {@link LARGE_MESSAGE_BYTES}.
-   * `bytes` must stay as they are until it ends. The reference codec does it by the codec written by hand, as
-   * protobufjs knows no steps.
+   * `bytes` must stay as they are until it ends.
    */
   decodeSteps(bytes: Uint8Array): Generator<void, RateLimitRequest>;
   /**
@@ -129,15 +128,12 @@ export interface ServiceCodec {
   encodeResponse(response: RateLimitResponse): Uint8Array;
 }
 
-/** The client's side, for `weir check`, `weir ratelimit-client` and tests. */
+/** The client's side (client-codec.ts), for `weir check`, `weir ratelimit-client` and tests. */
 export interface ClientCodec {
   encodeRequest(request: RateLimitRequest): Uint8Array;
   /** Throws {@link DecodeError} on bytes that are not a RateLimitResponse. */
   decodeResponse(bytes: Uint8Array): RateLimitResponse;
 }
-
-/** Both sides. */
-export interface Codec extends ServiceCodec, ClientCodec {}
 
 /** The bytes do not parse. The message is safe to send to the caller. */
 export class DecodeError extends Error {

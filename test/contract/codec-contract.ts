@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import {
+  type ClientCodec,
   CODE,
-  type Codec,
   type CodecOptions,
   DecodeError,
   LARGE_MESSAGE_BYTES,
@@ -10,6 +10,7 @@ import {
   maxFields,
   type RateLimitRequest,
   type RateLimitResponse,
+  type ServiceCodec,
 } from '../../src/codec/messages.js';
 import { atOnce } from '../../src/turns.js';
 
@@ -98,13 +99,13 @@ function times(count: number, bytes: Uint8Array): Buffer {
 const EMPTY_DESCRIPTOR = hex('12 00');
 const EMPTY_ENTRY = hex('0a 00');
 
-/** Everything that Codec promises, for one implementation. */
+/** Everything that both sides of a codec promise, for one implementation. */
 export function runCodecContract({
   name,
   newCodec,
 }: {
   name: string;
-  newCodec: (options?: CodecOptions) => Codec;
+  newCodec: (options?: CodecOptions) => ServiceCodec & ClientCodec;
 }): void {
   describe(`codec: ${name}`, () => {
     const codec = newCodec();

@@ -1,7 +1,7 @@
 /* Bad and extreme input over a real connection; after each the server serves on. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { createClientCodec } from '../../src/codec/client-codec.js';
 import { CODE, type Descriptor } from '../../src/codec/messages.js';
-import { createReferenceCodec } from '../support/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -16,7 +16,7 @@ descriptors:
   - key: k
     rate_limit: { token_bucket: { max_tokens: 100000, fill_interval: 1h } }
 `;
-const codec = createReferenceCodec();
+const codec = createClientCodec();
 
 describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
   let redis: RedisServer | undefined;

@@ -3,9 +3,9 @@ import { type AddressInfo, createServer, type Server as TcpServer } from 'node:n
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
-import { createReferenceCodec } from '../support/codec/reference-codec.js';
 import { RATE_LIMIT_SERVICE } from '../../src/codec/rls-definition.js';
 import { HEALTH_CHECK_PATH } from '../../src/grpc/health.js';
+import { createReferenceCodec } from '../support/codec/reference-codec.js';
 import { runToEnd } from '../support/process/processes.js';
 import { startInPty } from '../support/process/pty.js';
 import { waitFor } from '../support/process/wait-for.js';

@@ -1,4 +1,4 @@
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
+import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { TENANT } from './call-template.js';
 
 /** What becomes of the requests. */
@@ -88,7 +88,7 @@ function groupName(rule: number): string {
 
 /** An encoded RateLimitRequest of one tenant with so many descriptors of two entries, spread over the rules. */
 export function messageOf(descriptors: number, rules: number, tenant = TENANT): Uint8Array {
-  return createReferenceCodec().encodeRequest({
+  return createClientCodec().encodeRequest({
     domain: 'bench',
     hitsAddend: 0,
     descriptors: Array.from({ length: descriptors }, (_, i) => ({

@@ -3,12 +3,12 @@
  * `node build/test/bench/micro/codec.bench.js [part of a name …]`
  */
 import { CODE, LIMIT_UNIT, type RateLimitResponse, type ServiceCodec } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { messageOf } from '../load/policy.js';
 import { type MicroCase, runCases } from './measure.js';
 
-function decoding(codec: () => ServiceCodec, descriptors: number): MicroCase {
+function decoding(codec: () => Pick<ServiceCodec, 'decodeRequest'>, descriptors: number): MicroCase {
   return () => {
     const made = codec();
     const message = messageOf(descriptors, 10);
@@ -37,7 +37,7 @@ function responseOf(statuses: number): RateLimitResponse {
   };
 }
 
-function encoding(codec: () => ServiceCodec, statuses: number): MicroCase {
+function encoding(codec: () => Pick<ServiceCodec, 'encodeResponse'>, statuses: number): MicroCase {
   return () => {
     const made = codec();
     const response = responseOf(statuses);

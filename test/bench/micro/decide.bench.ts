@@ -5,8 +5,8 @@
 
 import { readFileSync } from 'node:fs';
 import { assetPath } from '../../../src/assets.js';
-import type { DescriptorEntry, ServiceCodec } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
+import { createClientCodec } from '../../../src/codec/client-codec.js';
+import type { DescriptorEntry } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { decisionObserver } from '../../../src/server/decision-observer.js';
@@ -49,7 +49,7 @@ function countedForTop(): TopCounts {
   return new TopCounts(new TopBuckets({ capacity: 500, nowMicros, random: Math.random }));
 }
 
-function serviceOn(policy: string, codec: ServiceCodec, top?: TopCounts): ShouldRateLimit {
+function serviceOn(policy: string, top?: TopCounts): ShouldRateLimit {
   const compiled = policyOf(policy);
   const store = new MemoryStore({ ...MEMORY, clock: systemClock, maxBuckets: 2_000_000 });
   const metrics = new Metrics({
@@ -62,7 +62,7 @@ function serviceOn(policy: string, codec: ServiceCodec, top?: TopCounts): Should
   const log = createLogger({ level: 'info', format: 'json', colour: false });
   const policySet = { domains: new Map([[compiled.domain, compiled]]), version: 'bench' };
   return new ShouldRateLimit({
-    codec,
+    codec: createWireCodec(),
     clock: systemClock,
     store,
     local: store,
@@ -76,7 +76,7 @@ function serviceOn(policy: string, codec: ServiceCodec, top?: TopCounts): Should
 }
 
 function messageOf(domain: string, descriptors: readonly (readonly DescriptorEntry[])[]): Uint8Array {
-  return createReferenceCodec().encodeRequest({
+  return createClientCodec().encodeRequest({
     domain,
     hitsAddend: 0,
     descriptors: descriptors.map((entries) => ({
@@ -95,7 +95,6 @@ interface Shape {
   readonly limit?: string;
   /** What stands on a node in the place of its `rate_limit`. */
   readonly node?: string;
-  readonly codec?: () => ServiceCodec;
   /** Whether single buckets are counted for `/top`. */
   readonly top?: boolean;
 }
@@ -106,11 +105,10 @@ function decision({
   descriptors = 1,
   limit = ENDLESS,
   node,
-  codec = createWireCodec,
   top = false,
 }: Shape): MicroCase {
   return () => {
-    const service = serviceOn(policyText(rules, limit, node), codec(), top ? countedForTop() : undefined);
+    const service = serviceOn(policyText(rules, limit, node), top ? countedForTop() : undefined);
     const groups = Array.from({ length: descriptors }, (_unused, i) => `group-${(i * 7 + 3) % rules}`);
     const message = messageOf(
       'bench',
@@ -155,7 +153,7 @@ function writeTenant(message: Uint8Array, positions: readonly number[], tenant: 
 const openApi: MicroCase = () => {
   const text = readFileSync(assetPath('deploy/policies/open-api.yaml'), 'utf8');
   const endless = text.replaceAll(/token_bucket: .*/g, ENDLESS);
-  const service = serviceOn(endless, createWireCodec());
+  const service = serviceOn(endless);
   const message = messageOf('open-api', [
     [
       { key: 'api_key', value: 'wk_live_6f1c0a3be2d94f7a' },
@@ -169,7 +167,6 @@ const openApi: MicroCase = () => {
 
 runCases(__filename, {
   'one descriptor': decision({}),
-  'one descriptor, reference codec': decision({ codec: createReferenceCodec }),
   'one descriptor, 1,000 tenants': decision({ tenants: 1000 }),
   'one descriptor, 1,000 tenants, counted for top': decision({ tenants: 1000, top: true }),
   'one descriptor, 1,000,000 tenants': decision({ tenants: 1_000_000 }),

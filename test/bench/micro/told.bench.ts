@@ -4,7 +4,7 @@
  * `node build/test/bench/micro/told.bench.js [part of a name …]`
  */
 
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
+import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { CallInfo } from '../../../src/grpc/grpc-server.js';
 import { systemClock } from '../../../src/limiter/clock.js';
@@ -66,7 +66,7 @@ function decision({ logged = 0, traced = false }: Told): MicroCase {
     const descriptors = [
       { entries: entries('tenant=acme'), limit: undefined, hitsAddend: undefined, isNegativeHits: false },
     ];
-    const message = createReferenceCodec().encodeRequest({ domain: 'bench', descriptors, hitsAddend: 0 });
+    const message = createClientCodec().encodeRequest({ domain: 'bench', descriptors, hitsAddend: 0 });
     const call: CallInfo = {
       deadlineMicros: Number.POSITIVE_INFINITY,
       cancelled: () => false,

@@ -1,12 +1,12 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
+import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { RateLimitResponse } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import type { Random } from '../../fuzz/random.js';
 import { type Answer, readAnswer } from './answer.js';
 import { type Bucket, DOMAIN } from './buckets.js';
 
-const codec = createReferenceCodec();
+const codec = createClientCodec();
 /** Bytes before the message: not compressed, and its length. */
 const PREFIX_BYTES = 5;
 

@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
+import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { httpRequest } from '../../support/process/http-client.js';
 import { runToEnd } from '../../support/process/processes.js';
@@ -119,7 +119,7 @@ describe.each(TRANSPORTS_AT_HAND)('on %s', (transport) => {
   });
 
   (h2load === undefined ? describe.skip : describe)('h2load', () => {
-    const codec = createReferenceCodec();
+    const codec = createClientCodec();
 
     /**
      * Posts a message and resolves with how many requests were answered with status 2xx and how many bytes of answers

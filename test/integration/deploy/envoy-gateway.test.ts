@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { credentials } from '@grpc/grpc-js';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { CODE, type RateLimitResponse } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
@@ -74,7 +74,7 @@ const describeXds = optionalToolPath('xds-server') === undefined ? describe.skip
 
 describeXds('the service as Envoy Gateway runs it', () => {
   const pod = new GatewayPod();
-  const codec = createReferenceCodec();
+  const codec = createClientCodec();
   let redis: RedisServer;
   let server: RatelimitServer | undefined;
   let management: XdsServer | undefined;

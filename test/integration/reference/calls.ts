@@ -1,6 +1,6 @@
+import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { Descriptor, DescriptorStatus } from '../../../src/codec/messages.js';
 import { LIMIT_UNIT } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import type { RawClient } from '../../support/grpc/grpc-client.js';
 import { entries } from '../../support/policy/policies.js';
@@ -15,7 +15,7 @@ import {
   type Unit,
 } from './case.js';
 
-const codec = createReferenceCodec();
+const codec = createClientCodec();
 const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
 const HEALTH_STATES: Readonly<Record<number, string>> = { 1: 'SERVING', 2: 'NOT_SERVING' };
 const NO_ANSWER_MS = 15_000;

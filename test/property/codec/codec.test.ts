@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { type Codec, DecodeError, type RateLimitRequest } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
+import { DecodeError, type RateLimitRequest } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { expectEqual } from '../../support/assert/quick-expect.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
+import { type Codec, createReferenceCodec } from '../../support/codec/reference-codec.js';
 
 const reference = createReferenceCodec();
 const codecs: readonly (readonly [name: string, codec: Codec])[] = [

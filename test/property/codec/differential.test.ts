@@ -1,8 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DecodeError, type Descriptor, type RateLimitRequest } from '../../../src/codec/messages.js';
-import { createReferenceCodec, requestShape } from '../../support/codec/reference-codec.js';
-import { isWellFormed } from '../../support/codec/wire-check.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { atOnce } from '../../../src/turns.js';
 import { expectEqual, expectSame } from '../../support/assert/quick-expect.js';
@@ -13,12 +11,18 @@ import {
   damaged,
 } from '../../support/codec/arbitrary-wire.js';
 import { protobufjsReadsOtherwise } from '../../support/codec/protobufjs-differences.js';
+import {
+  createReferenceCodec,
+  type RequestReader,
+  requestShape,
+} from '../../support/codec/reference-codec.js';
+import { isWellFormed } from '../../support/codec/wire-check.js';
 
 const reference = createReferenceCodec();
 const wire = createWireCodec();
 
 /** Decodes, or says that the bytes were refused; anything but a DecodeError is a failure of the test. */
-function decoded(codec: typeof wire, bytes: Uint8Array): RateLimitRequest | 'refused' {
+function decoded(codec: RequestReader, bytes: Uint8Array): RateLimitRequest | 'refused' {
   try {
     return codec.decodeRequest(bytes);
   } catch (error) {
@@ -169,7 +173,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
 });
 
 describe('where protobufjs differs, the codec by hand does as protobuf says', () => {
-  function descriptorOf(codec: typeof wire, body: string): Descriptor | undefined {
+  function descriptorOf(codec: RequestReader, body: string): Descriptor | undefined {
     const bytes = hex(body);
     return codec.decodeRequest(Buffer.concat([Buffer.of(0x12, bytes.length), bytes])).descriptors[0];
   }

@@ -4,13 +4,13 @@ import fc from 'fast-check';
 import { createJsonCodec } from '../../../src/codec/json/json-codec.js';
 import { DecodeError } from '../../../src/codec/messages.js';
 import { protoFiles } from '../../../src/codec/proto-files.js';
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 import { atOnce } from '../../../src/turns.js';
 import { expectSame } from '../../support/assert/quick-expect.js';
 import { anyText } from '../../support/codec/any-text.js';
 import { arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 import { damaged } from '../../support/codec/arbitrary-wire.js';
 import { protobufJson } from '../../support/codec/protobuf-json.js';
+import { createReferenceCodec } from '../../support/codec/reference-codec.js';
 
 const ours = createJsonCodec(protoFiles(), 1000);
 const theirs = protobufJson();

@@ -1,8 +1,11 @@
-import { createClientCodec, deserialize, loadRateLimitDefinition, messageType } from '../../../src/codec/client-codec.js';
-import { RequestDecoder } from '../../../src/codec/decode-request.js';
-import { domainOf, mayOverride } from '../../../src/codec/domain-of.js';
 import {
-  type Codec,
+  createClientCodec,
+  deserialize,
+  loadRateLimitDefinition,
+  messageType,
+} from '../../../src/codec/client-codec.js';
+import {
+  type ClientCodec,
   type CodecOptions,
   DecodeError,
   type Descriptor,
@@ -14,6 +17,7 @@ import {
   NO_REQUEST,
   type RateLimitRequest,
   type RateLimitResponse,
+  type ServiceCodec,
   TOO_MANY_ENTRIES,
   tooManyFields,
 } from '../../../src/codec/messages.js';
@@ -51,9 +55,14 @@ function requestBounds(maxDescriptors: number): WireBounds {
   };
 }
 
+/** What decodes requests in one go. */
+export type RequestReader = Pick<ServiceCodec, 'decodeRequest'>;
+/** Both sides, without what reads a request in steps or in part. */
+export type Codec = RequestReader & Pick<ServiceCodec, 'encodeResponse'> & ClientCodec;
+
 /**
- * The codec over @grpc/proto-loader, which builds its encoders and decoders from `proto/` when it starts. Reads the
- * files, so make one per process. What the codec written by hand (wire-codec.ts) is compared with.
+ * The codec over @grpc/proto-loader, which builds its encoders and decoders from `proto/`. It reads the files, so
+ * create one per process. Property tests compare the codec written by hand (wire-codec.ts) with it.
  */
 export function createReferenceCodec({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}): Codec {
   const definition = loadRateLimitDefinition();
@@ -64,16 +73,11 @@ export function createReferenceCodec({ maxDescriptors = MAX_ENTRIES }: CodecOpti
     const fault = faultOf(bytes, requestShape, bounds);
     if (fault !== undefined) throw new DecodeError(fault === 'malformed' ? NO_REQUEST : fault);
   };
-  const large = new RequestDecoder({ maxDescriptors });
   return {
     decodeRequest(bytes) {
       check(bytes);
       return fromLoadedRequest(deserialize(request, bytes, NO_REQUEST) as LoadedRequest);
     },
-    // protobufjs decodes a text of 4 MB that is no UTF-8 in 15 ms at a stretch, and knows no steps.
-    decodeSteps: (bytes) => large.steps(bytes),
-    domainOf: (bytes) => domainOf(bytes, bounds.fields.most),
-    mayOverride,
     encodeResponse: (message) => response.serialize(toLoadedResponse(message)),
     ...createClientCodec(definition),
   };

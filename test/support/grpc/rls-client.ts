@@ -1,5 +1,5 @@
+import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../codec/reference-codec.js';
 import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { STATUS } from '../../../src/grpc/grpc-server.js';
 import { RawClient } from './grpc-client.js';
@@ -14,7 +14,7 @@ export interface RlsReply {
   readonly answeredAt: number;
 }
 
-const codec = createReferenceCodec();
+const codec = createClientCodec();
 
 /** What a call may have beside its message. */
 export interface RlsCallOptions {

@@ -1,11 +1,11 @@
 import type { RateLimitRequest, RateLimitResponse } from '../../../src/codec/messages.js';
 import { protoFiles } from '../../../src/codec/proto-files.js';
-import { createReferenceCodec } from '../codec/reference-codec.js';
 import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import type { GrpcServer } from '../../../src/grpc/grpc-server.js';
 import { Health } from '../../../src/grpc/health.js';
 import { addReflection } from '../../../src/grpc/reflection.js';
 import { createGrpcServer } from '../../../src/server/grpc-transport.js';
+import { createReferenceCodec } from '../codec/reference-codec.js';
 import { chosenTransport } from '../weir/transports.js';
 import { SERVER_BOUNDS } from './server-bounds.js';
 

@@ -1,5 +1,6 @@
+import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.js';
-import { createReferenceCodec } from '../codec/reference-codec.js';
+import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import type { BucketCounter } from '../../../src/service/bucket-counter.js';
@@ -16,8 +17,8 @@ import { MEMORY } from '../limiter/store-options.js';
 import { PLAIN_ANSWERS } from './plain-answers.js';
 import { entries, policyOf } from './policies.js';
 
-/** One for all: to make one reads its definition. */
-const CODEC = createReferenceCodec();
+/** Both sides, one for all: the client's reads its definition. */
+const CODEC = { ...createClientCodec(), ...createWireCodec() };
 
 /** What the reference's counters were told of one descriptor; `used` is undefined where nothing decided. */
 export interface Counted {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createReferenceCodec } from '../../support/codec/reference-codec.js';
+import { createClientCodec } from '../../../src/codec/client-codec.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
@@ -177,12 +177,9 @@ descriptors:
     expect(metadataOf(on, 'c', 'a')).toEqual({ labels: { z: 3, x: 1 } });
   });
 
-  test('goes over the wire in both codecs', () => {
+  test('goes over the wire', () => {
     const response = decider().answer([one('a'), one('b'), one('c')]);
-    const reference = createReferenceCodec();
-    for (const codec of [createWireCodec(), reference]) {
-      const decoded = reference.decodeResponse(codec.encodeResponse(response));
-      expect(JSON.stringify(decoded.dynamicMetadata)).toBe(JSON.stringify(response.dynamicMetadata));
-    }
+    const decoded = createClientCodec().decodeResponse(createWireCodec().encodeResponse(response));
+    expect(JSON.stringify(decoded.dynamicMetadata)).toBe(JSON.stringify(response.dynamicMetadata));
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import { createClientCodec } from '../../../../src/codec/client-codec.js';
 import { CODE } from '../../../../src/codec/messages.js';
-import { createReferenceCodec } from '../../../support/codec/reference-codec.js';
 import { DECIDED_A_TURN, FirstReadGate } from '../../../../src/service/controls/first-read-gate.js';
 import { ANYBODY } from '../../../../src/service/costly-requests.js';
 import { Refusal } from '../../../../src/service/refusal.js';
@@ -15,7 +15,7 @@ descriptors:
   - { key: deny, rate_limit: { on_store_failure: deny, unit: hour, requests_per_unit: 9 } }
 `;
 
-const codec = createReferenceCodec();
+const codec = createClientCodec();
 
 /** A gate in front of a decider; \`end\` ends the first read. */
 function gated() {
@@ -50,7 +50,7 @@ describe('before the first read of controls', () => {
     const made = control('x', { domain: 'd', identity: [{ key: 'allow', value: 'x', secret: false }] });
     decider.controls.apply({
       ...{ anew: false, ended: [], touched: [] },
-      set: [{ ...made, endsMicros: Infinity }],
+      set: [{ ...made, endsMicros: decider.clock.monotonicMicros() + made.lastsMicros }],
     });
     end();
     expect(await answer).toBe(CODE.OVER_LIMIT);
