@@ -10,6 +10,8 @@ export interface Command {
   readonly folder: string;
   /** All variables that it sees. */
   readonly environment?: Readonly<Record<string, string>>;
+  /** Milliseconds since the epoch, where the clock must stand still. */
+  readonly nowMs?: number;
 }
 
 export interface CommandResult {

@@ -3,11 +3,14 @@ import { run } from '../../../src/cli/run.js';
 import type { Command, CommandResult } from './commands.js';
 import { WEIR_MAIN } from './weir.js';
 
-async function runOne({ args, folder, environment = {} }: Command): Promise<CommandResult> {
+const realTime = Date.now;
+
+async function runOne({ args, folder, environment = {}, nowMs }: Command): Promise<CommandResult> {
   let stdout = '';
   let stderr = '';
   let printed = '';
   process.chdir(folder);
+  Date.now = nowMs === undefined ? realTime : () => nowMs;
   const code = await run(args, {
     environment,
     out: (text) => {

@@ -1,0 +1,203 @@
+/* Makes the texts of the golden files: see cases.ts for what is asked. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { createWireCodec } from '../../../src/codec/wire-codec.js';
+import { type LoadedPolicies, loadPolicies } from '../../../src/config/files/load-policies.js';
+import { dump } from '../../../src/config/show/dump.js';
+import { dumpJson } from '../../../src/config/show/dump-json.js';
+import { dumpTree } from '../../../src/config/show/dump-tree.js';
+import type { BucketStore } from '../../../src/limiter/bucket-store.js';
+import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
+import { Refusal } from '../../../src/service/refusal.js';
+import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
+import { FakeClock } from '../clock/fake-clock.js';
+import { textOf } from '../codec/text-of.js';
+import { ProcessBook } from '../controls/books.js';
+import { control } from '../controls/controls.js';
+import { takeItem } from '../limiter/take-items.js';
+import { RedisBench, takeFrom } from '../limiter/test-stores.js';
+import { Decider } from '../policy/decider.js';
+import { TempDir } from '../process/temp-dir.js';
+import { repositoryRoot } from '../process/tools.js';
+import { runCommands } from '../weir/commands.js';
+import { EARLIER, type GoldenRequest, POLICIES, REDIS_REQUESTS, WIRE_CASES, type WireCase } from './cases.js';
+
+const FOLDER = join(repositoryRoot, 'test/contract/golden');
+const EVERY_KEY = 'policies/every-key.yaml';
+const WALL_MICROS = new FakeClock().wall;
+
+const inFolder = (name: string): string => join(FOLDER, name);
+export const everyKeyPolicy = (): string => readFileSync(inFolder(EVERY_KEY), 'utf8');
+export const goldenText = (name: GoldenName): string => readFileSync(inFolder(name), 'utf8');
+
+let loaded: LoadedPolicies | undefined;
+const policies = (): LoadedPolicies => {
+  loaded ??= loadPolicies([inFolder('policies')]);
+  return loaded;
+};
+
+/** A service on the policies of the folder, whose clock stands still; buckets lie in memory unless `store` is given. */
+class GoldenService {
+  readonly #decider: Decider;
+  readonly #service: ShouldRateLimit;
+
+  constructor({ answers = {}, control: kind }: Partial<WireCase>, store?: BucketStore) {
+    this.#decider = new Decider('domain: unused\n', { answers, ...(store !== undefined && { store }) });
+    const { options, controls, clock } = this.#decider;
+    if (kind !== undefined) {
+      const identity = [{ key: 'tenant', value: 'acme', secret: false }];
+      const live = {
+        ...control('acme', { kind, domain: 'plain', identity }),
+        endsMicros: clock.monotonic + 6e8,
+      };
+      controls.apply({ anew: false, set: [live], ended: [], touched: [] });
+    }
+    const { policySet } = policies();
+    this.#service = new ShouldRateLimit({
+      ...options,
+      codec: createWireCodec({ maxDescriptors: 4 }),
+      maxDescriptors: 4,
+      policies: () => policySet,
+      random: () => 0.4,
+    });
+  }
+
+  /** The bytes of the answer in hex, or the refusal. */
+  async ask(request: GoldenRequest): Promise<string> {
+    const { codec } = this.#decider;
+    const message = typeof request === 'string' ? Buffer.from(request, 'hex') : codec.encodeRequest(request);
+    const answer = await this.#service.handle(message);
+    if (answer instanceof Refusal) return `${answer.kind}: ${answer.message}`;
+    return Buffer.from(answer).toString('hex');
+  }
+}
+
+async function wire(): Promise<string> {
+  let text = '';
+  for (const one of WIRE_CASES) {
+    const service = new GoldenService(one);
+    text += `# ${one.name}\n`;
+    for (const request of one.requests) text += `${await service.ask(request)}\n`;
+  }
+  return text;
+}
+
+/** Every key with its type and value; the marks of the log of controls, which are drawn at random, as numbers. */
+async function contents(client: Redis): Promise<string> {
+  let text = '';
+  // The key of the probe lasts a few seconds only.
+  const keys = (await client.keys('*')).filter((key) => !key.endsWith('}probe'));
+  for (const key of keys.sort()) {
+    const type = await client.type(key);
+    text += `${key} ${type}`;
+    if (type !== 'zset') {
+      text += ` ${await client.get(key)}\n`;
+      continue;
+    }
+    const parts = await client.zrange(key, 0, '-1', 'WITHSCORES');
+    const members = parts.flatMap((part, i) => (i % 2 === 0 ? [`${parts[i + 1]} ${part}`] : []));
+    const marks = parts.filter((part, i) => i % 2 === 0 && part.startsWith('m'));
+    const shown = (member: string): string =>
+      marks.reduce((shorter, mark, i) => shorter.replace(mark.slice(1), `<mark ${i}>`), member);
+    text += `\n${members
+      .map((member) => `  ${shown(member)}\n`)
+      .sort()
+      .join('')}`;
+  }
+  return text;
+}
+
+/** What a Redis holds whose scripts are given the time, after all takes and changes. */
+async function redis(): Promise<string> {
+  const bench = new RedisBench('redis-server', 'caller');
+  await bench.start();
+  try {
+    const store = await bench.open();
+    const service = new GoldenService(
+      {},
+      {
+        take: (items) => store.take(items, Infinity),
+        close: () => store.close(),
+      },
+    );
+    for (const request of REDIS_REQUESTS) await service.ask(request);
+    await takeFrom(
+      store,
+      takeItem('granted', tokenBucketRate(10, 1, UNIT_MICROS.hour), { hits: 5, refund: true, over: true }),
+    );
+    const { book } = new ProcessBook(store, bench.clock);
+    const block = { ...control('acme'), id: 'c1' };
+    await book.put(block);
+    await book.put({ ...control('globex', { kind: 'allow' }), id: 'c2' });
+    await book.end(['c1']);
+    await book.touched(['granted']);
+    await book.close();
+    return await contents(bench.redis);
+  } finally {
+    await bench.stop();
+  }
+}
+
+/** What commands print at the time of the fake clock, with paths as they are in the repository. */
+async function commands(): Promise<string> {
+  const folder = new TempDir();
+  try {
+    let before = everyKeyPolicy();
+    for (const [text, earlier] of EARLIER) {
+      if (!before.includes(text)) throw new Error(`every-key.yaml does not hold ${JSON.stringify(text)}`);
+      before = before.replace(text, earlier);
+    }
+    const old = folder.write('every-key.yaml', before);
+    folder.write('keys.yaml', readFileSync(inFolder('policies/keys.yaml'), 'utf8'));
+    const paths = Object.keys(POLICIES);
+    const now = 'test/contract/golden/policies/every-key.yaml';
+    const asked = [
+      ...Object.entries(POLICIES).flatMap(([path, lists]) => lists.map((list) => ['explain', path, ...list])),
+      ['diff', old, now],
+      ['diff', now, old],
+      ['diff', paths[0]!, paths[2]!],
+    ];
+    const lines = [
+      ...[...paths, 'test/contract/golden/policies'].map((path) => ['check-config', path]),
+      ...asked.flatMap((args) => [args, [...args, '--json']]),
+    ];
+    const nowMs = WALL_MICROS / 1000;
+    const results = await runCommands(lines.map((args) => ({ args, folder: repositoryRoot, nowMs })));
+    const shown = results.map(
+      ({ code, printed }, i) => `# weir ${lines[i]!.join(' ')}\n${printed}# exit code ${code}\n\n`,
+    );
+    return shown.join('').replaceAll(`${folder.path}/`, 'earlier/');
+  } finally {
+    folder.remove();
+  }
+}
+
+/** `/rlconfig` in its three forms. */
+async function rlconfig(): Promise<string> {
+  const { policySet, domains, errors } = policies();
+  const forms = [
+    textOf(dump(policySet)),
+    textOf(dumpTree(policySet, WALL_MICROS)),
+    textOf(dumpJson(policySet, domains, errors, WALL_MICROS)),
+  ];
+  return `${forms.join('\n')}\n`.replaceAll(`${repositoryRoot}/`, '');
+}
+
+const SUBJECTS = {
+  'wire.txt': wire,
+  'redis.txt': redis,
+  'commands.txt': commands,
+  'rlconfig.txt': rlconfig,
+} as const;
+
+export type GoldenName = keyof typeof SUBJECTS;
+export const GOLDEN_NAMES = Object.keys(SUBJECTS) as readonly GoldenName[];
+
+/** What the file should hold. */
+export const makeGolden = (name: GoldenName): Promise<string> => SUBJECTS[name]();
+
+export async function writeGolden(): Promise<void> {
+  for (const name of GOLDEN_NAMES) writeFileSync(inFolder(name), await makeGolden(name));
+}
