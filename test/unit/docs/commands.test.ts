@@ -35,6 +35,7 @@ const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
 /** Commands that no test runs, and why. */
 const NOT_RUN: readonly (readonly [begins: RegExp, reason: string])[] = [
   [/^npm (?:test$|run test)/, 'it is what runs the tests'],
+  [/^npm run mutate\b/, 'it takes up to an hour; test/unit/mutation/ holds how it draws and changes'],
   [/^npm run bench:compare/, 'it needs two revisions and minutes; .ci/run has no other revision'],
   [
     /^docker |^alias weir='docker|^curl http:\/\/127\.0\.0\.1:8080\/healthcheck/,

@@ -1,0 +1,153 @@
+import { parse } from '@babel/parser';
+
+/** One change of one place of a source file. */
+export interface Mutation {
+  /** Path of the source file from the root of the repository. */
+  readonly path: string;
+  readonly line: number;
+  /** Says what is changed, such as `< to <=`. */
+  readonly change: string;
+  /** The source line without its indentation. */
+  readonly text: string;
+  /** Counts mutations of all files that have the same change and text, from 1. */
+  readonly occurrence: number;
+  /** The characters from `start` to `end` become `replacement`. */
+  readonly start: number;
+  readonly end: number;
+  readonly replacement: string;
+}
+
+interface Node {
+  readonly type: string;
+  readonly start: number;
+  readonly end: number;
+  readonly loc: { readonly start: { readonly line: number } };
+  readonly [key: string]: unknown;
+}
+
+type Change = Pick<Mutation, 'change' | 'start' | 'end' | 'replacement'>;
+
+const BOUNDARIES: Readonly<Record<string, string>> = { '<': '<=', '<=': '<', '>': '>=', '>=': '>' };
+const SUMS: Readonly<Record<string, string>> = { '+': '-', '-': '+', '+=': '-=', '-=': '+=' };
+const LOGICAL: Readonly<Record<string, string>> = { '??': '&&', '&&': '||', '||': '&&' };
+const CONDITIONAL = ['IfStatement', 'ConditionalExpression', 'WhileStatement', 'DoWhileStatement'];
+/** Type syntax that holds an expression; all other type syntax is left alone. */
+const TYPED_EXPRESSIONS = ['TSAsExpression', 'TSNonNullExpression', 'TSSatisfiesExpression'];
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<Node>).type === 'string';
+}
+
+/** Whether + joins texts here, as far as the syntax shows it. */
+function isText(node: Node): boolean {
+  if (node.type === 'BinaryExpression') return isText(node['left'] as Node) || isText(node['right'] as Node);
+  return node.type === 'StringLiteral' || node.type === 'TemplateLiteral';
+}
+
+/** Replaces the operator between the operands of `node`. */
+function operatorChange(source: string, node: Node, to: string): Change {
+  const operator = node['operator'] as string;
+  const after = (node['left'] as Node).end;
+  const start = source.indexOf(operator, after);
+  return { change: `${operator} to ${to}`, start, end: start + operator.length, replacement: to };
+}
+
+/** Both operands get parentheses, since ?? and && cannot be mixed without them. */
+function logicalChange(source: string, node: Node, to: string): Change {
+  const [left, right] = [node['left'] as Node, node['right'] as Node].map(({ start, end }) =>
+    source.slice(start, end),
+  );
+  const replacement = `((${left}) ${to} (${right}))`;
+  return { change: `${node['operator']} to ${to}`, start: node.start, end: node.end, replacement };
+}
+
+/** An even constant gets one more, an odd one gets one less, so that 0 and 1 become each other. */
+function constantChange(source: string, { start, end, type, value }: Node): Change {
+  const isBig = type === 'BigIntLiteral';
+  const isOdd = isBig ? BigInt(value as string) % 2n === 1n : (value as number) % 2 === 1;
+  const step = isOdd ? -1 : 1;
+  const changed = isBig ? `${BigInt(value as string) + BigInt(step)}n` : `${(value as number) + step}`;
+  return { change: `${source.slice(start, end)} to ${changed}`, start, end, replacement: changed };
+}
+
+/** Whether the statement is a call, awaited or not, whose result nobody uses. */
+function isCall(node: Node): boolean {
+  const expression = node['expression'] as Node;
+  const call = expression.type === 'AwaitExpression' ? (expression['argument'] as Node) : expression;
+  return /^(Optional)?CallExpression$/.test(call.type) && (call['callee'] as Node).type !== 'Super';
+}
+
+function changesOf(source: string, node: Node): readonly Change[] {
+  const { type, start, end } = node;
+  const operator = node['operator'] as string;
+  if (type === 'BinaryExpression' || type === 'AssignmentExpression') {
+    const to =
+      BOUNDARIES[operator] ?? (isText(node['right'] as Node) || isText(node) ? undefined : SUMS[operator]);
+    return to === undefined ? [] : [operatorChange(source, node, to)];
+  }
+  if (type === 'LogicalExpression') {
+    const to = LOGICAL[operator];
+    return to === undefined ? [] : [logicalChange(source, node, to)];
+  }
+  if (CONDITIONAL.includes(type)) {
+    const { start: from, end: until } = node['test'] as Node;
+    const replacement = `!(${source.slice(from, until)})`;
+    return [{ change: 'negate the condition', start: from, end: until, replacement }];
+  }
+  if (type === 'ExpressionStatement' && isCall(node))
+    return [{ change: 'drop the call', start, end, replacement: ';' }];
+  if (type === 'BooleanLiteral') {
+    const to = String(node['value'] !== true);
+    return [{ change: `${node['value']} to ${to}`, start, end, replacement: to }];
+  }
+  if (type === 'NumericLiteral' || type === 'BigIntLiteral') return [constantChange(source, node)];
+  return [];
+}
+
+function* walk(node: Node): Generator<Node> {
+  if (node.type.startsWith('TS')) {
+    if (TYPED_EXPRESSIONS.includes(node.type)) yield* walk(node['expression'] as Node);
+    return;
+  }
+  if (node.type === 'ImportDeclaration') return;
+  yield node;
+  for (const [key, value] of Object.entries(node)) {
+    if (key === 'key' && node['computed'] !== true) continue;
+    for (const one of Array.isArray(value) ? value : [value]) if (isNode(one)) yield* walk(one);
+  }
+}
+
+/** Returns the name of a mutation, which stays the same when its file moves. */
+export function identityOf({
+  change,
+  text,
+  occurrence,
+}: Pick<Mutation, 'change' | 'text' | 'occurrence'>): string {
+  return `${change} | ${text} | ${occurrence}`;
+}
+
+/** Returns every mutation of the source files `texts`, by path, in the order of the paths. */
+export function mutationsOf(texts: ReadonlyMap<string, string>): Mutation[] {
+  const seen = new Map<string, number>();
+  const all: Mutation[] = [];
+  for (const [path, source] of [...texts].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const lines = source.split('\n');
+    const { program } = parse(source, { sourceType: 'module', plugins: ['typescript'] });
+    for (const node of walk(program as unknown as Node)) {
+      for (const change of changesOf(source, node)) {
+        const line = source.slice(0, change.start).split('\n').length;
+        const text = (lines[line - 1] as string).trim();
+        const key = `${change.change} | ${text}`;
+        const occurrence = (seen.get(key) ?? 0) + 1;
+        seen.set(key, occurrence);
+        all.push({ path, line, text, occurrence, ...change });
+      }
+    }
+  }
+  return all;
+}
+
+/** Returns the source with the mutation made. */
+export function mutate(source: string, { start, end, replacement }: Mutation): string {
+  return source.slice(0, start) + replacement + source.slice(end);
+}
