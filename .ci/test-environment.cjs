@@ -9,7 +9,7 @@ const { TestEnvironment } = require('jest-environment-node');
 const KEPT = [
   /^(PATH|TMPDIR|LD_LIBRARY_PATH)$/,
   /^(HTTPS?_PROXY|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|npm_config_.*)$/i,
-  /^(JEST_WORKER_ID|PLAIN_YAML_RUNS|WEIR_TEST_.*)$/,
+  /^(JEST_WORKER_ID|WEIR_TEST_.*)$/,
 ];
 /** Names the file that one run of jest counts into, and that no jest which a test starts may write. */
 const COUNTS = 'WEIR_TEST_COUNTS';

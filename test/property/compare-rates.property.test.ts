@@ -5,6 +5,7 @@ import { windowRate } from '../../src/limiter/fixed-window.js';
 import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { expectAtLeast, expectSame } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 
 const SECOND = 1_000_000;
 
@@ -106,7 +107,7 @@ describe('narrower', () => {
           now.take(hits);
         }
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 
@@ -121,7 +122,7 @@ describe('narrower', () => {
         expectSame(narrower(before, after).length > 0, denies);
       }),
       {
-        numRuns: 400,
+        ...runs(400),
         examples: [
           [tokenBucketRate(1, 2, SECOND), tokenBucketRate(1, 4, 3 * SECOND)],
           [tokenBucketRate(1, 3, 2 * SECOND), tokenBucketRate(2, 3, 3 * SECOND)],

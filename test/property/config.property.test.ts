@@ -8,9 +8,10 @@ import { normalisePath } from '../../src/policy/paths/normalise-path.js';
 import { PathPattern } from '../../src/policy/paths/path-pattern.js';
 import { Wildcard } from '../../src/policy/values/wildcard.js';
 import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { parse, policyOf } from '../support/policy/policies.js';
 
-const RUNS = { numRuns: 500 };
+const RUNS = runs(500);
 
 /** Short texts of few characters, so that near misses are common. */
 const text = (...units: string[]): fc.Arbitrary<string> =>
@@ -67,7 +68,7 @@ describe('bucket keys', () => {
       fc.property(bucket, bucket, (a, b) => {
         expectSame(keyOf(a) === keyOf(b), JSON.stringify(a) === JSON.stringify(b));
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 
@@ -197,7 +198,7 @@ test('path patterns match as defined', () => {
       if (typeof parsed === 'string') throw new Error(parsed);
       expectSame(parsed.matches(`/${segments.join('/')}`), oracle(pieces, segments));
     }),
-    { numRuns: 3000 },
+    runs(3000),
   );
 });
 
@@ -277,7 +278,7 @@ descriptors:
         expectSame(parsed === undefined, problems.errors.length > 0);
         for (const { message } of problems.errors) expect(message).not.toBe('');
       }),
-      { numRuns: 400 },
+      runs(400),
     );
   });
 });

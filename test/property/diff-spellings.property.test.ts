@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { diffPolicies } from '../../src/config/diff/diff-policies.js';
 import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
 import { policyOf } from '../support/policy/policies.js';
 import { chanceOf, respelled } from '../support/policy/respell.js';
@@ -33,7 +34,7 @@ test('other spellings of a policy are no change, and meet the same buckets and s
         }
       },
     ),
-    { numRuns: 100 },
+    runs(100),
   );
-  expect(differing).toBeGreaterThan(80);
+  expect(differing).toBeGreaterThan(27);
 });

@@ -1,6 +1,7 @@
 import { test } from '@jest/globals';
 import fc from 'fast-check';
 import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../support/policy/policy-dir.js';
 
 const FILES = ['a.yaml', 'b.yaml', 'c.yaml'] as const;
@@ -95,6 +96,6 @@ test('whatever becomes of the files, each domain is as it should be', () => {
         policies.dir.remove();
       }
     }),
-    { numRuns: 150 },
+    runs(150),
   );
 });

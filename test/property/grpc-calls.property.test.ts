@@ -14,6 +14,7 @@ import { CallRouter } from '../../src/grpc/h2-transport/call-router.js';
 import { RareTarget } from '../../src/grpc/h2-transport/rare-target.js';
 import { UnaryTarget, WaitingStreams } from '../../src/grpc/h2-transport/unary-target.js';
 import { expectAtMost, expectSame } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { FakeTimerSource } from '../support/clock/fake-timer-source.js';
 import { FakeServerStream, grpcRequestHead, newFakeConnection } from '../support/grpc/fake-server-stream.js';
 import { prefixed } from '../support/h2/http2-client.js';
@@ -246,7 +247,7 @@ describe('calls under any order of events', () => {
         expectSame(world.context.budgetOf(probe).bytes, 0);
         for (const error of world.errors) expect(String(error)).toMatch(/thrown|failed/);
       }),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 });

@@ -7,6 +7,7 @@ import { PathPattern } from '../../src/policy/paths/path-pattern.js';
 import { PatternList } from '../../src/policy/values/pattern-list.js';
 import { Wildcard } from '../../src/policy/values/wildcard.js';
 import { expectSame } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { definedPath } from '../support/policy/defined-path.js';
 
 /** Texts of few kinds of pieces, so that they often fit together. */
@@ -78,7 +79,7 @@ describe('a path in its normal form', () => {
           expectSame(normalisePath(given), definedPath(given));
         },
       ),
-      { numRuns: 20_000 },
+      runs(20_000),
     );
   });
 
@@ -202,7 +203,7 @@ describe('the rules of a step', () => {
           );
         }
       }),
-      { numRuns: 5000 },
+      runs(5000),
     );
   });
 
@@ -217,7 +218,7 @@ describe('the rules of a step', () => {
           expectSame(found?.value, expected < 0 ? undefined : String(expected));
         }
       }),
-      { numRuns: 1000 },
+      runs(1000),
     );
   });
 
@@ -227,7 +228,7 @@ describe('the rules of a step', () => {
         const compiled = PathPattern.parse(source) as PathPattern;
         expectSame(compiled.matches(given), matchesByDefinition(source, given));
       }),
-      { numRuns: 10_000 },
+      runs(10_000),
     );
   });
 });
@@ -262,7 +263,7 @@ describe('the patterns of a level', () => {
           expectSame(other.find(one, unboundedWork()), expected);
         }
       }),
-      { numRuns: 5000 },
+      runs(5000),
     );
   });
 
@@ -279,7 +280,7 @@ describe('the patterns of a level', () => {
           );
         }
       }),
-      { numRuns: 1000 },
+      runs(1000),
     );
   });
 });

@@ -13,6 +13,7 @@ import {
 import { CidrTable } from '../../src/policy/values/cidr-table.js';
 import { patternSize, RegexList } from '../../src/policy/values/regex-matcher.js';
 import { expectEqual, expectSame } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 
 // A busy machine may take its time; nothing here waits.
 jest.setTimeout(60_000);
@@ -56,7 +57,7 @@ describe('addresses', () => {
       fc.property(anyText, (text) => {
         expectSame(read(text).family !== 0, isIP(text) !== 0 && !text.includes('%'));
       }),
-      { numRuns: 20_000 },
+      runs(20_000),
     );
   });
 
@@ -75,7 +76,7 @@ describe('addresses', () => {
         // The parser of URLs writes IPv6 as RFC 5952 does.
         if (family === 6) expectSame(new URL(`http://[${text}]/`).hostname, `[${canonical}]`);
       }),
-      { numRuns: 5000 },
+      runs(5000),
     );
   });
 
@@ -88,7 +89,7 @@ describe('addresses', () => {
         expectEqual(parseBlock(block.text), block);
         expectSame(block.text.startsWith(`${canonicalAddress(text)}/`), true);
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 });
@@ -138,7 +139,7 @@ describe('the longest prefix', () => {
           }
         },
       ),
-      { numRuns: 1000 },
+      runs(1000),
     );
   });
 
@@ -165,7 +166,7 @@ describe('the longest prefix', () => {
           }
         },
       ),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 });
@@ -217,6 +218,6 @@ test('regular expressions together give the first that matches the whole value b
         }
       },
     ),
-    { numRuns: 300 },
+    runs(300),
   );
 });

@@ -9,6 +9,7 @@ import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
 import { NARROW_ITEMS } from '../../src/storage/redis/wide-takes.js';
 import { expectAtMost, expectEqual, expectSame } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { FakeClock } from '../support/clock/fake-clock.js';
 import {
   AWKWARD_RATES,
@@ -21,7 +22,6 @@ import { ProxyBench, proxyBenches } from '../support/limiter/proxy-bench.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
-
 import { waitFor } from '../support/process/wait-for.js';
 
 // Starting a Redis may take its time on a busy machine.
@@ -249,7 +249,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
               expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
             }
           }),
-          { numRuns: Math.ceil(120 * share) },
+          runs(Math.ceil(120 * share)),
         );
       },
       180_000,
@@ -286,7 +286,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
               expectEqual(await Promise.all(asked.map((items) => takeFrom(redis, ...items))), expected);
             }
           }),
-          { numRuns: Math.ceil(150 * share) },
+          runs(Math.ceil(150 * share)),
         );
       },
       180_000,
@@ -321,7 +321,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
           bench.clock.advance(rate.fillWhole + 1 + UNIT_MICROS.second);
           expectSame((await takeFrom(store, takeItem(key, rate, { hits: 0 })))[0]!.remaining, rate.maxTokens);
         }),
-        { numRuns: Math.ceil(25 * share) },
+        runs(Math.ceil(25 * share)),
       );
     });
 
@@ -355,7 +355,7 @@ describe.each([new RedisBench('redis-server'), new ClusterBench('redis-server'),
             expectSame(await look(), remaining);
           }
         }),
-        { numRuns: Math.ceil(15 * share) },
+        runs(Math.ceil(15 * share)),
       );
     });
   },

@@ -11,6 +11,7 @@ import { readPlainYaml } from '../../src/config/yaml/plain-yaml.js';
 import { parseYaml } from '../../src/config/yaml/yaml-document.js';
 import type { ShowKey } from '../../src/config/yaml/yaml-value.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 
 const showKey: ShowKey = (path, key) => !key.startsWith('b') && !path.endsWith('c');
 
@@ -189,8 +190,6 @@ function expectAgreement(text: string): void {
   }
 }
 
-const runs = Number(process.env['PLAIN_YAML_RUNS'] ?? 3000);
-
 test('documents in block style', () => {
   plain = 0;
   all = 0;
@@ -200,7 +199,7 @@ test('documents in block style', () => {
       const tail = end === '' || node.step === 4 ? '' : end;
       expectAgreement(begin + render(node, 0, false) + tail);
     }),
-    { numRuns: runs },
+    runs(3000),
   );
   // Or the test would prove nothing.
   expect(plain).toBeGreaterThan(all / 100);
@@ -268,7 +267,7 @@ test('policies with characters added, taken away and doubled', () => {
       for (const { at, remove, insert } of edits) text = text.slice(0, at) + insert + text.slice(at + remove);
       expectAgreement(text);
     }),
-    { numRuns: runs },
+    runs(3000),
   );
   expect(plain).toBeGreaterThan(all / 100);
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { stringify } from 'yaml';
 import { formatProblem } from '../../src/config/yaml/config-problem.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { parse } from '../support/policy/policies.js';
 import { schemaErrors } from '../support/policy/policy-schema.js';
 
@@ -157,7 +158,7 @@ test('a policy that the loader takes without a warning follows the schema', () =
       good += 1;
       expectEqual([text, schemaErrors(text)], [text, []]);
     }),
-    { numRuns: 4000 },
+    runs(4000),
   );
   // Otherwise it would tell little.
   expect(good).toBeGreaterThan(200);
@@ -175,6 +176,6 @@ test('what follows the schema, the loader takes, but for what a schema cannot te
       const errors = parse(text).problems.errors.map(formatProblem);
       expectEqual([text, errors.filter((error) => !BEYOND.test(error))], [text, []]);
     }),
-    { numRuns: 1000 },
+    runs(1000),
   );
 });

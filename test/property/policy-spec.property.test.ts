@@ -23,6 +23,7 @@ import type { PolicySet } from '../../src/policy/policy-set.js';
 import type { DomainSpec } from '../../src/policy/spec.js';
 import { atOnce } from '../../src/turns.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { textOf } from '../support/codec/text-of.js';
 import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
 
@@ -72,7 +73,7 @@ test('a specification is plain data: bytes hold all of it', () => {
       expect(deserialize(serialize(spec))).toStrictEqual(spec);
       expect(structuredClone(spec)).toStrictEqual(spec);
     }),
-    { numRuns: 100 },
+    runs(100),
   );
 });
 
@@ -89,7 +90,7 @@ test(
         const inForce = buildPolicy(spec, SECRETS);
         expectEqual(shown(across(policyItems(setOf(inForce))), descriptors), expected);
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   },
 );
@@ -106,6 +107,6 @@ test('a policy that takes secrets later has the names of one that was built with
       const sent = across(policyItems(setOf(later)));
       expectEqual(shown(sent, descriptors), shown(later, descriptors));
     }),
-    { numRuns: 100 },
+    runs(100),
   );
 });

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Descriptor } from '../../src/codec/messages.js';
+import { runs } from '../support/assert/runs.js';
 import { Decider, descriptor } from '../support/policy/decider.js';
 import { type ModelRule, ReferenceModel } from '../support/reference/reference-model.js';
 
@@ -82,6 +83,6 @@ test('window rules get the answers that the reference gives, in every mode', () 
         }
       },
     ),
-    { numRuns: 200 },
+    runs(200),
   );
 });

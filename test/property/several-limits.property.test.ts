@@ -8,6 +8,7 @@ import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { expectSame } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { MEMORY } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { Decider, descriptor } from '../support/policy/decider.js';
@@ -95,7 +96,7 @@ test('a list of limits lets pass what each of them would, and takes exactly that
         expectSame(statuses[0]?.durationUntilResetSeconds, longest);
       }
     }),
-    { numRuns: 500 },
+    runs(500),
   );
 });
 
@@ -109,6 +110,6 @@ test('of a burst it admits the minimum', () => {
       }
       expectSame(passed, Math.min(...list.map(({ max }) => max)));
     }),
-    { numRuns: 200 },
+    runs(200),
   );
 });

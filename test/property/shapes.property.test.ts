@@ -6,6 +6,7 @@ import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { shapePart } from '../../src/policy/names/bucket-key.js';
 import { expectAtMost, expectEqual } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, RedisBench, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
@@ -124,7 +125,7 @@ describe.each<TestBench>([memoryBench(), new RedisBench('redis-server')])('in $n
           expectAtMost(passed, limitOf(first) + limitOf(second) + returned);
         },
       ),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 });

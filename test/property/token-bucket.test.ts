@@ -5,6 +5,7 @@ import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { expectAtMost, expectEqual, expectSame } from '../support/assert/quick-expect.js';
+import { runs } from '../support/assert/runs.js';
 import { FakeClock } from '../support/clock/fake-clock.js';
 import {
   AWKWARD_RATES,
@@ -64,7 +65,7 @@ describe('a token bucket', () => {
           });
         }
       }),
-      { numRuns: 400 },
+      runs(400),
     );
   });
 
@@ -82,7 +83,7 @@ describe('a token bucket', () => {
         }
         expectBound(rate, passed);
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 
@@ -142,7 +143,7 @@ describe('a token bucket', () => {
         clock.advance(after.rate.fillWhole + 1);
         expectSame(store.take([takeItem('a', after.rate, { hits: 0 })])[0]!.remaining, after.rate.maxTokens);
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 });

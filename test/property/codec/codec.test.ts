@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { DecodeError, type RateLimitRequest } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { expectEqual } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 import { type Codec, createReferenceCodec } from '../../support/codec/reference-codec.js';
 
@@ -68,7 +69,7 @@ describe.each(codecs)('codec %s', (_name, codec) => {
         const decoded = decodeOrRefuse(codec, bytes);
         if (decoded !== undefined) expectEqual(codec.decodeRequest(codec.encodeRequest(decoded)), decoded);
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 });

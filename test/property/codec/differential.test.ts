@@ -4,6 +4,7 @@ import { DecodeError, type Descriptor, type RateLimitRequest } from '../../../sr
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { atOnce } from '../../../src/turns.js';
 import { expectEqual, expectSame } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 import {
   arbitraryLargeWireRequest,
@@ -64,7 +65,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
       fc.property(encodedRequest, (bytes) => {
         expectEqual(wire.decodeRequest(bytes), reference.decodeRequest(bytes));
       }),
-      { numRuns: 1000 },
+      runs(1000),
     );
   });
 
@@ -76,7 +77,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
         if (!protobufjsReadsOtherwise(bytes)) alike++;
         expectTheSame(bytes);
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
     // Not all may be excused.
     expect(alike).toBeGreaterThan(200);
@@ -84,12 +85,12 @@ describe('the codec by hand against @grpc/proto-loader', () => {
 
   test('refuses and reads damaged bytes alike', () => {
     fc.assert(fc.property(fc.oneof(damaged(encodedRequest), damaged(wireRequest)), expectTheSame), {
-      numRuns: 5000,
+      ...runs(5000),
     });
   });
 
   test('refuses and reads noise alike', () => {
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), expectTheSame), { numRuns: 3000 });
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), expectTheSame), runs(3000));
   });
 
   test('reads and refuses large messages in steps as at once', () => {
@@ -117,7 +118,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
         if (ours !== 'decoded' || !protobufjsReadsOtherwise(bytes)) expectSame(ours, theirs);
         if (ours?.includes('descriptors')) refused++;
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
     expect(refused).toBeGreaterThan(20);
   });
@@ -152,7 +153,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
         const theirs = reference.decodeResponse(reference.encodeResponse(message));
         expectEqual(ours, theirs);
       }),
-      { numRuns: 1000 },
+      runs(1000),
     );
   });
 

@@ -6,6 +6,7 @@ import { DecodeError } from '../../../src/codec/messages.js';
 import { protoFiles } from '../../../src/codec/proto-files.js';
 import { atOnce } from '../../../src/turns.js';
 import { expectSame } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { anyText } from '../../support/codec/any-text.js';
 import { arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
 import { damaged } from '../../support/codec/arbitrary-wire.js';
@@ -203,13 +204,13 @@ function expectTheSame(json: Uint8Array): void {
 describe('a request in protobuf JSON against @bufbuild/protobuf', () => {
   test('is written alike, or refused by both', () => {
     accepted = 0;
-    fc.assert(fc.property(body, expectTheSame), { numRuns: 3000 });
+    fc.assert(fc.property(body, expectTheSame), runs(3000));
     // Not all may be refused.
-    expect(accepted).toBeGreaterThan(100);
+    expect(accepted).toBeGreaterThan(30);
   });
 
   test('damaged, is written alike, or refused by both', () => {
-    fc.assert(fc.property(damaged(body), expectTheSame), { numRuns: 3000 });
+    fc.assert(fc.property(damaged(body), expectTheSame), runs(3000));
   });
 
   test('with long texts is written alike', () => {
@@ -221,7 +222,7 @@ describe('a request in protobuf JSON against @bufbuild/protobuf', () => {
       domain: long,
       descriptors: listOf(objectOf({ entries: listOf(objectOf({ key: long, value: long })) })),
     }).map((text) => Buffer.from(text));
-    fc.assert(fc.property(large, expectTheSame), { numRuns: 200 });
+    fc.assert(fc.property(large, expectTheSame), runs(200));
     expect(accepted).toBeGreaterThan(3);
   });
 });

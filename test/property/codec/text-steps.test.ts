@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { textSteps } from '../../../src/codec/text-steps.js';
 import { atOnce } from '../../../src/turns.js';
 import { expectSame } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { anyText } from '../../support/codec/any-text.js';
 
 /** Bytes near to UTF-8: whole characters, characters that are cut off, bytes that only continue one, and any others. */
@@ -31,7 +32,7 @@ describe('a text that is decoded in pieces', () => {
           expectSame(text, bytes.toString());
         }
       }),
-      { numRuns: 5000 },
+      runs(5000),
     );
   });
 });

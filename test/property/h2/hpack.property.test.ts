@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { HpackEncoder } from '../../../src/h2/hpack/encoder.js';
 import { HeaderField } from '../../../src/h2/hpack/header-field.js';
 import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import {
   decodePairs,
   encode,
@@ -60,7 +61,7 @@ describe('HPACK', () => {
           }
         },
       ),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 
@@ -77,7 +78,7 @@ describe('HPACK', () => {
           }
         },
       ),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 
@@ -110,7 +111,7 @@ describe('HPACK', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 
@@ -132,7 +133,7 @@ describe('HPACK', () => {
           if (!list.tooLarge) expectSame(list.size, size);
         }
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 });

@@ -2,6 +2,7 @@ import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ServerStream } from '../../../src/h2/request-handler.js';
 import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import {
   data,
   END_STREAM,
@@ -131,7 +132,7 @@ describe('the windows of the peer', () => {
         expectSame(peer.connection.unconsumedBytes, 0);
         expectEqual(peer.events, ['greeted']);
       }),
-      { numRuns: 400 },
+      runs(400),
     );
   });
 });

@@ -7,6 +7,7 @@ import {
   CalendarWindows,
 } from '../../../src/limiter/calendar.js';
 import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 
 const DAY_MICROS = 86_400_000_000;
 /** Days of the longest window of a unit. */
@@ -56,7 +57,7 @@ test('windows hold their times, follow each other without gap, and begin when cl
         unitOfDay(shownDay(timeZone, start), unit),
       );
     }),
-    { numRuns: 2000 },
+    runs(2000),
   );
 }, 60_000);
 
@@ -79,7 +80,7 @@ test('what was asked before changes no answer', () => {
         expectEqual(ask(windows, what, micros), ask(fresh, what, micros));
       }
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 }, 60_000);
 
@@ -93,6 +94,6 @@ test('boundaries are those of four windows in a row, the second of which holds t
       const windows = CalendarWindows.of(timeZone, unit);
       for (let i = 0; i < 4; i++) expectSame(windows.endOf(around[i] as number), around[i + 1]);
     }),
-    { numRuns: 300 },
+    runs(300),
   );
 }, 60_000);

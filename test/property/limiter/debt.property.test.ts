@@ -5,6 +5,7 @@ import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
 import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { arbitraryHits, arbitraryRate, arbitrarySpan } from '../../support/limiter/arbitrary-takes.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
@@ -63,7 +64,7 @@ describe('a token bucket with debt', () => {
           expectSame(forgiven === 0 || isCharge, true);
         }
       }),
-      { numRuns: 500 },
+      runs(500),
     );
   });
 
@@ -87,7 +88,7 @@ describe('a token bucket with debt', () => {
           expectAtMost(owed, charged + 1);
         }
       }),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 
@@ -108,7 +109,7 @@ describe('a token bucket with debt', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 });
@@ -182,7 +183,7 @@ describe('a window with debt', () => {
           }
         }
       }),
-      { numRuns: 600 },
+      runs(600),
     );
   });
 
@@ -221,7 +222,7 @@ describe('a window with debt', () => {
           expectSame(waitMicros, end - clock.wall);
         }
       }),
-      { numRuns: 600 },
+      runs(600),
     );
   });
 });

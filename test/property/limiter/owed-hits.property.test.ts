@@ -8,6 +8,7 @@ import { OwedHits } from '../../../src/limiter/owed-hits.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtMost } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { arbitraryHits, arbitraryRate, arbitrarySpan } from '../../support/limiter/arbitrary-takes.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
@@ -83,7 +84,7 @@ describe('what is owed', () => {
         for (const one of owed) outage.charge('stored', one?.owed(outage.nowMicros) ?? 0);
         expectAtMost(outage.remaining('stored'), outage.remaining('seen'));
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 
@@ -105,7 +106,7 @@ describe('what is owed', () => {
         const share = Math.max(1, rate.reportedLimit / processes);
         expectAtMost(owed?.owed(clock.monotonic) ?? 0, local.reportedLimit - left + Math.ceil(share) + 1);
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 

@@ -6,6 +6,7 @@ import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtMost, expectSame } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { AWKWARD_RATES } from '../../support/limiter/arbitrary-takes.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
@@ -68,6 +69,6 @@ test('a grant past full is there to the last hit, does not refill, and never goe
       clock.advance(rate.kind === 'window' ? 366 * UNIT_MICROS.day : UNIT_MICROS.day);
       expectAtMost(look(), rate.reportedLimit);
     }),
-    { numRuns: 400 },
+    runs(400),
   );
 });

@@ -5,6 +5,7 @@ import type { Control, ControlResult } from '../../../src/limiter/control.js';
 import type { ScriptAnswer, ScriptQuestion } from '../../../src/storage/redis/questions/script-question.js';
 import type { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import { turn } from '../../../src/turns.js';
+import { runs } from '../../support/assert/runs.js';
 import { ProcessBook } from '../../support/controls/books.js';
 import { control } from '../../support/controls/controls.js';
 import { RedisBench } from '../../support/limiter/test-stores.js';
@@ -242,7 +243,7 @@ describe('two processes that share a Redis', () => {
         await world.compare();
         await Promise.all(world.books.map(({ book }) => book.close()));
       }),
-      { numRuns: 100 },
+      runs(100),
     );
   });
 });

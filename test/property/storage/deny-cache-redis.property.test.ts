@@ -6,6 +6,7 @@ import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
 import { expectAtLeast, expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
@@ -140,7 +141,7 @@ describe('two runs of the same requests on one Redis, one of them through a deny
         }
         answers += cache.answers;
       }),
-      { numRuns: 200 },
+      runs(200),
     );
     expect(answers).toBeGreaterThan(50);
   });

@@ -5,6 +5,7 @@ import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { DenyCache } from '../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtLeast, expectAtMost, expectEqual, expectSame } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
@@ -114,9 +115,9 @@ test.each([true, false])(
           });
         }
       }),
-      { numRuns: 1000 },
+      runs(1000),
     );
-    // Twice as many and more, as a rule: chance says how many.
-    expect(repeated).toBeGreaterThan(200);
+    // Or the test would prove little.
+    expect(repeated).toBeGreaterThan(65);
   },
 );

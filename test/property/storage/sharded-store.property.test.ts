@@ -7,6 +7,7 @@ import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
 import { SplitStore } from '../../../src/storage/split-store.js';
 import { turn } from '../../../src/turns.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { BUCKETS, CANDIDATES, DEEPER, deepened, someRequest } from '../../support/limiter/few-buckets.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
@@ -97,7 +98,7 @@ describe.each(SPREADS)('%s', (_, partOf) => {
         const clock = new FakeClock();
         gaveBack += await compare(order, clock, countDeniedHits, sharded(clock, countDeniedHits, partOf));
       }),
-      { numRuns: 300 },
+      runs(300),
     );
     expectAtMost(10, gaveBack);
   });
@@ -126,7 +127,7 @@ describe.each(SPREADS)('%s', (_, partOf) => {
             gaveBack: () => main.gaveBack() + perSecond.gaveBack(),
           });
         }),
-        { numRuns: 300 },
+        runs(300),
       );
       expectAtMost(6, gaveBack);
     },

@@ -5,6 +5,7 @@ import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/toke
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import type { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import { expectAtMost } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 
@@ -91,7 +92,7 @@ describe('callers whose clocks differ', () => {
         const filled = ((passing(all) + skew) * rate.q) / rate.p;
         expectAtMost(await admitted(rate, clocks, all), rate.maxTokens + filled);
       }),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 
@@ -105,7 +106,7 @@ describe('callers whose clocks differ', () => {
         const last = windowOf(began + passing(all) + Math.max(...clocks));
         expectAtMost(await admitted(rate, clocks, all), 10 * (last - first + 1));
       }),
-      { numRuns: 300 },
+      runs(300),
     );
   });
 

@@ -10,6 +10,7 @@ import {
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { SplitStore } from '../../../src/storage/split-store.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import {
   BUCKETS,
@@ -65,7 +66,7 @@ test.each([true, false])(
           expectEqual(await split.take(look, Infinity), one.take(look));
         }
       }),
-      { numRuns: 1000 },
+      runs(1000),
     );
   },
 );
@@ -153,7 +154,7 @@ test('a last step that is too late, or fails, leaves the main store as one store
       gaveBack += split.giveBackStats.made;
       expectEqual(split.giveBackStats, { ...split.giveBackStats, failed: 0, skipped: 0 });
     }),
-    { numRuns: 1000 },
+    runs(1000),
   );
   expectAtMost(100, gaveBack);
 });

@@ -6,6 +6,7 @@ import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { redisKey } from '../../../src/storage/redis/redis-key.js';
 import { expectEqual } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { AWKWARD_RATES, arbitraryHits } from '../../support/limiter/arbitrary-takes.js';
 import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
@@ -143,7 +144,7 @@ describe.each(['auto', 'caller'] as const)('take.lua (REDIS_CLOCK=%s)', (clockOf
             expectEqual(await contents(alone), await contents(beside));
           }
         }),
-        { numRuns: 150 },
+        runs(150),
       );
     },
   );

@@ -5,6 +5,7 @@ import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/toke
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
+import { runs } from '../../support/assert/runs.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
@@ -103,7 +104,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
           expectAtMost(passed[i], most);
         });
       }),
-      { numRuns: 400 },
+      runs(400),
     );
   });
 
@@ -147,7 +148,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
           }
         },
       ),
-      { numRuns: 400 },
+      runs(400),
     );
     expectAtMost(100, undone);
   });
@@ -194,7 +195,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
             }
           }
         }),
-        { numRuns: 200 },
+        runs(200),
       );
     },
   );
@@ -230,7 +231,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
         bench.clock.advance(small.debtWhole + 1);
         expect(await ask(false, key, small, 0)).toMatchObject({ limited: false, remaining: small.maxTokens });
       }),
-      { numRuns: 200 },
+      runs(200),
     );
   });
 });

@@ -7,6 +7,7 @@ import {
   requestHead as headLike,
   MalformedHead,
 } from '../../../src/h2/request-head.js';
+import { runs } from '../../support/assert/runs.js';
 import { END_STREAM, headers, protocolTest } from '../../support/h2/h2-peer.js';
 
 function requestHead(fields: HeaderList) {
@@ -141,7 +142,7 @@ describe('the head of a request', () => {
           expect(headLike(list(...sent), like)).toEqual(requestHead(list(...sent)));
         },
       ),
-      { numRuns: 1000 },
+      runs(1000),
     );
   });
 

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ExpiryHeap, type HeapPositions } from '../../../../src/storage/memory/expiry-heap.js';
+import { runs } from '../../../support/assert/runs.js';
 
 class Positions implements HeapPositions {
   readonly of = new Map<number, number>();
@@ -47,6 +48,6 @@ test('always has the smallest key on top, through pushes, updates, removals and 
         }
       }
     }),
-    { numRuns: 200 },
+    runs(200),
   );
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { RedisReplyError } from '../../../../src/storage/redis/connection/redis-error.js';
 import type { ReplyBound } from '../../../../src/storage/redis/connection/reply-bound.js';
 import { type Reply, RespReader } from '../../../../src/storage/redis/connection/resp-reader.js';
+import { runs } from '../../../support/assert/runs.js';
 
 const CASES: readonly (readonly [wire: string, replies: readonly Reply[]])[] = [
   ['+OK\r\n', ['OK']],
@@ -123,7 +124,7 @@ test('bytes that are no reply are refused or waited for, but never hang or go on
         expect((error as Error).message).toMatch(/^malformed reply/);
       }
     }),
-    { numRuns: 2000 },
+    runs(2000),
   );
 });
 
