@@ -6,6 +6,7 @@ import { PageMemory } from '../../../../src/server/views/page-memory.js';
 import { orderOf } from '../../../../src/server/views/sorted-text.js';
 import { type TextPages, TextView } from '../../../../src/server/views/text-view.js';
 import { SLICE_MS, ViewSlices } from '../../../../src/server/views/view-slices.js';
+import { expectEqual } from '../../../support/assert/quick-expect.js';
 import { anyText } from '../../../support/codec/any-text.js';
 import { textOf } from '../../../support/codec/text-of.js';
 
@@ -184,8 +185,14 @@ test('sorting in slices is sorting', () => {
       let step = steps.next();
       while (step.done !== true) step = steps.next();
       const order = [...step.value];
-      expect(order.map((at) => names[at])).toEqual([...names].sort());
-      expect(order.toSorted((one, other) => one - other)).toEqual(names.map((_, at) => at));
+      expectEqual(
+        order.map((at) => names[at]),
+        [...names].sort(),
+      );
+      expectEqual(
+        order.toSorted((one, other) => one - other),
+        names.map((_, at) => at),
+      );
     }),
     { numRuns: 30 },
   );

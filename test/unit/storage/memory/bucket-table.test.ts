@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { RunningBucket } from '../../../../src/limiter/running-bucket.js';
 import { BucketTable, bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
-import { expectSame } from '../../../support/assert/quick-expect.js';
+import { expectEqual, expectSame } from '../../../support/assert/quick-expect.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 
 const UNBOUNDED = { maxBuckets: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
@@ -51,9 +51,9 @@ test('holds what a plain map would hold, whatever is added, changed and dropped'
         if (drop) model.delete(key);
         else model.set(key, state);
         write(table, key, drop ? BLANK : state);
-        expect(stateOf(table, key)).toEqual(drop ? [0, 0, 0] : state);
+        expectEqual(stateOf(table, key), drop ? [0, 0, 0] : state);
       }
-      for (const [key, state] of model) expect(stateOf(table, key)).toEqual(state);
+      for (const [key, state] of model) expectEqual(stateOf(table, key), state);
       const bytes = [...model.keys()].reduce((sum, key) => sum + bucketBytes(key), 0);
       expect([table.size, table.bytes]).toEqual([model.size, bytes]);
       for (const key of model.keys()) write(table, key, BLANK);

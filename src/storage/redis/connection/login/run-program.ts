@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 /** A program, and what is given to it. */
 export type Command = readonly [program: string, ...args: string[]];
 
-/** Longest that a program may run, milliseconds. */
+/** Longest that a program may run by default, milliseconds. */
 export const PROGRAM_TIMEOUT_MS = 5000;
 /** Most that it may print. */
 export const MAX_LOGIN_OUTPUT_BYTES = 64 * 1024;
@@ -14,7 +14,11 @@ export const MAX_LOGIN_OUTPUT_BYTES = 64 * 1024;
  * time, prints too much, or is under way when `signal` is aborted. However it ends, the processes of its group are
  * killed: each run would leave one more. A process that has left the group (setsid) is not.
  */
-export function runProgram([program, ...args]: Command, signal: AbortSignal): Promise<string> {
+export function runProgram(
+  [program, ...args]: Command,
+  signal: AbortSignal,
+  timeoutMs = PROGRAM_TIMEOUT_MS,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     let child: ChildProcess;
     try {
@@ -39,8 +43,8 @@ export function runProgram([program, ...args]: Command, signal: AbortSignal): Pr
     };
     const onAbort = (): void => settle(new Error(`${program} was ended`));
     const timer = setTimeout(
-      () => settle(new Error(`${program} did not end within ${PROGRAM_TIMEOUT_MS / 1000} s, and was killed`)),
-      PROGRAM_TIMEOUT_MS,
+      () => settle(new Error(`${program} did not end within ${timeoutMs / 1000} s, and was killed`)),
+      timeoutMs,
     );
     child.stdout?.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
