@@ -68,7 +68,6 @@ const RUNS: Readonly<Record<string, readonly [where: RegExp, atLeast: number, to
   '--selectProjects conformance h2spec': [/^conformance\/h2spec\//, 1, 'h2spec'],
   '--selectProjects property': [/^property\//, 20, 'redis-server'],
   '--selectProjects e2e': [/^e2e\//, 10, 'envoy'],
-  '--selectProjects memory': [/^memory\//, 2, 'redis-server'],
   '--selectProjects chaos': [/^chaos\//, 2, 'valkey-server'],
   '--selectProjects stall': [/^stall\//, 1, 'envoy'],
 };
