@@ -5,6 +5,7 @@ import { descriptor } from '../support/policy/decider.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { type TlsFiles, writeTlsFiles } from '../support/tls/tls-files.js';
+import { CommandHost } from '../support/weir/commands.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
 const POLICY = `
@@ -14,13 +15,14 @@ descriptors:
 `;
 
 const folder = new TempDir();
+const host = new CommandHost();
 let tls: TlsFiles;
 let weir: WeirServer;
 let readToken: string;
 
 /** Runs `weir bucket`. */
-const bucket = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-  runToEnd(process.execPath, [WEIR_MAIN, 'bucket', ...args], { bareEnvironment: true, env });
+const bucket = (args: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
+  host.run({ args: ['bucket', ...args], folder: folder.path, environment });
 
 beforeAll(async () => {
   tls = writeTlsFiles();
@@ -37,6 +39,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
+  await host.stop();
   await weir?.stop();
   tls.remove();
   folder.remove();
