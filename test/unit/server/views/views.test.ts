@@ -34,7 +34,7 @@ function* letters(text: string): Generator<string> {
 test('views that come and go use the same memory again', async () => {
   const memory = new PageMemory();
   const used = new Set<ArrayBufferLike>();
-  for (let answer = 0; answer < 100; answer++) {
+  for (let answer = 0; answer < 25; answer++) {
     const view = new TextView(new ViewSlices(), () => letters('x'.repeat(50_000)), memory);
     const { pages, keep } = await view.text();
     const done = keep?.();
