@@ -108,24 +108,24 @@ describe('the statistics of the reference', () => {
     expect(deltas()).toEqual({ 'ratelimit.service.rate_limit.d.k.total_hits': 1 });
   });
 
-  test('a million values and 100,000 unknown domains make no more series than allowed, and lose no hit', () => {
+  test('100,000 values and 10,000 unknown domains make no more series than allowed, and lose no hit', () => {
     const { stats, byCaller } = create(1000, ['d.k']);
-    for (let value = 0; value < 1_000_000; value++) {
+    for (let value = 0; value < 100_000; value++) {
       stats.counted(`d.k_${value}`, value % 2 === 0, TAKE, OK, false);
     }
-    for (let domain = 0; domain < 100_000; domain++) stats.unknownDomain(`domain-${domain}`, 1);
+    for (let domain = 0; domain < 10_000; domain++) stats.unknownDomain(`domain-${domain}`, 1);
     // A rule that counts for the first time after the flood has its series all the same.
     stats.counted('d.k', false, TAKE, OK, false);
     const found = all(stats);
     const sum = (end: string) =>
       Object.entries(found).reduce((total, [name, value]) => total + (name.endsWith(end) ? value : 0), 0);
     expect([...stats.series()].length).toBeLessThanOrEqual(1 + 1 + 1000 + 2);
-    expect(sum('.total_hits')).toBe(1_000_001);
-    expect(sum('.domain_not_found')).toBe(100_000);
+    expect(sum('.total_hits')).toBe(100_001);
+    expect(sum('.domain_not_found')).toBe(10_000);
     expect(found['ratelimit.service.rate_limit.d.k.total_hits']).toBe(1);
-    expect(found['ratelimit.service.rate_limit.other.other.total_hits']).toBe(1_000_000 - 1000);
-    expect(found['ratelimit.service.rate_limit.other.domain_not_found']).toBe(100_000);
-    expect(byCaller.refused).toBe(1_000_000 - 1000 + 100_000);
+    expect(found['ratelimit.service.rate_limit.other.other.total_hits']).toBe(100_000 - 1000);
+    expect(found['ratelimit.service.rate_limit.other.domain_not_found']).toBe(10_000);
+    expect(byCaller.refused).toBe(100_000 - 1000 + 10_000);
   });
 
   test('rules have a budget of their own, and the names of the policy in force are rules', () => {
