@@ -204,14 +204,14 @@ const TOGETHER: readonly BadSettings[] = [
   },
 ];
 
-const FREE_PORTS = { GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0' };
+const FREE_PORTS = { PORT: '0', DEBUG_PORT: '0' };
 
 const started = ({ environment, files = {}, prints }: BadSettings): Mistake => ({
   what: Object.entries(environment)
     .map(([name, value]) => `${name}=${value}`)
     .join(' '),
   args: ['serve'],
-  environment: { ...('GRPC_UDS' in environment ? {} : FREE_PORTS), ...environment },
+  environment: { ...FREE_PORTS, ...('GRPC_UDS' in environment ? {} : { GRPC_PORT: '0' }), ...environment },
   files,
   code: 1,
   prints,
