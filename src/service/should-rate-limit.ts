@@ -79,6 +79,9 @@ export class ShouldRateLimit {
   readonly #answersAtOnce: boolean;
   readonly #waiting: WaitingRequests;
   readonly #controls: ControlIndex;
+  /** A field, so that no request makes a function of its own for it. */
+  readonly #encoded = (decided: Decided): Uint8Array | Refusal =>
+    decided instanceof Refusal ? decided : this.#options.codec.encodeResponse(decided);
 
   constructor(options: ShouldRateLimitOptions) {
     this.#options = options;
@@ -102,7 +105,7 @@ export class ShouldRateLimit {
   ): Uint8Array | Refusal | Promise<Uint8Array | Refusal> {
     const { codec } = this.#options;
     if (message.length > LARGE_MESSAGE_BYTES) {
-      return this.#handleLarge(message, caller).then((late) => this.#encoded(late));
+      return this.#handleLarge(message, caller).then(this.#encoded);
     }
     const startMicros = this.#startMicros();
     let request: RateLimitRequest;
@@ -112,7 +115,7 @@ export class ShouldRateLimit {
       return refusalOf(error);
     }
     const decided = this.#decide(request, startMicros, caller);
-    if (decided instanceof Promise) return decided.then((late) => this.#encoded(late));
+    if (decided instanceof Promise) return decided.then(this.#encoded);
     return decided instanceof Refusal ? decided : codec.encodeResponse(decided);
   }
 
@@ -130,10 +133,6 @@ export class ShouldRateLimit {
 
   #startMicros(): number {
     return this.#answersAtOnce && !this.#observation.wantsStart() ? 0 : this.#options.clock.monotonicMicros();
-  }
-
-  #encoded(decided: Decided): Uint8Array | Refusal {
-    return decided instanceof Refusal ? decided : this.#options.codec.encodeResponse(decided);
   }
 
   #decide(request: RateLimitRequest, startMicros: number, caller: Caller): Decided | Promise<Decided> {

@@ -105,7 +105,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   private firstSlot: BucketSlot | undefined;
   private slots: Map<string, BucketSlot> | undefined;
   /** The key that was looked for last, and what was found. */
-  private lookedFor: string | undefined;
+  private lookedFor = '';
   private lookedUp: BucketSlot | undefined;
   private steps: (TakeRun | TakeGroup)[] = [];
   private readonly asks: Asks;

@@ -22,6 +22,9 @@ const PAST_FULL = 4e15;
 /** Reused: a bucket past full while it is decided on. */
 const bucketOver = new RunningBucket();
 
+/** Reused: the state found for a run of one request, which is told before the next run is started. */
+const foundOfOne = new TakeFinding();
+
 /** A bucket of a call. */
 export interface BucketSlot {
   /** Index of its key, from 1. */
@@ -54,8 +57,8 @@ export class TakeRun {
   /** Whether {@link start} was called. */
   started = false;
   private passing = 0;
-  /** The running state. */
-  private readonly found = new TakeFinding();
+  /** The running state, once {@link start} was called. */
+  private found = foundOfOne;
   /** What one request costs on a token bucket. */
   private costWhole = 0;
   private costCarry = 0;
@@ -88,12 +91,13 @@ export class TakeRun {
   }
 
   /**
-   * Reads the reply to this run at `at` of `values`. Returns where the next one begins. Throws UnknownReplyError when
-   * it is no such reply.
+   * Reads the reply to this run at `at` of `values`; the caller asks for {@link next} before it starts another run.
+   * Returns where the next one begins. Throws UnknownReplyError when it is no such reply.
    */
   start(values: readonly number[], at: number, nowMicros: number): number {
     const { rate, hits } = this.item;
     this.started = true;
+    if (this.count > 1) this.found = new TakeFinding();
     let found = values[at++] as number;
     if (this.count > 1) {
       if (found < 0 || found > this.count) throw new UnknownReplyError();
