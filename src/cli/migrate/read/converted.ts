@@ -45,6 +45,38 @@ export function notALimit(about: string): (clause: string, remedy: string) => Fi
   return (clause, remedy) => ({ about, text: `this limit was not converted: ${clause}; ${remedy}.` });
 }
 
+/**
+ * A limit as a mapping, or why it has no equal: it is no mapping, or has a field that is not one of `known`. `remedies`
+ * tell what to do about such a field, where there is more to say than to write the rule by hand.
+ */
+export function limitFields(
+  item: YamlValue,
+  known: readonly string[],
+  about: string,
+  remedies: ReadonlyMap<string, string> = new Map(),
+): YamlMap | Finding {
+  const refuse = notALimit(about);
+  if (item.kind !== 'map') return refuse('it is not a mapping', 'correct it');
+  const unknown = [...item.fields.keys()].find((key) => !known.includes(key));
+  if (unknown === undefined) return item;
+  const remedy = remedies.get(unknown) ?? 'write the rule by hand';
+  return refuse(`its field ${JSON.stringify(unknown)} has no equal in weir`, remedy);
+}
+
+/** Parts the limits that have an equal from the findings about those that have none. */
+export function partLimits(read: readonly (ConvertedLimit | Finding)[]): {
+  readonly limits: ConvertedLimit[];
+  readonly decide: Finding[];
+} {
+  const limits: ConvertedLimit[] = [];
+  const decide: Finding[] = [];
+  for (const one of read) {
+    if ('text' in one) decide.push(one);
+    else limits.push(one);
+  }
+  return { limits, decide };
+}
+
 /** Units of a window, the longest first, in seconds. */
 const UNITS = [
   ['day', 86_400],

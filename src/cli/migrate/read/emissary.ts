@@ -4,8 +4,10 @@ import type { Finding } from '../findings.js';
 import {
   type Conversion,
   type ConvertedLimit,
+  limitFields,
   limitsIn,
   notALimit,
+  partLimits,
   unmatchable,
   wholeNumber,
 } from './converted.js';
@@ -33,16 +35,10 @@ function isRateLimit({ kind, fields }: Manifest): boolean {
 export function convertEmissary(input: Input): Conversion | undefined {
   const manifests = manifestsOf(input.documents).filter(isRateLimit);
   if (manifests.length === 0) return undefined;
-  const limits: ConvertedLimit[] = [];
-  const decide: Finding[] = [];
-  for (const { fields } of manifests) {
+  const read = manifests.flatMap(({ fields }) => {
     const domain = textAt(fields, 'spec', 'domain');
-    for (const item of limitsIn(fields)) {
-      const read = readLimit(item, domain, `${input.file}:${item.at.line}`);
-      if ('text' in read) decide.push(read);
-      else limits.push(read);
-    }
-  }
+    return limitsIn(fields).map((item) => readLimit(item, domain, `${input.file}:${item.at.line}`));
+  });
   const advice = [
     {
       about: 'labels',
@@ -55,18 +51,14 @@ export function convertEmissary(input: Input): Conversion | undefined {
       text: 'name the address of weir in its spec.service, with protocol_version: v3; Mappings stay as they are.',
     },
   ];
-  return { from: input, source: `the RateLimits of Emissary in ${input.file}`, limits, decide, advice };
+  return { from: input, source: `the RateLimits of Emissary in ${input.file}`, ...partLimits(read), advice };
 }
 
 /** A limit, or why it has no equal. */
-function readLimit(item: YamlValue, domain: string, about: string): ConvertedLimit | Finding {
+function readLimit(given: YamlValue, domain: string, about: string): ConvertedLimit | Finding {
+  const item = limitFields(given, FIELDS, about, REMEDIES);
+  if ('text' in item) return item;
   const refuse = notALimit(about);
-  if (item.kind !== 'map') return refuse('it is not a mapping', 'correct it');
-  const unknown = [...item.fields.keys()].find((key) => !FIELDS.includes(key));
-  if (unknown !== undefined) {
-    const remedy = REMEDIES.get(unknown) ?? 'write the rule by hand';
-    return refuse(`its field ${JSON.stringify(unknown)} has no equal in weir`, remedy);
-  }
   if (domain === '') return refuse('its RateLimit has no domain', 'a policy of weir needs one');
   const requests = textAt(item, 'rate');
   if (wholeNumber(requests, 0) === undefined)

@@ -4,8 +4,10 @@ import type { Finding } from '../findings.js';
 import {
   type Conversion,
   type ConvertedLimit,
+  limitFields,
   limitsIn,
   notALimit,
+  partLimits,
   unmatchable,
   wholeNumber,
   windowOf,
@@ -34,13 +36,9 @@ export function convertLimitador(input: Input): Conversion | undefined {
       .map(({ fields }) => limitsIn(fields)),
   ];
   if (lists.length === 0) return undefined;
-  const limits: ConvertedLimit[] = [];
-  const decide: Finding[] = [];
-  for (const item of lists.flat()) {
-    const read = readLimit(item, `${input.file}:${item.at.line}`);
-    if ('text' in read) decide.push(read);
-    else limits.push(read);
-  }
+  const { limits, decide } = partLimits(
+    lists.flat().map((item) => readLimit(item, `${input.file}:${item.at.line}`)),
+  );
   decide.push(...differentKeys(limits, input.file));
   const advice = [
     {
@@ -61,13 +59,10 @@ export function convertLimitador(input: Input): Conversion | undefined {
 }
 
 /** A limit, or why it has no equal. */
-function readLimit(item: YamlValue, about: string): ConvertedLimit | Finding {
+function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
+  const item = limitFields(given, FIELDS, about);
+  if ('text' in item) return item;
   const refuse = notALimit(about);
-  if (item.kind !== 'map') return refuse('it is not a mapping', 'correct it');
-  const unknown = [...item.fields.keys()].find((key) => !FIELDS.includes(key));
-  if (unknown !== undefined) {
-    return refuse(`its field ${JSON.stringify(unknown)} has no equal in weir`, 'write the rule by hand');
-  }
   const domain = textAt(item, 'namespace');
   if (domain === '') return refuse('its namespace is empty', 'a policy of weir needs a domain');
   const requests = textAt(item, 'max_value');
