@@ -15,14 +15,19 @@ import { microBenches, runMicro } from './run-micro.js';
 /** Every revision is held against this one, so that a drift over many small steps shows. */
 export const YARDSTICK = '1554e4d';
 
+/** Loads of each process, of which the last one counts: before, V8's compilers take a part of the CPU time. */
+const ROUNDS_OF_A_PROCESS = 3;
+
 const HELP = `Usage: npm run bench:compare [-- [<base> <branch>] [micro|load] [options] [part of a case's name …]]
 
 Checks out two revisions into folders of their own, with their packages, builds both, runs the cases on both in turns
 and prints the ratio of the CPU time (branch / base). Without revisions: ${YARDSTICK}, the fixed one, and HEAD.
-Load runs the base twice, and starts new processes for each round. A/A is the middle half of what the rounds of the one
-base cost against those of the other: a ratio beyond that is marked. Of micro a ratio is marked where the rounds of the two do not overlap and it is off by more than
-5 % (at least 3 rounds).
-Cases: the one of that name, else those whose names hold the part; without any, "one hot key" and "1,000 tenants" of load and all of micro.
+Load runs the base twice, and starts new processes for each round, of whose ${ROUNDS_OF_A_PROCESS} loads the last one counts.
+A/A is the middle half of what the rounds of the one base cost against those of the other: a ratio beyond that is
+marked. Of micro a ratio is marked where the rounds of the two do not overlap and it is off by more than 5 % (at least
+3 rounds).
+Cases: the one of that name, else those whose names hold the part; without any, "one hot key" and "1,000 tenants" of
+load and all of micro.
 Options: --quick --rounds N --seconds N --many N --transports A,B, as in npm run bench; --write keeps the figures of
 load in docs/reference/cost.md.
 `;
@@ -32,8 +37,6 @@ const TOOLS = ['redis-server', 'h2load', 'envoy'];
 const USUAL_LOAD = ['one hot key', '1,000 tenants'];
 /** Fewer rounds say nothing about noise. */
 const LEAST_ROUNDS = 3;
-/** Rounds of load in each process, of which the last one counts: before, the CPU time is partly V8's compilers'. */
-const ROUNDS_OF_A_PROCESS = 3;
 /** Smaller differences are not worth a word, however steady. */
 const LEAST_DIFFERENCE = 0.05;
 
@@ -160,8 +163,7 @@ async function runRound(
   const targets = await startTargets(bench, { transports, given: undefined, checkouts });
   try {
     // Back and forth, so that none always follows the same other one.
-    const own = targets.all.slice(1);
-    const inTurn = round % 2 === 0 ? own : own.toReversed();
+    const inTurn = round % 2 === 0 ? targets.all : targets.all.toReversed();
     const named = (line: string) => say(`round ${round + 1} of ${options.rounds}: ${line}`);
     const rows = await measureCase(bench, inTurn, { ...options, rounds: ROUNDS_OF_A_PROCESS }, named);
     for (const row of rows) {

@@ -109,9 +109,9 @@ export function wantedOf<Case extends { readonly name: string }>(
   cases: readonly Case[],
   filters: readonly string[],
 ): readonly Case[] {
-  const isWhole = (filter: string) => cases.some(({ name }) => name === filter);
-  const parts = filters.filter((filter) => !isWhole(filter));
-  return cases.filter(
-    ({ name }) => filters.length === 0 || filters.includes(name) || parts.some((part) => name.includes(part)),
+  if (filters.length === 0) return cases;
+  const names = new Set(cases.map(({ name }) => name));
+  return cases.filter(({ name }) =>
+    filters.some((filter) => (names.has(filter) ? name === filter : name.includes(filter))),
   );
 }

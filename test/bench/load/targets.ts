@@ -34,7 +34,7 @@ export interface GivenTarget {
   readonly redisPids: readonly number[];
 }
 
-/** Which servers a case is run on, beside the yardstick. */
+/** Which servers a case is run on. */
 export interface TargetChoice {
   /** Values of GRPC_TRANSPORT; undefined is weir's default. */
   readonly transports: readonly (string | undefined)[];
@@ -43,7 +43,7 @@ export interface TargetChoice {
   readonly checkouts: readonly { readonly name: string; readonly folder: string }[];
 }
 
-/** Servers of one case, the yardstick first, and what ends them. */
+/** Servers of one case, the yardstick first unless checkouts are compared, and what ends them. */
 export interface CaseTargets {
   readonly all: readonly BenchTarget[];
   stop(): Promise<void>;
@@ -170,7 +170,7 @@ export async function startTargets(bench: BenchCase, choice: TargetChoice): Prom
     for (const one of stops.splice(0).reverse()) await one();
   };
   try {
-    let all = [await startYardstick(stops)];
+    let all: BenchTarget[] = choice.checkouts.length > 0 ? [] : [await startYardstick(stops)];
     if (choice.given === undefined) all.push(...(await startWeirs(bench, choice, stops)));
     else all.push({ ...PLAIN, ...choice.given, name: `${choice.given.host}:${choice.given.port}` });
     if (bench.envoy) {
