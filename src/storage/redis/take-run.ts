@@ -92,7 +92,7 @@ export class TakeRun {
 
   /**
    * Reads the reply to this run at `at` of `values`; the caller asks for {@link next} before it starts another run.
-   * Returns where the next one begins. Throws UnknownReplyError when it is no such reply.
+   * Returns the index behind this reply. Throws UnknownReplyError when `values` hold something else there.
    */
   start(values: readonly number[], at: number, nowMicros: number): number {
     const { rate, hits } = this.item;
