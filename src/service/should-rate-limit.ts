@@ -115,8 +115,7 @@ export class ShouldRateLimit {
       return refusalOf(error);
     }
     const decided = this.#decide(request, startMicros, caller);
-    if (decided instanceof Promise) return decided.then(this.#encoded);
-    return decided instanceof Refusal ? decided : codec.encodeResponse(decided);
+    return decided instanceof Promise ? decided.then(this.#encoded) : this.#encoded(decided);
   }
 
   /** {@link handle} without the codec. `startMicros`, for deadline and log, may be anything where neither counts. */
