@@ -31,12 +31,14 @@ function onPath(program) {
 
 /**
  * Packages of PyPI into a folder of their own; neither the system's Python packages nor a virtual environment is
- * touched.
+ * touched. pip runs on the interpreter itself: where `python3` is a shim of pyenv, each `pip install` ends with a
+ * `pyenv rehash`, and several at once fail one another.
  */
 async function pip(folder, ...args) {
   rmSync(folder, { recursive: true, force: true });
   const packages = args.filter((arg) => !arg.startsWith('--'));
-  await must(`pip install ${packages.join(' ')}`, 'python3', [
+  const said = await must('python3', 'python3', ['-c', 'import sys; print(sys.executable)']);
+  await must(`pip install ${packages.join(' ')}`, said.trim().split('\n').at(-1), [
     ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-compile'],
     ...['--root-user-action=ignore', '--target', folder, ...args],
   ]);
