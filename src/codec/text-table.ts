@@ -9,10 +9,10 @@ const HASH_PRIME = 0x0100_0193;
  * Turns UTF-8 into strings, and remembers the short ones: domains, entry keys and most values come again and again, and
  * comparing their bytes is several times cheaper than making a string.
  *
- * A text has two slots, side by side, that its hash tells; it is taken in when it is missed twice without another in
- * between, so that values which never come again push nothing out. A hit is only ever decided by comparing all bytes:
- * texts made to collide cost their sender's requests some time, and nothing else. Takes 300 KiB and 4,096 strings of at
- * most 64 bytes.
+ * A text has two slots, side by side, that its hash tells. It is taken in at once while one of them is free. One that
+ * finds both taken drops another when it is missed twice without another in between, so that values which never come
+ * again push little out. A hit is only ever decided by comparing all bytes: texts made to collide cost their sender's
+ * requests some time, and nothing else. Takes 300 KiB and 4,096 strings of at most 64 bytes.
  */
 export class TextTable {
   readonly #lengths = new Uint8Array(SLOTS);
@@ -32,8 +32,10 @@ export class TextTable {
     if (this.#holds(slot, bytes, start, length)) return this.#texts[slot] as string;
     if (this.#holds(slot ^ 1, bytes, start, length)) return this.#texts[slot ^ 1] as string;
     const text = decode(bytes, start, end);
-    if (this.#missed[slot] !== hash) this.#missed[slot] = hash;
-    else this.#remember(slot, bytes, start, end, text);
+    if (this.#lengths[slot] === 0) this.#remember(slot, bytes, start, end, text);
+    else if (this.#lengths[slot ^ 1] === 0) this.#remember(slot ^ 1, bytes, start, end, text);
+    else if (this.#missed[slot] === hash) this.#remember(slot, bytes, start, end, text);
+    else this.#missed[slot] = hash;
     return text;
   }
 
@@ -46,12 +48,11 @@ export class TextTable {
   }
 
   #remember(slot: number, bytes: Uint8Array, start: number, end: number, text: string): void {
-    const at = this.#lengths[slot] !== 0 && this.#lengths[slot ^ 1] === 0 ? slot ^ 1 : slot;
     const kept = this.#bytes;
-    let keptAt = at * MAX_BYTES;
-    for (let from = start; from < end; from++) kept[keptAt++] = bytes[from] as number;
-    this.#lengths[at] = end - start;
-    this.#texts[at] = text;
+    let at = slot * MAX_BYTES;
+    for (let from = start; from < end; from++) kept[at++] = bytes[from] as number;
+    this.#lengths[slot] = end - start;
+    this.#texts[slot] = text;
   }
 }
 

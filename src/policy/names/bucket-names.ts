@@ -54,10 +54,10 @@ class Remembered implements BucketName {
  * flattened and hashed before a store finds it, which costs more than everything else on the way to it: names that come
  * again are remembered.
  *
- * A name has two slots, side by side, that its hash tells; one that finds both taken drops another. It is taken in when
- * it is missed twice without another in between: a million tenants, none of which comes again soon, leave the table
- * mostly as it is, and make no work for the garbage collector. Node and values are compared in full, so values made to
- * collide cost their sender's requests some time, and nothing else.
+ * A name has two slots, side by side, that its hash tells. It is taken in at once while one of them is free. One that
+ * finds both taken drops another when it is missed twice without another in between: a million tenants, none of which
+ * comes again soon, leave a full table mostly as it is, and make no work for the garbage collector. Node and values are
+ * compared in full, so values made to collide cost their sender's requests some time, and nothing else.
  */
 export class BucketNames {
   private readonly domain: string;
@@ -98,15 +98,16 @@ export class BucketNames {
     const neighbour = this.slots[slot ^ 1];
     if (neighbour?.isOf(leaf, entries)) return neighbour;
     const made = this.make(leaf, entries);
-    if (this.missed[slot] === hash) this.remember(slot, leaf, entries, made);
+    if (remembered === undefined) this.remember(slot, leaf, entries, made);
+    else if (neighbour === undefined) this.remember(slot ^ 1, leaf, entries, made);
+    else if (this.missed[slot] === hash) this.remember(slot, leaf, entries, made);
     else this.missed[slot] = hash;
     return made;
   }
 
   private remember(slot: number, leaf: PolicyNode, entries: readonly Entry[], name: BucketName): void {
-    const at = this.slots[slot] !== undefined && this.slots[slot ^ 1] === undefined ? slot ^ 1 : slot;
     const values = leaf.entering.map((index) => (entries[index] as Entry).value);
-    this.slots[at] = new Remembered(leaf, values, name);
+    this.slots[slot] = new Remembered(leaf, values, name);
   }
 
   /** From the last entry back to the first, as nodes know their parents only. */

@@ -36,6 +36,15 @@ describe('names of buckets that come again', () => {
     }
   });
 
+  test('most of a thousand that take turns are remembered', () => {
+    const policy = policyOf(POLICY);
+    const round = () =>
+      Array.from({ length: 1000 }, (_, i) => policy.match(entries(`tenant=tenant-${i}`)).keys);
+    const first = round();
+    const again = round().filter((keys, i) => keys === first[i]);
+    expect(again.length).toBeGreaterThan(800);
+  });
+
   test.each([
     ['values cut at another place', ['tenant=ab', 'user=c'], ['tenant=a', 'user=bc']],
     ['values the other way round', ['tenant=a', 'user=b'], ['tenant=b', 'user=a']],
