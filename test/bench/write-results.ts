@@ -75,7 +75,7 @@ function chartRows(rows: readonly Row[]): Row[] {
 }
 
 /**
- * Writes chart, table and figures below {@link FOLDER}, and the part of
+ * Writes chart and table below {@link FOLDER}, and the part of
  * docs/reference/cost.md between its markers, if it has them.
  */
 export function writeResults(rows: readonly Row[], options: BenchOptions): void {
@@ -88,7 +88,6 @@ export function writeResults(rows: readonly Row[], options: BenchOptions): void 
     `# Benchmarks\n\n${where}.\nPrinted by \`npm run bench -- load --write\`; columns are explained in ` +
       `[docs/internals/benchmarks.md](../../../docs/internals/benchmarks.md).\n\n${markdownTable(rows)}\n`,
   );
-  writeFileSync(join(folder, 'rows.json'), `${JSON.stringify({ where, rows }, undefined, 1)}\n`);
 
   const part =
     `${BEGIN}\n![CPU time per decision](../../${FOLDER}/chart.svg)\n\n${where}. [All ` +

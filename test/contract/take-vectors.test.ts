@@ -4,7 +4,7 @@ import { RunningBucket, TakeFinding } from '../../src/limiter/running-bucket.js'
 import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { OVER_VECTORS } from '../support/limiter/over-vectors.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
-import { TAKE_VECTORS } from '../support/limiter/take-vectors.js';
+import { NOW, TAKE_VECTORS } from '../support/limiter/take-vectors.js';
 import { redisBenches, takeFrom } from '../support/limiter/test-stores.js';
 
 // Starting a Redis may take its time on a busy machine.
@@ -33,7 +33,11 @@ function text(bucket: RunningBucket): string {
   return `${form}:${bucket.whole}:${Math.abs(bucket.part)}:${Math.abs(bucket.unit)}`;
 }
 
-const VECTORS = [...TAKE_VECTORS, ...OVER_VECTORS];
+const VECTORS = [...TAKE_VECTORS, ...OVER_VECTORS].map((vector) => ({
+  nowMicros: NOW,
+  after: vector.before,
+  ...vector,
+}));
 
 test.each(VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, after, countDeniedHits }) => {
   const stored: Record<string, string> = { ...before };

@@ -19,13 +19,13 @@ import { formatProblem } from '../../src/config/yaml/config-problem.js';
 import type { Entry } from '../../src/limiter/entry.js';
 import { buildPolicy } from '../../src/policy/build-policy.js';
 import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
-import type { PolicySet } from '../../src/policy/policy-set.js';
 import type { DomainSpec } from '../../src/policy/spec.js';
 import { atOnce } from '../../src/turns.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { textOf } from '../support/codec/text-of.js';
 import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
+import { setOf } from '../support/policy/policies.js';
 
 const NOW = Date.UTC(2026, 5, 1) * 1000;
 /** Of the domain itself, if it has a table, and of another one. */
@@ -46,8 +46,6 @@ function across(items: Iterable<PolicyItem>): CompiledPolicy {
   }
   return receiver.finish('v').domains.get('d') as CompiledPolicy;
 }
-
-const setOf = (policy: CompiledPolicy): PolicySet => ({ domains: new Map([['d', policy]]), version: 'v' });
 
 /** All that anybody sees of a policy. */
 function shown(policy: CompiledPolicy, descriptors: readonly (readonly Entry[])[]): unknown {

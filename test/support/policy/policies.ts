@@ -1,6 +1,7 @@
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
+import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 
 /** Parses a policy given as text, under the name `policy.yaml`; `files` are what `sha256_file` may name. */
@@ -18,6 +19,12 @@ export function policyOf(text: string, files: Readonly<Record<string, string>> =
   const errors = [problems, ...tableFiles].flatMap((list) => list.errors.map(formatProblem));
   if (policy === undefined || errors.length > 0) throw new Error(`not a good policy:\n${errors.join('\n')}`);
   return policy;
+}
+
+/** The set of some policies, which may be given as texts that must be good. */
+export function setOf(...policies: readonly (CompiledPolicy | string)[]): PolicySet {
+  const compiled = policies.map((one) => (typeof one === 'string' ? policyOf(one) : one));
+  return { domains: new Map(compiled.map((policy) => [policy.domain, policy])), version: 'v' };
 }
 
 /** Entries written as `key=value`. */

@@ -13,7 +13,7 @@ import { PathPattern } from '../../../src/policy/paths/path-pattern.js';
 import { CidrTable } from '../../../src/policy/values/cidr-table.js';
 import { PatternList } from '../../../src/policy/values/pattern-list.js';
 import { Wildcard } from '../../../src/policy/values/wildcard.js';
-import { entries, policyOf } from '../../support/policy/policies.js';
+import { entries, policyOf, setOf } from '../../support/policy/policies.js';
 
 /** As long as Envoy's largest list of headers. */
 const LONG = 60 * 1024;
@@ -166,7 +166,7 @@ test('what patterns are made into comes over in parts, and finds the same', () =
     (i) => `  - { key: k, value: "*-some-tenant-${i}-*", rate_limit: { unlimited: true } }`,
   );
   const policy = policyOf(`domain: d\ndescriptors:\n${lines.join('\n')}\n`);
-  const items = [...policyItems({ domains: new Map([['d', policy]]), version: 'v' })];
+  const items = [...policyItems(setOf(policy))];
   expect(items.filter(({ kind }) => kind === 'patterns').length).toBeGreaterThan(2);
   const builder = new PolicyReceiver(undefined);
   for (const slice of cutSlices(items, takesLong)) {

@@ -8,9 +8,8 @@ import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import { explain, renderExplanation } from '../../../src/config/show/explain.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { textOf } from '../../support/codec/text-of.js';
-import { entries, parse, policyOf } from '../../support/policy/policies.js';
+import { entries, parse, policyOf, setOf } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
 const POLICY = `
@@ -35,10 +34,6 @@ descriptors:
   - { key: free, rate_limit: { unlimited: true }, candidate: { unit: minute, requests_per_unit: 3 } }
 `;
 
-const setOf = (policy: CompiledPolicy): PolicySet => ({
-  domains: new Map([[policy.domain, policy]]),
-  version: 'v',
-});
 const policy = policyOf(POLICY);
 const problemsOf = (text: string) => {
   const { problems } = parse(text);

@@ -1,15 +1,13 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { StoreNeed, storeNeededFrom } from '../../../src/server/store/store-need.js';
-import { policyOf } from '../../support/policy/policies.js';
+import { setOf } from '../../support/policy/policies.js';
 
 /** The wall time at the start of a test. */
 const START = 1_700_000_000_000_000;
 const LIMIT = 'unit: day, requests_per_unit: 1';
 
-const policies = (...nodes: string[]) => {
-  const policy = policyOf(`domain: d\ndescriptors:\n${nodes.map((node) => `  - ${node}\n`).join('')}`);
-  return { domains: new Map([[policy.domain, policy]]), version: 'test' };
-};
+const policies = (...nodes: string[]) =>
+  setOf(`domain: d\ndescriptors:\n${nodes.map((node) => `  - ${node}\n`).join('')}`);
 const node = (more: string, limit = LIMIT) => `{ key: k, ${more} rate_limit: { ${limit} } }`;
 
 describe('the store is needed', () => {

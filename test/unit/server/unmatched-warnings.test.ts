@@ -9,14 +9,9 @@ import {
 } from '../../../src/server/unmatched-warnings.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import { Metrics } from '../../../src/telemetry/metrics.js';
-import { entries, policyOf } from '../../support/policy/policies.js';
+import { entries, setOf } from '../../support/policy/policies.js';
 
 const RULE = 'rate_limit: { unit: day, requests_per_unit: 1 }';
-
-function setOf(...texts: readonly string[]): PolicySet {
-  const policies = texts.map((text) => policyOf(text));
-  return { domains: new Map(policies.map((policy) => [policy.domain, policy])), version: 'v' };
-}
 
 const SHOP = setOf(`domain: shop\ndescriptors: [{ key: tenant, ${RULE} }]\n`, 'domain: bank\n');
 

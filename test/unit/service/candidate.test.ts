@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { type BucketStore, StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
+import type { BucketStore, TakeItem } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
+import { AwayStore } from '../../support/limiter/away-store.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { Decider, type DeciderOptions, descriptor } from '../../support/policy/decider.js';
 
@@ -211,15 +212,6 @@ describe('a candidate', () => {
 });
 
 describe('a candidate while the store is away', () => {
-  class AwayStore implements BucketStore {
-    readonly asked: (readonly TakeItem[])[] = [];
-    take(items: readonly TakeItem[]): StorageError {
-      this.asked.push(items);
-      return new StorageError('disconnected', 'away');
-    }
-    async close(): Promise<void> {}
-  }
-
   test('says nothing, and leaves the answer to the limits beside it', () => {
     const decider = open({ store: new AwayStore() });
     const codes = [1, 2].map(() => decider.answer([one('looser')]).overallCode);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
+import { AwayStore } from '../../support/limiter/away-store.js';
 import { Decider, type DeciderOptions, descriptor } from '../../support/policy/decider.js';
 
 const POLICY = `
@@ -16,13 +16,6 @@ descriptors:
   - { key: allow, rate_limit: { on_store_failure: allow, unit: minute, requests_per_unit: 7 } }
   - { key: local, rate_limit: { on_store_failure: local, unit: minute, requests_per_unit: 7 } }
 `;
-
-class AwayStore implements BucketStore {
-  take(): StorageError {
-    return new StorageError('disconnected', 'away');
-  }
-  async close(): Promise<void> {}
-}
 
 const decider = (options: DeciderOptions = {}): Decider => new Decider(POLICY, options);
 

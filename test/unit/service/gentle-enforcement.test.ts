@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
 import { Refusal } from '../../../src/service/refusal.js';
+import { AwayStore } from '../../support/limiter/away-store.js';
 import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
 
 const { OK, OVER_LIMIT } = CODE;
@@ -152,12 +152,6 @@ describe('enforce_percent', () => {
   });
 
   test('a deny for want of a store is enforced in part, too', () => {
-    class AwayStore implements BucketStore {
-      take(): StorageError {
-        return new StorageError('disconnected', 'away');
-      }
-      async close(): Promise<void> {}
-    }
     const options: DeciderOptions = { store: new AwayStore(), random: chance(0, 99, 0, 99).random };
     const decider = new Decider(POLICY, options);
     expect(codes(decider, 'deny')).toEqual([OVER_LIMIT, OVER_LIMIT]);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
+import type { BucketStore } from '../../../src/limiter/bucket-store.js';
 import { Refusal } from '../../../src/service/refusal.js';
+import { AwayStore } from '../../support/limiter/away-store.js';
 import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
 
 const { OK, OVER_LIMIT } = CODE;
@@ -35,13 +36,6 @@ const levels = (decider: Decider) => {
   decider.answer([descriptor(['k=x'], { hitsAddend: 0 })]);
   return decider.observer.counts.map(({ used }) => used);
 };
-
-class AwayStore implements BucketStore {
-  take(): StorageError {
-    return new StorageError('disconnected', 'away');
-  }
-  async close(): Promise<void> {}
-}
 
 describe('a list of limits', () => {
   test('lets pass what all let pass, and takes from each', () => {

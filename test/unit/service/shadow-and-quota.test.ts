@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
+import { AwayStore } from '../../support/limiter/away-store.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 const POLICY = `
@@ -41,13 +41,6 @@ const codes = (decider: Decider, ...keys: string[]) => {
   return [overallCode, ...statuses.map(({ code }) => code)];
 };
 const { OK, OVER_LIMIT } = CODE;
-
-class AwayStore implements BucketStore {
-  take(): StorageError {
-    return new StorageError('disconnected', 'away');
-  }
-  async close(): Promise<void> {}
-}
 
 describe('SHADOW_MODE', () => {
   const shadowed = (policy = POLICY) => new Decider(policy, { answers: { shadowMode: true } });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
 import { Refusal } from '../../../src/service/refusal.js';
+import { AwayStore } from '../../support/limiter/away-store.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 const POLICY = `
@@ -18,15 +18,6 @@ descriptors:
 `;
 
 /** A store that is away; remembers the deadlines it was given. */
-class AwayStore implements BucketStore {
-  readonly deadlines: number[] = [];
-  take(_items: readonly unknown[], deadlineMicros: number): StorageError {
-    this.deadlines.push(deadlineMicros);
-    return new StorageError('disconnected', 'redis://secret@host is away');
-  }
-  async close(): Promise<void> {}
-}
-
 const one = (key: string) => descriptor([`${key}=x`]);
 
 describe('without the store', () => {

@@ -1,20 +1,16 @@
 /* Limits that callers send (`limit` of a descriptor) go by the phase of the node where the descriptor ends. */
 import { expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
-import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import { policyOf } from '../../../support/policy/policies.js';
+import { setOf } from '../../../support/policy/policies.js';
 
 /** 2026-01-01. */
 const NOW = Date.UTC(2026, 0, 1) * 1000;
 const LIMIT = 'rate_limit: { unit: minute, requests_per_unit: 10 }';
 const BELOW = `descriptors: [{ key: below, phase: active, ${LIMIT} }]`;
 
-const setOf = (descriptors: string): PolicySet => ({
-  domains: new Map([['d', policyOf(`domain: d\ndescriptors: [${descriptors}]\n`)]]),
-  version: '',
-});
+const nodes = (descriptors: string) => setOf(`domain: d\ndescriptors: [${descriptors}]\n`);
 const linesOf = (before: string, after: string): readonly string[] =>
-  diffPolicies(setOf(before), setOf(after), NOW).map(
+  diffPolicies(nodes(before), nodes(after), NOW).map(
     ({ path, effect, tightens, text }) => `${path}: ${effect}${tightens ? ' !' : ''}: ${text}`,
   );
 

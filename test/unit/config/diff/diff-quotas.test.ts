@@ -1,22 +1,18 @@
 /* Quotas deny only together: so whatever takes one out of a request lets the others deny. */
 import { describe, expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
-import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import { policyOf } from '../../../support/policy/policies.js';
+import { setOf } from '../../../support/policy/policies.js';
 
 /** 2026-01-01. */
 const NOW = Date.UTC(2026, 0, 1) * 1000;
 const LIMIT = 'unit: minute, requests_per_unit: 10';
 
-const setOf = (descriptors: string): PolicySet => ({
-  domains: new Map([['d', policyOf(`domain: d\ndescriptors: [${descriptors}]\n`)]]),
-  version: '',
-});
+const nodes = (descriptors: string) => setOf(`domain: d\ndescriptors: [${descriptors}]\n`);
 
 /** The changes of `a`, without and with another quota beside it. */
 function changesOf(before: string, after: string): readonly string[] {
   return ['', `, { key: b, quota_mode: true, rate_limit: { ${LIMIT} } }`].map((other) =>
-    diffPolicies(setOf(before + other), setOf(after + other), NOW)
+    diffPolicies(nodes(before + other), nodes(after + other), NOW)
       .map(({ tightens, text }) => `${tightens ? 'tightens' : 'not'}: ${text}`)
       .join('; '),
   );

@@ -1,12 +1,10 @@
 /* What acts the same is no change; what only looks so says what it is. */
 import { describe, expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
-import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import { policyOf } from '../../../support/policy/policies.js';
+import { setOf } from '../../../support/policy/policies.js';
 
 /** 2026-01-01. */
 const NOW = Date.UTC(2026, 0, 1) * 1000;
-const setOf = (text: string): PolicySet => ({ domains: new Map([['d', policyOf(text)]]), version: '' });
 const changesOf = (before: string, after: string) => diffPolicies(setOf(before), setOf(after), NOW);
 const linesOf = (before: string, after: string): readonly string[] =>
   changesOf(before, after).map(({ path, effect, text }) => `${path}: ${effect}: ${text}`);

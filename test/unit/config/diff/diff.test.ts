@@ -2,16 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import type { PolicyChange } from '../../../../src/config/diff/change.js';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
 import { renderDiff } from '../../../../src/config/diff/render-diff.js';
-import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import { policyOf } from '../../../support/policy/policies.js';
+import { setOf } from '../../../support/policy/policies.js';
 
 /** 2026-01-01. */
 const NOW = Date.UTC(2026, 0, 1) * 1000;
-
-function setOf(...texts: readonly string[]): PolicySet {
-  const policies = texts.map((text) => policyOf(text));
-  return { domains: new Map(policies.map((policy) => [policy.domain, policy])), version: '' };
-}
 
 const changesOf = (before: string, after: string): readonly PolicyChange[] =>
   diffPolicies(setOf(before), setOf(after), NOW);

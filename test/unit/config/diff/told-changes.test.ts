@@ -2,12 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { MAX_TOLD, MAX_TOLD_CHARACTERS, tellChanges } from '../../../../src/config/diff/told-changes.js';
 import { PolicyDiffer } from '../../../../src/config/files/policy-differ.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import { policyOf } from '../../../support/policy/policies.js';
-
-function setOf(...texts: readonly string[]): PolicySet {
-  const policies = texts.map((text) => policyOf(text));
-  return { domains: new Map(policies.map((policy) => [policy.domain, policy])), version: '' };
-}
+import { policyOf, setOf } from '../../../support/policy/policies.js';
 
 const limited = (requests: number, keys: readonly string[]): string =>
   `domain: d\ndescriptors:\n${keys

@@ -12,7 +12,7 @@ import type { WindowRate } from '../../../../src/limiter/fixed-window.js';
 import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { textOf } from '../../../support/codec/text-of.js';
-import { entries, policyOf } from '../../../support/policy/policies.js';
+import { entries, policyOf, setOf } from '../../../support/policy/policies.js';
 
 /** Hands policies over, but for those that are known, which the receiver has in `inForce`. */
 function across(
@@ -56,9 +56,7 @@ descriptors:
       - { key: group, value: "o*", share_threshold: true, rate_limit: { replaces: [{ name: r }], unit: second, requests_per_unit: 5 } }
   - { key: plain, value: x, phase: monitoring, rate_limit: { token_bucket: { max_tokens: 3, tokens_per_fill: 7, fill_interval: 1s } } }
 `);
-    const after = across({ domains: new Map([['d', before]]), version: 'v' }).domains.get(
-      'd',
-    ) as CompiledPolicy;
+    const after = across(setOf(before)).domains.get('d') as CompiledPolicy;
     const asked = [
       ['api_key=secret', 'method=GET', 'path=/a/b/1'],
       ['api_key=other', 'method=POST', 'path=/a/b/1'],
@@ -94,7 +92,7 @@ descriptors:
     const day = 1_711_843_200_000_000;
     // A window that was looked for must not keep the policy from being sent.
     for (const { rate } of before.rules) if (rate?.kind === 'window') rate.startOf(day);
-    const set = { domains: new Map([['d', before]]), version: 'v' };
+    const set = setOf(before);
     const sent = across(set);
     const after = sent.domains.get('d') as CompiledPolicy;
     expect(after.overrideAlgorithm).toBe('token_bucket');
@@ -114,7 +112,7 @@ descriptors:
   - { key: b, ${rule}, descriptors: [{ key: c, value: "1*", ${rule} }, { key: c, value: "*1", ${rule} }] }
   - { key: a, value: "y*", ${rule} }
 `);
-    const set = { domains: new Map([['d', before]]), version: 'v' };
+    const set = setOf(before);
     const after = across(set);
     expect(textOf(dumpTree(after, 0))).toBe(textOf(dumpTree(set, 0)));
     expect(after.domains.get('d')?.rules).toEqual(before.rules);

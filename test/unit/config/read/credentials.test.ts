@@ -5,7 +5,7 @@ import { explain, renderExplanation } from '../../../../src/config/show/explain.
 import { entriesKey } from '../../../../src/policy/names/bucket-key.js';
 import { isCredential } from '../../../../src/policy/redact.js';
 import { textOf } from '../../../support/codec/text-of.js';
-import { entries, parse, policyOf } from '../../../support/policy/policies.js';
+import { entries, parse, policyOf, setOf } from '../../../support/policy/policies.js';
 
 const SECRET = 'SECRETKEY123';
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -30,7 +30,7 @@ descriptors:
   - { key: x-api-key, value: "a*", ${LIMIT} }
   - { key: apikey, value: "*", share_threshold: true, ${LIMIT} }
 `);
-  const policySet = { domains: new Map([['d', policy]]), version: 'v' };
+  const policySet = setOf(policy);
 
   test('values enter bucket names as digests', () => {
     const keyOf = (text: string): string => policy.match(entries(text)).keys[0]!;

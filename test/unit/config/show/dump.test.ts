@@ -2,14 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { dump } from '../../../../src/config/show/dump.js';
 import { dumpJson } from '../../../../src/config/show/dump-json.js';
 import type { DomainStatus } from '../../../../src/policy/policy.js';
-import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { textOf } from '../../../support/codec/text-of.js';
-import { policyOf } from '../../../support/policy/policies.js';
-
-function setOf(...texts: string[]): PolicySet {
-  const policies = texts.map((text) => policyOf(text));
-  return { version: 'v', domains: new Map(policies.map((policy) => [policy.domain, policy])) };
-}
+import { setOf } from '../../../support/policy/policies.js';
 
 describe('the lines of /rlconfig', () => {
   test('one for each rule, in the order of the file', () => {

@@ -13,7 +13,7 @@ import { explain } from '../../../../src/config/show/explain.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import type { DomainPolicy } from '../../../../src/policy/policy.js';
 import { textOf } from '../../../support/codec/text-of.js';
-import { entries, parse, policyOf } from '../../../support/policy/policies.js';
+import { entries, parse, policyOf, setOf } from '../../../support/policy/policies.js';
 
 const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 
@@ -305,7 +305,7 @@ describe('errors', () => {
 });
 
 describe('shown', () => {
-  const policySet = { domains: new Map([['d', policyOf(ORDER)]]), version: 'v' };
+  const policySet = setOf(policyOf(ORDER));
 
   test.each([
     [
@@ -360,14 +360,7 @@ describe('shown', () => {
         `key: k, ${ANY}`,
       ),
     );
-    const text = textOf(
-      dumpJson(
-        { domains: new Map([['d', policy]]), version: 'v' },
-        [{ domain: 'd', files: [], state: 'ok' }],
-        [],
-        0,
-      ),
-    );
+    const text = textOf(dumpJson(setOf(policy), [{ domain: 'd', files: [], state: 'ok' }], [], 0));
     const { rules } = JSON.parse(text).domains[0].policy as { rules: { matchers?: unknown }[] };
     expect(rules.map(({ matchers }) => matchers)).toEqual([
       [
@@ -395,10 +388,7 @@ test('handed to another thread, what takes long in slices of its own, or done al
   const before = policyOf(text);
   const builder = new PolicyReceiver(undefined);
   const kinds: string[][] = [];
-  for (const slice of cutSlices(
-    policyItems({ domains: new Map([['d', before]]), version: 'v' }),
-    takesLong,
-  )) {
+  for (const slice of cutSlices(policyItems(setOf(before)), takesLong)) {
     const items = openSlice<PolicyItem>(slice);
     kinds.push(items.map(({ kind }) => kind));
     for (const item of items) builder.add(item);

@@ -13,26 +13,40 @@ const STATSD = { USE_STATSD: 'true' };
 const PROMETHEUS = { USE_PROMETHEUS: 'true' };
 const TLS = { GRPC_SERVER_USE_TLS: 'true' };
 
-/**
- * For every setting: a value, with it what makes the setting change something, and surroundings in which it does not
- * and is told of, each with the remedy. A setting without surroundings always changes something.
- */
 const TRACING = { TRACING_ENABLED: 'true' };
-const CASES: Readonly<
-  Record<
-    string,
-    readonly [
-      value: string,
-      effective?: Environment,
-      ...idle: readonly (readonly [surroundings: Environment, remedy: string])[],
-    ]
-  >
-> = {
-  CONFIG_PATH: ['/p', {}, [XDS, 'CONFIG_TYPE']],
+
+/** A value of a setting, with it what makes the setting change something, and surroundings in which it does not. */
+type Case = readonly [value: string, ...Effect];
+type Effect = readonly [effective?: Environment, ...idle: readonly Idle[]];
+/** Surroundings in which a setting changes nothing and is told of, with the remedy. */
+type Idle = readonly [surroundings: Environment, remedy: string];
+
+const NO_REDIS: Idle = [{}, 'set REDIS_URL'];
+const OF_FILES: Effect = [{}, [XDS, 'CONFIG_TYPE']];
+const OF_XDS: Effect = [XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']];
+const OF_XDS_TLS: Effect = [XDS_TLS, [XDS, 'CONFIG_GRPC_XDS_SERVER_USE_TLS=true'], [{}, 'CONFIG_TYPE']];
+const OF_TLS: Effect = [TLS, [{}, 'GRPC_SERVER_USE_TLS=true']];
+const OF_REDIS: Effect = [REDIS, NO_REDIS];
+const OF_PER_SECOND: Effect = [PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], NO_REDIS];
+const OF_RESPONSE_HEADERS: Effect = [
+  { LIMIT_RESPONSE_HEADERS_ENABLED: '1' },
+  [{}, 'LIMIT_RESPONSE_HEADERS_ENABLED=true'],
+];
+const OF_REQUEST_HEADERS: Effect = [
+  { LIMIT_REQUEST_HEADERS_ENABLED: '1' },
+  [{}, 'LIMIT_REQUEST_HEADERS_ENABLED=true'],
+];
+const OF_STATS: Effect = [{}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']];
+const OF_PROMETHEUS: Effect = [PROMETHEUS, [{}, 'USE_PROMETHEUS=true']];
+const OF_TRACING: Effect = [TRACING, [{}, 'TRACING_ENABLED=true']];
+
+/** Every setting. One without surroundings always changes something. */
+const CASES: Readonly<Record<string, Case>> = {
+  CONFIG_PATH: ['/p', ...OF_FILES],
   CONFIG_TYPE: ['FILE'],
-  RUNTIME_ROOT: ['/r', {}, [XDS, 'CONFIG_TYPE']],
-  RUNTIME_SUBDIRECTORY: ['s', {}, [XDS, 'CONFIG_TYPE']],
-  RUNTIME_APPDIRECTORY: ['a', {}, [XDS, 'CONFIG_TYPE']],
+  RUNTIME_ROOT: ['/r', ...OF_FILES],
+  RUNTIME_SUBDIRECTORY: ['s', ...OF_FILES],
+  RUNTIME_APPDIRECTORY: ['a', ...OF_FILES],
   RUNTIME_WATCH_ROOT: [
     'false',
     { RUNTIME_ROOT: '/r' },
@@ -44,46 +58,26 @@ const CASES: Readonly<
   DEFAULT_ALGORITHM: ['token_bucket'],
   FORCE_START_WITHOUT_INITIAL_CONFIG: ['true'],
   HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: ['true'],
-  CONFIG_GRPC_XDS_NODE_ID: ['n', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
-  CONFIG_GRPC_XDS_NODE_METADATA: ['a=b', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
-  CONFIG_GRPC_XDS_SERVER_URL: ['h:1', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
-  CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: ['1s', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
-  CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ['a:b', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
-  CONFIG_GRPC_XDS_SERVER_USE_TLS: ['true', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
-  CONFIG_GRPC_XDS_CLIENT_TLS_CERT: [
-    'c',
-    XDS_TLS,
-    [XDS, 'CONFIG_GRPC_XDS_SERVER_USE_TLS=true'],
-    [{}, 'CONFIG_TYPE'],
-  ],
-  CONFIG_GRPC_XDS_CLIENT_TLS_KEY: [
-    'k',
-    XDS_TLS,
-    [XDS, 'CONFIG_GRPC_XDS_SERVER_USE_TLS=true'],
-    [{}, 'CONFIG_TYPE'],
-  ],
-  CONFIG_GRPC_XDS_SERVER_TLS_CACERT: [
-    'c',
-    XDS_TLS,
-    [XDS, 'CONFIG_GRPC_XDS_SERVER_USE_TLS=true'],
-    [{}, 'CONFIG_TYPE'],
-  ],
-  CONFIG_GRPC_XDS_SERVER_TLS_SAN: [
-    's',
-    XDS_TLS,
-    [XDS, 'CONFIG_GRPC_XDS_SERVER_USE_TLS=true'],
-    [{}, 'CONFIG_TYPE'],
-  ],
-  XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: ['1s', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
-  XDS_CLIENT_BACKOFF_MAX_INTERVAL: ['9s', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  CONFIG_GRPC_XDS_NODE_ID: ['n', ...OF_XDS],
+  CONFIG_GRPC_XDS_NODE_METADATA: ['a=b', ...OF_XDS],
+  CONFIG_GRPC_XDS_SERVER_URL: ['h:1', ...OF_XDS],
+  CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: ['1s', ...OF_XDS],
+  CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: ['a:b', ...OF_XDS],
+  CONFIG_GRPC_XDS_SERVER_USE_TLS: ['true', ...OF_XDS],
+  CONFIG_GRPC_XDS_CLIENT_TLS_CERT: ['c', ...OF_XDS_TLS],
+  CONFIG_GRPC_XDS_CLIENT_TLS_KEY: ['k', ...OF_XDS_TLS],
+  CONFIG_GRPC_XDS_SERVER_TLS_CACERT: ['c', ...OF_XDS_TLS],
+  CONFIG_GRPC_XDS_SERVER_TLS_SAN: ['s', ...OF_XDS_TLS],
+  XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: ['1s', ...OF_XDS],
+  XDS_CLIENT_BACKOFF_MAX_INTERVAL: ['9s', ...OF_XDS],
   XDS_CLIENT_BACKOFF_RANDOM_FACTOR: [
     '0.1',
     XDS,
     [{ ...XDS, XDS_CLIENT_BACKOFF_JITTER: 'false' }, 'XDS_CLIENT_BACKOFF_JITTER'],
     [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW'],
   ],
-  XDS_CLIENT_BACKOFF_JITTER: ['false', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
-  XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: ['1000', XDS, [{}, 'CONFIG_TYPE=GRPC_XDS_SOTW']],
+  XDS_CLIENT_BACKOFF_JITTER: ['false', ...OF_XDS],
+  XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES: ['1000', ...OF_XDS],
   GRPC_HOST: ['::1', {}, [{ GRPC_UDS: '/s' }, 'GRPC_UDS']],
   GRPC_PORT: ['9081', {}, [{ GRPC_UDS: '/s' }, 'GRPC_UDS']],
   GRPC_UDS: ['/s'],
@@ -105,10 +99,10 @@ const CASES: Readonly<
   GRPC_KEEP_ALIVE_INTERVAL: ['1h'],
   GRPC_KEEP_ALIVE_TIMEOUT: ['1m', {}, [{ GRPC_KEEP_ALIVE_INTERVAL: '0s' }, 'GRPC_KEEP_ALIVE_INTERVAL']],
   GRPC_SERVER_USE_TLS: ['true'],
-  GRPC_SERVER_TLS_CERT: ['c', TLS, [{}, 'GRPC_SERVER_USE_TLS=true']],
-  GRPC_SERVER_TLS_KEY: ['k', TLS, [{}, 'GRPC_SERVER_USE_TLS=true']],
-  GRPC_CLIENT_TLS_CACERT: ['c', TLS, [{}, 'GRPC_SERVER_USE_TLS=true']],
-  GRPC_CLIENT_TLS_SAN: ['s', TLS, [{}, 'GRPC_SERVER_USE_TLS=true']],
+  GRPC_SERVER_TLS_CERT: ['c', ...OF_TLS],
+  GRPC_SERVER_TLS_KEY: ['k', ...OF_TLS],
+  GRPC_CLIENT_TLS_CACERT: ['c', ...OF_TLS],
+  GRPC_CLIENT_TLS_SAN: ['s', ...OF_TLS],
   GRPC_TRANSPORT: ['grpc-js'],
   WORKERS: ['2'],
   WORKER_SCHEDULING: ['kernel', { ...REDIS, WORKERS: '2' }, [{}, 'set WORKERS to 2 or more']],
@@ -122,7 +116,7 @@ const CASES: Readonly<
   REDIS_SENTINEL_AUTH: [
     'a',
     { REDIS_TYPE: 'SENTINEL', REDIS_URL: 'mymaster,a' },
-    [{}, 'set REDIS_URL'],
+    NO_REDIS,
     [REDIS, 'set REDIS_TYPE=SENTINEL'],
   ],
   REDIS_AUTH_COMMAND: ['login', REDIS],
@@ -131,103 +125,74 @@ const CASES: Readonly<
     { ...REDIS, REDIS_AUTH_COMMAND: 'login' },
     [REDIS, 'set REDIS_AUTH_COMMAND'],
     [{ ...REDIS, REDIS_PERSECOND_AUTH_COMMAND: 'login' }, 'set REDIS_AUTH_COMMAND'],
-    [{}, 'set REDIS_URL'],
+    NO_REDIS,
   ],
   REDIS_SOCKET_TYPE: ['tcp', REDIS],
   REDIS_TLS: ['true', REDIS],
   REDIS_PERSECOND: ['true', PER_SECOND],
-  REDIS_TYPE: ['SINGLE', REDIS, [{}, 'set REDIS_URL']],
-  REDIS_TIMEOUT: ['1s', REDIS, [{}, 'set REDIS_URL']],
-  REDIS_TLS_CACERT: ['c', REDIS_TLS, [REDIS, 'REDIS_TLS=true'], [{}, 'set REDIS_URL']],
-  REDIS_TLS_CLIENT_CERT: [
-    'c',
-    { ...REDIS, REDIS_TLS: '1' },
-    [REDIS, 'REDIS_TLS=true'],
-    [{}, 'set REDIS_URL'],
-  ],
+  REDIS_TYPE: ['SINGLE', ...OF_REDIS],
+  REDIS_TIMEOUT: ['1s', ...OF_REDIS],
+  REDIS_TLS_CACERT: ['c', REDIS_TLS, [REDIS, 'REDIS_TLS=true'], NO_REDIS],
+  REDIS_TLS_CLIENT_CERT: ['c', { ...REDIS, REDIS_TLS: '1' }, [REDIS, 'REDIS_TLS=true'], NO_REDIS],
   REDIS_TLS_CLIENT_KEY: [
     'k',
     { ...PER_SECOND, REDIS_PERSECOND_TLS: 'true' },
     [PER_SECOND, 'REDIS_TLS=true'],
-    [{}, 'set REDIS_URL'],
+    NO_REDIS,
   ],
-  REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: ['true', REDIS_TLS, [REDIS, 'REDIS_TLS=true'], [{}, 'set REDIS_URL']],
-  REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: ['true', REDIS, [{}, 'set REDIS_URL']],
-  REDIS_STARTUP_INITIAL_INTERVAL: ['1s', REDIS, [{}, 'set REDIS_URL']],
-  REDIS_STARTUP_MAX_INTERVAL: ['1s', REDIS, [{}, 'set REDIS_URL']],
-  REDIS_STARTUP_MAX_ELAPSED_TIME: ['1s', REDIS, [{}, 'set REDIS_URL']],
-  REDIS_CLOCK: ['caller', REDIS, [{}, 'set REDIS_URL']],
-  REDIS_MAX_IN_FLIGHT: ['10', REDIS, [{}, 'set REDIS_URL']],
-  REDIS_BATCH_KEYS: ['10', REDIS, [{}, 'set REDIS_URL']],
-  CACHE_KEY_PREFIX: ['a', REDIS, [{}, 'set REDIS_URL']],
-  LOCAL_CACHE_SIZE_IN_BYTES: ['1000', REDIS, [{}, 'set REDIS_URL']],
+  REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: ['true', REDIS_TLS, [REDIS, 'REDIS_TLS=true'], NO_REDIS],
+  REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: ['true', ...OF_REDIS],
+  REDIS_STARTUP_INITIAL_INTERVAL: ['1s', ...OF_REDIS],
+  REDIS_STARTUP_MAX_INTERVAL: ['1s', ...OF_REDIS],
+  REDIS_STARTUP_MAX_ELAPSED_TIME: ['1s', ...OF_REDIS],
+  REDIS_CLOCK: ['caller', ...OF_REDIS],
+  REDIS_MAX_IN_FLIGHT: ['10', ...OF_REDIS],
+  REDIS_BATCH_KEYS: ['10', ...OF_REDIS],
+  CACHE_KEY_PREFIX: ['a', ...OF_REDIS],
+  LOCAL_CACHE_SIZE_IN_BYTES: ['1000', ...OF_REDIS],
   DENY_CACHE_MAX_AGE: [
     '2s',
     REDIS,
     [{ ...REDIS, LOCAL_CACHE_SIZE_IN_BYTES: '0' }, 'LOCAL_CACHE_SIZE_IN_BYTES'],
-    [{}, 'set REDIS_URL'],
+    NO_REDIS,
   ],
   DENY_CACHE_MAX_ENTRIES: [
     '10',
     { ...REDIS, LOCAL_CACHE_SIZE_IN_BYTES: '1000', DENY_CACHE_MAX_AGE: '0s' },
     [{ ...REDIS, LOCAL_CACHE_SIZE_IN_BYTES: '0' }, 'LOCAL_CACHE_SIZE_IN_BYTES'],
     [{ ...REDIS, DENY_CACHE_MAX_AGE: '0s' }, 'DENY_CACHE_MAX_AGE'],
-    [{}, 'set REDIS_URL'],
+    NO_REDIS,
   ],
   STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: ['true'],
   MEMORY_MAX_BUCKETS: ['10'],
   MEMORY_MAX_BYTES: ['1000'],
-  REDIS_PERSECOND_URL: ['other:1', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
-  REDIS_PERSECOND_AUTH: ['a', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
+  REDIS_PERSECOND_URL: ['other:1', ...OF_PER_SECOND],
+  REDIS_PERSECOND_AUTH: ['a', ...OF_PER_SECOND],
   REDIS_PERSECOND_SENTINEL_AUTH: [
     'a',
     { ...PER_SECOND, REDIS_PERSECOND_TYPE: 'SENTINEL', REDIS_PERSECOND_URL: 'mymaster,a' },
     [PER_SECOND, 'set REDIS_PERSECOND_TYPE=SENTINEL'],
     [REDIS, 'REDIS_PERSECOND=true'],
-    [{}, 'set REDIS_URL'],
+    NO_REDIS,
   ],
-  REDIS_PERSECOND_AUTH_COMMAND: ['login', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
-  REDIS_PERSECOND_AUTH_FILE: ['f', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
-  REDIS_PERSECOND_TIMEOUT: ['1s', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
-  REDIS_PERSECOND_SOCKET_TYPE: ['tcp', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
-  REDIS_PERSECOND_TYPE: ['SINGLE', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
-  REDIS_PERSECOND_TLS: ['true', PER_SECOND, [REDIS, 'REDIS_PERSECOND=true'], [{}, 'set REDIS_URL']],
+  REDIS_PERSECOND_AUTH_COMMAND: ['login', ...OF_PER_SECOND],
+  REDIS_PERSECOND_AUTH_FILE: ['f', ...OF_PER_SECOND],
+  REDIS_PERSECOND_TIMEOUT: ['1s', ...OF_PER_SECOND],
+  REDIS_PERSECOND_SOCKET_TYPE: ['tcp', ...OF_PER_SECOND],
+  REDIS_PERSECOND_TYPE: ['SINGLE', ...OF_PER_SECOND],
+  REDIS_PERSECOND_TLS: ['true', ...OF_PER_SECOND],
   SHADOW_MODE: ['true'],
   QUOTA_MODE: ['true'],
   RESPONSE_DYNAMIC_METADATA: ['true'],
   DECISION_METADATA: ['true'],
   LIMIT_RESPONSE_HEADERS_ENABLED: ['true'],
-  LIMIT_LIMIT_HEADER: [
-    'l',
-    { LIMIT_RESPONSE_HEADERS_ENABLED: '1' },
-    [{}, 'LIMIT_RESPONSE_HEADERS_ENABLED=true'],
-  ],
-  LIMIT_REMAINING_HEADER: [
-    'm',
-    { LIMIT_RESPONSE_HEADERS_ENABLED: '1' },
-    [{}, 'LIMIT_RESPONSE_HEADERS_ENABLED=true'],
-  ],
-  LIMIT_RESET_HEADER: [
-    'r',
-    { LIMIT_RESPONSE_HEADERS_ENABLED: '1' },
-    [{}, 'LIMIT_RESPONSE_HEADERS_ENABLED=true'],
-  ],
+  LIMIT_LIMIT_HEADER: ['l', ...OF_RESPONSE_HEADERS],
+  LIMIT_REMAINING_HEADER: ['m', ...OF_RESPONSE_HEADERS],
+  LIMIT_RESET_HEADER: ['r', ...OF_RESPONSE_HEADERS],
   LIMIT_REQUEST_HEADERS_ENABLED: ['true'],
-  LIMIT_REQUEST_LIMIT_HEADER: [
-    'l',
-    { LIMIT_REQUEST_HEADERS_ENABLED: '1' },
-    [{}, 'LIMIT_REQUEST_HEADERS_ENABLED=true'],
-  ],
-  LIMIT_REQUEST_REMAINING_HEADER: [
-    'm',
-    { LIMIT_REQUEST_HEADERS_ENABLED: '1' },
-    [{}, 'LIMIT_REQUEST_HEADERS_ENABLED=true'],
-  ],
-  LIMIT_REQUEST_RESET_HEADER: [
-    'r',
-    { LIMIT_REQUEST_HEADERS_ENABLED: '1' },
-    [{}, 'LIMIT_REQUEST_HEADERS_ENABLED=true'],
-  ],
+  LIMIT_REQUEST_LIMIT_HEADER: ['l', ...OF_REQUEST_HEADERS],
+  LIMIT_REQUEST_REMAINING_HEADER: ['m', ...OF_REQUEST_HEADERS],
+  LIMIT_REQUEST_RESET_HEADER: ['r', ...OF_REQUEST_HEADERS],
   ENVOY_ADDS_HEADERS: ['retry-after'],
   NEAR_LIMIT_RATIO: ['0.5'],
   MAX_DESCRIPTORS: ['10'],
@@ -245,9 +210,9 @@ const CASES: Readonly<
   TOP_BUCKETS: ['10'],
   HISTORY_RULES: ['10'],
   BUCKET_USED_RATIO_TOP: ['5', {}, [{ TOP_BUCKETS: '0' }, 'TOP_BUCKETS=0']],
-  USE_STATSD: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],
-  USE_DOG_STATSD: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],
-  USE_PROMETHEUS: ['true', {}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']],
+  USE_STATSD: ['true', ...OF_STATS],
+  USE_DOG_STATSD: ['true', ...OF_STATS],
+  USE_PROMETHEUS: ['true', ...OF_STATS],
   USE_DOG_STATSD_MOGRIFIERS: [
     'm',
     { USE_DOG_STATSD: '1', DOG_STATSD_MOGRIFIER_M_PATTERN: 'a', DOG_STATSD_MOGRIFIER_M_NAME: 'b' },
@@ -281,8 +246,8 @@ const CASES: Readonly<
     [{}, 'USE_PROMETHEUS=true'],
     [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS'],
   ],
-  PROMETHEUS_PATH: ['/m', PROMETHEUS, [{}, 'USE_PROMETHEUS=true']],
-  PROMETHEUS_MAPPER_YAML: ['f', PROMETHEUS, [{}, 'USE_PROMETHEUS=true']],
+  PROMETHEUS_PATH: ['/m', ...OF_PROMETHEUS],
+  PROMETHEUS_MAPPER_YAML: ['f', ...OF_PROMETHEUS],
   PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS: [
     'true',
     PROMETHEUS,
@@ -290,11 +255,11 @@ const CASES: Readonly<
     [{}, 'USE_PROMETHEUS=true'],
   ],
   // Refused when it is true.
-  TRACING_EXPORTER_PROTOCOL: ['grpc', TRACING, [{}, 'TRACING_ENABLED=true']],
-  TRACING_SERVICE_NAME: ['n', TRACING, [{}, 'TRACING_ENABLED=true']],
-  TRACING_SERVICE_NAMESPACE: ['s', TRACING, [{}, 'TRACING_ENABLED=true']],
-  TRACING_SERVICE_INSTANCE_ID: ['i', TRACING, [{}, 'TRACING_ENABLED=true']],
-  TRACING_SAMPLING_RATE: ['0.5', TRACING, [{}, 'TRACING_ENABLED=true']],
+  TRACING_EXPORTER_PROTOCOL: ['grpc', ...OF_TRACING],
+  TRACING_SERVICE_NAME: ['n', ...OF_TRACING],
+  TRACING_SERVICE_NAMESPACE: ['s', ...OF_TRACING],
+  TRACING_SERVICE_INSTANCE_ID: ['i', ...OF_TRACING],
+  TRACING_SAMPLING_RATE: ['0.5', ...OF_TRACING],
   TRACING_ENABLED: ['false'],
 };
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import {
   type BucketStore,
   type LocalTake,
@@ -14,7 +14,6 @@ import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
 import { type ItemOptions, takeItem } from '../../../support/limiter/take-items.js';
-import { waitFor } from '../../../support/process/wait-for.js';
 
 const HOUR = 3_600_000_000;
 const EIGHT = tokenBucketRate(8, 8, HOUR);
@@ -62,9 +61,21 @@ class BackStore implements BucketStore {
 }
 
 const open: LocalBuckets[] = [];
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] });
+});
 afterEach(async () => {
   for (const one of open.splice(0)) await one.close();
+  jest.useRealTimers();
 });
+
+/** Lets time pass until `isSo`. */
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  for (let seconds = 0; !isSo(); seconds += 0.01) {
+    if (seconds > 20) throw new Error(`waited 20 s for ${what}`);
+    await jest.advanceTimersByTimeAsync(10);
+  }
+}
 
 function scene(options: Partial<LocalBucketsOptions> = {}) {
   const clock = new FakeClock();
@@ -88,7 +99,7 @@ function scene(options: Partial<LocalBucketsOptions> = {}) {
     state.up = true;
     local.storeIsUp();
   };
-  const paid = () => waitFor('all to be charged', async () => local.stats.waiting === 0 || undefined);
+  const paid = () => until('all to be charged', () => local.stats.waiting === 0);
   const left = (key: string, rate = EIGHT) =>
     store.memory.take([takeItem(key, rate, { hits: 0 })])[0]?.remaining;
   return { clock, store, state, said, local, back, paid, left };
@@ -136,7 +147,7 @@ describe('once the store is back', () => {
     await paid();
     expect([left('a'), left('b'), left('c')]).toEqual([3, 0, 8]);
     expect(local.stats).toEqual({ waiting: 0, charged: 2, lapsed: 0, forgotten: 0 });
-    await waitFor('the log', async () => said.length > 0 || undefined);
+    await until('the log', () => said.length > 0);
     expect(said).toEqual(['charged for what was admitted while Redis was away: 2 buckets']);
   });
 
@@ -186,10 +197,7 @@ describe('once the store is back', () => {
     local.take([item('a', { hits: 2 })]);
     store.failing = new StorageError('disconnected', 'away again');
     back();
-    await waitFor(
-      'an attempt',
-      async () => (store.asked.length > 0 && local.stats.waiting === 1) || undefined,
-    );
+    await until('an attempt', () => store.asked.length > 0 && local.stats.waiting === 1);
     state.up = false;
     local.take([item('a', { hits: 3 })]);
     store.failing = undefined;
@@ -204,10 +212,7 @@ describe('once the store is back', () => {
     local.take([item('a', { hits: 3 })]);
     store.mute = true;
     back();
-    await waitFor(
-      'an attempt',
-      async () => (store.asked.length > 0 && local.stats.waiting === 1) || undefined,
-    );
+    await until('an attempt', () => store.asked.length > 0 && local.stats.waiting === 1);
     store.mute = false;
     back();
     await paid();
@@ -271,7 +276,7 @@ describe('at the end of the process', () => {
     const { local, store, back, left } = scene();
     local.take([item('a')]);
     back();
-    await waitFor('the charge', async () => store.asked.length > 0 || undefined);
+    await until('the charge', () => store.asked.length > 0);
     await local.close();
     expect(left('a')).toBe(7);
     expect(local.stats).toMatchObject({ charged: 1, forgotten: 0 });
@@ -282,8 +287,11 @@ describe('at the end of the process', () => {
     store.silent = true;
     local.take([item('a')]);
     back();
-    await waitFor('the charge', async () => store.asked.length > 0 || undefined);
-    await local.close();
+    await until('the charge', () => store.asked.length > 0);
+    const closed = local.close();
+    await jest.advanceTimersByTimeAsync(500);
+    await closed;
+    open.length = 0;
     expect(local.stats).toMatchObject({ waiting: 0, charged: 0, forgotten: 1 });
     expect(said).toEqual(['never charged for what was admitted while Redis was away: 1 bucket']);
   });
