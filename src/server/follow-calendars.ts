@@ -1,6 +1,6 @@
 import { CALENDARS } from '../limiter/calendar.js';
 import type { Clock } from '../limiter/clock.js';
-import { inTurns } from '../turns.js';
+import { inTurns } from '../runtime/turns.js';
 
 /**
  * The shortest window of a calendar is most of a day, and what is computed lasts for two: a look now and then is

@@ -1,6 +1,6 @@
 import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
 import type { DomainPolicy } from '../policy/policy.js';
-import { atOnce } from '../turns.js';
+import { atOnce } from '../runtime/turns.js';
 import type { Caller } from './costly-requests.js';
 import { MAX_LOGGED_DESCRIPTORS, type Observation } from './observe.js';
 import type { Decision, PlannedTake } from './plan.js';

@@ -1,7 +1,7 @@
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { isCharge } from '../limiter/rate.js';
 import { costWhole } from '../limiter/token-bucket.js';
-import { atOnce } from '../turns.js';
+import { atOnce } from '../runtime/turns.js';
 import type { PlannedTake } from './plan.js';
 
 /** Keys of so few takes are compared with each other: that takes a microsecond or two, and no memory. */

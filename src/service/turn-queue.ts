@@ -1,4 +1,4 @@
-import { type GivenUp, GiveUpTimes } from '../limiter/give-up-times.js';
+import { type GivenUp, GiveUpTimes } from '../runtime/give-up-times.js';
 
 /** Who waits for a piece of work. */
 export interface Waiter {

@@ -1,4 +1,4 @@
-import { ScarceRoom } from '../limiter/scarce-room.js';
+import { ScarceRoom } from '../runtime/scarce-room.js';
 
 /** Most bytes of decoded requests that wait for the store. */
 export const MAX_STORE_WAITING_BYTES = 16 * 1024 * 1024;

@@ -5,7 +5,7 @@ import {
   type TakeOutcome,
   type TakeResult,
 } from '../limiter/bucket-store.js';
-import { turn } from '../turns.js';
+import { turn } from '../runtime/turns.js';
 import { deniedOutcome, isDenied, type KnownDenial, tokenDenial, windowDenial } from './denial.js';
 import { DenialTable } from './denial-table.js';
 

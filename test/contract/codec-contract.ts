@@ -12,7 +12,7 @@ import {
   type RateLimitResponse,
   type ServiceCodec,
 } from '../../src/codec/messages.js';
-import { atOnce } from '../../src/turns.js';
+import { atOnce } from '../../src/runtime/turns.js';
 
 function hex(text: string): Buffer {
   return Buffer.from(text.replace(/\s/g, ''), 'hex');

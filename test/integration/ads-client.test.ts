@@ -1,10 +1,10 @@
 /* The client of aggregated discovery against a server that does what management servers should not do. */
 import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { BackOff } from '../../src/back-off.js';
 import { AdsClient, REPEATED_REJECTION_MS, type Rejection } from '../../src/config/xds/ads-client.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
 import { MAX_RESOURCES } from '../../src/config/xds/envelope.js';
+import { BackOff } from '../../src/runtime/back-off.js';
 import { FakeTimers } from '../support/clock/fake-timers.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type AdsPeer, AdsServer } from '../support/xds/ads-server.js';

@@ -20,7 +20,7 @@ import type { Entry } from '../../src/limiter/entry.js';
 import { buildPolicy } from '../../src/policy/build-policy.js';
 import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
 import type { DomainSpec } from '../../src/policy/spec.js';
-import { atOnce } from '../../src/turns.js';
+import { atOnce } from '../../src/runtime/turns.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { textOf } from '../support/codec/text-of.js';

@@ -3,7 +3,7 @@ import { parentPort, Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
-import { inTurns, turn } from '../../turns.js';
+import { inTurns, turn } from '../../runtime/turns.js';
 import { threadError } from '../../working-directory.js';
 import type { InForce, LoadedPolicies } from './load-policies.js';
 import { type LoadItem, LoadReceiver } from './load-transfer.js';

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import { turn } from '../../turns.js';
+import { turn } from '../../runtime/turns.js';
 import { threadError } from '../../working-directory.js';
 import type { ToldChanges } from '../diff/told-changes.js';
 import { policyItems } from './policy-transfer.js';

@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readRegularFile } from '../../regular-file.js';
-import { atOnce } from '../../turns.js';
+import { atOnce } from '../../runtime/turns.js';
 import { whereLooked } from '../../working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../yaml/yaml-bounds.js';

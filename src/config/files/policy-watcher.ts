@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { basename } from 'node:path';
-import { atOnce, inTurns } from '../../turns.js';
+import { atOnce, inTurns } from '../../runtime/turns.js';
 import { FILES_PER_TURN, fileIdentity, fingerprintSteps } from './fingerprint.js';
 import type { PolicyPlace } from './policy-paths.js';
 import { WatchPlan } from './watch-plan.js';

@@ -1,5 +1,5 @@
 import type { PolicySet } from '../../policy/policy-set.js';
-import { atOnce, turn } from '../../turns.js';
+import { atOnce, turn } from '../../runtime/turns.js';
 import { YoungGarbage } from '../files/young-garbage.js';
 
 /**

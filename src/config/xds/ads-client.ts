@@ -1,4 +1,4 @@
-import type { BackOff } from '../../back-off.js';
+import type { BackOff } from '../../runtime/back-off.js';
 import type { Timers } from '../files/file-policy-provider.js';
 import { type AdsAddress, AdsStream } from './ads-stream.js';
 import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from './discovery.js';

@@ -8,7 +8,7 @@ import {
 } from '@grpc/grpc-js';
 import { boundGrpcCalls } from '../../bounded-grpc-calls.js';
 import { withoutServerName } from '../../no-server-name.js';
-import { turn } from '../../turns.js';
+import { turn } from '../../runtime/turns.js';
 import { type DiscoveryCodec, type DiscoveryRequest, STREAM_PATH } from './discovery.js';
 import { type Envelope, readEnvelope } from './envelope.js';
 

@@ -7,8 +7,8 @@ import {
 } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { Rate } from '../../limiter/rate.js';
+import { turn } from '../../runtime/turns.js';
 import type { PlannedTake } from '../../service/plan.js';
-import { turn } from '../../turns.js';
 
 /** Buckets that the store is asked about at the same time. */
 const AT_ONCE = 20;

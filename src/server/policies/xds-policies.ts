@@ -1,4 +1,3 @@
-import { BackOff } from '../../back-off.js';
 import {
   type AdsAddress,
   KEEPALIVE_MS,
@@ -7,6 +6,7 @@ import {
 } from '../../config/xds/ads-stream.js';
 import { XdsPolicyProvider } from '../../config/xds/xds-policy-provider.js';
 import { timerMs } from '../../limiter/clock.js';
+import { BackOff } from '../../runtime/back-off.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { loadOptions } from '../settings/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';

@@ -6,7 +6,7 @@ import { shareSecretsInTurns } from '../../config/read/secret-keys.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import { atOnce, inTurns } from '../../turns.js';
+import { atOnce, inTurns } from '../../runtime/turns.js';
 import type { SlicedPolicies } from './messages.js';
 
 /** Policies as the primary process hands them down to a worker, slice by slice. */

@@ -1,7 +1,7 @@
 import { policyItems, takesLong } from '../../config/files/policy-transfer.js';
 import { cutSlices } from '../../config/files/slices.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import { turn } from '../../turns.js';
+import { turn } from '../../runtime/turns.js';
 import type { SlicedPolicies, ToWorker } from './messages.js';
 
 /** Hands the policies in force to the workers: all of them to one that starts, what changed to those that run. */

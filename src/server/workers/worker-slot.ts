@@ -1,5 +1,5 @@
 import type { Worker } from 'node:cluster';
-import { BackOff } from '../../back-off.js';
+import { BackOff } from '../../runtime/back-off.js';
 import type { Decider } from './forwarded-decisions.js';
 import type { LatestValues } from './latest-values.js';
 import type { OthersRedisWork, WorkerHealth } from './messages.js';

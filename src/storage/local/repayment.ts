@@ -1,7 +1,7 @@
 import type { BucketStore } from '../../limiter/bucket-store.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import { settledWithin } from '../../turns.js';
+import { settledWithin } from '../../runtime/turns.js';
 import type { OwedCharge, OwedLedger } from './owed-ledger.js';
 
 /** Buckets charged at once: a quarter of a millisecond of Redis's time, which is all that a decision may wait for. */

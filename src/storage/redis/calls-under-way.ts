@@ -1,5 +1,6 @@
 import { BrokenInvariant } from '../../invariant.js';
 import { StorageError, type StorageFailure } from '../../limiter/bucket-store.js';
+import { LinkedList } from '../../runtime/linked-list.js';
 import type { Shard } from '../sharded/shard.js';
 import { isRedirection, MAX_REDIRECTIONS, type Redirect } from './cluster/redirect.js';
 import type { SendCommand } from './connection/connection-options.js';
@@ -7,7 +8,6 @@ import type { RedisConnection } from './connection/redis-connection.js';
 import { isAnswer, RedisReplyError } from './connection/redis-error.js';
 import { mayBeDone } from './connection/redis-fault.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
-import { LinkedList } from './linked-list.js';
 import { RedisLoad } from './load/redis-load.js';
 import { SilenceWatch } from './load/silence-watch.js';
 import type { RedisStoreCounters, RedisStoreOptions } from './redis-store-options.js';

@@ -1,6 +1,6 @@
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../limiter/clock.js';
-import { ScarceRoom } from '../../limiter/scarce-room.js';
+import { ScarceRoom } from '../../runtime/scarce-room.js';
 import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
 import { CallsUnderWay } from './calls-under-way.js';
 import { ScriptClock } from './clock/script-clock.js';

@@ -1,9 +1,9 @@
 import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
-import { atOnce } from '../../turns.js';
+import type { Linked, LinkedList } from '../../runtime/linked-list.js';
+import { atOnce } from '../../runtime/turns.js';
 import type { Part, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';
-import type { Linked, LinkedList } from './linked-list.js';
 import type { RedisKeys } from './redis-key.js';
 import { TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, TakeRun } from './take-run.js';

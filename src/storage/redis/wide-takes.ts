@@ -1,5 +1,5 @@
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
-import { type GivenUp, GiveUpTimes } from '../../limiter/give-up-times.js';
+import { type GivenUp, GiveUpTimes } from '../../runtime/give-up-times.js';
 import type { Part } from '../sharded/shard.js';
 import { WHOLE } from './take-batch.js';
 

@@ -5,7 +5,7 @@ import {
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import { deniesRequest } from '../../limiter/decide.js';
-import { atOnce, inTurns } from '../../turns.js';
+import { atOnce, inTurns } from '../../runtime/turns.js';
 import { refundsOf, untouched } from '../give-back.js';
 import { isRefund, replaced, UNDECIDED } from '../in-steps.js';
 import { NARROW_ITEMS } from '../redis/wide-takes.js';

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { BackOff } from '../../back-off.js';
+import { BackOff } from '../../runtime/back-off.js';
 import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
 
 const CONNECT_MS = 10_000;

@@ -9,7 +9,7 @@ import { type LoadItem, LoadReceiver, loadItems } from '../../../src/config/file
 import { ThreadPolicyLoader } from '../../../src/config/files/policy-loader.js';
 import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
 import { YoungGarbage } from '../../../src/config/files/young-garbage.js';
-import { turn } from '../../../src/turns.js';
+import { turn } from '../../../src/runtime/turns.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { type Figure, type FiguresCase, median, QUICK, runCases } from './measure.js';

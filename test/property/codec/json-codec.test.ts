@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { createJsonCodec } from '../../../src/codec/json/json-codec.js';
 import { DecodeError } from '../../../src/codec/messages.js';
 import { protoFiles } from '../../../src/codec/proto-files.js';
-import { atOnce } from '../../../src/turns.js';
+import { atOnce } from '../../../src/runtime/turns.js';
 import { expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { anyText } from '../../support/codec/any-text.js';

@@ -1,7 +1,7 @@
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { textSteps } from '../../../src/codec/text-steps.js';
-import { atOnce } from '../../../src/turns.js';
+import { atOnce } from '../../../src/runtime/turns.js';
 import { expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { anyText } from '../../support/codec/any-text.js';

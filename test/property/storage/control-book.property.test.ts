@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import fc from 'fast-check';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import type { Control, ControlResult } from '../../../src/limiter/control.js';
+import { turn } from '../../../src/runtime/turns.js';
 import type { ScriptAnswer, ScriptQuestion } from '../../../src/storage/redis/questions/script-question.js';
 import type { RedisStore } from '../../../src/storage/redis/redis-store.js';
-import { turn } from '../../../src/turns.js';
 import { runs } from '../../support/assert/runs.js';
 import { ProcessBook } from '../../support/controls/books.js';
 import { control } from '../../support/controls/controls.js';

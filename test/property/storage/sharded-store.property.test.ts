@@ -1,11 +1,11 @@
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
+import { turn } from '../../../src/runtime/turns.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { Part } from '../../../src/storage/sharded/shard.js';
 import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
 import { SplitStore } from '../../../src/storage/split-store.js';
-import { turn } from '../../../src/turns.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';

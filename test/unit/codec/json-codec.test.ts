@@ -9,7 +9,7 @@ import {
 } from '../../../src/codec/messages.js';
 import { protoFiles } from '../../../src/codec/proto-files.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import { atOnce } from '../../../src/turns.js';
+import { atOnce } from '../../../src/runtime/turns.js';
 
 const steps = createJsonCodec(protoFiles(), 100);
 const codec = {

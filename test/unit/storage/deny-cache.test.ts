@@ -8,8 +8,8 @@ import {
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
+import { turn } from '../../../src/runtime/turns.js';
 import { DenyCache, type DenyCacheOptions } from '../../../src/storage/deny-cache.js';
-import { turn } from '../../../src/turns.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { SlowStore } from '../../support/limiter/slow-store.js';
 import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';

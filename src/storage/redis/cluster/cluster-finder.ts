@@ -1,4 +1,4 @@
-import { shuffled } from '../../../shuffled.js';
+import { shuffled } from '../../../runtime/shuffled.js';
 import { AskingClients } from '../connection/client/asking-client.js';
 import { firstAnswers } from '../connection/client/first-answers.js';
 import type { PreparedTls } from '../connection/dial.js';

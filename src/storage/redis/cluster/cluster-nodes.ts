@@ -1,5 +1,5 @@
 import { StorageError, type TakeItem, type TakeResult } from '../../../limiter/bucket-store.js';
-import { turn } from '../../../turns.js';
+import { turn } from '../../../runtime/turns.js';
 import type { Part, ShardMap } from '../../sharded/shard.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { endpointName, type HostPort, readHostPort } from '../connection/redis-address.js';

@@ -1,4 +1,4 @@
-import { BackOff } from '../../../back-off.js';
+import { BackOff } from '../../../runtime/back-off.js';
 import { Hope } from '../load/hope.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {

@@ -1,4 +1,4 @@
-import { BackOff } from '../../../back-off.js';
+import { BackOff } from '../../../runtime/back-off.js';
 import { ConnectionAttempts } from './connection-attempts.js';
 import {
   type ConnectionCounts,

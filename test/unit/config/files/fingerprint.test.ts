@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { fingerprintSteps } from '../../../../src/config/files/fingerprint.js';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import type { PolicyPlace } from '../../../../src/config/files/policy-paths.js';
-import { atOnce } from '../../../../src/turns.js';
+import { atOnce } from '../../../../src/runtime/turns.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 let dir: TempDir;

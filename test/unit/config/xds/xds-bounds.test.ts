@@ -9,7 +9,7 @@ import {
   MAX_PROBLEMS,
   ProblemList,
 } from '../../../../src/config/yaml/config-problem.js';
-import { atOnce } from '../../../../src/turns.js';
+import { atOnce } from '../../../../src/runtime/turns.js';
 import { loadDocuments, loadResponse } from '../../../support/policy/loads.js';
 import { encodeConfig } from '../../../support/xds/xds-server.js';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { MAX_CONTROLS } from '../../../../src/limiter/control.js';
+import { turn } from '../../../../src/runtime/turns.js';
 import { CHANGES_AT_ONCE } from '../../../../src/storage/controls/live-controls.js';
 import { MemoryControlBook } from '../../../../src/storage/controls/memory-control-book.js';
-import { turn } from '../../../../src/turns.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { ControlsHeard, control } from '../../../support/controls/controls.js';
 import { waitFor } from '../../../support/process/wait-for.js';

@@ -1,5 +1,5 @@
-import { BackOff } from '../../../../back-off.js';
 import { MAX_TIMER_MS } from '../../../../limiter/clock.js';
+import { BackOff } from '../../../../runtime/back-off.js';
 import type { LoginListeners, LoginSource } from '../login-source.js';
 import type { RedisLogin } from '../redis-login.js';
 import { readPrintedLogin } from './printed-login.js';

@@ -1,4 +1,4 @@
-import { BackOff } from '../../../../back-off.js';
+import { BackOff } from '../../../../runtime/back-off.js';
 import { AskingClients, askingOptions, logIn } from '../client/asking-client.js';
 import { Redis } from '../client/ioredis.js';
 import type { PreparedTls } from '../dial.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { BackOff } from '../../src/back-off.js';
+import { BackOff } from '../../../src/runtime/back-off.js';
 
 const LEAST_PAUSE_MS = 100;
 

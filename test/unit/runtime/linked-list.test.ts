@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { LinkedList } from '../../../../src/storage/redis/linked-list.js';
-import { RedisKeys } from '../../../../src/storage/redis/redis-key.js';
-import { TakeBatch } from '../../../../src/storage/redis/take-batch.js';
+import { LinkedList } from '../../../src/runtime/linked-list.js';
+import { RedisKeys } from '../../../src/storage/redis/redis-key.js';
+import { TakeBatch } from '../../../src/storage/redis/take-batch.js';
 
 const call = (): TakeBatch => new TakeBatch(new RedisKeys(''), true, () => 0, { sinceMicros: 0 });
 

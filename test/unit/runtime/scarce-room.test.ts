@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { ScarceRoom } from '../../../src/limiter/scarce-room.js';
+import { ScarceRoom } from '../../../src/runtime/scarce-room.js';
 
 test('a connection has no more of the upper half than is left free, and others always find room', () => {
   const room = new ScarceRoom(1024);
