@@ -1,4 +1,5 @@
-import { type GivenUp, GiveUpTimes } from '../runtime/give-up-times.js';
+import { type Due, DueHeap } from '../runtime/due-heap.js';
+import { type Linked, LinkedList } from '../runtime/linked-list.js';
 
 /** Who waits for a piece of work. */
 export interface Waiter {
@@ -42,12 +43,15 @@ const BEGUN_AT_ONCE = 32;
 const GIVEN_UP_IN_A_TURN = 50;
 
 /** A piece of work that waits, or has begun. */
-class Piece implements GivenUp {
+class Piece implements Due, Linked<Piece> {
   readonly waiter: Waiter;
-  readonly giveUpMicros: number;
+  readonly line: Line;
+  readonly bytes: number;
+  readonly dueAt: number;
   place = -1;
+  list: LinkedList<Piece> | undefined;
   before: Piece | undefined;
-  next: Piece | undefined;
+  after: Piece | undefined;
   readonly #steps: Generator<void, unknown>;
   readonly #resolve: (result: unknown) => void;
   readonly #reject: (error: unknown) => void;
@@ -55,11 +59,14 @@ class Piece implements GivenUp {
   constructor(
     steps: Generator<void, unknown>,
     waiter: Waiter,
+    line: Line,
     resolve: (result: unknown) => void,
     reject: (error: unknown) => void,
   ) {
     this.waiter = waiter;
-    this.giveUpMicros = waiter.giveUpMicros;
+    this.line = line;
+    this.bytes = waiter.bytes ?? 0;
+    this.dueAt = waiter.giveUpMicros;
     this.#steps = steps;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -83,29 +90,18 @@ class Piece implements GivenUp {
   }
 }
 
-/** The pieces of one connection, first to last. */
-class Line {
-  first: Piece | undefined;
-  pieces = 0;
+/** What one connection has waiting. */
+class Line implements Linked<Line> {
+  list: LinkedList<Line> | undefined;
+  before: Line | undefined;
+  after: Line | undefined;
+  readonly connection: unknown;
+  /** First to last. */
+  readonly pieces = new LinkedList<Piece>();
   bytes = 0;
-  #last: Piece | undefined;
 
-  push(piece: Piece): void {
-    this.pieces++;
-    this.bytes += piece.waiter.bytes ?? 0;
-    piece.before = this.#last;
-    if (this.#last === undefined) this.first = piece;
-    else this.#last.next = piece;
-    this.#last = piece;
-  }
-
-  remove({ before, next, waiter }: Piece): void {
-    this.pieces--;
-    this.bytes -= waiter.bytes ?? 0;
-    if (before === undefined) this.first = next;
-    else before.next = next;
-    if (next === undefined) this.#last = before;
-    else next.before = before;
+  constructor(connection: unknown) {
+    this.connection = connection;
   }
 }
 
@@ -122,11 +118,11 @@ export class TurnQueue {
   readonly #lines = new Map<unknown, Line>();
   /**
    * Connections whose first piece may have begun, in the order of their turns, and those that wait for a place among
-   * them. Sets keep their order.
+   * them.
    */
-  readonly #begun = new Set<unknown>();
-  readonly #waiting = new Set<unknown>();
-  readonly #times = new GiveUpTimes<Piece>();
+  readonly #begun = new LinkedList<Line>();
+  readonly #waiting = new LinkedList<Line>();
+  readonly #times = new DueHeap<Piece>();
   #scheduled = false;
   /** Pieces of this turn that nobody waited for any more. */
   #gone = 0;
@@ -164,7 +160,8 @@ export class TurnQueue {
     const line = this.#lines.get(connection);
     const held = line?.bytes ?? 0;
     return (
-      (line?.pieces ?? 0) < this.#maxPieces - this.#pieces && held + bytes <= this.#maxBytes - this.#bytes
+      (line?.pieces.size ?? 0) < this.#maxPieces - this.#pieces &&
+      held + bytes <= this.#maxBytes - this.#bytes
     );
   }
 
@@ -175,7 +172,8 @@ export class TurnQueue {
   run<Result>(steps: Generator<void, Result>, waiter: Waiter): Promise<Result | NotDone> {
     if (!this.hasRoomFor(waiter.bytes ?? 0, waiter.connection)) return Promise.resolve('full');
     return new Promise<Result | NotDone>((resolve, reject) => {
-      this.#add(new Piece(steps, waiter, (result) => resolve(result as Result), reject));
+      const line = this.#lineOf(waiter.connection);
+      this.#add(new Piece(steps, waiter, line, (result) => resolve(result as Result), reject));
       this.#schedule();
     });
   }
@@ -196,7 +194,7 @@ export class TurnQueue {
     const now = this.#options.monotonicMicros();
     for (let count = 0; count < GIVEN_UP_IN_A_TURN; count++) {
       const piece = this.#times.first;
-      if (piece === undefined || piece.giveUpMicros > now) return;
+      if (piece === undefined || piece.dueAt > now) return;
       this.#remove(piece);
       piece.giveUp(piece.waiter.cancelled() ? 'cancelled' : 'late');
     }
@@ -205,27 +203,26 @@ export class TurnQueue {
   /** One step of the connection whose turn it is. */
   #turn(): void {
     this.#gone = 0;
-    for (const connection of this.#begun) {
-      const piece = this.#wanted(connection);
+    for (let line = this.#begun.first; line !== undefined; line = this.#begun.first) {
+      const piece = this.#wanted(line);
       // Nobody waits for anything of it, and it is gone, or so many had to be given up that the next turn goes on.
       if (piece === undefined) {
         if (this.#gone >= GIVEN_UP_IN_A_TURN) return;
         continue;
       }
-      this.#begun.delete(connection);
-      this.#begun.add(connection);
+      this.#begun.add(line);
       if (piece.step()) {
         this.#remove(piece);
-        this.#yieldPlace(connection);
+        this.#yieldPlace(line);
       }
       return;
     }
   }
 
   /** The first piece of a connection that somebody waits for. */
-  #wanted(connection: unknown): Piece | undefined {
+  #wanted(line: Line): Piece | undefined {
     for (;;) {
-      const piece = this.#lines.get(connection)?.first;
+      const piece = line.pieces.first;
       if (piece === undefined || !piece.waiter.cancelled()) return piece;
       if (this.#gone >= GIVEN_UP_IN_A_TURN) return undefined;
       this.#gone++;
@@ -235,46 +232,47 @@ export class TurnQueue {
   }
 
   /** A connection that had something done goes behind those that wait. */
-  #yieldPlace(connection: unknown): void {
-    if (this.#waiting.size === 0 || !this.#begun.delete(connection)) return;
-    this.#waiting.add(connection);
+  #yieldPlace(line: Line): void {
+    if (this.#waiting.size === 0 || !this.#begun.has(line)) return;
+    this.#waiting.add(line);
     this.#fill();
   }
 
   #fill(): void {
-    for (const connection of this.#waiting) {
-      if (this.#begun.size >= BEGUN_AT_ONCE) return;
-      this.#waiting.delete(connection);
-      this.#begun.add(connection);
+    while (this.#waiting.first !== undefined && this.#begun.size < BEGUN_AT_ONCE) {
+      this.#begun.add(this.#waiting.first);
     }
   }
 
+  #lineOf(connection: unknown): Line {
+    const known = this.#lines.get(connection);
+    if (known !== undefined) return known;
+    const line = new Line(connection);
+    this.#lines.set(connection, line);
+    this.#waiting.add(line);
+    this.#fill();
+    return line;
+  }
+
   #add(piece: Piece): void {
-    const { connection, bytes = 0 } = piece.waiter;
-    let line = this.#lines.get(connection);
-    if (line === undefined) {
-      line = new Line();
-      this.#lines.set(connection, line);
-      this.#waiting.add(connection);
-      this.#fill();
-    }
-    line.push(piece);
+    const { line, bytes } = piece;
+    line.pieces.add(piece);
+    line.bytes += bytes;
     this.#times.add(piece);
     this.#pieces++;
     this.#bytes += bytes;
   }
 
   #remove(piece: Piece): void {
-    const { connection, bytes = 0 } = piece.waiter;
-    const line = this.#lines.get(connection) as Line;
-    line.remove(piece);
+    const { line, bytes } = piece;
+    line.pieces.delete(piece);
+    line.bytes -= bytes;
     this.#times.remove(piece);
     this.#pieces--;
     this.#bytes -= bytes;
-    if (line.first !== undefined) return;
-    this.#lines.delete(connection);
-    this.#begun.delete(connection);
-    this.#waiting.delete(connection);
+    if (line.pieces.size > 0) return;
+    line.list?.delete(line);
+    this.#lines.delete(line.connection);
     this.#fill();
   }
 }

@@ -1,9 +1,9 @@
-/** Something that ends at a time. It may stand in one queue at a time. */
-export interface Expiring {
-  /** When, on the clock of {@link TimerSource.nowMs}. Kept by the queue. */
-  expiresMs: number;
-  /** Where the queue holds it; -1 while it does not. Kept by the queue. */
-  queueIndex: number;
+import { type Due, DueHeap } from '../../runtime/due-heap.js';
+
+/** Something that ends at a time. */
+export interface Expiring extends Due {
+  /** On the clock of {@link TimerSource.nowMs}. Kept by the queue. */
+  dueAt: number;
   /** The time has come. The entry is out of the queue already. */
   expire(): void;
 }
@@ -34,14 +34,13 @@ const EXPIRED_IN_A_TURN = 100;
 const MAX_DELAY_MS = 2_147_483_647;
 
 /**
- * The deadlines of all calls of a server, with one timer for the soonest: a binary heap whose entries know their place.
- * Deadlines mostly come in rising order and go before they are due, and then an entry costs no more than a few array
- * accesses. Of many that are due at once, some expire in each turn of the event loop: callers choose their deadlines,
- * and may choose the same one for all the calls they can have open.
+ * The deadlines of all calls of a server, with one timer for the soonest. Of many that are due at once, some expire in
+ * each turn of the event loop: callers choose their deadlines, and may choose the same one for all the calls they can
+ * have open.
  */
 export class DeadlineQueue {
   readonly #timers: TimerSource;
-  readonly #heap: Expiring[] = [];
+  readonly #heap = new DueHeap<Expiring>();
   #timer: unknown;
   /** When the timer runs; Infinity without one. It may be too early: entries go without touching it. */
   #timerMs = Number.POSITIVE_INFINITY;
@@ -51,33 +50,26 @@ export class DeadlineQueue {
   }
 
   get size(): number {
-    return this.#heap.length;
+    return this.#heap.size;
   }
 
   /** `entry` expires `delayMs` from now. */
   add(entry: Expiring, delayMs: number): void {
-    entry.expiresMs = this.#timers.nowMs() + delayMs;
-    this.#heap.push(entry);
-    this.#rise(entry, this.#heap.length - 1);
-    if (entry.expiresMs < this.#timerMs) this.#arm(entry.expiresMs, delayMs);
+    entry.dueAt = this.#timers.nowMs() + delayMs;
+    this.#heap.add(entry);
+    if (entry.dueAt < this.#timerMs) this.#arm(entry.dueAt, delayMs);
   }
 
   /** Takes `entry` out; does nothing when it is not in. */
   remove(entry: Expiring): void {
-    const index = entry.queueIndex;
-    if (index < 0) return;
-    entry.queueIndex = -1;
-    const last = this.#heap.pop() as Expiring;
-    if (last === entry) return;
-    this.#rise(last, index);
-    this.#sink(last, last.queueIndex);
+    this.#heap.remove(entry);
   }
 
   readonly #run = (): void => {
     this.#timerMs = Number.POSITIVE_INFINITY;
     const now = this.#timers.nowMs();
-    let first = this.#heap[0];
-    for (let count = 0; first !== undefined && first.expiresMs <= now; count++) {
+    let first = this.#heap.first;
+    for (let count = 0; first !== undefined && first.dueAt <= now; count++) {
       if (count === EXPIRED_IN_A_TURN) {
         // What expired may have added entries. Those need no timer until then, as this looks for them.
         if (this.#timerMs !== Number.POSITIVE_INFINITY) this.#timers.clear(this.#timer);
@@ -87,10 +79,10 @@ export class DeadlineQueue {
       }
       this.remove(first);
       first.expire();
-      first = this.#heap[0];
+      first = this.#heap.first;
     }
-    if (first !== undefined && first.expiresMs < this.#timerMs) {
-      this.#arm(first.expiresMs, first.expiresMs - now);
+    if (first !== undefined && first.dueAt < this.#timerMs) {
+      this.#arm(first.dueAt, first.dueAt - now);
     }
   };
 
@@ -98,40 +90,5 @@ export class DeadlineQueue {
     if (this.#timerMs !== Number.POSITIVE_INFINITY) this.#timers.clear(this.#timer);
     this.#timerMs = atMs;
     this.#timer = this.#timers.set(this.#run, Math.min(Math.max(Math.ceil(delayMs), 1), MAX_DELAY_MS));
-  }
-
-  #rise(entry: Expiring, from: number): void {
-    const heap = this.#heap;
-    let index = from;
-    while (index > 0) {
-      const above = (index - 1) >> 1;
-      const parent = heap[above] as Expiring;
-      if (parent.expiresMs <= entry.expiresMs) break;
-      heap[index] = parent;
-      parent.queueIndex = index;
-      index = above;
-    }
-    heap[index] = entry;
-    entry.queueIndex = index;
-  }
-
-  #sink(entry: Expiring, from: number): void {
-    const heap = this.#heap;
-    let index = from;
-    for (;;) {
-      let below = 2 * index + 1;
-      if (below >= heap.length) break;
-      const right = below + 1;
-      if (right < heap.length && (heap[right] as Expiring).expiresMs < (heap[below] as Expiring).expiresMs) {
-        below = right;
-      }
-      const child = heap[below] as Expiring;
-      if (child.expiresMs >= entry.expiresMs) break;
-      heap[index] = child;
-      child.queueIndex = index;
-      index = below;
-    }
-    heap[index] = entry;
-    entry.queueIndex = index;
   }
 }

@@ -33,8 +33,8 @@ export class NotGrpc implements CallTarget {
  * as that; but not later than a call would be, nor after more bytes than a call may have.
  */
 class UnwantedRequest implements CallState, Expiring {
-  expiresMs = 0;
-  queueIndex = -1;
+  dueAt = 0;
+  place = -1;
   readonly #stream: ServerStream;
   readonly #reason: NotGrpcReason;
   readonly #context: CallContext;

@@ -40,8 +40,8 @@ const HELD_MESSAGES = 2;
 
 /** A call of a service that is asked rarely, as its HTTP/2 stream: messages, metadata and status in both directions. */
 export class RareCall implements CallState, Expiring {
-  expiresMs = 0;
-  queueIndex = -1;
+  dueAt = 0;
+  place = -1;
   /** When the caller stops waiting, milliseconds since the epoch, or Infinity. */
   readonly deadline: number;
   readonly #stream: ServerStream;

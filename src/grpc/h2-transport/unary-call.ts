@@ -23,8 +23,8 @@ export interface UnaryCallTarget {
 
 /** One unary call: its request as far as it has come, then what its handler may know of it. */
 export class UnaryCall implements CallInfo, CallState, Expiring {
-  expiresMs = 0;
-  queueIndex = -1;
+  dueAt = 0;
+  place = -1;
   readonly #stream: ServerStream;
   readonly #target: UnaryCallTarget;
   /** NaN until somebody asks. */
@@ -217,7 +217,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
   #finish(): void {
     this.#over = true;
     this.#stream.state = OVER;
-    if (this.queueIndex >= 0) this.#target.context.deadlines.remove(this);
+    if (this.place >= 0) this.#target.context.deadlines.remove(this);
     this.#reader?.drop();
     if (this.#heldBytes > 0) this.#stream.connection.hold(-this.#heldBytes);
     if (this.#running) {

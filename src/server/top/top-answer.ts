@@ -57,7 +57,7 @@ function* sumOf(told: readonly TopTold[], by: TopMeasure, most: number): Generat
     first.add(row);
     if (++seen % STRETCH === 0) yield '';
   }
-  return yield* first.inOrder();
+  return first.inOrder;
 }
 
 /** Undefined where no process answers. */

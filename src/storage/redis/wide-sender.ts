@@ -94,8 +94,8 @@ export class WideSender {
       this.#making = batch;
       do {
         queue.shift();
-        const { items, giveUpMicros, resolve } = take;
-        yield* batch.addInSteps(items, giveUpMicros, resolve);
+        const { items, dueAt, resolve } = take;
+        yield* batch.addInSteps(items, dueAt, resolve);
         take = queue.peek();
         // A request whose time ended meanwhile is in it by half: a call with nothing else is dropped.
       } while (batch.hasPending && take !== undefined && this.#suits(batch, take));

@@ -1,5 +1,6 @@
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
-import { type GivenUp, GiveUpTimes } from '../../runtime/give-up-times.js';
+import { type Due, DueHeap } from '../../runtime/due-heap.js';
+import { type Linked, LinkedList } from '../../runtime/linked-list.js';
 import type { Part } from '../sharded/shard.js';
 import { WHOLE } from './take-batch.js';
 
@@ -16,8 +17,8 @@ export const QUANTUM_ITEMS = 64;
 /** After so many items of connections that come first the others have a turn. */
 const FRESH_ITEMS = 1000;
 
-/** A request that waits for its turn. */
-export interface WideTake extends GivenUp {
+/** A request that waits for its turn, due at its deadline. Microseconds. */
+export interface WideTake extends Due {
   readonly items: readonly TakeItem[];
   /** What they have in common. */
   readonly part: Part;
@@ -28,48 +29,24 @@ export interface WideTake extends GivenUp {
   resolve(result: TakeResult): void;
 }
 
-interface Waiting extends WideTake {
+interface Waiting extends WideTake, Linked<Waiting> {
   readonly line: Line;
-  before: Waiting | undefined;
-  after: Waiting | undefined;
 }
 
-/** What waits of one connection, the oldest first. */
-interface Line {
+/** What waits of one connection. */
+class Line implements Linked<Line> {
+  list: LinkedList<Line> | undefined;
+  before: Line | undefined;
+  after: Line | undefined;
   readonly connection: unknown;
-  /** Where it stands, and its neighbours there. */
-  turns: Turns;
-  previous: Line | undefined;
-  next: Line | undefined;
-  first: Waiting | undefined;
-  last: Waiting | undefined;
-  items: number;
+  /** The oldest first. */
+  readonly takes = new LinkedList<Waiting>();
+  items = 0;
   /** Items that it may send. */
-  credit: number;
-}
+  credit = QUANTUM_ITEMS;
 
-/**
- * Lines in the order of their turns. A Map, whose first entry is found behind all that were deleted, would take longer
- * the more there are.
- */
-class Turns {
-  first: Line | undefined;
-  #last: Line | undefined;
-
-  append(line: Line): void {
-    line.turns = this;
-    line.previous = this.#last;
-    line.next = undefined;
-    if (this.#last === undefined) this.first = line;
-    else this.#last.next = line;
-    this.#last = line;
-  }
-
-  remove({ previous, next }: Line): void {
-    if (previous === undefined) this.first = next;
-    else previous.next = next;
-    if (next === undefined) this.#last = previous;
-    else next.previous = previous;
+  constructor(connection: unknown) {
+    this.connection = connection;
   }
 }
 
@@ -83,14 +60,14 @@ class Turns {
 export class WideTakes {
   readonly #maxItems: number;
   readonly #lines = new Map<unknown, Line>();
-  /** Lines that have not had a turn yet, which come first, and the others. */
-  readonly #fresh = new Turns();
-  readonly #others = new Turns();
+  /** Lines that have not had a turn yet, which come first, and the others; each in the order of their turns. */
+  readonly #fresh = new LinkedList<Line>();
+  readonly #others = new LinkedList<Line>();
   /** Items of fresh lines that were sent since the others had a turn. */
   #freshItems = 0;
   /** What {@link peek} gave. */
   #peeked: Waiting | undefined;
-  readonly #times = new GiveUpTimes<Waiting>();
+  readonly #times = new DueHeap<Waiting>();
   #items = 0;
 
   /**
@@ -108,7 +85,7 @@ export class WideTakes {
 
   /** Soonest deadline of those that wait, Infinity when none does. Microseconds. */
   get soonestDeadline(): number {
-    return this.#times.first?.giveUpMicros ?? Number.POSITIVE_INFINITY;
+    return this.#times.first?.dueAt ?? Number.POSITIVE_INFINITY;
   }
 
   /** Whether a request of so many items may wait. */
@@ -141,14 +118,13 @@ export class WideTakes {
         sinceMicros,
         resolve,
         line,
-        giveUpMicros: deadlineMicros,
+        dueAt: deadlineMicros,
         place: -1,
-        before: line.last,
+        list: undefined,
+        before: undefined,
         after: undefined,
       };
-      if (line.last === undefined) line.first = take;
-      else line.last.after = take;
-      line.last = take;
+      line.takes.add(take);
       this.#times.add(take);
     });
   }
@@ -157,12 +133,11 @@ export class WideTakes {
   peek(): WideTake | undefined {
     for (;;) {
       const line = this.#nextLine();
-      this.#peeked = line?.first;
+      this.#peeked = line?.takes.first;
       const head = this.#peeked;
       if (line === undefined || head === undefined || head.items.length <= line.credit) return head;
       line.credit += QUANTUM_ITEMS;
-      line.turns.remove(line);
-      this.#others.append(line);
+      this.#others.add(line);
     }
   }
 
@@ -171,7 +146,7 @@ export class WideTakes {
     const take = this.#peeked;
     if (take === undefined) throw new Error('nothing has its turn');
     const { line, items } = take;
-    this.#freshItems = line.turns === this.#fresh ? this.#freshItems + items.length : 0;
+    this.#freshItems = line.list === this.#fresh ? this.#freshItems + items.length : 0;
     line.credit -= items.length;
     this.#remove(take);
   }
@@ -180,7 +155,7 @@ export class WideTakes {
   expire(nowMicros: number, error: StorageError): number {
     let expired = 0;
     for (let take = this.#times.first; take !== undefined; take = this.#times.first) {
-      if (take.giveUpMicros > nowMicros) break;
+      if (take.dueAt > nowMicros) break;
       this.#remove(take);
       take.resolve(error);
       expired++;
@@ -198,33 +173,21 @@ export class WideTakes {
   #lineOf(connection: unknown): Line {
     const known = this.#lines.get(connection);
     if (known !== undefined) return known;
-    const line: Line = {
-      connection,
-      turns: this.#fresh,
-      previous: undefined,
-      next: undefined,
-      first: undefined,
-      last: undefined,
-      items: 0,
-      credit: QUANTUM_ITEMS,
-    };
+    const line = new Line(connection);
     this.#lines.set(connection, line);
-    this.#fresh.append(line);
+    this.#fresh.add(line);
     return line;
   }
 
   #remove(take: Waiting): void {
-    const { line, before, after, items } = take;
-    if (before === undefined) line.first = after;
-    else before.after = after;
-    if (after === undefined) line.last = before;
-    else after.before = before;
+    const { line, items } = take;
+    line.takes.delete(take);
     line.items -= items.length;
     this.#items -= items.length;
     this.#times.remove(take);
     this.#peeked = undefined;
-    if (line.first !== undefined) return;
-    line.turns.remove(line);
+    if (line.takes.size > 0) return;
+    line.list?.delete(line);
     this.#lines.delete(line.connection);
   }
 }

@@ -137,7 +137,7 @@ export class TopBuckets {
       if (domain !== undefined && about.domain !== domain) continue;
       if ((rule === undefined || about.rule === rule) && !keys.has(key)) best.add(one);
     }
-    for (const [key] of yield* best.inOrder()) keys.add(key);
+    for (const [key] of best.inOrder) keys.add(key);
   }
 
   /** What was counted of the buckets of these keys, in their order; '' is a pause. */

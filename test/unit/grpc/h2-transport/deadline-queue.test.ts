@@ -4,8 +4,8 @@ import { DeadlineQueue, type Expiring } from '../../../../src/grpc/h2-transport/
 import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
 
 class Entry implements Expiring {
-  expiresMs = 0;
-  queueIndex = -1;
+  dueAt = 0;
+  place = -1;
   expiredMs: number | undefined;
   readonly #timers: FakeTimerSource;
 
@@ -29,7 +29,7 @@ describe('DeadlineQueue', () => {
           const entry = new Entry(timers);
           queue.add(entry, delayMs);
           if (index === 10) timers.advance(pauseMs);
-          return { entry, dueMs: entry.expiresMs };
+          return { entry, dueMs: entry.dueAt };
         });
         const removed = entries.filter(
           ({ entry }, index) => steps[index]?.keep === false && entry.expiredMs === undefined,
@@ -53,7 +53,7 @@ describe('DeadlineQueue', () => {
     const turns: (() => void)[] = [];
     timers.nextTurn = (callback) => turns.push(callback);
     for (let index = 0; index < 1000; index++) {
-      queue.add({ expiresMs: 0, queueIndex: -1, expire: () => expired.push(index) }, 10);
+      queue.add({ dueAt: 0, place: -1, expire: () => expired.push(index) }, 10);
     }
     timers.advance(11);
     expect(expired.length).toBeGreaterThan(0);
@@ -61,7 +61,7 @@ describe('DeadlineQueue', () => {
       expect(expired.length - before).toBeLessThanOrEqual(100);
       expect(turns).toHaveLength(1);
       // A soonest entry of all that comes in between is not forgotten, and needs no timer.
-      if (before === 0) queue.add({ expiresMs: 0, queueIndex: -1, expire: () => expired.push(-1) }, 1);
+      if (before === 0) queue.add({ dueAt: 0, place: -1, expire: () => expired.push(-1) }, 1);
       expect(timers.waiting).toBe(0);
       turns.shift()?.();
     }
