@@ -1,3 +1,4 @@
+import { seldom } from '../runtime/seldom.js';
 import type { BucketCounter } from '../service/bucket-counter.js';
 import type { DecisionLine, DecisionObserver } from '../service/decision-observer.js';
 import type { Logger } from '../telemetry/logger.js';
@@ -6,22 +7,10 @@ import { ChargeWarnings } from './policies/charge-warnings.js';
 import { shown } from './shown-text.js';
 import type { UnmatchedWarnings } from './unmatched-warnings.js';
 
-/** Between two lines about requests that were too much work, which callers can make as many as they like of. */
-const QUIET_MS = 10_000;
 /** Most limits that the log names, until the server ends, for requests that can never pass. */
 const MAX_NAMED = 1000;
 /** Most characters that say why nothing matched. */
 const MAX_WHY = 500;
-
-/** Does what it is given if it did nothing for a while. */
-function onceInAWhile(nowMs: () => number): (action: () => void) => void {
-  let quietUntilMs = Number.NEGATIVE_INFINITY;
-  return (action) => {
-    if (nowMs() < quietUntilMs) return;
-    quietUntilMs = nowMs() + QUIET_MS;
-    action();
-  };
-}
 
 /** What a line of the decision log holds beside what it was told. */
 type ShownLine = Omit<DecisionLine, 'unmatched'> & { readonly why?: string };
@@ -57,8 +46,8 @@ export function decisionObserver(
 ): DecisionObserver {
   const { reference } = metrics;
   // The level is a setting: it never changes.
-  const seldom = onceInAWhile(nowMs);
-  const seldomOfRules = onceInAWhile(nowMs);
+  const mayTellOfWork = seldom(nowMs);
+  const mayTellOfRules = seldom(nowMs);
   /** Rules that the log has named for requests that can never pass. */
   const named = new WeakSet();
   /** The same rules by name and limit: a reload makes each rule anew. */
@@ -84,7 +73,7 @@ export function decisionObserver(
     matchExceeded(domain, key, denied) {
       metrics.matchExceeded(domain);
       const text = 'a value takes more work to match than a request may cause';
-      seldom(() => log.warn({ domain, key: shown(key), denied }, text));
+      if (mayTellOfWork()) log.warn({ domain, key: shown(key), denied }, text);
     },
     neverPasses(domain, rule, hits, limit, about) {
       // A limit of 0 is there to deny everything.
@@ -94,21 +83,20 @@ export function decisionObserver(
         named.add(about);
         return;
       }
-      seldomOfRules(() => {
-        named.add(about);
-        namedLimits.add(name);
-        const text =
-          'a request asks for more hits at once than this limit ever allows (descriptors that fall on one bucket ' +
-          'count together): where the limit is enforced it is denied however long its caller waits; send fewer ' +
-          'hits in one request, or raise the limit';
-        log.warn({ domain, rule: shown(rule), hits, limit }, text);
-      });
+      if (!mayTellOfRules()) return;
+      named.add(about);
+      namedLimits.add(name);
+      const text =
+        'a request asks for more hits at once than this limit ever allows (descriptors that fall on one bucket ' +
+        'count together): where the limit is enforced it is denied however long its caller waits; send fewer ' +
+        'hits in one request, or raise the limit';
+      log.warn({ domain, rule: shown(rule), hits, limit }, text);
     },
     givenUp(domain, why, denied) {
       metrics.requestGivenUp(domain, why);
       const text =
         'requests that take long wait for each other, and some had to be answered before they were looked at';
-      seldom(() => log.warn({ domain, why, denied }, text));
+      if (mayTellOfWork()) log.warn({ domain, why, denied }, text);
     },
     globalShadow: () => reference.globalShadow(),
     failed: (cause) => reference.failed(cause),

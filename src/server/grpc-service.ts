@@ -9,6 +9,8 @@ import { addReflection } from '../grpc/reflection.js';
 import { type BrokenInvariant, reportBrokenInvariants } from '../invariant.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
+import { seldom } from '../runtime/seldom.js';
+import { Signal } from '../runtime/signal.js';
 import { ControlIndex } from '../service/controls/control-index.js';
 import { FirstReadGate } from '../service/controls/first-read-gate.js';
 import type { DecisionLog } from '../service/record/decision-record.js';
@@ -118,23 +120,12 @@ function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
   }
 }
 
-/** Says something once in ten seconds, however often it happens. */
-function seldom<T>(clock: Clock, say: (about: T) => void): (about: T) => void {
-  let quietUntilMicros = 0;
-  return (about) => {
-    if (clock.monotonicMicros() < quietUntilMicros) return;
-    quietUntilMicros = clock.monotonicMicros() + 10_000_000;
-    say(about);
-  };
-}
-
-function brokenInvariants(log: Logger, metrics: Metrics, clock: Clock): (error: BrokenInvariant) => void {
-  const say = seldom(clock, (err: BrokenInvariant) =>
-    log.error({ err }, 'a state that must hold does not: a mistake in weir, please report this line'),
-  );
-  return (error) => {
+function brokenInvariants(log: Logger, metrics: Metrics): (error: BrokenInvariant) => void {
+  const mayTell = seldom();
+  return (err) => {
     metrics.brokenInvariant();
-    say(error);
+    if (!mayTell()) return;
+    log.error({ err }, 'a state that must hold does not: a mistake in weir, please report this line');
   };
 }
 
@@ -168,12 +159,12 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const endCalendars = followCalendars(clock);
   closers.add(async () => endCalendars());
   const metrics = openMetrics(options, store);
-  endReports = reportBrokenInvariants(brokenInvariants(log, metrics, clock));
+  endReports = reportBrokenInvariants(brokenInvariants(log, metrics));
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
-  const healthListeners: (() => void)[] = [];
+  const changed = new Signal();
   const serving = followServing(options, store, closers, (isServing) => {
     if (isServing !== undefined) health.setServing(isServing);
-    for (const listener of healthListeners) listener();
+    changed.tell();
   });
 
   const top = openTop(settings.topBuckets, clock, closers);
@@ -227,7 +218,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeUp: () => store.up(),
     storeNodes: () => store.nodes(),
     redisWork: store,
-    onHealth: (listener) => healthListeners.push(listener),
+    onHealth: changed.add,
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),
     decide: decideBeside(service, clock, callers),
@@ -297,6 +288,7 @@ function openMetrics({ settings, policies, version }: GrpcServiceOptions, store:
 }
 
 function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): GrpcServer {
+  const mayTell = seldom();
   return createGrpcServer(settings.grpcTransport, {
     tls: tls?.options,
     maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
@@ -312,7 +304,9 @@ function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): GrpcServer
     monotonicMicros: () => clock.monotonicMicros(),
     onError: (error) => log.error({ err: error }, 'unexpected error'),
     // A port scanner must not fill the log.
-    onBadConnection: seldom(clock, (message: string) => log.warn(message)),
+    onBadConnection: (message) => {
+      if (mayTell()) log.warn(message);
+    },
   });
 }
 

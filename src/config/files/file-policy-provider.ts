@@ -1,5 +1,6 @@
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
+import { Signal } from '../../runtime/signal.js';
 import { type LoadingPolicyProvider, MAX_SHOWN, type ReloadReason } from '../policy-provider.js';
 import { type NewSecret, newSecrets, shareSecrets, shareSecretsInTurns } from '../read/secret-keys.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
@@ -61,8 +62,15 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private readonly timers: Timers;
   private readonly watcher: PolicyWatcher;
   private readonly watching: boolean;
-  private readonly outcomeListeners: ((outcome: ReloadOutcome) => void)[] = [];
-  private readonly reloadListeners: ((success: boolean) => void)[] = [];
+  private readonly ended = new Signal<ReloadOutcome>();
+  private readonly reloaded = new Signal<boolean>();
+  readonly onReload = this.reloaded.add;
+  /**
+   * Adds a listener to what reloads come to, which is told before those of {@link onReload} are. It is told of every
+   * outcome that put something new in force or failed of something new, of `unchanged` when that ends a failure, and of
+   * whatever was asked for; not of a change or poll that finds the same failure again.
+   */
+  readonly onOutcome = this.ended.add;
   /** What the latest load gave, good or bad; its `policySet` is in force. */
   private loaded: LoadedPolicies;
   /** Whether a policy was ever good. */
@@ -113,19 +121,6 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
 
   domains(): readonly DomainStatus[] {
     return this.loaded.domains;
-  }
-
-  onReload(listener: (success: boolean) => void): void {
-    this.reloadListeners.push(listener);
-  }
-
-  /**
-   * Adds a listener to what reloads come to, which is told before those of {@link onReload} are. It is told of every
-   * outcome that put something new in force or failed of something new, of `unchanged` when that ends a failure, and of
-   * whatever was asked for; not of a change or poll that finds the same failure again.
-   */
-  onOutcome(listener: (outcome: ReloadOutcome) => void): void {
-    this.outcomeListeners.push(listener);
   }
 
   /** Begins to follow the files; what changed since the initial load is loaded first. */
@@ -223,8 +218,8 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     const kind = this.failure !== '' ? 'failed' : isNew ? 'loaded' : 'unchanged';
     const outcome = this.outcomeOf(kind, reason, loaded, secrets);
     if (reason === 'signal' || isNew || this.failure !== failureBefore) {
-      for (const listener of this.outcomeListeners) listener(outcome);
-      for (const listener of this.reloadListeners) listener(kind !== 'failed');
+      this.ended.tell(outcome);
+      this.reloaded.tell(kind !== 'failed');
     }
     return outcome;
   }

@@ -1,5 +1,6 @@
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
+import { Signal } from '../../runtime/signal.js';
 import type { LoadedPolicies, LoadOptions } from '../files/load-policies.js';
 import { type LoadingPolicyProvider, MAX_SHOWN } from '../policy-provider.js';
 import { type NewSecret, newSecrets, shareSecrets } from '../read/secret-keys.js';
@@ -43,7 +44,8 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
   readonly #events: XdsEvents;
   readonly #loader: UpdateLoader;
   readonly #client: AdsClient;
-  readonly #listeners: ((success: boolean) => void)[] = [];
+  readonly #loaded = new Signal<boolean>();
+  readonly onReload = this.#loaded.add;
   #connected = false;
   /** The last good update; its policies are in force. */
   #accepted: LoadedPolicies | undefined;
@@ -88,10 +90,6 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
     this.#client.connect();
   }
 
-  onReload(listener: (success: boolean) => void): void {
-    this.#listeners.push(listener);
-  }
-
   close(): void {
     this.#client.stop();
     this.#loader.close();
@@ -104,7 +102,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
     if (digest === rejected) return { digest, error: '' };
     if (errors.length === 0) this.#accept(version, loaded);
     else this.#reject(version, loaded);
-    this.#tell(errors.length === 0);
+    this.#loaded.tell(errors.length === 0);
     return errors.length === 0 ? undefined : { digest, error: rejection(errors) };
   }
 
@@ -112,7 +110,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
   #refuse(version: string, message: string): void {
     this.#errors = [{ file: 'update', ...WHOLE_FILE, path: '', message }];
     this.#tellRejected(version, { errors: this.#errors, warnings: [] });
-    this.#tell(false);
+    this.#loaded.tell(false);
   }
 
   #accept(version: string, loaded: LoadedPolicies): void {
@@ -144,13 +142,9 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
     this.#events.rejected(version, loaded, this.current()?.version ?? 'none');
   }
 
-  #tell(success: boolean): void {
-    for (const listener of this.#listeners) listener(success);
-  }
-
   #onFailed(error: unknown): void {
     this.#events.failed(error);
-    this.#tell(false);
+    this.#loaded.tell(false);
   }
 
   #onConnected(): void {

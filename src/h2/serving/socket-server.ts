@@ -1,5 +1,6 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
+import { seldom } from '../../runtime/seldom.js';
 import { ERROR_CODE } from '../error-code.js';
 import { type ListenAddress, listen } from './listen.js';
 import { peerName } from './peer-name.js';
@@ -16,8 +17,6 @@ export const LINGER_MS = 1000;
 export const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A connection that is silent for this long is probed by TCP. Milliseconds. */
 const TCP_KEEP_ALIVE_MS = 60_000;
-/** Failures to accept, such as too many open files, come in floods: told once in this time. Milliseconds. */
-const QUIET_MS = 10_000;
 /** The server's preface (RFC 9113 section 3.4): an empty SETTINGS frame. */
 const EMPTY_SETTINGS = Buffer.of(0, 0, 0, 4, 0, 0, 0, 0, 0);
 
@@ -44,10 +43,11 @@ export class SocketServer {
   readonly #sockets = new Set<Socket>();
   readonly #waiting: (() => void)[] = [];
   #path: string | undefined;
-  #quietUntilMs = 0;
+  /** Failures to accept, such as too many open files, and refusals come in floods. */
+  readonly #mayTellOfFailures = seldom();
+  readonly #mayTellOfRefusals = seldom();
   /** Sockets refused since that was last told. */
   #refused = 0;
-  #refusalsToldMs = Number.NEGATIVE_INFINITY;
 
   /** Throws TlsMaterialError when the certificates cannot be used. */
   constructor(options: SocketServerOptions) {
@@ -126,9 +126,7 @@ export class SocketServer {
     socket.on('error', () => {});
     socket.destroy();
     this.#refused++;
-    const nowMs = performance.now();
-    if (nowMs - this.#refusalsToldMs < QUIET_MS) return;
-    this.#refusalsToldMs = nowMs;
+    if (!this.#mayTellOfRefusals()) return;
     const count = this.#refused;
     this.#refused = 0;
     this.#options.onBadConnection(
@@ -180,10 +178,7 @@ export class SocketServer {
   }
 
   #onListenerError(error: unknown): void {
-    const nowMs = performance.now();
-    if (nowMs < this.#quietUntilMs) return;
-    this.#quietUntilMs = nowMs + QUIET_MS;
-    this.#options.onError(error);
+    if (this.#mayTellOfFailures()) this.#options.onError(error);
   }
 }
 

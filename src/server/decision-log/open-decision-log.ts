@@ -1,4 +1,5 @@
 import type { Clock } from '../../limiter/clock.js';
+import { seldom } from '../../runtime/seldom.js';
 import type { DecisionLog } from '../../service/record/decision-record.js';
 import { LogOutput } from '../../telemetry/log-output.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -7,9 +8,6 @@ import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 import { DecisionFile } from './decision-file.js';
 import { decisionLine } from './decision-line.js';
-
-/** Between two lines that say that it cannot be written. */
-const QUIET_MS = 10_000;
 
 /** A {@link DecisionLog}, and how many of its lines were lost since the start. */
 export interface OpenDecisionLog {
@@ -71,14 +69,12 @@ function openFile(path: string, log: DecisionLogParts['log'], closers: Closers):
 
 /** Says when lines begin to be lost, and when that is over: on a disk that is just full that may be at each line. */
 function complaints(path: string, log: DecisionLogParts['log']): LogOutput['onFailure'] {
-  let quietUntilMs = Number.NEGATIVE_INFINITY;
+  const mayTell = seldom();
   let told = false;
   return (error) => {
-    const now = performance.now();
     if (error === undefined && told) log.info({ path }, 'the decision log is written again');
-    told = error !== undefined && now >= quietUntilMs;
+    told = error !== undefined && mayTell();
     if (!told) return;
-    quietUntilMs = now + QUIET_MS;
     const text = 'the decision log cannot be written, so its lines are lost until it can (DECISION_LOG_FILE)';
     log.warn({ path, reason: error?.message }, text);
   };

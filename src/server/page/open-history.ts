@@ -1,4 +1,5 @@
 import type { Clock } from '../../limiter/clock.js';
+import { Signal } from '../../runtime/signal.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import { RateHistory, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
@@ -30,7 +31,7 @@ export function openHistory(
   closers: Closers,
 ): FollowedHistory {
   const history = new RateHistory(maxRules);
-  const listeners: (() => void)[] = [];
+  const stepped = new Signal();
   let endedMicros = clock.monotonicMicros();
   let counting = false;
   const count = async (): Promise<void> => {
@@ -42,7 +43,7 @@ export function openHistory(
       // After a time in which this process could not count, as on a machine that slept, there are steps without counts.
       history.end(Math.round((now - endedMicros) / STEP_MICROS));
       endedMicros = now;
-      for (const listener of listeners) listener();
+      stepped.tell();
     } catch (error) {
       onError(error);
     } finally {
@@ -57,6 +58,6 @@ export function openHistory(
     get endedMicros() {
       return endedMicros;
     },
-    onStep: (listener) => listeners.push(listener),
+    onStep: stepped.add,
   };
 }

@@ -1,6 +1,7 @@
 import type { BucketStore, TakeItem } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
+import { Signal } from '../../runtime/signal.js';
 import { RedisControlBook } from '../../storage/controls/redis-control-book.js';
 import { DenyCache } from '../../storage/deny-cache.js';
 import { LocalBuckets } from '../../storage/local/local-buckets.js';
@@ -13,27 +14,21 @@ import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 import { followPools, giveUpAfter, openPool, type RedisPool } from './redis-pool.js';
-import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, type Store } from './store.js';
+import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, type RedisWorkTold, type Store } from './store.js';
 
 /** Opens the Redis that the settings name, or both. Connected to in the background. Throws {@link StartError}. */
 export function openRedisStores(settings: Settings, clock: Clock, log: Logger): Store {
-  const onAnswer: ((micros: number) => void)[] = [];
-  const onChange: ((up: boolean) => void)[] = [];
-  const onGivenUp: ((error: StartError) => void)[] = [];
-  const onFault: ((redis: RedisRole, fault: StoreFault) => void)[] = [];
-  const onWork: Parameters<Store['onWork']>[0][] = [];
+  const answered = new Signal<number>();
+  const changed = new Signal<boolean>();
+  const givenUp = new Signal<StartError>();
+  const faulty = new Signal<RedisRole, StoreFault>();
+  const working = new Signal<RedisWorkTold>();
   const observed = (options: RedisStoreOptions, pool: number): ClusterStoreOptions => ({
     ...options,
     log: (level, message) => log[level](message),
-    observeCall: (micros) => {
-      for (const listener of onAnswer) listener(micros);
-    },
-    observeFault: (fault) => {
-      for (const listener of onFault) listener(roleOf(pool), fault);
-    },
-    tellWork: (micros, node = '') => {
-      for (const listener of onWork) listener({ pool, node, micros });
-    },
+    observeCall: (micros) => answered.tell(micros),
+    observeFault: (fault) => faulty.tell(roleOf(pool), fault),
+    tellWork: (micros, node = '') => working.tell({ pool, node, micros }),
     onGiveBack: (refunds) => denials?.refunded(refunds),
   });
   const mainOptions = mainRedis(settings);
@@ -56,12 +51,8 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   controls.onChange(({ touched }) => denials?.forget(touched));
   const local = localBuckets(settings, clock, log, store, pools);
   for (const pool of pools) pool.store.onUp(() => local.storeIsUp());
-  followPools(pools, (nowUp) => {
-    for (const listener of onChange) listener(nowUp);
-  });
-  const stopWaiting = giveUpAfter(settings.redisStartupMaxElapsed, pools, (error) => {
-    for (const listener of onGivenUp) listener(error);
-  });
+  followPools(pools, changed.tell);
+  const stopWaiting = giveUpAfter(settings.redisStartupMaxElapsed, pools, givenUp.tell);
   return {
     name: `Redis ${pools.map(({ address }) => address).join(' and ')}`,
     buckets: denials ?? store,
@@ -78,12 +69,12 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     pools: () => pools.map((pool) => ({ name: pool.name, ...pool.store.connections })),
     nodes: () => pools.flatMap((pool, i) => pool.store.nodes.map((node) => ({ redis: roleOf(i), ...node }))),
     reloaded: () => denials?.clear(),
-    onChange: (listener) => onChange.push(listener),
-    onAnswer: (listener) => onAnswer.push(listener),
-    onFault: (listener) => onFault.push(listener),
-    onGivenUp: (listener) => onGivenUp.push(listener),
-    onControlsLost: (listener) => controls.onLost(listener),
-    onWork: (listener) => onWork.push(listener),
+    onChange: changed.add,
+    onAnswer: answered.add,
+    onFault: faulty.add,
+    onGivenUp: givenUp.add,
+    onControlsLost: controls.onLost,
+    onWork: working.add,
     othersWork: (from, { pool, node, micros }) => pools[pool]?.store.othersWork(from, micros, node),
     close: async () => {
       stopWaiting();

@@ -6,6 +6,7 @@ import { shareSecretsInTurns } from '../../config/read/secret-keys.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/policy-set.js';
+import { Signal } from '../../runtime/signal.js';
 import { atOnce, inTurns } from '../../runtime/turns.js';
 import type { SlicedPolicies } from './messages.js';
 
@@ -17,7 +18,8 @@ export class HandedPolicyProvider implements PolicyProvider {
   /** Those that are coming. */
   #next: PolicyReceiver | undefined;
   readonly #garbage = new YoungGarbage();
-  readonly #listeners: ((success: boolean) => void)[] = [];
+  readonly #loaded = new Signal<boolean>();
+  readonly onReload = this.#loaded.add;
   /**
    * Puts in force what came, one after the other, and names the trees of domains whose files are bad by the secrets of
    * the others.
@@ -36,10 +38,6 @@ export class HandedPolicyProvider implements PolicyProvider {
 
   current(): PolicySet | undefined {
     return this.#current;
-  }
-
-  onReload(listener: (success: boolean) => void): void {
-    this.#listeners.push(listener);
   }
 
   begin(): void {
@@ -68,7 +66,7 @@ export class HandedPolicyProvider implements PolicyProvider {
   async #take(policySet: PolicySet): Promise<void> {
     await inTurns(CALENDARS.prepare(systemClock.wallMicros()));
     this.#current = policySet;
-    for (const listener of this.#listeners) listener(true);
+    this.#loaded.tell(true);
     await shareSecretsInTurns(policySet);
   }
 }

@@ -7,6 +7,7 @@ import type {
   LiveControl,
   LostControls,
 } from '../../limiter/control.js';
+import { Signal } from '../../runtime/signal.js';
 import type { RedisBuckets } from '../redis/redis-buckets.js';
 import { ChangeQueue, type LogChanged } from './change-queue.js';
 import { ControlComplaints } from './control-complaints.js';
@@ -86,7 +87,9 @@ export class RedisControlBook implements ControlBook {
   #pollAgain = false;
   #timer: NodeJS.Timeout | undefined;
   readonly #complaints: ControlComplaints;
-  readonly #onLost: ((lost: LostControls) => void)[] = [];
+  readonly #lost = new Signal<LostControls>();
+  /** Adds a listener that is told when Redis has lost controls that were in force. */
+  readonly onLost = this.#lost.add;
   #closed = false;
 
   constructor(options: RedisControlBookOptions) {
@@ -154,11 +157,6 @@ export class RedisControlBook implements ControlBook {
 
   onChange(listener: (change: ControlsChange) => void): void {
     this.#live.onChange(listener);
-  }
-
-  /** `listener` is told when Redis has lost controls that were in force. */
-  onLost(listener: (lost: LostControls) => void): void {
-    this.#onLost.push(listener);
   }
 
   async close(): Promise<void> {
@@ -287,7 +285,7 @@ export class RedisControlBook implements ControlBook {
   #tellLost(asked: Asked): void {
     const lost = { block: 0, allow: 0 };
     for (const { kind, endsMicros } of this.#notReread(asked)) if (endsMicros > asked.micros) lost[kind]++;
-    if (lost.block + lost.allow > 0) for (const listener of this.#onLost) listener(lost);
+    if (lost.block + lost.allow > 0) this.#lost.tell(lost);
   }
 
   /** Whether the log lacks a change of this process, which it has made, and would have told of. */

@@ -1,6 +1,7 @@
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../limiter/clock.js';
 import { ScarceRoom } from '../../runtime/scarce-room.js';
+import { Signal } from '../../runtime/signal.js';
 import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
 import { CallsUnderWay } from './calls-under-way.js';
 import { ScriptClock } from './clock/script-clock.js';
@@ -45,8 +46,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private readonly keys: RedisKeys;
   private readonly calls: ScriptCalls;
   private readonly connection: RedisConnection;
-  private readonly upListeners: (() => void)[] = [];
-  private readonly downListeners: ((reason: string) => void)[] = [];
+  private readonly cameUp = new Signal();
+  private readonly wentDown = new Signal<string>();
+  readonly onUp = this.cameUp.add;
+  readonly onDown = this.wentDown.add;
   /** Takes of this turn, in calls not yet sent. */
   private readonly waiting: OpenBatches;
   private flushScheduled = false;
@@ -120,7 +123,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
         up: () => this.onConnectionUp(),
         down: (reason) => {
           if (!this.connection.hopeful) this.failUnsent();
-          for (const listener of this.downListeners) listener(reason);
+          this.wentDown.tell(reason);
         },
         lost: () => this.underWay.lost(),
         hopeless: () => this.failUnsent(),
@@ -156,16 +159,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   /** Connections made and closed so far. */
   get connections(): ConnectionCounts {
     return this.connection.connections;
-  }
-
-  /** `listener` runs whenever Redis comes (back) up. */
-  onUp(listener: () => void): void {
-    this.upListeners.push(listener);
-  }
-
-  /** `listener` runs whenever Redis goes away; `reason` is for the log. */
-  onDown(listener: (reason: string) => void): void {
-    this.downListeners.push(listener);
   }
 
   /** Another process, `from`, told what this one hears by `tellWork`. */
@@ -374,7 +367,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       this.everUp = true;
       this.resolveReached();
     }
-    for (const listener of this.upListeners) listener();
+    this.cameUp.tell();
     this.flush();
   }
 

@@ -2,6 +2,7 @@ import { StorageError, type TakeItem, type TakeResult } from '../../../limiter/b
 import { systemClock, timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
 import { quantity } from '../../../quantity.js';
+import { Signal } from '../../../runtime/signal.js';
 import { settledWithin } from '../../../runtime/turns.js';
 import type { GiveBackResult } from '../../sharded/shard.js';
 import { ShardedStore } from '../../sharded/sharded-store.js';
@@ -9,16 +10,16 @@ import type { GiveBackStats } from '../../split-store.js';
 import { ConnectionAttempts } from '../connection/connection-attempts.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { prepareTls } from '../connection/dial.js';
-import { fixedLogin } from '../connection/login-source.js';
 import { SharedLogin } from '../connection/login/shared-login.js';
+import { fixedLogin } from '../connection/login-source.js';
 import { Outage, type RedisSettingNames } from '../connection/outage.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { redisFaultOf } from '../connection/redis-fault.js';
 import type { ScriptAnswer, ScriptQuestion } from '../questions/script-question.js';
 import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
-import type { RedisStoreOptions } from '../redis-store-options.js';
 import { RedisStore } from '../redis-store.js';
+import type { RedisStoreOptions } from '../redis-store-options.js';
 import { ClusterFinder } from './cluster-finder.js';
 import { type ClusterNodePlace, ClusterNodes } from './cluster-nodes.js';
 import type { ClusterView } from './cluster-view.js';
@@ -61,8 +62,10 @@ export class ClusterStore implements RedisBuckets {
   readonly #nodes: ClusterNodes;
   readonly #finder: ClusterFinder;
   readonly #sharded: ShardedStore;
-  readonly #upListeners: (() => void)[] = [];
-  readonly #downListeners: ((reason: string) => void)[] = [];
+  readonly #cameUp = new Signal();
+  readonly #wentDown = new Signal<string>();
+  readonly onUp = this.#cameUp.add;
+  readonly onDown = this.#wentDown.add;
   /** What the log was told of this outage. */
   readonly #told = new Set<string>();
   /** Lines about nodes, and since when they are counted. */
@@ -156,14 +159,6 @@ export class ClusterStore implements RedisBuckets {
     return this.#sharded.giveBackStats;
   }
 
-  onUp(listener: () => void): void {
-    this.#upListeners.push(listener);
-  }
-
-  onDown(listener: (reason: string) => void): void {
-    this.#downListeners.push(listener);
-  }
-
   othersWork(from: number, micros: number, node: string): void {
     this.#nodes.find(node)?.othersWork(from, micros);
   }
@@ -226,11 +221,9 @@ export class ClusterStore implements RedisBuckets {
     });
     store.onUp(() => {
       this.everReached = true;
-      for (const listener of this.#upListeners) listener();
+      this.#cameUp.tell();
     });
-    store.onDown((reason) => {
-      for (const listener of this.#downListeners) listener(reason);
-    });
+    store.onDown(this.#wentDown.tell);
     return store;
   }
 

@@ -1,0 +1,12 @@
+/** Something that others are told of, in the order in which they began to listen. */
+export class Signal<First = void, Second = void> {
+  readonly #listeners: ((first: First, second: Second) => void)[] = [];
+
+  readonly add = (listener: (first: First, second: Second) => void): void => {
+    this.#listeners.push(listener);
+  };
+
+  readonly tell = (first: First, second: Second): void => {
+    for (const listener of this.#listeners) listener(first, second);
+  };
+}
