@@ -1,5 +1,6 @@
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../limiter/clock.js';
+import { IdleWait } from '../../runtime/idle-wait.js';
 import { ScarceRoom } from '../../runtime/scarce-room.js';
 import { Signal } from '../../runtime/signal.js';
 import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
@@ -9,7 +10,6 @@ import type { ConnectionCounts, SendCommand } from './connection/connection-opti
 import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { DeadlineTimer } from './load/deadline-timer.js';
-import { IdleWait } from './load/idle-wait.js';
 import { OpenBatches } from './open-batches.js';
 import { PROBE, probeRedis } from './probe.js';
 import { ScriptQuestions } from './questions/script-questions.js';
