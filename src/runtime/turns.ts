@@ -20,12 +20,19 @@ export async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   }
 }
 
-/** Resolves once `promise`, which must not reject, does, or after `ms`. */
-export async function settledWithin(ms: number, promise: Promise<unknown>): Promise<void> {
+/** What `promise` comes to, or what `late` gives, or throws, after `ms`. */
+export async function within<Result, Late>(
+  ms: number,
+  promise: Result | PromiseLike<Result>,
+  late: () => Late,
+): Promise<Result | Late> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise((resolve) => {
+  const over = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);
   });
-  await Promise.race([promise, late]);
-  clearTimeout(timer);
+  try {
+    return await Promise.race([promise, over.then(late)]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { within } from '../../runtime/turns.js';
 import { type DebugServer, readDebugServer } from '../call/debug-server.js';
 
 /** Most replicas that are asked. */
@@ -64,12 +65,11 @@ async function addressesOf(
   timeoutMs: number,
 ): Promise<readonly (DebugServer | string)[]> {
   const { host } = server;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-  });
+  const late = () => {
+    throw new Error(`no answer within ${timeoutMs} ms`);
+  };
   try {
-    const addresses = await Promise.race([lookup(host, { all: true }), late]);
+    const addresses = await within(timeoutMs, lookup(host, { all: true }), late);
     if (addresses.length === 0) throw new Error('it has none');
     const first = addresses.find(({ family }) => family === 4)?.family ?? 6;
     // A replica that has addresses of both kinds is one, and may listen on one of them only.
@@ -83,7 +83,5 @@ async function addressesOf(
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     return [`dns:${host} has no addresses (${code ?? message})`];
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { IdleWait } from '../../runtime/idle-wait.js';
 import { BodyPieces } from './body-pieces.js';
 
 /** Why a request has no body to answer. */
@@ -19,7 +20,7 @@ export class BodyCalls {
   #running = 0;
   #heldBytes = 0;
   #draining = false;
-  #onIdle: (() => void) | undefined;
+  readonly #idle = new IdleWait(() => this.#running === 0);
 
   constructor(limits: BodyLimits = BODY_LIMITS) {
     this.#limits = limits;
@@ -42,7 +43,7 @@ export class BodyCalls {
     response.once('close', () => {
       this.#running--;
       this.#heldBytes -= size;
-      if (this.#running === 0) this.#onIdle?.();
+      this.#idle.look();
     });
     return new Promise((resolve) => {
       const onData = (chunk: Buffer): void => {
@@ -69,15 +70,8 @@ export class BodyCalls {
   }
 
   /** Refuses further calls; resolves when none is running, at the latest after `graceMs`. */
-  async drain(graceMs: number): Promise<void> {
+  drain(graceMs: number): Promise<void> {
     this.#draining = true;
-    if (this.#running === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, graceMs);
-      this.#onIdle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    return this.#idle.wait(graceMs);
   }
 }

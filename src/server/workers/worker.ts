@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { systemClock } from '../../limiter/clock.js';
+import { IdleWait } from '../../runtime/idle-wait.js';
 import { ANYBODY } from '../../service/costly-requests.js';
 import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
@@ -65,7 +66,7 @@ class Worker {
   #asked: number | undefined;
   #deciding = 0;
   #lastDecided = false;
-  #onDecided: (() => void) | undefined;
+  readonly #decided = new IdleWait(() => this.#lastDecided && this.#deciding === 0);
 
   constructor(start: StartMessage, closers: Closers) {
     const { settings, version } = start;
@@ -176,7 +177,7 @@ class Worker {
         : { response: decided };
     await sent({ kind: 'decided', id, result });
     this.#deciding--;
-    this.#checkDecided();
+    this.#decided.look();
   }
 
   async administer({
@@ -193,28 +194,13 @@ class Worker {
   /** The primary process asks for no further decision. */
   lastDecided(): void {
     this.#lastDecided = true;
-    this.#checkDecided();
+    this.#decided.look();
   }
 
   async drain(why: string): Promise<void> {
-    await this.#service.drain(why, (graceMs) => this.#decided(graceMs));
+    // The primary process may still ask for decisions.
+    await this.#service.drain(why, (graceMs) => this.#decided.wait(graceMs));
     await this.#closers.close();
-  }
-
-  #checkDecided(): void {
-    if (this.#lastDecided && this.#deciding === 0) this.#onDecided?.();
-  }
-
-  /** Resolves when the primary process has all the decisions it asks for, at the latest after `graceMs`. */
-  #decided(graceMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, graceMs);
-      this.#onDecided = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      this.#checkDecided();
-    });
   }
 
   #health(): WorkerHealth {

@@ -1,6 +1,7 @@
 import { StorageError } from '../../limiter/bucket-store.js';
 import { timerMs } from '../../limiter/clock.js';
 import type { AwaitedRead } from '../../limiter/control.js';
+import { turn, within } from '../../runtime/turns.js';
 import type { Caller } from '../costly-requests.js';
 import { ANYBODY } from '../costly-requests.js';
 import { CALLER_GONE, type Refusal } from '../refusal.js';
@@ -71,22 +72,12 @@ export class FirstReadGate {
     for (;;) {
       const { awaited } = this.#firstRead;
       if (awaited === undefined) return true;
-      if (!(await this.#endsBy(awaited, untilMicros))) return false;
+      const leftMs = Math.max(0, timerMs(untilMicros - this.#options.clock.monotonicMicros()));
+      const isRead = awaited.then(() => true);
+      if (!(await within(leftMs, isRead, () => false))) return false;
       // Those who have waited take turns with others.
-      if (++this.#decided % DECIDED_A_TURN === 0)
-        this.#turn = this.#turn.then(() => new Promise((resolve) => setImmediate(resolve)));
+      if (++this.#decided % DECIDED_A_TURN === 0) this.#turn = this.#turn.then(turn);
       await this.#turn;
     }
-  }
-
-  async #endsBy(awaited: Promise<void>, untilMicros: number): Promise<boolean> {
-    const leftMicros = untilMicros - this.#options.clock.monotonicMicros();
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), Math.max(0, timerMs(leftMicros)));
-    });
-    const inTime = await Promise.race([awaited.then(() => true), late]);
-    clearTimeout(timer);
-    return inTime;
   }
 }

@@ -1,7 +1,8 @@
 import type { BucketStore } from '../../limiter/bucket-store.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
-import { settledWithin } from '../../runtime/turns.js';
+import { BackOff } from '../../runtime/back-off.js';
+import { within } from '../../runtime/turns.js';
 import type { OwedCharge, OwedLedger } from './owed-ledger.js';
 
 /** Buckets charged at once: a quarter of a millisecond of Redis's time, which is all that a decision may wait for. */
@@ -45,7 +46,7 @@ export class Repayment {
   /** The charges under way, which never reject. */
   #underWay: Promise<unknown> = Promise.resolve();
   #closing = false;
-  #retryMs = RETRY_MS;
+  readonly #pauses = new BackOff({ firstMs: RETRY_MS, longestMs: LONGEST_RETRY_MS });
   /** Buckets charged since nothing was owed. */
   #inARow = 0;
 
@@ -55,7 +56,7 @@ export class Repayment {
 
   /** The store is up: charges begin. */
   begin(): void {
-    this.#retryMs = RETRY_MS;
+    this.#pauses.reset();
     this.#arm(0);
   }
 
@@ -70,7 +71,7 @@ export class Repayment {
     this.#closing = true;
     clearTimeout(this.#timer);
     const untilMicros = clock.monotonicMicros() + CLOSE_MS * 1000;
-    await settledWithin(CLOSE_MS, this.#underWay);
+    await within(CLOSE_MS, this.#underWay, () => {});
     while (ledger.size > 0 && up() && clock.monotonicMicros() < untilMicros) {
       const before = ledger.size;
       await this.#charge(untilMicros);
@@ -105,11 +106,10 @@ export class Repayment {
     }
     if (ledger.size === 0) return;
     if (made === 0 && ledger.size >= owedBefore) {
-      this.#arm(this.#retryMs);
-      this.#retryMs = Math.min(2 * this.#retryMs, LONGEST_RETRY_MS);
+      this.#arm(this.#pauses.next());
       return;
     }
-    this.#retryMs = RETRY_MS;
+    this.#pauses.reset();
     const tookMs = (clock.monotonicMicros() - beganMicros) / 1000;
     this.#arm(Math.min(Math.max(LEAST_PAUSE_MS, PAUSES * tookMs), LONGEST_PAUSE_MS));
   }

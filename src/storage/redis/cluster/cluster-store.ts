@@ -3,7 +3,7 @@ import { systemClock, timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
 import { quantity } from '../../../quantity.js';
 import { Signal } from '../../../runtime/signal.js';
-import { settledWithin } from '../../../runtime/turns.js';
+import { within } from '../../../runtime/turns.js';
 import type { GiveBackResult } from '../../sharded/shard.js';
 import { ShardedStore } from '../../sharded/sharded-store.js';
 import type { GiveBackStats } from '../../split-store.js';
@@ -241,7 +241,7 @@ export class ClusterStore implements RedisBuckets {
     }
     this.#waitingItems += items.length;
     const leftMicros = Math.min(deadlineMicros - this.#monotonicMicros(), timeoutMicros);
-    await settledWithin(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#firstLook);
+    await within(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#firstLook, () => {});
     this.#waitingItems -= items.length;
     return this.#known ? this.#sharded.take(items, deadlineMicros, connection, mayWait) : away;
   }

@@ -1,5 +1,6 @@
 import type { TakeItem, TakeResult } from '../../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../../limiter/clock.js';
+import { within } from '../../../runtime/turns.js';
 import type { GiveBackResult, Part } from '../../sharded/shard.js';
 import { ShardedStore } from '../../sharded/sharded-store.js';
 import type { GiveBackStats } from '../../split-store.js';
@@ -9,6 +10,8 @@ import type { ScriptAnswer, ScriptQuestion } from '../questions/script-question.
 import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
 import { RedisStore } from '../redis-store.js';
 import { type HashTagFinding, type HashTags, lookForHashTags } from './hash-tags.js';
+
+type Finding = Pick<HashTagFinding, 'tags' | 'failure'>;
 
 /** Servers may come and go behind a proxy that keeps its connections. Milliseconds. */
 const LOOK_EVERY_MS = 60_000;
@@ -158,7 +161,7 @@ export class ProxyStore implements RedisBuckets {
     throw failure;
   }
 
-  #note({ tags, failure }: Pick<HashTagFinding, 'tags' | 'failure'>): void {
+  #note({ tags, failure }: Finding): void {
     if (this.#closed) return;
     this.#lacksServers = failure !== '';
     this.#lookLater();
@@ -200,16 +203,8 @@ export class ProxyStore implements RedisBuckets {
     const send = this.#send;
     // The next connection is looked at anyway.
     if (send === undefined || !this.connected) return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error('no answer')), timerMs(timeoutMicros)).unref();
-    });
-    try {
-      this.#note(await Promise.race([lookForHashTags(send, keyPrefix), late]));
-    } catch (error) {
-      this.#note({ tags: 'unknown', failure: (error as Error).message });
-    } finally {
-      clearTimeout(timer);
-    }
+    const failed = ({ message }: Error): Finding => ({ tags: 'unknown', failure: message });
+    const looking = lookForHashTags(send, keyPrefix).catch(failed);
+    this.#note(await within(timerMs(timeoutMicros), looking, () => failed(new Error('no answer'))));
   }
 }

@@ -1,5 +1,6 @@
 import { StorageError } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
+import { within } from '../../../runtime/turns.js';
 import type { ScriptClock } from '../clock/script-clock.js';
 import type { SendCommand } from '../connection/connection-options.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
@@ -44,17 +45,11 @@ export class ScriptQuestions {
     if (!up) return new StorageError(downReason, `Redis ${this.#name} is away`, { unsent: true });
     if (this.#unanswered >= MAX_UNANSWERED)
       return new StorageError('overloaded', `Redis ${this.#name} has not answered what it was asked before`);
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<StorageError>((resolve) => {
-      const error = new StorageError('timeout', `Redis ${this.#name} did not answer in time`);
-      timer = setTimeout(() => resolve(error), this.#timeoutMs);
-    });
     this.#unanswered++;
     const answer = this.#answer(question, asking);
     void answer.then(() => this.#unanswered--);
-    const result = await Promise.race([answer, late]);
-    clearTimeout(timer);
-    return result;
+    const late = () => new StorageError('timeout', `Redis ${this.#name} did not answer in time`);
+    return within(this.#timeoutMs, answer, late);
   }
 
   async #answer(question: ScriptQuestion, asking: boolean): Promise<ScriptAnswer> {

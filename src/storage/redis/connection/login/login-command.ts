@@ -1,5 +1,6 @@
 import { MAX_TIMER_MS } from '../../../../limiter/clock.js';
 import { BackOff } from '../../../../runtime/back-off.js';
+import { within } from '../../../../runtime/turns.js';
 import type { LoginListeners, LoginSource } from '../login-source.js';
 import type { RedisLogin } from '../redis-login.js';
 import { readPrintedLogin } from './printed-login.js';
@@ -64,7 +65,7 @@ export class LoginCommand implements LoginSource {
     const isFirstRefusal = refused && !this.#ranForRefusal;
     if (now >= this.#pauseUntilMs || isFirstRefusal) void this.#run(refused);
     const isGood = !refused && now < this.#goodUntilMs;
-    await (isGood ? atMost(PATIENCE_MS, this.#underWay) : this.#underWay);
+    await (isGood ? within(PATIENCE_MS, this.#underWay, () => {}) : this.#underWay);
     if (this.#login === undefined)
       throw this.#failure ?? new Error(`${this.#options.variable}: it was ended`);
     return this.#login;
@@ -129,17 +130,4 @@ function readPrinted([program]: Command, text: string): ReturnType<typeof readPr
   } catch (error) {
     throw new Error(`${program} ${(error as Error).message}`);
   }
-}
-
-/** Resolves when `promise` does, which never rejects, or after `ms`. */
-function atMost(ms: number, promise: Promise<unknown> | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    const settle = (): void => {
-      clearTimeout(timer);
-      resolve();
-    };
-    if (promise === undefined) settle();
-    else promise.then(settle, settle);
-  });
 }
