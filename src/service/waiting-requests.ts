@@ -1,4 +1,4 @@
-import { ScarceRoom } from '../runtime/scarce-room.js';
+import { Room } from '../runtime/room.js';
 
 /** Most bytes of decoded requests that wait for the store. */
 export const MAX_STORE_WAITING_BYTES = 16 * 1024 * 1024;
@@ -12,8 +12,8 @@ export const SMALL_BYTES = 4096;
  * those whose callers have gone, and whose connections count them no more. Large ones leave room for small ones.
  */
 export class WaitingRequests {
-  readonly #room = new ScarceRoom(MAX_STORE_WAITING_BYTES - SMALL_ROOM_BYTES);
-  readonly #roomForSmall = new ScarceRoom(SMALL_ROOM_BYTES);
+  readonly #room = new Room(MAX_STORE_WAITING_BYTES - SMALL_ROOM_BYTES);
+  readonly #roomForSmall = new Room(SMALL_ROOM_BYTES);
 
   /** Bytes held now. */
   get bytes(): number {

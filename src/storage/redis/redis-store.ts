@@ -1,7 +1,7 @@
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../limiter/clock.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
-import { ScarceRoom } from '../../runtime/scarce-room.js';
+import { Room } from '../../runtime/room.js';
 import { Signal } from '../../runtime/signal.js';
 import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
 import { CallsUnderWay } from './calls-under-way.js';
@@ -55,7 +55,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private flushScheduled = false;
   private readonly underWay: CallsUnderWay;
   /** Items of requests of few, sent or waiting. */
-  private readonly narrow: ScarceRoom;
+  private readonly narrow: Room;
   private readonly wide: WideSender;
   private readonly time: RedisTime;
   private readonly timer = new DeadlineTimer(() => this.onTimer());
@@ -75,7 +75,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     const questions = new ScriptQuestions(options, connection, clock);
     this.ask = (question, asking) => questions.ask(question, asking);
     this.maxInFlight = options.maxInFlight;
-    this.narrow = new ScarceRoom(this.maxInFlight);
+    this.narrow = new Room(this.maxInFlight);
     this.waiting = new OpenBatches(options.keysPerCall);
     this.wide = new WideSender(this.maxInFlight, {
       newBatch: ({ part, takenOn }) =>

@@ -9,7 +9,7 @@ const LITTLE = 1 / 512;
  * beside an eighth that is kept for those that hold nothing of it and ask little; nothing is counted by connection
  * while less than half is taken. A connection `undefined` stands for callers without one, who share nothing.
  */
-export class ScarceRoom {
+export class Room {
   readonly #most: number;
   readonly #held = new Map<unknown, number>();
   #taken = 0;

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { ScarceRoom } from '../../../src/runtime/scarce-room.js';
+import { Room } from '../../../src/runtime/room.js';
 
 test('a connection has no more of the upper half than is left free, and others always find room', () => {
-  const room = new ScarceRoom(1024);
+  const room = new Room(1024);
   const scarce = new Map<string, number>();
   const fill = (connection: string): number => {
     const before = room.taken;
@@ -29,7 +29,7 @@ test('a connection has no more of the upper half than is left free, and others a
 });
 
 test('however many connections take all they can get, one that holds nothing and asks little finds room', () => {
-  const room = new ScarceRoom(1024 * 1024);
+  const room = new Room(1024 * 1024);
   const fill = (connection: number): void => {
     for (let amount = 256 * 1024; amount > 2048; amount /= 2) {
       while (room.has(amount, connection)) room.take(amount, connection);
@@ -43,7 +43,7 @@ test('however many connections take all they can get, one that holds nothing and
 });
 
 test('whoever comes first may have more than there is', () => {
-  const room = new ScarceRoom(10);
+  const room = new Room(10);
   expect(room.has(100, 'one')).toBe(true);
   room.take(100, 'one');
   expect(room.has(1, 'two')).toBe(false);
