@@ -2,6 +2,7 @@
 // test:matrix`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { requireNode } from './node.mjs';
 import { build, install } from './prepare.mjs';
 import { Impossible, must, root, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
@@ -48,6 +49,7 @@ async function check(total, name, body) {
 stopOnSignals();
 const total = nothingYet();
 try {
+  requireNode();
   if (
     (await check(total, 'packages install', install)) &&
     (await check(total, 'the sources compile', build))

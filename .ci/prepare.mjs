@@ -17,7 +17,8 @@ const STAMP = join(root, 'build/.sources');
 export const SERVING = 'serving ';
 /** The packages that build src/. */
 const BUILDERS = ['esbuild', 'typescript'];
-const QUIET = ['--no-audit', '--no-fund', '--loglevel=error'];
+/** npm must not refuse a Node.js that `engines` does not name: where there is no other, weir runs on it. */
+const QUIET = ['--no-audit', '--no-fund', '--engine-strict=false', '--loglevel=error'];
 /** How often a line says that npm is still at work. */
 const SAY_EVERY_MS = 5000;
 

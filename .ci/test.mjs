@@ -1,18 +1,19 @@
-// `npm test`: installs, builds, fetches the tools and runs every tier once, on this Node.js and the default transport,
-// but for chaos, memory, page and stall. `npm run test:matrix` (--matrix) runs these, what sees weir from outside on
-// the grpc-js transport, a crowd in the container of deploy/, and on Node.js 24 the tiers that need no Envoy, with the
-// image, which has it, alerts and dashboard, and the signs of life of benchmarks. Each ends with what was skipped and
-// why, and `N passed, N failed` as the last line. With other arguments jest runs once with those.
+// `npm test`: installs, builds, fetches the tools and runs every tier once, on the default transport, but for chaos,
+// memory, page and stall. `npm run test:matrix` (--matrix) runs these, what sees weir from outside on the grpc-js
+// transport, a crowd in the container of deploy/, the image, alerts and dashboard, and the signs of life of benchmarks.
+// Each ends with what was skipped and why, and `N passed, N failed` as the last line. With other arguments jest runs
+// once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { jestAmongOddThings } from './hostile.mjs';
 import { jest } from './jest.mjs';
+import { requireNode } from './node.mjs';
 import { build, install } from './prepare.mjs';
 import { Impossible, root, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
-import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
+import { provideTools, TEST_TOOLS } from './tools.mjs';
 
 /** Every tier but those that measure, and so run when nothing else does. */
 const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e'];
@@ -23,18 +24,7 @@ const alone = (tier) => ['--selectProjects', tier, '--runInBand'];
 const NOT_HERE =
   'not in this run: chaos, memory, page and stall, the image, alerts and dashboard, and signs of life of ' +
   'benchmarks, which npm run test:matrix and .ci/run have';
-const ON_NODE24 = ['unit', 'property', 'contract', 'integration'];
-/** Of other tiers what looks for new failures each time, on Node.js 24 if it is there. */
-const ALSO_ON_NODE24 = 'conformance/fuzz';
-/** What depends on Node's own HTTP/2, which is another one in Node.js 24. */
-const GRPC_JS_ON_NODE24 = [
-  'contract/grpc-server\\.test',
-  'integration/(grpc-tls|reference-environment)\\.test',
-];
-/**
- * The image has Node.js 24, so that it is made and tried there; alerts and dashboard take long, and look at weir from
- * outside; and benchmarks need to run somewhere only.
- */
+/** What looks at weir from outside and takes long: the image, alerts and dashboard, and signs of life of benchmarks. */
 const NOT_IN_NPM_TEST = ['integration/deploy/dockerfile', 'integration/alerts', 'integration/bench'];
 /**
  * What sees weir from outside only, run once more on the other transport: decisions, bad input, health, reflection,
@@ -145,48 +135,36 @@ export async function runTests(args = []) {
 }
 
 /**
- * Runs the tiers that {@link runTests} leaves out, and what that runs on the other transport and the other Node.js, as
- * far as it may differ there. Resolves and rejects as that.
+ * Runs the tiers that {@link runTests} leaves out, and what that runs on the other transport, as far as it may differ
+ * there. Resolves and rejects as that.
  */
 export async function runMatrix() {
   const total = nothingYet();
-  const { env, skipped } = await provideTools(MATRIX_TOOLS);
-  const run = async (what, node, args, more = {}) => {
+  const { env, skipped } = await provideTools(TEST_TOOLS);
+  const run = async (what, args, more = {}, node = process.execPath) => {
     say(what);
     add(total, await jest(node, args, { ...env, ...more }));
   };
-  for (const tier of MEASURING)
-    await run(`by itself, since it measures: ${tier}`, process.execPath, alone(tier));
+  for (const tier of MEASURING) await run(`by itself, since it measures: ${tier}`, alone(tier));
   const several = ['--maxWorkers', WORKERS, '--selectProjects'];
-  await run('in a browser: page', process.execPath, [...several, 'page']);
+  await run('in a browser: page', [...several, 'page']);
   const onGrpcJs = { WEIR_TEST_TRANSPORT: 'grpc-js' };
   await run(
     `with GRPC_TRANSPORT=grpc-js: ${ON_GRPC_JS.join(', ')}`,
-    process.execPath,
     [...several, 'contract', 'integration', 'conformance', 'e2e', '--testPathPatterns', ...ON_GRPC_JS],
     onGrpcJs,
   );
   await run(
     `in 512 MiB: ${MEASURED_AGAIN.join(', ')}`,
-    process.execPath,
     [...alone('memory'), '--testPathPatterns', ...MEASURED_AGAIN],
     { WEIR_TEST_CONTAINER: '512' },
   );
-  const hasNode24 = env.WEIR_TEST_NODE24 !== undefined && !process.version.startsWith('v24.');
-  const paths = [ALSO_ON_NODE24, ...(hasNode24 ? [`test/(${ON_NODE24.join('|')})/`] : NOT_IN_NPM_TEST)];
-  await run(
-    `${hasNode24 ? 'on Node.js 24: ' : ''}${paths.join(', ')}`,
-    hasNode24 ? env.WEIR_TEST_NODE24 : process.execPath,
-    [...several, ...ON_NODE24, 'conformance', '--testPathPatterns', ...paths],
-  );
-  if (hasNode24) {
-    await run(
-      `on Node.js 24 with GRPC_TRANSPORT=grpc-js: ${GRPC_JS_ON_NODE24.join(', ')}`,
-      env.WEIR_TEST_NODE24,
-      [...several, 'contract', 'integration', '--testPathPatterns', ...GRPC_JS_ON_NODE24],
-      onGrpcJs,
-    );
-  }
+  await run(`not in npm test: ${NOT_IN_NPM_TEST.join(', ')}`, [
+    ...several,
+    'integration',
+    '--testPathPatterns',
+    ...NOT_IN_NPM_TEST,
+  ]);
   total.notes.push(...skipped);
   return total;
 }
@@ -223,6 +201,7 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const args = process.argv.slice(2);
   let total = nothingYet();
   try {
+    requireNode();
     await install();
     await build();
     total = args[0] === '--matrix' ? await runMatrix() : await runTests(args);

@@ -12,10 +12,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { arch, platform } from 'node:os';
+import { arch } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fetchDebianProgram } from './debian.mjs';
+import { nodeOfNpm } from './node-package.mjs';
 import { Impossible, main, must, root, run, say } from './shell.mjs';
 
 const TOOLS = join(root, '.tools');
@@ -309,29 +310,36 @@ const CATALOGUE = {
       return launcher(folder, `env PYTHONPATH='${folder}' python3`);
     },
   },
-  node24: {
-    what: 'Node.js 24',
-    pin: '24.21.0',
-    optional:
-      'the run of unit, property, contract and integration tests, and of the other transport, on Node.js 24',
-    without: 'set WEIR_TEST_NODE24 to a Node.js 24',
-    async fetch(folder) {
-      const name = `node-${platform()}-${arch()}`;
-      rmSync(folder, { recursive: true, force: true });
-      mkdirSync(folder, { recursive: true });
-      writeFileSync(join(folder, 'package.json'), '{"private":true}\n');
-      const args = [
-        'install',
-        '--no-audit',
-        '--no-fund',
-        '--no-package-lock',
-        '--loglevel=error',
-        `${name}@${this.pin}`,
-      ];
-      await must(`npm install ${name}@${this.pin}`, 'npm', args, { cwd: folder });
-      return join(folder, 'node_modules', name, 'bin/node');
+  node24: nodeOfNpm(
+    {
+      'linux-x64': [
+        '24.21.0',
+        'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+      ],
+      'linux-arm64': [
+        '24.21.0',
+        'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+      ],
     },
-  },
+    { what: 'Node.js 24', without: 'install Node.js 24' },
+  ),
+  node20: nodeOfNpm(
+    {
+      'linux-x64': [
+        '20.20.2',
+        'sha512-PeHQM8wAdmHtZA1mBocygZxs5LiUWtsJezQTkBd0iY987KpGrD1O2tVEydvMZiuXceRanxt7rjTnDEBwOPujoQ==',
+      ],
+      'linux-arm64': [
+        '20.20.2',
+        'sha512-LCXJnNTFiyGuYBw2gZSI5OBFMbkjAPt8sqD/NKrWoE2QmDgSubTqFng6GaNJ9EJ8HpxBMGcWWpbbcs4Vo+CnGg==',
+      ],
+    },
+    {
+      what: 'Node.js 20',
+      optional: 'a start on Node.js 20, which is no longer supported',
+      without: 'set WEIR_TEST_NODE20 to a Node.js 20',
+    },
+  ),
   h2load: ofDebian('h2load', 'nghttp2-client', 'the calls of h2load and the load part of npm run bench'),
   typos: {
     what: 'typos',
@@ -434,9 +442,8 @@ export const TEST_TOOLS = [
   'typos',
   'stepping-clock',
   'chromium',
+  'node20',
 ];
-/** What `npm run test:matrix` needs. */
-export const MATRIX_TOOLS = [...TEST_TOOLS, 'node24'];
 
 /** `WEIR_TEST_REDIS_SERVER` for `redis-server`: how tests are told a program's path (test/support/process/tools.ts). */
 export function variableOf(name) {

@@ -1,4 +1,5 @@
 import { tuneCollector } from '../server/collector.js';
+import { nodeVersionNotes } from '../server/settings/notes/node-version.js';
 import { overlookedPolicies } from '../server/settings/policy-place.js';
 import { readSettings } from '../server/settings/read-settings.js';
 import { VARIABLES } from '../server/settings/settings-table.js';
@@ -60,7 +61,7 @@ export async function runServe(
     version: version(),
     terminal: io.terminal,
     entry: io.entry,
-    notes: [...notes, ...read.notes, ...overlookedPolicies(read.settings)],
+    notes: [...nodeVersionNotes(), ...notes, ...read.notes, ...overlookedPolicies(read.settings)],
     stopping: stopping.signal,
   }).catch((error: unknown) => {
     if (error instanceof StartError || error instanceof StartStopped) return error;

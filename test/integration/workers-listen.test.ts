@@ -15,8 +15,6 @@ import { untilAllServe } from '../support/weir/workers.js';
 const HEALTH = '/grpc.health.v1.Health/Check';
 /** HealthCheckResponse{status: SERVING}. */
 const SERVING = { code: 0, message: Buffer.of(8, 1) };
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-const HAS_REUSE_PORT = major > 22 || (major === 22 && minor >= 12);
 
 let redis: RedisServer;
 let folder: TempDir;
@@ -108,26 +106,8 @@ describe('several workers', () => {
     expect(stderr).toContain(`cannot listen on unix:${path} for gRPC (GRPC_UDS)`);
   });
 
-  if (HAS_REUSE_PORT) {
-    test('share a port by SO_REUSEPORT', async () => {
-      const { grpcPort } = await start({ WORKER_SCHEDULING: 'reuse-port' });
-      expect(await ask(`127.0.0.1:${grpcPort}`)).toEqual(SERVING);
-    });
-  } else {
-    test('cannot share a port by SO_REUSEPORT on this Node.js, and say so', async () => {
-      const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
-        bareEnvironment: true,
-        env: {
-          REDIS_URL: `127.0.0.1:${redis.port}`,
-          WORKERS: '2',
-          WORKER_SCHEDULING: 'reuse-port',
-        },
-      });
-      expect(code).toBe(1);
-      expect(stderr).toBe(
-        'weir: WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, this is ' +
-          `${process.versions.node}; choose round-robin\n`,
-      );
-    });
-  }
+  test('share a port by SO_REUSEPORT', async () => {
+    const { grpcPort } = await start({ WORKER_SCHEDULING: 'reuse-port' });
+    expect(await ask(`127.0.0.1:${grpcPort}`)).toEqual(SERVING);
+  });
 });

@@ -318,23 +318,19 @@ describe.each([
   });
 });
 
-// Before Node.js 22.12 there is no such setting (workers-listen.test.ts).
-const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-if (major > 22 || (major === 22 && minor >= 12)) {
-  test('with reuse-port, what the kernel gives to a worker that hangs is closed when that is killed', async () => {
-    await start({ WORKER_SCHEDULING: 'reuse-port' });
-    const [hung] = (await workersOf(server)) as [WorkerDetail];
-    hang(hung.pid);
-    // Without deadlines: the calls that wait for the hung worker end only when their connection does.
-    const decided = Array.from({ length: 12 }, async () => {
-      const client = new RlsClient(server.grpcPort);
-      await waitFor(
-        'a decision',
-        async () => (await client.ask('d', [descriptor(['k=reuse'])])).code === STATUS.OK,
-      );
-      client.close();
-    });
-    await Promise.all(decided);
-    await waitFor('it to be replaced', () => said(REPLACED).length > 0);
+test('with reuse-port, what the kernel gives to a worker that hangs is closed when that is killed', async () => {
+  await start({ WORKER_SCHEDULING: 'reuse-port' });
+  const [hung] = (await workersOf(server)) as [WorkerDetail];
+  hang(hung.pid);
+  // Without deadlines: the calls that wait for the hung worker end only when their connection does.
+  const decided = Array.from({ length: 12 }, async () => {
+    const client = new RlsClient(server.grpcPort);
+    await waitFor(
+      'a decision',
+      async () => (await client.ask('d', [descriptor(['k=reuse'])])).code === STATUS.OK,
+    );
+    client.close();
   });
-}
+  await Promise.all(decided);
+  await waitFor('it to be replaced', () => said(REPLACED).length > 0);
+});

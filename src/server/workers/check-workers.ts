@@ -1,3 +1,4 @@
+import { isNodeOlderThan } from '../settings/notes/node-version.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 
@@ -12,8 +13,7 @@ export function checkWorkers(settings: Settings): void {
     ]);
   }
   if (settings.workerScheduling !== 'reuse-port') return;
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  if (major < 22 || (major === 22 && minor < 12)) {
+  if (isNodeOlderThan(22, 12)) {
     throw new StartError([
       `WORKER_SCHEDULING: reuse-port needs Node.js 22.12 or later, this is ${process.versions.node}; ` +
         'choose round-robin',

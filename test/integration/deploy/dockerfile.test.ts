@@ -28,7 +28,7 @@ import { imagePrograms, relocatePrograms } from '../../support/image/image-progr
 import { freePorts } from '../../support/process/free-port.js';
 import { httpRequest } from '../../support/process/http-client.js';
 import { runToEnd, startProcess } from '../../support/process/processes.js';
-import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
+import { repositoryRoot } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 
 const STEP_TIMEOUT_MS = 240_000;
@@ -66,9 +66,7 @@ function copy(stage: Stage, rest: string): void {
   }
 }
 
-// Node.js 24 as in the image, where it is here.
-const node = optionalToolPath('node24') ?? process.execPath;
-const PATH = [inside(image, '/bin'), dirname(node), process.env['PATH']].join(delimiter);
+const PATH = [inside(image, '/bin'), dirname(process.execPath), process.env['PATH']].join(delimiter);
 
 async function build(stage: Stage): Promise<void> {
   mkdirSync(inside(stage, '.'), { recursive: true });

@@ -44,7 +44,7 @@ export function optionalToolPath(name: string): string | undefined {
 /**
  * Path of a program that tests run beside weir: `redis-server`, `redis-server-old`, `valkey-server`, `envoy`,
  * `kubernetes-validate`, `grpcurl`, `h2spec`, `ghz`, `connectconformance`, `grpc-go-client`, `xds-server`, `python-
- * grpc` (a python3 that can import grpc), `python-hpack`, `node24`, `h2load`,
+ * grpc` (a python3 that can import grpc), `python-hpack`, `node20`, `h2load`,
  * `nutcracker`. Taken from WEIR_TEST_<NAME>, then from what `npm test` fetched into .tools/, then from PATH. Throws a
  * sentence where it is missing.
  */

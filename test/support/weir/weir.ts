@@ -17,6 +17,8 @@ export interface WeirOptions {
   readonly policy?: string;
   /** The compiled command to start instead of this checkout's. */
   readonly main?: string;
+  /** The Node.js that runs it instead of this process's. */
+  readonly node?: string;
   /** Arguments after `serve`. */
   readonly args?: readonly string[];
   /** Ports to take instead of free ones, to start again where another one was. */
@@ -50,7 +52,7 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
   if (policyPath !== undefined) writeFileSync(policyPath, options.policy ?? '');
   const transport = chosenTransport();
   const started = startProcess(
-    process.execPath,
+    options.node ?? process.execPath,
     [options.main ?? WEIR_MAIN, 'serve', ...(options.args ?? [])],
     {
       bareEnvironment: true,

@@ -1,0 +1,35 @@
+// Fetches a Node.js out of a package of npm, pinned by version and checksum.
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { arch, platform } from 'node:os';
+import { join } from 'node:path';
+import { Impossible, must } from './shell.mjs';
+
+const NPM = ['--no-audit', '--no-fund', '--ignore-scripts', '--engine-strict=false', '--loglevel=error'];
+/** Without a network `npm start` must not wait long. */
+const RETRIES = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000'];
+
+/**
+ * A tool of tools.mjs: the Node.js that a package of npm holds, with the version and the checksum of `pins` for this
+ * machine (`linux-x64: [version, integrity]`).
+ */
+export function nodeOfNpm(pins, about) {
+  const machine = `${platform()}-${arch()}`;
+  const [pin, integrity] = pins[machine] ?? [about.what];
+  const fetch = async (folder) => {
+    if (integrity === undefined) throw new Impossible(`no version for ${machine} is pinned`);
+    if (platform() === 'linux' && process.report.getReport().header.glibcVersionRuntime === undefined)
+      throw new Impossible('the packages of Node.js on npm need glibc');
+    const name = `node-${machine}`;
+    const top = { name: 'node-of-npm', version: pin, dependencies: { [name]: pin } };
+    const packages = { '': top, [`node_modules/${name}`]: { version: pin, integrity } };
+    rmSync(folder, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(top));
+    // With a lock file npm refuses a package of another checksum.
+    const lock = { ...top, lockfileVersion: 3, requires: true, packages };
+    writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock));
+    await must(`npm ci of ${name}@${pin}`, 'npm', ['ci', ...NPM, ...RETRIES], { cwd: folder });
+    return join(folder, 'node_modules', name, 'bin/node');
+  };
+  return { pin, fetch, ...about };
+}
