@@ -1,8 +1,8 @@
 // `npm test`: installs, builds, fetches the tools and runs every tier once, on the default transport, but for chaos,
 // memory, page and stall. `npm run test:matrix` (--matrix) runs these, what sees weir from outside on the grpc-js
-// transport, a crowd in the container of deploy/, the image, alerts and dashboard, and the signs of life of benchmarks.
-// Each ends with what was skipped and why, and `N passed, N failed` as the last line. With other arguments jest runs
-// once with those.
+// transport, a crowd in the container of deploy/, the image, alerts and dashboard, the signs of life of benchmarks, and
+// a part on Node.js 22. Each ends with what was skipped and why, and `N passed, N failed` as the last line. With other
+// arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, relative } from 'node:path';
@@ -13,7 +13,7 @@ import { requireNode } from './node.mjs';
 import { build, install } from './prepare.mjs';
 import { Impossible, root, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
-import { provideTools, TEST_TOOLS } from './tools.mjs';
+import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
 /** Every tier but those that measure, and so run when nothing else does. */
 const TOGETHER = ['unit', 'property', 'contract', 'integration', 'conformance', 'e2e'];
@@ -36,6 +36,12 @@ const ON_GRPC_JS = [
   'integration/(bad-input|decisions|grpc-tls|health|lifecycle|redis-away|reference-environment)\\.test',
   'integration/(reflection|server-without-redis)\\.test',
   'e2e/(api-keys|failure-mode|grpcurl|open-api|phases)\\.test',
+];
+/** What runs once more on Node.js 22: contracts, HTTP/2, the codec, and a server from start to end. */
+const ON_NODE22 = [
+  'test/contract/',
+  'test/(unit|property)/(codec|h2)/',
+  'integration/(decisions|h2-server|lifecycle)\\.test',
 ];
 /** What is measured once more, in the container of deploy/. */
 const MEASURED_AGAIN = ['memory/crowd'];
@@ -135,12 +141,12 @@ export async function runTests(args = []) {
 }
 
 /**
- * Runs the tiers that {@link runTests} leaves out, and what that runs on the other transport, as far as it may differ
- * there. Resolves and rejects as that.
+ * Runs the tiers that {@link runTests} leaves out, and what that runs on the other transport and on Node.js 22, as far
+ * as it may differ there. Resolves and rejects as that.
  */
 export async function runMatrix() {
   const total = nothingYet();
-  const { env, skipped } = await provideTools(TEST_TOOLS);
+  const { env, skipped } = await provideTools(MATRIX_TOOLS);
   const run = async (what, args, more = {}, node = process.execPath) => {
     say(what);
     add(total, await jest(node, args, { ...env, ...more }));
@@ -165,6 +171,15 @@ export async function runMatrix() {
     '--testPathPatterns',
     ...NOT_IN_NPM_TEST,
   ]);
+  if (env.WEIR_TEST_NODE22 !== undefined) {
+    const tiers = ['unit', 'property', 'contract', 'integration'];
+    await run(
+      `on Node.js 22: ${ON_NODE22.join(', ')}`,
+      [...several, ...tiers, '--testPathPatterns', ...ON_NODE22],
+      {},
+      env.WEIR_TEST_NODE22,
+    );
+  }
   total.notes.push(...skipped);
   return total;
 }

@@ -323,6 +323,23 @@ const CATALOGUE = {
     },
     { what: 'Node.js 24', without: 'install Node.js 24' },
   ),
+  node22: nodeOfNpm(
+    {
+      'linux-x64': [
+        '22.15.0',
+        'sha512-zOr1BZnxwcJUsIxIQK/MdRKMUAUg6s5YmVhq+nMFeipbE9mEnIND39y3XC0ZHg3IgY4gAXYVAk5mbJMSxKob3A==',
+      ],
+      'linux-arm64': [
+        '22.18.0',
+        'sha512-G2s2MDAFBM2p2SCpdKDu74PpThBwzsrA9tWMn6eVfYy+k0jYhh7MIC6gK3liNC2jLCfMayrqswNwbTsrboaTVg==',
+      ],
+    },
+    {
+      what: 'Node.js 22',
+      optional: 'the run of contracts, HTTP/2, codec and a smoke suite on Node.js 22',
+      without: 'set WEIR_TEST_NODE22 to a Node.js 22',
+    },
+  ),
   node20: nodeOfNpm(
     {
       'linux-x64': [
@@ -444,6 +461,8 @@ export const TEST_TOOLS = [
   'chromium',
   'node20',
 ];
+/** What `npm run test:matrix` needs. */
+export const MATRIX_TOOLS = [...TEST_TOOLS, 'node22'];
 
 /** `WEIR_TEST_REDIS_SERVER` for `redis-server`: how tests are told a program's path (test/support/process/tools.ts). */
 export function variableOf(name) {
