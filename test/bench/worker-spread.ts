@@ -38,11 +38,8 @@ async function spread(scheduling: string, connections: number, redisPort: number
 
 async function main(): Promise<void> {
   const redis = await startRedis();
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-  const schedulings = ['round-robin', 'kernel'];
-  if (major > 22 || (major === 22 && minor >= 12)) schedulings.push('reuse-port');
   console.log(`connections per worker, ${WORKERS} workers, Node ${process.version}`);
-  for (const scheduling of schedulings) {
+  for (const scheduling of ['round-robin', 'kernel', 'reuse-port']) {
     for (const connections of [8, 64]) {
       const tries: string[] = [];
       for (let i = 0; i < 3; i++) tries.push(await spread(scheduling, connections, redis.port));

@@ -10,8 +10,8 @@ import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 /**
- * What Node.js 20 and 24 choose by themselves in a container of 256 MiB, and in one of 512 MiB: an old generation of
- * 256 MiB, three semi-spaces of 1 MiB (`v8.getHeapStatistics().heap_size_limit` is 259 MiB in both).
+ * What Node.js 24 chooses by itself in a container of 256 MiB, and in one of 512 MiB: an old generation of 256 MiB,
+ * three semi-spaces of 1 MiB (`v8.getHeapStatistics().heap_size_limit` is 259 MiB in both).
  */
 const CONTAINER_HEAP = '--max-old-space-size=256 --max-semi-space-size=1';
 

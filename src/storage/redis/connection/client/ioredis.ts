@@ -3,7 +3,7 @@ import { AbstractConnector, Redis } from 'ioredis';
 export type { RedisOptions } from 'ioredis';
 export { AbstractConnector, Redis };
 
-/** Property loads after which V8 has surely noticed how a prototype is used; ten are enough on Node.js 20 and 24. */
+/** Property loads after which V8 has surely noticed how a prototype is used; ten are enough on Node.js 24. */
 const LOADS = 1000;
 
 /**
