@@ -67,6 +67,8 @@ export class BucketNames {
     undefined,
   );
 
+  /** The hash of each name in {@link slots}: telling names apart by it looks at no object of another name. */
+  private readonly hashes = new Int32Array(SLOTS);
   /** The hash that was last looked for in vain, by slot. */
   private readonly missed = new Int32Array(SLOTS);
 
@@ -93,20 +95,27 @@ export class BucketNames {
     }
     if (units > MAX_UNITS) return this.make(leaf, entries);
     const slot = (hash ^ (hash >>> 16)) & (SLOTS - 1);
-    const remembered = this.slots[slot];
-    if (remembered?.isOf(leaf, entries)) return remembered;
-    const neighbour = this.slots[slot ^ 1];
-    if (neighbour?.isOf(leaf, entries)) return neighbour;
+    const { slots, hashes } = this;
+    const at = hashes[slot] === hash ? slot : slot ^ 1;
+    const found = hashes[at] === hash ? slots[at] : undefined;
+    if (found?.isOf(leaf, entries)) return found;
     const made = this.make(leaf, entries);
-    if (remembered === undefined) this.remember(slot, leaf, entries, made);
-    else if (neighbour === undefined) this.remember(slot ^ 1, leaf, entries, made);
-    else if (this.missed[slot] === hash) this.remember(slot, leaf, entries, made);
+    if (slots[slot] === undefined) this.remember(slot, hash, leaf, entries, made);
+    else if (slots[slot ^ 1] === undefined) this.remember(slot ^ 1, hash, leaf, entries, made);
+    else if (this.missed[slot] === hash) this.remember(slot, hash, leaf, entries, made);
     else this.missed[slot] = hash;
     return made;
   }
 
-  private remember(slot: number, leaf: PolicyNode, entries: readonly Entry[], name: BucketName): void {
+  private remember(
+    slot: number,
+    hash: number,
+    leaf: PolicyNode,
+    entries: readonly Entry[],
+    name: BucketName,
+  ): void {
     const values = leaf.entering.map((index) => (entries[index] as Entry).value);
+    this.hashes[slot] = hash;
     this.slots[slot] = new Remembered(leaf, values, name);
   }
 
