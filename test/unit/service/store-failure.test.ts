@@ -17,7 +17,6 @@ descriptors:
   - { key: watched, phase: monitoring, rate_limit: { on_store_failure: deny, token_bucket: { max_tokens: 1, fill_interval: 10s } } }
 `;
 
-/** A store that is away; remembers the deadlines it was given. */
 const one = (key: string) => descriptor([`${key}=x`]);
 
 describe('without the store', () => {
