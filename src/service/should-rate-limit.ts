@@ -118,16 +118,9 @@ export class ShouldRateLimit {
     return decided instanceof Promise ? decided.then(this.#encoded) : this.#encoded(decided);
   }
 
-  /** {@link handle} without the codec. `startMicros`, for deadline and log, may be anything where neither counts. */
-  decide(
-    request: RateLimitRequest,
-    startMicros: number,
-    deadlineMicros: number,
-    caller: Caller = ANYBODY,
-  ): Decided | Promise<Decided> {
-    const { connection } = caller;
-    const cancelled = (): boolean => caller.cancelled();
-    return this.#decide(request, startMicros, { deadlineMicros, connection, cancelled });
+  /** {@link handle} without the codec. */
+  decide(request: RateLimitRequest, caller: Caller = ANYBODY): Decided | Promise<Decided> {
+    return this.#decide(request, this.#startMicros(), caller);
   }
 
   #startMicros(): number {

@@ -47,6 +47,6 @@ descriptors: [{ key: a, rate_limit: { unit: hour, requests_per_unit: 1 } }]
     { store },
   );
   const request = { domain: 'd', hitsAddend: 0, descriptors: [descriptor(['a=x'])] };
-  expect(decider.service.decide(request, 0, Number.POSITIVE_INFINITY)).toMatchObject({ overallCode: code });
+  expect(decider.service.decide(request)).toMatchObject({ overallCode: code });
   expect(decider.observer.told).toContain('store broken');
 });

@@ -1,9 +1,9 @@
+import type { RateLimitRequest } from '../../codec/messages.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import { timerMs } from '../../limiter/clock.js';
 import type { AwaitedRead } from '../../limiter/control.js';
 import { turn, within } from '../../runtime/turns.js';
-import type { Caller } from '../costly-requests.js';
-import { ANYBODY } from '../costly-requests.js';
+import { ANYBODY, bytesOf, type Caller } from '../costly-requests.js';
 import { CALLER_GONE, type Refusal } from '../refusal.js';
 import { ShouldRateLimit } from '../should-rate-limit.js';
 import type { ShouldRateLimitOptions } from '../should-rate-limit-options.js';
@@ -42,16 +42,28 @@ export class FirstReadGate {
   /** {@link ShouldRateLimit.handle}. */
   handle(message: Uint8Array, caller: Caller = ANYBODY): ReturnType<ShouldRateLimit['handle']> {
     if (this.#firstRead.awaited === undefined) return this.#service.handle(message, caller);
-    return this.#handleLater(message, caller);
+    // The message is only there until this returns.
+    const copy = new Uint8Array(message);
+    return this.#later(copy.length, caller, (service, waiter) => service.handle(copy, waiter));
   }
 
-  async #handleLater(message: Uint8Array, caller: Caller): Promise<Uint8Array | Refusal> {
+  /** {@link ShouldRateLimit.decide}. */
+  decide(request: RateLimitRequest, caller: Caller = ANYBODY): ReturnType<ShouldRateLimit['decide']> {
+    if (this.#firstRead.awaited === undefined) return this.#service.decide(request, caller);
+    return this.#later(bytesOf(request), caller, (service, waiter) => service.decide(request, waiter));
+  }
+
+  async #later<Answer>(
+    bytes: number,
+    caller: Caller,
+    decide: (service: ShouldRateLimit, waiter: Caller) => Answer | Promise<Answer>,
+  ): Promise<Answer | Refusal> {
     const { clock, storeTimeoutMicros } = this.#options;
     const now = clock.monotonicMicros();
     const { deadlineMicros, connection, requestName, trace } = caller;
     const patience = deadlineMicros - now;
     const untilMicros = now + Math.min(storeTimeoutMicros, patience - wayBackMicros(patience));
-    // What is known of the caller, and the message, are only there until this returns.
+    // What is known of the caller is only there until this returns.
     const waiter: Caller = {
       deadlineMicros: Math.min(deadlineMicros, now + storeTimeoutMicros),
       cancelled: () => caller.cancelled(),
@@ -59,12 +71,11 @@ export class FirstReadGate {
       ...(requestName !== undefined && { requestName }),
       ...(trace !== undefined && { trace }),
     };
-    const copy = new Uint8Array(message);
-    const ended = this.#waiting.begin(copy.length + CALL_BYTES, connection);
+    const ended = this.#waiting.begin(bytes + CALL_BYTES, connection);
     const isRead = ended !== undefined && (await this.#read(untilMicros));
     ended?.();
     if (waiter.cancelled()) return CALLER_GONE;
-    return (isRead ? this.#service : this.#late).handle(copy, waiter);
+    return decide(isRead ? this.#service : this.#late, waiter);
   }
 
   /** Whether nobody waits any more before `untilMicros`. */

@@ -165,11 +165,7 @@ export class Decider {
 
   /** Decides one request; `hitsAddend` is the request's. */
   ask(descriptors: readonly Descriptor[], hitsAddend = 0, domain = 'd'): RateLimitResponse | Refusal {
-    const decided = this.service.decide(
-      { domain, descriptors, hitsAddend },
-      this.clock.monotonicMicros(),
-      Infinity,
-    );
+    const decided = this.service.decide({ domain, descriptors, hitsAddend });
     if (decided instanceof Promise) throw new Error('decided late');
     return decided;
   }

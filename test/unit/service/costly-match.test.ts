@@ -21,7 +21,7 @@ const paths = (count: number) =>
 
 function decide(decider: Decider, count: number, first = 0) {
   const descriptors = paths(first + count).slice(first);
-  return decider.service.decide({ domain: 'd', descriptors, hitsAddend: 0 }, 0, Infinity);
+  return decider.service.decide({ domain: 'd', descriptors, hitsAddend: 0 });
 }
 
 /** A decider whose automata know what such values need. */
@@ -54,7 +54,7 @@ describe('many values that regular expressions have not seen', () => {
     await decide(decider, 60);
     expect(decide(decider, 60)).not.toBeInstanceOf(Promise);
     const long = descriptor([`path=${'/res7'.repeat(600)}`]);
-    await decider.service.decide({ domain: 'd', descriptors: [long], hitsAddend: 0 }, 0, Infinity);
+    await decider.service.decide({ domain: 'd', descriptors: [long], hitsAddend: 0 });
     expect(decider.answer([long]).statuses[0]).toMatchObject({ currentLimit: { name: 'others' } });
   });
 

@@ -54,7 +54,7 @@ function byTurns(
 describe('a large answer', () => {
   test('is built and counted in steps, and says of every descriptor what was decided', async () => {
     const { on, turn } = byTurns();
-    const answer = on.service.decide(request, 0, Number.POSITIVE_INFINITY);
+    const answer = on.service.decide(request);
     let counted = 0;
     let turns = 0;
     do {
@@ -80,7 +80,7 @@ describe('a large answer', () => {
   test('is counted to its end for a caller who has gone, and told at once where no more may wait', async () => {
     let gone = false;
     const { on, turn } = byTurns();
-    const answer = on.service.decide(request, 0, Number.POSITIVE_INFINITY, {
+    const answer = on.service.decide(request, {
       ...ANYBODY,
       cancelled: () => gone,
     });
@@ -92,7 +92,7 @@ describe('a large answer', () => {
 
     const full = byTurns(MANY, { maxPieces: 0 });
     const few = { ...request, descriptors: request.descriptors.slice(0, 70) };
-    const told = await full.on.service.decide(few, 0, Number.POSITIVE_INFINITY);
+    const told = await full.on.service.decide(few);
     expect(told).toMatchObject({ overallCode: CODE.OK });
     expect(full.on.observer.told).toHaveLength(16 * 70);
   });

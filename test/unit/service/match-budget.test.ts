@@ -39,7 +39,7 @@ async function decide(
   deadlineMicros = Number.POSITIVE_INFINITY,
 ): Promise<RateLimitResponse> {
   const request = { domain: 'd', descriptors, hitsAddend: 0 };
-  const decided = await decider.service.decide(request, 0, deadlineMicros);
+  const decided = await decider.service.decide(request, { ...ANYBODY, deadlineMicros });
   if (decided instanceof Refusal) throw new Error(decided.message);
   return decided;
 }
@@ -148,7 +148,7 @@ describe('a value that takes too much work', () => {
     const long = descriptor([`tenant=${'x'.repeat(599_100)}`], { limit: { requestsPerUnit: 10, unit: 2 } });
     const caller = { ...ANYBODY, cancelled: () => turnsTaken > 20 };
     const request = { domain: 'd', descriptors: [long], hitsAddend: 0 };
-    const decided = await decider.service.decide(request, 0, Number.POSITIVE_INFINITY, caller);
+    const decided = await decider.service.decide(request, caller);
     expect(decided).toMatchObject({ overallCode: CODE.OVER_LIMIT });
     expect(turnsTaken).toBeLessThan(5);
   });
@@ -234,7 +234,7 @@ describe('a request that waits too long', () => {
     const decider = await spent(policyOf(''));
     const request = { domain: 'd', descriptors: [value], hitsAddend: 0 };
     const gone = { ...ANYBODY, cancelled: () => true };
-    expect(await decider.service.decide(request, 0, Number.POSITIVE_INFINITY, gone)).toBeInstanceOf(Refusal);
+    expect(await decider.service.decide(request, gone)).toBeInstanceOf(Refusal);
     expect(decider.observer.told).toEqual([]);
   });
 
@@ -248,8 +248,9 @@ describe('a request that waits too long', () => {
         descriptors: [descriptor([`path=${costly(3000, i + 9)}`])],
         hitsAddend: 0,
       };
-      const decided = decider.service.decide(request, 0, now + 1_000_000, {
+      const decided = decider.service.decide(request, {
         ...ANYBODY,
+        deadlineMicros: now + 1_000_000,
         connection: 'hostile',
       });
       return Promise.resolve(decided).then((response) => {
@@ -259,7 +260,11 @@ describe('a request that waits too long', () => {
     });
     const innocent = descriptor([`path=${'c'.repeat(30_000)}`]);
     const request = { domain: 'd', descriptors: [innocent], hitsAddend: 0 };
-    const waits = decider.service.decide(request, 0, now + 1_000_000, { ...ANYBODY, connection: 'innocent' });
+    const waits = decider.service.decide(request, {
+      ...ANYBODY,
+      deadlineMicros: now + 1_000_000,
+      connection: 'innocent',
+    });
     // Each turn takes a millisecond.
     let isOver = false;
     const tick = (): void => {

@@ -57,7 +57,7 @@ test('requests that wait for a store without answers hold so much, and no more i
   const store = new SlowStore();
   const { service } = new Decider(POLICY, { store });
   const ask = (connection: string, key = 'a') =>
-    service.decide(requestOf(key, MIB), 0, Number.POSITIVE_INFINITY, { ...ANYBODY, connection });
+    service.decide(requestOf(key, MIB), { ...ANYBODY, connection });
   for (let n = 0; n < 100; n++) void ask('greedy');
   const held = store.waiting.length;
   expect(held).toBeGreaterThan((0.5 * MAX_STORE_WAITING_BYTES) / MIB);

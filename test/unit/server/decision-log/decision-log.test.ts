@@ -195,7 +195,7 @@ test('denied requests and all others are sampled apart, and a share of 0 asks fo
 test('however large a request is, its line is bounded, and says that it is cut', async () => {
   const { decider, lines, texts } = logging({ denied: 1, ok: 1 });
   const ask = async (descriptors: readonly Descriptor[]) =>
-    decider.service.decide({ domain: 'd', descriptors, hitsAddend: 1 }, 0, Infinity);
+    decider.service.decide({ domain: 'd', descriptors, hitsAddend: 1 });
   const long = 'x'.repeat(1000);
   await ask([descriptor([`other=${long}`])]);
   await ask([descriptor(Array.from({ length: 40 }, (_, i) => `k${i}=v`))]);

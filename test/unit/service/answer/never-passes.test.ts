@@ -325,7 +325,7 @@ test('what many takes ask of one bucket is found a step at a time, and is the sa
     descriptors: Array.from({ length: 1500 }, () => hits('bucket=x', 1)),
     hitsAddend: 0,
   };
-  const response = await decider.service.decide(request, decider.clock.monotonicMicros(), Infinity);
+  const response = await decider.service.decide(request);
   if (response instanceof Refusal) throw new Error(response.message);
   expect(response.overallCode).toBe(CODE.OVER_LIMIT);
   expect(headers(response)['retry-after']).toBeUndefined();

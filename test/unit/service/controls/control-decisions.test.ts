@@ -222,7 +222,7 @@ describe('a block', () => {
     const decider = deciding([block('tenant=t1500')], { maxDescriptors: 3000 });
     const many = Array.from({ length: 2000 }, (_, n) => descriptor([`tenant=t${n}`]));
     const request = { domain: 'd', descriptors: many, hitsAddend: 0 };
-    const decided = await decider.service.decide(request, 0, Infinity);
+    const decided = await decider.service.decide(request);
     if (decided instanceof Refusal) throw new Error(decided.message);
     expect(decided.overallCode).toBe(OVER_LIMIT);
     expect(decided.statuses.flatMap(({ code }, at) => (code === OVER_LIMIT ? [at] : []))).toEqual([1500]);
@@ -329,7 +329,7 @@ describe('a request that nobody looks at to its end', () => {
     Array.from({ length: 400 }, (_, n) => control(kind, [`a=${n}`, `b=x${n}`]));
   const decide = async (decider: Decider, descriptors: readonly Descriptor[], caller = ANYBODY) => {
     const request = { domain: 'd', descriptors, hitsAddend: 0 };
-    const decided = await decider.service.decide(request, 0, caller.deadlineMicros, caller);
+    const decided = await decider.service.decide(request, caller);
     if (decided instanceof Refusal) throw new Error(decided.message);
     return decided.overallCode;
   };

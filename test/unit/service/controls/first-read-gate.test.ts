@@ -74,6 +74,14 @@ describe('before the first read of controls', () => {
     expect(answered).toBe(3 * DECIDED_A_TURN);
   });
 
+  test('a decoded request waits as well', async () => {
+    const { gate, end } = gated();
+    const answered = gate.decide({ domain: 'd', descriptors: [descriptor(['allow=x'])], hitsAddend: 0 });
+    expect(answered).toBeInstanceOf(Promise);
+    end();
+    expect(await answered).toMatchObject({ overallCode: CODE.OK });
+  });
+
   test('afterwards nothing waits', () => {
     const { gate, end } = gated();
     end();
