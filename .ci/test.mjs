@@ -1,8 +1,7 @@
-// `npm test`: installs, builds, fetches the tools and runs every tier once, on the default transport, but for chaos,
-// memory, page and stall. `npm run test:matrix` (--matrix) runs these, what sees weir from outside on the grpc-js
-// transport, a crowd in the container of deploy/, the image, alerts and dashboard, the signs of life of benchmarks, and
-// a part on Node.js 22. Each ends with what was skipped and why, and `N passed, N failed` as the last line. With other
-// arguments jest runs once with those.
+// `npm test`: installs, builds, fetches the tools and runs every tier once, but for chaos, memory, page and stall.
+// `npm run test:matrix` (--matrix) runs these, a crowd in the container of deploy/, the image, alerts and dashboard,
+// the signs of life of benchmarks, and a part on Node.js 22. Each ends with what was skipped and why, and
+// `N passed, N failed` as the last line. With other arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { isAbsolute, relative } from 'node:path';
@@ -26,17 +25,6 @@ const NOT_HERE =
   'benchmarks, which npm run test:matrix and .ci/run have';
 /** What looks at weir from outside and takes long: the image, alerts and dashboard, and signs of life of benchmarks. */
 const NOT_IN_NPM_TEST = ['integration/deploy/dockerfile', 'integration/alerts', 'integration/bench'];
-/**
- * What sees weir from outside only, run once more on the other transport: decisions, bad input, health, reflection,
- * lifecycle, TLS, Envoy, and the clients of others; and what every transport promises.
- */
-const ON_GRPC_JS = [
-  'contract/grpc-server\\.test',
-  'conformance/(connect|interop)/',
-  'integration/(bad-input|decisions|grpc-tls|health|lifecycle|redis-away|reference-environment)\\.test',
-  'integration/(reflection|server-without-redis)\\.test',
-  'e2e/(api-keys|failure-mode|grpcurl|open-api|phases)\\.test',
-];
 /** What runs once more on Node.js 22: contracts, HTTP/2, the codec, and a server from start to end. */
 const ON_NODE22 = [
   'test/contract/',
@@ -141,8 +129,8 @@ export async function runTests(args = []) {
 }
 
 /**
- * Runs the tiers that {@link runTests} leaves out, and what that runs on the other transport and on Node.js 22, as far
- * as it may differ there. Resolves and rejects as that.
+ * Runs the tiers and tests that {@link runTests} leaves out, and on Node.js 22 what may differ there. Resolves and
+ * rejects as that.
  */
 export async function runMatrix() {
   const total = nothingYet();
@@ -154,12 +142,6 @@ export async function runMatrix() {
   for (const tier of MEASURING) await run(`by itself, since it measures: ${tier}`, alone(tier));
   const several = ['--maxWorkers', WORKERS, '--selectProjects'];
   await run('in a browser: page', [...several, 'page']);
-  const onGrpcJs = { WEIR_TEST_TRANSPORT: 'grpc-js' };
-  await run(
-    `with GRPC_TRANSPORT=grpc-js: ${ON_GRPC_JS.join(', ')}`,
-    [...several, 'contract', 'integration', 'conformance', 'e2e', '--testPathPatterns', ...ON_GRPC_JS],
-    onGrpcJs,
-  );
   await run(
     `in 512 MiB: ${MEASURED_AGAIN.join(', ')}`,
     [...alone('memory'), '--testPathPatterns', ...MEASURED_AGAIN],

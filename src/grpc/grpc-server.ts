@@ -1,8 +1,9 @@
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { ListenAddress } from '../h2/serving/listen.js';
+import { formatHostPort } from '../h2/serving/peer-name.js';
 import type { TlsMaterial, TlsOptions } from '../h2/serving/tls-material.js';
 
-export type { ListenAddress, TlsMaterial, TlsOptions };
+export { formatHostPort, type ListenAddress, type TlsMaterial, type TlsOptions };
 
 /** What a handler may know about the call it answers. */
 export interface CallInfo {
@@ -27,12 +28,15 @@ export interface CallInfo {
 }
 
 /**
- * Answers one unary call: request message bytes in, response message bytes out. The bytes of `message` are only there
- * until the handler returns: what is needed after an `await` must be read before it. Answers at once where it can (no
- * promise), and fails by throwing or rejecting with {@link GrpcError}; anything else becomes INTERNAL with a fixed text
- * on the wire.
+ * Answers one unary call: request message in, response message out, both as bytes on the fast stack. Such bytes of
+ * `message` are only there until the handler returns: what is needed after an `await` must be read before it. Answers
+ * at once where it can (no promise), and fails by throwing or rejecting with {@link GrpcError}; anything else becomes
+ * INTERNAL with a fixed text on the wire.
  */
-export type UnaryHandler = (message: Uint8Array, call: CallInfo) => Uint8Array | Promise<Uint8Array>;
+export type UnaryHandler<Message = Uint8Array, Answer = Uint8Array> = (
+  message: Message,
+  call: CallInfo,
+) => Answer | Promise<Answer>;
 
 /** gRPC status codes this service sends (https://grpc.io/docs/guides/status-codes/). */
 export const STATUS = {
@@ -88,7 +92,7 @@ export interface GrpcServerOptions {
   readonly keepAliveTimeoutMs: number;
   /** Largest request message in bytes; a larger one gets RESOURCE_EXHAUSTED. */
   readonly maxReceiveMessageBytes: number;
-  /** What a compressed message may become, in bytes; more gets RESOURCE_EXHAUSTED. */
+  /** What a compressed message may become, in bytes; more gets RESOURCE_EXHAUSTED. Only the transport h2 knows it. */
   readonly maxInflatedBytes: number;
   /** How many times its length a compressed message may become. Default: {@link MAX_INFLATION}. */
   readonly maxInflation?: number | undefined;
@@ -106,7 +110,7 @@ export interface GrpcServerOptions {
   readonly receiveTimeoutMs?: number | undefined;
   /** Calls at once per connection (HTTP/2 SETTINGS_MAX_CONCURRENT_STREAMS). */
   readonly maxConcurrentStreams: number;
-  /** Largest header list in bytes (HTTP/2 SETTINGS_MAX_HEADER_LIST_SIZE). */
+  /** Largest header list in bytes (HTTP/2 SETTINGS_MAX_HEADER_LIST_SIZE). Only the transport h2 knows it. */
   readonly maxHeaderListBytes: number;
   /** A connection older than this gets a GOAWAY, so that clients rebalance; Infinity: never. Milliseconds. */
   readonly maxConnectionAgeMs: number;
@@ -137,10 +141,11 @@ export interface GrpcLoad {
   readonly lost: number;
 }
 
-/** A gRPC server on one transport. Register everything before `listen`. */
+/**
+ * A gRPC server on one of the two stacks, which each have a method of their own for ShouldRateLimit. Register
+ * everything before `listen`.
+ */
 export interface GrpcServer {
-  /** Registers the hot path: `path` is `/package.Service/Method`. */
-  addUnary(path: string, handler: UnaryHandler): void;
   /**
    * Registers a service that is asked rarely (health, reflection), in the shape of @grpc/grpc-js.
    */

@@ -13,20 +13,6 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const MAX_TIMER_MS = 2_147_483_647;
 
 /**
- * What to hand on for a `grpc-timeout` header, since @grpc/grpc-js 1.14.7 turns it into milliseconds by cutting to a
- * signed 32 bit integer: timeouts above 24.8 days would expire at once, those below a millisecond too.
- *
- * Returns undefined for a timeout longer than any timer (no deadline then), the timeout rounded up to a whole
- * millisecond for the units below it, and everything else, malformed headers included, as it came.
- */
-export function normaliseTimeout(header: string): string | undefined {
-  const micros = timeoutMicros(header);
-  if (Number.isNaN(micros)) return header;
-  if (micros === Number.POSITIVE_INFINITY) return undefined;
-  return header.endsWith('u') || header.endsWith('n') ? `${Math.ceil(micros / 1000)}m` : header;
-}
-
-/**
  * A `grpc-timeout` header in microseconds, rounded up; Infinity when it is longer than any timer, NaN when it is
  * malformed: at most eight digits and a unit.
  */

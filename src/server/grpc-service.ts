@@ -1,9 +1,8 @@
 import { protoFiles } from '../codec/proto-files.js';
-import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
+import { RATE_LIMIT_SERVICE } from '../codec/rls-definition.js';
 import { createWireCodec } from '../codec/wire-codec.js';
 import type { PolicyProvider } from '../config/policy-provider.js';
-import { formatHostPort } from '../grpc/connections.js';
-import type { GrpcServer, ListenAddress } from '../grpc/grpc-server.js';
+import { formatHostPort, type GrpcServer, type ListenAddress } from '../grpc/grpc-server.js';
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import { type BrokenInvariant, reportBrokenInvariants } from '../invariant.js';
@@ -24,13 +23,13 @@ import type { Administer } from './buckets/buckets-service.js';
 import { openBucketAdmin } from './buckets/open-bucket-admin.js';
 import { NO_SPAN_LOSSES } from './calls/call-trace.js';
 import { Callers } from './calls/callers.js';
-import { decideBeside, unaryHandler } from './calls/unary-handler.js';
+import { decideBeside } from './calls/unary-handler.js';
 import type { Closers } from './closers.js';
 import { openDecisionLog } from './decision-log/open-decision-log.js';
 import { decisionObserver } from './decision-observer.js';
 import { followCalendars } from './follow-calendars.js';
 import { followServing } from './follow-serving.js';
-import { createGrpcServer } from './grpc-transport.js';
+import { addRateLimits, createGrpcServer, type RateLimitServer } from './grpc-transport.js';
 import type { Decide } from './http/json-endpoint.js';
 import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
 import { exposeControls } from './metrics/controls.js';
@@ -189,9 +188,9 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     answers: answerOptions(settings),
     decisionLog: told.decisionLog,
   });
-  const callers = told.callersOf(service);
+  const { callers } = told;
   const grpc = openGrpc(options);
-  grpc.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, callers));
+  addRateLimits(grpc, service, { metrics, clock, callers });
   health.addTo(timedService(grpc, metrics.reference, clock));
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log, slices: options.slices }, closers);
@@ -236,7 +235,7 @@ function openTold(
   closers: Closers,
 ): {
   readonly decisionLog: DecisionLog | undefined;
-  callersOf(service: FirstReadGate): Callers | undefined;
+  readonly callers: Callers | undefined;
 } {
   const decisions = openDecisionLog({ settings, clock, log, output, worker }, closers);
   exposeDecisionLog(registry, () => decisions?.dropped() ?? 0);
@@ -246,8 +245,7 @@ function openTold(
   const wantsCallers = tracing !== undefined || decisions !== undefined || log.isLevelEnabled('debug');
   return {
     decisionLog: decisions?.log,
-    callersOf: (service) =>
-      wantsCallers ? new Callers(service, decisions !== undefined, tracing) : undefined,
+    callers: wantsCallers ? new Callers(decisions !== undefined, tracing) : undefined,
   };
 }
 
@@ -287,7 +285,7 @@ function openMetrics({ settings, policies, version }: GrpcServiceOptions, store:
   return metrics;
 }
 
-function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): GrpcServer {
+function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): RateLimitServer {
   const mayTell = seldom();
   return createGrpcServer(settings.grpcTransport, {
     tls: tls?.options,

@@ -1,14 +1,42 @@
-import type { GrpcServer, GrpcServerOptions } from '../grpc/grpc-server.js';
+import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
+import { SHOULD_RATE_LIMIT_PATH } from '../codec/rls-definition.js';
+import type { GrpcJsServer } from '../grpc/grpc-js-server.js';
+import type { GrpcServerOptions } from '../grpc/grpc-server.js';
 import { H2GrpcServer } from '../grpc/h2-transport/h2-grpc-server.js';
+import type { Clock } from '../limiter/clock.js';
+import type { FirstReadGate } from '../service/controls/first-read-gate.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import type { Callers, MessageHandler } from './calls/callers.js';
+import { unaryHandler } from './calls/unary-handler.js';
 import type { Settings } from './settings/settings-table.js';
+
+/** The fast stack, or the plain one. */
+export type RateLimitServer = H2GrpcServer | GrpcJsServer;
 
 /** The gRPC server that GRPC_TRANSPORT names. */
 export function createGrpcServer(
   transport: Settings['grpcTransport'],
   options: GrpcServerOptions,
-): GrpcServer {
+): RateLimitServer {
   if (transport === 'h2') return new H2GrpcServer(options);
   // Not read by a server that does without: reading code is most of a start.
   const { GrpcJsServer } = require('../grpc/grpc-js-server.js') as typeof import('../grpc/grpc-js-server.js');
   return new GrpcJsServer(options);
+}
+
+/** Has `server` serve ShouldRateLimit: the fast stack hands over bytes, the plain one messages. */
+export function addRateLimits(
+  server: RateLimitServer,
+  service: FirstReadGate,
+  told: { readonly metrics: Metrics; readonly clock: Clock; readonly callers: Callers | undefined },
+): void {
+  const { metrics, clock, callers } = told;
+  if (server instanceof H2GrpcServer) {
+    server.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, callers));
+    return;
+  }
+  const decoded: MessageHandler<RateLimitRequest, RateLimitResponse> = {
+    handle: (request, caller) => service.decide(request, caller),
+  };
+  server.addRateLimits(unaryHandler(decoded, metrics, clock, callers));
 }

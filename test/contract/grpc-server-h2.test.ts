@@ -8,17 +8,17 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { H2GrpcServer, h2Limits } from '../../src/grpc/h2-transport/h2-grpc-server.js';
+import { h2Limits } from '../../src/grpc/h2-transport/h2-grpc-server.js';
 import { openStream, post, prefixed, streamEnd } from '../support/h2/http2-client.js';
 import { callFrame, emptyMessageFrame, FRAME, frame } from '../support/h2/raw-http2.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './grpc-server/fixture.js';
 
-/** What the transport on our own engine promises beyond the contract of both. */
-describe('gRPC server: h2 alone', () => {
+/** What the fast stack promises beyond the contract of both. */
+describe('gRPC server: what the fast stack adds', () => {
   let fixture: Fixture;
   beforeEach(() => {
-    fixture = new Fixture({ name: 'h2', newServer: (options) => new H2GrpcServer(options) });
+    fixture = new Fixture();
   });
   afterEach(() => fixture.cleanUp());
 

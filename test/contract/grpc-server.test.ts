@@ -1,10 +1,21 @@
-import { GrpcJsServer } from '../../src/grpc/grpc-js-server.js';
-import { H2GrpcServer } from '../../src/grpc/h2-transport/h2-grpc-server.js';
-import { TRANSPORTS_AT_HAND } from '../support/weir/transports.js';
-import { runGrpcServerContract } from './grpc-server/contract.js';
+import { describe } from '@jest/globals';
+import { describeCalls } from './grpc-server/calls.js';
+import { describeDrain } from './grpc-server/drain.js';
+import { describeKeepAlive } from './grpc-server/keep-alive.js';
+import { describeLimits } from './grpc-server/limits.js';
+import { describeMessages } from './grpc-server/messages.js';
+import { describeStreams } from './grpc-server/streams.js';
+import { describeTls } from './grpc-server/tls.js';
+import { describeUnixSockets } from './grpc-server/unix-socket.js';
 
-const SERVERS = { h2: H2GrpcServer, 'grpc-js': GrpcJsServer };
-
-for (const name of TRANSPORTS_AT_HAND) {
-  runGrpcServerContract({ name, newServer: (options) => new SERVERS[name](options) });
-}
+/** Everything that src/grpc/grpc-server.ts promises, on the fast stack. */
+describe('gRPC server', () => {
+  describeCalls();
+  describeMessages();
+  describeStreams();
+  describeLimits();
+  describeKeepAlive();
+  describeDrain();
+  describeTls();
+  describeUnixSockets();
+});

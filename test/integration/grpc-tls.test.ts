@@ -6,7 +6,6 @@ import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { CertificateAuthority, type Issued } from '../support/tls/certificates.js';
-import { TRANSPORTS_AT_HAND } from '../support/weir/transports.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
 const HEALTH = '/grpc.health.v1.Health/Check';
@@ -71,11 +70,11 @@ async function ask(where: string, ca: string, identity?: Issued): Promise<unknow
 const logged = (pattern: RegExp) => (): boolean =>
   server?.log().some((line) => pattern.test(String(line['msg']))) === true;
 
-describe.each(TRANSPORTS_AT_HAND)('TLS of weir serve on %s', (transport) => {
+describe('TLS of weir serve', () => {
   test('certificates that a secret volume swaps are served without a restart; bad ones are not', async () => {
     const volume = new SecretVolume();
     volume.swap(authority.issue(NAMES));
-    server = await startWeir({ env: { ...volume.env, GRPC_TRANSPORT: transport } });
+    server = await startWeir({ env: volume.env });
     const address = `127.0.0.1:${server.grpcPort}`;
     expect(await ask(address, authority.cert)).toEqual(SERVING);
 
@@ -111,7 +110,6 @@ describe.each(TRANSPORTS_AT_HAND)('TLS of weir serve on %s', (transport) => {
         ...volume.env,
         GRPC_CLIENT_TLS_CACERT: folder.join('ca.crt'),
         GRPC_CLIENT_TLS_SAN: 'spiffe://cluster.local/ns/a/sa/envoy',
-        GRPC_TRANSPORT: transport,
       },
     });
     const address = `127.0.0.1:${server.grpcPort}`;
@@ -129,7 +127,7 @@ describe.each(TRANSPORTS_AT_HAND)('TLS of weir serve on %s', (transport) => {
 
   test('a Unix domain socket takes the place of the port', async () => {
     const path = folder.join('grpc.sock');
-    server = await startWeir({ env: { GRPC_UDS: path, GRPC_TRANSPORT: transport } });
+    server = await startWeir({ env: { GRPC_UDS: path } });
     const client = new RawClient(`unix:${path}`);
     expect(await client.unary(HEALTH, Buffer.alloc(0))).toEqual(SERVING);
     const onPort = new RawClient(`127.0.0.1:${server.grpcPort}`);

@@ -1,4 +1,4 @@
-import { formatHostPort } from '../../grpc/connections.js';
+import { formatHostPort } from '../../grpc/grpc-server.js';
 import { readSettings } from '../../server/settings/read-settings.js';
 import type { Settings } from '../../server/settings/settings-table.js';
 import type { Io } from '../io.js';

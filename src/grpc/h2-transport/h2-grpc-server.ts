@@ -17,7 +17,7 @@ import { SYSTEM_TIMERS } from './deadline-queue.js';
 import { RareTarget } from './rare-target.js';
 import { UnaryTarget, WaitingStreams } from './unary-target.js';
 
-/** The {@link GrpcServer} on the HTTP/2 engine in src/h2/. */
+/** The fast stack: the {@link GrpcServer} on the HTTP/2 engine in src/h2/. */
 export class H2GrpcServer implements GrpcServer {
   readonly #context: CallContext;
   readonly #router: CallRouter;
@@ -48,6 +48,7 @@ export class H2GrpcServer implements GrpcServer {
     });
   }
 
+  /** Registers the hot path: `path` is `/package.Service/Method`. */
   addUnary(path: string, handler: UnaryHandler): void {
     this.#router.add(path, (head) => new UnaryTarget(path, handler, head, this.#context, this.#waiting));
   }

@@ -1,9 +1,13 @@
+import type { RateLimitResponse } from '../../codec/messages.js';
 import type { RequestTrace } from '../../service/record/request-trace.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { HeaderOf } from './trace-id.js';
 
+/** An answer, encoded or not. */
+export type Answer = Uint8Array | RateLimitResponse;
+
 /** How a call ended: with an answer, refused, or by an error that nobody expects. */
-export type CallOutcome = Uint8Array | Refusal | Error;
+export type CallOutcome = Answer | Refusal | Error;
 
 /** The trace of a call, which must be told of its end. */
 export interface CallTrace extends RequestTrace {

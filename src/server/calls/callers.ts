@@ -1,12 +1,16 @@
 import type { CallInfo } from '../../grpc/grpc-server.js';
 import type { Caller } from '../../service/costly-requests.js';
 import type { Refusal } from '../../service/refusal.js';
-import type { ShouldRateLimit } from '../../service/should-rate-limit.js';
-import type { CallTrace, Tracing } from './call-trace.js';
+import type { Answer, CallTrace, Tracing } from './call-trace.js';
 import { RequestNames } from './request-names.js';
 import { type HeaderOf, traceIdOf } from './trace-id.js';
 
-type Handled = ReturnType<ShouldRateLimit['handle']>;
+type Handled<A extends Answer> = A | Refusal | Promise<A | Refusal>;
+
+/** What decides requests in one of their forms: as bytes, or decoded. */
+export interface MessageHandler<Message, A extends Answer> {
+  handle(message: Message, caller: Caller): Handled<A>;
+}
 
 const NO_TRACE: CallTrace = { traceId: '', ended: () => {} };
 
@@ -15,26 +19,28 @@ const NO_TRACE: CallTrace = { traceId: '', ended: () => {} };
  * and which trace it belongs to.
  */
 export class Callers {
-  readonly #service: Pick<ShouldRateLimit, 'handle'>;
   readonly #names = new RequestNames();
   readonly #readsTraces: boolean;
   readonly #tracing: Tracing | undefined;
 
   /** `readsTraces`: traces are wanted even where `tracing` is off. */
-  constructor(service: Pick<ShouldRateLimit, 'handle'>, readsTraces: boolean, tracing: Tracing | undefined) {
-    this.#service = service;
+  constructor(readsTraces: boolean, tracing: Tracing | undefined) {
     this.#readsTraces = readsTraces;
     this.#tracing = tracing;
   }
 
-  /** {@link ShouldRateLimit.handle} for a gRPC call. */
-  handle(message: Uint8Array, call: CallInfo): Handled {
+  /** Has `service` decide a gRPC call. */
+  handle<Message, A extends Answer>(
+    service: MessageHandler<Message, A>,
+    message: Message,
+    call: CallInfo,
+  ): Handled<A> {
     const { connection, deadlineMicros, requestId } = call;
     const trace = this.#traceOf(
       (name) => call.header(name),
       () => call.peer,
     );
-    return this.#handle(message, trace, {
+    return this.#handle(service, message, trace, {
       connection,
       deadlineMicros,
       cancelled: () => call.cancelled(),
@@ -44,14 +50,24 @@ export class Callers {
   }
 
   /** The same for a caller that does not come by gRPC. */
-  handleBeside(message: Uint8Array, caller: Caller, header: HeaderOf): Handled {
+  handleBeside<Message, A extends Answer>(
+    service: MessageHandler<Message, A>,
+    message: Message,
+    caller: Caller,
+    header: HeaderOf,
+  ): Handled<A> {
     const requestName = header('x-request-id') ?? this.#names.next(Object(caller.connection));
     const trace = this.#traceOf(header, undefined);
-    return this.#handle(message, trace, { requestName, trace, ...caller });
+    return this.#handle(service, message, trace, { requestName, trace, ...caller });
   }
 
-  #handle(message: Uint8Array, trace: CallTrace, caller: Caller): Handled {
-    const told = <T extends Uint8Array | Refusal>(result: T): T => {
+  #handle<Message, A extends Answer>(
+    service: MessageHandler<Message, A>,
+    message: Message,
+    trace: CallTrace,
+    caller: Caller,
+  ): Handled<A> {
+    const told = (result: A | Refusal): A | Refusal => {
       trace.ended(result);
       return result;
     };
@@ -59,9 +75,9 @@ export class Callers {
       trace.ended(error instanceof Error ? error : new Error(String(error)));
       throw error;
     };
-    let result: Handled;
+    let result: Handled<A>;
     try {
-      result = this.#service.handle(message, caller);
+      result = service.handle(message, caller);
     } catch (error) {
       return failed(error);
     }

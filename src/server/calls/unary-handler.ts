@@ -2,22 +2,22 @@ import { GrpcError, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js'
 import type { Clock } from '../../limiter/clock.js';
 import { ANYBODY } from '../../service/costly-requests.js';
 import { Refusal } from '../../service/refusal.js';
-import type { ShouldRateLimit } from '../../service/should-rate-limit.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { Decide } from '../http/json-endpoint.js';
-import type { Callers } from './callers.js';
+import type { Answer } from './call-trace.js';
+import type { Callers, MessageHandler } from './callers.js';
 import { headerIn } from './trace-id.js';
 
 /**
  * The gRPC face of the service: refusals become statuses; every call is counted and timed. `callers` are for logs and
  * traces, where they are asked for.
  */
-export function unaryHandler(
-  service: Pick<ShouldRateLimit, 'handle'>,
+export function unaryHandler<Message, A extends Answer>(
+  service: MessageHandler<Message, A>,
   metrics: Metrics,
   clock: Clock,
   callers: Callers | undefined,
-): UnaryHandler {
+): UnaryHandler<Message, A> {
   const calls = metrics.reference.durations('ShouldRateLimit');
   const { requestSeconds } = metrics;
   const ended = (startMicros: number): void => {
@@ -25,7 +25,7 @@ export function unaryHandler(
     requestSeconds.observe(micros / 1e6);
     calls.ended(micros);
   };
-  const finish = (result: Uint8Array | Refusal): Uint8Array => {
+  const finish = (result: A | Refusal): A => {
     if (!(result instanceof Refusal)) return result;
     const code = result.kind === 'bad_request' ? 'INVALID_ARGUMENT' : 'UNAVAILABLE';
     metrics.refused(code);
@@ -34,7 +34,8 @@ export function unaryHandler(
   return (message, call) => {
     const startMicros = clock.monotonicMicros();
     calls.began();
-    const result = callers === undefined ? service.handle(message, call) : callers.handle(message, call);
+    const result =
+      callers === undefined ? service.handle(message, call) : callers.handle(service, message, call);
     if (result instanceof Promise) {
       return result.then((late) => {
         ended(startMicros);
@@ -48,7 +49,7 @@ export function unaryHandler(
 
 /** For callers that do not come by gRPC, whose calls are counted where they come in. */
 export function decideBeside(
-  service: Pick<ShouldRateLimit, 'handle'>,
+  service: MessageHandler<Uint8Array, Uint8Array>,
   clock: Clock,
   callers: Callers | undefined,
 ): Decide {
@@ -58,6 +59,6 @@ export function decideBeside(
     const cancelled = (): boolean => waiter.cancelled();
     const caller = { deadlineMicros, connection, cancelled };
     if (callers === undefined) return service.handle(message, caller);
-    return callers.handleBeside(message, caller, headerIn(headers));
+    return callers.handleBeside(service, message, caller, headerIn(headers));
   };
 }

@@ -1,7 +1,7 @@
 import { createJsonCodec } from '../../codec/json/json-codec.js';
 import { protoFiles } from '../../codec/proto-files.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
-import { formatHostPort } from '../../grpc/connections.js';
+import { formatHostPort } from '../../grpc/grpc-server.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { TurnQueue } from '../../service/turn-queue.js';
 import type { Closers } from '../closers.js';

@@ -1,6 +1,6 @@
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../config/yaml/yaml-bounds.js';
-import { formatHostPort } from '../../grpc/connections.js';
+import { formatHostPort } from '../../grpc/grpc-server.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { defaultMapping } from '../../telemetry/mapping/default-mapping.js';
 import { MappedMetrics } from '../../telemetry/mapping/mapped-metrics.js';

@@ -138,6 +138,7 @@ export const LISTEN_SETTINGS = {
   },
   grpcMaxHeaderBytes: {
     name: 'GRPC_MAX_HEADER_BYTES',
+    effectiveWhen: ['h2'],
     type: 'count',
     default: '16384',
     max: MAX_UINT32,
@@ -218,7 +219,9 @@ export const LISTEN_SETTINGS = {
     name: 'GRPC_TRANSPORT',
     type: 'grpc_transport',
     default: 'h2',
-    help: "`h2`: weir's own HTTP/2. `grpc-js`: that of Node.js and @grpc/grpc-js.",
+    help:
+      "`h2`: weir's own HTTP/2. `grpc-js`: @grpc/grpc-js with its own messages, a fallback without the bounds of " +
+      'GRPC_MAX_HEADER_BYTES, GRPC_MAX_INFLATED_BYTES and GRPC_MAX_BUFFERED_BYTES.',
   },
   workers: {
     name: 'WORKERS',

@@ -76,8 +76,8 @@ function decision({ logged = 0, traced = false }: Told): MicroCase {
       header: (name) => (name === 'traceparent' ? TRACEPARENT : undefined),
     };
     if (opened === undefined && !traced) return () => void service.handle(message, call);
-    const callers = new Callers(service, true, traced ? tracing() : undefined);
-    return () => void callers.handle(message, call);
+    const callers = new Callers(true, traced ? tracing() : undefined);
+    return () => void callers.handle(service, message, call);
   };
 }
 

@@ -8,13 +8,13 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { runToEnd } from '../../support/process/processes.js';
 import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
-import { TRANSPORTS, TRANSPORTS_AT_HAND } from '../../support/weir/transports.js';
+import { STACKS } from '../../support/weir/stacks.js';
 
 const program = optionalToolPath('connectconformance');
 const SOURCES = join(repositoryRoot, 'test/conformance/connect');
 const SERVER = join(repositoryRoot, 'build/test/conformance/connect/server.js');
 
-describe.each(TRANSPORTS)('known failures of %s', (transport) => {
+describe.each(STACKS)('known failures of %s', (transport) => {
   test('stand in blocks that begin with the reason', () => {
     const text = readFileSync(join(SOURCES, `known-failing-${transport}.txt`), 'utf8');
     for (const block of text.split(/\n{2,}/)) expect(block).toMatch(/^# .{40}/);
@@ -22,7 +22,7 @@ describe.each(TRANSPORTS)('known failures of %s', (transport) => {
 });
 
 (program === undefined ? describe.skip : describe)('connectconformance', () => {
-  test.each(TRANSPORTS_AT_HAND)(
+  test.each(STACKS)(
     'has nothing against %s',
     async (transport) => {
       // The protos lie beside the program (.ci/tools.mjs).

@@ -5,14 +5,14 @@
 
 import { createGrpcServer } from '../../../src/server/grpc-transport.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
-import { TRANSPORTS } from '../../support/weir/transports.js';
+import { STACKS } from '../../support/weir/stacks.js';
 import { ConformanceMessages, readFramed } from './messages.js';
 import { conformanceService } from './service.js';
 
 const DEFAULT_RECEIVE_LIMIT = 4 * 1024 * 1024;
 
 async function serve(protoFolder: string, name: string): Promise<void> {
-  const transport = TRANSPORTS.find((one) => one === name);
+  const transport = STACKS.find((one) => one === name);
   if (transport === undefined) throw new Error(`no transport ${name}`);
   const messages = new ConformanceMessages(protoFolder, transport === 'grpc-js');
   const wanted = messages.decodeRequest(await readFramed(process.stdin));

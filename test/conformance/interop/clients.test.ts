@@ -1,5 +1,5 @@
 /*
- * Clients on three gRPC libraries against a real weir, on both transports, in clear text and mTLS: decisions, errors,
+ * Clients on three gRPC libraries against a real weir, on both stacks, in clear text and mTLS: decisions, errors,
  * 200 calls at once, reflection, health, and a watch that weir ends when it is told to stop.
  */
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startProcess } from '../../support/process/processes.js';
 import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js';
 import { mutualTlsSettings, type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
-import { TRANSPORTS_AT_HAND } from '../../support/weir/transports.js';
+import { STACKS } from '../../support/weir/stacks.js';
 import { startWeir } from '../../support/weir/weir.js';
 import { GOOD_REPORT, INTEROP_POLICY, type InteropReport } from './interop-report.js';
 
@@ -32,7 +32,7 @@ describe.each(CLIENTS)('a client on %s', (_name, program, args) => {
   });
   afterAll(() => files.remove());
 
-  const cases = TRANSPORTS_AT_HAND.flatMap((transport) => [
+  const cases = STACKS.flatMap((transport) => [
     { transport, kind: 'clear text' },
     { transport, kind: 'mTLS' },
   ]);

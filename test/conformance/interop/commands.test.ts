@@ -1,5 +1,5 @@
 /*
- * Programs for the command line against a real weir, on both transports: grpcurl, ghz and h2load. What they do not tell
+ * Programs for the command line against a real weir, on both stacks: grpcurl, ghz and h2load. What they do not tell
  * is read from weir's metrics.
  */
 import { writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { httpRequest } from '../../support/process/http-client.js';
 import { runToEnd } from '../../support/process/processes.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { optionalToolPath } from '../../support/process/tools.js';
-import { TRANSPORTS_AT_HAND } from '../../support/weir/transports.js';
+import { STACKS } from '../../support/weir/stacks.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import { GOOD_REPORT, INTEROP_POLICY } from './interop-report.js';
 
@@ -27,7 +27,7 @@ const h2load = optionalToolPath('h2load');
 const request = (key: string, value: string) =>
   JSON.stringify({ domain: 'interop', descriptors: [{ entries: [{ key, value }] }] });
 
-describe.each(TRANSPORTS_AT_HAND)('on %s', (transport) => {
+describe.each(STACKS)('on %s', (transport) => {
   let weir: WeirServer;
   let address: string;
   beforeAll(async () => {

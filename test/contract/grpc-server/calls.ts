@@ -3,13 +3,13 @@ import { GrpcError, STATUS } from '../../../src/grpc/grpc-server.js';
 import { exchangeBytes, openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
 import { FRAME, frame } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { ECHO, Fixture, HOLD, NOW_MICROS, type Transport } from './fixture.js';
+import { ECHO, Fixture, HOLD, NOW_MICROS } from './fixture.js';
 
 /** Unary calls, their errors, deadlines and ends, and bytes that are no gRPC call. */
-export function describeCalls(transport: Transport): void {
+export function describeCalls(): void {
   let fixture: Fixture;
   beforeEach(() => {
-    fixture = new Fixture(transport);
+    fixture = new Fixture();
   });
   afterEach(() => fixture.cleanUp());
 

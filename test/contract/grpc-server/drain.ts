@@ -7,7 +7,7 @@ import { addReflection } from '../../../src/grpc/reflection.js';
 import { openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
 import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
+import { ECHO, Fixture, HOLD } from './fixture.js';
 
 const WATCH = '/grpc.health.v1.Health/Watch';
 const REFLECT = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
@@ -17,10 +17,10 @@ const LONG = 600_000;
 const LIST_SERVICES = prefixed(Buffer.from('3a012a', 'hex'));
 
 /** Drain and close, with everything that could hold them up. */
-export function describeDrain(transport: Transport): void {
+export function describeDrain(): void {
   let fixture: Fixture;
   beforeEach(() => {
-    fixture = new Fixture(transport);
+    fixture = new Fixture();
   });
   afterEach(() => fixture.cleanUp());
 

@@ -1,18 +1,13 @@
 import type { ClientHttp2Session } from 'node:http2';
 import type { ChannelCredentials } from '@grpc/grpc-js';
 import { expect } from '@jest/globals';
-import type { CallInfo, GrpcServer, GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
+import type { CallInfo, GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
+import { H2GrpcServer } from '../../../src/grpc/h2-transport/h2-grpc-server.js';
 import { RawClient } from '../../support/grpc/grpc-client.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
 import { openSession } from '../../support/h2/http2-client.js';
 import { RawHttp2Client } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
-
-/** An implementation of GrpcServer under test. */
-export interface Transport {
-  readonly name: string;
-  newServer(options: GrpcServerOptions): GrpcServer;
-}
 
 export const ECHO = '/test.Test/Echo';
 export const HOLD = '/test.Test/Hold';
@@ -30,16 +25,11 @@ export class Fixture {
   /** What `onError` and `onBadConnection` were told. */
   readonly errors: unknown[] = [];
   readonly held: HeldCall[] = [];
-  readonly #transport: Transport;
   readonly #endings: (() => void | Promise<void>)[] = [];
 
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
-
   /** A server that is not listening yet, with an echo and a method that waits. */
-  server(options: Partial<GrpcServerOptions> = {}): GrpcServer {
-    const server = this.#transport.newServer({
+  server(options: Partial<GrpcServerOptions> = {}): H2GrpcServer {
+    const server = new H2GrpcServer({
       ...SERVER_BOUNDS,
       maxReceiveMessageBytes: 4 * 1024 * 1024,
       maxConcurrentStreams: 100,
@@ -68,7 +58,7 @@ export class Fixture {
     expect(reply).toEqual({ code: 0, message: Buffer.from('still here') });
   }
 
-  async listening(options: Partial<GrpcServerOptions> = {}): Promise<{ server: GrpcServer; port: number }> {
+  async listening(options: Partial<GrpcServerOptions> = {}): Promise<{ server: H2GrpcServer; port: number }> {
     const server = this.server(options);
     return { server, port: await server.listen({ host: '127.0.0.1', port: 0 }) };
   }

@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { post, prefixed } from '../../support/h2/http2-client.js';
 import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
+import { ECHO, Fixture, HOLD } from './fixture.js';
 
 /** PINGs to connections that are silent. */
-export function describeKeepAlive(transport: Transport): void {
+export function describeKeepAlive(): void {
   describe('keep-alive', () => {
     let fixture: Fixture;
     beforeEach(() => {
-      fixture = new Fixture(transport);
+      fixture = new Fixture();
     });
     afterEach(() => fixture.cleanUp());
 

@@ -4,13 +4,13 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openStream, post, prefixed } from '../../support/h2/http2-client.js';
 import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
+import { ECHO, Fixture, HOLD } from './fixture.js';
 
 /** Every limit of GrpcServerOptions, tripped; the server serves on after each. */
-export function describeLimits(transport: Transport): void {
+export function describeLimits(): void {
   let fixture: Fixture;
   beforeEach(() => {
-    fixture = new Fixture(transport);
+    fixture = new Fixture();
   });
   afterEach(() => fixture.cleanUp());
 

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { GrpcError, STATUS } from '../../../src/grpc/grpc-server.js';
 import { openStream, post, prefixed, streamEnd } from '../../support/h2/http2-client.js';
-import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
+import { ECHO, Fixture, HOLD } from './fixture.js';
 
 const LIMIT = 1_000_000;
 
@@ -17,10 +17,10 @@ function gzipped(message: Buffer): Buffer {
 /**
  * How requests come: message prefixes and their cuts, compression, header fields, and what is on the wire of an answer.
  */
-export function describeMessages(transport: Transport): void {
+export function describeMessages(): void {
   let fixture: Fixture;
   beforeEach(() => {
-    fixture = new Fixture(transport);
+    fixture = new Fixture();
   });
   afterEach(() => fixture.cleanUp());
 

@@ -13,7 +13,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { GrpcServer } from '../../../src/grpc/grpc-server.js';
 import { type Outcome, StreamClient } from '../../support/grpc/stream-client.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { Fixture, type Transport } from './fixture.js';
+import { Fixture } from './fixture.js';
 
 const same = (bytes: Buffer): Buffer => {
   if (bytes.equals(Buffer.from('undecodable'))) throw new Error('cannot be read');
@@ -49,11 +49,11 @@ interface Handlers {
 const text = (messages: readonly Buffer[]): string[] => messages.map(String);
 
 /** Services in the shape of @grpc/grpc-js: the four kinds of call, with metadata, errors, back-pressure and ends. */
-export function describeStreams(transport: Transport): void {
+export function describeStreams(): void {
   let fixture: Fixture;
   let clients: StreamClient[];
   beforeEach(() => {
-    fixture = new Fixture(transport);
+    fixture = new Fixture();
     clients = [];
   });
   afterEach(async () => {

@@ -7,7 +7,7 @@ import type { GrpcServer, TlsMaterial } from '../../../src/grpc/grpc-server.js';
 import type { UnaryReply } from '../../support/grpc/grpc-client.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { CertificateAuthority, type Issued } from '../../support/tls/certificates.js';
-import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
+import { ECHO, Fixture, HOLD } from './fixture.js';
 
 /** Preface and empty SETTINGS of a client (RFC 9113 section 3.4). */
 const GREETING = Buffer.concat([
@@ -25,7 +25,7 @@ function closing(socket: Socket): Promise<void> {
 }
 
 /** TLS with and without client certificates, and certificates that change while serving. */
-export function describeTls(transport: Transport): void {
+export function describeTls(): void {
   const authority = new CertificateAuthority('servers');
   const clients = new CertificateAuthority('clients');
   const serverName = authority.issue('DNS:localhost,IP:127.0.0.1');
@@ -33,7 +33,7 @@ export function describeTls(transport: Transport): void {
 
   let fixture: Fixture;
   beforeEach(() => {
-    fixture = new Fixture(transport);
+    fixture = new Fixture();
   });
   afterEach(() => fixture.cleanUp());
 

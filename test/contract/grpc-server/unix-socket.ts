@@ -3,16 +3,16 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
-import { ECHO, Fixture, HOLD, type Transport } from './fixture.js';
+import { ECHO, Fixture, HOLD } from './fixture.js';
 
 /** Unix domain sockets in the place of a port. */
-export function describeUnixSockets(transport: Transport): void {
+export function describeUnixSockets(): void {
   describe('Unix domain socket', () => {
     let fixture: Fixture;
     let folder: TempDir;
     let path: string;
     beforeEach(() => {
-      fixture = new Fixture(transport);
+      fixture = new Fixture();
       folder = new TempDir();
       path = folder.join('grpc.sock');
     });

@@ -2,11 +2,10 @@ import type { RateLimitRequest, RateLimitResponse } from '../../../src/codec/mes
 import { protoFiles } from '../../../src/codec/proto-files.js';
 import { RATE_LIMIT_SERVICE, SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import type { GrpcServer } from '../../../src/grpc/grpc-server.js';
+import { H2GrpcServer } from '../../../src/grpc/h2-transport/h2-grpc-server.js';
 import { Health } from '../../../src/grpc/health.js';
 import { addReflection } from '../../../src/grpc/reflection.js';
-import { createGrpcServer } from '../../../src/server/grpc-transport.js';
 import { createReferenceCodec } from '../codec/reference-codec.js';
-import { chosenTransport } from '../weir/transports.js';
 import { SERVER_BOUNDS } from './server-bounds.js';
 
 /** Decides one request as a test wants it; the index counts requests from 0. */
@@ -25,12 +24,11 @@ export interface RlsServer {
 }
 
 /**
- * A real gRPC server on 127.0.0.1 with health and reflection, on the transport under test, whose decisions the test
- * makes. Close `server`.
+ * A real gRPC server on 127.0.0.1 with health and reflection, whose decisions the test makes. Close `server`.
  */
 export async function startRlsServer(decide: Decide): Promise<RlsServer> {
   const codec = createReferenceCodec();
-  const server = createGrpcServer(chosenTransport() ?? 'h2', {
+  const server = new H2GrpcServer({
     ...SERVER_BOUNDS,
     maxReceiveMessageBytes: 4 * 1024 * 1024,
     maxConcurrentStreams: 1000,

@@ -5,7 +5,6 @@ import { freePorts } from '../process/free-port.js';
 import { type Exit, type StartedProcess, startProcess } from '../process/processes.js';
 import { repositoryRoot } from '../process/tools.js';
 import { untilHealthy } from '../process/until-healthy.js';
-import { chosenTransport } from './transports.js';
 
 /** The compiled command. */
 export const WEIR_MAIN = join(repositoryRoot, 'build/src/main.js');
@@ -50,7 +49,6 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
   const folder = mkdtempSync(join(tmpdir(), 'weir-policy-'));
   const policyPath = options.policy === undefined ? undefined : join(folder, 'policy.yaml');
   if (policyPath !== undefined) writeFileSync(policyPath, options.policy ?? '');
-  const transport = chosenTransport();
   const started = startProcess(
     options.node ?? process.execPath,
     [options.main ?? WEIR_MAIN, 'serve', ...(options.args ?? [])],
@@ -65,7 +63,6 @@ export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> 
         DEBUG_HOST: '127.0.0.1',
         DEBUG_PORT: String(debugPort),
         LOG_FORMAT: 'json',
-        ...(transport !== undefined && { GRPC_TRANSPORT: transport }),
         ...(policyPath !== undefined && { CONFIG_PATH: policyPath }),
         ...options.env,
       },

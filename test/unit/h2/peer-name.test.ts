@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { formatHostPort } from '../../../src/grpc/connections.js';
+import { formatHostPort } from '../../../src/h2/serving/peer-name.js';
 
 describe('formatHostPort', () => {
   test.each([
