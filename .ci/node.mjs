@@ -3,8 +3,7 @@
 // cannot be fetched or does not run here, this says why and prints the path of the Node.js that is installed.
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { Impossible, main, root, say } from './shell.mjs';
+import { Impossible, isProgram, main, root, say } from './shell.mjs';
 
 const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 /** The oldest version that `engines` accepts, such as 22.15. */
@@ -45,6 +44,6 @@ export function requireNode() {
     process.env.PATH = [dirname(process.execPath), ...paths].join(delimiter);
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (isProgram(import.meta.url)) {
   await main(async () => process.stdout.write(`${await chosenNode()}\n`));
 }

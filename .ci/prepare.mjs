@@ -6,8 +6,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { Impossible, main, must, root, run, say } from './shell.mjs';
+import { Impossible, isProgram, main, must, root, run, say } from './shell.mjs';
 
 const LOCK = join(root, 'package-lock.json');
 const INSTALLED = join(root, 'node_modules/.package-lock.json');
@@ -139,7 +138,7 @@ export async function build(...args) {
   await must('the build', process.execPath, ['.ci/build.mjs', ...args], { show: true });
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (isProgram(import.meta.url)) {
   await main(async () => {
     if (Number(process.versions.node.split('.')[0]) < 20) {
       throw new Impossible(`Node.js 20 or later is needed, this is ${process.versions.node}`);

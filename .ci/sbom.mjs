@@ -4,8 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { Impossible, main, root } from './shell.mjs';
+import { Impossible, isProgram, main, root } from './shell.mjs';
 
 const read = (name) => JSON.parse(readFileSync(join(root, name), 'utf8'));
 
@@ -41,7 +40,7 @@ export function writeSbom(file) {
   }
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (isProgram(import.meta.url)) {
   await main(async () => {
     const [file] = process.argv.slice(2);
     if (file === undefined) throw new Impossible('usage: node .ci/sbom.mjs <file to write>');

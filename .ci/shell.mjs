@@ -1,9 +1,16 @@
 // What the scripts of this folder share: where the repository lies, running a command, saying what is going on.
 import { spawn } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+
+/** Whether the module at `url` is the program that runs, and not imported by it. Its path may lead through links. */
+export function isProgram(url) {
+  const program = process.argv[1];
+  return program !== undefined && existsSync(program) && realpathSync(program) === fileURLToPath(url);
+}
 
 /** One line on stderr, so that stdout stays free for what was asked for. */
 export function say(text) {

@@ -4,13 +4,12 @@
 // `N passed, N failed` as the last line. With other arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { isAbsolute, relative } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { relative, resolve } from 'node:path';
 import { jestAmongOddThings } from './hostile.mjs';
 import { jest } from './jest.mjs';
 import { requireNode } from './node.mjs';
 import { build, install } from './prepare.mjs';
-import { Impossible, root, say } from './shell.mjs';
+import { Impossible, isProgram, root, say } from './shell.mjs';
 import { stopOnSignals } from './stop.mjs';
 import { MATRIX_TOOLS, provideTools, TEST_TOOLS } from './tools.mjs';
 
@@ -66,6 +65,10 @@ export function add(total, more) {
 const mayBePath = (word, index, words) =>
   !/^-|^\d+%?$/.test(word) && !/^(-t|--testNamePattern)$/.test(words[index - 1]);
 
+/** A word of a command line; where it names a file or a folder from `/` or `./`, as a path in the checkout. */
+const inCheckout = (word, index, words) =>
+  /^\.?\//.test(word) && mayBePath(word, index, words) ? relative(root, resolve(root, word)) : word;
+
 /**
  * The tier that a path of a test, or of a folder of tests, lies in; undefined where it does not say. A word without a
  * slash is not a path: jest runs every file whose path contains it.
@@ -82,7 +85,7 @@ const INLINE = /^(--selectProjects|--testPathPatterns)=(.*)$/s;
  * its source. Throws {@link Impossible} where --selectProjects names what is not a tier.
  */
 export function planOf(args) {
-  const words = args.flatMap((arg) => INLINE.exec(arg)?.slice(1) ?? [arg]);
+  const words = args.flatMap((arg) => INLINE.exec(arg)?.slice(1) ?? [arg]).map(inCheckout);
   const start = words.indexOf('--selectProjects') + 1;
   const isTier = (word) => TIERS.includes(word);
   if (start > 0 && !isTier(words[start])) {
@@ -96,9 +99,7 @@ export function planOf(args) {
   const tiers =
     start > 0 ? words.slice(start, end) : ofPaths.includes(undefined) ? [] : [...new Set(ofPaths)];
   const tools = tiers.length === 0 ? TEST_TOOLS : tiers.flatMap((tier) => TOOLS_OF[tier] ?? TEST_TOOLS);
-  const compiled = (word) =>
-    (isAbsolute(word) ? relative(root, word) : word).replace(/(\.test)\.ts$/, '$1.js');
-  const forJest = words.map(compiled);
+  const forJest = words.map((word) => word.replace(/(\.test)\.ts$/, '$1.js'));
   if (end > 0 && forJest[end]?.startsWith('-') === false) forJest.splice(end, 0, '--testPathPatterns');
   if (MEASURING.some((tier) => tiers.includes(tier))) forJest.push('--runInBand');
   return { tiers, tools: [...new Set(tools)], args: forJest };
@@ -193,7 +194,7 @@ export function conclude({ passed, failed, notes }) {
   process.exitCode = failed > 0 || nothing ? 1 : 0;
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (isProgram(import.meta.url)) {
   stopOnSignals();
   const args = process.argv.slice(2);
   let total = nothingYet();

@@ -14,10 +14,9 @@ import {
 } from 'node:fs';
 import { arch } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { fetchDebianProgram } from './debian.mjs';
 import { nodeOfNpm } from './node-package.mjs';
-import { Impossible, main, must, root, run, say } from './shell.mjs';
+import { Impossible, isProgram, main, must, root, run, say } from './shell.mjs';
 
 const TOOLS = join(root, '.tools');
 const BIN = join(TOOLS, 'bin');
@@ -540,7 +539,7 @@ export async function provideTools(names) {
   return { env, skipped };
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+if (isProgram(import.meta.url)) {
   await main(async () => {
     const names = process.argv.slice(2);
     const { env, skipped } = await provideTools(names.length > 0 ? names : Object.keys(CATALOGUE));

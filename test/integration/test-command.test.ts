@@ -1,6 +1,7 @@
 /* `npm test` itself: it runs what it is told to run, builds what is not built, and a signal ends all of it at once. */
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from '@jest/globals';
@@ -36,8 +37,7 @@ function members(group: number): Member[] {
 async function askScript(module: string, code: string): Promise<string> {
   const url = pathToFileURL(join(repositoryRoot, '.ci', module));
   const script = `const ci = await import('${url}'); process.stdout.write(${code})`;
-  // The modules ask for the path of the program, and find this name.
-  const ended = await runToEnd(process.execPath, ['--input-type=module', '-e', script, '--', 'ask']);
+  const ended = await runToEnd(process.execPath, ['--input-type=module', '-e', script]);
   expect(ended).toMatchObject({ code: 0, stderr: '' });
   return ended.stdout;
 }
@@ -88,7 +88,9 @@ describe('npm test with arguments', () => {
 
   test.each([
     [['--selectProjects=unit', join(repositoryRoot, 'test/unit/limiter/rate.test.ts')], 1],
-    [['test/unit/limiter', '--maxWorkers', '2'], 4],
+    [['test/unit/limiter', '--maxWorkers', '2'], 2],
+    [['./test/unit/limiter/rate.test.ts'], 1],
+    [['--selectProjects', 'unit', `${repositoryRoot}/./test/unit/limiter/`], 2],
     [['--testPathPatterns', 'unit/limiter/rate', 'unit/limiter/calendar'], 2],
     [['--testPathPatterns=unit/limiter/rate'], 1],
   ])('%j names a tier by its paths', async (words, atLeast) => {
@@ -96,6 +98,11 @@ describe('npm test with arguments', () => {
     expect(files.filter((file) => !file.startsWith('unit/limiter/'))).toEqual([]);
     expect(files.length).toBeGreaterThanOrEqual(atLeast);
     expect(tools).toEqual([]);
+  });
+
+  test('a name of tests may begin with a slash', async () => {
+    const plan = await askScript('test.mjs', "JSON.stringify(ci.planOf(['-t', '/metrics']).args)");
+    expect(JSON.parse(plan)).toEqual(['-t', '/metrics']);
   });
 
   test('a folder of a tier is known without a slash behind it', async () => {
@@ -118,6 +125,17 @@ describe('npm test with arguments', () => {
     expect(ended.code).toBe(1);
     expect(ended.stdout).toContain("--selectProjects: 'unti' is not a tier; tiers are unit, property, ");
   });
+});
+
+test('a script is the program also where its path leads through a link', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-link-'));
+  try {
+    symlinkSync(join(repositoryRoot, '.ci'), join(folder, 'scripts'));
+    const ended = await runToEnd(process.execPath, [join(folder, 'scripts/node.mjs')]);
+    expect(ended).toMatchObject({ code: 0, stdout: `${process.execPath}\n` });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('npx jest runs what the manual says, without npm test', async () => {
