@@ -1,3 +1,5 @@
+import { Turns } from '../runtime/turns.js';
+
 /**
  * Steps (MatchWork) that a request may take at once, and those that each may take however many there are: usual ones
  * take far fewer.
@@ -14,23 +16,15 @@ const NEGLIGIBLE = 2000;
  * socket, and those of all connections in one turn of the event loop.
  */
 export class StepsAtOnce {
-  #left = IN_A_TURN;
-  #isUsed = false;
+  readonly #turns = new Turns<never>({ budget: IN_A_TURN });
 
   /** What the next request may take. */
   give(): number {
-    return Math.max(LEAST, Math.min(MOST, this.#left));
+    return Math.max(LEAST, Math.min(MOST, this.#turns.left));
   }
 
   /** What it took. */
   took(steps: number): void {
-    if (steps <= NEGLIGIBLE) return;
-    this.#left -= steps;
-    if (this.#isUsed) return;
-    this.#isUsed = true;
-    setImmediate(() => {
-      this.#isUsed = false;
-      this.#left = IN_A_TURN;
-    });
+    if (steps > NEGLIGIBLE) this.#turns.spend(steps);
   }
 }

@@ -1,5 +1,6 @@
 import { type Due, DueHeap } from '../runtime/due-heap.js';
 import { type Linked, LinkedList } from '../runtime/linked-list.js';
+import { type NextTurn, Turns } from '../runtime/turns.js';
 
 /** Who waits for a piece of work. */
 export interface Waiter {
@@ -21,8 +22,7 @@ export type NotDone = 'cancelled' | 'late' | 'full';
 
 export interface TurnQueueOptions {
   monotonicMicros(): number;
-  /** Calls back once what waits in the event loop has had its turn; setImmediate when absent. */
-  readonly nextTurn?: (callback: () => void) => void;
+  readonly nextTurn?: NextTurn;
   /** Most pieces that wait; {@link MAX_PIECES} when absent. */
   readonly maxPieces?: number;
   /** Most bytes that wait with them; {@link MAX_BYTES} when absent. */
@@ -91,10 +91,7 @@ class Piece implements Due, Linked<Piece> {
 }
 
 /** What one connection has waiting. */
-class Line implements Linked<Line> {
-  list: LinkedList<Line> | undefined;
-  before: Line | undefined;
-  after: Line | undefined;
+class Line {
   readonly connection: unknown;
   /** First to last. */
   readonly pieces = new LinkedList<Piece>();
@@ -112,18 +109,16 @@ class Line implements Linked<Line> {
  */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
-  readonly #nextTurn: (callback: () => void) => void;
   readonly #maxPieces: number;
   readonly #maxBytes: number;
   readonly #lines = new Map<unknown, Line>();
   /**
    * Connections whose first piece may have begun, in the order of their turns, and those that wait for a place among
-   * them.
+   * them. While there is work there are turns, and each looks for what is late: no timer is needed.
    */
-  readonly #begun = new LinkedList<Line>();
-  readonly #waiting = new LinkedList<Line>();
+  readonly #begun: Turns<Line>;
+  readonly #waiting = new Set<Line>();
   readonly #times = new DueHeap<Piece>();
-  #scheduled = false;
   /** Pieces of this turn that nobody waited for any more. */
   #gone = 0;
   #pieces = 0;
@@ -131,9 +126,14 @@ export class TurnQueue {
 
   constructor(options: TurnQueueOptions) {
     this.#options = options;
-    this.#nextTurn = options.nextTurn ?? ((callback) => setImmediate(callback));
     this.#maxPieces = options.maxPieces ?? MAX_PIECES;
     this.#maxBytes = options.maxBytes ?? MAX_BYTES;
+    this.#begun = new Turns({
+      budget: 1,
+      onTurn: () => this.#giveUpLate(),
+      serve: (line) => this.#serve(line),
+      nextTurn: options.nextTurn,
+    });
   }
 
   /** Pieces that wait or have begun. */
@@ -174,23 +174,11 @@ export class TurnQueue {
     return new Promise<Result | NotDone>((resolve, reject) => {
       const line = this.#lineOf(waiter.connection);
       this.#add(new Piece(steps, waiter, line, (result) => resolve(result as Result), reject));
-      this.#schedule();
-    });
-  }
-
-  /** While there is work there are turns, and each looks for what is late: no timer is needed. */
-  #schedule(): void {
-    if (this.#scheduled || this.#pieces === 0) return;
-    this.#scheduled = true;
-    this.#nextTurn(() => {
-      this.#scheduled = false;
-      this.#giveUpLate();
-      this.#turn();
-      this.#schedule();
     });
   }
 
   #giveUpLate(): void {
+    this.#gone = 0;
     const now = this.#options.monotonicMicros();
     for (let count = 0; count < GIVEN_UP_IN_A_TURN; count++) {
       const piece = this.#times.first;
@@ -201,22 +189,16 @@ export class TurnQueue {
   }
 
   /** One step of the connection whose turn it is. */
-  #turn(): void {
-    this.#gone = 0;
-    for (let line = this.#begun.first; line !== undefined; line = this.#begun.first) {
-      const piece = this.#wanted(line);
-      // Nobody waits for anything of it, and it is gone, or so many had to be given up that the next turn goes on.
-      if (piece === undefined) {
-        if (this.#gone >= GIVEN_UP_IN_A_TURN) return;
-        continue;
-      }
-      this.#begun.add(line);
-      if (piece.step()) {
-        this.#remove(piece);
-        this.#yieldPlace(line);
-      }
-      return;
-    }
+  #serve(line: Line): void {
+    const piece = this.#wanted(line);
+    // Nobody waits for anything of it, and it is gone.
+    if (line.pieces.size === 0) return;
+    this.#begun.spend(1);
+    this.#begun.wait(line);
+    // So many had to be given up that the next turn goes on.
+    if (piece === undefined || !piece.step()) return;
+    this.#remove(piece);
+    this.#yieldPlace(line);
   }
 
   /** The first piece of a connection that somebody waits for. */
@@ -233,14 +215,16 @@ export class TurnQueue {
 
   /** A connection that had something done goes behind those that wait. */
   #yieldPlace(line: Line): void {
-    if (this.#waiting.size === 0 || !this.#begun.has(line)) return;
+    if (this.#waiting.size === 0 || !this.#begun.forget(line)) return;
     this.#waiting.add(line);
     this.#fill();
   }
 
   #fill(): void {
-    while (this.#waiting.first !== undefined && this.#begun.size < BEGUN_AT_ONCE) {
-      this.#begun.add(this.#waiting.first);
+    for (const line of this.#waiting) {
+      if (this.#begun.size >= BEGUN_AT_ONCE) return;
+      this.#waiting.delete(line);
+      this.#begun.wait(line);
     }
   }
 
@@ -271,8 +255,9 @@ export class TurnQueue {
     this.#pieces--;
     this.#bytes -= bytes;
     if (line.pieces.size > 0) return;
-    line.list?.delete(line);
     this.#lines.delete(line.connection);
+    this.#begun.forget(line);
+    this.#waiting.delete(line);
     this.#fill();
   }
 }

@@ -1,3 +1,5 @@
+import { type NextTurn, Turns } from '../../runtime/turns.js';
+
 /**
  * Messages that all connections together may have served in one turn of the event loop; each takes some hundred
  * microseconds at most.
@@ -10,55 +12,44 @@ const MESSAGES_PER_TURN = 8;
  * the event loop, and a few of all.
  */
 export class RareTurns {
-  readonly #nextTurn: (callback: () => void) => void;
-  /** By connection, in the order of their turns: a Map keeps it. */
-  readonly #waiting = new Map<object, (() => void)[]>();
+  readonly #turns: Turns<object>;
+  /** What waits, by connection. */
+  readonly #calls = new Map<object, (() => void)[]>();
   /** Connections that were served in this turn. */
   readonly #served = new Set<object>();
-  #scheduled = false;
 
-  /** `nextTurn` calls back once what waits in the event loop has had its turn; setImmediate when absent. */
-  constructor(nextTurn?: (callback: () => void) => void) {
-    this.#nextTurn = nextTurn ?? setImmediate;
+  constructor(nextTurn?: NextTurn) {
+    this.#turns = new Turns({
+      budget: MESSAGES_PER_TURN,
+      onTurn: () => this.#served.clear(),
+      serve: (connection) => this.#serve(connection),
+      nextTurn,
+    });
   }
 
   /** Whether a message of `connection` may be served now; if not, {@link wait}. */
   enter(connection: object): boolean {
-    if (this.#served.size >= MESSAGES_PER_TURN || this.#served.has(connection)) return false;
+    if (this.#turns.left <= 0 || this.#served.has(connection)) return false;
     this.#served.add(connection);
-    this.#schedule();
+    this.#turns.spend(1);
     return true;
   }
 
   /** Calls `goOn` when the connection has its turn. */
   wait(connection: object, goOn: () => void): void {
-    const others = this.#waiting.get(connection);
-    if (others === undefined) this.#waiting.set(connection, [goOn]);
+    const others = this.#calls.get(connection);
+    if (others === undefined) this.#calls.set(connection, [goOn]);
     else others.push(goOn);
-    this.#schedule();
+    this.#turns.wait(connection);
   }
 
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    this.#nextTurn(() => {
-      this.#scheduled = false;
-      this.#served.clear();
-      this.#turn();
-      if (this.#waiting.size > 0) this.#schedule();
-    });
-  }
-
-  #turn(): void {
-    for (const [connection, calls] of this.#waiting) {
-      if (this.#served.size >= MESSAGES_PER_TURN) return;
-      if (this.#served.has(connection)) continue;
-      this.#waiting.delete(connection);
-      // Those that have gone meanwhile ask for nothing.
-      while (calls.length > 0 && !this.#served.has(connection)) (calls.shift() as () => void)();
-      if (calls.length === 0) continue;
-      const later = this.#waiting.get(connection);
-      this.#waiting.set(connection, later === undefined ? calls : [...calls, ...later]);
-    }
+  #serve(connection: object): void {
+    const calls = this.#calls.get(connection) ?? [];
+    this.#calls.delete(connection);
+    // Those that have gone meanwhile ask for nothing.
+    while (calls.length > 0 && !this.#served.has(connection)) (calls.shift() as () => void)();
+    if (calls.length === 0) return;
+    this.#calls.set(connection, [...calls, ...(this.#calls.get(connection) ?? [])]);
+    this.#turns.wait(connection);
   }
 }

@@ -1,3 +1,5 @@
+import { type NextTurn, Turns } from '../../runtime/turns.js';
+
 /** Streams that are reset in one turn of the event loop: about a millisecond's work. */
 const RESETS_IN_A_TURN = 500;
 
@@ -14,51 +16,23 @@ export interface LostConnection {
  * the turns to come.
  */
 export class LostConnections {
-  readonly #nextTurn: (callback: () => void) => void;
-  /** In the order in which they went: a Set keeps it. */
-  readonly #waiting = new Set<LostConnection>();
-  #left = RESETS_IN_A_TURN;
-  #scheduled = false;
+  readonly #turns: Turns<LostConnection>;
 
-  /** `nextTurn` calls back once what waits in the event loop has had its turn; setImmediate when absent. */
-  constructor(nextTurn?: (callback: () => void) => void) {
-    this.#nextTurn = nextTurn ?? setImmediate;
+  constructor(nextTurn?: NextTurn) {
+    const serve = (connection: LostConnection) => this.add(connection);
+    this.#turns = new Turns({ budget: RESETS_IN_A_TURN, serve, nextTurn });
   }
 
   /** Connections that have streams left. */
   get waiting(): number {
-    return this.#waiting.size;
+    return this.#turns.size;
   }
 
   /** `connection` is gone. */
   add(connection: LostConnection): void {
-    this.#reset(connection);
-    if (connection.openStreams > 0) this.#waiting.add(connection);
-    if (this.#left < RESETS_IN_A_TURN) this.#schedule();
-  }
-
-  #reset(connection: LostConnection): void {
-    const most = this.#left;
-    this.#left -= Math.min(most, connection.openStreams);
+    const most = this.#turns.left;
+    this.#turns.spend(Math.min(most, connection.openStreams));
     connection.lost(most);
-  }
-
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    this.#nextTurn(() => {
-      this.#scheduled = false;
-      this.#left = RESETS_IN_A_TURN;
-      this.#turn();
-    });
-  }
-
-  #turn(): void {
-    for (const connection of this.#waiting) {
-      if (this.#left <= 0) break;
-      this.#reset(connection);
-      if (connection.openStreams === 0) this.#waiting.delete(connection);
-    }
-    if (this.#left < RESETS_IN_A_TURN) this.#schedule();
+    if (connection.openStreams > 0) this.#turns.wait(connection);
   }
 }

@@ -1,3 +1,4 @@
+import { type NextTurn, Turns } from '../../runtime/turns.js';
 import { WorkUnit } from '../work-unit.js';
 
 /** What one connection may take of a turn. Milliseconds. */
@@ -54,23 +55,18 @@ export class ReadTurns {
   /** The unit that is being worked on. */
   readonly unit: WorkUnit;
   readonly #nowMs: () => number;
-  readonly #nextTurn: (callback: () => void) => void;
+  /** Milliseconds. */
+  readonly #turns: Turns<never>;
   /** Waiting, oldest first: those that took little, and the others. */
   readonly #light = new Set<Seat>();
   readonly #heavy = new Set<Seat>();
   #turn = FORGET_TURNS;
-  /** Time that this turn has taken. */
-  #usedMs = 0;
   #beganMs = 0;
-  #scheduled = false;
 
-  /**
-   * `nowMs`: milliseconds on a clock that never goes back. `nextTurn` calls back once what waits in the event loop has
-   * had its turn; setImmediate when absent.
-   */
-  constructor(nowMs: () => number, nextTurn?: (callback: () => void) => void) {
+  /** `nowMs`: milliseconds on a clock that never goes back. */
+  constructor(nowMs: () => number, nextTurn?: NextTurn) {
     this.#nowMs = nowMs;
-    this.#nextTurn = nextTurn ?? setImmediate;
+    this.#turns = new Turns({ budget: TURN_MS, onTurn: () => this.#next(), nextTurn });
     this.unit = new WorkUnit(nowMs);
   }
 
@@ -85,16 +81,10 @@ export class ReadTurns {
    */
   enter(seat: Seat): boolean {
     if (seat.turn !== this.#turn) this.#renew(seat);
-    if (
-      this.#usedMs >= TURN_MS ||
-      this.#light.size > 0 ||
-      seat.usedMs >= UNIT_MS ||
-      seat.bytes >= UNIT_BYTES
-    ) {
+    if (this.#turns.left <= 0 || this.#light.size > 0 || seat.usedMs >= UNIT_MS || seat.bytes >= UNIT_BYTES) {
       return false;
     }
     if (this.#heavy.size > 0 && seat.recentMs > LIGHT_MS) return false;
-    if (!this.#scheduled) this.#schedule();
     this.#begin(UNIT_MS - seat.usedMs);
     return true;
   }
@@ -105,7 +95,7 @@ export class ReadTurns {
    */
   leave(seat: Seat, bytes: number): boolean {
     const tookMs = this.#nowMs() - this.#beganMs;
-    this.#usedMs += tookMs;
+    this.#turns.spend(tookMs);
     seat.usedMs += tookMs;
     seat.recentMs += tookMs;
     seat.shareMs += tookMs;
@@ -122,7 +112,7 @@ export class ReadTurns {
       seat.rank = Math.log2(seat.shareMs) + this.#turn / SHARE_TURNS;
       this.#heavy.add(seat);
     }
-    if (!this.#scheduled) this.#schedule();
+    this.#turns.ask();
   }
 
   /** The connection is gone. */
@@ -145,20 +135,13 @@ export class ReadTurns {
     this.unit.begin(this.#beganMs, spanMs);
   }
 
-  #schedule(): void {
-    this.#scheduled = true;
-    this.#nextTurn(this.#next);
-  }
-
   /** A turn of the event loop ends, and what waits has its share of the next. */
-  readonly #next = (): void => {
+  #next(): void {
     this.#turn++;
-    this.#usedMs = 0;
     this.#serve(this.#light, LIGHT_UNIT_MS, () => first(this.#light));
     this.#serve(this.#heavy, UNIT_MS, () => this.#smallest());
-    if (this.waiting > 0) this.#schedule();
-    else this.#scheduled = false;
-  };
+    if (this.waiting > 0) this.#turns.ask();
+  }
 
   /** Of those that took much, and have not read in this turn, the one with the smallest share. */
   #smallest(): Seat | undefined {
@@ -173,7 +156,7 @@ export class ReadTurns {
 
   #serve(seats: Set<Seat>, spanMs: number, next: () => Seat | undefined): void {
     // Those that have to wait on stand behind the ones that were there, which a Set would go on to in the same loop.
-    for (let rest = seats.size; rest > 0 && this.#usedMs < TURN_MS; rest--) {
+    for (let rest = seats.size; rest > 0 && this.#turns.left > 0; rest--) {
       const seat = next();
       if (seat === undefined) return;
       seats.delete(seat);

@@ -1,3 +1,5 @@
+import { Turns } from '../../runtime/turns.js';
+
 /** Who is read on. */
 export interface Reader {
   readOn(): void;
@@ -17,15 +19,25 @@ export const READING_MS = 1;
  * waits for a later turn, behind those that wait already.
  */
 export class HttpReads {
-  readonly #waiting = new Set<Reader>();
+  readonly #turns: Turns<Reader>;
   readonly #now: () => number;
-  #isScheduled = false;
   /** When this turn's time is over; undefined before anybody asked in it. */
   #until: number | undefined;
 
   /** `now` tells monotonic milliseconds; performance.now when absent. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
+    this.#turns = new Turns({
+      budget: READ_IN_A_TURN,
+      onTurn: () => {
+        this.#until = undefined;
+        if (this.#turns.size > 0) this.hasTime();
+      },
+      serve: (reader) => {
+        reader.readOn();
+        this.#turns.spend(this.hasTime() ? 1 : this.#turns.left);
+      },
+    });
   }
 
   /** Whether a parser may have another piece in this turn of the event loop. */
@@ -33,35 +45,17 @@ export class HttpReads {
     const now = this.#now();
     if (this.#until !== undefined) return now < this.#until;
     this.#until = now + READING_MS;
-    this.#schedule();
+    this.#turns.ask();
     return true;
   }
 
   /** `reader` is to be read on, in a turn to come; its socket is not read until then. */
   wait(reader: Reader): void {
-    this.#waiting.add(reader);
-    this.#schedule();
+    this.#turns.wait(reader);
   }
 
   /** It is gone. */
   forget(reader: Reader): void {
-    this.#waiting.delete(reader);
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      this.#until = undefined;
-      let count = 0;
-      // Readers that come back while this runs stand behind those that wait.
-      for (const reader of this.#waiting) {
-        if (count++ === READ_IN_A_TURN || !this.hasTime()) break;
-        this.#waiting.delete(reader);
-        reader.readOn();
-      }
-      if (this.#waiting.size > 0) this.#schedule();
-    });
+    this.#turns.forget(reader);
   }
 }

@@ -1,3 +1,5 @@
+import { type NextTurn, Turns } from '../../runtime/turns.js';
+
 /**
  * So long, milliseconds, may a view be worked on before others have their turn: with a collection of young garbage in
  * it the turn stays within a millisecond.
@@ -10,8 +12,7 @@ export type ViewSteps<Piece, Result> = Generator<Piece | '' | Promise<unknown>, 
 export interface ViewSlicesOptions {
   /** Monotonic, milliseconds; performance.now when absent. */
   readonly now?: () => number;
-  /** Calls back once what waits in the event loop has had its turn; setImmediate when absent. */
-  readonly nextTurn?: (callback: () => void) => void;
+  readonly nextTurn?: NextTurn;
 }
 
 /**
@@ -20,13 +21,19 @@ export interface ViewSlicesOptions {
  */
 export class ViewSlices {
   readonly #now: () => number;
-  readonly #nextTurn: (callback: () => void) => void;
-  /** Whoever waits for a slice, in the order in which they came. */
-  readonly #waiting: (() => void)[] = [];
+  /** Whoever waits for a slice. */
+  readonly #turns: Turns<() => void>;
 
-  constructor(options: ViewSlicesOptions = {}) {
-    this.#now = options.now ?? (() => performance.now());
-    this.#nextTurn = options.nextTurn ?? ((callback) => setImmediate(callback));
+  constructor({ now = () => performance.now(), nextTurn }: ViewSlicesOptions = {}) {
+    this.#now = now;
+    this.#turns = new Turns({
+      budget: 1,
+      serve: (goOn) => {
+        this.#turns.spend(1);
+        goOn();
+      },
+      nextTurn,
+    });
   }
 
   /**
@@ -38,7 +45,7 @@ export class ViewSlices {
     take: (piece: Piece) => void = () => {},
   ): Promise<Result> {
     for (;;) {
-      await this.#turn();
+      await new Promise<void>((goOn) => this.#turns.wait(goOn));
       const until = this.#now() + SLICE_MS;
       do {
         const step = steps.next();
@@ -51,20 +58,6 @@ export class ViewSlices {
         if (piece !== '') take(piece);
       } while (this.#now() < until);
     }
-  }
-
-  #turn(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waiting.push(resolve);
-      if (this.#waiting.length === 1) this.#nextTurn(() => this.#giveTurn());
-    });
-  }
-
-  /** What waits comes back here by itself, so the list is short: one entry for each view. */
-  #giveTurn(): void {
-    const next = this.#waiting.shift();
-    if (this.#waiting.length > 0) this.#nextTurn(() => this.#giveTurn());
-    next?.();
   }
 }
 

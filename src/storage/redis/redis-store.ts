@@ -3,6 +3,7 @@ import { systemClock, timerMs } from '../../limiter/clock.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
 import { Room } from '../../runtime/room.js';
 import { Signal } from '../../runtime/signal.js';
+import { Turns } from '../../runtime/turns.js';
 import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
 import { CallsUnderWay } from './calls-under-way.js';
 import { ScriptClock } from './clock/script-clock.js';
@@ -52,7 +53,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly onDown = this.wentDown.add;
   /** Takes of this turn, in calls not yet sent. */
   private readonly waiting: OpenBatches;
-  private flushScheduled = false;
+  private readonly turns = new Turns<never>({ budget: 0, onTurn: () => this.flush() });
   private readonly underWay: CallsUnderWay;
   /** Items of requests of few, sent or waiting. */
   private readonly narrow: Room;
@@ -222,7 +223,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       promise = batch.add(items, deadline);
     }
     this.timer.arm(deadline, now);
-    this.flushSoon();
+    this.turns.ask();
     return promise;
   }
 
@@ -313,14 +314,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return new TakeBatch(keys, this.countDeniedHits, this.time.aboutMicros, options);
   }
 
-  private flushSoon(): void {
-    if (this.flushScheduled) return;
-    this.flushScheduled = true;
-    setImmediate(() => this.flush());
-  }
-
   private flush(): void {
-    this.flushScheduled = false;
     // What waits is sent when Redis comes up, or fails with the hope for that.
     if (this.connection.hopeful) return;
     this.underWay.giveHeld();

@@ -1,0 +1,71 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { Turns, within } from '../../../src/runtime/turns.js';
+
+describe('turns of the event loop', () => {
+  let ends: (() => void)[];
+  let served: string[];
+
+  beforeEach(() => {
+    ends = [];
+    served = [];
+  });
+
+  /** The event loop goes round. */
+  function turn(): readonly string[] {
+    served = [];
+    for (const end of ends.splice(0)) end();
+    return served;
+  }
+
+  function turnsOf(budget: number, again: ReadonlySet<string> = new Set()): Turns<string> {
+    const turns: Turns<string> = new Turns({
+      budget,
+      serve: (waiter) => {
+        served.push(waiter);
+        turns.spend(1);
+        if (again.has(waiter)) turns.wait(waiter);
+      },
+      nextTurn: (callback) => ends.push(callback),
+    });
+    return turns;
+  }
+
+  test('serve as many as the budget is for, in the order in which they came', () => {
+    const turns = turnsOf(2);
+    for (const waiter of ['a', 'b', 'c', 'b', 'd', 'e']) turns.wait(waiter);
+    expect(turns.forget('c')).toBe(true);
+    expect(turns.forget('c')).toBe(false);
+    expect([turns.size, ends.length, served]).toEqual([4, 1, []]);
+    expect([turn(), turn(), turn()]).toEqual([['a', 'b'], ['d', 'e'], []]);
+    expect([turns.size, ends.length]).toEqual([0, 0]);
+  });
+
+  test('serve one that waits anew behind the others, and not twice in a turn', () => {
+    const turns = turnsOf(3, new Set(['a']));
+    for (const waiter of ['a', 'b', 'c', 'd']) turns.wait(waiter);
+    expect([turn(), turn(), turn()]).toEqual([['a', 'b', 'c'], ['d', 'a'], ['a']]);
+  });
+
+  test('count what is done between them, and give the budget back with the next', () => {
+    const turns = turnsOf(2);
+    turns.spend(1.5);
+    turns.spend(1);
+    expect([turns.left, ends.length]).toEqual([-0.5, 1]);
+    turns.wait('a');
+    expect(turn()).toEqual(['a']);
+    expect(turns.left).toBe(1);
+    turn();
+    expect([turns.left, ends.length]).toEqual([2, 0]);
+  });
+});
+
+test('what does not come in time is not waited for, and what fails in time fails', async () => {
+  const never = new Promise<string>(() => {});
+  expect(await within(1, never, () => 'late')).toBe('late');
+  expect(await within(1e6, Promise.resolve('in time'), () => 'late')).toBe('in time');
+  await expect(within(1e6, Promise.reject(new Error('broken')), () => 'late')).rejects.toThrow('broken');
+  const tooLate = (): never => {
+    throw new Error('too late');
+  };
+  await expect(within(1, never, tooLate)).rejects.toThrow('too late');
+});
