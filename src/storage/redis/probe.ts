@@ -18,14 +18,15 @@ export const PROBE: TakeItem = {
 };
 
 /**
- * Does what calls do, by `take`: takes from a bucket under a key that nobody uses. Rejects where that does not work.
- * `isNew`: nothing is known yet of what answers on this connection.
+ * Does what calls do, by `take`: takes from a bucket under a key that nobody uses, or asks for a sign of life where
+ * there is no such key. Rejects where that does not work. `isNew`: nothing is known yet of what answers on this
+ * connection.
  */
 export async function probeRedis(
   send: SendCommand,
   isNew: boolean,
   { proxied, probeTag, keyPrefix, keys }: RedisStoreOptions & { readonly keys: RedisKeys },
-  take: (key: string) => Promise<void>,
+  take: (key: string | undefined) => Promise<void>,
 ): Promise<void> {
   if (proxied !== undefined) {
     await proxied.probe(send, take);
@@ -36,10 +37,7 @@ export async function probeRedis(
     return;
   }
   const tag = probeTag();
-  if (tag === undefined) {
-    await send('ping', [], SHORT_TEXT);
-    return;
-  }
+  if (tag === undefined) return take(undefined);
   if (isNew) await expectAsking(send);
   try {
     await take(keys.ownKey(tag, PROBE.key));

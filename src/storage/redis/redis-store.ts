@@ -68,10 +68,9 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.options = options;
     this.monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
     this.timeoutMicros = options.timeoutMicros;
-    const script = loadTakeScript();
     this.time = new RedisTime(this.monotonicMicros, options.proxied === undefined);
     const clock = new ScriptClock(options, this.time, this.monotonicMicros);
-    this.calls = new ScriptCalls(script, this.time, clock);
+    this.calls = new ScriptCalls(loadTakeScript(), this.time, clock);
     const connection = () => this.connection;
     const questions = new ScriptQuestions(options, connection, clock);
     this.ask = (question, asking) => questions.ask(question, asking);
@@ -114,10 +113,11 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
         attempts: options.attempts,
         breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
         patienceMs: timerMs(this.timeoutMicros),
-        script: script.text,
         proxied: options.proxied !== undefined,
         probe: (send, isNew) =>
-          probeRedis(send, isNew, { ...options, keys: this.keys }, (key) => this.probeBucket(send, key)),
+          probeRedis(send, isNew, { ...options, keys: this.keys }, (key) =>
+            this.probeBucket(send, key, isNew && options.proxied === undefined),
+          ),
         log: options.log ?? (() => {}),
       },
       {
@@ -326,9 +326,13 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   /** Takes a token of a bucket that nobody uses, under a key of its own: all that calls need must work. */
-  private async probeBucket(send: SendCommand, key: string): Promise<void> {
+  private async probeBucket(send: SendCommand, key: string | undefined, isNew: boolean): Promise<void> {
     // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
-    await send('set', [key, '1', 'PX', '1000'], SHORT_TEXT);
+    await (key === undefined
+      ? send('ping', [], SHORT_TEXT)
+      : send('set', [key, '1', 'PX', '1000'], SHORT_TEXT));
+    if (isNew) this.calls.load(send);
+    if (key === undefined) return;
     const batch = this.newBatch({ sinceMicros: this.monotonicMicros(), owner: this }, { of: () => key });
     void batch.add([PROBE], Infinity);
     batch.succeed(await this.calls.runFirst(batch, send));

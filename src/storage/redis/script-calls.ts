@@ -1,7 +1,7 @@
 import type { ScriptClock } from './clock/script-clock.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError } from './connection/redis-error.js';
-import type { ReplyBound } from './connection/reply-bound.js';
+import { type ReplyBound, SHORT_TEXT } from './connection/reply-bound.js';
 import type { RedisTime } from './redis-time.js';
 import type { TakeBatch } from './take-batch.js';
 import type { Script } from './take-script.js';
@@ -23,6 +23,11 @@ export class ScriptCalls {
     this.#script = script;
     this.#time = time;
     this.#clock = clock;
+  }
+
+  /** Spares the calls on a new connection the detour over NOSCRIPT; a user who may not load scripts takes it. */
+  load(send: SendCommand): void {
+    send('script', ['LOAD', this.#script.text], SHORT_TEXT).catch(ignore);
   }
 
   /** The first call on a new connection. Resolves with the reply. */
@@ -93,3 +98,5 @@ export class ScriptCalls {
     return { args, bound, reply: send('evalsha', args, bound) };
   }
 }
+
+function ignore(): void {}

@@ -18,71 +18,14 @@ const PARTS = ['take', 'take-runs', 'take-levels', 'take-groups'].map(
 let loaded: Script | undefined;
 
 /**
- * Loads the script, once in a process: that takes milliseconds, and a cluster has many nodes. The header of its first
- * part documents keys, arguments and reply. Throws when the build is incomplete.
+ * Loads the script, once in a process: a cluster has many nodes. The header of its first part documents keys, arguments
+ * and reply. Throws when the build is incomplete.
  */
 export function loadTakeScript(): Script {
   if (loaded !== undefined) return loaded;
-  const text = withShortNames(withoutComments(readTakeScript()));
+  const text = PARTS.map(readAsset).join('');
   loaded = { text, sha1: createHash('sha1').update(text).digest('hex') };
   return loaded;
-}
-
-/** The script as people read it: all its parts, with comments. Throws when the build is incomplete. */
-export function readTakeScript(): string {
-  return PARTS.map(readAsset).join('');
-}
-
-/**
- * Whole lines of comments, indents and spaces round operators are for readers. Without them, and with short names, the
- * script stays below the 16,384 bytes that Redis takes from a client before it knows who that is, and so can say what
- * it misses: a longer command breaks the connection.
- */
-function withoutComments(lua: string): string {
-  return (
-    lua
-      .replaceAll(/^[ \t]*(?:--.*)?\n|^[ \t]+/gm, '')
-      // Not of a minus that another one follows: two begin a comment.
-      .replaceAll(/ ?(,|\.\.|[=~<>]=|[=<>+*/%]|-(?! -)) /g, '$1')
-  );
-}
-
-/** What Lua and Redis call so: keywords, globals, and fields of what they hand out. */
-const GIVEN_NAMES =
-  'and break do else elseif end false for function if in local nil not or repeat return then true until while ' +
-  'redis string math table tonumber unpack pairs ipairs KEYS ARGV err';
-const FIELD_OF_A_LIBRARY = /\b(?:redis|string|math|table)\.(\w+)/g;
-/** Quoted texts are matched whole, so that no word in them is taken for a name. */
-const TEXT_OR_NAME = /'[^']*'|\b[A-Za-z_]\w*/g;
-
-/**
- * The same script, in which every name of its own, of a field too, is as short as its place among them by frequency
- * allows. A name is the same everywhere and no two become one, so the script does what it did.
- */
-function withShortNames(lua: string): string {
-  const given = new Set(GIVEN_NAMES.split(' '));
-  for (const [, field] of lua.matchAll(FIELD_OF_A_LIBRARY)) given.add(field as string);
-  const uses = new Map<string, number>();
-  for (const [word] of lua.matchAll(TEXT_OR_NAME)) {
-    if (!word.startsWith("'") && !given.has(word)) uses.set(word, (uses.get(word) ?? 0) + 1);
-  }
-  const short = new Map<string, string>();
-  let place = 0;
-  for (const [name] of [...uses].sort(([, one], [, other]) => other - one)) {
-    let candidate: string;
-    do candidate = shortName(place++);
-    while (given.has(candidate));
-    short.set(name, candidate);
-  }
-  return lua.replaceAll(TEXT_OR_NAME, (word) => short.get(word) ?? word);
-}
-
-const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
-
-/** The names of one letter, then those of two, and so on. */
-function shortName(place: number): string {
-  const rest = Math.floor(place / LETTERS.length);
-  return (rest === 0 ? '' : shortName(rest - 1)) + LETTERS.charAt(place % LETTERS.length);
 }
 
 /** Largest number that {@link encodeNumber} can write. */

@@ -52,8 +52,6 @@ export interface RedisConnectionOptions {
   readonly patienceMs: number;
   /** Whether a proxy that shards answers: it passes on commands that name a key, and each may fail by itself. */
   readonly proxied?: boolean | undefined;
-  /** Text of the script to load on each new connection. */
-  readonly script: string;
   /**
    * Does by `send` what calls will do, a write included. Rejects when that does not work. `isNew`: on this connection
    * none succeeded yet.

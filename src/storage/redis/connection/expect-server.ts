@@ -19,13 +19,15 @@ const REFUSED = /unknown command|unsupported command|not supported/i;
 const PROXY_SAYS = /by the proxy|unsupported command/i;
 
 /**
- * Rejects where what answers is a proxy by what it says of commands that name no key. `loaded` is what becomes of
- * SCRIPT LOAD. A Redis that lacks one of them, or has it not for this user, is no proxy for that.
+ * Rejects where what answers is a proxy by what it says of commands that name no key. A Redis that lacks one of
+ * them, or has it not for this user, is no proxy for that.
  */
-export async function expectServer(send: SendCommand, loaded: Promise<unknown>): Promise<void> {
+export async function expectServer(send: SendCommand): Promise<void> {
   const client = await refusal(send('client', ['ID'], { integers: 0, textBytes: 0 }));
   if (PROXY_SAYS.test(client)) throw new Error(`${IS_PROXY} ${client}`);
-  if (!REFUSED.test(client) || !REFUSED.test(await refusal(loaded))) return;
+  if (!REFUSED.test(client)) return;
+  const script = await refusal(send('script', ['LOAD', 'return 1'], SHORT_TEXT));
+  if (!REFUSED.test(script)) return;
   const info = await refusal(send('info', ['server'], INFO_TEXT));
   if (REFUSED.test(info))
     throw new Error(`${IS_PROXY} it passes on neither CLIENT nor SCRIPT nor INFO (${info})`);

@@ -74,8 +74,6 @@ export class RedisConnection {
   /** When the latest probe began. */
   private probedMs = -Infinity;
   private probeTimer: NodeJS.Timeout | undefined;
-  /** What becomes of SCRIPT LOAD on the connection at hand. */
-  private loaded: Promise<unknown> = Promise.resolve();
   /** Whether what answers is known to be no proxy. */
   private isServer = false;
   /** Ends the probe at hand; undefined while there is none. */
@@ -209,12 +207,7 @@ export class RedisConnection {
     this.found = found;
     this.unansweredProbes = 0;
     this.renewalRefused = false;
-    // Spares the first calls the detour over NOSCRIPT; who may not SCRIPT LOAD takes that detour.
     this.isServer = false;
-    if (!this.isProxied) {
-      this.loaded = this.send('script', ['LOAD', this.options.script], SHORT_TEXT);
-      this.loaded.catch(ignore);
-    }
     this.probe();
   }
 
@@ -286,7 +279,7 @@ export class RedisConnection {
     const send: SendCommand = (name, args, bound) => this.send(name, args, bound);
     const selected = db === 0 ? undefined : send('select', [String(db)], SHORT_TEXT);
     const isMaster = this.found?.mustBeMaster ? expectMaster(send) : undefined;
-    const isServer = this.isProxied || this.isServer ? undefined : expectServer(send, this.loaded);
+    const isServer = this.isProxied || this.isServer ? undefined : expectServer(send);
     Promise.all([selected, isMaster, isServer, this.options.probe(send, !this.isServer)]).then(
       () => {
         if (over || epoch !== this.epoch) return;
@@ -393,5 +386,3 @@ export class RedisConnection {
     return true;
   }
 }
-
-function ignore(): void {}
