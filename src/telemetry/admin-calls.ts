@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client';
+import { Counter } from '@prometheus-io/client';
 import type { FamilyRegistry } from './family-registry.js';
 
 const RESULTS = {
@@ -26,7 +26,7 @@ export function adminCounter(registry: FamilyRegistry): AdminCounter {
       },
       result: { meaning: 'What became of it.', values: RESULTS },
     }),
-    registers: [registry],
+    registers: [registry.client],
   });
   return (action, result) => counter.inc({ action, result });
 }

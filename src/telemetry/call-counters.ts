@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client';
+import { Counter } from '@prometheus-io/client';
 import type { StorageFailure } from '../limiter/bucket-store.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { StoreFault } from '../limiter/store-fault.js';
@@ -61,7 +61,7 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
 
 /** Counters of what became of calls, of the store and of reloads. */
 export function callCounters(registry: FamilyRegistry) {
-  const registers = [registry];
+  const registers = [registry.client];
   const counter = <Label extends string>(
     name: string,
     labels: LabelMeanings<Label>,

@@ -1,7 +1,8 @@
 import { type Family, type Sample, seriesText } from './family.js';
 
 /**
- * A histogram without labels that costs a short search and three additions; prom-client's costs a hundred times that.
+ * A histogram without labels that costs a short search and three additions; that of the Prometheus client costs a
+ * hundred times as much.
  */
 export class DurationHistogram implements Family {
   readonly name: string;

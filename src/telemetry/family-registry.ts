@@ -1,28 +1,28 @@
-import { type Metric, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
+import { type MetricObject, Registry } from '@prometheus-io/client';
 import { type Family, familiesText, readFamily } from './family.js';
 import type { LabelMeanings, MetricDescription } from './label-meanings.js';
 
 /** Reading takes steps: between them others have their turn. A promise is to be waited for. */
 export type ReadSteps<Result> = Generator<'' | Promise<unknown>, Result>;
 
-type AnyMetric = Metric<string>;
-
 /**
- * A registry that also holds metrics that are not prom-client's: those that count on the hot path, those of many
- * series, and those whose names are not known before. prom-client's own are read at once: they are to have a handful of
- * series.
+ * Everything that `/metrics` shows: the metrics of the Prometheus client, and families. Families count on the hot path,
+ * have many series, or have names that are not known before. A metric of the client is read in one go, so it must have
+ * only a handful of series.
  */
-export class FamilyRegistry extends Registry {
-  readonly #inOrder: (AnyMetric | Family)[] = [];
+export class FamilyRegistry {
+  /** Where metrics of the Prometheus client register. None may be removed once a family was added. */
+  readonly client = new Registry();
+  readonly #inOrder: (MetricObject | Family)[] = [];
   readonly #sources: (() => ReadSteps<readonly Family[]>)[] = [];
-  /** Of prom-client's metrics. */
+  /** The labels of the client's metrics, by the name of the metric. */
   readonly #labels = new Map<string, LabelMeanings>();
 
   addFamily(family: Family): void {
-    this.#inOrder.push(family);
+    this.#all().push(family);
   }
 
-  /** Says what the labels of a metric of prom-client's mean. Returns their names, for its constructor. */
+  /** Says what the labels of a metric of the client mean. Returns their names, for its constructor. */
   labels<Label extends string>(metric: string, meanings: LabelMeanings<Label>): Label[] {
     this.#labels.set(metric, meanings);
     return Object.keys(meanings) as Label[];
@@ -30,8 +30,8 @@ export class FamilyRegistry extends Registry {
 
   /** What each metric is, but for those of sources. */
   describe(): readonly MetricDescription[] {
-    return this.#inOrder.map((one) => {
-      const { name, type, help } = one as unknown as Omit<MetricDescription, 'labels'>;
+    return this.#all().map((one) => {
+      const { name, type, help } = one;
       const labels = 'samples' in one ? one.labels : this.#labels.get(name);
       return { name, type, help, labels: labels ?? {} };
     });
@@ -40,19 +40,6 @@ export class FamilyRegistry extends Registry {
   /** `families` is asked whenever metrics are, once at a time. One whose name is taken is left out. */
   addSource(families: () => ReadSteps<readonly Family[]>): void {
     this.#sources.push(families);
-  }
-
-  /** Called by every metric of prom-client's. */
-  override registerMetric<T extends string>(metric: Metric<T>): void {
-    super.registerMetric(metric);
-    const own = metric as unknown as AnyMetric;
-    if (!this.#inOrder.includes(own)) this.#inOrder.push(own);
-  }
-
-  override removeSingleMetric(name: string): void {
-    super.removeSingleMetric(name);
-    const at = this.#inOrder.findIndex((one) => nameOf(one) === name);
-    if (at !== -1) this.#inOrder.splice(at, 1);
   }
 
   /** Every family there is now. Not to be begun again before it has ended: sources count while they are read. */
@@ -64,9 +51,9 @@ export class FamilyRegistry extends Registry {
       names.add(family.name);
       families.push(family);
     };
-    for (const one of [...this.#inOrder]) {
+    for (const one of [...this.#all()]) {
       if ('samples' in one) add(one);
-      else yield readMetric(one).then((read) => add(readFamily(read)));
+      else yield this.#read(one.name).then(add);
     }
     for (const source of this.#sources) for (const family of yield* source()) add(family);
     return families;
@@ -78,7 +65,7 @@ export class FamilyRegistry extends Registry {
   }
 
   /** {@link text} as a whole. */
-  override async metrics(): Promise<string> {
+  async metrics(): Promise<string> {
     let all = '';
     for (const piece of this.text()) {
       if (typeof piece === 'string') all += piece;
@@ -86,15 +73,18 @@ export class FamilyRegistry extends Registry {
     }
     return all;
   }
-}
 
-function nameOf(metric: AnyMetric | Family): string {
-  return (metric as unknown as { readonly name: string }).name;
-}
+  /** The client's metrics and families, in the order in which they were added. */
+  #all(): (MetricObject | Family)[] {
+    for (const metric of this.client.getMetricsAsArray()) {
+      if (!this.#inOrder.includes(metric)) this.#inOrder.push(metric);
+    }
+    return this.#inOrder;
+  }
 
-async function readMetric(metric: AnyMetric): Promise<MetricObjectWithValues<MetricValue<string>>> {
-  // The text form of a histogram shares its labels, which is less work.
-  const forText = metric as unknown as { getForPromString?: () => Promise<unknown> };
-  const read = await (forText.getForPromString === undefined ? metric.get() : forText.getForPromString());
-  return read as MetricObjectWithValues<MetricValue<string>>;
+  async #read(name: string): Promise<Family> {
+    const metric = this.client.getSingleMetric<string>(name);
+    if (metric === undefined) throw new Error(`the metric ${name} was removed`);
+    return readFamily(await metric.get());
+  }
 }

@@ -1,4 +1,4 @@
-import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+import type { MetricObjectWithValues, MetricValueWithName } from '@prometheus-io/client';
 import type { LabelMeanings } from './label-meanings.js';
 
 /** What an answer of `/metrics` says of one series: its name with its labels as they are written, and its number. */
@@ -11,7 +11,8 @@ export interface FamilyHead {
   /** `counter`, `gauge`, `histogram` or `summary`. */
   readonly type: string;
   /**
-   * prom-client's word: `sum`, `first`, `min`, `max`, `average`, or `omit` for what is nobody's but a process's own.
+   * A word of the Prometheus client: `sum`, `first`, `min`, `max`, `average`, or `omit` for what is nobody's but a
+   * process's own.
    */
   readonly aggregator: string;
 }
@@ -37,17 +38,14 @@ export function escapeLabel(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
 
-/** `name{label="value",…}`; labels that are in `shared`, too, stand there only, behind the others. */
-export function seriesText(name: string, labels: Labels, shared: Labels = {}): string {
+/** `name{label="value",…}`. */
+export function seriesText(name: string, labels: Labels): string {
   let text = '';
-  for (const [label, value] of Object.entries(labels)) {
-    if (!Object.hasOwn(shared, label)) text += `,${label}="${escapeLabel(String(value))}"`;
-  }
-  for (const [label, value] of Object.entries(shared)) text += `,${label}="${escapeLabel(String(value))}"`;
+  for (const [label, value] of Object.entries(labels)) text += `,${label}="${escapeLabel(String(value))}"`;
   return text === '' ? name : `${name}{${text.slice(1)}}`;
 }
 
-/** A number as prom-client writes it. */
+/** A number as the Prometheus client writes it. */
 export function valueText(value: number): string {
   if (Number.isNaN(value)) return 'Nan';
   if (Number.isFinite(value)) return String(value);
@@ -58,7 +56,7 @@ function escapeText(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }
 
-/** Families in Prometheus' text format, a line or a few at a time, byte by byte as prom-client writes them. */
+/** Families in Prometheus' text format, a line or a few at a time, byte by byte as its client writes them. */
 export function* familiesText(families: Iterable<Family>): Generator<string> {
   let first = true;
   for (const family of families) {
@@ -73,25 +71,17 @@ export function* familiesText(families: Iterable<Family>): Generator<string> {
   yield '\n';
 }
 
-/** One of prom-client's metrics as it was read. */
-export function readFamily(read: MetricObjectWithValues<MetricValue<string>>): Family {
-  const { name, help, type, aggregator, values = [] } = read;
+/** A metric of the Prometheus client as it was read. */
+export function readFamily(read: MetricObjectWithValues<MetricValueWithName<string>>): Family {
+  const { name, help, type, aggregator, values } = read;
   return {
     name,
     help,
-    type: String(type),
+    type,
     aggregator,
     *samples() {
-      for (const value of values) {
-        const {
-          metricName = name,
-          labels,
-          sharedLabels,
-        } = value as typeof value & {
-          readonly metricName?: string;
-          readonly sharedLabels?: Labels;
-        };
-        yield [seriesText(metricName, (labels ?? {}) as Labels, sharedLabels), value.value];
+      for (const { metricName = name, labels, value } of values) {
+        yield [seriesText(metricName, labels as Labels), value];
       }
     },
   };

@@ -1,10 +1,10 @@
-import { Counter, Gauge } from 'prom-client';
+import { Counter, Gauge } from '@prometheus-io/client';
 import type { FamilyRegistry } from './family-registry.js';
 import type { DenyCacheStats, MemoryStats } from './metrics-options.js';
 
 /** Makes metrics of the buckets in memory, which `memoryStats` tells of whenever metrics are asked for. */
 export function exposeMemory(registry: FamilyRegistry, memoryStats: () => MemoryStats): void {
-  const registers = [registry];
+  const registers = [registry.client];
   new Gauge({
     name: 'weir_memory_buckets',
     help: 'Buckets held in memory that are not full.',
@@ -36,7 +36,7 @@ export function exposeMemory(registry: FamilyRegistry, memoryStats: () => Memory
 
 /** Makes metrics of the deny cache, which `stats` tells of whenever metrics are asked for. */
 export function exposeDenyCache(registry: FamilyRegistry, stats: () => DenyCacheStats): void {
-  const registers = [registry];
+  const registers = [registry.client];
   new Counter({
     name: 'weir_deny_cache_answers_total',
     help: 'Requests denied without asking Redis, because their token buckets cannot have refilled yet.',

@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram } from 'prom-client';
+import { Counter, Gauge, Histogram } from '@prometheus-io/client';
 import type { ControlKind } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
@@ -26,22 +26,13 @@ import {
 } from './label-meanings.js';
 import { exposeDenyCache, exposeMemory } from './memory-gauges.js';
 import type { MetricsOptions } from './metrics-options.js';
+import { exposeProcess } from './process-metrics.js';
 import { ReferenceStats } from './reference/reference-stats.js';
 
 /**
  * Buckets of `weir_store_duration_seconds`: a local Redis answers below a millisecond, REDIS_TIMEOUT is two seconds.
  */
 const STORE_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 2.5];
-
-/**
- * Gauges of prom-client that have the names of counters. `nodejs_active_resources`, `_handles` and `_requests` show the
- * same numbers by type.
- */
-const MISNAMED_GAUGES = [
-  'nodejs_active_resources_total',
-  'nodejs_active_handles_total',
-  'nodejs_active_requests_total',
-];
 
 /** Buckets of `weir_request_duration_seconds`: 5 µs to 2.5 s. */
 const REQUEST_SECONDS = [
@@ -112,7 +103,7 @@ export class Metrics {
   readonly #version: string;
 
   constructor(options: MetricsOptions) {
-    const registers = [this.registry];
+    const registers = [this.registry.client];
     this.#version = options.version;
     // Two budgets: what callers make up must not push real rules out.
     this.#byRule = new SeriesLimit(options.maxSeries);
@@ -128,8 +119,7 @@ export class Metrics {
     this.#limits = [this.#byRule, this.#byCaller, byRule, byCaller];
     const { nearLimitRatio = 1, deniedHitsCount = true } = options;
     this.reference = new ReferenceStats({ byRule, byCaller, nearLimitRatio, deniedHitsCount });
-    collectDefaultMetrics({ register: this.registry });
-    for (const name of MISNAMED_GAUGES) this.registry.removeSingleMetric(name);
+    exposeProcess(this.registry);
     this.#exposeCounts();
     exposeMemory(this.registry, options.memoryStats);
     if (options.denyCacheStats !== undefined) exposeDenyCache(this.registry, options.denyCacheStats);
@@ -292,7 +282,7 @@ export class Metrics {
     new Counter({
       name: 'weir_log_lines_dropped_total',
       help: 'Lines of the log that nobody read, or that could not be written.',
-      registers: [this.registry],
+      registers: [this.registry.client],
       collect() {
         this.reset();
         this.inc(output.dropped);
@@ -306,7 +296,7 @@ export class Metrics {
       name: 'weir_stats_dropped_total',
       help: 'Metrics that could not be sent, by sink.',
       labelNames: this.registry.labels('weir_stats_dropped_total', { sink: SINK }),
-      registers: [this.registry],
+      registers: [this.registry.client],
       collect() {
         this.reset();
         for (const { name, dropped } of sinks()) this.inc({ sink: name }, dropped);
@@ -329,7 +319,7 @@ export class Metrics {
   #exposeCounts(): void {
     const decisions = this.#decisions;
     const limits = this.#limits;
-    const registers = [this.registry];
+    const registers = [this.registry.client];
     const byRule = { domain: DOMAIN, rule: RULE };
     const add = (options: CountedFamilyOptions): void => this.registry.addFamily(countedFamily(options));
     add({

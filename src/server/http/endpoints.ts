@@ -1,4 +1,4 @@
-import { Registry } from 'prom-client';
+import { Registry } from '@prometheus-io/client';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { dump } from '../../config/show/dump.js';
 import { dumpJson } from '../../config/show/dump-json.js';

@@ -1,4 +1,4 @@
-import { Gauge } from 'prom-client';
+import { Gauge } from '@prometheus-io/client';
 import type { ControlIndex } from '../../service/controls/control-index.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { CONTROL_KIND } from '../../telemetry/label-meanings.js';
@@ -11,7 +11,7 @@ export function exposeControls(registry: FamilyRegistry, index: Pick<ControlInde
     help: 'Blocks and exemptions in force, which operators make, by kind.',
     labelNames: registry.labels(name, { kind: CONTROL_KIND }),
     aggregator: 'max',
-    registers: [registry],
+    registers: [registry.client],
     collect() {
       for (const kind of ['block', 'allow'] as const) this.set({ kind }, index.count(kind));
     },

@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client';
+import { Counter } from '@prometheus-io/client';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 
 /** Makes a metric of how many lines of the sampled decision log are `dropped`, whenever metrics are asked for. */
@@ -8,7 +8,7 @@ export function exposeDecisionLog(registry: FamilyRegistry, dropped: () => numbe
     help:
       'Lines of the sampled decision log (DECISION_LOG_SAMPLE) that were lost, because nobody read them or they ' +
       'could not be written; with DECISION_LOG_FILE unset `weir_log_lines_dropped_total` has most of them.',
-    registers: [registry],
+    registers: [registry.client],
     collect() {
       this.reset();
       this.inc(dropped());

@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client';
+import { Counter } from '@prometheus-io/client';
 import type { GiveBackStats } from '../../storage/split-store.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 
@@ -17,7 +17,7 @@ export function exposeGiveBacks(registry: FamilyRegistry, stats: () => GiveBackS
       'Requests to two Redis, or to several slots, of which one denied them, or failed, after another one had let ' +
       'them pass, by what became of what they had taken there.',
     labelNames: registry.labels(name, { result: { meaning: 'What became of it.', values: RESULTS } }),
-    registers: [registry],
+    registers: [registry.client],
     collect() {
       this.reset();
       for (const [result, count] of Object.entries(stats())) this.inc({ result }, count);

@@ -1,4 +1,4 @@
-import { Gauge } from 'prom-client';
+import { Gauge } from '@prometheus-io/client';
 import type { GrpcLoad } from '../../grpc/grpc-server.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 
@@ -25,7 +25,7 @@ const WAITERS = Object.keys(WAITING) as (keyof typeof WAITING)[];
 
 /** Makes gauges of what `load` says whenever metrics are asked for. */
 export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
-  const registers = [registry];
+  const registers = [registry.client];
   const gauge = (name: string, help: string, value: (load: Load) => number): void => {
     new Gauge({
       name,

@@ -1,4 +1,4 @@
-import { Counter, Gauge } from 'prom-client';
+import { Counter, Gauge } from '@prometheus-io/client';
 import type { LocalChargeStats } from '../../storage/local/local-buckets.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 
@@ -10,7 +10,7 @@ const RESULTS: Readonly<Record<Exclude<keyof LocalChargeStats, 'waiting'>, strin
 
 /** Makes metrics of what `stats` says whenever metrics are asked for. */
 export function exposeLocalCharges(registry: FamilyRegistry, stats: () => LocalChargeStats): void {
-  const registers = [registry];
+  const registers = [registry.client];
   new Gauge({
     name: 'weir_local_charges_waiting',
     help: 'Buckets that `on_store_failure: local` took from, and that are to be charged once Redis is back.',

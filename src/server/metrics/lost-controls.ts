@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client';
+import { Counter } from '@prometheus-io/client';
 import type { Clock } from '../../limiter/clock.js';
 import type { LostControls } from '../../limiter/control.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
@@ -15,7 +15,7 @@ export function exposeLostControls(registry: FamilyRegistry): Counter<'kind'> {
     name,
     help: 'Blocks and exemptions in force that Redis has lost, by kind.',
     labelNames: registry.labels(name, { kind: CONTROL_KIND }),
-    registers: [registry],
+    registers: [registry.client],
   });
   for (const kind of ['block', 'allow'] as const) counter.inc({ kind }, 0);
   return counter;

@@ -1,4 +1,4 @@
-import { Gauge } from 'prom-client';
+import { Gauge } from '@prometheus-io/client';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { REDIS_ROLE } from '../../telemetry/label-meanings.js';
 import type { StoreNode } from '../store/store.js';
@@ -13,7 +13,7 @@ export function exposeRedisNodes(registry: FamilyRegistry, nodes: () => readonly
       redis: REDIS_ROLE,
       node: { meaning: 'Its address.' },
     }),
-    registers: [registry],
+    registers: [registry.client],
     aggregator: 'min',
     collect() {
       this.reset();

@@ -1,4 +1,4 @@
-import { Gauge } from 'prom-client';
+import { Gauge } from '@prometheus-io/client';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 
 /** Makes a gauge of whether this server should get requests, as `/healthcheck` says, whenever metrics are asked for. */
@@ -6,7 +6,7 @@ export function exposeServing(registry: FamilyRegistry, isServing: () => boolean
   new Gauge({
     name: 'weir_serving',
     help: '1 when this server should get requests, 0 when it should not: /healthcheck says why.',
-    registers: [registry],
+    registers: [registry.client],
     collect() {
       this.set(isServing() ? 1 : 0);
     },

@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client';
+import { Counter } from '@prometheus-io/client';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import type { SpanLosses } from '../calls/call-trace.js';
 
@@ -14,7 +14,7 @@ export function exposeSpanLosses(registry: FamilyRegistry, lost: () => SpanLosse
     name,
     help: 'Spans of traces (TRACING_ENABLED) that were lost, by reason.',
     labelNames: registry.labels(name, { reason: { meaning: 'Why they were lost.', values: REASONS } }),
-    registers: [registry],
+    registers: [registry.client],
     collect() {
       this.reset();
       for (const [reason, count] of Object.entries(lost())) this.inc({ reason }, count);

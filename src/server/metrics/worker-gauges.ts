@@ -1,4 +1,4 @@
-import { Counter, Gauge } from 'prom-client';
+import { Counter, Gauge } from '@prometheus-io/client';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { WORKER_STATE, WORKER_STATES } from '../../telemetry/label-meanings.js';
 
@@ -26,7 +26,7 @@ export function exposeWorkers(
     readonly silentKilled: number;
   },
 ): void {
-  const registers = [registry];
+  const registers = [registry.client];
   new Gauge({
     name: 'weir_workers',
     help: 'Worker processes that are alive.',
@@ -66,7 +66,7 @@ function counter(registry: FamilyRegistry, name: string, help: string, value: ()
   new Counter({
     name,
     help,
-    registers: [registry],
+    registers: [registry.client],
     collect() {
       this.reset();
       this.inc(value());

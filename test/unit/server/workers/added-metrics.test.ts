@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Counter, Gauge } from 'prom-client';
+import { Counter, Gauge } from '@prometheus-io/client';
 import { ViewSlices } from '../../../../src/server/views/view-slices.js';
 import { AddedMetrics } from '../../../../src/server/workers/added-metrics.js';
 import { type Family, familiesText } from '../../../../src/telemetry/family.js';
@@ -10,7 +10,7 @@ const slices = new ViewSlices();
 
 function metricsOf(decisions: number, buckets: number): Promise<readonly Family[]> {
   const registry = new FamilyRegistry();
-  const registers = [registry];
+  const registers = [registry.client];
   new Counter({ name: 'decisions', help: 'h', labelNames: ['code'], registers }).inc(
     { code: 'OK' },
     decisions,

@@ -1,0 +1,21 @@
+import { collectDefaultMetrics } from '@prometheus-io/client';
+import type { FamilyRegistry } from './family-registry.js';
+
+/** Metrics of the Prometheus client that weir does not show. */
+const LEFT_OUT = [
+  // Gauges with names of counters: `nodejs_active_resources`, `_handles` and `_requests` show the same by type.
+  'nodejs_active_resources_total',
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  // A timer measures these, and would wake an idle process ten times a second.
+  'nodejs_eventloop_utilization_summary',
+  'nodejs_eventloop_utilization_histogram',
+];
+/** The longest time that a timer can run. */
+const NEVER_MS = 2 ** 31 - 1;
+
+/** Shows `process_*` and `nodejs_*`: what the process uses, and how its event loop and its garbage collector do. */
+export function exposeProcess({ client }: FamilyRegistry): void {
+  collectDefaultMetrics({ register: client, eventLoopUtilizationTimeout: NEVER_MS });
+  for (const name of LEFT_OUT) client.removeSingleMetric(name);
+}
