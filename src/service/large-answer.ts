@@ -1,7 +1,7 @@
 import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import { atOnce } from '../runtime/turns.js';
-import type { Caller } from './costly-requests.js';
+import type { Caller } from './caller.js';
 import { MAX_LOGGED_DESCRIPTORS, type Observation } from './observe.js';
 import type { Decision, PlannedTake } from './plan.js';
 import { noteTogetherInSteps } from './shared-bucket.js';

@@ -7,24 +7,17 @@ import {
 import type { TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import { StorageError } from '../limiter/bucket-store.js';
 import type { DomainPolicy } from '../policy/policy.js';
-import { answer, answerWithoutLimits } from './answer/answer.js';
 import type { AnswerOptions } from './answer/answer-options.js';
+import { answer, answerWithoutLimits } from './answer/answer.js';
 import { denialOf } from './answer/denial.js';
 import { passingAnswer } from './answer/throttled-answer.js';
 import { askStore } from './ask-store.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
+import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros, stepsFor, waiterOf } from './caller.js';
 import { ControlIndex } from './controls/control-index.js';
 import { tellBlocked } from './controls/tell-blocked.js';
-import {
-  ANYBODY,
-  bytesOf,
-  type Caller,
-  hasOverride,
-  LargeMessage,
-  stepsFor,
-  waiterOf,
-} from './costly-requests.js';
 import { isLargeAnswer, tellInTurns } from './large-answer.js';
+import { bytesOf, hasOverride, LargeMessage } from './large-message.js';
 import { Observation } from './observe.js';
 import { type Decision, type PlannedTake, RequestContext, takesOf } from './plan.js';
 import { Blocked, type Planned, Planning, plan, stepsTaken, Throttled } from './planning.js';
@@ -46,7 +39,6 @@ import { decideWithoutStore } from './store-failure.js';
 import { type NotDone, TurnQueue } from './turn-queue.js';
 import { limitsMayDeny, Undecided } from './undecided.js';
 import { WaitingRequests } from './waiting-requests.js';
-import { wayBackMicros } from './way-back.js';
 
 const NO_OUTCOMES: readonly TakeOutcome[] = [];
 
@@ -101,7 +93,7 @@ export class ShouldRateLimit {
    */
   handle(
     message: Uint8Array,
-    caller: Caller = ANYBODY,
+    caller: Caller = CALLER_WITHOUT_DEADLINE,
   ): Uint8Array | Refusal | Promise<Uint8Array | Refusal> {
     const { codec } = this.#options;
     if (message.length > LARGE_MESSAGE_BYTES) {
@@ -119,7 +111,7 @@ export class ShouldRateLimit {
   }
 
   /** {@link handle} without the codec. */
-  decide(request: RateLimitRequest, caller: Caller = ANYBODY): Decided | Promise<Decided> {
+  decide(request: RateLimitRequest, caller: Caller = CALLER_WITHOUT_DEADLINE): Decided | Promise<Decided> {
     return this.#decide(request, this.#startMicros(), caller);
   }
 
@@ -332,13 +324,13 @@ export class ShouldRateLimit {
     return refusal;
   }
 
-  /** The caller's patience, less the way back, or the store's timeout if that is sooner; asked at `nowMicros`. */
+  /** The caller's deadline less the margin for the reply, or the store's timeout if that is sooner. */
   #storeDeadline(nowMicros: number, caller: Patience): number {
     if (this.#answersAtOnce) return Number.POSITIVE_INFINITY;
     const own = nowMicros + this.#options.storeTimeoutMicros;
     const { deadlineMicros } = caller;
     if (deadlineMicros === Number.POSITIVE_INFINITY) return own;
-    return Math.min(own, deadlineMicros - wayBackMicros(deadlineMicros - nowMicros));
+    return Math.min(own, deadlineMicros - replyMarginMicros(deadlineMicros - nowMicros));
   }
 
   #finish(

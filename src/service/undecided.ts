@@ -3,7 +3,7 @@ import type { DomainPolicy } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { passingAnswer, throttledAnswer } from './answer/throttled-answer.js';
-import type { Caller } from './costly-requests.js';
+import type { Caller } from './caller.js';
 import type { Observation } from './observe.js';
 import type { Throttled } from './planning.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';

@@ -9,7 +9,7 @@ import {
   SHARE,
   STEPS_PER_MICRO,
   WAIT_WITHOUT_DEADLINE_MICROS,
-} from '../../service/costly-requests.js';
+} from '../../service/caller.js';
 import { MAX_LOGGED_ENTRIES } from '../../service/observe.js';
 import { STRETCH_STEPS } from '../../service/planning.js';
 import { defaultOf } from '../settings/settings-table.js';

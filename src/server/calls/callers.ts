@@ -1,5 +1,5 @@
 import type { CallInfo } from '../../grpc/grpc-server.js';
-import type { Caller } from '../../service/costly-requests.js';
+import type { Caller } from '../../service/caller.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Answer, CallTrace, Tracing } from './call-trace.js';
 import { RequestNames } from './request-names.js';

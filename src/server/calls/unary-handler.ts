@@ -1,6 +1,6 @@
 import { GrpcError, STATUS, type UnaryHandler } from '../../grpc/grpc-server.js';
 import type { Clock } from '../../limiter/clock.js';
-import { ANYBODY } from '../../service/costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { Decide } from '../http/json-endpoint.js';
@@ -53,7 +53,7 @@ export function decideBeside(
   clock: Clock,
   callers: Callers | undefined,
 ): Decide {
-  return (message, patienceMicros, waiter = ANYBODY) => {
+  return (message, patienceMicros, waiter = CALLER_WITHOUT_DEADLINE) => {
     const { connection, headers } = waiter;
     const deadlineMicros = clock.monotonicMicros() + patienceMicros;
     const cancelled = (): boolean => waiter.cancelled();

@@ -2,7 +2,7 @@ import cluster from 'node:cluster';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import { systemClock } from '../../limiter/clock.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
-import { ANYBODY } from '../../service/costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
@@ -168,7 +168,7 @@ class Worker {
         ? GIVEN_AWAY
         : await this.#service.decide(message, patienceMicros - lateMicros, {
             headers,
-            ...ANYBODY,
+            ...CALLER_WITHOUT_DEADLINE,
             connection,
           });
     const result =

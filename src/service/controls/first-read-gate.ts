@@ -3,12 +3,12 @@ import { StorageError } from '../../limiter/bucket-store.js';
 import { timerMs } from '../../limiter/clock.js';
 import type { AwaitedRead } from '../../limiter/control.js';
 import { turn, within } from '../../runtime/turns.js';
-import { ANYBODY, bytesOf, type Caller } from '../costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros } from '../caller.js';
+import { bytesOf } from '../large-message.js';
 import { CALLER_GONE, type Refusal } from '../refusal.js';
 import { ShouldRateLimit } from '../should-rate-limit.js';
 import type { ShouldRateLimitOptions } from '../should-rate-limit-options.js';
 import { WaitingRequests } from '../waiting-requests.js';
-import { wayBackMicros } from '../way-back.js';
 
 /** Calls that waited and are decided in one turn of the event loop. */
 export const DECIDED_A_TURN = 50;
@@ -40,7 +40,10 @@ export class FirstReadGate {
   }
 
   /** {@link ShouldRateLimit.handle}. */
-  handle(message: Uint8Array, caller: Caller = ANYBODY): ReturnType<ShouldRateLimit['handle']> {
+  handle(
+    message: Uint8Array,
+    caller: Caller = CALLER_WITHOUT_DEADLINE,
+  ): ReturnType<ShouldRateLimit['handle']> {
     if (this.#firstRead.awaited === undefined) return this.#service.handle(message, caller);
     // The message is only there until this returns.
     const copy = new Uint8Array(message);
@@ -48,7 +51,10 @@ export class FirstReadGate {
   }
 
   /** {@link ShouldRateLimit.decide}. */
-  decide(request: RateLimitRequest, caller: Caller = ANYBODY): ReturnType<ShouldRateLimit['decide']> {
+  decide(
+    request: RateLimitRequest,
+    caller: Caller = CALLER_WITHOUT_DEADLINE,
+  ): ReturnType<ShouldRateLimit['decide']> {
     if (this.#firstRead.awaited === undefined) return this.#service.decide(request, caller);
     return this.#later(bytesOf(request), caller, (service, waiter) => service.decide(request, waiter));
   }
@@ -62,7 +68,7 @@ export class FirstReadGate {
     const now = clock.monotonicMicros();
     const { deadlineMicros, connection, requestName, trace } = caller;
     const patience = deadlineMicros - now;
-    const untilMicros = now + Math.min(storeTimeoutMicros, patience - wayBackMicros(patience));
+    const untilMicros = now + Math.min(storeTimeoutMicros, patience - replyMarginMicros(patience));
     // What is known of the caller is only there until this returns.
     const waiter: Caller = {
       deadlineMicros: Math.min(deadlineMicros, now + storeTimeoutMicros),

@@ -1,7 +1,7 @@
 import type { RateLimitRequest, RateLimitResponse } from '../../codec/messages.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { AnswerOptions } from '../answer/answer-options.js';
-import type { Caller } from '../costly-requests.js';
+import type { Caller } from '../caller.js';
 import { isLargeAnswer, tellInTurns } from '../large-answer.js';
 import type { Observation } from '../observe.js';
 import type { Decision } from '../plan.js';

@@ -7,8 +7,8 @@ import {
 import type { Entry } from '../../limiter/entry.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
+import type { Caller } from '../caller.js';
 import { toldControl } from '../controls/told-control.js';
-import type { Caller } from '../costly-requests.js';
 import { type Decision, hitsOf } from '../plan.js';
 import type { DecisionRecord, DescriptorRecord, UndecidedReason } from './decision-record.js';
 import type { DecisionSpan } from './request-trace.js';

@@ -12,7 +12,7 @@ import { systemClock } from '../../../src/limiter/clock.js';
 import { decisionObserver } from '../../../src/server/decision-observer.js';
 import { TopCounts } from '../../../src/server/top/top-counts.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
-import { ANYBODY } from '../../../src/service/costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
@@ -117,7 +117,7 @@ function decision({
         { key: 'resource_group', value: group },
       ]),
     );
-    const caller = { ...ANYBODY, deadlineMicros: systemClock.monotonicMicros() + 1e12 };
+    const caller = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: systemClock.monotonicMicros() + 1e12 };
     const digits = digitPositions(message);
     return (call) => {
       // A prime as the step: tenants do not come in the order of their buckets.
@@ -161,7 +161,7 @@ const openApi: MicroCase = () => {
       { key: 'path', value: '/open/v5/user-chats/60b8c1d2e3/messages?limit=25' },
     ],
   ]);
-  const caller = { ...ANYBODY, deadlineMicros: systemClock.monotonicMicros() + 1e12 };
+  const caller = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: systemClock.monotonicMicros() + 1e12 };
   return () => service.handle(message, caller);
 };
 

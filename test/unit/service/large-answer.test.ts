@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { ANYBODY } from '../../../src/service/costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { TurnQueue } from '../../../src/service/turn-queue.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
@@ -81,7 +81,7 @@ describe('a large answer', () => {
     let gone = false;
     const { on, turn } = byTurns();
     const answer = on.service.decide(request, {
-      ...ANYBODY,
+      ...CALLER_WITHOUT_DEADLINE,
       cancelled: () => gone,
     });
     while (on.observer.told.length === 0 && (await turn()));

@@ -1,7 +1,7 @@
 /* Requests whose matching takes more work than a request may cause. */
 import { describe, expect, test } from '@jest/globals';
 import { CODE, type Descriptor, type RateLimitResponse } from '../../../src/codec/messages.js';
-import { ANYBODY } from '../../../src/service/costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { TurnQueue } from '../../../src/service/turn-queue.js';
 import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
@@ -39,7 +39,7 @@ async function decide(
   deadlineMicros = Number.POSITIVE_INFINITY,
 ): Promise<RateLimitResponse> {
   const request = { domain: 'd', descriptors, hitsAddend: 0 };
-  const decided = await decider.service.decide(request, { ...ANYBODY, deadlineMicros });
+  const decided = await decider.service.decide(request, { ...CALLER_WITHOUT_DEADLINE, deadlineMicros });
   if (decided instanceof Refusal) throw new Error(decided.message);
   return decided;
 }
@@ -146,7 +146,7 @@ describe('a value that takes too much work', () => {
     });
     const decider = new Decider(policyOf(''), { turns });
     const long = descriptor([`tenant=${'x'.repeat(599_100)}`], { limit: { requestsPerUnit: 10, unit: 2 } });
-    const caller = { ...ANYBODY, cancelled: () => turnsTaken > 20 };
+    const caller = { ...CALLER_WITHOUT_DEADLINE, cancelled: () => turnsTaken > 20 };
     const request = { domain: 'd', descriptors: [long], hitsAddend: 0 };
     const decided = await decider.service.decide(request, caller);
     expect(decided).toMatchObject({ overallCode: CODE.OVER_LIMIT });
@@ -233,7 +233,7 @@ describe('a request that waits too long', () => {
   test('is not looked at once its caller has gone', async () => {
     const decider = await spent(policyOf(''));
     const request = { domain: 'd', descriptors: [value], hitsAddend: 0 };
-    const gone = { ...ANYBODY, cancelled: () => true };
+    const gone = { ...CALLER_WITHOUT_DEADLINE, cancelled: () => true };
     expect(await decider.service.decide(request, gone)).toBeInstanceOf(Refusal);
     expect(decider.observer.told).toEqual([]);
   });
@@ -249,7 +249,7 @@ describe('a request that waits too long', () => {
         hitsAddend: 0,
       };
       const decided = decider.service.decide(request, {
-        ...ANYBODY,
+        ...CALLER_WITHOUT_DEADLINE,
         deadlineMicros: now + 1_000_000,
         connection: 'hostile',
       });
@@ -261,7 +261,7 @@ describe('a request that waits too long', () => {
     const innocent = descriptor([`path=${'c'.repeat(30_000)}`]);
     const request = { domain: 'd', descriptors: [innocent], hitsAddend: 0 };
     const waits = decider.service.decide(request, {
-      ...ANYBODY,
+      ...CALLER_WITHOUT_DEADLINE,
       deadlineMicros: now + 1_000_000,
       connection: 'innocent',
     });

@@ -1,7 +1,7 @@
 /* How long values may be that regular expressions are matched with: what docs/policy/matching.md says of it. */
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { ANYBODY, stepsFor } from '../../../src/service/costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE, stepsFor } from '../../../src/service/caller.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { pageText } from '../../support/docs/pages.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
@@ -23,7 +23,10 @@ async function decide(
   observer.told.length = 0;
   const request = { domain: 'd', descriptors: [descriptor([`k=${value}`])], hitsAddend: 0 };
   const now = clock.monotonicMicros();
-  const response = await service.decide(request, { ...ANYBODY, deadlineMicros: now + waitsMs * 1000 });
+  const response = await service.decide(request, {
+    ...CALLER_WITHOUT_DEADLINE,
+    deadlineMicros: now + waitsMs * 1000,
+  });
   if (response instanceof Refusal) throw new Error(response.message);
   const isDenied = response.overallCode === CODE.OVER_LIMIT;
   expect(observer.told.includes('d k exceeded denied')).toBe(isDenied);

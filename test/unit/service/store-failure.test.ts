@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { ANYBODY } from '../../../src/service/costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { AwayStore } from '../../support/limiter/away-store.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
@@ -156,7 +156,10 @@ describe('the deadline given to the store', () => {
     const decider = new Decider(POLICY, { store });
     const start = decider.clock.monotonicMicros();
     const request = { domain: 'd', descriptors: [one('allow')], hitsAddend: 0 };
-    void decider.service.decide(request, { ...ANYBODY, deadlineMicros: start + patienceMicros });
+    void decider.service.decide(request, {
+      ...CALLER_WITHOUT_DEADLINE,
+      deadlineMicros: start + patienceMicros,
+    });
     expect(store.deadlines).toEqual([start + expected]);
   });
 });

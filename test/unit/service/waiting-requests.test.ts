@@ -2,7 +2,8 @@ import { expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import type { BucketStore, TakeResult } from '../../../src/limiter/bucket-store.js';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
-import { ANYBODY, bytesOf } from '../../../src/service/costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
+import { bytesOf } from '../../../src/service/large-message.js';
 import { MAX_STORE_WAITING_BYTES, WaitingRequests } from '../../../src/service/waiting-requests.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
@@ -57,7 +58,7 @@ test('requests that wait for a store without answers hold so much, and no more i
   const store = new SlowStore();
   const { service } = new Decider(POLICY, { store });
   const ask = (connection: string, key = 'a') =>
-    service.decide(requestOf(key, MIB), { ...ANYBODY, connection });
+    service.decide(requestOf(key, MIB), { ...CALLER_WITHOUT_DEADLINE, connection });
   for (let n = 0; n < 100; n++) void ask('greedy');
   const held = store.waiting.length;
   expect(held).toBeGreaterThan((0.5 * MAX_STORE_WAITING_BYTES) / MIB);

@@ -4,7 +4,7 @@ import { CODE, type Descriptor, LIMIT_UNIT } from '../../../../src/codec/message
 import { type BucketStore, StorageError, type TakeItem } from '../../../../src/limiter/bucket-store.js';
 import type { LiveControl } from '../../../../src/limiter/control.js';
 import { sha256Hex } from '../../../../src/policy/names/sha256.js';
-import { ANYBODY } from '../../../../src/service/costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../../../src/service/caller.js';
 import { Refusal } from '../../../../src/service/refusal.js';
 import { MemoryControlBook } from '../../../../src/storage/controls/memory-control-book.js';
 import { control } from '../../../support/policy/controls.js';
@@ -322,12 +322,16 @@ describe('a request that nobody looks at to its end', () => {
   /** No rule may deny anything. */
   const WATCHED =
     'domain: d\nphase: monitoring\ndescriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: 1 } }]\n';
-  const late = { ...ANYBODY, deadlineMicros: 0 };
+  const late = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: 0 };
   const stuffed = (): Descriptor =>
     descriptor(Array.from({ length: 400 }, (_, n) => [`a=${n % 200}`, `b=${n}`]).flat());
   const grid = (kind: 'block' | 'allow') =>
     Array.from({ length: 400 }, (_, n) => control(kind, [`a=${n}`, `b=x${n}`]));
-  const decide = async (decider: Decider, descriptors: readonly Descriptor[], caller = ANYBODY) => {
+  const decide = async (
+    decider: Decider,
+    descriptors: readonly Descriptor[],
+    caller = CALLER_WITHOUT_DEADLINE,
+  ) => {
     const request = { domain: 'd', descriptors, hitsAddend: 0 };
     const decided = await decider.service.decide(request, caller);
     if (decided instanceof Refusal) throw new Error(decided.message);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { createClientCodec } from '../../../../src/codec/client-codec.js';
 import { CODE } from '../../../../src/codec/messages.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../../../src/service/caller.js';
 import { DECIDED_A_TURN, FirstReadGate } from '../../../../src/service/controls/first-read-gate.js';
-import { ANYBODY } from '../../../../src/service/costly-requests.js';
 import { Refusal } from '../../../../src/service/refusal.js';
 import { control } from '../../../support/controls/controls.js';
 import { Decider, descriptor } from '../../../support/policy/decider.js';
@@ -35,7 +35,7 @@ function gated() {
     const descriptors = [descriptor([`${key}=x`])];
     const message = codec.encodeRequest({ domain: 'd', descriptors, hitsAddend: 0 });
     const deadlineMicros = decider.clock.monotonicMicros() + patienceMicros;
-    const answered = gate.handle(message, { ...ANYBODY, deadlineMicros });
+    const answered = gate.handle(message, { ...CALLER_WITHOUT_DEADLINE, deadlineMicros });
     message.fill(0);
     const answer = await answered;
     return answer instanceof Refusal ? answer : codec.decodeResponse(answer).overallCode;

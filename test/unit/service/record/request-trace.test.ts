@@ -2,7 +2,7 @@
 import { expect, test } from '@jest/globals';
 import type { Descriptor } from '../../../../src/codec/messages.js';
 import { type BucketStore, StorageError } from '../../../../src/limiter/bucket-store.js';
-import { ANYBODY } from '../../../../src/service/costly-requests.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../../../src/service/caller.js';
 import type { DecisionSpan } from '../../../../src/service/record/request-trace.js';
 import { control } from '../../../support/policy/controls.js';
 import { Decider, type DeciderOptions, descriptor } from '../../../support/policy/decider.js';
@@ -30,7 +30,7 @@ function recorded(options?: DeciderOptions) {
   const ask = async (...descriptors: Descriptor[]): Promise<readonly string[]> => {
     told.length = 0;
     const message = decider.codec.encodeRequest({ domain: 'd', descriptors, hitsAddend: 0 });
-    await decider.service.handle(message, { ...ANYBODY, trace: { traceId: '', span } });
+    await decider.service.handle(message, { ...CALLER_WITHOUT_DEADLINE, trace: { traceId: '', span } });
     return told;
   };
   return { decider, ask };

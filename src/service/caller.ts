@@ -1,4 +1,3 @@
-import type { RateLimitRequest, ServiceCodec } from '../codec/messages.js';
 import type { RequestTrace } from './record/request-trace.js';
 import type { Waiter } from './turn-queue.js';
 
@@ -16,8 +15,8 @@ export interface Caller {
   readonly trace?: RequestTrace;
 }
 
-/** Waits as long as it takes, for nobody in particular. */
-export const ANYBODY: Caller = {
+/** Stands for a caller that nothing is known of, and that waits as long as it takes. */
+export const CALLER_WITHOUT_DEADLINE: Caller = {
   deadlineMicros: Number.POSITIVE_INFINITY,
   cancelled: () => false,
   connection: undefined,
@@ -48,23 +47,6 @@ function waitFor(leftMicros: number): number {
   return Math.max(leftMicros * SHARE, Math.min(LEAST_WAIT_MICROS, leftMicros * LEAST_WAIT_SHARE));
 }
 
-/** What a decoded entry takes in memory beside its texts, about; and a descriptor. */
-const ENTRY_BYTES = 100;
-const DESCRIPTOR_BYTES = 200;
-
-/** What a decoded request takes in memory, about. */
-export function bytesOf({ descriptors }: RateLimitRequest): number {
-  let bytes = 0;
-  for (let i = 0; i < descriptors.length; i++) {
-    const entries = descriptors[i]?.entries ?? [];
-    bytes += DESCRIPTOR_BYTES + entries.length * ENTRY_BYTES;
-    for (let at = 0; at < entries.length; at++) {
-      bytes += (entries[at]?.key.length ?? 0) + (entries[at]?.value.length ?? 0);
-    }
-  }
-  return bytes;
-}
-
 /** How `caller` waits in the queue from `nowMicros` on, with so many bytes. */
 export function waiterOf(caller: Caller, nowMicros: number, bytes: number): Waiter {
   return {
@@ -75,42 +57,15 @@ export function waiterOf(caller: Caller, nowMicros: number, bytes: number): Wait
   };
 }
 
-/** Whether a descriptor of a request has a limit override. */
-export function hasOverride({ descriptors }: RateLimitRequest): boolean {
-  return descriptors.some(({ limit }) => limit !== undefined);
-}
+/** The share of the time left that is kept for the reply: one that arrives at the deadline is too late. */
+const REPLY_SHARE = 0.1;
+const MAX_REPLY_MICROS = 50_000;
+/** Timers fire a millisecond or two late, and Envoy's default timeout is only 20 ms. */
+const LEAST_REPLY_MICROS = 5000;
+const LEAST_REPLY_SHARE = 0.4;
 
-/** A large message that waits: what is known of it at any time. */
-export class LargeMessage {
-  request: RateLimitRequest | undefined;
-  private message: Uint8Array | undefined;
-  private readonly codec: ServiceCodec;
-
-  /** Copies `message`, which its owner writes to again. */
-  constructor(message: Uint8Array, codec: ServiceCodec) {
-    this.message = new Uint8Array(message);
-    this.codec = codec;
-  }
-
-  /** Decodes it; throws DecodeError. */
-  *decode(): Generator<void, RateLimitRequest> {
-    const { codec, message } = this;
-    if (message === undefined) throw new Error('a message is decoded once');
-    const request = yield* codec.decodeSteps(message);
-    this.request = request;
-    this.message = undefined;
-    return request;
-  }
-
-  /** Whether it may hold a limit override, as far as that is known without decoding it. */
-  mayOverride(): boolean {
-    if (this.request !== undefined) return hasOverride(this.request);
-    return this.message === undefined || this.codec.mayOverride(this.message);
-  }
-
-  /** Undefined when it cannot be read. */
-  domain(): string | undefined {
-    if (this.request !== undefined) return this.request.domain;
-    return this.message === undefined ? undefined : this.codec.domainOf(this.message);
-  }
+/** Microseconds before a caller's deadline, which is `leftMicros` away, at which the store must have answered. */
+export function replyMarginMicros(leftMicros: number): number {
+  const least = Math.min(LEAST_REPLY_MICROS, leftMicros * LEAST_REPLY_SHARE);
+  return Math.min(Math.max(leftMicros * REPLY_SHARE, least), MAX_REPLY_MICROS);
 }
