@@ -2,8 +2,9 @@ import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import { atOnce } from '../runtime/turns.js';
 import type { Caller } from './caller.js';
+import type { RateLimitResponse } from '../codec/messages.js';
 import { MAX_LOGGED_DESCRIPTORS, type Observation } from './observe.js';
-import type { Decision, PlannedTake } from './plan.js';
+import type { Decision, PlannedTake, RequestContext } from './plan.js';
 import { noteTogetherInSteps } from './shared-bucket.js';
 import type { TurnQueue } from './turn-queue.js';
 
@@ -20,55 +21,41 @@ const STEP = 500;
 const LOGGED = 8;
 
 /** Whether the answer to so much is told in steps. */
-export function isLargeAnswer(decisions: readonly Decision[], takes: readonly PlannedTake[]): boolean {
+export function isLargeAnswer({ decisions, takes }: RequestContext): boolean {
   return decisions.length + takes.length > SMALL_ANSWER;
 }
 
 /** What is left to do once a request is decided. */
 export interface LargeAnswer {
-  readonly request: RateLimitRequest;
-  readonly policy: DomainPolicy;
-  readonly decisions: readonly Decision[];
-  readonly startMicros: number;
+  readonly context: RequestContext;
   readonly observation: Observation;
-  readonly caller: Caller;
   /** Takes that the store decided, which may share buckets. */
   readonly shared: readonly PlannedTake[];
-  /** Whether a block denied it. */
-  readonly blocked?: boolean;
   /** Builds the answer. */
   build(): RateLimitResponse;
 }
 
 function* answerSteps({
-  request,
-  policy,
-  decisions,
-  startMicros,
+  context,
   observation,
-  caller,
   shared,
-  blocked = false,
   build,
 }: LargeAnswer): Generator<void, RateLimitResponse> {
   yield* noteTogetherInSteps(shared);
   const response = build();
   yield;
-  const tell = (from: number, to: number): void => {
-    if (blocked) observation.blocked(request, policy, decisions, response, startMicros, caller, from, to);
-    else observation.answered(request, policy, decisions, response, startMicros, caller, from, to);
-  };
+  const { decisions } = context;
   let from = 0;
   let work = 0;
   for (let index = 0; index < decisions.length; index++) {
     work += 1 + (decisions[index] as Decision).takes.length + (index < MAX_LOGGED_DESCRIPTORS ? LOGGED : 0);
     if (work < STEP) continue;
-    tell(from, index + 1);
+    observation.answered(context, response, from, index + 1);
     from = index + 1;
     work = 0;
     yield;
   }
-  tell(from, decisions.length);
+  observation.answered(context, response, from, decisions.length);
   // Whoever waits for the response encodes it at once.
   yield;
   return response;
@@ -80,7 +67,7 @@ function* answerSteps({
  */
 export async function tellInTurns(turns: TurnQueue, answer: LargeAnswer): Promise<RateLimitResponse> {
   const told = await turns.run(answerSteps(answer), {
-    connection: answer.caller.connection,
+    connection: answer.context.caller.connection,
     cancelled: () => false,
     giveUpMicros: Number.POSITIVE_INFINITY,
   });

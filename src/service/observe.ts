@@ -1,6 +1,5 @@
 import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/messages.js';
 import type { Clock } from '../limiter/clock.js';
-import type { LiveControl } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import { isBeyondLimit } from '../limiter/rate.js';
 import type { PolicySet } from '../policy/policy-set.js';
@@ -12,9 +11,9 @@ import type { Caller } from './caller.js';
 import { toldControl } from './controls/told-control.js';
 import type { DecisionLine, DecisionObserver } from './decision-observer.js';
 import { overrideStat } from './override-stat.js';
-import type { Decision, PlannedTake } from './plan.js';
+import type { Decision, PlannedTake, RequestContext } from './plan.js';
 import type { DecisionLog, UndecidedReason } from './record/decision-record.js';
-import { recordOf, tellSpan } from './record/record-of.js';
+import { recordOf, type ToldRequest, tellSpan } from './record/record-of.js';
 
 /** Descriptors of one request that are logged. */
 export const MAX_LOGGED_DESCRIPTORS = 100;
@@ -55,23 +54,20 @@ export class Observation {
 
   /** Of an answered request; of a large one, its decisions from `from` on and before `to`. */
   answered(
-    request: RateLimitRequest,
-    policy: DomainPolicy,
-    decisions: readonly Decision[],
+    context: RequestContext,
     response: RateLimitResponse,
-    startMicros: number,
-    caller: Caller,
     from = 0,
-    to = decisions.length,
+    to = context.decisions.length,
   ): void {
     const { observer } = this;
+    const { policy, decisions, caller, startMicros, blocked } = context;
     const { buckets } = observer;
     const logs = observer.logsDecisions();
     const passes = response.overallCode !== CODE.OVER_LIMIT;
     for (let index = from; index < to; index++) {
       const decision = decisions[index] as Decision;
-      if (decision.control !== undefined) {
-        this.controlled(policy, decision, decision.control, index, startMicros, caller);
+      if (blocked || decision.control !== undefined) {
+        this.controlled(context, decision, index);
         continue;
       }
       const { match, takes, candidate } = decision;
@@ -127,35 +123,14 @@ export class Observation {
         });
       }
     }
-    if (to === decisions.length) this.record(request, policy, decisions, response, startMicros, caller);
-  }
-
-  /** Of a request that a block denied: what else it asked for nobody has looked at. See {@link answered}. */
-  blocked(
-    request: RateLimitRequest,
-    policy: DomainPolicy,
-    decisions: readonly Decision[],
-    response: RateLimitResponse,
-    startMicros: number,
-    caller: Caller,
-    from = 0,
-    to = decisions.length,
-  ): void {
-    for (let index = from; index < to; index++) {
-      const decision = decisions[index] as Decision;
-      this.controlled(policy, decision, decision.control, index, startMicros, caller);
-    }
-    if (to === decisions.length) this.record(request, policy, decisions, response, startMicros, caller);
+    if (to === decisions.length) this.record(context, response);
   }
 
   /** Of a descriptor that a control decided, or that no limit was asked about as another one was blocked. */
   private controlled(
-    policy: DomainPolicy,
-    { match }: Decision,
-    control: LiveControl | undefined,
+    { policy, caller, startMicros }: RequestContext,
+    { match, control }: Decision,
     index: number,
-    startMicros: number,
-    caller: Caller,
   ): void {
     const { observer } = this;
     const isBlock = control?.kind === 'block';
@@ -179,35 +154,21 @@ export class Observation {
     });
   }
 
-  /** Of a request that was answered without a decision; `request` is there once it is decoded. */
-  undecided(
-    request: RateLimitRequest | undefined,
-    policy: Pick<DomainPolicy, 'domain' | 'secretKeys'>,
-    response: RateLimitResponse,
-    reason: UndecidedReason,
-    startMicros: number,
-    caller: Caller,
-  ): void {
-    this.record(request, policy, [], response, startMicros, caller, reason);
+  /** Of a request that was answered without a decision. */
+  undecided(told: ToldRequest, response: RateLimitResponse, reason: UndecidedReason): void {
+    // What was planned of it by then decided nothing.
+    const { request, policy, caller, startMicros } = told;
+    this.record({ request, policy, caller, startMicros, decisions: [] }, response, reason);
   }
 
-  private record(
-    request: RateLimitRequest | undefined,
-    { domain, secretKeys }: Pick<DomainPolicy, 'domain' | 'secretKeys'>,
-    decisions: readonly Decision[],
-    response: RateLimitResponse,
-    startMicros: number,
-    caller: Caller,
-    reason?: UndecidedReason,
-  ): void {
-    if (this.log === undefined && caller.trace === undefined) return;
-    const { span } = caller.trace ?? {};
-    if (span !== undefined) tellSpan(span, domain, decisions, response, reason);
+  private record(told: ToldRequest, response: RateLimitResponse, reason?: UndecidedReason): void {
+    const { trace } = told.caller;
+    if (this.log === undefined && trace === undefined) return;
+    if (trace?.span !== undefined) tellSpan(trace.span, told, response, reason);
     const sample = this.log?.sample(response.overallCode === CODE.OVER_LIMIT) ?? 0;
     if (sample === 0) return;
-    const micros = this.clock.monotonicMicros() - startMicros;
-    const told = { request, domain, secretKeys, response, caller, micros, sample };
-    this.log?.write(recordOf(told, decisions, reason));
+    const micros = this.clock.monotonicMicros() - told.startMicros;
+    this.log?.write(recordOf(told, response, { micros, sample, reason }));
   }
 
   /** For the reference's counters. */
@@ -233,8 +194,8 @@ export class Observation {
     observer.unknownDomain(request.domain, request.descriptors.length);
     if (!this.wantsStart() && caller.trace === undefined) return;
     const secretKeys = secretKeysOf(policies);
-    const { domain } = request;
-    this.undecided(request, { domain, secretKeys }, response, 'unknown_domain', startMicros, caller);
+    const policy = { domain: request.domain, secretKeys };
+    this.undecided({ request, policy, caller, startMicros, decisions: [] }, response, 'unknown_domain');
     if (!observer.logsDecisions()) return;
     for (const { entries } of request.descriptors.slice(0, MAX_LOGGED_DESCRIPTORS)) {
       observer.logDecision({

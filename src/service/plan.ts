@@ -1,5 +1,6 @@
 import type { Descriptor, RateLimitOverride, RateLimitRequest } from '../codec/messages.js';
 import type { Enforcement, TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
+import type { Clock } from '../limiter/clock.js';
 import type { LiveControl } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
@@ -14,6 +15,8 @@ import type { Algorithm, DomainPolicy, Match } from '../policy/policy.js';
 import { type PhaseSchedule, phaseAt, type Rule } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { OVERRIDE_UNITS } from './bad-descriptor.js';
+import type { Caller } from './caller.js';
+import type { ControlIndex } from './controls/control-index.js';
 import type { DomainControls } from './controls/domain-controls.js';
 
 /** What one descriptor asks of one bucket, and what came of it. */
@@ -99,11 +102,11 @@ function enforcementOf(
  * What a rule can do in this request: `enforce_percent` lets some only be observed. Quotas deny together: see
  * {@link drawForQuotas}.
  */
-function enforcementOfRule(rule: Rule, quota: boolean, asked: RequestContext): Enforcement {
+function enforcementOfRule(rule: Rule, quota: boolean, context: RequestContext): Enforcement {
   if (rule.candidate) return 'candidate';
-  const ruleEnforcement = enforcementOf(rule.phase, rule.shadowMode, quota, asked.wallMicros);
+  const ruleEnforcement = enforcementOf(rule.phase, rule.shadowMode, quota, context.wallMicros);
   if (rule.enforcePercent === 100 || ruleEnforcement !== 'enforce') return ruleEnforcement;
-  return asked.percent() < rule.enforcePercent ? ruleEnforcement : 'observe';
+  return context.percent() < rule.enforcePercent ? ruleEnforcement : 'observe';
 }
 
 export const NO_TAKES: readonly PlannedTake[] = [];
@@ -111,35 +114,70 @@ export const NO_TAKES: readonly PlannedTake[] = [];
 /** Steps (MatchWork) that an entry takes in the name of a limit override's bucket. */
 const ENTRY_STEPS = 60;
 
-/** What holds for all takes of one request. */
+/** What all requests of a service are planned and answered by. */
+export interface PlanOptions {
+  readonly clock: Pick<Clock, 'wallMicros'>;
+  /** What holds for every answer. */
+  readonly answers: AnswerOptions;
+  /** More limits that a request meets are refused, candidates apart: one request is one atomic step of the store. */
+  readonly maxLimits: number;
+  /** Blocks and exemptions; none when absent. */
+  readonly controls?: ControlIndex;
+  /** Gives numbers from 0 to just below 1, for `enforce_percent`; Math.random when absent. */
+  readonly random?: () => number;
+}
+
+/** Stands for a request that is answered before it is decoded. */
+export const UNREAD_REQUEST: RateLimitRequest = { domain: '', descriptors: [], hitsAddend: 0 };
+
+/**
+ * One request on its way from its descriptors to its answer. Made once for each request of a domain that has a policy,
+ * and handed on from step to step, each of which adds what it has found.
+ */
 export class RequestContext {
-  readonly policy: DomainPolicy;
+  readonly options: PlanOptions;
   readonly request: RateLimitRequest;
-  readonly wallMicros: number;
-  readonly options: AnswerOptions;
-  /** That its descriptors have met so far, candidates apart. */
+  /** The snapshot that decides it. */
+  readonly policy: DomainPolicy;
+  readonly caller: Caller;
+  /** When the request came, monotonic; 0 where neither a deadline nor a log needs it. */
+  readonly startMicros: number;
+  /** When it is planned; from then on, when it is answered. */
+  wallMicros: number;
+  /** Of the domain; undefined where there are none. */
+  readonly controls: DomainControls | undefined;
+  /** For each descriptor that is planned, in order. */
+  readonly decisions: Decision[] = [];
+  /** What the store is asked; see {@link takesOf}. */
+  takes: readonly PlannedTake[] = NO_TAKES;
+  /** Limits that its descriptors have met so far, candidates apart. */
   limits = 0;
   /** Whether one of its descriptors is blocked, so that the others need not be planned. */
   blocked = false;
-  /** Of its domain; undefined where there are none. */
-  readonly controls: DomainControls | undefined;
-  private readonly random: () => number;
+  /** An enforced bucket is over. */
+  limitDenies = false;
+  /** Quota buckets are in force, and every one of them is over. */
+  quotasDeny = false;
+  /** The same if all phases were active. */
+  quotasWouldDeny = false;
+  /** Whether the answer is OVER_LIMIT. */
+  denied = false;
   private drawn = -1;
 
   constructor(
-    policy: DomainPolicy,
+    options: PlanOptions,
     request: RateLimitRequest,
-    wallMicros: number,
-    options: AnswerOptions,
-    random: () => number,
-    controls?: DomainControls,
+    policy: DomainPolicy,
+    caller: Caller,
+    startMicros: number,
   ) {
-    this.controls = controls;
-    this.policy = policy;
-    this.request = request;
-    this.wallMicros = wallMicros;
     this.options = options;
-    this.random = random;
+    this.request = request;
+    this.policy = policy;
+    this.caller = caller;
+    this.startMicros = startMicros;
+    this.wallMicros = options.clock.wallMicros();
+    this.controls = options.controls?.of(policy.domain);
   }
 
   /**
@@ -147,23 +185,29 @@ export class RequestContext {
    * first needed, so that rules agree.
    */
   percent(): number {
-    if (this.drawn < 0) this.drawn = this.random() * 100;
+    if (this.drawn < 0) this.drawn = (this.options.random ?? Math.random)() * 100;
     return this.drawn;
   }
 }
 
-function takeOfRule(asked: RequestContext, descriptor: Descriptor, match: Match, index: number): PlannedTake {
+function takeOfRule(
+  context: RequestContext,
+  descriptor: Descriptor,
+  match: Match,
+  index: number,
+): PlannedTake {
   const rule = match.rules[index] as Rule;
-  const { options, request } = asked;
-  const quota = options.quotaMode || rule.quotaMode;
-  const ruleEnforcement = enforcementOfRule(rule, quota, asked);
+  const { request } = context;
+  const { answers } = context.options;
+  const quota = answers.quotaMode || rule.quotaMode;
+  const ruleEnforcement = enforcementOfRule(rule, quota, context);
   return {
     key: match.keys[index] as string,
     tagLength: match.tagLength,
     rate: rule.rate as Rate,
     hits: hitsOf(descriptor, request),
     refund: descriptor.isNegativeHits,
-    enforcement: options.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
+    enforcement: answers.shadowMode && ruleEnforcement !== 'candidate' ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     rule,
     name: rule.name,
@@ -190,12 +234,13 @@ function overrideSteps(entries: readonly Entry[]): number {
 
 /** A limit override stands in the place of the node's rules, its candidate included. */
 function takeOfOverride(
-  asked: RequestContext,
+  context: RequestContext,
   descriptor: Descriptor,
   match: Match,
   limit: RateLimitOverride,
 ): PlannedTake {
-  const { policy, options, request, wallMicros } = asked;
+  const { policy, request, wallMicros } = context;
+  const { answers } = context.options;
   const unit = OVERRIDE_UNITS[limit.unit] as WindowUnit;
   const rate = overrideRate(unit, limit.requestsPerUnit, policy.overrideAlgorithm);
   const base = overrideKey(
@@ -204,7 +249,7 @@ function takeOfOverride(
     limit.requestsPerUnit,
   );
   const { key, tagLength } = extendedKey(base, shapePart(rate));
-  const quota = options.quotaMode;
+  const quota = answers.quotaMode;
   const ruleEnforcement = enforcementOf(match.phase, false, quota, wallMicros);
   return {
     key,
@@ -212,7 +257,7 @@ function takeOfOverride(
     rate,
     hits: hitsOf(descriptor, request),
     refund: descriptor.isNegativeHits,
-    enforcement: options.shadowMode ? 'observe' : ruleEnforcement,
+    enforcement: answers.shadowMode ? 'observe' : ruleEnforcement,
     ruleEnforcement,
     rule: undefined,
     name: '',
@@ -227,7 +272,7 @@ function takeOfOverride(
 
 /** Plans a descriptor that is matched; undefined when `work` does not last. */
 export function planOne(
-  asked: RequestContext,
+  context: RequestContext,
   descriptor: Descriptor,
   match: Match,
   work: MatchWork,
@@ -235,19 +280,19 @@ export function planOne(
   const { rules, entries } = match;
   if (descriptor.limit !== undefined && entries.length > 0) {
     if (!work.invest(overrideSteps(entries))) return undefined;
-    const take = takeOfOverride(asked, descriptor, match, descriptor.limit);
+    const take = takeOfOverride(context, descriptor, match, descriptor.limit);
     return new Decision(match, [take], undefined, false, undefined, true);
   }
   const count = rules.length;
   if (count === 0) return new Decision(match, NO_TAKES, undefined, false);
   const last = rules[count - 1] as Rule;
-  const candidate = last.candidate ? takeOfRule(asked, descriptor, match, count - 1) : undefined;
+  const candidate = last.candidate ? takeOfRule(context, descriptor, match, count - 1) : undefined;
   const live = candidate === undefined ? count : count - 1;
   const unlimited = live > 0 && (rules[0] as Rule).rate === undefined;
   if (live === 0 || unlimited) return new Decision(match, NO_TAKES, candidate, unlimited);
   const takes = new Array<PlannedTake>(live);
   for (let i = 0; i < live; i++) {
-    takes[i] = takeOfRule(asked, descriptor, match, i);
+    takes[i] = takeOfRule(context, descriptor, match, i);
   }
   return new Decision(match, takes, candidate, false);
 }
@@ -295,12 +340,12 @@ export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean 
  * `enforce_percent` of quotas: they deny only together, so the draw is held against the highest of them, and none is
  * left out alone. Or a quota with room would, unless drawn, let the others deny.
  */
-function drawForQuotas(decisions: readonly Decision[], asked: RequestContext): void {
-  const quotas = decisions.flatMap(({ takes }) =>
+function drawForQuotas(context: RequestContext): void {
+  const quotas = context.decisions.flatMap(({ takes }) =>
     takes.filter(({ ruleEnforcement }) => ruleEnforcement === 'quota'),
   );
   const percent = quotas.reduce((most, { rule }) => Math.max(most, rule?.enforcePercent ?? 100), 0);
-  if (quotas.length === 0 || percent === 100 || asked.percent() < percent) return;
+  if (quotas.length === 0 || percent === 100 || context.percent() < percent) return;
   for (const take of quotas) {
     take.ruleEnforcement = 'observe';
     take.enforcement = 'observe';
@@ -308,18 +353,16 @@ function drawForQuotas(decisions: readonly Decision[], asked: RequestContext): v
 }
 
 /** Beside a quota that always passes the others deny nothing, and the store need not know of them. */
-function applyPassingQuotas(decisions: readonly Decision[], quotaMode: boolean): void {
-  if (!decisions.some((decision) => isPassingQuota(decision, quotaMode))) return;
+function applyPassingQuotas({ decisions, options }: RequestContext): void {
+  if (!decisions.some((decision) => isPassingQuota(decision, options.answers.quotaMode))) return;
   for (const { takes } of decisions) {
     for (const take of takes) if (take.enforcement === 'quota') take.enforcement = 'observe';
   }
 }
 
 /** What the decisions of a request mean for each other: rules that replace others, quotas that deny together. */
-export function applyReplacesAndQuotas(
-  asked: RequestContext,
-  decisions: readonly Decision[],
-): readonly Decision[] {
+export function applyReplacesAndQuotas(context: RequestContext): void {
+  const { decisions } = context;
   let replaces = false;
   let quotas = false;
   let drawn = false;
@@ -335,20 +378,17 @@ export function applyReplacesAndQuotas(
     }
   }
   if (replaces) applyReplaces(decisions);
-  if (quotas) {
-    if (drawn) drawForQuotas(decisions, asked);
-    applyPassingQuotas(decisions, asked.options.quotaMode);
-  }
-  return decisions;
+  if (!quotas) return;
+  if (drawn) drawForQuotas(context);
+  applyPassingQuotas(context);
 }
 
 /** What the store is asked, in the order of the descriptors, candidates after the limits beside them. */
 export function takesOf(decisions: readonly Decision[]): readonly PlannedTake[] {
   const [only] = decisions;
   // By far the most frequent.
-  if (only !== undefined && decisions.length === 1 && only.candidate === undefined) return only.takes;
-  if (only !== undefined && decisions.length === 1 && only.candidate !== undefined) {
-    return [...only.takes, only.candidate];
+  if (only !== undefined && decisions.length === 1) {
+    return only.candidate === undefined ? only.takes : [...only.takes, only.candidate];
   }
   const takes: PlannedTake[] = [];
   for (let i = 0; i < decisions.length; i++) {

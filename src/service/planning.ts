@@ -1,12 +1,10 @@
-import { type Descriptor, type RateLimitRequest, tooManyLimits } from '../codec/messages.js';
+import { type Descriptor, tooManyLimits } from '../codec/messages.js';
 import type { LiveControl } from '../limiter/control.js';
 import { EXCEEDED, MatchWork } from '../policy/match-work.js';
 import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
-import type { AnswerOptions } from './answer/answer-options.js';
 import { BadRequest } from './bad-descriptor.js';
-import type { DomainControls } from './controls/domain-controls.js';
-import { applyReplacesAndQuotas, Decision, NO_TAKES, planOne, RequestContext } from './plan.js';
+import { applyReplacesAndQuotas, Decision, NO_TAKES, planOne, type RequestContext } from './plan.js';
 
 /**
  * A request that is denied because nobody knows what one of its descriptors matches: to find out takes more work than
@@ -27,22 +25,8 @@ export class Throttled {
   }
 }
 
-/** A request that is denied because a block names one of its descriptors: the store is not asked, nothing is taken. */
-export class Blocked {
-  /** For each descriptor, in order; without takes. */
-  readonly decisions: readonly Decision[];
-
-  constructor(decisions: readonly Decision[]) {
-    this.decisions = decisions;
-    for (const decision of decisions) {
-      decision.takes = NO_TAKES;
-      decision.candidate = undefined;
-    }
-  }
-}
-
-/** What became of a request: a decision for each descriptor, in order, or why there is none. */
-export type Planned = readonly Decision[] | BadRequest | Blocked | Throttled;
+/** What became of a request: itself, with a decision for each descriptor, or why it has none. */
+export type Planned = RequestContext | BadRequest | Throttled;
 
 /** Steps of a stretch: about a millisecond. What cannot be interrupted takes no more than that, either. */
 export const STRETCH_STEPS = 200_000;
@@ -58,33 +42,30 @@ const WORK_AT_ONCE = new MatchWork(0);
 
 /** A request that takes too long to be planned at once: the rest of it. */
 export class Planning {
-  readonly asked: RequestContext;
+  readonly context: RequestContext;
   /**
    * Of an entry whose value took more work than there was, in a descriptor that is not denied for it: no rule in force
    * could have matched.
    */
   exceededKey: string | undefined;
-  private readonly decisions: Decision[];
-  private readonly maxLimits: number;
 
-  constructor(asked: RequestContext, decisions: Decision[], maxLimits: number) {
-    this.asked = asked;
-    this.decisions = decisions;
-    this.maxLimits = maxLimits;
+  constructor(context: RequestContext) {
+    this.context = context;
   }
 
   /** Plans with `steps` in all, in stretches of at most {@link STRETCH_STEPS} or so. */
   *steps(steps: number): Generator<void, Planned> {
-    const { asked, decisions } = this;
-    const { descriptors } = asked.request;
+    const { context } = this;
+    const { decisions } = context;
+    const { descriptors } = context.request;
     const budget = new Budget(steps);
     while (decisions.length < descriptors.length) {
       const descriptor = descriptors[decisions.length] as Descriptor;
       const { fresh } = budget;
       const before = budget.progress();
-      const match = asked.policy.match(descriptor.entries, budget.work);
-      const control = controlOf(asked, match, budget.work);
-      let decision = decisionOf(asked, descriptor, match, control, budget.work);
+      const match = context.policy.match(descriptor.entries, budget.work);
+      const control = controlOf(context, match, budget.work);
+      let decision = decisionOf(context, descriptor, match, control, budget.work);
       if (decision === undefined) {
         const goesOn = !fresh || budget.progress() > before;
         budget.refill();
@@ -92,18 +73,16 @@ export class Planning {
           yield;
           continue;
         }
-        const exceeded = match.exceeded ?? ofOverride(asked.policy, descriptor);
-        const mayBeBlocked = control === EXCEEDED && (asked.controls?.blocks ?? 0) > 0;
-        if (!asked.blocked && (mayBeBlocked || mayDeny(asked, descriptor, match, exceeded))) {
+        const exceeded = match.exceeded ?? ofOverride(context.policy, descriptor);
+        const mayBeBlocked = control === EXCEEDED && (context.controls?.blocks ?? 0) > 0;
+        if (!context.blocked && (mayBeBlocked || mayDeny(context, descriptor, match, exceeded))) {
           return new Throttled(decisions.length, exceeded.key, mayBeBlocked);
         }
         this.exceededKey ??= exceeded.key;
         decision = new Decision(match, NO_TAKES, undefined, false);
       }
       budget.work.searches.length = 0;
-      if (!add(asked, decisions, decision, this.maxLimits)) {
-        return new BadRequest(tooManyLimits(this.maxLimits));
-      }
+      if (!add(context, decision)) return tooMany(context);
       budget.planned(descriptor);
       if (!budget.isStretchOver) continue;
       budget.refill();
@@ -111,7 +90,7 @@ export class Planning {
     }
     // The store decides all of it at once, and its answer is put together at once.
     if (descriptors.length > DESCRIPTORS_AT_ONCE) yield;
-    return planned(asked, decisions);
+    return planned(context);
   }
 }
 
@@ -173,14 +152,19 @@ function ofOverride(policy: DomainPolicy, descriptor: Descriptor): Exceeded {
  * Whether a rule in force could have matched; a limit override is one. Its phase is that of the node where the
  * descriptor ends, or of the domain if that is none: as long as nobody knows which, each counts that it could be.
  */
-function mayDeny(asked: RequestContext, descriptor: Descriptor, match: Match, { denial }: Exceeded): boolean {
-  const { policy, wallMicros } = asked;
+function mayDeny(
+  context: RequestContext,
+  descriptor: Descriptor,
+  match: Match,
+  { denial }: Exceeded,
+): boolean {
+  const { policy, wallMicros } = context;
   if (descriptor.limit !== undefined) {
     if (phaseAt(match.phase, wallMicros) === 'active') return true;
     if (match.exceeded === undefined) return false;
     return phaseAt(policy.phase, wallMicros) === 'active' || denial.overrideMayDeny(wallMicros);
   }
-  return denial.mayDeny(wallMicros, () => asked.percent());
+  return denial.mayDeny(wallMicros, () => context.percent());
 }
 
 /** What is in force for a descriptor in the place of its limits; EXCEEDED where `work` does not last to know. */
@@ -195,7 +179,7 @@ function controlOf(
 
 /** Undefined where the work did not last. */
 function decisionOf(
-  asked: RequestContext,
+  context: RequestContext,
   descriptor: Descriptor,
   match: Match,
   control: LiveControl | undefined | typeof EXCEEDED,
@@ -203,59 +187,63 @@ function decisionOf(
 ): Decision | undefined {
   if (control === EXCEEDED) return undefined;
   if (control !== undefined) {
-    asked.blocked ||= control.kind === 'block';
+    context.blocked ||= control.kind === 'block';
     const overridden = descriptor.limit !== undefined && match.entries.length > 0;
     return new Decision(match, NO_TAKES, undefined, false, control, overridden);
   }
-  if (asked.blocked) return new Decision(match, NO_TAKES, undefined, false);
-  return match.exceeded === undefined ? planOne(asked, descriptor, match, work) : undefined;
+  if (context.blocked) return new Decision(match, NO_TAKES, undefined, false);
+  return match.exceeded === undefined ? planOne(context, descriptor, match, work) : undefined;
 }
 
-function planned(asked: RequestContext, decisions: readonly Decision[]): readonly Decision[] | Blocked {
-  return asked.blocked ? new Blocked(decisions) : applyReplacesAndQuotas(asked, decisions);
+function planned(context: RequestContext): RequestContext {
+  if (context.blocked) dropTakes(context.decisions);
+  else applyReplacesAndQuotas(context);
+  return context;
+}
+
+/** A request that a block denies does not ask the store, and takes nothing. */
+function dropTakes(decisions: readonly Decision[]): void {
+  for (const decision of decisions) {
+    decision.takes = NO_TAKES;
+    decision.candidate = undefined;
+  }
 }
 
 /** False when the request meets too many limits. */
-function add(asked: RequestContext, decisions: Decision[], decision: Decision, maxLimits: number): boolean {
-  asked.limits += decision.takes.length;
-  if (asked.limits > maxLimits && !asked.blocked) return false;
-  decisions.push(decision);
+function add(context: RequestContext, decision: Decision): boolean {
+  context.limits += decision.takes.length;
+  if (context.limits > context.options.maxLimits && !context.blocked) return false;
+  context.decisions.push(decision);
   return true;
 }
 
+function tooMany({ options }: RequestContext): BadRequest {
+  return new BadRequest(tooManyLimits(options.maxLimits));
+}
+
 /**
- * Matches every descriptor of a checked request against one snapshot of the domain's policy, as far as `steps`
- * (MatchWork) go; a request that takes more is left as {@link Planning}. `random` gives numbers from 0 to just below 1.
- * A request that meets more than `maxLimits` limits is refused: so many the store decides in one step. A candidate
- * never changes an answer, so it does not count; there is one for a descriptor at most.
+ * Matches every descriptor of a checked request against its snapshot of the domain's policy, as far as `steps`
+ * (MatchWork) go; a request that takes more is left as {@link Planning}. A request that meets more than `maxLimits`
+ * limits is refused: so many the store decides in one step. A candidate never changes an answer, so it does not count;
+ * there is one for a descriptor at most.
  */
-export function plan(
-  policy: DomainPolicy,
-  request: RateLimitRequest,
-  wallMicros: number,
-  options: AnswerOptions,
-  random: () => number,
-  maxLimits: number,
-  steps: number,
-  controls?: DomainControls,
-): readonly Decision[] | BadRequest | Blocked | Planning {
-  const asked = new RequestContext(policy, request, wallMicros, options, random, controls);
-  const decisions: Decision[] = [];
-  const { descriptors } = request;
+export function plan(context: RequestContext, steps: number): RequestContext | BadRequest | Planning {
+  const { policy } = context;
+  const { descriptors } = context.request;
   const work = WORK_AT_ONCE;
   work.left = steps;
-  if (descriptors.length > DESCRIPTORS_AT_ONCE) return new Planning(asked, decisions, maxLimits);
+  if (descriptors.length > DESCRIPTORS_AT_ONCE) return new Planning(context);
   for (let i = 0; i < descriptors.length; i++) {
     const descriptor = descriptors[i] as Descriptor;
     const match = policy.match(descriptor.entries, work);
-    const decision = decisionOf(asked, descriptor, match, controlOf(asked, match, work), work);
+    const decision = decisionOf(context, descriptor, match, controlOf(context, match, work), work);
     if (decision === undefined) {
       work.searches.length = 0;
-      return new Planning(asked, decisions, maxLimits);
+      return new Planning(context);
     }
-    if (!add(asked, decisions, decision, maxLimits)) return new BadRequest(tooManyLimits(maxLimits));
+    if (!add(context, decision)) return tooMany(context);
   }
-  return planned(asked, decisions);
+  return planned(context);
 }
 
 /** Steps that {@link plan} took, the last time it was called. */

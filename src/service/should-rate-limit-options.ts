@@ -2,15 +2,14 @@ import type { ServiceCodec } from '../codec/messages.js';
 import type { BucketStore, LocalStore } from '../limiter/bucket-store.js';
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
-import type { AnswerOptions } from './answer/answer-options.js';
-import type { ControlIndex } from './controls/control-index.js';
 import type { DecisionObserver } from './decision-observer.js';
+import type { PlanOptions } from './plan.js';
 import type { DecisionLog } from './record/decision-record.js';
 import type { TurnQueue } from './turn-queue.js';
 import type { WaitingRequests } from './waiting-requests.js';
 
 /** What {@link ShouldRateLimit} builds on. */
-export interface ShouldRateLimitOptions {
+export interface ShouldRateLimitOptions extends PlanOptions {
   readonly codec: ServiceCodec;
   readonly clock: Clock;
   readonly store: BucketStore;
@@ -19,8 +18,6 @@ export interface ShouldRateLimitOptions {
   /** The snapshot in force; undefined while there is none yet. */
   readonly policies: () => PolicySet | undefined;
   readonly observer: DecisionObserver;
-  /** Blocks and exemptions; none when absent. */
-  readonly controls?: ControlIndex;
   /** Is told of samples of decisions; absent: nobody is. */
   readonly decisionLog?: DecisionLog | undefined;
   /** Longest a store may take (REDIS_TIMEOUT), in microseconds. */
@@ -31,10 +28,4 @@ export interface ShouldRateLimitOptions {
   readonly turns?: TurnQueue;
   /** Those that wait for the store; of its own when absent. */
   readonly waiting?: WaitingRequests;
-  /** More limits that they meet are refused, candidates apart: one request is one atomic step of the store. */
-  readonly maxLimits: number;
-  /** What holds for every answer. */
-  readonly answers: AnswerOptions;
-  /** Gives numbers from 0 to just below 1, for `enforce_percent`; Math.random when absent. */
-  readonly random?: () => number;
 }

@@ -7,20 +7,19 @@ import {
 import type { TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
 import { StorageError } from '../limiter/bucket-store.js';
 import type { DomainPolicy } from '../policy/policy.js';
-import type { AnswerOptions } from './answer/answer-options.js';
 import { answer, answerWithoutLimits } from './answer/answer.js';
-import { denialOf } from './answer/denial.js';
+import { noteDenial } from './answer/denial.js';
 import { passingAnswer } from './answer/throttled-answer.js';
 import { askStore } from './ask-store.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros, stepsFor, waiterOf } from './caller.js';
+import { blockedAnswer } from './controls/blocked-answer.js';
 import { ControlIndex } from './controls/control-index.js';
-import { tellBlocked } from './controls/tell-blocked.js';
 import { isLargeAnswer, tellInTurns } from './large-answer.js';
 import { bytesOf, hasOverride, LargeMessage } from './large-message.js';
 import { Observation } from './observe.js';
-import { type Decision, type PlannedTake, RequestContext, takesOf } from './plan.js';
-import { Blocked, type Planned, Planning, plan, stepsTaken, Throttled } from './planning.js';
+import { NO_TAKES, type PlannedTake, RequestContext, takesOf, UNREAD_REQUEST } from './plan.js';
+import { type Planned, Planning, plan, stepsTaken, Throttled } from './planning.js';
 import { tellStoreSpan } from './record/request-trace.js';
 import {
   CALLER_GONE,
@@ -44,13 +43,10 @@ const NO_OUTCOMES: readonly TakeOutcome[] = [];
 
 type Decided = RateLimitResponse | Refusal;
 type Patience = Pick<Caller, 'deadlineMicros'>;
+type Arrival = Pick<RequestContext, 'caller' | 'startMicros'>;
 
-/** A large message as far as its turns bring it: planned, or answered already. */
-type Prepared = Decided | PreparedRequest;
-
-interface PreparedRequest {
-  readonly request: RateLimitRequest;
-  readonly policy: DomainPolicy;
+/** A request as far as its turns bring it: planned, or why it is not. */
+interface Prepared {
   readonly planning: Planning;
   readonly planned: Planned;
 }
@@ -61,8 +57,6 @@ interface PreparedRequest {
  */
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
-  readonly #answers: AnswerOptions;
-  readonly #random: () => number;
   readonly #turns: TurnQueue;
   readonly #stepsAtOnce = new StepsAtOnce();
   readonly #observation: Observation;
@@ -76,12 +70,10 @@ export class ShouldRateLimit {
     decided instanceof Refusal ? decided : this.#options.codec.encodeResponse(decided);
 
   constructor(options: ShouldRateLimitOptions) {
-    this.#options = options;
-    this.#answers = options.answers;
-    this.#random = options.random ?? Math.random;
+    this.#controls = options.controls ?? new ControlIndex(() => options.clock.monotonicMicros());
+    this.#options = { ...options, controls: this.#controls };
     this.#turns = options.turns ?? new TurnQueue(options.clock);
     this.#waiting = options.waiting ?? new WaitingRequests();
-    this.#controls = options.controls ?? new ControlIndex(() => options.clock.monotonicMicros());
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
     this.#undecided = new Undecided(options, this.#observation);
     this.#answersAtOnce = (options.store as unknown) === options.local;
@@ -122,31 +114,18 @@ export class ShouldRateLimit {
   #decide(request: RateLimitRequest, startMicros: number, caller: Caller): Decided | Promise<Decided> {
     const policy = this.#policyFor(request, startMicros, caller);
     if (!('match' in policy)) return policy;
-    const { clock, maxLimits } = this.#options;
-    const wallMicros = clock.wallMicros();
+    const context = new RequestContext(this.#options, request, policy, caller, startMicros);
     const steps = this.#stepsAtOnce.give();
-    const controls = this.#controls.of(policy.domain);
-    const planned = plan(
-      policy,
-      request,
-      wallMicros,
-      this.#answers,
-      this.#random,
-      maxLimits,
-      steps,
-      controls,
-    );
+    const planned = plan(context, steps);
     this.#stepsAtOnce.took(stepsTaken(steps));
-    if (planned instanceof Planning) {
-      return this.#planInTurns(planned, request, policy, startMicros, caller);
-    }
-    const deadlineMicros = this.#storeDeadline(startMicros, caller);
-    return this.#take(request, policy, planned, caller, startMicros, wallMicros, deadlineMicros);
+    if (planned instanceof Planning) return this.#planInTurns(planned);
+    if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
+    return this.#take(context, this.#storeDeadline(startMicros, caller));
   }
 
   /** The policy that decides a request, or the answer where none does. */
   #policyFor(request: RateLimitRequest, startMicros: number, caller: Caller): DomainPolicy | Decided {
-    const { policies, maxDescriptors } = this.#options;
+    const { policies, maxDescriptors, answers } = this.#options;
     if (request.domain === '') return this.#refuse(NO_DOMAIN);
     const count = request.descriptors.length;
     if (count === 0) return this.#refuse(NO_DESCRIPTORS);
@@ -158,7 +137,7 @@ export class ShouldRateLimit {
     if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
     const policy = policySet.domains.get(request.domain);
     if (policy === undefined) {
-      const response = answerWithoutLimits(request, policySet, this.#answers);
+      const response = answerWithoutLimits(request, policySet, answers);
       this.#observation.unknownDomain(request, policySet, response, startMicros, caller);
       return response;
     }
@@ -166,24 +145,19 @@ export class ShouldRateLimit {
     return bad === undefined ? policy : this.#refuse(new Refusal('bad_request', bad.message));
   }
 
-  async #planInTurns(
-    planning: Planning,
-    request: RateLimitRequest,
-    policy: DomainPolicy,
-    startMicros: number,
-    caller: Caller,
-  ): Promise<Decided> {
-    const { clock } = this.#options;
-    const nowMicros = clock.monotonicMicros();
+  async #planInTurns(planning: Planning): Promise<Decided> {
+    const { context } = planning;
+    const { request, caller } = context;
+    const nowMicros = this.#options.clock.monotonicMicros();
     const patience: Patience = { deadlineMicros: caller.deadlineMicros };
     const planned = await this.#turns.run(
       planning.steps(stepsFor(patience.deadlineMicros - nowMicros)),
       waiterOf(caller, nowMicros, bytesOf(request)),
     );
     if (typeof planned === 'string') {
-      return this.#notDone(planned, request.domain, () => hasOverride(request), startMicros, caller, request);
+      return this.#notDone(planned, request.domain, () => hasOverride(request), context, request);
     }
-    return this.#takePlanned({ request, policy, planning, planned }, caller, startMicros, patience);
+    return this.#takePlanned({ planning, planned }, patience);
   }
 
   async #handleLarge(message: Uint8Array, caller: Caller): Promise<Decided> {
@@ -191,13 +165,14 @@ export class ShouldRateLimit {
     const startMicros = clock.monotonicMicros();
     // Read here: what is known of the caller may change with the first turn.
     const patience: Patience = { deadlineMicros: caller.deadlineMicros };
+    const arrival = { caller, startMicros };
     if (!this.#turns.hasRoomFor(message.length, caller.connection)) {
       const mayOverride = (): boolean => codec.mayOverride(message);
-      return this.#notDone('full', codec.domainOf(message), mayOverride, startMicros, caller);
+      return this.#notDone('full', codec.domainOf(message), mayOverride, arrival);
     }
     const large = new LargeMessage(message, codec);
-    const steps = this.#prepare(large, startMicros, caller, stepsFor(patience.deadlineMicros - startMicros));
-    let prepared: Prepared | NotDone;
+    const steps = this.#prepare(large, arrival, stepsFor(patience.deadlineMicros - startMicros));
+    let prepared: Prepared | Decided | NotDone;
     try {
       prepared = await this.#turns.run(steps, waiterOf(caller, startMicros, message.length));
     } catch (error) {
@@ -205,49 +180,32 @@ export class ShouldRateLimit {
     }
     if (typeof prepared === 'string') {
       const mayOverride = (): boolean => large.mayOverride();
-      return this.#notDone(prepared, large.domain(), mayOverride, startMicros, caller, large.request);
+      return this.#notDone(prepared, large.domain(), mayOverride, arrival, large.request);
     }
-    if ('planned' in prepared) return this.#takePlanned(prepared, caller, startMicros, patience);
-    return prepared;
+    return 'planned' in prepared ? this.#takePlanned(prepared, patience) : prepared;
   }
 
-  *#prepare(large: LargeMessage, atMicros: number, caller: Caller, steps: number): Generator<void, Prepared> {
+  *#prepare(
+    large: LargeMessage,
+    { caller, startMicros }: Arrival,
+    steps: number,
+  ): Generator<void, Prepared | Decided> {
     const request = yield* large.decode();
     yield;
-    const policy = this.#policyFor(request, atMicros, caller);
+    const policy = this.#policyFor(request, startMicros, caller);
     if (!('match' in policy)) return policy;
-    const { clock, maxLimits } = this.#options;
-    const controls = this.#controls.of(policy.domain);
-    const asked = new RequestContext(
-      policy,
-      request,
-      clock.wallMicros(),
-      this.#answers,
-      this.#random,
-      controls,
-    );
-    const planning = new Planning(asked, [], maxLimits);
-    const planned = yield* planning.steps(steps);
-    return { request, policy, planning, planned };
+    const planning = new Planning(new RequestContext(this.#options, request, policy, caller, startMicros));
+    return { planning, planned: yield* planning.steps(steps) };
   }
 
-  #takePlanned(
-    { request, policy, planning, planned }: PreparedRequest,
-    caller: Caller,
-    startMicros: number,
-    patience: Patience,
-  ): Decided | Promise<Decided> {
+  #takePlanned({ planning, planned }: Prepared, patience: Patience): Decided | Promise<Decided> {
     const { observer, clock } = this.#options;
-    const { exceededKey } = planning;
-    if (exceededKey !== undefined && !(planned instanceof Throttled)) {
-      observer.matchExceeded(policy.domain, exceededKey, false);
-    }
-    if (planned instanceof Throttled) {
-      return this.#undecided.throttled({ request, policy, startMicros, caller }, planned);
-    }
-    const wallMicros = clock.wallMicros();
-    const deadlineMicros = this.#storeDeadline(clock.monotonicMicros(), patience);
-    return this.#take(request, policy, planned, caller, startMicros, wallMicros, deadlineMicros);
+    const { context, exceededKey } = planning;
+    if (planned instanceof Throttled) return this.#undecided.throttled(context, planned);
+    if (exceededKey !== undefined) observer.matchExceeded(context.policy.domain, exceededKey, false);
+    if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
+    context.wallMicros = clock.wallMicros();
+    return this.#take(context, this.#storeDeadline(clock.monotonicMicros(), patience));
   }
 
   /** The answer to a request that nobody looked at, or not to the end; `request` is there once it is decoded. */
@@ -255,68 +213,60 @@ export class ShouldRateLimit {
     why: NotDone,
     domain: string | undefined,
     mayOverride: () => boolean,
-    startMicros: number,
-    caller: Caller,
-    request?: RateLimitRequest,
+    { caller, startMicros }: Arrival,
+    request = UNREAD_REQUEST,
   ): Decided {
     if (why === 'cancelled') return CALLER_GONE;
-    const { policies, clock, observer } = this.#options;
+    const { policies, clock, observer, random = Math.random } = this.#options;
     if (domain === undefined) return this.#refuse(UNREADABLE);
     if (domain === '') return this.#refuse(NO_DOMAIN);
     const policySet = policies();
     if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
     const policy = policySet.domains.get(domain);
     if (policy === undefined) {
-      observer.unknownDomain(domain, request?.descriptors.length ?? 1);
+      observer.unknownDomain(domain, request === UNREAD_REQUEST ? 1 : request.descriptors.length);
       return passingAnswer(request);
     }
-    const asked = { request, policy, startMicros, caller };
-    if (this.#controls.blocks(domain)) return this.#undecided.unseen(asked, why, 'block');
-    const mayDeny = limitsMayDeny(policy, mayOverride, clock.wallMicros(), this.#random);
-    return this.#undecided.unseen(asked, why, mayDeny ? 'limits' : 'nothing');
+    const context = new RequestContext(this.#options, request, policy, caller, startMicros);
+    if (this.#controls.blocks(domain)) return this.#undecided.unseen(context, why, 'block');
+    const mayDeny = limitsMayDeny(policy, mayOverride, clock.wallMicros(), random);
+    return this.#undecided.unseen(context, why, mayDeny ? 'limits' : 'nothing');
   }
 
-  #take(
-    request: RateLimitRequest,
-    policy: DomainPolicy,
-    planned: readonly Decision[] | BadRequest | Blocked,
-    caller: Caller,
-    startMicros: number,
-    wallMicros: number,
-    storeDeadlineMicros: number,
-  ): Decided | Promise<Decided> {
-    const { store, clock } = this.#options;
-    if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
-    if (planned instanceof Blocked) {
-      const { decisions } = planned;
-      const nowMicros = clock.monotonicMicros();
-      const blocked = { request, policy, decisions, caller, startMicros, nowMicros, wallMicros };
-      return tellBlocked(blocked, this.#answers, this.#observation, this.#turns);
-    }
-    const takes = takesOf(planned);
-    if (takes.length === 0) {
-      return this.#finish(request, policy, planned, takes, NO_OUTCOMES, caller, startMicros, wallMicros);
-    }
+  #take(context: RequestContext, storeDeadlineMicros: number): Decided | Promise<Decided> {
+    if (context.blocked) return this.#answerBlocked(context);
+    const takes = takesOf(context.decisions);
+    context.takes = takes;
+    if (takes.length === 0) return this.#finish(context, NO_OUTCOMES);
+    const { request, caller } = context;
     const { connection } = caller;
     const answered = this.#answersAtOnce ? undefined : this.#waiting.begin(bytesOf(request), connection);
     const mayWait = this.#answersAtOnce || answered !== undefined;
     const span = caller.trace?.span?.storeAsked(takes.length);
-    let result = askStore(store, takes, storeDeadlineMicros, connection, mayWait, answered);
+    let result = askStore(this.#options.store, takes, storeDeadlineMicros, connection, mayWait, answered);
     if (span !== undefined) result = tellStoreSpan(span, result, !this.#answersAtOnce);
-    if (result instanceof Promise) {
-      return result.then(
-        (late) => {
-          answered?.();
-          return this.#finish(request, policy, planned, takes, late, caller, startMicros, clock.wallMicros());
-        },
-        (error: unknown) => {
-          answered?.();
-          throw error;
-        },
-      );
-    }
+    if (result instanceof Promise) return this.#finishLate(context, result, answered);
     answered?.();
-    return this.#finish(request, policy, planned, takes, result, caller, startMicros, wallMicros);
+    return this.#finish(context, result);
+  }
+
+  /** {@link #finish} once the store has answered; `answered` says that it has. */
+  #finishLate(
+    context: RequestContext,
+    result: Promise<TakeResult>,
+    answered: (() => void) | undefined,
+  ): Promise<Decided> {
+    return result.then(
+      (late) => {
+        answered?.();
+        context.wallMicros = this.#options.clock.wallMicros();
+        return this.#finish(context, late);
+      },
+      (error: unknown) => {
+        answered?.();
+        throw error;
+      },
+    );
   }
 
   #refuse(refusal: Refusal): Refusal {
@@ -333,46 +283,59 @@ export class ShouldRateLimit {
     return Math.min(own, deadlineMicros - replyMarginMicros(deadlineMicros - nowMicros));
   }
 
-  #finish(
-    request: RateLimitRequest,
-    policy: DomainPolicy,
-    decisions: readonly Decision[],
-    takes: readonly PlannedTake[],
-    result: TakeResult,
-    caller: Caller,
-    startMicros: number,
-    wallMicros: number,
-  ): Decided | Promise<Decided> {
-    const { observer, local } = this.#options;
-    if (result instanceof StorageError) {
-      if (result.reason === 'full') {
-        // It is known which rules it met, and whether they may deny.
-        const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
-        const asked = { request, policy, startMicros, caller };
-        return this.#undecided.unseen(asked, 'full', mayDeny ? 'limits' : 'nothing');
-      }
-      observer.storeError(result.reason);
-      if (!decideWithoutStore(decisions, local, observer)) {
-        observer.failed('redis');
-        for (const decision of decisions) this.#observation.counted(policy, decision);
-        return STORE_UNAVAILABLE;
-      }
+  #finish(context: RequestContext, result: TakeResult): Decided | Promise<Decided> {
+    const { observer, answers } = this.#options;
+    const { takes } = context;
+    const isFailed = result instanceof StorageError;
+    if (isFailed) {
+      const undecided = this.#decideWithoutStore(context, result);
+      if (undecided !== undefined) return undecided;
     } else {
       for (let i = 0; i < takes.length; i++) (takes[i] as PlannedTake).outcome = result[i];
     }
-    const { shadowMode, quotaMode } = this.#answers;
-    const denial = denialOf(decisions, quotaMode);
-    if (shadowMode && (denial.enforce || denial.quota)) observer.globalShadow();
-    const observation = this.#observation;
-    const shared = result instanceof StorageError ? [] : takes;
-    if (isLargeAnswer(decisions, takes)) {
-      const build = () => answer(request, policy, decisions, denial, this.#answers, wallMicros);
-      const told = { request, policy, decisions, startMicros, observation, caller, shared, build };
-      return tellInTurns(this.#turns, told);
-    }
+    noteDenial(context);
+    if (answers.shadowMode && (context.limitDenies || context.quotasDeny)) observer.globalShadow();
+    const shared = isFailed ? NO_TAKES : takes;
+    if (isLargeAnswer(context)) return this.#answerInTurns(context, shared);
     if (shared.length > 1) noteTogether(shared);
-    const response = answer(request, policy, decisions, denial, this.#answers, wallMicros);
-    observation.answered(request, policy, decisions, response, startMicros, caller);
+    const response = answer(context);
+    this.#observation.answered(context, response);
     return response;
+  }
+
+  /** Decides by the failure policies; returns the answer where they leave the request undecided. */
+  #decideWithoutStore(context: RequestContext, error: StorageError): Decided | undefined {
+    const { observer, local } = this.#options;
+    const { takes, policy, decisions } = context;
+    if (error.reason === 'full') {
+      // It is known which rules it met, and whether they may deny.
+      const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
+      return this.#undecided.unseen(context, 'full', mayDeny ? 'limits' : 'nothing');
+    }
+    observer.storeError(error.reason);
+    if (decideWithoutStore(decisions, local, observer)) return undefined;
+    observer.failed('redis');
+    for (const decision of decisions) this.#observation.counted(policy, decision);
+    return STORE_UNAVAILABLE;
+  }
+
+  /** The answer to a request that a block denies. */
+  #answerBlocked(context: RequestContext): Decided | Promise<Decided> {
+    const nowMicros = this.#options.clock.monotonicMicros();
+    if (isLargeAnswer(context)) return this.#answerInTurns(context, NO_TAKES, nowMicros);
+    const response = blockedAnswer(context, nowMicros);
+    this.#observation.answered(context, response);
+    return response;
+  }
+
+  /** A large answer; `blockedMicros`: of a request that a block denies, at this time. */
+  #answerInTurns(
+    context: RequestContext,
+    shared: readonly PlannedTake[],
+    blockedMicros?: number,
+  ): Promise<Decided> {
+    const build = () =>
+      blockedMicros === undefined ? answer(context) : blockedAnswer(context, blockedMicros);
+    return tellInTurns(this.#turns, { context, observation: this.#observation, shared, build });
   }
 }

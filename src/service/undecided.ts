@@ -1,21 +1,12 @@
-import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
+import type { RateLimitResponse } from '../codec/messages.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import type { AnswerOptions } from './answer/answer-options.js';
 import { passingAnswer, throttledAnswer } from './answer/throttled-answer.js';
-import type { Caller } from './caller.js';
 import type { Observation } from './observe.js';
+import type { RequestContext } from './plan.js';
 import type { Throttled } from './planning.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
-
-/** A request that nobody decided. */
-export interface UndecidedRequest {
-  /** There once it is decoded. */
-  readonly request: RateLimitRequest | undefined;
-  readonly policy: DomainPolicy;
-  readonly startMicros: number;
-  readonly caller: Caller;
-}
 
 /** What may deny it: a block lets nothing pass, not even in SHADOW_MODE. */
 export type PossiblyDenies = 'nothing' | 'limits' | 'block';
@@ -34,30 +25,29 @@ export class Undecided {
   }
 
   /** That nobody looked at, or not to the end. */
-  unseen(asked: UndecidedRequest, why: 'late' | 'full', denies: PossiblyDenies): RateLimitResponse {
+  unseen(context: RequestContext, why: 'late' | 'full', denies: PossiblyDenies): RateLimitResponse {
     const { clock, observer } = this.#options;
-    const { request, policy, startMicros, caller } = asked;
+    const { domain } = context.policy;
     const answers = this.#answersWhere(denies);
     const mayDeny = denies !== 'nothing';
-    observer.givenUp(policy.domain, why, mayDeny && !answers.shadowMode);
+    observer.givenUp(domain, why, mayDeny && !answers.shadowMode);
     if (mayDeny && answers.shadowMode) observer.globalShadow();
-    const response = mayDeny
-      ? throttledAnswer(request, policy, -1, why, answers, clock.wallMicros())
-      : passingAnswer(request);
-    this.#observation.undecided(request, policy, response, why, startMicros, caller);
+    context.wallMicros = clock.wallMicros();
+    const response = mayDeny ? throttledAnswer(context, -1, why, answers) : passingAnswer(context.request);
+    this.#observation.undecided(context, response, why);
     return response;
   }
 
   /** That took too much work to match. */
-  throttled(asked: UndecidedRequest, { index, key, mayBeBlocked }: Throttled): RateLimitResponse {
+  throttled(context: RequestContext, { index, key, mayBeBlocked }: Throttled): RateLimitResponse {
     const { clock, observer } = this.#options;
-    const { request, policy, startMicros, caller } = asked;
     const answers = this.#answersWhere(mayBeBlocked ? 'block' : 'limits');
-    observer.matchExceeded(policy.domain, key, !answers.shadowMode);
+    observer.matchExceeded(context.policy.domain, key, !answers.shadowMode);
     if (answers.shadowMode) observer.globalShadow();
     const why = 'match_budget_exceeded';
-    const response = throttledAnswer(request, policy, index, why, answers, clock.wallMicros());
-    this.#observation.undecided(request, policy, response, why, startMicros, caller);
+    context.wallMicros = clock.wallMicros();
+    const response = throttledAnswer(context, index, why, answers);
+    this.#observation.undecided(context, response, why);
     return response;
   }
 

@@ -5,6 +5,7 @@ import { unboundedWork } from '../../policy/match-work.js';
 import type { Match } from '../../policy/policy.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import { BadRequest, OVERRIDE_UNITS } from '../../service/bad-descriptor.js';
+import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import {
   applyReplacesAndQuotas,
   type Decision,
@@ -36,7 +37,7 @@ export interface MetLimits {
 export type QuestionSteps<Result> = ViewSteps<never, Result>;
 
 function contextOf(
-  { policy, wallMicros, answers }: PlanSource,
+  { policy, wallMicros, answers, maxLimits }: PlanSource,
   entries: readonly Entry[],
   override?: AskedOverride,
 ): RequestContext {
@@ -47,7 +48,8 @@ function contextOf(
   const descriptor: Descriptor = { entries, limit, hitsAddend: 0, isNegativeHits: false };
   const request = { domain: policy.domain, descriptors: [descriptor], hitsAddend: 0 };
   // What a rule can do is told, whatever share of its denials is enforced.
-  return new RequestContext(policy, request, wallMicros, answers, () => 0);
+  const options = { answers, maxLimits, clock: { wallMicros: () => wallMicros }, random: () => 0 };
+  return new RequestContext(options, request, policy, CALLER_WITHOUT_DEADLINE, 0);
 }
 
 function metBy({ match, takes, candidate, unlimited }: Decision): MetLimits {
@@ -63,7 +65,7 @@ export function* limitsMet(
   entries: readonly Entry[],
   override?: AskedOverride,
 ): QuestionSteps<MetLimits | string> {
-  const planning = new Planning(contextOf(source, entries, override), [], source.maxLimits);
+  const planning = new Planning(contextOf(source, entries, override));
   const steps = planning.steps(Number.POSITIVE_INFINITY);
   for (;;) {
     const step = steps.next();
@@ -74,7 +76,7 @@ export function* limitsMet(
     const planned = step.value;
     if (planned instanceof BadRequest) return planned.message;
     const exceeded = planned instanceof Throttled ? planned.key : planning.exceededKey;
-    if (exceeded === undefined) return metBy((planned as readonly [Decision])[0]);
+    if (exceeded === undefined) return metBy(planning.context.decisions[0] as Decision);
     return (
       `to match the value of ${exceeded} takes more work than a request may cause, so it is not known which limits ` +
       'such requests meet'
@@ -84,10 +86,11 @@ export function* limitsMet(
 
 /** The limits that a descriptor meets whose `match` is known. */
 export function limitsAt(source: PlanSource, match: Match): MetLimits {
-  const asked = contextOf(source, match.entries);
-  const [descriptor] = asked.request.descriptors as readonly [Descriptor];
+  const context = contextOf(source, match.entries);
+  const [descriptor] = context.request.descriptors as readonly [Descriptor];
   // Unbounded work lasts.
-  const decision = planOne(asked, descriptor, match, unboundedWork()) as Decision;
-  const [decided] = applyReplacesAndQuotas(asked, [decision]) as readonly [Decision];
-  return metBy(decided);
+  const decision = planOne(context, descriptor, match, unboundedWork()) as Decision;
+  context.decisions.push(decision);
+  applyReplacesAndQuotas(context);
+  return metBy(decision);
 }

@@ -7,14 +7,13 @@ import {
   type RateLimitResponse,
 } from '../../codec/messages.js';
 import { MAX_UINT32, type Rate } from '../../limiter/rate.js';
-import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import type { Decision, PlannedTake } from '../plan.js';
+import type { Decision, PlannedTake, RequestContext } from '../plan.js';
 import type { AnswerOptions } from './answer-options.js';
-import { decisionMetadata, exemptionMetadata } from './decision-metadata.js';
-import { type Denial, tightestOf } from './denial.js';
+import { decisionMetadata } from './decision-metadata.js';
+import { tightestOf } from './denial.js';
 import { deniedBody } from './denied-response.js';
-import { type DescribedLimit, describedOf, resetSeconds } from './described-limit.js';
+import { describedOf, resetSeconds } from './described-limit.js';
 import { dynamicMetadata, withDecision } from './dynamic-metadata.js';
 import { headersToAdd, NO_HEADERS } from './response-headers.js';
 
@@ -57,41 +56,21 @@ function statusOf({ takes, unlimited }: Decision): DescriptorStatus {
   };
 }
 
-function decisionOf(
-  policy: DomainPolicy,
-  decisions: readonly Decision[],
-  described: DescribedLimit | undefined,
-  denied: boolean,
-  wallMicros: number,
-): Readonly<Record<string, unknown>> | undefined {
-  if (described === undefined) return exemptionMetadata(policy, decisions);
-  return decisionMetadata(policy, decisions, described, denied, wallMicros);
-}
-
-/**
- * Builds the response from what was decided; one status per descriptor, in order. `wallMicros` is the time of the
- * answer.
- */
-export function answer(
-  request: RateLimitRequest,
-  policy: DomainPolicy,
-  decisions: readonly Decision[],
-  denial: Denial,
-  options: AnswerOptions,
-  wallMicros: number,
-): RateLimitResponse {
+/** Builds the response from what was decided; one status per descriptor, in order. */
+export function answer(context: RequestContext): RateLimitResponse {
+  const { request, policy, decisions, denied } = context;
+  const options = context.options.answers;
   const statuses = new Array<DescriptorStatus>(decisions.length);
   for (let i = 0; i < decisions.length; i++) statuses[i] = statusOf(decisions[i] as Decision);
-  const denied = (denial.enforce || denial.quota) && !options.shadowMode;
-  const described = describedOf(policy, decisions, denial, options, denied);
-  const headers = headersToAdd(false, policy, decisions, statuses, described, options, denied, wallMicros);
-  const upstream = headersToAdd(true, policy, decisions, statuses, described, options, denied, wallMicros);
-  const body = denied && described !== undefined ? deniedBody(policy, described) : undefined;
+  const described = describedOf(context);
+  const headers = headersToAdd(context, statuses, described, false);
+  const upstream = headersToAdd(context, statuses, described, true);
+  const body = denied && described !== undefined ? deniedBody(described) : undefined;
   const asked = options.dynamicMetadata
     ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)
     : undefined;
   const tells = policy.decisionMetadata ?? options.decisionMetadata;
-  const decision = tells ? decisionOf(policy, decisions, described, denied, wallMicros) : undefined;
+  const decision = tells ? decisionMetadata(context, described) : undefined;
   return {
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,

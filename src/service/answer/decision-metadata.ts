@@ -1,8 +1,7 @@
 import type { LiveControl } from '../../limiter/control.js';
-import type { DomainPolicy } from '../../policy/policy.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
 import { controlMember } from '../controls/told-control.js';
-import type { Decision } from '../plan.js';
+import type { Decision, RequestContext } from '../plan.js';
 import { canNeverPass, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';
 
@@ -16,10 +15,10 @@ function exemptionOf(decisions: readonly Decision[]): LiveControl | undefined {
 }
 
 /** The member `decision` where no limit is to be described: there is one only where a descriptor is exempted. */
-export function exemptionMetadata(
-  policy: DomainPolicy,
-  decisions: readonly Decision[],
-): Readonly<Record<string, unknown>> | undefined {
+function exemptionMetadata({
+  policy,
+  decisions,
+}: RequestContext): Readonly<Record<string, unknown>> | undefined {
   const exemption = exemptionOf(decisions);
   if (exemption === undefined) return undefined;
   return { code: 'OK', domain: policy.domain, ...controlMember(exemption) };
@@ -31,12 +30,12 @@ export function exemptionMetadata(
  * 0 unless the request is denied; where it can never pass there is none, and a `reason`.
  */
 export function decisionMetadata(
-  policy: DomainPolicy,
-  decisions: readonly Decision[],
-  { take, rank }: DescribedLimit,
-  denied: boolean,
-  wallMicros: number,
-): Readonly<Record<string, unknown>> {
+  context: RequestContext,
+  described: DescribedLimit | undefined,
+): Readonly<Record<string, unknown>> | undefined {
+  if (described === undefined) return exemptionMetadata(context);
+  const { policy, decisions, denied, wallMicros } = context;
+  const { take, rank } = described;
   const { rule, label, name, shadow, outcome } = take;
   const phase = rule?.phase ?? decisions.find(({ takes }) => takes.includes(take))?.match.phase ?? ACTIVE;
   const neverPasses = canNeverPass(take);

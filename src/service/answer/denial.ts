@@ -1,22 +1,16 @@
 import type { TakeOutcome } from '../../limiter/bucket-store.js';
 import { isBeyondLimit } from '../../limiter/rate.js';
-import { type Decision, isPassingQuota, type PlannedTake } from '../plan.js';
+import { type Decision, isPassingQuota, type PlannedTake, type RequestContext } from '../plan.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
-/** What denies this request. */
-export interface Denial {
-  /** An enforced bucket is over. */
-  readonly enforce: boolean;
-  /** Quota buckets are in force, and every one of them is over. */
-  readonly quota: boolean;
-  /** The same were all phases active. */
-  readonly quotaWere: boolean;
-}
+/** What denies a request. */
+type Denial = Pick<RequestContext, 'limitDenies' | 'quotasDeny' | 'quotasWouldDeny'>;
 
-/** What denies, or but for SHADOW_MODE would. */
-export function denialOf(decisions: readonly Decision[], quotaMode: boolean): Denial {
-  let enforce = false;
+/** Notes what denies the request, or would without SHADOW_MODE, once all of its takes have their outcomes. */
+export function noteDenial(context: RequestContext): void {
+  const { decisions } = context;
+  const { quotaMode, shadowMode } = context.options.answers;
   let enforcedQuotas = 0;
   let enforcedQuotasOver = 0;
   let quotas = 0;
@@ -32,7 +26,7 @@ export function denialOf(decisions: readonly Decision[], quotaMode: boolean): De
       const take = takes[at] as PlannedTake;
       // A bucket that `on_store_failure: allow` answered for is not over.
       const over = take.outcome?.limited === true;
-      if (take.ruleEnforcement === 'enforce' && over) enforce = true;
+      if (take.ruleEnforcement === 'enforce' && over) context.limitDenies = true;
       if (take.ruleEnforcement === 'quota') {
         enforcedQuotas++;
         if (over) enforcedQuotasOver++;
@@ -43,23 +37,21 @@ export function denialOf(decisions: readonly Decision[], quotaMode: boolean): De
       }
     }
   }
-  return {
-    enforce,
-    quota: enforcedQuotas > 0 && enforcedQuotas === enforcedQuotasOver,
-    quotaWere: quotas > 0 && quotas === quotasOver,
-  };
+  context.quotasDeny = enforcedQuotas > 0 && enforcedQuotas === enforcedQuotasOver;
+  context.quotasWouldDeny = quotas > 0 && quotas === quotasOver;
+  context.denied = (context.limitDenies || context.quotasDeny) && !shadowMode;
 }
 
 function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
   return (
     outcome.limited &&
-    (take.ruleEnforcement === 'enforce' || (take.ruleEnforcement === 'quota' && denial.quota))
+    (take.ruleEnforcement === 'enforce' || (take.ruleEnforcement === 'quota' && denial.quotasDeny))
   );
 }
 
 /** Whether the bucket would deny were its rule active: a quota only together with all others. */
 function wouldDeny(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
-  return outcome.limited && (!take.quota || denial.quota || denial.quotaWere);
+  return outcome.limited && (!take.quota || denial.quotasDeny || denial.quotasWouldDeny);
 }
 
 /** A take that the store, or the failure policy, has decided. */

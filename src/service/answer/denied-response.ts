@@ -1,5 +1,4 @@
 import type { HeaderValue } from '../../codec/messages.js';
-import type { DomainPolicy } from '../../policy/policy.js';
 import type { DeniedResponse } from '../../policy/rule.js';
 import type { PlannedTake } from '../plan.js';
 import { canNeverPass, DENIES, isDecided, rankIn } from './denial.js';
@@ -25,11 +24,11 @@ const problems = new Map<string, Uint8Array>();
 const MAX_PROBLEMS = 1000;
 
 /** Names of the limits that deny, each once, in order. */
-function violatedPolicies({ take, takes, denial }: DescribedLimit): readonly string[] {
+function violatedPolicies({ take, takes, context }: DescribedLimit): readonly string[] {
   const names = new Set([quotaName(take)]);
   for (let i = 0; i < takes.length && names.size < MAX_LISTED; i++) {
     const one = takes[i] as PlannedTake;
-    if (isDecided(one) && rankIn(denial, one) === DENIES) names.add(quotaName(one));
+    if (isDecided(one) && rankIn(context, one) === DENIES) names.add(quotaName(one));
   }
   return [...names];
 }
@@ -68,8 +67,8 @@ const PROBLEM_JSON: HeaderValue = { key: 'content-type', value: 'application/pro
  * The `denied_response` of the rule described, else the file's; undefined where neither gives a body. Only for answers
  * that deny.
  */
-export function deniedBody(policy: DomainPolicy, described: DescribedLimit): DeniedBody | undefined {
-  const denied = described.take.rule?.deniedResponse ?? policy.deniedResponse;
+export function deniedBody(described: DescribedLimit): DeniedBody | undefined {
+  const denied = described.take.rule?.deniedResponse ?? described.context.policy.deniedResponse;
   if (denied?.preset === 'problem+json') return { body: problemOf(described), contentType: PROBLEM_JSON };
   return denied === undefined ? undefined : textBody(denied);
 }

@@ -1,8 +1,6 @@
-import type { DomainPolicy } from '../../policy/policy.js';
 import type { HeaderFamilies } from '../../policy/rule.js';
-import type { Decision, PlannedTake } from '../plan.js';
-import type { AnswerOptions } from './answer-options.js';
-import { type DecidedTake, type Denial, rankIn, resetMicros, tightestOf } from './denial.js';
+import type { Decision, PlannedTake, RequestContext } from '../plan.js';
+import { type DecidedTake, rankIn, resetMicros, tightestOf } from './denial.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
@@ -11,7 +9,7 @@ export interface DescribedLimit {
   readonly take: DecidedTake;
   /** How it was chosen, see {@link rankIn}: `DENIES`, `WOULD_DENY`, or less where the request fits. */
   readonly rank: number;
-  readonly denial: Denial;
+  readonly context: RequestContext;
   /** All takes of the request, candidates apart. */
   readonly takes: readonly PlannedTake[];
 }
@@ -38,15 +36,10 @@ function ruleAsks(takes: readonly PlannedTake[], denied: boolean): boolean {
 }
 
 /** Whether anything is to be said of one limit; most policies say nothing, and then nothing is looked for. */
-function isAsked(
-  policy: DomainPolicy,
-  decisions: readonly Decision[],
-  options: AnswerOptions,
-  denied: boolean,
-): boolean {
+function isAsked({ policy, decisions, options, denied }: RequestContext): boolean {
   if (policy.responseHeaders !== undefined && asksForAny(policy.responseHeaders)) return true;
   if (policy.requestHeaders !== undefined && asksForAny(policy.requestHeaders)) return true;
-  if (policy.decisionMetadata ?? options.decisionMetadata) return true;
+  if (policy.decisionMetadata ?? options.answers.decisionMetadata) return true;
   if (denied && policy.deniedResponse !== undefined) return true;
   for (let i = 0; i < decisions.length; i++) {
     if (ruleAsks((decisions[i] as Decision).takes, denied)) return true;
@@ -56,20 +49,14 @@ function isAsked(
 
 /**
  * The limit to describe for the whole request: the denying one that passes last, else the one with the fewest tokens
- * left. Undefined where no policy asks for it, and where no limit applied. `denied` is that of the answer.
+ * left. Undefined where no policy asks for it, and where no limit applied.
  */
-export function describedOf(
-  policy: DomainPolicy,
-  decisions: readonly Decision[],
-  denial: Denial,
-  options: AnswerOptions,
-  denied: boolean,
-): DescribedLimit | undefined {
-  if (!isAsked(policy, decisions, options, denied)) return undefined;
-  const takes = liveTakes(decisions);
-  const take = tightestOf(takes, denial);
+export function describedOf(context: RequestContext): DescribedLimit | undefined {
+  if (!isAsked(context)) return undefined;
+  const takes = liveTakes(context.decisions);
+  const take = tightestOf(takes, context);
   if (take === undefined) return undefined;
-  return { take, rank: rankIn(denial, take), denial, takes };
+  return { take, rank: rankIn(context, take), context, takes };
 }
 
 /** {@link resetMicros} in whole seconds, rounded up; 0 for a full bucket that does not deny. */

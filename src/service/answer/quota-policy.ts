@@ -159,16 +159,13 @@ export function asksQuotaFields(
   return false;
 }
 
-/**
- * Both fields of draft-ietf-httpapi-ratelimit-headers-11, with an item for every limit whose rule asks for them.
- * `wallMicros` says which window of a calendar it is.
- */
+/** Both fields of draft-ietf-httpapi-ratelimit-headers-11, with an item for every limit whose rule asks for them. */
 export function quotaFields(
   described: DescribedLimit,
   ofFile: HeaderFamilies | undefined,
   upstream: boolean,
-  wallMicros: number,
 ): QuotaFields {
+  const { wallMicros } = described.context;
   let policies = '';
   let quotas = '';
   for (const { names, take } of listed(described, (one) => isListed(one, ofFile, upstream))) {
@@ -190,8 +187,8 @@ export function draft03Limit(
   described: DescribedLimit,
   ofFile: HeaderFamilies | undefined,
   upstream: boolean,
-  wallMicros: number,
 ): string {
+  const { wallMicros } = described.context;
   let value = String(described.take.rate.reportedLimit);
   for (const { names, take } of listed(
     described,

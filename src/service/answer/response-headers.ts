@@ -1,7 +1,5 @@
 import type { DescriptorStatus, HeaderValue } from '../../codec/messages.js';
-import type { DomainPolicy } from '../../policy/policy.js';
-import type { Decision, PlannedTake } from '../plan.js';
-import type { AnswerOptions } from './answer-options.js';
+import type { PlannedTake, RequestContext } from '../plan.js';
 import { canNeverPass, type DecidedTake, resetMicros, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, resetSeconds, retryAfterSeconds } from './described-limit.js';
 import { limitHeadersOf } from './limit-headers.js';
@@ -36,22 +34,16 @@ function secondText(second: number): string {
 }
 
 /** The family `x-ratelimit`, as docs/policy/answers.md describes it. `byEnvoy`: Envoy adds the first three itself. */
-function xRateLimit(
-  { take, rank, takes }: DescribedLimit,
-  { shadowMode }: AnswerOptions,
-  byEnvoy: boolean,
-  denied: boolean,
-  wallMicros: number,
-): HeaderValue[] {
+function xRateLimit({ take, rank, takes, context }: DescribedLimit, byEnvoy: boolean): HeaderValue[] {
   const { outcome } = take;
   const headers: HeaderValue[] = byEnvoy
     ? []
     : [
         { key: 'x-ratelimit-limit', value: String(take.rate.reportedLimit) },
         { key: 'x-ratelimit-remaining', value: String(outcome.remaining) },
-        { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, wallMicros)) },
+        { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, context.wallMicros)) },
       ];
-  if (denied || shadowMode || takes.some(isObserved)) {
+  if (context.denied || context.options.answers.shadowMode || takes.some(isObserved)) {
     // The most telling one denies, or would, if any does.
     headers.push({ key: 'x-ratelimit-will-be-throttled', value: rank >= WOULD_DENY ? 'true' : 'false' });
   }
@@ -61,20 +53,18 @@ function xRateLimit(
 /**
  * The headers to add to the response, or with `upstream` to the request that goes upstream, where Envoy ignores them if
  * it denies the request: the families that the rule described asks for, else the file; where neither says, those of the
- * environment. The family `ratelimit` lists every limit whose rule asks for it. `wallMicros` is the time of the answer.
+ * environment. The family `ratelimit` lists every limit whose rule asks for it.
  */
 export function headersToAdd(
-  upstream: boolean,
-  policy: DomainPolicy,
-  decisions: readonly Decision[],
+  context: RequestContext,
   statuses: readonly DescriptorStatus[],
   described: DescribedLimit | undefined,
-  options: AnswerOptions,
-  denied: boolean,
-  wallMicros: number,
+  upstream: boolean,
 ): readonly HeaderValue[] {
+  const { policy, decisions, denied } = context;
+  const { limitRequestHeaders, limitHeaders, envoyAdds } = context.options.answers;
   const ofFile = upstream ? policy.requestHeaders : policy.responseHeaders;
-  const ofEnvironment = upstream ? options.limitRequestHeaders : options.limitHeaders;
+  const ofEnvironment = upstream ? limitRequestHeaders : limitHeaders;
   const wanted = described === undefined ? ofFile : familiesOf(described.take, ofFile, upstream);
   if (wanted === undefined && ofEnvironment !== undefined) {
     return limitHeadersOf(decisions, statuses, ofEnvironment);
@@ -84,21 +74,20 @@ export function headersToAdd(
   if (wanted === undefined && !listsQuotas) return NO_HEADERS;
   const { take } = described;
   // Envoy adds its own headers to responses only.
-  const byEnvoy = !upstream && options.envoyAdds.xRateLimit;
-  const headers =
-    wanted?.xRateLimit === true ? xRateLimit(described, options, byEnvoy, denied, wallMicros) : [];
+  const byEnvoy = !upstream && envoyAdds.xRateLimit;
+  const headers = wanted?.xRateLimit === true ? xRateLimit(described, byEnvoy) : [];
   if (wanted?.rateLimitDraft03 === true) {
     headers.push(
-      { key: 'ratelimit-limit', value: draft03Limit(described, ofFile, upstream, wallMicros) },
+      { key: 'ratelimit-limit', value: draft03Limit(described, ofFile, upstream) },
       { key: 'ratelimit-remaining', value: String(take.outcome.remaining) },
       { key: 'ratelimit-reset', value: String(denied ? retryAfterSeconds(take) : resetSeconds(take)) },
     );
   }
   if (listsQuotas) {
-    const { policies, quotas } = quotaFields(described, ofFile, upstream, wallMicros);
+    const { policies, quotas } = quotaFields(described, ofFile, upstream);
     headers.push({ key: 'ratelimit-policy', value: policies }, { key: 'ratelimit', value: quotas });
   }
-  const retries = !upstream && wanted?.retryAfter === true && denied && !options.envoyAdds.retryAfter;
+  const retries = !upstream && wanted?.retryAfter === true && denied && !envoyAdds.retryAfter;
   if (retries && !canNeverPass(take)) {
     headers.push({ key: 'retry-after', value: String(retryAfterSeconds(take)) });
   }

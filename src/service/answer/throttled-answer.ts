@@ -7,6 +7,7 @@ import {
 } from '../../codec/messages.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { HeaderFamilies } from '../../policy/rule.js';
+import { type RequestContext, UNREAD_REQUEST } from '../plan.js';
 import { STATUS_WITHOUT_LIMIT } from './answer.js';
 import type { AnswerOptions } from './answer-options.js';
 import { bodyWithoutLimit } from './denied-response.js';
@@ -90,25 +91,22 @@ export function decisionWithoutLimit(
 
 /**
  * The answer to a request that is denied because nobody can tell which limits it meets: OVER_LIMIT, though under
- * SHADOW_MODE OK over all. `index` is the place of the descriptor that it is denied for; -1: all of them. Without
- * `request`, which nobody has read, there are no statuses.
+ * SHADOW_MODE OK over all. `index` is the place of the descriptor that it is denied for; -1: all of them.
  */
 export function throttledAnswer(
-  request: RateLimitRequest | undefined,
-  policy: DomainPolicy,
+  { request, policy, wallMicros }: RequestContext,
   index: number,
   reason: ThrottleReason,
   options: AnswerOptions,
-  wallMicros: number,
 ): RateLimitResponse {
   const denied = !options.shadowMode;
-  const statuses = (request?.descriptors ?? []).map((_, at) =>
+  const statuses = request.descriptors.map((_, at) =>
     index < 0 || at === index ? STATUS_THROTTLED : STATUS_WITHOUT_LIMIT,
   );
   const headers = headersWithoutLimit(policy.responseHeaders, WAIT_SECONDS, options, wallMicros);
   const body = denied ? bodyWithoutLimit(policy.deniedResponse) : undefined;
   const asked =
-    options.dynamicMetadata && request !== undefined
+    options.dynamicMetadata && request !== UNREAD_REQUEST
       ? dynamicMetadata(request, [], statuses, policy.secretKeys)
       : undefined;
   const tells = policy.decisionMetadata ?? options.decisionMetadata;
@@ -126,10 +124,10 @@ export function throttledAnswer(
 }
 
 /** The answer to such a request where no rule in force could have denied it: every descriptor OK. */
-export function passingAnswer(request: RateLimitRequest | undefined): RateLimitResponse {
+export function passingAnswer({ descriptors }: RateLimitRequest): RateLimitResponse {
   return {
     overallCode: CODE.OK,
-    statuses: (request?.descriptors ?? []).map(() => STATUS_WITHOUT_LIMIT),
+    statuses: descriptors.map(() => STATUS_WITHOUT_LIMIT),
     responseHeadersToAdd: NO_HEADERS,
     requestHeadersToAdd: NO_HEADERS,
     rawBody: undefined,

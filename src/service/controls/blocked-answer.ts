@@ -1,13 +1,6 @@
-import {
-  CODE,
-  type DescriptorStatus,
-  type RateLimitRequest,
-  type RateLimitResponse,
-} from '../../codec/messages.js';
+import { CODE, type DescriptorStatus, type RateLimitResponse } from '../../codec/messages.js';
 import type { LiveControl } from '../../limiter/control.js';
-import type { DomainPolicy } from '../../policy/policy.js';
 import { STATUS_WITHOUT_LIMIT } from '../answer/answer.js';
-import type { AnswerOptions } from '../answer/answer-options.js';
 import { bodyWithoutLimit } from '../answer/denied-response.js';
 import { dynamicMetadata, withDecision } from '../answer/dynamic-metadata.js';
 import {
@@ -15,7 +8,7 @@ import {
   headersWithoutLimit,
   requestHeadersWithoutLimit,
 } from '../answer/throttled-answer.js';
-import type { Decision } from '../plan.js';
+import type { Decision, RequestContext } from '../plan.js';
 import { controlMember } from './told-control.js';
 
 const MICROS_PER_SECOND = 1_000_000;
@@ -41,16 +34,11 @@ function longestBlocked(decisions: readonly Decision[]): Decision | undefined {
 /**
  * The answer to a request of which a block names a descriptor: OVER_LIMIT until that ends, whatever SHADOW_MODE, phase
  * or rule says. Headers and body are those that its rule, else the file, has for denials. `nowMicros` is the monotonic
- * time of the answer, `wallMicros` the same on the clock.
+ * time of the answer.
  */
-export function blockedAnswer(
-  request: RateLimitRequest,
-  policy: DomainPolicy,
-  decisions: readonly Decision[],
-  options: AnswerOptions,
-  nowMicros: number,
-  wallMicros: number,
-): RateLimitResponse {
+export function blockedAnswer(context: RequestContext, nowMicros: number): RateLimitResponse {
+  const { request, policy, decisions, wallMicros } = context;
+  const options = context.options.answers;
   const secondsLeft = ({ endsMicros }: LiveControl): number =>
     Math.max(1, Math.ceil((endsMicros - nowMicros) / MICROS_PER_SECOND));
   const statuses = decisions.map((decision): DescriptorStatus => {

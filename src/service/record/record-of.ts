@@ -1,15 +1,10 @@
-import {
-  CODE,
-  type Descriptor,
-  type RateLimitRequest,
-  type RateLimitResponse,
-} from '../../codec/messages.js';
+import { CODE, type Descriptor, type RateLimitResponse } from '../../codec/messages.js';
 import type { Entry } from '../../limiter/entry.js';
+import type { DomainPolicy } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
-import type { Caller } from '../caller.js';
 import { toldControl } from '../controls/told-control.js';
-import { type Decision, hitsOf } from '../plan.js';
+import { hitsOf, type RequestContext } from '../plan.js';
 import type { DecisionRecord, DescriptorRecord, UndecidedReason } from './decision-record.js';
 import type { DecisionSpan } from './request-trace.js';
 
@@ -18,34 +13,28 @@ export const MAX_RECORDED_DESCRIPTORS = 100;
 /** Entries of one descriptor that a record holds. */
 export const MAX_RECORDED_ENTRIES = 32;
 
-/** What is recorded of a request beside what was decided. */
-export interface RecordedRequest {
-  readonly request: RateLimitRequest | undefined;
-  readonly domain: string;
-  readonly secretKeys: ReadonlySet<string>;
-  readonly response: RateLimitResponse;
-  readonly caller: Caller;
-  readonly micros: number;
-  readonly sample: number;
+/** As much of a {@link RequestContext} as logs and spans tell; there is no whole one of a domain without a policy. */
+export interface ToldRequest extends Pick<RequestContext, 'request' | 'caller' | 'startMicros' | 'decisions'> {
+  readonly policy: Pick<DomainPolicy, 'domain' | 'secretKeys'>;
 }
 
-/** The record of a request, by its decisions or, where there are none, by why. */
+/** The record of a request, by its decisions or, where there are none, by the `reason`. */
 export function recordOf(
-  told: RecordedRequest,
-  decisions: readonly Decision[],
-  reason?: UndecidedReason,
+  told: ToldRequest,
+  response: RateLimitResponse,
+  { sample, micros, reason }: Pick<DecisionRecord, 'sample' | 'micros' | 'reason'>,
 ): DecisionRecord {
-  const { request, domain, caller, response, micros, sample } = told;
-  const all = request?.descriptors ?? [];
+  const { request, policy, caller } = told;
+  const all = request.descriptors;
   const descriptors: DescriptorRecord[] = [];
   for (let at = 0; at < Math.min(all.length, MAX_RECORDED_DESCRIPTORS); at++) {
-    descriptors.push(descriptorRecord(told, all[at] as Descriptor, at, decisions[at]));
+    descriptors.push(descriptorRecord(told, response, at));
   }
   return {
     sample,
     traceId: caller.trace?.traceId ?? '',
     request: caller.requestName ?? '',
-    domain,
+    domain: policy.domain,
     code: codeName(response.overallCode === CODE.OVER_LIMIT),
     reason,
     micros,
@@ -57,8 +46,7 @@ export function recordOf(
 /** Tells the span of a request the same in short. */
 export function tellSpan(
   span: DecisionSpan,
-  domain: string,
-  decisions: readonly Decision[],
+  { policy, decisions }: ToldRequest,
   { overallCode, statuses }: RateLimitResponse,
   reason: UndecidedReason | undefined,
 ): void {
@@ -66,15 +54,17 @@ export function tellSpan(
   const denying = overLimit ? statuses.findIndex(({ code }) => code === CODE.OVER_LIMIT) : -1;
   const told = decisions[denying] ?? decisions.find(({ takes, control }) => takes.length > 0 || control);
   const shown = told === undefined ? undefined : tightestOf(told.takes, undefined);
-  span.decided(domain, codeName(overLimit), shown?.label ?? told?.control?.kind ?? '', reason);
+  span.decided(policy.domain, codeName(overLimit), shown?.label ?? told?.control?.kind ?? '', reason);
 }
 
 function descriptorRecord(
-  { request, secretKeys, response }: RecordedRequest,
-  descriptor: Descriptor,
+  { request, policy, decisions }: ToldRequest,
+  response: RateLimitResponse,
   at: number,
-  decision: Decision | undefined,
 ): DescriptorRecord {
+  const { secretKeys } = policy;
+  const descriptor = request.descriptors[at] as Descriptor;
+  const decision = decisions[at];
   const { entries: sent, limit, isNegativeHits } = descriptor;
   const entries = decision?.match.entries ?? sent;
   const takes = decision?.takes ?? [];
@@ -88,7 +78,7 @@ function descriptorRecord(
     entries: shownEntries(entries, secretKeys),
     sent: entries === sent ? undefined : shownEntries(sent, secretKeys),
     moreEntries: Math.max(0, Math.max(entries.length, sent.length) - MAX_RECORDED_ENTRIES),
-    hits: hitsOf(descriptor, request as RateLimitRequest),
+    hits: hitsOf(descriptor, request),
     refund: isNegativeHits,
     override: limit,
     rule: shown?.label ?? first ?? '',
