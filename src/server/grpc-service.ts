@@ -26,7 +26,7 @@ import { Callers } from './calls/callers.js';
 import { decideBeside } from './calls/unary-handler.js';
 import type { Closers } from './closers.js';
 import { openDecisionLog } from './decision-log/open-decision-log.js';
-import { decisionObserver } from './decision-observer.js';
+import { LoggedWarnings } from './decision-warnings.js';
 import { followCalendars } from './follow-calendars.js';
 import { followServing } from './follow-serving.js';
 import { addRateLimits, createGrpcServer, type RateLimitServer } from './grpc-transport.js';
@@ -167,7 +167,6 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   });
 
   const top = openTop(settings.topBuckets, clock, closers);
-  const counts = top === undefined ? undefined : new TopCounts(top);
   const turns = new TurnQueue(clock);
   const waiting = new WaitingRequests();
   const told = openTold(options, store, metrics, closers);
@@ -179,7 +178,11 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     local: store.local,
     policies: () => policies.current(),
     controls,
-    observer: decisionObserver(metrics, log, openUnmatchedWarnings(log, policies, closers), counts),
+    observer: {
+      counts: metrics,
+      warnings: new LoggedWarnings(log, openUnmatchedWarnings(log, policies, closers)),
+      buckets: top === undefined ? undefined : new TopCounts(top),
+    },
     storeTimeoutMicros: store.timeoutMicros,
     maxDescriptors: settings.maxDescriptors,
     turns,

@@ -1,10 +1,8 @@
-import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
-import type { DomainPolicy } from '../policy/policy.js';
-import { atOnce } from '../runtime/turns.js';
-import type { Caller } from './caller.js';
 import type { RateLimitResponse } from '../codec/messages.js';
-import { MAX_LOGGED_DESCRIPTORS, type Observation } from './observe.js';
+import { atOnce } from '../runtime/turns.js';
+import type { Observation } from './observe.js';
 import type { Decision, PlannedTake, RequestContext } from './plan.js';
+import { MAX_LOGGED_DESCRIPTORS } from './record/decision-line.js';
 import { noteTogetherInSteps } from './shared-bucket.js';
 import type { TurnQueue } from './turn-queue.js';
 

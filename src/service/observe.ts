@@ -1,47 +1,36 @@
 import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/messages.js';
 import type { Clock } from '../limiter/clock.js';
-import type { Entry } from '../limiter/entry.js';
 import { isBeyondLimit } from '../limiter/rate.js';
-import type { PolicySet } from '../policy/policy-set.js';
 import type { DomainPolicy } from '../policy/policy.js';
-import { redactEntries } from '../policy/redact.js';
+import type { PolicySet } from '../policy/policy-set.js';
 import { secretKeysOf } from './answer/answer.js';
-import { tightestOf } from './answer/denial.js';
 import type { Caller } from './caller.js';
-import { toldControl } from './controls/told-control.js';
-import type { DecisionLine, DecisionObserver } from './decision-observer.js';
+import type { DecisionCounts, DecisionObserver, DecisionWarnings } from './decision-observer.js';
 import { overrideStat } from './override-stat.js';
 import type { Decision, PlannedTake, RequestContext } from './plan.js';
+import {
+  decisionLine,
+  LOGGED_UNKNOWN_DOMAIN,
+  loggedControl,
+  loggedLimits,
+  MAX_LOGGED_DESCRIPTORS,
+  unlimitedRule,
+} from './record/decision-line.js';
 import type { DecisionLog, UndecidedReason } from './record/decision-record.js';
 import { recordOf, type ToldRequest, tellSpan } from './record/record-of.js';
 
-/** Descriptors of one request that are logged. */
-export const MAX_LOGGED_DESCRIPTORS = 100;
-/** Entries of one descriptor that are logged; a line is for people to read. */
-export const MAX_LOGGED_ENTRIES = 32;
-
-function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
-  return overLimit ? 'OVER_LIMIT' : 'OK';
-}
-
-/** Entries as a line shows them: secrets redacted, and as many as anybody reads. */
-function shownEntries(
-  entries: readonly Entry[],
-  secretKeys: ReadonlySet<string>,
-): Pick<DecisionLine, 'entries' | 'moreEntries'> {
-  const more = entries.length - MAX_LOGGED_ENTRIES;
-  if (more <= 0) return { entries: redactEntries(entries, secretKeys) };
-  return { entries: redactEntries(entries.slice(0, MAX_LOGGED_ENTRIES), secretKeys), moreEntries: more };
-}
-
-/** Tells an observer what became of requests. */
+/** Tells everybody who wants to know what became of requests; the only place that does. */
 export class Observation {
+  readonly counts: DecisionCounts;
+  private readonly warnings: DecisionWarnings;
   private readonly observer: DecisionObserver;
   private readonly clock: Clock;
   private readonly log: DecisionLog | undefined;
 
   /** `log` is told of samples of them. */
   constructor(observer: DecisionObserver, clock: Clock, log: DecisionLog | undefined) {
+    this.counts = observer.counts;
+    this.warnings = observer.warnings;
     this.observer = observer;
     this.clock = clock;
     this.log = log;
@@ -49,7 +38,7 @@ export class Observation {
 
   /** Whether anybody wants to know when a request came. */
   wantsStart(): boolean {
-    return this.log !== undefined || this.observer.logsDecisions();
+    return this.log !== undefined || this.warnings.logsDecisions();
   }
 
   /** Of an answered request; of a large one, its decisions from `from` on and before `to`. */
@@ -59,127 +48,29 @@ export class Observation {
     from = 0,
     to = context.decisions.length,
   ): void {
-    const { observer } = this;
-    const { policy, decisions, caller, startMicros, blocked } = context;
-    const { buckets } = observer;
-    const logs = observer.logsDecisions();
+    const { decisions, blocked } = context;
+    const logs = this.warnings.logsDecisions();
     const passes = response.overallCode !== CODE.OVER_LIMIT;
     for (let index = from; index < to; index++) {
       const decision = decisions[index] as Decision;
-      if (blocked || decision.control !== undefined) {
-        this.controlled(context, decision, index);
-        continue;
-      }
-      const { match, takes, candidate } = decision;
-      this.counted(policy, decision);
+      const isControlled = blocked || decision.control !== undefined;
       // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
-      const overLimit =
-        response.overallCode === CODE.OVER_LIMIT && response.statuses[index]?.code === CODE.OVER_LIMIT;
-      for (let at = 0; at < takes.length; at++) {
-        const take = takes[at] as PlannedTake;
-        const { label, ruleEnforcement, outcome } = take;
-        const limited = outcome?.limited === true;
-        const denied = overLimit && limited && ruleEnforcement !== 'observe';
-        observer.decided(policy.domain, label, denied, limited && !denied);
-        if (buckets !== undefined) {
-          if (denied) buckets.denied(policy, match, take);
-          else if (passes && take.hits > 0 && !take.refund) buckets.letThrough(policy, match, take);
-        }
-        const together = limited ? outcome?.together : undefined;
-        if (limited && (together !== undefined || isBeyondLimit(take.rate, take.hits, take.refund))) {
-          const { reportedLimit } = take.rate;
-          const hits = together ?? take.hits;
-          observer.neverPasses(policy.domain, label, hits, reportedLimit, take.rule ?? policy);
-        }
-        if (take.rate.maxDebt > 0) observer.debtAsked(policy.domain, label, take.hits, take.refund);
-        if (outcome !== undefined && outcome.forgiven > 0) {
-          observer.forgiven(policy.domain, label, outcome.forgiven);
-        }
-      }
-      const candidateOver = candidate?.outcome?.limited;
-      if (candidateOver !== undefined) {
-        observer.candidate(policy.domain, (candidate as PlannedTake).label, overLimit, candidateOver);
-      }
-      const first = takes.length === 0 ? match.rules[0] : undefined;
-      const unlimited = first === undefined || first.candidate ? '' : first.path;
-      if (unlimited !== '') observer.decided(policy.domain, unlimited, false, false);
-      else if (takes.length === 0 && match.exceeded === undefined) {
-        // Where a candidate stands alone somebody has thought of them.
-        observer.unmatched(policy.domain, match.entries, match.onUnmatched !== 'warn');
-      }
-      if (logs && index < MAX_LOGGED_DESCRIPTORS) {
-        const shown = tightestOf(takes, undefined);
-        const rule = shown?.label ?? takes[0]?.label ?? unlimited;
-        observer.logDecision({
-          request: caller.requestName ?? '',
-          domain: policy.domain,
-          ...shownEntries(match.entries, policy.secretKeys),
-          rule,
-          unmatched: rule !== '' ? undefined : match.exceeded === undefined ? 'entries' : 'work',
-          code: codeName(overLimit),
-          remaining: shown?.outcome.remaining,
-          candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
-          micros: this.clock.monotonicMicros() - startMicros,
-        });
-      }
+      const overLimit = !passes && response.statuses[index]?.code === CODE.OVER_LIMIT;
+      if (isControlled) this.controlled(context.policy, decision);
+      else this.limited(context.policy, decision, overLimit, passes);
+      if (!logs || index >= MAX_LOGGED_DESCRIPTORS) continue;
+      const logged = isControlled ? loggedControl(decision) : loggedLimits(decision, overLimit);
+      const micros = this.clock.monotonicMicros() - context.startMicros;
+      this.warnings.logDecision(decisionLine(context, decision.match.entries, logged, micros));
     }
     if (to === decisions.length) this.record(context, response);
   }
 
-  /** Of a descriptor that a control decided, or that no limit was asked about as another one was blocked. */
-  private controlled(
-    { policy, caller, startMicros }: RequestContext,
-    { match, control }: Decision,
-    index: number,
-  ): void {
-    const { observer } = this;
-    const isBlock = control?.kind === 'block';
-    if (control !== undefined) {
-      observer.decided(policy.domain, control.kind, isBlock, false);
-      observer.controlled(policy.domain, control.kind);
-      if (isBlock) observer.buckets?.blocked(policy, match);
-    }
-    if (!observer.logsDecisions() || index >= MAX_LOGGED_DESCRIPTORS) return;
-    observer.logDecision({
-      request: caller.requestName ?? '',
-      domain: policy.domain,
-      ...shownEntries(match.entries, policy.secretKeys),
-      rule: control?.kind ?? '',
-      unmatched: undefined,
-      code: codeName(isBlock),
-      remaining: undefined,
-      candidate: undefined,
-      control: control === undefined ? undefined : toldControl(control),
-      micros: this.clock.monotonicMicros() - startMicros,
-    });
-  }
-
   /** Of a request that was answered without a decision. */
-  undecided(told: ToldRequest, response: RateLimitResponse, reason: UndecidedReason): void {
+  undecided(context: RequestContext, response: RateLimitResponse, reason: UndecidedReason): void {
+    const { request, policy, caller, startMicros } = context;
     // What was planned of it by then decided nothing.
-    const { request, policy, caller, startMicros } = told;
     this.record({ request, policy, caller, startMicros, decisions: [] }, response, reason);
-  }
-
-  private record(told: ToldRequest, response: RateLimitResponse, reason?: UndecidedReason): void {
-    const { trace } = told.caller;
-    if (this.log === undefined && trace === undefined) return;
-    if (trace?.span !== undefined) tellSpan(trace.span, told, response, reason);
-    const sample = this.log?.sample(response.overallCode === CODE.OVER_LIMIT) ?? 0;
-    if (sample === 0) return;
-    const micros = this.clock.monotonicMicros() - told.startMicros;
-    this.log?.write(recordOf(told, response, { micros, sample, reason }));
-  }
-
-  /** For the reference's counters. */
-  counted(policy: DomainPolicy, { match, takes }: Decision): void {
-    for (let at = 0; at < takes.length; at++) {
-      const take = takes[at] as PlannedTake;
-      const { rule, outcome } = take;
-      const stat = rule === undefined ? overrideStat(policy, match.entries) : take.stat;
-      const shadowed = outcome?.limited === true && take.ruleEnforcement === 'observe';
-      this.observer.counted(stat, rule === undefined, take, outcome, shadowed);
-    }
   }
 
   /** Of a request to a domain that no policy has. */
@@ -190,25 +81,106 @@ export class Observation {
     startMicros: number,
     caller: Caller,
   ): void {
-    const { observer } = this;
-    observer.unknownDomain(request.domain, request.descriptors.length);
+    this.countUnknownDomain(request.domain, request.descriptors.length);
     if (!this.wantsStart() && caller.trace === undefined) return;
-    const secretKeys = secretKeysOf(policies);
-    const policy = { domain: request.domain, secretKeys };
-    this.undecided({ request, policy, caller, startMicros, decisions: [] }, response, 'unknown_domain');
-    if (!observer.logsDecisions()) return;
+    const policy = { domain: request.domain, secretKeys: secretKeysOf(policies) };
+    const told: ToldRequest = { request, policy, caller, startMicros, decisions: [] };
+    this.record(told, response, 'unknown_domain');
+    if (!this.warnings.logsDecisions()) return;
     for (const { entries } of request.descriptors.slice(0, MAX_LOGGED_DESCRIPTORS)) {
-      observer.logDecision({
-        request: caller.requestName ?? '',
-        domain: request.domain,
-        ...shownEntries(entries, secretKeys),
-        rule: '',
-        unmatched: 'domain',
-        code: 'OK',
-        remaining: undefined,
-        candidate: undefined,
-        micros: this.clock.monotonicMicros() - startMicros,
-      });
+      const micros = this.clock.monotonicMicros() - startMicros;
+      this.warnings.logDecision(decisionLine(told, entries, LOGGED_UNKNOWN_DOMAIN, micros));
     }
+  }
+
+  /** Counts a request to such a domain, and warns of it. */
+  countUnknownDomain(domain: string, descriptors: number): void {
+    this.warnings.unlimited.unknownDomain(domain, this.counts.unknownDomain(domain, descriptors));
+  }
+
+  /** Matching a request took more work than it may cause, because of the value under `key`. */
+  matchExceeded(domain: string, key: string, denied: boolean): void {
+    this.counts.matchExceeded(domain);
+    this.warnings.matchExceeded(domain, key, denied);
+  }
+
+  /** A request was answered before it was looked at. */
+  givenUp(domain: string, why: 'late' | 'full', denied: boolean): void {
+    this.counts.requestGivenUp(domain, why);
+    this.warnings.givenUp(domain, why, denied);
+  }
+
+  /** Counts a descriptor for the reference's statistics. */
+  counted(policy: DomainPolicy, { match, takes }: Decision): void {
+    for (let at = 0; at < takes.length; at++) {
+      const take = takes[at] as PlannedTake;
+      const { rule, outcome } = take;
+      const stat = rule === undefined ? overrideStat(policy, match.entries) : take.stat;
+      const shadowed = outcome?.limited === true && take.ruleEnforcement === 'observe';
+      this.counts.reference.counted(stat, rule === undefined, take, outcome, shadowed);
+    }
+  }
+
+  /** Of a descriptor that limits decided. */
+  private limited(policy: DomainPolicy, decision: Decision, overLimit: boolean, passes: boolean): void {
+    const { match, takes, candidate } = decision;
+    const { domain } = policy;
+    const { buckets } = this.observer;
+    this.counted(policy, decision);
+    for (let at = 0; at < takes.length; at++) {
+      const take = takes[at] as PlannedTake;
+      const limited = take.outcome?.limited === true;
+      const denied = overLimit && limited && take.ruleEnforcement !== 'observe';
+      this.counts.decided(domain, take.label, denied, limited && !denied);
+      if (buckets !== undefined) {
+        if (denied) buckets.denied(policy, match, take);
+        else if (passes && take.hits > 0 && !take.refund) buckets.letThrough(policy, match, take);
+      }
+      if (limited) this.warnOfNever(policy, take);
+      if (take.rate.maxDebt > 0) this.warnings.charges.asked(domain, take.label, take.hits, take.refund);
+      const forgiven = take.outcome?.forgiven ?? 0;
+      if (forgiven > 0) this.counts.forgiven(domain, take.label, forgiven);
+    }
+    const candidateOver = candidate?.outcome?.limited;
+    if (candidateOver !== undefined) {
+      this.counts.candidate(domain, (candidate as PlannedTake).label, overLimit, candidateOver);
+    }
+    if (takes.length === 0) this.withoutLimit(domain, decision);
+  }
+
+  /** Of a descriptor that a control decided, or that no limit was asked about as another one was blocked. */
+  private controlled(policy: DomainPolicy, { match, control }: Decision): void {
+    if (control === undefined) return;
+    const isBlock = control.kind === 'block';
+    this.counts.decided(policy.domain, control.kind, isBlock, false);
+    this.counts.controlled(policy.domain, control.kind);
+    if (isBlock) this.observer.buckets?.blocked(policy, match);
+  }
+
+  private withoutLimit(domain: string, decision: Decision): void {
+    const { match } = decision;
+    const rule = unlimitedRule(decision);
+    if (rule !== '') this.counts.decided(domain, rule, false, false);
+    else if (match.exceeded === undefined) {
+      const series = this.counts.unmatched(domain, match.entries);
+      // Where a candidate stands alone somebody has thought of them.
+      if (match.onUnmatched === 'warn') this.warnings.unlimited.unmatched(domain, match.entries, series);
+    }
+  }
+
+  private warnOfNever(policy: DomainPolicy, { rate, hits, refund, outcome, label, rule }: PlannedTake): void {
+    const together = outcome?.together;
+    if (together === undefined && !isBeyondLimit(rate, hits, refund)) return;
+    this.warnings.neverPasses(policy.domain, label, together ?? hits, rate.reportedLimit, rule ?? policy);
+  }
+
+  private record(told: ToldRequest, response: RateLimitResponse, reason?: UndecidedReason): void {
+    const { trace } = told.caller;
+    if (this.log === undefined && trace === undefined) return;
+    if (trace?.span !== undefined) tellSpan(trace.span, told, response, reason);
+    const sample = this.log?.sample(response.overallCode === CODE.OVER_LIMIT) ?? 0;
+    if (sample === 0) return;
+    const micros = this.clock.monotonicMicros() - told.startMicros;
+    this.log?.write(recordOf(told, response, { micros, sample, reason }));
   }
 }

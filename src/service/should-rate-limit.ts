@@ -199,10 +199,10 @@ export class ShouldRateLimit {
   }
 
   #takePlanned({ planning, planned }: Prepared, patience: Patience): Decided | Promise<Decided> {
-    const { observer, clock } = this.#options;
+    const { clock } = this.#options;
     const { context, exceededKey } = planning;
     if (planned instanceof Throttled) return this.#undecided.throttled(context, planned);
-    if (exceededKey !== undefined) observer.matchExceeded(context.policy.domain, exceededKey, false);
+    if (exceededKey !== undefined) this.#observation.matchExceeded(context.policy.domain, exceededKey, false);
     if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
     context.wallMicros = clock.wallMicros();
     return this.#take(context, this.#storeDeadline(clock.monotonicMicros(), patience));
@@ -217,14 +217,15 @@ export class ShouldRateLimit {
     request = UNREAD_REQUEST,
   ): Decided {
     if (why === 'cancelled') return CALLER_GONE;
-    const { policies, clock, observer, random = Math.random } = this.#options;
+    const { policies, clock, random = Math.random } = this.#options;
     if (domain === undefined) return this.#refuse(UNREADABLE);
     if (domain === '') return this.#refuse(NO_DOMAIN);
     const policySet = policies();
     if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
     const policy = policySet.domains.get(domain);
     if (policy === undefined) {
-      observer.unknownDomain(domain, request === UNREAD_REQUEST ? 1 : request.descriptors.length);
+      const descriptors = request === UNREAD_REQUEST ? 1 : request.descriptors.length;
+      this.#observation.countUnknownDomain(domain, descriptors);
       return passingAnswer(request);
     }
     const context = new RequestContext(this.#options, request, policy, caller, startMicros);
@@ -270,7 +271,7 @@ export class ShouldRateLimit {
   }
 
   #refuse(refusal: Refusal): Refusal {
-    this.#options.observer.failed('service');
+    this.#observation.counts.reference.failed('service');
     return refusal;
   }
 
@@ -284,7 +285,6 @@ export class ShouldRateLimit {
   }
 
   #finish(context: RequestContext, result: TakeResult): Decided | Promise<Decided> {
-    const { observer, answers } = this.#options;
     const { takes } = context;
     const isFailed = result instanceof StorageError;
     if (isFailed) {
@@ -294,7 +294,10 @@ export class ShouldRateLimit {
       for (let i = 0; i < takes.length; i++) (takes[i] as PlannedTake).outcome = result[i];
     }
     noteDenial(context);
-    if (answers.shadowMode && (context.limitDenies || context.quotasDeny)) observer.globalShadow();
+    const { counts } = this.#observation;
+    if (this.#options.answers.shadowMode && (context.limitDenies || context.quotasDeny)) {
+      counts.reference.globalShadow();
+    }
     const shared = isFailed ? NO_TAKES : takes;
     if (isLargeAnswer(context)) return this.#answerInTurns(context, shared);
     if (shared.length > 1) noteTogether(shared);
@@ -305,16 +308,16 @@ export class ShouldRateLimit {
 
   /** Decides by the failure policies; returns the answer where they leave the request undecided. */
   #decideWithoutStore(context: RequestContext, error: StorageError): Decided | undefined {
-    const { observer, local } = this.#options;
+    const { counts } = this.#observation;
     const { takes, policy, decisions } = context;
     if (error.reason === 'full') {
       // It is known which rules it met, and whether they may deny.
       const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
       return this.#undecided.unseen(context, 'full', mayDeny ? 'limits' : 'nothing');
     }
-    observer.storeError(error.reason);
-    if (decideWithoutStore(decisions, local, observer)) return undefined;
-    observer.failed('redis');
+    counts.storeError(error.reason);
+    if (decideWithoutStore(decisions, this.#options.local, counts)) return undefined;
+    counts.reference.failed('redis');
     for (const decision of decisions) this.#observation.counted(policy, decision);
     return STORE_UNAVAILABLE;
   }

@@ -1,7 +1,7 @@
 import type { LocalStore, TakeOutcome } from '../limiter/bucket-store.js';
 import { deniesRequest } from '../limiter/decide.js';
 import { answerOf, type StoreFailureAnswer } from '../limiter/failure-policy.js';
-import type { DecisionObserver } from './decision-observer.js';
+import type { DecisionCounts } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
 import { noteTogether } from './shared-bucket.js';
 
@@ -41,11 +41,11 @@ function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailureAns
 export function decideWithoutStore(
   decisions: readonly Decision[],
   local: LocalStore,
-  observer: DecisionObserver,
+  counts: DecisionCounts,
 ): boolean {
   // What a candidate would say then, nobody needs to know.
   const takes = takesOf(decisions).filter(({ ruleEnforcement }) => ruleEnforcement !== 'candidate');
-  for (const take of takes) observer.storeFailed(policyOf(take));
+  for (const take of takes) counts.storeFailed(policyOf(take));
   const denied = isDenied(takes);
   if (!denied && takes.some((take) => policyOf(take) === 'error')) return false;
   // A denied request takes nothing, so local buckets are not even asked then.

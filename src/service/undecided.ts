@@ -13,26 +13,22 @@ export type PossiblyDenies = 'nothing' | 'limits' | 'block';
 
 /** Answers requests that nobody decided: they are denied if something in force might have denied them. */
 export class Undecided {
-  readonly #options: Pick<ShouldRateLimitOptions, 'answers' | 'clock' | 'observer'>;
+  readonly #options: Pick<ShouldRateLimitOptions, 'answers' | 'clock'>;
   readonly #observation: Observation;
 
-  constructor(
-    options: Pick<ShouldRateLimitOptions, 'answers' | 'clock' | 'observer'>,
-    observation: Observation,
-  ) {
+  constructor(options: Pick<ShouldRateLimitOptions, 'answers' | 'clock'>, observation: Observation) {
     this.#options = options;
     this.#observation = observation;
   }
 
   /** That nobody looked at, or not to the end. */
   unseen(context: RequestContext, why: 'late' | 'full', denies: PossiblyDenies): RateLimitResponse {
-    const { clock, observer } = this.#options;
     const { domain } = context.policy;
     const answers = this.#answersWhere(denies);
     const mayDeny = denies !== 'nothing';
-    observer.givenUp(domain, why, mayDeny && !answers.shadowMode);
-    if (mayDeny && answers.shadowMode) observer.globalShadow();
-    context.wallMicros = clock.wallMicros();
+    this.#observation.givenUp(domain, why, mayDeny && !answers.shadowMode);
+    if (mayDeny && answers.shadowMode) this.#observation.counts.reference.globalShadow();
+    context.wallMicros = this.#options.clock.wallMicros();
     const response = mayDeny ? throttledAnswer(context, -1, why, answers) : passingAnswer(context.request);
     this.#observation.undecided(context, response, why);
     return response;
@@ -40,12 +36,11 @@ export class Undecided {
 
   /** That took too much work to match. */
   throttled(context: RequestContext, { index, key, mayBeBlocked }: Throttled): RateLimitResponse {
-    const { clock, observer } = this.#options;
     const answers = this.#answersWhere(mayBeBlocked ? 'block' : 'limits');
-    observer.matchExceeded(context.policy.domain, key, !answers.shadowMode);
-    if (answers.shadowMode) observer.globalShadow();
+    this.#observation.matchExceeded(context.policy.domain, key, !answers.shadowMode);
+    if (answers.shadowMode) this.#observation.counts.reference.globalShadow();
     const why = 'match_budget_exceeded';
-    context.wallMicros = clock.wallMicros();
+    context.wallMicros = this.#options.clock.wallMicros();
     const response = throttledAnswer(context, index, why, answers);
     this.#observation.undecided(context, response, why);
     return response;

@@ -10,8 +10,8 @@ import {
   STEPS_PER_MICRO,
   WAIT_WITHOUT_DEADLINE_MICROS,
 } from '../../service/caller.js';
-import { MAX_LOGGED_ENTRIES } from '../../service/observe.js';
 import { STRETCH_STEPS } from '../../service/planning.js';
+import { MAX_LOGGED_ENTRIES } from '../../service/record/decision-line.js';
 import { defaultOf } from '../settings/settings-table.js';
 import { MAX_CHARACTERS } from '../shown-text.js';
 import {

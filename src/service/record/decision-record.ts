@@ -20,6 +20,11 @@ export interface DecisionRecord {
   readonly moreDescriptors: number;
 }
 
+/** The code of a decision as logs name it. */
+export function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
+  return overLimit ? 'OVER_LIMIT' : 'OK';
+}
+
 /**
  * No policy has the domain; matching took too much work; the request waited too long, or could not even wait; the store
  * could not decide.

@@ -5,7 +5,12 @@ import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
 import { toldControl } from '../controls/told-control.js';
 import { hitsOf, type RequestContext } from '../plan.js';
-import type { DecisionRecord, DescriptorRecord, UndecidedReason } from './decision-record.js';
+import {
+  codeName,
+  type DecisionRecord,
+  type DescriptorRecord,
+  type UndecidedReason,
+} from './decision-record.js';
 import type { DecisionSpan } from './request-trace.js';
 
 /** Descriptors of one request that a record holds. */
@@ -14,7 +19,8 @@ export const MAX_RECORDED_DESCRIPTORS = 100;
 export const MAX_RECORDED_ENTRIES = 32;
 
 /** As much of a {@link RequestContext} as logs and spans tell; there is no whole one of a domain without a policy. */
-export interface ToldRequest extends Pick<RequestContext, 'request' | 'caller' | 'startMicros' | 'decisions'> {
+export interface ToldRequest
+  extends Pick<RequestContext, 'request' | 'caller' | 'startMicros' | 'decisions'> {
   readonly policy: Pick<DomainPolicy, 'domain' | 'secretKeys'>;
 }
 
@@ -94,8 +100,4 @@ function descriptorRecord(
 function shownEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
   const some = entries.length > MAX_RECORDED_ENTRIES ? entries.slice(0, MAX_RECORDED_ENTRIES) : entries;
   return redactEntries(some, secretKeys);
-}
-
-function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
-  return overLimit ? 'OVER_LIMIT' : 'OK';
 }

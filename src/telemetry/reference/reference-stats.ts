@@ -135,7 +135,7 @@ export class ReferenceStats {
     this.#sources = sources;
   }
 
-  /** A descriptor was decided; see DecisionObserver.counted. */
+  /** A descriptor was decided; see ReferenceCounts.counted. */
   counted(
     stat: string,
     fromCaller: boolean,

@@ -9,7 +9,7 @@ import { createClientCodec } from '../../../src/codec/client-codec.js';
 import type { DescriptorEntry } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import { systemClock } from '../../../src/limiter/clock.js';
-import { decisionObserver } from '../../../src/server/decision-observer.js';
+import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
 import { TopCounts } from '../../../src/server/top/top-counts.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../src/service/caller.js';
@@ -67,7 +67,11 @@ function serviceOn(policy: string, top?: TopCounts): ShouldRateLimit {
     store,
     local: store,
     policies: () => policySet,
-    observer: decisionObserver(metrics, log, new UnmatchedWarnings(log, () => policySet), top),
+    observer: {
+      counts: metrics,
+      warnings: new LoggedWarnings(log, new UnmatchedWarnings(log, () => policySet)),
+      buckets: top,
+    },
     storeTimeoutMicros: 2_000_000,
     maxDescriptors: 1000,
     maxLimits: 4000,

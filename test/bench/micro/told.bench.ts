@@ -11,7 +11,7 @@ import { systemClock } from '../../../src/limiter/clock.js';
 import { Callers } from '../../../src/server/calls/callers.js';
 import { Closers } from '../../../src/server/closers.js';
 import { openDecisionLog } from '../../../src/server/decision-log/open-decision-log.js';
-import { decisionObserver } from '../../../src/server/decision-observer.js';
+import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
 import { OtlpTracing } from '../../../src/server/tracing/otlp-tracing.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
@@ -56,7 +56,10 @@ function decision({ logged = 0, traced = false }: Told): MicroCase {
       store,
       local: store,
       policies: () => policies,
-      observer: decisionObserver(metrics, log, new UnmatchedWarnings(log, () => policies)),
+      observer: {
+        counts: metrics,
+        warnings: new LoggedWarnings(log, new UnmatchedWarnings(log, () => policies)),
+      },
       storeTimeoutMicros: 2_000_000,
       maxDescriptors: 1000,
       maxLimits: 4000,

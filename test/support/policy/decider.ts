@@ -5,7 +5,13 @@ import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bu
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import type { BucketCounter } from '../../../src/service/bucket-counter.js';
 import { ControlIndex } from '../../../src/service/controls/control-index.js';
-import type { DecisionLine, DecisionObserver } from '../../../src/service/decision-observer.js';
+import type {
+  CountedSeries,
+  DecisionCounts,
+  DecisionObserver,
+  DecisionWarnings,
+} from '../../../src/service/decision-observer.js';
+import type { DecisionLine } from '../../../src/service/record/decision-line.js';
 import type { DecisionLog } from '../../../src/service/record/decision-record.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { ShouldRateLimit } from '../../../src/service/should-rate-limit.js';
@@ -30,26 +36,35 @@ export interface Counted {
   readonly shadowed: boolean;
 }
 
-/** Notes everything it is told, as one word a call; what is counted in {@link counts}. */
-export class RecordingObserver implements DecisionObserver {
+/** Notes everything it is told, as one word a call; what is counted in {@link descriptors}. */
+export class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWarnings {
+  readonly counts = this;
+  readonly reference = this;
+  readonly warnings = this;
   readonly told: string[] = [];
   readonly lines: DecisionLine[] = [];
   /** What rules with `allow_debt` were asked for. */
   readonly debts: string[] = [];
-  readonly counts: Counted[] = [];
+  readonly descriptors: Counted[] = [];
   buckets: BucketCounter | undefined;
   debug = false;
 
   neverPasses(domain: string, rule: string, hits: number, limit: number): void {
     this.told.push(`${domain} ${rule} never ${hits} of ${limit}`);
   }
-  unknownDomain(domain: string): void {
+  unknownDomain(domain: string): CountedSeries {
     this.told.push(`unknown ${domain}`);
+    return [];
   }
-  unmatched(domain: string, all: readonly { readonly key: string }[], meant: boolean): void {
-    const keys = all.map(({ key }) => key).join(',');
-    this.told.push(`unmatched ${domain} ${keys}${meant ? ' as meant' : ''}`);
+  unmatched(domain: string, all: readonly { readonly key: string }[]): CountedSeries {
+    this.told.push(`unmatched ${domain} ${all.map(({ key }) => key).join(',')} as meant`);
+    return [];
   }
+  /** Told of what was counted just before. */
+  readonly unlimited = {
+    unmatched: () => this.told.push((this.told.pop() as string).replace(' as meant', '')),
+    unknownDomain: () => {},
+  };
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void {
     this.told.push(`${domain} ${rule} ${overLimit ? 'OVER_LIMIT' : 'OK'}${wouldBeThrottled ? ' would' : ''}`);
   }
@@ -60,9 +75,10 @@ export class RecordingObserver implements DecisionObserver {
     const code = (over: boolean) => (over ? 'OVER_LIMIT' : 'OK');
     this.told.push(`${domain} ${rule} live ${code(live)} candidate ${code(candidate)}`);
   }
-  debtAsked(domain: string, rule: string, hits: number, refund: boolean): void {
-    this.debts.push(`${domain} ${rule} ${refund ? '-' : ''}${hits}`);
-  }
+  readonly charges = {
+    asked: (domain: string, rule: string, hits: number, refund: boolean) =>
+      this.debts.push(`${domain} ${rule} ${refund ? '-' : ''}${hits}`),
+  };
   forgiven(domain: string, rule: string, hits: number): void {
     this.told.push(`${domain} ${rule} forgiven ${hits}`);
   }
@@ -76,10 +92,12 @@ export class RecordingObserver implements DecisionObserver {
     const { hits } = take;
     const used = outcome?.used;
     const limited = outcome?.limited ?? false;
-    this.counts.push({ stat, fromCaller, hits, used, limited, shadowed });
+    this.descriptors.push({ stat, fromCaller, hits, used, limited, shadowed });
   }
-  matchExceeded(domain: string, key: string, denied: boolean): void {
-    this.told.push(`${domain} ${key} exceeded${denied ? ' denied' : ''}`);
+  requestGivenUp(): void {}
+  /** Counted without a key, then warned of with it. */
+  matchExceeded(domain: string, key?: string, denied?: boolean): void {
+    if (key !== undefined) this.told.push(`${domain} ${key} exceeded${denied ? ' denied' : ''}`);
   }
   givenUp(domain: string, why: string, denied: boolean): void {
     this.told.push(`${domain} ${why}${denied ? ' denied' : ''}`);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Entry } from '../../../src/limiter/entry.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
-import { decisionObserver } from '../../../src/server/decision-observer.js';
 import {
   MAX_LINES,
   MAX_LINES_AN_HOUR,
@@ -30,7 +30,15 @@ function open(policies: PolicySet = SHOP, maxSeries = 10_000) {
   const memoryStats = () => ({ size: 0, bytes: 0, evictions: 0 });
   const metrics = new Metrics({ maxSeries, version: 'test', memoryStats });
   const warnings = new UnmatchedWarnings(log, () => policies);
-  return { lines, warnings, observer: decisionObserver(metrics, log, warnings) };
+  const observer = {
+    unmatched(domain: string, all: readonly Entry[], meant: boolean): void {
+      const series = metrics.unmatched(domain, all);
+      if (!meant) warnings.unmatched(domain, all, series);
+    },
+    unknownDomain: (domain: string, descriptors: number) =>
+      warnings.unknownDomain(domain, metrics.unknownDomain(domain, descriptors)),
+  };
+  return { lines, warnings, observer };
 }
 
 describe('a descriptor that no rule matches', () => {

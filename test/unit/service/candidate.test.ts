@@ -68,7 +68,7 @@ describe('a candidate', () => {
         .filter((text) => !text.includes('candidate'))
         .map((text) => text.replace(' as meant', ''));
       expect(others).toEqual(without.observer.told);
-      expect(decider.observer.counts).toEqual(without.observer.counts);
+      expect(decider.observer.descriptors).toEqual(without.observer.descriptors);
     }
   });
 

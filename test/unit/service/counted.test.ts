@@ -26,7 +26,7 @@ describe('what the counters of the reference are told', () => {
   test('each descriptor with a limit, with hits and what is then used', () => {
     const on = decider();
     on.answer([one('window'), descriptor(['window=x'], { hitsAddend: 3 }), one('nothing')]);
-    expect(on.observer.counts).toEqual([
+    expect(on.observer.descriptors).toEqual([
       { ...GOOD, stat: 'd.window', hits: 1, used: 1 },
       { ...GOOD, stat: 'd.window', hits: 3, used: 4, limited: true },
     ]);
@@ -35,19 +35,19 @@ describe('what the counters of the reference are told', () => {
   test('a rule with detailed_metric under the values of the request', () => {
     const on = decider();
     on.answer([descriptor(['detailed=v1'])]);
-    expect(on.observer.counts).toEqual([{ ...GOOD, stat: 'd.detailed_v1', hits: 1, used: 1 }]);
+    expect(on.observer.descriptors).toEqual([{ ...GOOD, stat: 'd.detailed_v1', hits: 1, used: 1 }]);
   });
 
   test('not unlimited and replaced rules, nor descriptors without a rule', () => {
     const on = decider();
     on.answer([one('free'), one('replaced'), one('nothing'), one('replacing')]);
-    expect(on.observer.counts.map(({ stat }) => stat)).toEqual(['d.replacing']);
+    expect(on.observer.descriptors.map(({ stat }) => stat)).toEqual(['d.replacing']);
   });
 
   test('what shadow_mode or the phase lets pass', () => {
     const on = decider();
     on.answer([one('shadow'), one('watched')]);
-    expect(on.observer.counts).toMatchObject([
+    expect(on.observer.descriptors).toMatchObject([
       { stat: 'd.shadow', limited: true, shadowed: true },
       { stat: 'd.watched', limited: true, shadowed: true },
     ]);
@@ -56,7 +56,7 @@ describe('what the counters of the reference are told', () => {
   test('not as shadowed what SHADOW_MODE lets pass', () => {
     const on = decider({ answers: { shadowMode: true } });
     on.answer([one('window')], 3);
-    expect(on.observer.counts).toMatchObject([{ limited: true, shadowed: false }]);
+    expect(on.observer.descriptors).toMatchObject([{ limited: true, shadowed: false }]);
   });
 
   test('overrides under a name made of their entries, credentials redacted', () => {
@@ -66,7 +66,7 @@ describe('what the counters of the reference are told', () => {
       descriptor(['window=x', 'b', 'c=1.2'], { limit }),
       descriptor(['api_key=sekret', 'b=c'], { limit }),
     ]);
-    expect(on.observer.counts).toMatchObject([
+    expect(on.observer.descriptors).toMatchObject([
       { stat: 'd.window_x.b.c_1.2', fromCaller: true, used: 1 },
       { stat: expect.stringMatching(/^d\.api_key_\[redacted sha256:[0-9a-f]{8}\]\.b_c$/), fromCaller: true },
     ]);
@@ -75,7 +75,7 @@ describe('what the counters of the reference are told', () => {
   test('while the store is away: hits without an outcome where nothing decided, and whose fault it was', () => {
     const on = decider({ store: new AwayStore() });
     on.ask([one('window'), one('allow')], 2);
-    expect(on.observer.counts).toEqual([
+    expect(on.observer.descriptors).toEqual([
       { ...GOOD, stat: 'd.window', hits: 2, used: undefined },
       { ...GOOD, stat: 'd.allow', hits: 2, used: undefined },
     ]);
@@ -86,7 +86,7 @@ describe('what the counters of the reference are told', () => {
     const on = decider({ store: new AwayStore() });
     on.answer([one('allow'), one('local')], 2);
     on.answer([one('deny')], 2);
-    expect(on.observer.counts).toEqual([
+    expect(on.observer.descriptors).toEqual([
       { ...GOOD, stat: 'd.allow', hits: 2, used: undefined },
       { ...GOOD, stat: 'd.local', hits: 2, used: 2 },
       { ...GOOD, stat: 'd.deny', hits: 2, used: 9, limited: true },
@@ -105,7 +105,7 @@ describe('requests without a decision', () => {
     const on = decider();
     ask(on);
     expect(on.observer.told).toEqual(['failed for service']);
-    expect(on.observer.counts).toEqual([]);
+    expect(on.observer.descriptors).toEqual([]);
   });
 
   test('no configuration counts so, too', () => {

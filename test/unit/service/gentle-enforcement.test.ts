@@ -77,9 +77,9 @@ describe('enforce_percent', () => {
     const decider = drawing(99);
     codes(decider, 'half', 'plain');
     codes(decider, 'half', 'plain');
-    decider.observer.counts.length = 0;
+    decider.observer.descriptors.length = 0;
     decider.answer(['half', 'plain'].map((key) => descriptor([`${key}=x`], { hitsAddend: 0 })));
-    expect(decider.observer.counts).toMatchObject([{ used: 1, shadowed: true }, { used: 2 }]);
+    expect(decider.observer.descriptors).toMatchObject([{ used: 1, shadowed: true }, { used: 2 }]);
   });
 
   test('is answered as in monitoring, and counted as what would be throttled', () => {

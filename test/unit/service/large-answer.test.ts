@@ -69,7 +69,7 @@ describe('a large answer', () => {
     const decided = await answer;
     if (decided instanceof Refusal) throw new Error(decided.message);
     expect(on.observer.told).toHaveLength(3 * COUNT);
-    expect(on.observer.counts).toHaveLength(3 * COUNT);
+    expect(on.observer.descriptors).toHaveLength(3 * COUNT);
     expect(decided.statuses).toHaveLength(COUNT);
     expect(decided.statuses.map(({ limitRemaining }) => limitRemaining)).toEqual(
       request.descriptors.map((_, i) => (i >= 700 ? 0 : 1)),

@@ -32,9 +32,9 @@ const open = (items = TWO, more = '', options: DeciderOptions = {}, top = '') =>
 const k = descriptor(['k=x']);
 /** The whole tokens of each limit, by looking at it through the statistics. */
 const levels = (decider: Decider) => {
-  decider.observer.counts.length = 0;
+  decider.observer.descriptors.length = 0;
   decider.answer([descriptor(['k=x'], { hitsAddend: 0 })]);
-  return decider.observer.counts.map(({ used }) => used);
+  return decider.observer.descriptors.map(({ used }) => used);
 };
 
 describe('a list of limits', () => {
@@ -170,7 +170,7 @@ describe('a list of limits', () => {
     decider.observer.told.length = 0;
     decider.answer([k]);
     expect(decider.observer.told).toEqual(['d k[burst] OVER_LIMIT', 'd k[daily] OK']);
-    expect(decider.observer.counts.slice(-2)).toMatchObject([
+    expect(decider.observer.descriptors.slice(-2)).toMatchObject([
       { stat: 'd.k.burst', limited: true, used: 2 },
       { stat: 'd.k.daily', limited: false, used: 2 },
     ]);
@@ -283,7 +283,7 @@ describe('a list while the store is away', () => {
     const decider = away('local', 'local');
     const codes = [1, 2, 3].map(() => decider.answer([k]).overallCode);
     expect(codes).toEqual([OK, OVER_LIMIT, OVER_LIMIT]);
-    expect(decider.observer.counts.slice(-2)).toMatchObject([{ used: 1 }, { used: 1, limited: false }]);
+    expect(decider.observer.descriptors.slice(-2)).toMatchObject([{ used: 1 }, { used: 1, limited: false }]);
   });
 
   test('deny on one denies, whatever the others say', () => {

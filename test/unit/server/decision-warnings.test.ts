@@ -1,9 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { decisionObserver } from '../../../src/server/decision-observer.js';
+import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
 import { UnmatchedWarnings } from '../../../src/server/unmatched-warnings.js';
 import { LogOutput } from '../../../src/telemetry/log-output.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
-import { Metrics } from '../../../src/telemetry/metrics.js';
 
 test('a rule that requests can never pass is named once, at most one in ten seconds, and none that denies all', () => {
   let nowMs = 0;
@@ -13,24 +12,17 @@ test('a rule that requests can never pass is named once, at most one in ten seco
     return bytes.length;
   };
   const log = createLogger({ level: 'info', format: 'json', colour: false }, new LogOutput({ write }));
-  const memoryStats = () => ({ size: 0, bytes: 0, evictions: 0 });
-  const metrics = new Metrics({ maxSeries: 10, version: 'test', memoryStats });
-  const { neverPasses } = decisionObserver(
-    metrics,
-    log,
-    new UnmatchedWarnings(log, () => undefined),
-    undefined,
-    () => nowMs,
-  );
+  const unlimited = new UnmatchedWarnings(log, () => undefined);
+  const warnings = new LoggedWarnings(log, unlimited, () => nowMs);
   const [first, second, third] = [{}, {}, {}];
   for (let i = 0; i < 3; i++) {
-    neverPasses('d', 'none', 1, 0, third);
-    neverPasses('d', 'tenant', 11, 10, first);
-    neverPasses('d', 'x'.repeat(1000), 6, 5, second);
+    warnings.neverPasses('d', 'none', 1, 0, third);
+    warnings.neverPasses('d', 'tenant', 11, 10, first);
+    warnings.neverPasses('d', 'x'.repeat(1000), 6, 5, second);
     nowMs += 10_000;
   }
   // A reload makes the same rules anew.
-  neverPasses('d', 'tenant', 12, 10, {});
+  warnings.neverPasses('d', 'tenant', 12, 10, {});
   nowMs += 10_000;
   const lines = text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
   expect(lines).toMatchObject([
