@@ -11,8 +11,10 @@ import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../http/handshakes.js';
 import { MAX_HISTORY_RULES, MAX_HISTORY_WAITING } from '../page/history-service.js';
 import { MAX_OVERVIEW_DOMAINS } from '../page/overview.js';
 import { MAX_FOLLOWERS } from '../page/overview-service.js';
-import { MAX_FORWARDED_QUESTIONS } from '../workers/forwarded-questions.js';
+import { CALL_BOUNDS } from '../workers/calls.js';
 import { type BoundGroup, shownCount, shownSetting, shownSize, shownTime } from './bound-texts.js';
+
+const MAX_OWED = CALL_BOUNDS.administer.most;
 
 /** Bounds of the debug port, beside those of every HTTP port. */
 export const DEBUG_BOUNDS: readonly BoundGroup[] = [
@@ -31,7 +33,7 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'entries of such a question; questions of `/buckets` at the same time',
-        bound: `${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, that workers have yet to answer ${MAX_FORWARDED_QUESTIONS}`,
+        bound: `${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, that workers have yet to answer ${MAX_OWED}`,
         beyond: '400; 503',
       },
       {

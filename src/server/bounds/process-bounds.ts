@@ -25,7 +25,7 @@ import {
 import { MAX_HELD_BYTES } from '../views/held-texts.js';
 import { KEPT_MS } from '../views/page-memory.js';
 import { SLICE_MS } from '../views/view-slices.js';
-import { MAX_FORWARDED } from '../workers/forwarded-decisions.js';
+import { CALL_BOUNDS } from '../workers/calls.js';
 import { LATE_MS, SILENT_MS } from '../workers/pulse.js';
 import { ALL_SILENT_MS, REPLACED_MS } from '../workers/worker-watch.js';
 import {
@@ -188,7 +188,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'calls of `/json` that workers have yet to decide',
-        bound: shownCount(MAX_FORWARDED),
+        bound: shownCount(CALL_BOUNDS.decide.most),
         beyond: '503',
       },
     ],

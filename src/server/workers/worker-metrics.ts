@@ -1,17 +1,15 @@
 import type { Family, FamilyHead, Sample } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
-import type { FromWorker } from './messages.js';
+import type { MetricsPart } from './calls.js';
 
-type Part = Extract<FromWorker, { kind: 'metrics_part' }>;
-
-/** So many samples go into a message. */
+/** So many samples go into a part. */
 const PORTION = 64;
 
-/** Tells families in messages; `send` says when one is on its way. */
+/** Tells families in parts; `tell` says when one is on its way. */
 export function* tellFamilies(
-  of: Part['of'],
+  of: MetricsPart['of'],
   families: Iterable<Family>,
-  send: (part: Part) => Promise<void>,
+  tell: (part: MetricsPart) => Promise<void>,
 ): ReadSteps<void> {
   for (const family of families) {
     const { name, help, type, aggregator } = family;
@@ -24,11 +22,11 @@ export function* tellFamilies(
       }
       samples.push(sample);
       if (samples.length < PORTION) continue;
-      yield send({ kind: 'metrics_part', of, family: head, samples });
+      yield tell({ of, family: head, samples });
       samples = [];
     }
     // One without samples is told, too: its name and help text are.
-    yield send({ kind: 'metrics_part', of, family: head, samples });
+    yield tell({ of, family: head, samples });
   }
 }
 
@@ -61,7 +59,7 @@ export class WorkerMetrics {
   readonly metrics: WorkerFamily[] = [];
   readonly stats: WorkerFamily[] = [];
 
-  add({ of, family, samples }: Part): void {
+  add({ of, family, samples }: MetricsPart): void {
     const families = this[of];
     let last = families.at(-1);
     if (last?.name !== family.name) {
@@ -69,57 +67,5 @@ export class WorkerMetrics {
       families.push(last);
     }
     last.add(samples);
-  }
-}
-
-/** A worker that is too busy to tell its metrics, or the next part of them, is shown as it was last. */
-const WAIT_MS = 1000;
-
-/** A question that a worker has yet to answer. */
-interface Waiting {
-  /** A part of the answer came. */
-  goesOn(): void;
-  done(): void;
-}
-
-/** What the primary process knows of a worker's metrics, and what it has asked. */
-export class AskedMetrics {
-  /** What the worker told last. */
-  told = new WorkerMetrics();
-  /** What it tells now. */
-  #telling = new WorkerMetrics();
-  readonly #waiting = new Map<number, Waiting>();
-  #lastId = 0;
-
-  /** Asks with `send`; resolves when the answer is in `told`, or is waited for no longer. */
-  ask(send: (id: number) => void): Promise<void> {
-    const id = ++this.#lastId;
-    return new Promise((resolve) => {
-      const done = (): void => {
-        clearTimeout(timer);
-        this.#waiting.delete(id);
-        resolve();
-      };
-      const timer = setTimeout(done, WAIT_MS);
-      this.#waiting.set(id, { done, goesOn: () => timer.refresh() });
-      send(id);
-    });
-  }
-
-  add(part: Part): void {
-    this.#telling.add(part);
-    for (const waiting of this.#waiting.values()) waiting.goesOn();
-  }
-
-  /** That was all of the answer to question `id`, and to those before it. */
-  end(id: number): void {
-    this.told = this.#telling;
-    this.#telling = new WorkerMetrics();
-    for (const [waitingId, waiting] of this.#waiting) if (waitingId <= id) waiting.done();
-  }
-
-  /** Nothing is expected of the worker now. */
-  waitNoLonger(): void {
-    for (const waiting of this.#waiting.values()) waiting.done();
   }
 }

@@ -3,10 +3,7 @@ import type { LostControls } from '../../limiter/control.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
-import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
-import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { Logger } from '../../telemetry/logger.js';
-import type { TopRow, TopSpanAbout } from '../../telemetry/top/top-buckets.js';
 import type { AdminCaller } from '../http/admin-access.js';
 import type { AdminAnswer } from '../http/admin-endpoint.js';
 import { StartError } from '../start-error.js';
@@ -14,15 +11,20 @@ import type { RedisWorkTold } from '../store/store.js';
 import type { TopAsk, TopTold } from '../top/top-ask.js';
 import type { ViewSlices } from '../views/view-slices.js';
 import { AddedMetrics } from './added-metrics.js';
-import { AskedLists, type ToldList } from './asked-lists.js';
+import type { ToldRows } from './calls.js';
 import { sendOver } from './channel.js';
-import { type Decider, ForwardedDecisions, type ForwardedQuestion } from './forwarded-decisions.js';
-import { ForwardedQuestions, type OnUnanswered } from './forwarded-questions.js';
+import {
+  askAdministering,
+  ForwardedDecisions,
+  type ForwardedQuestion,
+  type OnUnanswered,
+} from './forwarded.js';
 import { HandedConnections } from './handed-connections.js';
 import { LatestValues } from './latest-values.js';
 import type { FromWorker, ToWorker } from './messages.js';
 import { Pulse } from './pulse.js';
-import { AskedMetrics } from './worker-metrics.js';
+import { type AskedWorker, SentCalls } from './sent-calls.js';
+import { WorkerMetrics } from './worker-metrics.js';
 import { emptySlot, type WorkerSlot, type WorkerState } from './worker-slot.js';
 import { WorkerWatch } from './worker-watch.js';
 
@@ -67,10 +69,8 @@ export class WorkerPool {
   readonly #slots: WorkerSlot[];
   readonly #addedMetrics: AddedMetrics;
   readonly #addedStats: AddedMetrics;
+  readonly #calls = new SentCalls();
   readonly #decisions: ForwardedDecisions;
-  readonly #questions: ForwardedQuestions;
-  readonly #tops = new AskedLists<TopAsk, TopRow, TopSpanAbout>((id, ask) => ({ kind: 'top', id, ask }));
-  readonly #rates = new AskedLists<undefined, RateCounts, FailureCounts>((id) => ({ kind: 'rates', id }));
   readonly #connections = new HandedConnections();
   readonly #watch: WorkerWatch<WorkerSlot>;
   #closing = false;
@@ -85,8 +85,7 @@ export class WorkerPool {
     this.#options = options;
     this.#addedMetrics = new AddedMetrics(options.slices);
     this.#addedStats = new AddedMetrics(options.slices);
-    this.#questions = new ForwardedQuestions(options.onUnanswered);
-    this.#decisions = new ForwardedDecisions({ longestMs: options.decisionTimeoutMs });
+    this.#decisions = new ForwardedDecisions(this.#calls, options.decisionTimeoutMs);
     this.#slots = Array.from({ length: options.count }, emptySlot);
     this.#watch = new WorkerWatch({
       workers: () => this.#slots.filter(({ worker }) => worker !== undefined),
@@ -144,51 +143,53 @@ export class WorkerPool {
   /** Metrics of all processes, `own` included, added up. */
   *metrics(own: readonly Family[]): ReadSteps<readonly Family[]> {
     yield this.#askAllMetrics();
-    return yield* this.#addedMetrics.sum([own, ...this.#slots.map(({ metrics }) => metrics.told.metrics)]);
+    return yield* this.#addedMetrics.sum([own, ...this.#slots.map(({ metrics }) => metrics.metrics)]);
   }
 
   /** Statistics of all processes, `own` included, added up. */
   *stats(own: readonly Family[]): ReadSteps<readonly Family[]> {
     yield this.#askAllMetrics();
-    return yield* this.#addedStats.sum([own, ...this.#slots.map(({ metrics }) => metrics.told.stats)]);
+    return yield* this.#addedStats.sum([own, ...this.#slots.map(({ metrics }) => metrics.stats)]);
   }
 
   /** Decides by one of the workers that serve; in a drain none does, and one that has its store is asked. */
   decide(...asked: ForwardedQuestion): Promise<Uint8Array | Refusal> {
-    return this.#decisions.ask(() => this.#deciders(), ...asked);
+    return this.#decisions.ask(() => this.#able(), ...asked);
   }
 
   /** Asks one of the workers that serve what is asked of those who administer weir. Never rejects. */
   administer(question: unknown, caller: AdminCaller): Promise<AdminAnswer> {
-    return this.#questions.ask(() => this.#deciders(), question, caller);
+    const { onUnanswered } = this.#options;
+    return askAdministering(this.#calls, () => this.#able(), { question, caller }, onUnanswered);
   }
 
   /** Asks all workers that answer which buckets they count most of. */
   top(ask: TopAsk): Promise<readonly TopTold[]> {
-    return this.#tops.ask(this.#askable(), ask);
+    return this.#calls.collectRows(this.#askable(), 'top', ask);
   }
 
   /** Asks all workers that answer what they have decided since they were asked last. */
-  rates(): Promise<readonly ToldList<RateCounts, FailureCounts>[]> {
-    return this.#rates.ask(this.#askable(), undefined);
+  rates(): Promise<readonly ToldRows<'rates'>[]> {
+    return this.#calls.collectRows(this.#askable(), 'rates', undefined);
   }
 
   #answering(): readonly WorkerSlot[] {
     return this.#slots.filter(({ health, pulse }) => health !== undefined && !pulse.silent);
   }
 
-  #askable(): readonly Decider[] {
-    return this.#answering().flatMap(({ decider }) => decider ?? []);
+  #askable(): readonly AskedWorker[] {
+    return this.#answering().flatMap(({ asked }) => asked ?? []);
   }
 
-  #deciders(): readonly Decider[] {
+  /** Those that decide best now. */
+  #able(): readonly AskedWorker[] {
     const started = this.#slots.filter(
       ({ worker, health, pulse }) => worker?.isConnected() === true && health !== undefined && !pulse.silent,
     );
     const serving = started.filter(({ health }) => health?.reason === undefined);
     const able = serving.length > 0 ? serving : started.filter(({ health }) => health?.storeUp === true);
     // Any other knows at least why it cannot.
-    return (able.length > 0 ? able : started).flatMap(({ decider }) => decider ?? []);
+    return (able.length > 0 ? able : started).flatMap(({ asked }) => asked ?? []);
   }
 
   /** Lets every worker drain and end; after `patienceMs` and a margin they are killed. */
@@ -238,15 +239,14 @@ export class WorkerPool {
       if (worker.isConnected()) worker.send(message);
     };
     const pulse = new Pulse({ send: () => send({ kind: 'ping' }) });
-    const decider = { pulse, send };
+    const asked = { pulse, send };
     slot.pulse = pulse;
-    slot.decider = decider;
+    slot.asked = asked;
     this.#connections.add(worker, slot);
     worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
     worker.once('exit', (code, signal) => {
       this.#onExit(slot, signal ?? `exit code ${code}`);
-      this.#decisions.lost(decider);
-      this.#questions.lost(decider);
+      this.#calls.lost(asked);
     });
     // The channel breaks when a worker is killed while it is written to; its exit says the same.
     worker.on('error', () => {});
@@ -279,29 +279,10 @@ export class WorkerPool {
         slot.untaken--;
         this.#whenTaken?.();
         return;
-      case 'metrics_part':
-        slot.metrics.add(message);
-        return;
-      case 'metrics_end':
-        slot.metrics.end(message.id);
-        return;
-      case 'decided':
-        this.#decisions.answered(message);
-        return;
-      case 'administered':
-        this.#questions.answered(message);
-        return;
-      case 'top_part':
-        this.#tops.add(message.id, message.rows);
-        return;
-      case 'top_end':
-        this.#tops.end(message.id, message.about);
-        return;
-      case 'rates_part':
-        this.#rates.add(message.id, message.rows);
-        return;
-      case 'rates_end':
-        this.#rates.end(message.id, message.failures);
+      case 'part':
+      case 'answer':
+      case 'late':
+        this.#calls.received(message);
         return;
       case 'redis_work':
         this.#tellOthers(slot, message.told);
@@ -344,7 +325,6 @@ export class WorkerPool {
     const about = { id: worker?.id, pid: worker?.process.pid, silentMs: pulse.silentMs };
     this.#options.log.warn(about, 'a worker process does not answer, and gets no new connections');
     this.#connections.silent(slot);
-    slot.metrics.waitNoLonger();
     this.#whenTaken?.();
   }
 
@@ -364,11 +344,9 @@ export class WorkerPool {
     slot.health = undefined;
     slot.untaken = 0;
     this.#whenTaken?.();
-    slot.metrics.waitNoLonger();
-    const { metrics, stats } = slot.metrics.told;
-    void this.#addedMetrics.keep(metrics);
-    void this.#addedStats.keep(stats);
-    slot.metrics = new AskedMetrics();
+    void this.#addedMetrics.keep(slot.metrics.metrics);
+    void this.#addedStats.keep(slot.metrics.stats);
+    slot.metrics = new WorkerMetrics();
     this.#onStarted?.(new StartError([`a worker process ended while starting (${how})`]));
     if (this.#closing) return;
     const stable = performance.now() - slot.startedMs >= STABLE_MS;
@@ -387,9 +365,15 @@ export class WorkerPool {
   }
 
   async #askAllMetrics(): Promise<void> {
-    const asked = this.#answering().map(({ worker, metrics }) =>
-      metrics.ask((id) => worker?.send({ kind: 'metrics', id } satisfies ToWorker)),
-    );
-    await Promise.all(asked);
+    await Promise.all(this.#answering().map((slot) => this.#askMetrics(slot)));
+  }
+
+  /** A worker that is too busy to tell its metrics, or has become silent, is shown as it was last. */
+  async #askMetrics(slot: WorkerSlot): Promise<void> {
+    const { asked } = slot;
+    if (asked === undefined) return;
+    const told = new WorkerMetrics();
+    const answer = await this.#calls.collect(asked, 'metrics', undefined, (part) => told.add(part));
+    if (answer !== undefined && slot.asked === asked) slot.metrics = told;
   }
 }

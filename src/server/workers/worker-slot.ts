@@ -1,10 +1,10 @@
 import type { Worker } from 'node:cluster';
 import { BackOff } from '../../runtime/back-off.js';
-import type { Decider } from './forwarded-decisions.js';
 import type { LatestValues } from './latest-values.js';
 import type { OthersRedisWork, WorkerHealth } from './messages.js';
 import { Pulse } from './pulse.js';
-import { AskedMetrics } from './worker-metrics.js';
+import type { AskedWorker } from './sent-calls.js';
+import { WorkerMetrics } from './worker-metrics.js';
 
 /** What is known of one worker. */
 export interface WorkerState {
@@ -31,12 +31,13 @@ export interface WorkerSlot {
   pulse: Pulse;
   /** How long it was silent, milliseconds, when it was killed for that. */
   killedAfterMs: number | undefined;
-  decider: Decider | undefined;
+  asked: AskedWorker | undefined;
   /** Slices of policies that it was sent and has not taken yet. */
   untaken: number;
   /** What other workers told and this one is to hear. */
   othersWork: LatestValues<OthersRedisWork> | undefined;
-  metrics: AskedMetrics;
+  /** What it told of its metrics last. */
+  metrics: WorkerMetrics;
   startedMs: number;
   /** Pauses before those that take its place. */
   readonly backOff: BackOff;
@@ -54,10 +55,10 @@ export function emptySlot(): WorkerSlot {
     },
     pulse: new Pulse({ send() {} }),
     killedAfterMs: undefined,
-    decider: undefined,
+    asked: undefined,
     untaken: 0,
     othersWork: undefined,
-    metrics: new AskedMetrics(),
+    metrics: new WorkerMetrics(),
     startedMs: 0,
     backOff: new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }),
     retry: undefined,

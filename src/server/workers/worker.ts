@@ -5,31 +5,28 @@ import { IdleWait } from '../../runtime/idle-wait.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
+import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
+import type { TopSpanAbout } from '../../telemetry/top/top-buckets.js';
 import { Closers } from '../closers.js';
 import { type GrpcService, openGrpcService } from '../grpc-service.js';
-import type { AdminAnswer } from '../http/admin-endpoint.js';
 import { statFamilies } from '../metrics/stats-text.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import type { RedisWorkTold } from '../store/store.js';
 import type { TlsSource } from '../tls-files.js';
-import { topSteps } from '../top/top-ask.js';
+import { type TopAsk, topSteps } from '../top/top-ask.js';
 import { ViewSlices } from '../views/view-slices.js';
-import { ROWS_A_MESSAGE } from './asked-lists.js';
-import { machineMicros, sendOver } from './channel.js';
-import { GIVEN_AWAY_MS } from './forwarded-decisions.js';
-import { LONGEST_QUESTION_MS } from './forwarded-questions.js';
+import { answerCall, type CallHandlers, type TellPart, tellRows } from './answered-calls.js';
+import { type CallMessage, type DecideAsk, type DecidedByWorker, READ_LATE } from './calls.js';
+import { sendOver } from './channel.js';
 import { HandedPolicyProvider } from './handed-policy-provider.js';
 import { LatestValues } from './latest-values.js';
 import type { FromWorker, OthersRedisWork, ToWorker, WorkerHealth } from './messages.js';
 import { tellFamilies } from './worker-metrics.js';
 
-/** For a decision that nobody expects of this process any more. */
-const GIVEN_AWAY = new Refusal('unavailable', 'the worker process that was asked was silent for too long');
-
-/** For a question whose asker was told long ago that nobody knows what became of it. */
-const TOO_LATE: AdminAnswer = { status: 503, body: { error: 'this worker process was silent for too long' } };
+/** For a decision whose caller does not wait any more. */
+const TOO_LATE = new Refusal('unavailable', READ_LATE);
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 
@@ -62,8 +59,13 @@ class Worker {
   readonly #tls: ReceivedTls | undefined;
   readonly #service: GrpcService;
   readonly #slices = new ViewSlices();
-  /** The question about metrics that came last, while one is answered. */
-  #asked: number | undefined;
+  readonly #handlers: CallHandlers = {
+    decide: (ask, _tell, lateMicros) => this.#decide(ask, lateMicros),
+    administer: ({ question, caller }) => this.#service.administer(question, caller),
+    top: (ask, tell) => this.#tellTop(ask, tell),
+    rates: (_ask, tell) => this.#tellRates(tell),
+    metrics: (_ask, tell) => this.#slices.run(this.#tellMetrics(tell)),
+  };
   #deciding = 0;
   #lastDecided = false;
   readonly #decided = new IdleWait(() => this.#lastDecided && this.#deciding === 0);
@@ -113,82 +115,54 @@ class Worker {
     for (const { from, ...work } of told) this.#service.redisWork.othersWork(from, work);
   }
 
-  /** Tells metrics and statistics, once at a time: what is asked meanwhile is answered together afterwards. */
-  async sendMetrics(id: number): Promise<void> {
-    const wasTelling = this.#asked !== undefined;
-    this.#asked = id;
-    if (wasTelling) return;
-    for (let told: number | undefined; told !== this.#asked; ) {
-      told = this.#asked;
-      await this.#slices.run(this.#tellMetrics(told));
-    }
-    this.#asked = undefined;
+  /** Answers a call of the primary process. */
+  async answer(call: CallMessage): Promise<void> {
+    const isDecision = call.name === 'decide';
+    if (isDecision) this.#deciding++;
+    await answerCall(this.#handlers, call, sent);
+    if (isDecision) this.#deciding--;
+    this.#decided.look();
   }
 
-  *#tellMetrics(id: number): ReadSteps<void> {
-    const { registry, reference } = this.#service.metrics;
-    yield* tellFamilies('metrics', yield* registry.read(), sent);
-    yield* tellFamilies('stats', statFamilies(reference), sent);
-    yield sent({ kind: 'metrics_end', id });
-  }
-
-  async tellTop({ id, ask }: Extract<ToWorker, { kind: 'top' }>): Promise<void> {
-    const { top } = this.#service;
-    if (top === undefined) return;
-    const { rows, about } = await this.#slices.run(topSteps(top, ask));
-    for (let at = 0; at < rows.length; at += ROWS_A_MESSAGE) {
-      await sent({ kind: 'top_part', id, rows: rows.slice(at, at + ROWS_A_MESSAGE) });
-    }
-    await sent({ kind: 'top_end', id, about });
-  }
-
-  /** Tells what was decided since the last time, and how long Redis takes now. */
-  async tellRates({ id }: Extract<ToWorker, { kind: 'rates' }>): Promise<void> {
-    const rows: RateCounts[] = [];
-    await this.#slices.run<RateCounts, void>(this.#service.metrics.newDecisions(), (row) => rows.push(row));
-    for (let at = 0; at < rows.length; at += ROWS_A_MESSAGE) {
-      await sent({ kind: 'rates_part', id, rows: rows.slice(at, at + ROWS_A_MESSAGE) });
-    }
-    send({ kind: 'health', health: this.#health() });
-    await sent({ kind: 'rates_end', id, failures: this.#service.metrics.newFailures() });
-  }
-
-  async decide({
-    id,
-    message,
-    patienceMicros,
-    sentMicros,
-    connection,
-    headers,
-  }: Extract<ToWorker, { kind: 'decide' }>): Promise<void> {
-    this.#deciding++;
-    const lateMicros = machineMicros() - sentMicros;
+  async #decide(
+    { message, patienceMicros, headers, connection }: DecideAsk,
+    lateMicros: number,
+  ): Promise<DecidedByWorker> {
+    const leftMicros = patienceMicros - lateMicros;
     const decided =
-      lateMicros > Math.min(patienceMicros, GIVEN_AWAY_MS * 1000)
-        ? GIVEN_AWAY
-        : await this.#service.decide(message, patienceMicros - lateMicros, {
+      leftMicros < 0
+        ? TOO_LATE
+        : await this.#service.decide(message, leftMicros, {
             headers,
             ...CALLER_WITHOUT_DEADLINE,
             connection,
           });
-    const result =
-      decided instanceof Refusal
-        ? { refused: decided.kind, message: decided.message }
-        : { response: decided };
-    await sent({ kind: 'decided', id, result });
-    this.#deciding--;
-    this.#decided.look();
+    if (!(decided instanceof Refusal)) return { response: decided };
+    return { refused: decided.kind, message: decided.message };
   }
 
-  async administer({
-    id,
-    question,
-    caller,
-    sentMicros,
-  }: Extract<ToWorker, { kind: 'administer' }>): Promise<void> {
-    const isLate = machineMicros() - sentMicros > LONGEST_QUESTION_MS * 1000;
-    const answer = isLate ? TOO_LATE : await this.#service.administer(question, caller);
-    await sent({ kind: 'administered', id, answer });
+  *#tellMetrics(tell: TellPart<'metrics'>): ReadSteps<null> {
+    const { registry, reference } = this.#service.metrics;
+    yield* tellFamilies('metrics', yield* registry.read(), tell);
+    yield* tellFamilies('stats', statFamilies(reference), tell);
+    return null;
+  }
+
+  async #tellTop(ask: TopAsk, tell: TellPart<'top'>): Promise<TopSpanAbout | undefined> {
+    const { top } = this.#service;
+    if (top === undefined) return undefined;
+    const { rows, about } = await this.#slices.run(topSteps(top, ask));
+    await tellRows(rows, tell);
+    return about;
+  }
+
+  /** Tells what was decided since the last time, and how long Redis takes now. */
+  async #tellRates(tell: TellPart<'rates'>): Promise<FailureCounts> {
+    const rows: RateCounts[] = [];
+    await this.#slices.run<RateCounts, void>(this.#service.metrics.newDecisions(), (row) => rows.push(row));
+    await tellRows(rows, tell);
+    send({ kind: 'health', health: this.#health() });
+    return this.#service.metrics.newFailures();
   }
 
   /** The primary process asks for no further decision. */
@@ -251,12 +225,8 @@ export function runWorker(): Promise<boolean> {
       } else if (message.kind === 'policies_end') worker?.policies.end(message.version);
       else if (message.kind === 'tls') worker?.replaceTls(message.material);
       else if (message.kind === 'ping') send({ kind: 'pong' });
-      else if (message.kind === 'metrics') worker?.sendMetrics(message.id).catch(reject);
+      else if (message.kind === 'call') worker?.answer(message).catch(reject);
       else if (message.kind === 'others_redis_work') worker?.othersWork(message.told);
-      else if (message.kind === 'top') worker?.tellTop(message).catch(reject);
-      else if (message.kind === 'rates') worker?.tellRates(message).catch(reject);
-      else if (message.kind === 'decide') worker?.decide(message).catch(reject);
-      else if (message.kind === 'administer') worker?.administer(message).catch(reject);
       else if (message.kind === 'last-decided') worker?.lastDecided();
       else if (worker === undefined) resolve(true);
       else worker.drain(message.why).then(() => resolve(true), reject);

@@ -2,17 +2,13 @@ import { describe, expect, test } from '@jest/globals';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import type { TopAnswer } from '../../../../src/server/buckets/messages.js';
 import type { HttpCall } from '../../../../src/server/http/http.js';
-import { type TopAsk, topSteps } from '../../../../src/server/top/top-ask.js';
+import { topSteps } from '../../../../src/server/top/top-ask.js';
 import { MAX_TOP_WAITING, topService } from '../../../../src/server/top/top-service.js';
 import { ViewSlices } from '../../../../src/server/views/view-slices.js';
-import { AskedLists, ROWS_A_MESSAGE } from '../../../../src/server/workers/asked-lists.js';
+import { ROWS_A_PART, tellRows } from '../../../../src/server/workers/answered-calls.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
-import {
-  TopBuckets,
-  type TopMeasure,
-  type TopRow,
-  type TopSpanAbout,
-} from '../../../../src/telemetry/top/top-buckets.js';
+import { SentCalls } from '../../../../src/server/workers/sent-calls.js';
+import { TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 import { parsePolicy } from '../../../support/policy/parse-policy.js';
 
@@ -264,26 +260,25 @@ test('questions are answered one at a time, and a bounded number of them waits',
 
 describe('workers', () => {
   test('tell in parts, and whoever tells nothing is left out', async () => {
-    const tops = new AskedLists<TopAsk, TopRow, TopSpanAbout>((id, ask) => ({ kind: 'top', id, ask }), 300);
+    const calls = new SentCalls({ partsWithinMs: 300 });
     const counting = new Counting(500);
-    for (let at = 0; at < 3 * ROWS_A_MESSAGE; at++) counting.count('used', `t${at}`, 1);
+    for (let at = 0; at < 3 * ROWS_A_PART; at++) counting.count('used', `t${at}`, 1);
     const slices = new ViewSlices();
     const worker = (mute: boolean) => ({
+      pulse: { ask: () => {}, heardSince: () => true },
       async send(message: ToWorker): Promise<void> {
-        if (message.kind !== 'top' || mute) return;
+        if (message.kind !== 'call' || message.name !== 'top' || mute) return;
         const { id } = message;
         const { rows, about } = await slices.run(topSteps(counting.top, message.ask));
-        for (let at = 0; at < rows.length; at += ROWS_A_MESSAGE) {
-          tops.add(id, rows.slice(at, at + ROWS_A_MESSAGE));
-        }
-        tops.end(id, about);
+        await tellRows(rows, async (part) => calls.received({ kind: 'part', id, part }));
+        calls.received({ kind: 'answer', id, answer: about });
       },
     });
     const ask = { kind: 'rank', by: 'used', filter: { of: 'minute' }, most: 1000 } as const;
-    const told = await tops.ask([worker(false), worker(true), worker(false)], ask);
-    expect(told.map(({ rows }) => rows.length)).toEqual([3 * ROWS_A_MESSAGE, 3 * ROWS_A_MESSAGE]);
+    const told = await calls.collectRows([worker(false), worker(true), worker(false)], 'top', ask);
+    expect(told.map(({ rows }) => rows.length)).toEqual([3 * ROWS_A_PART, 3 * ROWS_A_PART]);
     // What comes too late concerns nobody.
-    tops.add(2, []);
-    expect(await tops.ask([], ask)).toEqual([]);
+    calls.received({ kind: 'part', id: 2, part: [] });
+    expect(await calls.collectRows([], 'top', ask)).toEqual([]);
   });
 });

@@ -1,12 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
-import { ForwardedDecisions } from '../../../../src/server/workers/forwarded-decisions.js';
+import { CALL_BOUNDS, type CallMessage, type DecidedByWorker } from '../../../../src/server/workers/calls.js';
+import { ForwardedDecisions } from '../../../../src/server/workers/forwarded.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
+import { SentCalls } from '../../../../src/server/workers/sent-calls.js';
 import { Refusal } from '../../../../src/service/refusal.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 /** Keeps what it is asked. */
 class Worker {
-  readonly asked: Extract<ToWorker, { kind: 'decide' }>[] = [];
+  readonly asked: Extract<CallMessage, { name: 'decide' }>[] = [];
   /** Whether it answers when it is asked whether it is there. */
   isThere = true;
   looks = 0;
@@ -18,7 +20,36 @@ class Worker {
     },
   };
   send(message: ToWorker): void {
-    if (message.kind === 'decide') this.asked.push(message);
+    if (message.kind === 'call' && message.name === 'decide') this.asked.push(message);
+  }
+}
+
+interface Limits {
+  readonly longestMs: number;
+  readonly marginMs?: number;
+  readonly most?: number;
+}
+
+/** Decisions that are asked of workers, and what these say. */
+class Decisions {
+  readonly #calls: SentCalls;
+  readonly #forwarded: ForwardedDecisions;
+  constructor({ longestMs, marginMs, most = CALL_BOUNDS.decide.most }: Limits) {
+    this.#calls = new SentCalls({}, { ...CALL_BOUNDS, decide: { ...CALL_BOUNDS.decide, most } });
+    this.#forwarded = new ForwardedDecisions(this.#calls, longestMs, marginMs);
+  }
+  ask(...asked: Parameters<ForwardedDecisions['ask']>): ReturnType<ForwardedDecisions['ask']> {
+    return this.#forwarded.ask(...asked);
+  }
+  answered(id: number, answer: DecidedByWorker): void {
+    this.#calls.received({ kind: 'answer', id, answer });
+  }
+  /** It read the call, but too late. */
+  readLate(id: number): void {
+    this.#calls.received({ kind: 'late', id });
+  }
+  lost(worker: Worker): void {
+    this.#calls.lost(worker);
   }
 }
 
@@ -27,42 +58,42 @@ const response = Buffer.from('response');
 
 describe('decisions that workers make for the primary process', () => {
   test('go to the workers in turn, and come back to who asked', async () => {
-    const decisions = new ForwardedDecisions({ longestMs: 60_000 });
+    const decisions = new Decisions({ longestMs: 60_000 });
     const workers = [new Worker(), new Worker()];
     const asked = Array.from({ length: 4 }, () => decisions.ask(() => workers, message, 5000));
     expect(workers.map((worker) => worker.asked.length)).toEqual([2, 2]);
     const ids = workers.flatMap((worker) => worker.asked.map(({ id }) => id));
     for (const id of ids) {
-      decisions.answered({ kind: 'decided', id, result: { response: Buffer.from(String(id)) } });
+      decisions.answered(id, { response: Buffer.from(String(id)) });
     }
     expect((await Promise.all(asked)).map(String)).toEqual([...ids].sort().map(String));
-    expect(workers[0]?.asked[0]).toMatchObject({ message, connection: 0 });
-    expect(workers[0]?.asked[0]?.patienceMicros).toBeLessThanOrEqual(5000);
+    expect(workers[0]?.asked[0]?.ask).toMatchObject({ message, connection: 0 });
+    expect(workers[0]?.asked[0]?.ask.patienceMicros).toBeLessThanOrEqual(5000);
   });
 
   test('say which came by one connection', () => {
-    const decisions = new ForwardedDecisions({ longestMs: 60_000 });
+    const decisions = new Decisions({ longestMs: 60_000 });
     const worker = new Worker();
     const [one, other] = [{}, {}];
     const asked = [one, other, one, undefined].map((connection) =>
       decisions.ask(() => [worker], message, 5000, connection),
     );
-    expect(worker.asked.map(({ connection }) => connection)).toEqual([1, 2, 1, 0]);
+    expect(worker.asked.map(({ ask }) => ask.connection)).toEqual([1, 2, 1, 0]);
     decisions.lost(worker);
     return Promise.all(asked);
   });
 
   test('come back as refusals', async () => {
-    const decisions = new ForwardedDecisions({ longestMs: 60_000 });
+    const decisions = new Decisions({ longestMs: 60_000 });
     const worker = new Worker();
     const asked = decisions.ask(() => [worker], message, Infinity);
     const id = worker.asked[0]?.id ?? 0;
-    decisions.answered({ kind: 'decided', id, result: { refused: 'bad_request', message: 'why' } });
+    decisions.answered(id, { refused: 'bad_request', message: 'why' });
     expect(await asked).toEqual(new Refusal('bad_request', 'why'));
   });
 
   test('are refused without a worker, and when the worker is lost', async () => {
-    const decisions = new ForwardedDecisions({ longestMs: 60_000 });
+    const decisions = new Decisions({ longestMs: 60_000 });
     const unavailable = new Refusal('unavailable', 'no worker process serves');
     expect(await decisions.ask(() => [], message, Infinity)).toEqual(unavailable);
     const ended = new Refusal('unavailable', 'the worker process that was asked has ended');
@@ -71,12 +102,12 @@ describe('decisions that workers make for the primary process', () => {
     const kept = decisions.ask(() => [other], message, Infinity);
     decisions.lost(one);
     expect(await lost).toEqual(ended);
-    decisions.answered({ kind: 'decided', id: other.asked[0]?.id ?? 0, result: { response } });
+    decisions.answered(other.asked[0]?.id ?? 0, { response });
     expect(await kept).toBe(response);
   });
 
   test('are bounded in number', async () => {
-    const decisions = new ForwardedDecisions({ longestMs: 60_000, maxInFlight: 2 });
+    const decisions = new Decisions({ longestMs: 60_000, most: 2 });
     const worker = new Worker();
     const running = [1, 2].map(() => decisions.ask(() => [worker], message, Infinity));
     expect(await decisions.ask(() => [worker], message, Infinity)).toMatchObject({ kind: 'unavailable' });
@@ -89,20 +120,20 @@ describe('decisions that workers make for the primary process', () => {
   });
 
   test('go round a worker that hangs, and do not pile up before it', async () => {
-    const decisions = new ForwardedDecisions({ longestMs: 1, marginMs: 0, maxInFlight: 3 });
+    const decisions = new Decisions({ longestMs: 1, marginMs: 0, most: 3 });
     const [hanging, well] = [new Worker(), new Worker()];
     const tooLate = new Refusal('unavailable', 'no answer in time');
     expect(await decisions.ask(() => [hanging], message, Infinity)).toEqual(tooLate);
     for (let call = 0; call < 10; call++) {
       const asked = decisions.ask(() => [hanging, well], message, Infinity);
-      decisions.answered({ kind: 'decided', id: well.asked.at(-1)?.id ?? 0, result: { response } });
+      decisions.answered(well.asked.at(-1)?.id ?? 0, { response });
       expect(await asked).toBe(response);
     }
     expect(hanging.asked).toHaveLength(1);
     for (let call = 0; call < 5; call++) await decisions.ask(() => [hanging], message, Infinity);
     expect(hanging.asked).toHaveLength(3);
     // It goes on.
-    for (const { id } of hanging.asked) decisions.answered({ kind: 'decided', id, result: { response } });
+    for (const { id } of hanging.asked) decisions.answered(id, { response });
     expect(await decisions.ask(() => [hanging], message, Infinity)).toEqual(tooLate);
     expect(hanging.asked).toHaveLength(4);
   });
@@ -111,23 +142,19 @@ describe('decisions that workers make for the primary process', () => {
     ['its caller waits for ever', 5, Infinity],
     ['its caller waits a moment', 60_000, 5000],
   ])('are given up when %s and the worker says nothing', async (_name, longestMs, patienceMicros) => {
-    const decisions = new ForwardedDecisions({ longestMs, marginMs: 0 });
+    const decisions = new Decisions({ longestMs, marginMs: 0 });
     const worker = new Worker();
     const late = await decisions.ask(() => [worker], message, patienceMicros);
     expect(late).toEqual(new Refusal('unavailable', 'no answer in time'));
     // An answer after that is nobody's.
-    decisions.answered({ kind: 'decided', id: worker.asked[0]?.id ?? 0, result: { response } });
+    decisions.answered(worker.asked[0]?.id ?? 0, { response });
   });
 
   describe('of a worker that hangs', () => {
-    const responseOf = (worker: Worker) => ({
-      kind: 'decided' as const,
-      id: worker.asked[0]?.id ?? 0,
-      result: { response },
-    });
     /** A worker that hangs is asked for a decision, then another that is well. */
     const hang = async (patienceMicros: number) => {
-      const decisions = new ForwardedDecisions({ longestMs: 2000 });
+      const decisions = new Decisions({ longestMs: 2000 });
+      const answer = (worker: Worker) => decisions.answered(worker.asked[0]?.id ?? 0, { response });
       const [hanging, well] = [new Worker(), new Worker()];
       hanging.isThere = false;
       const asked = decisions.ask(
@@ -135,30 +162,30 @@ describe('decisions that workers make for the primary process', () => {
         message,
         patienceMicros,
       );
-      return { decisions, hanging, well, asked };
+      return { decisions, hanging, well, asked, answer };
     };
 
-    test('are given to another, in what is left of the time', async () => {
-      const { decisions, hanging, well, asked } = await hang(5e6);
+    test.each([
+      ['reads it too late', true],
+      ['refuses it', false],
+    ])('are given to another, in what is left of the time, if it %s', async (_how, isLate) => {
+      const { decisions, hanging, well, asked, answer } = await hang(5e6);
       await waitFor('the other to be asked', () => well.asked.length === 1);
-      expect(well.asked[0]).toMatchObject({ message });
-      expect(well.asked[0]?.patienceMicros).toBeLessThan(4.6e6);
+      expect(well.asked[0]?.ask).toMatchObject({ message });
+      expect(well.asked[0]?.ask.patienceMicros).toBeLessThan(4.6e6);
       // What wakes up now does not speak for the other.
       const [first] = hanging.asked;
-      decisions.answered({
-        kind: 'decided',
-        id: first?.id ?? 0,
-        result: { refused: 'unavailable', message: 'was silent' },
-      });
-      decisions.answered(responseOf(well));
+      if (isLate) decisions.readLate(first?.id ?? 0);
+      else decisions.answered(first?.id ?? 0, { refused: 'unavailable', message: 'was silent' });
+      answer(well);
       expect(await asked).toBe(response);
     });
 
     test('are given to another at once when it ends', async () => {
-      const { decisions, hanging, well, asked } = await hang(Infinity);
+      const { decisions, hanging, well, asked, answer } = await hang(Infinity);
       decisions.lost(hanging);
       expect(well.asked).toHaveLength(1);
-      decisions.answered(responseOf(well));
+      answer(well);
       expect(await asked).toBe(response);
     });
 
@@ -170,11 +197,11 @@ describe('decisions that workers make for the primary process', () => {
     });
 
     test('are waited for when it says that it is there', async () => {
-      const { decisions, hanging, well, asked } = await hang(Infinity);
+      const { hanging, well, asked, answer } = await hang(Infinity);
       hanging.isThere = true;
       await waitFor('a look at the first', () => hanging.looks === 1);
       expect(well.asked).toHaveLength(0);
-      decisions.answered(responseOf(hanging));
+      answer(hanging);
       expect(await asked).toBe(response);
     });
   });

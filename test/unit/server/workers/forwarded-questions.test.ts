@@ -1,21 +1,21 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import {
-  ForwardedQuestions,
-  MAX_FORWARDED_QUESTIONS,
-} from '../../../../src/server/workers/forwarded-questions.js';
+import type { AdminAnswer } from '../../../../src/server/http/admin-endpoint.js';
+import { CALL_BOUNDS, type CallMessage } from '../../../../src/server/workers/calls.js';
+import { askAdministering, type OnUnanswered } from '../../../../src/server/workers/forwarded.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
+import { SentCalls } from '../../../../src/server/workers/sent-calls.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 /** Keeps what it is asked. */
 class Worker {
-  readonly asked: Extract<ToWorker, { kind: 'administer' }>[] = [];
+  readonly asked: Extract<CallMessage, { name: 'administer' }>[] = [];
   readonly pulse = { ask: () => {}, heardSince: () => !this.hangs };
   readonly hangs: boolean;
   constructor(hangs = false) {
     this.hangs = hangs;
   }
   send(message: ToWorker): void {
-    if (message.kind === 'administer') this.asked.push(message);
+    if (message.kind === 'call' && message.name === 'administer') this.asked.push(message);
   }
 }
 
@@ -29,19 +29,42 @@ let unanswered: string[];
 beforeEach(() => {
   unanswered = [];
 });
-const questions = (times: { readonly longestMs?: number; readonly unheardMs?: number } = {}) =>
-  new ForwardedQuestions((_question, { by }, error) => unanswered.push(`${by} ${error}`), times);
-const answer = (asked: ForwardedQuestions, { asked: [first] }: Worker): void =>
-  asked.answered({ kind: 'administered', id: first?.id ?? 0, answer: DONE });
+/** Questions that are asked of workers, and what these say. */
+class Questions {
+  readonly #calls: SentCalls;
+  readonly #longestMs: number | undefined;
+  constructor({ longestMs, ...times }: { readonly longestMs?: number; readonly unheardMs?: number }) {
+    this.#calls = new SentCalls(times);
+    this.#longestMs = longestMs;
+  }
+  ask(workers: () => readonly Worker[], question: unknown): ReturnType<typeof askAdministering> {
+    const onUnanswered: OnUnanswered = (_question, { by }, error) => unanswered.push(`${by} ${error}`);
+    return askAdministering(
+      this.#calls,
+      workers,
+      { question, caller: CALLER },
+      onUnanswered,
+      this.#longestMs,
+    );
+  }
+  answered(id: number, answer: AdminAnswer): void {
+    this.#calls.received({ kind: 'answer', id, answer });
+  }
+  lost(worker: Worker): void {
+    this.#calls.lost(worker);
+  }
+}
+const questions = (times = {}) => new Questions(times);
+const answer = (asked: Questions, { asked: [first] }: Worker): void => asked.answered(first?.id ?? 0, DONE);
 
 test('a question goes to one worker, always the first, and its answer comes back', async () => {
   const asked = questions();
   const workers = [new Worker(), new Worker()];
-  const answers = [asked.ask(() => workers, QUESTION, CALLER), asked.ask(() => workers, QUESTION, CALLER)];
+  const answers = [asked.ask(() => workers, QUESTION), asked.ask(() => workers, QUESTION)];
   expect(workers.map((worker) => worker.asked.length)).toEqual([2, 0]);
-  expect(workers[0]?.asked[0]).toMatchObject({ question: QUESTION, caller: CALLER });
+  expect(workers[0]?.asked[0]?.ask).toEqual({ question: QUESTION, caller: CALLER });
   for (const { id } of workers[0]?.asked ?? []) {
-    asked.answered({ kind: 'administered', id, answer: { status: 200, body: { id } } });
+    asked.answered(id, { status: 200, body: { id } });
   }
   expect((await Promise.all(answers)).map(({ body }) => body)).toEqual(
     workers[0]?.asked.map(({ id }) => ({ id })),
@@ -52,8 +75,8 @@ test('a question goes to one worker, always the first, and its answer comes back
 test('a change that a worker was asked for that ends or hangs is not asked again, and its asker is told', async () => {
   const asked = questions({ longestMs: 5 });
   const [ends, hangs, other] = [new Worker(), new Worker(), new Worker()];
-  const lost = asked.ask(() => [ends, other], QUESTION, CALLER);
-  const late = asked.ask(() => [hangs, other], QUESTION, CALLER);
+  const lost = asked.ask(() => [ends, other], QUESTION);
+  const late = asked.ask(() => [hangs, other], QUESTION);
   asked.lost(ends);
   expect(await lost).toMatchObject({
     status: 503,
@@ -74,19 +97,19 @@ test('a change that a worker was asked for that ends or hangs is not asked again
 test('without a worker nothing is asked; no more than so many are unanswered', async () => {
   const asked = questions();
   const worker = new Worker();
-  expect(await asked.ask(() => [], QUESTION, CALLER)).toEqual({
+  expect(await asked.ask(() => [], QUESTION)).toEqual({
     status: 503,
     body: { error: 'no worker process serves, so nothing was done: try again' },
   });
-  const answers = Array.from({ length: MAX_FORWARDED_QUESTIONS }, () =>
-    asked.ask(() => [worker], QUESTION, CALLER),
+  const answers = Array.from({ length: CALL_BOUNDS.administer.most }, () =>
+    asked.ask(() => [worker], QUESTION),
   );
-  expect(await asked.ask(() => [worker], QUESTION, CALLER)).toMatchObject({
+  expect(await asked.ask(() => [worker], QUESTION)).toMatchObject({
     status: 503,
     body: { error: 'too many questions at once, so nothing was done: try again' },
   });
   asked.lost(worker);
-  expect(await Promise.all(answers)).toHaveLength(MAX_FORWARDED_QUESTIONS);
+  expect(await Promise.all(answers)).toHaveLength(CALL_BOUNDS.administer.most);
 });
 
 describe.each(READING)('%j, which only reads', (question) => {
@@ -94,7 +117,7 @@ describe.each(READING)('%j, which only reads', (question) => {
     for (const whose of [0, 1]) {
       const asked = questions({ unheardMs: 1 });
       const workers = [new Worker(true), new Worker()] as const;
-      const told = asked.ask(() => workers, question, CALLER);
+      const told = asked.ask(() => workers, question);
       await waitFor('the other worker to be asked', () => workers[1].asked.length === 1);
       answer(asked, workers[whose] as Worker);
       expect(await told).toEqual(DONE);
@@ -106,7 +129,7 @@ describe.each(READING)('%j, which only reads', (question) => {
     const asked = questions();
     const [ends, other] = [new Worker(), new Worker()];
     let workers = [ends, other];
-    const told = asked.ask(() => workers, question, CALLER);
+    const told = asked.ask(() => workers, question);
     workers = [other];
     asked.lost(ends);
     answer(asked, other);
@@ -117,24 +140,24 @@ describe.each(READING)('%j, which only reads', (question) => {
     const asked = questions({ unheardMs: 1 });
     const [busy, hangs] = [new Worker(true), new Worker(true)];
     let workers = [busy];
-    const first = asked.ask(() => workers, question, CALLER);
+    const first = asked.ask(() => workers, question);
     await new Promise((resolve) => setImmediate(resolve));
     answer(asked, busy);
     expect(await first).toEqual(DONE);
     workers = [hangs];
-    const second = asked.ask(() => workers, question, CALLER);
+    const second = asked.ask(() => workers, question);
     workers = [];
     const error = 'no worker process answers, so the question could not be asked: try again';
     expect(await second).toEqual({ status: 503, body: { error } });
     expect(unanswered).toEqual([`ops ${error}`]);
-    expect(await asked.ask(() => [], question, CALLER)).toMatchObject({
+    expect(await asked.ask(() => [], question)).toMatchObject({
       body: { error: 'no worker process serves, so the question could not be asked: try again' },
     });
   });
 
   test('is given up in the end, where a worker that is heard of never answers', async () => {
     const asked = questions({ unheardMs: 1, longestMs: 5 });
-    expect(await asked.ask(() => [new Worker()], question, CALLER)).toMatchObject({
+    expect(await asked.ask(() => [new Worker()], question)).toMatchObject({
       status: 503,
       body: { error: expect.stringMatching(/did not answer in time, so the question could not be asked/) },
     });
