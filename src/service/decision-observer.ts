@@ -2,7 +2,8 @@ import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { ControlKind } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
-import type { BucketCounter } from './bucket-counter.js';
+import type { DomainPolicy, Match } from '../policy/policy.js';
+import type { PlannedTake } from './plan.js';
 import type { DecisionLine } from './record/decision-line.js';
 
 /** Who is told of decisions. */
@@ -92,4 +93,17 @@ export interface DecisionWarnings {
   /** Whether {@link logDecision} wants to be called at all. */
   logsDecisions(): boolean;
   logDecision(line: DecisionLine): void;
+}
+
+/** What is counted of one take. */
+export type CountedTake = Pick<PlannedTake, 'key' | 'rate' | 'hits' | 'label' | 'rule' | 'outcome'>;
+
+/** Counts what is asked of single buckets. Called on the hot path: implementations look at few of the calls. */
+export interface BucketCounter {
+  /** Hits of a take, at least 1, were let through. */
+  letThrough(policy: DomainPolicy, match: Match, take: CountedTake): void;
+  /** A request was denied because of the bucket of a take. */
+  denied(policy: DomainPolicy, match: Match, take: CountedTake): void;
+  /** A request was denied because an operator blocks one of its descriptors. */
+  blocked(policy: DomainPolicy, match: Match): void;
 }

@@ -1,12 +1,13 @@
 import { CODE, type RateLimitRequest, type RateLimitResponse } from '../codec/messages.js';
 import type { Clock } from '../limiter/clock.js';
+import type { Entry } from '../limiter/entry.js';
 import { isBeyondLimit } from '../limiter/rate.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicySet } from '../policy/policy-set.js';
+import { redactEntries } from '../policy/redact.js';
 import { secretKeysOf } from './answer/answer.js';
 import type { Caller } from './caller.js';
 import type { DecisionCounts, DecisionObserver, DecisionWarnings } from './decision-observer.js';
-import { overrideStat } from './override-stat.js';
 import type { Decision, PlannedTake, RequestContext } from './plan.js';
 import {
   decisionLine,
@@ -183,4 +184,14 @@ export class Observation {
     const micros = this.clock.monotonicMicros() - told.startMicros;
     this.log?.write(recordOf(told, response, { micros, sample, reason }));
   }
+}
+
+/**
+ * The name that envoyproxy/ratelimit's statistics have for a limit override: domain and entries,
+ * `domain.key_value.key`. Values of credentials are redacted. `entries` after `derive`.
+ */
+function overrideStat(policy: DomainPolicy, entries: readonly Entry[]): string {
+  const shown = redactEntries(entries, policy.secretKeys);
+  const parts = shown.map(({ key, value }) => (value === '' ? key : `${key}_${value}`));
+  return `${policy.domain}.${parts.join('.')}`;
 }

@@ -4,13 +4,18 @@ import {
   type RateLimitResponse,
   tooManyDescriptors,
 } from '../codec/messages.js';
-import type { TakeOutcome, TakeResult } from '../limiter/bucket-store.js';
-import { StorageError } from '../limiter/bucket-store.js';
+import { BrokenInvariant } from '../invariant.js';
+import {
+  type BucketStore,
+  StorageError,
+  type TakeItem,
+  type TakeOutcome,
+  type TakeResult,
+} from '../limiter/bucket-store.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import { answer, answerWithoutLimits } from './answer/answer.js';
 import { noteDenial } from './answer/denial.js';
 import { passingAnswer } from './answer/throttled-answer.js';
-import { askStore } from './ask-store.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros, stepsFor, waiterOf } from './caller.js';
 import { blockedAnswer } from './controls/blocked-answer.js';
@@ -340,5 +345,26 @@ export class ShouldRateLimit {
     const build = () =>
       blockedMicros === undefined ? answer(context) : blockedAnswer(context, blockedMicros);
     return tellInTurns(this.#turns, { context, observation: this.#observation, shared, build });
+  }
+}
+
+/**
+ * Asks a store. A store whose state turns out to be broken could not decide, so the failure policies answer. `mayWait`
+ * is that of {@link BucketStore.take}; `failed` is called before an error is thrown.
+ */
+function askStore(
+  store: BucketStore,
+  items: readonly TakeItem[],
+  deadlineMicros: number,
+  connection: unknown,
+  mayWait: boolean,
+  failed: (() => void) | undefined,
+): TakeResult | Promise<TakeResult> {
+  try {
+    return store.take(items, deadlineMicros, connection, mayWait);
+  } catch (error) {
+    if (error instanceof BrokenInvariant) return new StorageError('broken', error.message);
+    failed?.();
+    throw error;
   }
 }

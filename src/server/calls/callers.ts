@@ -2,7 +2,6 @@ import type { CallInfo } from '../../grpc/grpc-server.js';
 import type { Caller } from '../../service/caller.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Answer, CallTrace, Tracing } from './call-trace.js';
-import { RequestNames } from './request-names.js';
 import { type HeaderOf, traceIdOf } from './trace-id.js';
 
 type Handled<A extends Answer> = A | Refusal | Promise<A | Refusal>;
@@ -13,6 +12,31 @@ export interface MessageHandler<Message, A extends Answer> {
 }
 
 const NO_TRACE: CallTrace = { traceId: '', ended: () => {} };
+
+/** A connection, as far as names of its requests need it. */
+interface Named {
+  readonly number: number;
+  requests: number;
+}
+
+/**
+ * Names requests for logs, so that it can be seen which lines are of one, where they have no `x-request-id`: by the
+ * number of the connection and of the request on it, as in `3.17`. Both count from 1 in each process.
+ */
+class RequestNames {
+  readonly #connections = new WeakMap<object, Named>();
+  #count = 0;
+
+  /** The name of the next request of a connection. */
+  next(connection: object): string {
+    let named = this.#connections.get(connection);
+    if (named === undefined) {
+      named = { number: ++this.#count, requests: 0 };
+      this.#connections.set(connection, named);
+    }
+    return `${named.number}.${++named.requests}`;
+  }
+}
 
 /**
  * Hands calls to the service, and tells it of their callers what logs and traces want to know: how a request is named,

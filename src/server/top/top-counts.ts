@@ -3,7 +3,7 @@ import { entriesKey, overrideOfKey } from '../../policy/names/bucket-key.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
 import type { DomainPolicy, Match } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
-import type { BucketCounter, CountedTake } from '../../service/bucket-counter.js';
+import type { BucketCounter, CountedTake } from '../../service/decision-observer.js';
 import type { HitSampler } from '../../telemetry/top/hit-sampler.js';
 import type { BucketAbout, TopBuckets, TopMeasure } from '../../telemetry/top/top-buckets.js';
 

@@ -5,7 +5,7 @@
 
 import { systemClock } from '../../../src/limiter/clock.js';
 import { TopCounts } from '../../../src/server/top/top-counts.js';
-import type { CountedTake } from '../../../src/service/bucket-counter.js';
+import type { CountedTake } from '../../../src/service/decision-observer.js';
 import { TopBuckets } from '../../../src/telemetry/top/top-buckets.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 import { type MicroCase, runCases } from './measure.js';

@@ -3,9 +3,9 @@ import type { Descriptor, RateLimitResponse } from '../../../src/codec/messages.
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
-import type { BucketCounter } from '../../../src/service/bucket-counter.js';
 import { ControlIndex } from '../../../src/service/controls/control-index.js';
 import type {
+  BucketCounter,
   CountedSeries,
   DecisionCounts,
   DecisionObserver,
