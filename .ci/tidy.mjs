@@ -180,27 +180,6 @@ function* unused() {
 const EXPORTED =
   /^export (?:declare )?(?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type)\s+(\w+)/gm;
 
-function* names() {
-  const places = new Map();
-  for (const path of sources) {
-    for (const match of texts.get(path).matchAll(EXPORTED)) {
-      const line = texts.get(path).slice(0, match.index).split('\n').length;
-      places.set(match[1], [...(places.get(match[1]) ?? []), { path, line }]);
-    }
-  }
-  for (const [name, found] of places) {
-    const files = new Set(found.map(({ path }) => path));
-    if (files.size < 2) continue;
-    const [first, ...others] = files;
-    yield [
-      first,
-      found[0].line,
-      `${name} is exported by ${others.join(', ')} as well`,
-      'give one of them a name of its own',
-    ];
-  }
-}
-
 const FUNCTION_OR_CLASS = /^export (?:abstract )?(?:async )?(?:function\*?|class)\s+(\w+)/;
 
 function* docstrings() {
@@ -311,7 +290,6 @@ const RULES = {
   'file-length': fileLength,
   'folder-size': folderSize,
   unused,
-  names,
   docstrings,
   references,
   'file-readers': fileReaders,

@@ -79,13 +79,6 @@ test('unused: files that nothing imports, or only tests', () => {
   ]);
 });
 
-test('names: exported twice', () => {
-  folder.write('src/used.ts', "import './other.js';\nexport interface Thing {}\n");
-  folder.write('src/other.ts', '/** A thing. */\nexport class Thing {}\n');
-  const [finding] = findings();
-  expect(finding).toMatch(/^src\/other\.ts:2: names: Thing is exported by src\/used\.ts as well; give one/);
-});
-
 test('docstrings: functions and classes that others may use have one', () => {
   folder.write(
     'src/used.ts',
