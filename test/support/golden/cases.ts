@@ -192,6 +192,14 @@ export const REDIS_REQUESTS: readonly GoldenRequest[] = [
   ask(KEYS, [descriptor(['quota=first']), descriptor(['quota=second'])]),
 ];
 
+/** What `weir explain` also tells as JSON: a rule by a derived entry, candidates, an address, and no rule. */
+export const EXPLAINED_AS_JSON: readonly (readonly string[])[] = [
+  CHATS,
+  ['tenant=a'],
+  ['address=10.1.2.3'],
+  ['exempt=staff'],
+];
+
 /** Policies of deploy/, and what each is asked to explain. */
 export const POLICIES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'deploy/policies/open-api.yaml': [
@@ -203,15 +211,12 @@ export const POLICIES: Readonly<Record<string, readonly (readonly string[])[]>> 
   'deploy/from-ratelimit/config/shop.yaml': [['customer=mallory'], ['path=/search/shoes']],
   'deploy/reference-example/ratelimit/config/shop.yaml': [['customer=mallory']],
   'test/contract/golden/policies/every-key.yaml': [
-    CHATS,
+    ...EXPLAINED_AS_JSON,
     ['api_key=globex-key', 'resource_group=b'],
-    ['tenant=a'],
     ['tenant=a', 'plan=gold'],
-    ['address=10.1.2.3'],
     ['address=host-1'],
     ['address=elsewhere'],
     ...['soon', 'watched', 'half', 'charged', 'charged_window', 'free', 'vip'].map((key) => [`${key}=a`]),
-    ['exempt=staff'],
     ['quota=first'],
     ['nobody=knows'],
   ],

@@ -22,7 +22,15 @@ import { Decider } from '../policy/decider.js';
 import { TempDir } from '../process/temp-dir.js';
 import { repositoryRoot } from '../process/tools.js';
 import { runCommands } from '../weir/commands.js';
-import { EARLIER, type GoldenRequest, POLICIES, REDIS_REQUESTS, WIRE_CASES, type WireCase } from './cases.js';
+import {
+  EARLIER,
+  EXPLAINED_AS_JSON,
+  type GoldenRequest,
+  POLICIES,
+  REDIS_REQUESTS,
+  WIRE_CASES,
+  type WireCase,
+} from './cases.js';
 
 const FOLDER = join(repositoryRoot, 'test/contract/golden');
 const EVERY_KEY = 'policies/every-key.yaml';
@@ -153,15 +161,14 @@ async function commands(): Promise<string> {
     folder.write('keys.yaml', readFileSync(inFolder('policies/keys.yaml'), 'utf8'));
     const paths = Object.keys(POLICIES);
     const now = 'test/contract/golden/policies/every-key.yaml';
-    const asked = [
+    const lines = [
+      ...[...paths, 'test/contract/golden/policies'].map((path) => ['check-config', path]),
       ...Object.entries(POLICIES).flatMap(([path, lists]) => lists.map((list) => ['explain', path, ...list])),
+      ...EXPLAINED_AS_JSON.map((list) => ['explain', now, ...list, '--json']),
       ['diff', old, now],
       ['diff', now, old],
       ['diff', paths[0]!, paths[2]!],
-    ];
-    const lines = [
-      ...[...paths, 'test/contract/golden/policies'].map((path) => ['check-config', path]),
-      ...asked.flatMap((args) => [args, [...args, '--json']]),
+      ['diff', old, now, '--json'],
     ];
     const nowMs = WALL_MICROS / 1000;
     const results = await runCommands(lines.map((args) => ({ args, folder: repositoryRoot, nowMs })));
@@ -174,13 +181,35 @@ async function commands(): Promise<string> {
   }
 }
 
+function keysOf(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  return Object.entries(value).flatMap(([key, below]) => [key, ...keysOf(below)]);
+}
+
+/** The policies as JSON. A rule whose keys were all shown before is left out: the other forms show its values. */
+function shortJson(text: string): string {
+  const shown = JSON.parse(text) as { readonly domains: { readonly policy: { rules: object[] } }[] };
+  if (JSON.stringify(shown, undefined, 2) !== text.trimEnd())
+    throw new Error('the JSON is laid out otherwise');
+  const known = new Set<string>();
+  for (const { policy } of shown.domains) {
+    policy.rules = policy.rules.filter((rule) => {
+      const keys = keysOf(rule);
+      const isNew = keys.some((key) => !known.has(key));
+      for (const key of keys) known.add(key);
+      return isNew;
+    });
+  }
+  return JSON.stringify(shown, undefined, 2);
+}
+
 /** `/rlconfig` in its three forms. */
 async function rlconfig(): Promise<string> {
   const { policySet, domains, errors } = policies();
   const forms = [
     textOf(dump(policySet)),
     textOf(dumpTree(policySet, WALL_MICROS)),
-    textOf(dumpJson(policySet, domains, errors, WALL_MICROS)),
+    shortJson(textOf(dumpJson(policySet, domains, errors, WALL_MICROS))),
   ];
   return `${forms.join('\n')}\n`.replaceAll(`${repositoryRoot}/`, '');
 }
