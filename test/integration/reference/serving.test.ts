@@ -55,11 +55,6 @@ describeGroup('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED', {
   untilHealthy: false,
 });
 
-describeGroup('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED and a domain', {
-  env: { HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: 'true' },
-  cases: [...plainDecisions(), ...HTTP_CASES.filter(({ name }) => name.includes('health'))],
-});
-
 describeGroup('an empty directory', { cases: EMPTY_DIRECTORY });
 
 describeGroup('a Redis that went away', {
@@ -89,13 +84,6 @@ const tls = {
 };
 const ca = folder.write('ca.pem', authority.cert);
 afterAll(() => folder.remove());
-
-describeGroup('TLS', {
-  env: tls,
-  cases: plainDecisions(),
-  client: ({ grpcPort }) =>
-    new RawClient(`127.0.0.1:${grpcPort}`, credentials.createSsl(Buffer.from(authority.cert))),
-});
 
 describeGroup('mutual TLS with a name', {
   env: { ...tls, GRPC_CLIENT_TLS_CACERT: ca, GRPC_CLIENT_TLS_SAN: 'envoy.example' },

@@ -22,11 +22,6 @@ describeGroup('STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', {
   cases: STOP_INCREMENT,
 });
 
-describeGroup('STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT with a local cache', {
-  env: { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: 'true', LOCAL_CACHE_SIZE_IN_BYTES: '1000000' },
-  cases: STOP_INCREMENT.filter(({ stats }) => stats === undefined),
-});
-
 describeGroup('REDIS_PERSECOND', {
   env: ({ perSecond }) => ({
     REDIS_PERSECOND: 'true',

@@ -1,4 +1,4 @@
-import { NONE, ok, over, type ReferenceCase, UNLIMITED } from '../case.js';
+import { ok, over, type ReferenceCase } from '../case.js';
 
 type Headers = readonly (readonly [string, string])[];
 
@@ -50,21 +50,6 @@ export const HEADERS: readonly ReferenceCase[] = [
     ],
   },
   {
-    name: 'of rules with as much left the first of the request',
-    rules: THREE,
-    steps: [
-      { ask: 'five=1', hits: 2, get: { statuses: [ok('5/hour', 3)], headers: usual(5, 3) } },
-      {
-        ask: ['five=1', 'three=1'],
-        get: { statuses: [ok('5/hour', 2), ok('3/hour', 2)], headers: usual(5, 2) },
-      },
-      {
-        ask: ['three=1', 'five=1'],
-        get: { statuses: [ok('3/hour', 1), ok('5/hour', 1)], headers: usual(3, 1) },
-      },
-    ],
-  },
-  {
     name: 'headers of the rule that refuses',
     rules: THREE,
     steps: [
@@ -76,25 +61,6 @@ export const HEADERS: readonly ReferenceCase[] = [
     ],
   },
   {
-    name: 'no headers where nothing limits',
-    rules: THREE,
-    steps: [
-      { ask: 'unknown=1', get: [NONE] },
-      { ask: 'free=1', get: [UNLIMITED] },
-      { ask: 'three=1', domain: 'headers-of-nobody', get: [NONE] },
-    ],
-  },
-  {
-    name: 'what has no limit does not hide the headers of what has',
-    rules: THREE,
-    steps: [
-      {
-        ask: ['unknown=1', 'free=1', 'three=1'],
-        get: { statuses: [NONE, UNLIMITED, ok('3/hour', 2)], headers: usual(3, 2) },
-      },
-    ],
-  },
-  {
     name: 'headers of an override',
     rules: THREE,
     steps: [
@@ -102,28 +68,6 @@ export const HEADERS: readonly ReferenceCase[] = [
         ask: { entries: 'three=1', limit: '8/hour' },
         get: { statuses: [ok('8/hour', 7)], headers: usual(8, 7) },
       },
-    ],
-  },
-  {
-    name: 'headers when only asked with 0',
-    rules: THREE,
-    steps: [
-      {
-        ask: { entries: 'three=1', hits: 0 },
-        get: { statuses: [ok('3/hour', 3)], headers: usual(3, 3) },
-      },
-    ],
-  },
-  {
-    name: 'headers of a rule in shadow mode',
-    rules: `
-  - key: user
-    shadow_mode: true
-    rate_limit: { unit: hour, requests_per_unit: 1 }
-`,
-    steps: [
-      { ask: 'user=ann', get: { statuses: [ok('1/hour', 0)], headers: usual(1, 0) } },
-      { ask: 'user=ann', get: { statuses: [ok('1/hour', 0)], headers: usual(1, 0) } },
     ],
   },
   {
@@ -146,16 +90,6 @@ export const HEADERS: readonly ReferenceCase[] = [
         get: { statuses: [over('0/hour'), over('1/hour')], headers: usual(1, 0) },
       },
     ],
-  },
-  {
-    name: 'a replaced rule has no headers',
-    rules: `
-  - key: user
-    rate_limit: { name: base, unit: hour, requests_per_unit: 1 }
-  - key: vip
-    rate_limit: { unit: hour, requests_per_unit: 9, replaces: [{ name: base }] }
-`,
-    steps: [{ ask: ['user=ann', 'vip=1'], get: { statuses: [NONE, ok('9/hour', 8)], headers: usual(9, 8) } }],
   },
 ];
 

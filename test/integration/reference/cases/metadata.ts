@@ -1,4 +1,4 @@
-import { NONE, ok, over, type ReferenceCase, UNLIMITED } from '../case.js';
+import { NONE, ok, over, type ReferenceCase } from '../case.js';
 
 /** What the request was, as dynamic metadata says it. */
 function request(domain: string, descriptors: readonly object[], more: object = {}): object {
@@ -66,42 +66,6 @@ export const METADATA: readonly ReferenceCase[] = [
             { entries: ['user=ann'], limit: 'requests_per_unit:7 unit:DAY' },
           ]),
         },
-      },
-    ],
-  },
-  {
-    name: 'metadata of keys and values of all kinds',
-    rules: `
-  - key: user
-    metadata: { 7: seven, true: yes, "a.b": "", big: 12345678901, list: [[1], [], { x: [y] }], empty: {} }
-    rate_limit: { unit: hour, requests_per_unit: 5 }
-`,
-    steps: [
-      {
-        ask: { entries: [['user', 'a=b=ü']] },
-        get: {
-          statuses: [ok('5/hour', 4)],
-          metadata: request('metadata-of-keys-and-values-of-all-kinds', [{ entries: ['user=a=b=ü'] }], {
-            metadata: {
-              7: 'seven',
-              true: true,
-              'a.b': '',
-              big: 12345678901,
-              list: [[1], [], { x: [true] }],
-              empty: {},
-            },
-          }),
-        },
-      },
-    ],
-  },
-  {
-    name: 'metadata of an unknown domain',
-    steps: [
-      {
-        ask: 'user=ann',
-        domain: 'metadata-of-nobody',
-        get: { statuses: [NONE], metadata: request('metadata-of-nobody', [{ entries: ['user=ann'] }]) },
       },
     ],
   },
@@ -211,86 +175,6 @@ export const METADATA: readonly ReferenceCase[] = [
     ],
   },
   {
-    name: 'metadata of quotas says which still has room',
-    rules: `
-  - key: pool
-    value: first
-    quota_mode: true
-    metadata: { use: { pool: first } }
-    rate_limit: { unit: hour, requests_per_unit: 1 }
-  - key: pool
-    value: second
-    quota_mode: true
-    metadata: { use: { pool: second } }
-    rate_limit: { unit: hour, requests_per_unit: 2 }
-`,
-    steps: [
-      pools([ok('1/hour', 0), ok('2/hour', 1)], undefined, { metadata: { use: { pool: 'first' } } }),
-      pools([over('1/hour'), ok('2/hour', 0)], 'OK', { metadata: { use: { pool: 'second' } } }),
-      pools([over('1/hour'), over('2/hour')], undefined, {}),
-    ],
-  },
-  {
-    name: 'metadata of a rule in shadow mode is there even when it is over',
-    rules: `
-  - key: user
-    shadow_mode: true
-    metadata: { team: red }
-    rate_limit: { unit: hour, requests_per_unit: 0 }
-`,
-    steps: [
-      {
-        ask: 'user=ann',
-        get: {
-          statuses: [ok('0/hour', 0)],
-          metadata: request(
-            'metadata-of-a-rule-in-shadow-mode-is-there-even-when-it-is-over',
-            [{ entries: ['user=ann'] }],
-            { metadata: { team: 'red' } },
-          ),
-        },
-      },
-    ],
-  },
-  {
-    name: 'metadata of unlimited replaced and overridden rules is not there',
-    rules: `
-  - key: free
-    metadata: { from: free }
-    rate_limit: { unlimited: true }
-  - key: user
-    metadata: { from: user }
-    rate_limit: { name: base, unit: hour, requests_per_unit: 5 }
-  - key: vip
-    rate_limit: { unit: hour, requests_per_unit: 5, replaces: [{ name: base }] }
-  - key: bare
-    metadata: { from: bare }
-`,
-    steps: [
-      {
-        ask: ['free=1', 'user=ann', 'vip=1', 'bare=1'],
-        get: {
-          statuses: [UNLIMITED, NONE, ok('5/hour', 4), NONE],
-          metadata: request('metadata-of-unlimited-replaced-and-overridden-rules-is-not-there', [
-            { entries: ['free=1'] },
-            { entries: ['user=ann'] },
-            { entries: ['vip=1'] },
-            { entries: ['bare=1'] },
-          ]),
-        },
-      },
-      {
-        ask: { entries: 'user=ann', limit: '5/day' },
-        get: {
-          statuses: [ok('5/day', 4)],
-          metadata: request('metadata-of-unlimited-replaced-and-overridden-rules-is-not-there', [
-            { entries: ['user=ann'], limit: 'requests_per_unit:5 unit:DAY' },
-          ]),
-        },
-      },
-    ],
-  },
-  {
     name: 'metadata of a rule with detailed metrics is there',
     differs: 'the reference loses the metadata of a rule whose statistics have another name than the rule',
     rules: `
@@ -325,22 +209,3 @@ export const METADATA: readonly ReferenceCase[] = [
     ],
   },
 ];
-
-function pools(
-  statuses: readonly [ReturnType<typeof ok>, ReturnType<typeof ok>],
-  overall: 'OK' | undefined,
-  more: object,
-): ReferenceCase['steps'][number] {
-  return {
-    ask: ['pool=first', 'pool=second'],
-    get: {
-      statuses,
-      ...(overall !== undefined && { overall }),
-      metadata: request(
-        'metadata-of-quotas-says-which-still-has-room',
-        [{ entries: ['pool=first'] }, { entries: ['pool=second'] }],
-        more,
-      ),
-    },
-  };
-}

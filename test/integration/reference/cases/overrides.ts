@@ -1,4 +1,4 @@
-import { drain, NONE, ok, over, type ReferenceCase, type Unit } from '../case.js';
+import { drain, NONE, ok, type ReferenceCase, type Unit } from '../case.js';
 
 const USER = `
   - key: user
@@ -35,30 +35,6 @@ export const OVERRIDES: readonly ReferenceCase[] = [
     steps: [{ ask: { entries: 'user=ann', limit: '0/hour' }, domain: 'override-of-nobody', get: [NONE] }],
   },
   {
-    name: 'an override of 0 refuses',
-    rules: USER,
-    steps: [{ ask: { entries: 'user=ann', limit: '0/hour' }, get: [over('0/hour')] }],
-  },
-  {
-    name: 'an override with hits',
-    rules: USER,
-    steps: [
-      { ask: { entries: 'user=ann', limit: '10/hour', hits: 4 }, get: [ok('10/hour', 6)] },
-      { ask: { entries: 'user=ann', limit: '10/hour', hits: 0 }, get: [ok('10/hour', 6)] },
-      { ask: { entries: 'user=ann', limit: '10/hour', hits: 7 }, get: [over('10/hour')] },
-    ],
-  },
-  {
-    name: 'an override of one descriptor leaves the others',
-    rules: USER,
-    steps: [
-      {
-        ask: [{ entries: 'user=ann', limit: '9/day' }, 'user=bob'],
-        get: [ok('9/day', 8), ok('5/hour', 4, 'by-user')],
-      },
-    ],
-  },
-  {
     name: 'an override is not replaced by the name of the rule',
     rules: `
   - key: user
@@ -73,14 +49,6 @@ export const OVERRIDES: readonly ReferenceCase[] = [
         get: [ok('5/hour', 4, 'base'), ok('7/hour', 6)],
       },
     ],
-  },
-  {
-    name: 'an override of an unlimited rule limits',
-    rules: `
-  - key: free
-    rate_limit: { unlimited: true }
-`,
-    steps: drain({ entries: 'free=1', limit: '1/hour' }, '1/hour'),
   },
   {
     name: 'an override under a pattern with share_threshold is of the value',
@@ -139,14 +107,6 @@ export const OVERRIDES: readonly ReferenceCase[] = [
         reference: [ok('10/hour', 8)],
       },
       { ask: 'user=ann', get: [ok('5/hour', 3, 'by-user')], reference: [ok('5/hour', 2, 'by-user')] },
-    ],
-  },
-  {
-    name: 'overrides of different units keep apart',
-    rules: USER,
-    steps: [
-      { ask: { entries: 'user=ann', limit: '10/hour' }, get: [ok('10/hour', 9)] },
-      { ask: { entries: 'user=ann', limit: '10/day' }, get: [ok('10/day', 9)] },
     ],
   },
   ...UNITS.map(

@@ -1,4 +1,4 @@
-import { NONE, ok, over, type ReferenceCase, UNLIMITED } from '../case.js';
+import { ok, over, type ReferenceCase } from '../case.js';
 
 const TWO_QUOTAS = `
   - key: pool
@@ -16,20 +16,6 @@ const TWO_QUOTAS = `
 /** Rules with quota_mode: they refuse a request only when all of them that it meets are over. */
 export const QUOTA_RULES: readonly ReferenceCase[] = [
   {
-    name: 'one quota alone refuses when it is over',
-    rules: TWO_QUOTAS,
-    steps: [
-      { ask: 'pool=small', get: [ok('1/hour', 0)] },
-      { ask: 'pool=small', get: [over('1/hour')] },
-    ],
-    stats: {
-      'pool_small.total_hits': 2,
-      'pool_small.within_limit': 1,
-      'pool_small.near_limit': 1,
-      'pool_small.over_limit': 1,
-    },
-  },
-  {
     name: 'two quotas refuse when both are over and both count',
     rules: TWO_QUOTAS,
     steps: [
@@ -42,63 +28,11 @@ export const QUOTA_RULES: readonly ReferenceCase[] = [
     ],
   },
   {
-    name: 'the only quota of a request that is over refuses beside a limit with room',
-    rules: TWO_QUOTAS,
-    steps: [
-      { ask: ['pool=small', 'user=ann'], get: [ok('1/hour', 0), ok('3/hour', 2)] },
-      { ask: ['pool=small', 'user=ann'], get: [over('1/hour'), ok('3/hour', 1)] },
-    ],
-  },
-  {
     name: 'a limit that is over refuses whatever the quotas say',
     rules: TWO_QUOTAS,
     steps: [
       { ask: 'user=ann', hits: 3, get: [ok('3/hour', 0)] },
       { ask: ['pool=large', 'user=ann'], get: [ok('2/hour', 1), over('3/hour')] },
-    ],
-  },
-  {
-    name: 'quotas that are over beside one with room and a limit with room',
-    rules: TWO_QUOTAS,
-    steps: [
-      { ask: 'pool=small', get: [ok('1/hour', 0)] },
-      {
-        ask: ['user=ann', 'pool=small', 'pool=large'],
-        get: { statuses: [ok('3/hour', 2), over('1/hour'), ok('2/hour', 1)], overall: 'OK' },
-      },
-    ],
-  },
-  {
-    name: 'descriptors without a rule and unlimited ones are no quotas',
-    rules: `${TWO_QUOTAS}
-  - key: free
-    quota_mode: true
-    rate_limit: { unlimited: true }
-`,
-    steps: [
-      { ask: 'pool=small', get: [ok('1/hour', 0)] },
-      { ask: ['pool=small', 'none=1', 'free=1'], get: [over('1/hour'), NONE, UNLIMITED] },
-    ],
-  },
-  {
-    name: 'asking quotas with 0 and charging them later',
-    rules: TWO_QUOTAS,
-    steps: [
-      {
-        ask: [
-          { entries: 'pool=small', hits: 0 },
-          { entries: 'pool=large', hits: 0 },
-        ],
-        get: [ok('1/hour', 1), ok('2/hour', 2)],
-      },
-      { ask: 'pool=small', hits: 2, get: [over('1/hour')] },
-      {
-        ask: [
-          { entries: 'pool=small', hits: 0 },
-          { entries: 'pool=large', hits: 0 },
-        ],
-        get: { statuses: [over('1/hour'), ok('2/hour', 2)], overall: 'OK' },
-      },
     ],
   },
   {
@@ -150,39 +84,6 @@ export const GLOBAL_QUOTA: readonly ReferenceCase[] = [
     ],
   },
   {
-    name: 'one descriptor alone is refused as ever',
-    rules: `
-  - key: user
-    rate_limit: { unit: hour, requests_per_unit: 0 }
-`,
-    steps: [{ ask: 'user=ann', get: { statuses: [over('0/hour')], headers: headers(0, 0) } }],
-  },
-  {
-    name: 'a descriptor without a rule is a quota with room',
-    rules: `
-  - key: user
-    rate_limit: { unit: hour, requests_per_unit: 0 }
-`,
-    steps: [
-      {
-        ask: ['user=ann', 'none=1'],
-        get: { statuses: [over('0/hour'), NONE], overall: 'OK', headers: headers(0, 0) },
-      },
-    ],
-  },
-  {
-    name: 'an unlimited descriptor is no quota',
-    rules: `
-  - key: user
-    rate_limit: { unit: hour, requests_per_unit: 0 }
-  - key: free
-    rate_limit: { unlimited: true }
-`,
-    steps: [
-      { ask: ['user=ann', 'free=1'], get: { statuses: [over('0/hour'), UNLIMITED], headers: headers(0, 0) } },
-    ],
-  },
-  {
     name: 'overrides are quotas too',
     rules: `
   - key: user
@@ -207,19 +108,6 @@ export const QUOTA_AND_SHADOW: readonly ReferenceCase[] = [
 `,
     steps: [{ ask: 'user=ann', get: { statuses: [over('0/hour')], overall: 'OK' } }],
     counters: { 'ratelimit.service.global_shadow_mode': 1 },
-  },
-  {
-    name: 'quotas of which one has room are no case for it',
-    rules: `
-  - key: user
-    rate_limit: { unit: hour, requests_per_unit: 0 }
-  - key: path
-    rate_limit: { unit: hour, requests_per_unit: 5 }
-`,
-    steps: [
-      { ask: ['user=ann', 'path=/'], get: { statuses: [over('0/hour'), ok('5/hour', 4)], overall: 'OK' } },
-    ],
-    counters: { 'ratelimit.service.global_shadow_mode': 0 },
   },
 ];
 

@@ -60,16 +60,6 @@ export const REPLACES: readonly ReferenceCase[] = [
     ],
   },
   {
-    name: 'a name that no rule of the request has changes nothing',
-    rules: `
-  - key: user
-    rate_limit: { name: by-user, unit: hour, requests_per_unit: 5 }
-  - key: vip
-    rate_limit: { unit: hour, requests_per_unit: 4, replaces: [{ name: nobody }] }
-`,
-    steps: [{ ask: ['user=ann', 'vip=1'], get: [ok('5/hour', 4, 'by-user'), ok('4/hour', 3)] }],
-  },
-  {
     name: 'all rules of one name are replaced',
     rules: `
   - key: user
@@ -83,31 +73,6 @@ export const REPLACES: readonly ReferenceCase[] = [
       { ask: ['user=ann', 'vip=1', 'path=/'], get: [NONE, ok('4/hour', 3), NONE] },
       { ask: ['user=ann', 'path=/'], get: [ok('5/hour', 4, 'common'), ok('6/hour', 5, 'common')] },
     ],
-  },
-  {
-    name: 'rules that replace each other are both gone',
-    rules: `
-  - key: left
-    rate_limit: { name: l, unit: hour, requests_per_unit: 1, replaces: [{ name: r }] }
-  - key: right
-    rate_limit: { name: r, unit: hour, requests_per_unit: 1, replaces: [{ name: l }] }
-`,
-    steps: [
-      { ask: ['left=1', 'right=1'], times: 3, get: [NONE, NONE] },
-      { ask: 'left=1', get: [ok('1/hour', 0, 'l')] },
-    ],
-  },
-  {
-    name: 'a replaced rule still replaces its own',
-    rules: `
-  - key: a
-    rate_limit: { name: a, unit: hour, requests_per_unit: 5 }
-  - key: b
-    rate_limit: { name: b, unit: hour, requests_per_unit: 5, replaces: [{ name: a }] }
-  - key: c
-    rate_limit: { unit: hour, requests_per_unit: 5, replaces: [{ name: b }] }
-`,
-    steps: [{ ask: ['a=1', 'b=1', 'c=1'], get: [NONE, NONE, ok('5/hour', 4)] }],
   },
   {
     name: 'the replacing rule may be nested and in shadow mode',
@@ -135,30 +100,6 @@ export const REPLACES: readonly ReferenceCase[] = [
     stats: {},
   },
   {
-    name: 'an unlimited rule beside others says nothing about them',
-    rules: `
-  - key: user
-    rate_limit: { unlimited: true }
-  - key: path
-    rate_limit: { unit: hour, requests_per_unit: 1 }
-`,
-    steps: [
-      { ask: ['user=ann', 'path=/', 'no=1'], get: [UNLIMITED, ok('1/hour', 0), NONE] },
-      { ask: ['user=ann', 'path=/', 'no=1'], get: [UNLIMITED, over('1/hour'), NONE] },
-    ],
-  },
-  {
-    name: 'an unlimited value is exempt from the rule of its key',
-    rules: `
-  - key: user
-    rate_limit: { unit: hour, requests_per_unit: 1 }
-  - key: user
-    value: robot
-    rate_limit: { unlimited: true }
-`,
-    steps: [{ ask: 'user=robot', times: 3, get: [UNLIMITED] }, ...drain('user=ann', '1/hour')],
-  },
-  {
     name: 'a number beside unlimited is ignored',
     rules: `
   - key: user
@@ -173,28 +114,5 @@ export const REPLACES: readonly ReferenceCase[] = [
     rate_limit: { unlimited: false, unit: hour, requests_per_unit: 1 }
 `,
     steps: drain('user=ann', '1/hour'),
-  },
-  {
-    name: 'an unlimited rule replaces others',
-    rules: `
-  - key: user
-    rate_limit: { name: base, unit: hour, requests_per_unit: 1 }
-  - key: vip
-    rate_limit: { unlimited: true, replaces: [{ name: base }] }
-`,
-    steps: [
-      { ask: ['user=ann', 'vip=1'], times: 3, get: [NONE, UNLIMITED] },
-      { ask: 'user=ann', get: [ok('1/hour', 0, 'base')] },
-    ],
-  },
-  {
-    name: 'an unlimited rule is not replaced',
-    rules: `
-  - key: user
-    rate_limit: { name: base, unlimited: true }
-  - key: vip
-    rate_limit: { unit: hour, requests_per_unit: 9, replaces: [{ name: base }] }
-`,
-    steps: [{ ask: ['user=ann', 'vip=1'], get: [UNLIMITED, ok('9/hour', 8)] }],
   },
 ];

@@ -1,4 +1,4 @@
-import { NONE, ok, over, type ReferenceCase, UNLIMITED } from '../case.js';
+import { ok, over, type ReferenceCase } from '../case.js';
 
 const SHADOW_TWO = `
   - key: user
@@ -47,59 +47,6 @@ export const SHADOW_RULES: readonly ReferenceCase[] = [
       { ask: ['user=ann', 'path=/'], get: [ok('0/hour', 0), over('1/hour')] },
     ],
   },
-  {
-    name: 'shadow mode is of one node and not of those below',
-    rules: `
-  - key: app
-    shadow_mode: true
-    rate_limit: { unit: hour, requests_per_unit: 0 }
-    descriptors:
-      - key: user
-        rate_limit: { unit: hour, requests_per_unit: 0 }
-`,
-    steps: [
-      { ask: 'app=shop', get: [ok('0/hour', 0)] },
-      { ask: 'app=shop user=ann', get: [over('0/hour')] },
-    ],
-  },
-  {
-    name: 'shadow mode of one value leaves the others alone',
-    rules: `
-  - key: user
-    rate_limit: { unit: hour, requests_per_unit: 0 }
-  - key: user
-    value: test
-    shadow_mode: true
-    rate_limit: { unit: hour, requests_per_unit: 0 }
-`,
-    steps: [
-      { ask: 'user=test', get: [ok('0/hour', 0)] },
-      { ask: 'user=ann', get: [over('0/hour')] },
-    ],
-  },
-  {
-    name: 'an override is not in the shadow mode of the rule',
-    rules: SHADOW_TWO,
-    steps: [{ ask: { entries: 'user=ann', limit: '0/hour' }, get: [over('0/hour')] }],
-    stats: { 'user_ann.total_hits': 1, 'user_ann.over_limit': 1 },
-  },
-  {
-    name: 'asking a rule in shadow mode with 0',
-    rules: SHADOW_TWO,
-    steps: [
-      { ask: 'user=ann', hits: 3, get: [ok('2/hour', 0)] },
-      { ask: { entries: 'user=ann', hits: 0 }, get: [ok('2/hour', 0)] },
-    ],
-  },
-  {
-    name: 'shadow mode on an unlimited rule changes nothing',
-    rules: `
-  - key: user
-    shadow_mode: true
-    rate_limit: { unlimited: true }
-`,
-    steps: [{ ask: 'user=ann', get: [UNLIMITED] }],
-  },
 ];
 
 /** SHADOW_MODE=true, with response headers. */
@@ -122,20 +69,6 @@ export const GLOBAL_SHADOW: readonly ReferenceCase[] = [
     counters: { 'ratelimit.service.global_shadow_mode': 2 },
   },
   {
-    name: 'it covers overrides',
-    rules: `
-  - key: user
-    rate_limit: { unit: hour, requests_per_unit: 1 }
-`,
-    steps: [
-      {
-        ask: { entries: 'user=ann', limit: '0/hour' },
-        get: { statuses: [over('0/hour')], overall: 'OK', headers: headers(0, 0) },
-      },
-    ],
-    counters: { 'ratelimit.service.global_shadow_mode': 1 },
-  },
-  {
     name: 'a rule in shadow mode of its own is no case for the global one',
     rules: `
   - key: user
@@ -144,17 +77,6 @@ export const GLOBAL_SHADOW: readonly ReferenceCase[] = [
 `,
     steps: [{ ask: 'user=ann', get: { statuses: [ok('0/hour', 0)], headers: headers(0, 0) } }],
     stats: { 'user.total_hits': 1, 'user.over_limit': 1, 'user.shadow_mode': 1 },
-    counters: { 'ratelimit.service.global_shadow_mode': 0 },
-  },
-  {
-    name: 'a request within its limits is no case for it',
-    rules: `
-  - key: user
-    rate_limit: { unit: hour, requests_per_unit: 5 }
-`,
-    steps: [
-      { ask: ['user=ann', 'no=1'], get: { statuses: [ok('5/hour', 4), NONE], headers: headers(5, 4) } },
-    ],
     counters: { 'ratelimit.service.global_shadow_mode': 0 },
   },
   {

@@ -29,54 +29,6 @@ export const STAT_NAMES: readonly ReferenceCase[] = [
     stats: oneHit('user_ann', 'user_bob'),
   },
   {
-    name: 'detailed metric and the empty value',
-    rules: `
-  - key: user
-    detailed_metric: true
-    ${NINE}
-`,
-    steps: [{ ask: 'user=', get: HIT }],
-    stats: oneHit('user_'),
-  },
-  {
-    name: 'detailed metric names all levels by what was asked',
-    rules: `
-  - key: app
-    descriptors:
-      - key: user
-        detailed_metric: true
-        ${NINE}
-`,
-    steps: [{ ask: 'app=shop user=ann', get: HIT }],
-    stats: oneHit('app_shop.user_ann'),
-  },
-  {
-    name: 'detailed metric of an upper level alone changes nothing below',
-    rules: `
-  - key: app
-    detailed_metric: true
-    descriptors:
-      - key: user
-        ${NINE}
-`,
-    steps: [{ ask: 'app=shop user=ann', get: HIT }],
-    stats: oneHit('app.user'),
-  },
-  {
-    name: 'detailed metric of a pattern names the value',
-    rules: `
-  - key: file
-    value: f*
-    detailed_metric: true
-    ${NINE}
-`,
-    steps: [
-      { ask: 'file=f1', get: HIT },
-      { ask: 'file=f2', get: HIT },
-    ],
-    stats: oneHit('file_f1', 'file_f2'),
-  },
-  {
     name: 'detailed metric of a shared pattern names the pattern',
     rules: `
   - key: file
@@ -87,46 +39,6 @@ export const STAT_NAMES: readonly ReferenceCase[] = [
 `,
     steps: [{ ask: 'file=f1', get: HIT }],
     stats: oneHit('file_f*'),
-  },
-  {
-    name: 'detailed metric below a shared pattern names both',
-    rules: `
-  - key: area
-    value: eu*
-    share_threshold: true
-    descriptors:
-      - key: user
-        detailed_metric: true
-        ${NINE}
-`,
-    steps: [{ ask: 'area=eu1 user=ann', get: HIT }],
-    stats: oneHit('area_eu*.user_ann'),
-  },
-  {
-    name: 'detailed metric goes before value to metric',
-    rules: `
-  - key: app
-    value_to_metric: true
-    descriptors:
-      - key: user
-        value: a*
-        detailed_metric: true
-        value_to_metric: true
-        ${NINE}
-`,
-    steps: [{ ask: 'app=shop user=ann', get: HIT }],
-    stats: oneHit('app_shop.user_ann'),
-  },
-  {
-    name: 'detailed metric in shadow mode counts by value too',
-    rules: `
-  - key: user
-    detailed_metric: true
-    shadow_mode: true
-    rate_limit: { unit: hour, requests_per_unit: 0 }
-`,
-    steps: [{ ask: 'user=ann', get: [ok('0/hour', 0)] }],
-    stats: { 'user_ann.total_hits': 1, 'user_ann.over_limit': 1, 'user_ann.shadow_mode': 1 },
   },
   {
     name: 'value to metric on the upper levels',
@@ -145,97 +57,6 @@ export const STAT_NAMES: readonly ReferenceCase[] = [
       { ask: 'route=list method=PUT user=ann', get: HIT },
     ],
     stats: oneHit('route_cart.method_GET.user', 'route_list.method_PUT.user'),
-  },
-  {
-    name: 'value to metric on one level in the middle',
-    rules: `
-  - key: a
-    descriptors:
-      - key: b
-        value_to_metric: true
-        descriptors:
-          - key: c
-            ${NINE}
-`,
-    steps: [{ ask: 'a=1 b=2 c=3', get: HIT }],
-    stats: oneHit('a.b_2.c'),
-  },
-  {
-    name: 'value to metric on the level of the rule',
-    rules: `
-  - key: user
-    value_to_metric: true
-    ${NINE}
-`,
-    steps: [{ ask: 'user=ann', get: HIT }],
-    stats: oneHit('user_ann'),
-  },
-  {
-    name: 'value to metric and the empty value',
-    rules: `
-  - key: user
-    value_to_metric: true
-    ${NINE}
-`,
-    steps: [{ ask: 'user=', get: HIT }],
-    stats: oneHit('user'),
-  },
-  {
-    name: 'value to metric of a pattern names the value',
-    rules: `
-  - key: user
-    value_to_metric: true
-    descriptors:
-      - key: action
-        value: read*
-        value_to_metric: true
-        descriptors:
-          - key: thing
-            ${NINE}
-`,
-    steps: [{ ask: 'user=ann action=readfile thing=x', get: HIT }],
-    stats: oneHit('user_ann.action_readfile.thing'),
-  },
-  {
-    name: 'value to metric of another level leaves the pattern',
-    rules: `
-  - key: file
-    value: f*
-    descriptors:
-      - key: user
-        value_to_metric: true
-        descriptors:
-          - key: kind
-            ${NINE}
-`,
-    steps: [{ ask: 'file=f1 user=ann kind=x', get: HIT }],
-    stats: oneHit('file_f*.user_ann.kind'),
-  },
-  {
-    name: 'value to metric of a shared pattern names the pattern',
-    rules: `
-  - key: route
-    value: api/*
-    share_threshold: true
-    value_to_metric: true
-    descriptors:
-      - key: method
-        value_to_metric: true
-        ${NINE}
-`,
-    steps: [{ ask: 'route=api/v1 method=GET', get: HIT }],
-    stats: oneHit('route_api/*.method_GET'),
-  },
-  {
-    name: 'value to metric of a rule with a value changes nothing',
-    rules: `
-  - key: user
-    value: ann
-    value_to_metric: true
-    ${NINE}
-`,
-    steps: [{ ask: 'user=ann', get: HIT }],
-    stats: oneHit('user_ann'),
   },
   {
     name: 'value to metric does not split the counter',
@@ -302,26 +123,6 @@ export const STAT_NAMES: readonly ReferenceCase[] = [
       { ask: { entries: 'app=10.0.0.1', limit: '9/hour' }, get: HIT },
     ],
     stats: oneHit('app_shop.user', 'app_10_0_0_1'),
-  },
-  {
-    name: 'names hold letters of all kinds as they are',
-    rules: `
-  - key: user-agent
-    value: Äpp/1.0(x);[y]{z}@#%&,=+~
-    ${NINE}
-`,
-    steps: [{ ask: { entries: [['user-agent', 'Äpp/1.0(x);[y]{z}@#%&,=+~']] }, get: HIT }],
-    stats: oneHit('user-agent_Äpp/1.0(x);[y]{z}@#%&,=+~'),
-  },
-  {
-    name: 'names hold spaces as they are',
-    rules: `
-  - key: user-agent
-    value: My App
-    ${NINE}
-`,
-    steps: [{ ask: { entries: [['user-agent', 'My App']] }, get: HIT }],
-    stats: oneHit('user-agent_My App'),
   },
   {
     name: 'an override does not take the name that its values have by rule',
