@@ -3,11 +3,11 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
-import { type Exit, runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { type RedisCluster, startCluster } from '../support/redis/cluster.js';
 import { startSentinelSetup } from '../support/redis/sentinels.js';
-import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
+import { CommandHost } from '../support/weir/commands.js';
+import { startWeir } from '../support/weir/weir.js';
 
 jest.setTimeout(60_000);
 
@@ -35,15 +35,14 @@ beforeAll(async () => {
   };
 });
 afterAll(async () => {
+  await host.stop();
   await cluster?.stop();
   folder.remove();
 });
 
-const explain = (env: Readonly<Record<string, string>>, ...words: readonly string[]) =>
-  runToEnd(process.execPath, [WEIR_MAIN, 'explain', policy, '--redis', ...words], {
-    bareEnvironment: true,
-    env,
-  });
+const host = new CommandHost();
+const explain = (environment: Readonly<Record<string, string>>, ...words: readonly string[]) =>
+  host.run({ args: ['explain', policy, '--redis', ...words], folder: folder.path, environment });
 
 interface Place {
   readonly redis_key: string;
@@ -123,10 +122,7 @@ describe('a Redis Cluster', () => {
   test('a program that is slow is told of', async () => {
     const { REDIS_AUTH: _, ...others } = environment;
     const env = { ...others, REDIS_AUTH_COMMAND: '["sh","-c","sleep 2.5; echo secret"]' };
-    const { code, stdout, stderr }: { stdout: string; stderr: string } & Pick<Exit, 'code'> = await explain(
-      env,
-      'tenant=acme',
-    );
+    const { code, stdout, stderr } = await explain(env, 'tenant=acme');
     expect([code, stderr]).toEqual([0, 'weir explain: Redis has not said yet where buckets lie\n']);
     expect(stdout).toMatch(/^node: {7}127/m);
   });
@@ -166,7 +162,7 @@ test('with Sentinels it is the master that they announce', async () => {
   }
 });
 
-test.each([
+test.each<[Record<string, string>, RegExp]>([
   [
     {},
     /^weir explain: REDIS_URL is not set, so that a server with these variables keeps its buckets in memory; .*\n$/,

@@ -6,9 +6,9 @@ import { CODE } from '../../src/codec/messages.js';
 import { RATE_LIMIT_SERVICE } from '../../src/codec/rls-definition.js';
 import { HEALTH_CHECK_PATH } from '../../src/grpc/health.js';
 import { createReferenceCodec } from '../support/codec/reference-codec.js';
-import { runToEnd } from '../support/process/processes.js';
 import { startInPty } from '../support/process/pty.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { CommandHost } from '../support/weir/commands.js';
 import { type FakeDebugPort, startFakeDebugPort } from '../support/weir/fake-debug-port.js';
 import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
@@ -69,6 +69,7 @@ beforeAll(async () => {
   address = `127.0.0.1:${bound}`;
 });
 afterAll(async () => {
+  await host.stop();
   grpc.forceShutdown();
   await port.close();
 });
@@ -105,10 +106,9 @@ const BUCKETS = {
   notes: [HOSTILE],
 };
 
-async function printed(...args: readonly string[]): Promise<string> {
-  const { stdout, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, ...args]);
-  return stdout + stderr;
-}
+const host = new CommandHost();
+const printed = async (...args: readonly string[]): Promise<string> =>
+  (await host.run({ args, folder: '/' })).printed;
 
 /** The beginning and the end of the text are shown, and nothing between steers. */
 function expectText(text: string): void {

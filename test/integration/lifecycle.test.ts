@@ -1,19 +1,19 @@
 /* Start, reload and end of a real server process. */
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, credentials } from '@grpc/grpc-js';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { service as healthService } from 'grpc-health-check';
-import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
 import { httpRequest } from '../support/process/http-client.js';
-import { runToEnd, startProcess } from '../support/process/processes.js';
+import { startProcess } from '../support/process/processes.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { CommandHost } from '../support/weir/commands.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-lifecycle-'));
@@ -37,7 +37,7 @@ async function limitOf(server: WeirServer): Promise<number | undefined> {
 }
 
 describe('start', () => {
-  test('one line says addresses, store, where policies come from, domains and phase', async () => {
+  test('says addresses, store, policies and phase in one line, and shows the policy on the debug port', async () => {
     const server = await startWeir();
     const [line] = server.log().filter(({ msg }) => msg === 'weir serves');
     expect(line).toMatchObject({
@@ -48,78 +48,88 @@ describe('start', () => {
       source: 'the bundled policy',
       domains: ['open-api (active)'],
     });
+    const get = (port: number, path: string) => httpRequest(port, path);
+    expect((await get(server.debugPort, '/')).body).toMatch('/rlconfig: ');
+    expect((await get(server.debugPort, '/rlconfig')).body).toMatch(
+      'open-api.tenant.resource_group_user-chats: unit=UNKNOWN requests_per_unit=',
+    );
+    expect((await get(server.debugPort, '/rlconfig?format=tree')).body).toMatch('resource_group=user-chats');
+    expect((await get(server.httpPort, '/rlconfig')).status).toBe(404);
+    expect((await get(server.httpPort, '/healthcheck')).body).toBe('OK');
+    expect((await get(server.httpPort, '/healthcheck?detail')).body).not.toMatch('user-chats');
     await server.stop();
   });
 
-  test.each([
-    ['GRPC_PORT', 'gRPC'],
-    ['PORT', 'HTTP'],
-    ['DEBUG_PORT', 'the debug endpoints'],
-  ])('a taken %s is one clear line and exit 1', async (variable, what) => {
-    const server = await startWeir();
-    const taken = String(server.httpPort);
-    const [grpc, http, debug] = await freePorts(3);
-    const { code, stderr, stdout } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
-      env: { GRPC_PORT: String(grpc), PORT: String(http), DEBUG_PORT: String(debug), [variable]: taken },
-    });
-    expect(code).toBe(1);
-    expect(stderr.trim().split('\n')).toHaveLength(1);
-    expect(stderr).toMatch(`cannot listen on 127.0.0.1:${taken} for ${what}`);
-    expect(stderr).toMatch('the port is taken');
-    expect(stdout).toBe('');
-    await server.stop();
-  });
+  describe('that fails', () => {
+    const host = new CommandHost();
+    afterAll(() => host.stop());
+    const serve = (environment: Record<string, string>, ...args: string[]) =>
+      host.run({ args: ['serve', ...args], folder, environment });
 
-  test('a bad policy lists every error and exits with 1', async () => {
-    const path = join(folder, 'bad.yaml');
-    writeFileSync(path, BAD);
-    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
-      env: { CONFIG_PATH: path },
+    test.each([
+      ['GRPC_PORT', 'gRPC'],
+      ['PORT', 'HTTP'],
+      ['DEBUG_PORT', 'the debug endpoints'],
+    ])('for a taken %s is one clear line and exit 1', async (variable, what) => {
+      const listener = createServer();
+      await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+      const taken = String((listener.address() as AddressInfo).port);
+      const { code, printed } = await serve({
+        ...{ GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0' },
+        [variable]: taken,
+      });
+      listener.close();
+      expect(code).toBe(1);
+      expect(printed.trim().split('\n')).toHaveLength(1);
+      expect(printed).toMatch(`cannot listen on 127.0.0.1:${taken} for ${what}`);
+      expect(printed).toMatch('the port is taken');
     });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/bad\.yaml:2:\d+: descriptors\[0\]\.rate_limit\.unit: /);
-    expect(stderr).toMatch(/bad\.yaml:2:\d+: descriptors\[0\]\.rate_limit\.requests_per_unit: /);
-    expect(stderr).toMatch('2 errors');
-  });
 
-  test('every bad setting is named, secrets are not shown', async () => {
-    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve', '--port', 'x'], {
-      env: { REDIS_TIMEOUT: 'soon', LOG_LEVEL: 'loud', REDIS_URL: 'redis://:s3cret@[bad' },
+    test('for a bad policy lists every error', async () => {
+      const path = join(folder, 'bad.yaml');
+      writeFileSync(path, BAD);
+      const { code, stderr } = await serve({ CONFIG_PATH: path });
+      expect(code).toBe(1);
+      expect(stderr).toMatch(/bad\.yaml:2:\d+: descriptors\[0\]\.rate_limit\.unit: /);
+      expect(stderr).toMatch(/bad\.yaml:2:\d+: descriptors\[0\]\.rate_limit\.requests_per_unit: /);
+      expect(stderr).toMatch('2 errors');
     });
-    // A flag is wrong, too.
-    expect(code).toBe(2);
-    expect(stderr).toMatch('REDIS_TIMEOUT: "soon" is not a duration');
-    expect(stderr).toMatch('LOG_LEVEL: "loud" is not one of');
-    expect(stderr).toMatch('--port: "x" is not a port');
-    const url = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
-      env: { REDIS_URL: 'redis://:s3cret@[bad' },
-    });
-    expect(url.code).toBe(1);
-    expect(url.stderr).toMatch('REDIS_URL');
-    expect(url.stderr + url.stdout).not.toMatch('s3cret');
-  });
 
-  test('a certificate for Redis that is none is one clear line', async () => {
-    const file = join(folder, 'garbage.pem');
-    writeFileSync(file, 'garbage');
-    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
-      env: { REDIS_URL: 'rediss://127.0.0.1:1', REDIS_TLS_CLIENT_CERT: file, REDIS_TLS_CLIENT_KEY: file },
+    test('for bad settings names every one, and shows no secrets', async () => {
+      const bad = { REDIS_TIMEOUT: 'soon', LOG_LEVEL: 'loud', REDIS_URL: 'redis://:s3cret@[bad' };
+      const { code, stderr } = await serve(bad, '--port', 'x');
+      // A flag is wrong, too.
+      expect(code).toBe(2);
+      expect(stderr).toMatch('REDIS_TIMEOUT: "soon" is not a duration');
+      expect(stderr).toMatch('LOG_LEVEL: "loud" is not one of');
+      expect(stderr).toMatch('--port: "x" is not a port');
+      const url = await serve({ REDIS_URL: 'redis://:s3cret@[bad' });
+      expect(url.code).toBe(1);
+      expect(url.stderr).toMatch('REDIS_URL');
+      expect(url.printed).not.toMatch('s3cret');
     });
-    expect(code).toBe(1);
-    expect(stderr.trim().split('\n')).toHaveLength(1);
-    expect(stderr).toMatch('REDIS_TLS_CLIENT_CERT');
-  });
 
-  test('an empty directory is no error: every domain is unknown', async () => {
-    const empty = join(folder, 'empty');
-    mkdirSync(empty);
-    const server = await startWeir({ env: { CONFIG_PATH: empty } });
-    const client = new RlsClient(server.grpcPort);
-    expect(await client.ask('d', [descriptor(['k=v'])])).toMatchObject({
-      response: { overallCode: CODE.OK },
+    test('for a certificate for Redis that is none is one clear line', async () => {
+      const file = join(folder, 'garbage.pem');
+      writeFileSync(file, 'garbage');
+      const redis = { REDIS_URL: 'rediss://127.0.0.1:1' };
+      const { code, printed } = await serve({
+        ...redis,
+        REDIS_TLS_CLIENT_CERT: file,
+        REDIS_TLS_CLIENT_KEY: file,
+      });
+      expect(code).toBe(1);
+      expect(printed.trim().split('\n')).toHaveLength(1);
+      expect(printed).toMatch('REDIS_TLS_CLIENT_CERT');
     });
-    client.close();
-    await server.stop();
+
+    test('for counts that HTTP/2 cannot say', async () => {
+      expect(await serve({ GRPC_MAX_CONCURRENT_STREAMS: '99999999999' })).toMatchObject({
+        code: 1,
+        stderr:
+          'weir: GRPC_MAX_CONCURRENT_STREAMS: "99999999999" is not a whole number from 1 to 4294967295\n',
+      });
+    });
   });
 });
 
@@ -237,16 +247,6 @@ describe('end', () => {
 });
 
 describe('settings at their ends', () => {
-  test('counts that HTTP/2 cannot say end the start', async () => {
-    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
-      env: { GRPC_MAX_CONCURRENT_STREAMS: '99999999999' },
-    });
-    expect([code, stderr]).toEqual([
-      1,
-      'weir: GRPC_MAX_CONCURRENT_STREAMS: "99999999999" is not a whole number from 1 to 4294967295\n',
-    ]);
-  });
-
   test('very long durations are long; age 0 is never', async () => {
     const server = await startWeir({
       env: {
@@ -300,20 +300,6 @@ describe('settings at their ends', () => {
 });
 
 describe('endpoints', () => {
-  test('the policy shows on the debug port only', async () => {
-    const server = await startWeir();
-    const get = (port: number, path: string) => httpRequest(port, path);
-    expect((await get(server.debugPort, '/')).body).toMatch('/rlconfig: ');
-    expect((await get(server.debugPort, '/rlconfig')).body).toMatch(
-      'open-api.tenant.resource_group_user-chats: unit=UNKNOWN requests_per_unit=',
-    );
-    expect((await get(server.debugPort, '/rlconfig?format=tree')).body).toMatch('resource_group=user-chats');
-    expect((await get(server.httpPort, '/rlconfig')).status).toBe(404);
-    expect((await get(server.httpPort, '/healthcheck')).body).toBe('OK');
-    expect((await get(server.httpPort, '/healthcheck?detail')).body).not.toMatch('user-chats');
-    await server.stop();
-  });
-
   test('metrics count by domain, rule and code, and what matched nothing by key names', async () => {
     const server = await startWeir({ policy: policy(1) });
     const client = new RlsClient(server.grpcPort);
@@ -331,31 +317,7 @@ describe('endpoints', () => {
       expect(body).toContain(line);
     }
     expect(body).not.toContain('secret');
-    const warnings = () => server.log().filter(({ level }) => level === 'warning');
-    await waitFor('the warnings', async () => warnings().length === 2 || undefined);
-    expect(warnings()).toMatchObject([
-      {
-        domain: 'd',
-        keys: 'other more',
-        msg: expect.stringMatching(/^no rule matches this descriptor, so it passes/),
-      },
-      {
-        domain: 'nowhere',
-        msg: expect.stringMatching(/^no policy has this domain, .* the domains in force are d\./),
-      },
-    ]);
     expect(JSON.stringify(server.log())).not.toContain('secret');
-    client.close();
-    await server.stop();
-  });
-
-  test('series are capped', async () => {
-    const server = await startWeir({ policy: policy(1), env: { METRICS_MAX_SERIES: '3' } });
-    const client = new RlsClient(server.grpcPort);
-    for (let index = 0; index < 10; index++) await client.ask(`domain-${index}`, [descriptor(['k=a'])]);
-    const { body } = await httpRequest(server.httpPort, '/metrics');
-    expect(body.match(/^weir_unknown_domain_total\{/gm)).toHaveLength(4);
-    expect(body).toContain('weir_unknown_domain_total{domain="other"} 7');
     client.close();
     await server.stop();
   });

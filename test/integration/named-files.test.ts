@@ -1,7 +1,7 @@
 /* Files that settings, options and policies name, where something else than a file lies at the path. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { newAdminToken } from '../../src/server/http/admin-tokens.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { runToEnd } from '../support/process/processes.js';
@@ -10,6 +10,7 @@ import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
+import { CommandHost } from '../support/weir/commands.js';
 import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
 const [PIPE, DEVICE, GIGABYTE] = [
@@ -27,6 +28,8 @@ const token = newAdminToken('on-call', 'read');
 const authority = new CertificateAuthority();
 const { cert, key } = authority.issue('IP:127.0.0.1');
 
+const host = new CommandHost();
+afterAll(() => host.stop());
 let folder: TempDir;
 let closers: (() => unknown)[];
 beforeEach(() => {
@@ -96,7 +99,24 @@ test.each([PIPE, GIGABYTE])(
 );
 
 describe('a pipe at the start', () => {
-  test.each([
+  type Row = readonly [variable: string, environment: Readonly<Record<string, string>>];
+  const environmentOf = ([variable, environment]: Row) => {
+    const path = folder.join('file');
+    replaceBy(path, PIPE);
+    return { GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0', ...environment, [variable]: path };
+  };
+  const expectRefused = ({ code, stderr }: { code: number | null; stderr: string }, variable: string) =>
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(
+          `^weir: .*${variable}: cannot read ${folder.join('file')}: it is not a regular file; name one`,
+          'm',
+        ),
+      ),
+    ]);
+
+  test.each<Row>([
     ['ADMIN_TOKENS_FILE', {}],
     ['GRPC_SERVER_TLS_CERT', { GRPC_SERVER_USE_TLS: 'true', GRPC_SERVER_TLS_KEY: 'k' }],
     ['REDIS_AUTH_FILE', { REDIS_URL: '127.0.0.1:1' }],
@@ -106,21 +126,19 @@ describe('a pipe at the start', () => {
       'CONFIG_GRPC_XDS_SERVER_TLS_CACERT',
       { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_USE_TLS: '1' },
     ],
+  ])('%s ends it', async (...row) => {
+    const environment = environmentOf(row);
+    expectRefused(await host.run({ args: ['serve'], folder: folder.path, environment }), row[0]);
+  });
+
+  // Variables of OpenTelemetry are those of the process.
+  test.each<Row>([
     ['OTEL_EXPORTER_OTLP_CERTIFICATE', { TRACING_ENABLED: 'true' }],
     ['OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY', { TRACING_ENABLED: 'true', TRACING_EXPORTER_PROTOCOL: 'grpc' }],
-  ])('%s ends it', async (variable, env) => {
-    const path = folder.join('file');
-    replaceBy(path, PIPE);
-    const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
-      bareEnvironment: true,
-      env: { GRPC_PORT: '0', PORT: '0', DEBUG_PORT: '0', ...env, [variable]: path },
-    });
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(
-        new RegExp(`^weir: .*${variable}: cannot read ${path}: it is not a regular file; name one`, 'm'),
-      ),
-    ]);
+  ])('%s ends it', async (...row) => {
+    const env = environmentOf(row);
+    const options = { bareEnvironment: true, env };
+    expectRefused(await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], options), row[0]);
   });
 });
 
@@ -134,8 +152,8 @@ test.each([
   const path = folder.join('file.yaml');
   replaceBy(path, PIPE);
   const args = option === '' ? [path] : [option, path];
-  const { code, stdout, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, ...command, ...args]);
-  expect(`${code} ${stdout}${stderr}`).toMatch(/^[12] .*is not a regular file; name /s);
+  const { code, printed } = await host.run({ args: [...command, ...args], folder: folder.path });
+  expect(`${code} ${printed}`).toMatch(/^[12] .*is not a regular file; name /s);
 });
 
 test('standard input without an end is read up to its bound', () => {
@@ -164,9 +182,7 @@ describe.each([PIPE, DEVICE])('weir migrate: %s', (kind) => {
     folder.write('config/other.yaml', 'domain: other\n');
     rmSync(folder.join(name), { force: true });
     replaceBy(folder.join(name), kind);
-    const { stdout, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'migrate', 'compose.yaml', '.'], {
-      cwd: folder.path,
-    });
-    expect(`${stdout}${stderr}`.replaceAll(/\s+/g, ' ')).toMatch(/is not a regular file; name a file/);
+    const { printed } = await host.run({ args: ['migrate', 'compose.yaml', '.'], folder: folder.path });
+    expect(printed.replaceAll(/\s+/g, ' ')).toMatch(/is not a regular file; name a file/);
   });
 });

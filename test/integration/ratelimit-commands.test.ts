@@ -9,12 +9,19 @@ import { freePorts } from '../support/process/free-port.js';
 import { runToEnd } from '../support/process/processes.js';
 import { startRatelimit } from '../support/reference/ratelimit.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
+import { CommandHost } from '../support/weir/commands.js';
 import { startWeir } from '../support/weir/weir.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-ratelimit-commands-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const bin = standInPrograms(folder);
-const run = (name: string, ...args: string[]) => runToEnd(join(bin, name), args, { cwd: folder });
+const host = new CommandHost();
+afterAll(() => host.stop());
+/** The program of the image, as a process. */
+const program = (name: string, ...args: string[]) => runToEnd(join(bin, name), args, { cwd: folder });
+/** The command that it stands for. */
+const run = (name: string, ...args: string[]) =>
+  host.run({ args: [name.replaceAll('_', '-'), ...args], folder });
 
 const POLICY = `
 domain: mongo_cps
@@ -50,7 +57,7 @@ describe('/bin/ratelimit_client', () => {
     const server = await startWeir({ policy: POLICY });
     const args = [`-dial_string=127.0.0.1:${server.grpcPort}`, '--domain', 'mongo_cps'];
     const ask = () =>
-      run('ratelimit_client', ...args, '-descriptors', 'database=users', '-descriptors', 'a=b,c=');
+      program('ratelimit_client', ...args, '-descriptors', 'database=users', '-descriptors', 'a=b,c=');
     const { code, stdout, stderr } = await ask();
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout.split('\n')).toEqual([
@@ -142,7 +149,7 @@ describe('/bin/ratelimit_config_check', () => {
 
   test('reads each file of the directory, of any name', async () => {
     const good = directory('good', { mongo: POLICY, 'other.conf': 'domain: other\ndescriptors: []\n' });
-    expect(await run('ratelimit_config_check', '-config_dir', good)).toEqual({
+    expect(await program('ratelimit_config_check', '-config_dir', good)).toEqual({
       code: 0,
       signal: null,
       stdout: [

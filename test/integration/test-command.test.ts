@@ -42,17 +42,27 @@ async function askScript(module: string, code: string): Promise<string> {
   return ended.stdout;
 }
 
-/** What `npm test -- …` runs: the tools it fetches before, and the test files that jest then finds. */
-async function runOf(words: readonly string[]): Promise<{ tools: string[]; files: string[] }> {
-  const plan = await askScript('test.mjs', `JSON.stringify(ci.planOf(${JSON.stringify(words)}))`);
-  const { tools, args } = JSON.parse(plan) as { tools: string[]; args: string[] };
+interface Plan {
+  readonly tiers: readonly string[];
+  readonly tools: readonly string[];
+  readonly args: readonly string[];
+}
+
+/** What `npm test -- …` makes of each list of words. */
+async function plansOf(lists: readonly (readonly string[])[]): Promise<readonly Plan[]> {
+  const code = `JSON.stringify(${JSON.stringify(lists)}.map((words) => ci.planOf(words)))`;
+  return JSON.parse(await askScript('test.mjs', code)) as Plan[];
+}
+
+/** The test files that jest finds for a plan. */
+async function filesOf({ args }: Plan): Promise<readonly string[]> {
   const jest = join(repositoryRoot, 'node_modules/jest/bin/jest.js');
   const { stdout } = await runToEnd(process.execPath, [jest, ...args, '--listTests'], {
     cwd: repositoryRoot,
   });
   const built = join(repositoryRoot, 'build/test');
   const files = stdout.split('\n').filter((line) => line.endsWith('.test.js'));
-  return { tools, files: files.map((file) => relative(built, file).replace(/\.js$/, '.ts')).sort() };
+  return files.map((file) => relative(built, file).replace(/\.js$/, '.ts')).sort();
 }
 
 /** Words of the commands `npm test -- …` that the pages for contributors show. */
@@ -67,7 +77,6 @@ const RUNS: Readonly<Record<string, readonly [where: RegExp, atLeast: number, to
   "--selectProjects integration -t 'drain'": [/^integration\//, 50, 'redis-server'],
   '--selectProjects conformance h2spec': [/^conformance\/h2spec\//, 1, 'h2spec'],
   '--selectProjects property': [/^property\//, 20, 'redis-server'],
-  '--selectProjects e2e': [/^e2e\//, 10, 'envoy'],
   '--selectProjects chaos': [/^chaos\//, 2, 'valkey-server'],
   '--selectProjects stall': [/^stall\//, 1, 'envoy'],
 };
@@ -77,39 +86,44 @@ describe('npm test with arguments', () => {
     expect([...new Set(shown)].sort()).toEqual(Object.keys(RUNS).sort());
   });
 
-  test.each(Object.entries(RUNS))('%s runs what it names, with its tools', async (line, run) => {
-    const [where, atLeast, tool] = run;
-    const { tools, files } = await runOf(line.replaceAll("'", '').split(' '));
-    expect(files.filter((file) => !where.test(file))).toEqual([]);
-    expect(files.length).toBeGreaterThanOrEqual(atLeast);
-    if (tool === undefined) expect(tools).toEqual([]);
-    else expect(tools).toContain(tool);
+  test('runs what each of them names, with its tools', async () => {
+    const lines = Object.keys(RUNS);
+    const plans = await plansOf(lines.map((line) => line.replaceAll("'", '').split(' ')));
+    for (const [i, plan] of plans.entries()) {
+      const [where, atLeast, tool] = RUNS[lines[i] ?? '']!;
+      const files = await filesOf(plan);
+      expect([lines[i], files.filter((file) => !where.test(file))]).toEqual([lines[i], []]);
+      expect(files.length).toBeGreaterThanOrEqual(atLeast);
+      if (tool === undefined) expect(plan.tools).toEqual([]);
+      else expect(plan.tools).toContain(tool);
+    }
   });
 
-  test.each([
-    [['--selectProjects=unit', join(repositoryRoot, 'test/unit/limiter/rate.test.ts')], 1],
-    [['test/unit/limiter', '--maxWorkers', '2'], 2],
-    [['./test/unit/limiter/rate.test.ts'], 1],
-    [['--selectProjects', 'unit', `${repositoryRoot}/./test/unit/limiter/`], 2],
-    [['--testPathPatterns', 'unit/limiter/rate', 'unit/limiter/calendar'], 2],
-    [['--testPathPatterns=unit/limiter/rate'], 1],
-  ])('%j names a tier by its paths', async (words, atLeast) => {
-    const { tools, files } = await runOf(words);
-    expect(files.filter((file) => !file.startsWith('unit/limiter/'))).toEqual([]);
-    expect(files.length).toBeGreaterThanOrEqual(atLeast);
-    expect(tools).toEqual([]);
+  test('names a tier by the paths of its tests', async () => {
+    const rate = 'test/unit/limiter/rate.test.ts';
+    const ofOneFile = [
+      ['--selectProjects=unit', join(repositoryRoot, rate)],
+      [`./${rate}`],
+      ['--testPathPatterns=unit/limiter/rate'],
+    ];
+    const others = [
+      ['test/unit/limiter', '--maxWorkers', '2'],
+      ['--selectProjects', 'unit', `${repositoryRoot}/./test/unit/limiter/`],
+      ['--testPathPatterns', 'unit/limiter/rate', 'unit/limiter/calendar'],
+      ['test/unit'],
+    ];
+    const plans = await plansOf([...ofOneFile, ...others]);
+    for (const { tiers, tools } of plans) expect({ tiers, tools }).toEqual({ tiers: ['unit'], tools: [] });
+    for (const plan of plans.slice(0, ofOneFile.length))
+      expect(await filesOf(plan)).toEqual(['unit/limiter/rate.test.ts']);
+    const folder = await filesOf(plans[ofOneFile.length + 1]!);
+    expect(folder.filter((file) => !file.startsWith('unit/limiter/'))).toEqual([]);
+    expect(folder.length).toBeGreaterThanOrEqual(2);
   });
 
   test('a name of tests may begin with a slash', async () => {
-    const plan = await askScript('test.mjs', "JSON.stringify(ci.planOf(['-t', '/metrics']).args)");
-    expect(JSON.parse(plan)).toEqual(['-t', '/metrics']);
-  });
-
-  test('a folder of a tier is known without a slash behind it', async () => {
-    const { tools, files } = await runOf(['test/unit']);
-    expect(files.filter((file) => !file.startsWith('unit/'))).toEqual([]);
-    expect(files.length).toBeGreaterThan(100);
-    expect(tools).toEqual([]);
+    const [plan] = await plansOf([['-t', '/metrics']]);
+    expect(plan?.args).toEqual(['-t', '/metrics']);
   });
 
   test('runs one file to its end', async () => {
