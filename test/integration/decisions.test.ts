@@ -54,7 +54,6 @@ const onCluster = async (): Promise<Place> => {
 
 describe.each([
   { name: 'memory', count: 1, start: inMemory },
-  { name: 'Redis', count: 1, start: onRedis },
   { name: 'two servers on one Redis', count: 2, start: onRedis },
   { name: 'two servers on a Redis Cluster', count: 2, start: onCluster },
 ])('$name', ({ count, start }) => {

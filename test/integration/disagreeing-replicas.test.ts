@@ -23,8 +23,9 @@ const SHAPES = [
   'unit: year, requests_per_unit: 10, calendar: UTC',
   'unit: year, requests_per_unit: 10, calendar: Asia/Tokyo',
 ];
-const PAIRS = SHAPES.flatMap((_, i) => SHAPES.map((_other, j) => [i, j] as const));
-const CALLS = 40;
+/** Which of the two servers has which shape makes no difference. */
+const PAIRS = SHAPES.flatMap((_, i) => SHAPES.slice(i).map((_other, k) => [i, i + k] as const));
+const CALLS = 32;
 
 /** Under the key of each pair of shapes the first of it, or the second. */
 function policy(side: 0 | 1, head = ''): string {
@@ -99,7 +100,9 @@ describe('two servers on one Redis', () => {
       (unit) => `unit: ${unit}, requests_per_unit: 10, algorithm: token_bucket`,
     );
     depths.push(`${depths[0]}, burst: 3`, `${depths[0]}, burst: 13`, `${depths[0]}, allow_debt: true`);
-    const pairs = depths.flatMap((one, i) => depths.map((other, j) => ({ key: `k${i}x${j}`, one, other })));
+    const pairs = depths.flatMap((one, i) =>
+      depths.slice(i).map((other, k) => ({ key: `k${i}x${i + k}`, one, other })),
+    );
     const policyOf = (side: 'one' | 'other'): string =>
       'domain: ' +
       `d\ndescriptors:\n${pairs.map((pair) => `  - { key: ${pair.key}, rate_limit: { ${pair[side]} } }\n`).join('')}`;

@@ -1,6 +1,6 @@
 /* What the page of the debug port is told: /overview, once and as events, and /history. */
 import { writeFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { newAdminToken } from '../../src/server/http/admin-tokens.js';
 import type {
   HistoryAnswer,
@@ -15,7 +15,7 @@ import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
-import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
+import { startRedis } from '../support/redis/redis-server.js';
 import { type EventReader, readEvents } from '../support/weir/events.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { untilAllServe } from '../support/weir/workers.js';
@@ -28,10 +28,6 @@ descriptors:
   - key: watched
     phase: monitoring
     rate_limit: { unit: day, requests_per_unit: 1 }
-`;
-const STORE_FAILURES = `
-domain: d
-descriptors:
 ${['error', 'allow', 'deny', 'local']
   .map(
     (policy) => `
@@ -44,14 +40,7 @@ ${['error', 'allow', 'deny', 'local']
 const STEPS_MS = 20_000;
 
 const folder = new TempDir();
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(async () => {
-  await redis.stop();
-  folder.remove();
-});
+afterAll(() => folder.remove());
 
 let server: WeirServer;
 const readers: EventReader[] = [];
@@ -87,132 +76,108 @@ async function someTraffic(): Promise<void> {
   for (const client of clients) client.close();
 }
 
-describe.each([
-  ['in memory', false, 1],
-  ['with Redis and two workers', true, 2],
-])('%s', (_how, usesRedis, workers) => {
-  test('rules are counted step by step, and readers hear of each', async () => {
-    server = await startWeir({
-      policy: POLICY,
-      env: {
-        ...(usesRedis && { REDIS_URL: `127.0.0.1:${redis.port}` }),
-        ...(workers > 1 && { WORKERS: String(workers) }),
-      },
-    });
-    if (workers > 1) await untilAllServe(server);
-    const reader = await follow();
-    expect(reader.headers).toMatchObject({
-      'content-type': 'text/event-stream; charset=utf-8',
-      'cache-control': 'no-store',
-    });
-    await someTraffic();
-    await waitFor(
-      'all of it to be counted',
-      async () => {
-        const counts = (await history()).sums?.map(({ hour }) => hour.ok + hour.denied);
-        return counts?.join() === '4,2';
-      },
-      STEPS_MS,
-    );
-    const { sums, all, step } = await history();
-    expect(sums).toMatchObject([
-      { domain: 'd', rule: 'tenant', hour: { ok: 3, denied: 1, would: 0 } },
-      { domain: 'd', rule: 'watched', hour: { ok: 2, denied: 0, would: 1 } },
-    ]);
-    const sumOf = (rates: readonly number[] = []) => rates.reduce((sum, rate) => sum + rate * step, 0);
-    expect([sumOf(all?.ok), sumOf(all?.denied), sumOf(all?.would)]).toEqual([5, 1, 1]);
-    const { series } = await history({ rules: [{ domain: 'd', rule: 'watched' }] });
-    expect([sumOf(series?.[0]?.ok), sumOf(series?.[0]?.would)]).toEqual([2, 1]);
-    expect(reader.events[0]).toEqual({ name: 'caller', data: { by: 'loopback', right: 'write' } });
-    expect(reader.events.filter(({ name }) => name === 'point').length).toBeGreaterThan(0);
-    const overview = await ask<OverviewAnswer>('/overview', {});
-    expect(overview).toMatchObject({
-      caller: { by: 'loopback', right: 'write' },
-      health: { status: 'SERVING' },
-      store: { up: true },
-      policy: {
-        domains: [{ domain: 'd', state: 'ok', phase: 'active' }],
-        errors: [],
-        reload: { result: 'ok' },
-      },
-    });
-    expect(overview.workers).toHaveLength(workers > 1 ? workers : 0);
-    if (!usesRedis) return;
-    expect(overview.store.nodes).toEqual([
-      {
-        redis: 'main',
-        node: `redis://127.0.0.1:${redis.port}`,
-        up: workers,
-        of: workers,
-        latency_ms: expect.any(Number),
-      },
-    ]);
-  }, 60_000);
-});
-
-test('readers hear of a bad reload with its error in full, and of a Redis that goes away', async () => {
-  const own = await startRedis();
-  try {
-    server = await startWeir({ policy: POLICY, env: { REDIS_URL: `127.0.0.1:${own.port}` } });
-    const reader = await follow();
-    await waitFor('Redis', () => overviews(reader).at(-1)?.store.nodes[0]?.up === 1);
-    writeFileSync(server.policyPath ?? '', 'domain: d\ndescriptors: 5\n');
-    await waitFor('the reload', () => overviews(reader).at(-1)?.policy.reload.result === 'error');
-    expect(overviews(reader).at(-1)?.policy).toMatchObject({
-      domains: [{ domain: 'd', state: 'kept' }],
-      errors: [expect.stringMatching(/policy\.yaml:2:14: descriptors: .+/)],
-    });
-    await own.stop();
-    await waitFor('Redis to go away', () => overviews(reader).at(-1)?.store.up === false);
-    expect(overviews(reader).at(-1)?.store.nodes).toMatchObject([{ up: 0, of: 1, reason: 'disconnected' }]);
-  } finally {
-    await own.stop();
+/** Calls for each answer to a Redis that is away: those that fail are three by gRPC and one as JSON. */
+async function failingTraffic(): Promise<void> {
+  const client = new RlsClient(server.grpcPort);
+  for (const [policy, calls] of [
+    ['error', 3],
+    ['allow', 4],
+    ['deny', 5],
+    ['local', 6],
+  ] as const) {
+    const asked = Array.from({ length: calls }, () => client.ask('d', [descriptor([`${policy}=x`])]));
+    await Promise.allSettled(asked);
   }
-}, 30_000);
+  client.close();
+  const json = { domain: 'd', descriptors: [{ entries: [{ key: 'error', value: 'x' }] }] };
+  const refused = await httpRequest(server.httpPort, '/json', {
+    method: 'POST',
+    body: JSON.stringify(json),
+  });
+  expect(refused.status).toBe(503);
+}
+
+/** How many descriptors were counted in the last hour. */
+async function allSums(): Promise<Record<string, number>> {
+  const { all, step } = await history();
+  return Object.fromEntries(
+    Object.entries(all ?? {}).map(([key, rates]) => [
+      key,
+      Math.round(rates.reduce((sum: number, rate: number) => sum + rate * step, 0)),
+    ]),
+  );
+}
 
 test.each([1, 2])(
-  'calls and descriptors are counted that Redis did not decide, with WORKERS=%i',
+  'with WORKERS=%i rules are counted step by step, what Redis did not decide too, and readers hear of each',
   async (workers) => {
-    const own = await startRedis();
+    const redis = await startRedis();
     try {
       server = await startWeir({
-        policy: STORE_FAILURES,
-        env: { REDIS_URL: `127.0.0.1:${own.port}`, WORKERS: String(workers) },
+        policy: POLICY,
+        env: { REDIS_URL: `127.0.0.1:${redis.port}`, WORKERS: String(workers) },
       });
       if (workers > 1) await untilAllServe(server);
       const reader = await follow();
-      await waitFor('Redis', () => overviews(reader).at(-1)?.store.nodes[0]?.up === workers);
-      await own.stop();
-      await waitFor('Redis to go away', () => overviews(reader).at(-1)?.store.nodes[0]?.up === 0);
-      const client = new RlsClient(server.grpcPort);
-      for (const [policy, calls] of [
-        ['error', 3],
-        ['allow', 4],
-        ['deny', 5],
-        ['local', 6],
-      ] as const) {
-        const asked = Array.from({ length: calls }, () => client.ask('d', [descriptor([`${policy}=x`])]));
-        await Promise.allSettled(asked);
-      }
-      client.close();
-      const json = { domain: 'd', descriptors: [{ entries: [{ key: 'error', value: 'x' }] }] };
-      const refused = await httpRequest(server.httpPort, '/json', {
-        method: 'POST',
-        body: JSON.stringify(json),
+      expect(reader.headers).toMatchObject({
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-store',
       });
-      expect(refused.status).toBe(503);
-      const sums = async (): Promise<Record<string, number>> => {
-        const { all, step } = await history();
-        const sumOf = (rates: readonly number[]) => rates.reduce((sum, rate) => sum + rate * step, 0);
-        return Object.fromEntries(
-          Object.entries(all ?? {}).map(([key, rates]) => [key, Math.round(sumOf(rates))]),
-        );
-      };
-      await waitFor('all of it to be counted', async () => (await sums())['errors'] === 4, STEPS_MS);
-      expect(await sums()).toEqual({
-        ...{ ok: 10, denied: 5, would: 0 },
+      await waitFor('Redis', () => overviews(reader).at(-1)?.store.nodes[0]?.up === workers);
+      await someTraffic();
+      const overview = await waitFor('the latency of Redis', async () => {
+        const told = await ask<OverviewAnswer>('/overview', {});
+        return typeof told.store.nodes[0]?.latency_ms === 'number' ? told : undefined;
+      });
+      expect(overview).toMatchObject({
+        caller: { by: 'loopback', right: 'write' },
+        health: { status: 'SERVING' },
+        store: { up: true },
+        policy: {
+          domains: [{ domain: 'd', state: 'ok', phase: 'active' }],
+          errors: [],
+          reload: { result: 'ok' },
+        },
+      });
+      expect(overview.workers).toHaveLength(workers > 1 ? workers : 0);
+      expect(overview.store.nodes).toEqual([
+        {
+          redis: 'main',
+          node: `redis://127.0.0.1:${redis.port}`,
+          up: workers,
+          of: workers,
+          latency_ms: expect.any(Number),
+        },
+      ]);
+
+      writeFileSync(server.policyPath ?? '', 'domain: d\ndescriptors: 5\n');
+      await waitFor('the reload', () => overviews(reader).at(-1)?.policy.reload.result === 'error');
+      expect(overviews(reader).at(-1)?.policy).toMatchObject({
+        domains: [{ domain: 'd', state: 'kept' }],
+        errors: [expect.stringMatching(/policy\.yaml:2:14: descriptors: .+/)],
+      });
+
+      await redis.stop();
+      await waitFor('Redis to go away', () => overviews(reader).at(-1)?.store.nodes[0]?.up === 0);
+      const { up, nodes } = overviews(reader).at(-1)!.store;
+      expect([up, nodes]).toMatchObject([false, [{ up: 0, of: workers, reason: 'disconnected' }]]);
+      await failingTraffic();
+      await waitFor('all of it to be counted', async () => (await allSums())['errors'] === 4, STEPS_MS);
+      expect(await allSums()).toEqual({
+        ...{ ok: 15, denied: 6, would: 1 },
         ...{ errors: 4, failure_allow: 4, failure_deny: 5, failure_local: 6 },
       });
+      const { sums, step } = await history();
+      expect(sums).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ domain: 'd', rule: 'tenant', hour: { ok: 3, denied: 1, would: 0 } }),
+          expect.objectContaining({ domain: 'd', rule: 'watched', hour: { ok: 2, denied: 0, would: 1 } }),
+        ]),
+      );
+      const { series } = await history({ rules: [{ domain: 'd', rule: 'watched' }] });
+      const sumOf = (rates: readonly number[] = []) => rates.reduce((sum, rate) => sum + rate * step, 0);
+      expect([sumOf(series?.[0]?.ok), sumOf(series?.[0]?.would)]).toEqual([2, 1]);
+      expect(reader.events[0]).toEqual({ name: 'caller', data: { by: 'loopback', right: 'write' } });
       const points = reader.events.flatMap(({ name, data }) =>
         name === 'point' ? [data as HistoryPoint] : [],
       );
@@ -226,7 +191,7 @@ test.each([1, 2])(
         }),
       );
     } finally {
-      await own.stop();
+      await redis.stop();
     }
   },
   60_000,

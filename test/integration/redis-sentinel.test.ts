@@ -36,6 +36,15 @@ async function setUp(options?: Parameters<typeof startSentinelSetup>[0]): Promis
   return setup;
 }
 
+/** A Redis, and a Sentinel that watches it. */
+async function startWatchedRedis(): Promise<[RedisServer, RedisServer]> {
+  const redis = await startRedis();
+  closers.push(() => redis.stop());
+  const sentinel = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1 });
+  closers.push(() => sentinel.stop());
+  return [redis, sentinel];
+}
+
 /** A store as the variables set it up. */
 function open(environment: Record<string, string>): RedisStore {
   const read = readSettings({ REDIS_TYPE: 'SENTINEL', ...environment });
@@ -59,19 +68,43 @@ const isUpAt = (port: number): boolean =>
   log.some((line) => line === `info: Redis redis://127.0.0.1:${port} (master mymaster) is up`);
 
 describe('a master with a replica and three Sentinels', () => {
-  test('is found at the start, and followed through a failover that was asked for', async () => {
-    const setup = await setUp();
+  test('is found at the start, by passwords, and followed through a failover that was asked for', async () => {
+    const setup = await setUp({ password: 'master-secret', sentinelPassword: 'sentinel-secret' });
     const [master, replica] = setup.nodes as [RedisServer, RedisServer];
-    const store = open({ REDIS_URL: setup.url });
+    const passwords = { REDIS_AUTH: 'master-secret', REDIS_SENTINEL_AUTH: 'sentinel-secret' };
+    const wrong = open({ ...passwords, REDIS_URL: setup.url, REDIS_SENTINEL_AUTH: 'wr0ng' });
+    await waitFor('the log', () => log.some((line) => line.includes('refuses the login')));
+    expect(log.at(-1)).toMatch(/Sentinel 127\S+ refuses the login: correct REDIS_SENTINEL_AUTH \(WRONGPASS/);
+    expect(wrong.connected).toBe(false);
+    await wrong.close();
+    const store = open({ ...passwords, REDIS_URL: setup.url });
     await store.reached;
     expect(isUpAt(master.port)).toBe(true);
     expect(await take(store)).toBe('decided');
+    const second = open({
+      REDIS_TYPE: 'single',
+      REDIS_URL: '127.0.0.1:1',
+      REDIS_PERSECOND: 'true',
+      REDIS_PERSECOND_TYPE: 'sentinel',
+      REDIS_PERSECOND_URL: setup.url,
+      REDIS_PERSECOND_AUTH: 'default:master-secret',
+      REDIS_PERSECOND_SENTINEL_AUTH: 'default:sentinel-secret',
+    });
+    await second.reached;
+    expect(await take(second)).toBe('decided');
+    await second.close();
 
-    await commandOf(setup.sentinels[0]!.port, {}, ['SENTINEL', 'FAILOVER', 'mymaster']);
+    faults = [];
+    await commandOf(setup.sentinels[0]!.port, { password: 'sentinel-secret' }, [
+      'SENTINEL',
+      'FAILOVER',
+      'mymaster',
+    ]);
     await waitFor('the new master', () => isUpAt(replica.port));
     expect(await take(store)).toBe('decided');
     // It was left when the switch was announced, or when it said that it is a replica.
     expect(faults.filter((fault) => fault === 'moved' || fault === 'readonly')).not.toEqual([]);
+    expect(log.join('\n')).not.toMatch(/secret|wr0ng/);
   });
 
   test('the master dies, and one Sentinel with it: the new master is found', async () => {
@@ -100,38 +133,9 @@ describe('a master with a replica and three Sentinels', () => {
     expect(await take(store)).toBe('decided');
     // It still believes to be the master until the Sentinels tell it, and keeps its connections.
     master.resume();
-    await waitFor('it to be a replica', async () => {
-      return String(await commandOf(master.port, {}, ['INFO', 'replication'])).includes('role:slave');
-    });
+    await commandOf(master.port, {}, ['PING']);
     expect(await take(store)).toBe('decided');
     expect(log.at(-1)).toMatch(new RegExp(`:${replica.port} .* is up$`));
-  });
-
-  test('passwords of Redis and of the Sentinels, and those for windows of a second', async () => {
-    const setup = await setUp({ password: 'master-secret', sentinelPassword: 'sentinel-secret' });
-    const store = open({
-      REDIS_URL: setup.url,
-      REDIS_AUTH: 'master-secret',
-      REDIS_SENTINEL_AUTH: 'sentinel-secret',
-    });
-    await store.reached;
-    expect(await take(store)).toBe('decided');
-    const second = open({
-      REDIS_TYPE: 'single',
-      REDIS_URL: '127.0.0.1:1',
-      REDIS_PERSECOND: 'true',
-      REDIS_PERSECOND_TYPE: 'sentinel',
-      REDIS_PERSECOND_URL: setup.url,
-      REDIS_PERSECOND_AUTH: 'default:master-secret',
-      REDIS_PERSECOND_SENTINEL_AUTH: 'default:sentinel-secret',
-    });
-    await second.reached;
-    expect(await take(second)).toBe('decided');
-    const wrong = open({ REDIS_URL: setup.url, REDIS_AUTH: 'master-secret', REDIS_SENTINEL_AUTH: 'wr0ng' });
-    await waitFor('the log', () => log.some((line) => line.includes('refuses the login')));
-    expect(log.at(-1)).toMatch(/Sentinel 127\S+ refuses the login: correct REDIS_SENTINEL_AUTH \(WRONGPASS/);
-    expect(wrong.connected).toBe(false);
-    expect(log.join('\n')).not.toMatch(/secret|wr0ng/);
   });
 });
 
@@ -139,12 +143,9 @@ describe('Sentinels that are of no help', () => {
   test('one that hangs, one that is dead, and one that has not heard of the failover do not mislead', async () => {
     const [nowhere] = await freePorts(1);
     const setup = await setUp();
-    const [master, replica] = setup.nodes as [RedisServer, RedisServer];
+    const replica = setup.nodes[1] as RedisServer;
     await commandOf(setup.sentinels[0]!.port, {}, ['SENTINEL', 'FAILOVER', 'mymaster']);
     await waitFor('the failover', async () => (await setup.masterPort()) === replica.port);
-    await waitFor('the old master to be a replica', async () => {
-      return String(await commandOf(master.port, {}, ['INFO', 'replication'])).includes('role:slave');
-    });
     // Cut off from the others, this one still names a master of the epoch before.
     const other = await startRedis();
     closers.push(() => other.stop());
@@ -196,10 +197,7 @@ describe('Sentinels that are of no help', () => {
     ],
   ])('%s', async (_, url, says) => {
     const [nowhere] = (await freePorts(1)) as [number];
-    const redis = await startRedis();
-    closers.push(() => redis.stop());
-    const sentinel = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1 });
-    closers.push(() => sentinel.stop());
+    const [redis, sentinel] = await startWatchedRedis();
     const store = open({ REDIS_URL: url({ redis: redis.port, sentinel: sentinel.port, nowhere }) });
     await waitFor('the log', () => log.length > 0);
     expect(log[0]).toMatch(says);
@@ -212,10 +210,7 @@ describe('Sentinels that are of no help', () => {
   });
 
   test('a Sentinel in place of a single Redis', async () => {
-    const redis = await startRedis();
-    closers.push(() => redis.stop());
-    const sentinel = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1 });
-    closers.push(() => sentinel.stop());
+    const [, sentinel] = await startWatchedRedis();
     open({ REDIS_TYPE: 'SINGLE', REDIS_URL: `127.0.0.1:${sentinel.port}` });
     await waitFor('the log', () => log.length > 0);
     expect(log[0]).toMatch(

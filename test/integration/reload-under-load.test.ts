@@ -15,7 +15,7 @@ import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 /** Enough that a policy takes many slices to build. */
 const RULES = 600;
-const FLIPS = 8;
+const FLIPS = 4;
 
 let dir: TempDir;
 let redis: RedisServer | undefined;

@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([redis.stop(), cluster.stop()]));
 
-const STORES = ['memory', 'Redis', 'Redis with two workers', 'Redis Cluster with two workers'];
+const STORES = ['memory', 'Redis with two workers', 'Redis Cluster with two workers'];
 describe.each(STORES)('%s', (store) => {
   let server: WeirServer;
   let client: RlsClient;
