@@ -2,7 +2,14 @@ import { describeFailurePolicy } from '../limiter/failure-policy.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { quantity } from '../quantity.js';
-import { type DeniedResponse, type HeaderFamilies, type PhaseSchedule, phaseAt, type Rule } from './rule.js';
+import {
+  type DeniedResponse,
+  HEADER_FAMILIES,
+  type HeaderFamilies,
+  type PhaseSchedule,
+  phaseAt,
+  type Rule,
+} from './rule.js';
 
 /** `token bucket: 100 tokens, 10 every 1s, debt up to 100`; `window: 10 per 5 minutes`. */
 export function describeRate(rate: Rate | undefined): string {
@@ -71,13 +78,8 @@ export function describeRule(rule: Rule, wallMicros: number): string {
 
 /** The families as `response_headers` and `request_headers` name them. */
 export function headerFamilies(headers: HeaderFamilies): readonly string[] {
-  const families: readonly (readonly [boolean, string])[] = [
-    [headers.xRateLimit, 'x-ratelimit'],
-    [headers.retryAfter, 'retry-after'],
-    [headers.rateLimitDraft03, 'ratelimit-draft-03'],
-    [headers.rateLimit, 'ratelimit'],
-  ];
-  return families.filter(([asked]) => asked).map(([, family]) => family);
+  const fields = Object.keys(HEADER_FAMILIES) as (keyof HeaderFamilies)[];
+  return fields.filter((field) => headers[field]).map((field) => HEADER_FAMILIES[field]);
 }
 
 /** `x-ratelimit, retry-after`, `none`, or the variable that decides. */

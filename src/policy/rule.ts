@@ -30,15 +30,18 @@ export function fixedPhase(phase: Phase): PhaseSchedule {
   };
 }
 
-/** Which header families a file or a rule asks for in `response_headers` or `request_headers`. */
-export interface HeaderFamilies {
-  readonly xRateLimit: boolean;
-  readonly retryAfter: boolean;
+/** The families of response headers: what `response_headers` and `request_headers` call each. */
+export const HEADER_FAMILIES = {
+  xRateLimit: 'x-ratelimit',
+  retryAfter: 'retry-after',
   /** `ratelimit-limit`, `-remaining` and `-reset` (draft-ietf-httpapi-ratelimit-headers-03). */
-  readonly rateLimitDraft03: boolean;
+  rateLimitDraft03: 'ratelimit-draft-03',
   /** `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11). */
-  readonly rateLimit: boolean;
-}
+  rateLimit: 'ratelimit',
+} as const;
+
+/** Which families `response_headers` or `request_headers` list. */
+export type HeaderFamilies = Readonly<Record<keyof typeof HEADER_FAMILIES, boolean>>;
 
 /** What a denied caller gets beside the status (`denied_response`). */
 export interface DeniedResponse {

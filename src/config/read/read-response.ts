@@ -4,16 +4,15 @@ import {
   type StoreFailurePolicy,
 } from '../../limiter/failure-policy.js';
 import { nearest } from '../../nearest-name.js';
-import type { DeniedResponse, HeaderFamilies } from '../../policy/rule.js';
+import { type DeniedResponse, HEADER_FAMILIES, type HeaderFamilies } from '../../policy/rule.js';
 import type { FieldReader } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
 
 /** What `response_headers` may list. */
-export const HEADER_FAMILIES = ['x-ratelimit', 'retry-after', 'ratelimit-draft-03', 'ratelimit'] as const;
-type HeaderFamily = (typeof HEADER_FAMILIES)[number];
+export const RESPONSE_HEADER_FAMILIES: readonly string[] = Object.values(HEADER_FAMILIES);
 
 /** What `request_headers` may list: a request that is told to retry later goes nowhere. */
-export const REQUEST_HEADER_FAMILIES = HEADER_FAMILIES.filter((family) => family !== 'retry-after');
+export const REQUEST_HEADER_FAMILIES = RESPONSE_HEADER_FAMILIES.filter((family) => family !== 'retry-after');
 
 const RETRY_AFTER_UPSTREAM =
   '"retry-after" is for denied callers, and a denied request does not go upstream; remove it here, and list it in ' +
@@ -62,7 +61,7 @@ export function readStoreFailure(reader: FieldReader): StoreFailurePolicy | unde
 
 /** The families of `response_headers`, of a file or a rule; undefined when it does not say. Reports unknown ones. */
 export function readResponseHeaders(reader: FieldReader): HeaderFamilies | undefined {
-  return readFamilies(reader, 'response_headers', HEADER_FAMILIES);
+  return readFamilies(reader, 'response_headers', RESPONSE_HEADER_FAMILIES);
 }
 
 /** The same for `request_headers`. */
@@ -73,12 +72,12 @@ export function readRequestHeaders(reader: FieldReader): HeaderFamilies | undefi
 function readFamilies(
   reader: FieldReader,
   key: 'response_headers' | 'request_headers',
-  known: readonly HeaderFamily[],
+  known: readonly string[],
 ): HeaderFamilies | undefined {
   if (reader.field(key) === undefined) return undefined;
   const families = reader.texts(key, 'header families');
   for (const { value, at, path } of families) {
-    if (known.some((family) => family === value)) continue;
+    if (known.includes(value)) continue;
     if (value === 'retry-after') {
       reader.problems.error(at, path, RETRY_AFTER_UPSTREAM);
       continue;
@@ -88,13 +87,9 @@ function readFamilies(
     const message = `"${value.slice(0, 60)}" is no header family; ${remedy}`;
     reader.problems.error(at, path, message);
   }
-  const asksFor = (family: HeaderFamily) => families.some(({ value }) => value === family);
-  return {
-    xRateLimit: asksFor('x-ratelimit'),
-    retryAfter: asksFor('retry-after'),
-    rateLimitDraft03: asksFor('ratelimit-draft-03'),
-    rateLimit: asksFor('ratelimit'),
-  };
+  const listed = new Set(families.map(({ value }) => value));
+  const asked = Object.entries(HEADER_FAMILIES).map(([field, family]) => [field, listed.has(family)]);
+  return Object.fromEntries(asked) as HeaderFamilies;
 }
 
 /** The `denied_response` of a file or a rule; undefined when it does not say, or says it wrong, which is reported. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Descriptor } from '../../../src/codec/messages.js';
+import { HEADER_FAMILIES } from '../../../src/policy/rule.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
@@ -25,6 +26,20 @@ const on = (families: string, answers: Partial<AnswerOptions> = {}): Decider =>
 const one = (text: string, more: Partial<Descriptor> = {}) => descriptor([text], more);
 const asked = (decider: Decider, ...texts: string[]) =>
   headers(decider.answer(texts.map((text) => one(text))));
+
+describe.each(Object.values(HEADER_FAMILIES))('%s alone', (family) => {
+  const denied = (decider: Decider, text: string) => {
+    decider.answer([one(text)]);
+    return headers(decider.answer([one(text)]));
+  };
+
+  test('adds headers to a denial, where the file asks for it and where a rule does', () => {
+    const list = `response_headers: [${family}]`;
+    expect(denied(on(list), 'tenant=a')).not.toEqual({});
+    const rule = `{ key: k, rate_limit: { unit: minute, requests_per_unit: 1, ${list} } }`;
+    expect(denied(new Decider(`domain: d\ndescriptors: [${rule}]`), 'k=v')).not.toEqual({});
+  });
+});
 
 describe('ratelimit (draft-ietf-httpapi-ratelimit-headers-11)', () => {
   const FILE = 'response_headers: [ratelimit]';

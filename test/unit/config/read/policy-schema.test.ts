@@ -3,7 +3,10 @@ import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { parse as parseYaml } from 'yaml';
 import { keysOf as listedKeys, type MappingName } from '../../../../src/config/read/policy-fields.js';
-import { HEADER_FAMILIES, REQUEST_HEADER_FAMILIES } from '../../../../src/config/read/read-response.js';
+import {
+  REQUEST_HEADER_FAMILIES,
+  RESPONSE_HEADER_FAMILIES,
+} from '../../../../src/config/read/read-response.js';
 import { LEAST_SHARE, STORE_FAILURE_POLICIES } from '../../../../src/limiter/failure-policy.js';
 import { MAX_UINT32 } from '../../../../src/limiter/rate.js';
 import { WINDOW_UNITS } from '../../../../src/limiter/window-unit.js';
@@ -73,7 +76,7 @@ describe('the schema', () => {
         maximum: MAX_UINT32,
       });
     }
-    expect(definition('response_headers').items?.enum).toEqual(HEADER_FAMILIES);
+    expect(definition('response_headers').items?.enum).toEqual(RESPONSE_HEADER_FAMILIES);
     expect(definition('request_headers').items?.enum).toEqual(REQUEST_HEADER_FAMILIES);
     expect(definition('requests_per_unit')).toMatchObject({ minimum: 0, maximum: MAX_UINT32 });
   });

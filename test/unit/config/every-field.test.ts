@@ -1,0 +1,233 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import { diffPolicies } from '../../../src/config/diff/diff-policies.js';
+import { PolicyReceiver, policyItems } from '../../../src/config/files/policy-transfer.js';
+import type { POLICY_FIELDS } from '../../../src/config/read/policy-fields.js';
+import { dumpJson } from '../../../src/config/show/dump-json.js';
+import { dumpTree } from '../../../src/config/show/dump-tree.js';
+import type { PolicySet } from '../../../src/policy/policy-set.js';
+import { textOf } from '../../support/codec/text-of.js';
+import { policyOf, setOf } from '../../support/policy/policies.js';
+
+/*
+ * A new field of the policy format must be shown, compared and handed over. Add the field to CHANGES, which the
+ * compiler asks for; the test that fails then names the file that does not know it.
+ */
+
+const NOW = Date.parse('2026-01-01T00:00:00Z') * 1000;
+const LIMIT = 'unit: minute, requests_per_unit: 5';
+const FILLS = 'max_tokens: 5, tokens_per_fill: 1, fill_interval: 1s';
+const BUCKET = `token_bucket: { ${FILLS} }`;
+/** An item of `derive`. */
+const STEP = 'entry: k, from: [m], rules: [{ value: v }]';
+const NODE = `key: k, rate_limit: { ${LIMIT} }`;
+const digest = (key: string): string => createHash('sha256').update(key).digest('hex');
+
+type Mappings = typeof POLICY_FIELDS;
+type Mapping = keyof Mappings;
+/** What stands in a mapping before and after. */
+type Change = readonly [before: string, after: string];
+
+/** A policy around what stands in each mapping. */
+const AROUND: Readonly<Record<Mapping, (fields: string) => string>> = {
+  file: (fields) =>
+    [
+      /^domain/.test(fields) ? '' : 'domain: d',
+      fields,
+      /^descriptors/.test(fields) ? '' : `descriptors: [{ ${NODE} }]`,
+    ].join('\n'),
+  descriptor: (fields) => descriptors(`{ ${fields} }`),
+  rate_limit: (fields) => descriptors(`{ key: k, rate_limit: { ${fields} } }`),
+  rate_limits_item: (fields) =>
+    descriptors(`{ key: k, rate_limits: [{ ${fields} }, { name: other, ${LIMIT} }] }`),
+  candidate: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT} }, candidate: { ${fields} } }`),
+  token_bucket: (fields) => descriptors(`{ key: k, rate_limit: { token_bucket: { ${fields} } } }`),
+  replaced_rule: (fields) => descriptors(`{ key: k, rate_limit: { ${LIMIT}, replaces: [{ ${fields} }] } }`),
+  denied_response: (fields) =>
+    descriptors(`{ key: k, rate_limit: { ${LIMIT}, denied_response: { ${fields} } } }`),
+  phase_schedule: (fields) => descriptors(`{ key: k, phase: { ${fields} }, rate_limit: { ${LIMIT} } }`),
+  local_share: (fields) =>
+    descriptors(`{ key: k, rate_limit: { ${LIMIT}, on_store_failure: { ${fields} } } }`),
+  derive_item: (fields) => `${descriptors(`{ ${NODE} }`)}\nderive: [{ ${fields} }]`,
+  derive_rule: (fields) =>
+    `${descriptors(`{ ${NODE} }`)}\nderive: [{ entry: k, from: [m], rules: [{ m: GET, ${fields} }] }]`,
+};
+
+function descriptors(one: string): string {
+  const [first, second] = ['first', 'second'].map(
+    (name) => `{ key: ${name}, rate_limit: { name: ${name}, ${LIMIT} } }`,
+  );
+  return `domain: d\ndescriptors: [${one}, ${first}, ${second}]`;
+}
+
+/** Of the keys that say how much passes. */
+const RATES = {
+  token_bucket: [BUCKET, BUCKET.replace('5', '6')],
+  unit: [LIMIT, LIMIT.replace('minute', 'hour')],
+  requests_per_unit: [LIMIT, LIMIT.replace('5', '6')],
+  unit_multiplier: [LIMIT, `${LIMIT}, unit_multiplier: 2`],
+  calendar: ['unit: day, requests_per_unit: 5', 'unit: day, requests_per_unit: 5, calendar: Europe/Berlin'],
+  algorithm: [LIMIT, `${LIMIT}, algorithm: token_bucket`],
+  burst: [`${LIMIT}, algorithm: token_bucket`, `${LIMIT}, algorithm: token_bucket, burst: 9`],
+  allow_debt: [LIMIT, `${LIMIT}, allow_debt: true`],
+  max_debt: [`${LIMIT}, allow_debt: true`, `${LIMIT}, allow_debt: true, max_debt: 2`],
+} as const;
+
+/** Of the keys that say how a denial looks, here beside a limit. */
+const ANSWERS = {
+  on_store_failure: [LIMIT, `${LIMIT}, on_store_failure: deny`],
+  response_headers: [LIMIT, `${LIMIT}, response_headers: [ratelimit]`],
+  request_headers: [LIMIT, `${LIMIT}, request_headers: [ratelimit]`],
+  denied_response: [LIMIT, `${LIMIT}, denied_response: problem+json`],
+} as const;
+
+const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Change>> } = {
+  file: {
+    domain: ['domain: d', 'domain: other'],
+    phase: ['', 'phase: monitoring'],
+    algorithm: ['', 'algorithm: token_bucket'],
+    response_headers: ['', 'response_headers: [ratelimit]'],
+    request_headers: ['', 'request_headers: [ratelimit]'],
+    denied_response: ['', 'denied_response: problem+json'],
+    decision_metadata: ['', 'decision_metadata: true'],
+    on_store_failure: ['', 'on_store_failure: deny'],
+    on_unmatched: ['', 'on_unmatched: ignore'],
+    enforce_percent: ['', 'enforce_percent: 50'],
+    derive: ['', `derive: [{ ${STEP} }]`],
+    descriptors: ['', `descriptors: [{ key: other, rate_limit: { ${LIMIT} } }]`],
+  },
+  descriptor: {
+    key: [NODE, NODE.replace('key: k', 'key: other')],
+    value: [NODE, `${NODE}, value: v`],
+    value_cidr: [NODE, `${NODE}, value_cidr: [10.0.0.0/8]`],
+    value_regex: [NODE, `${NODE}, value_regex: [a+]`],
+    phase: [NODE, `${NODE}, phase: monitoring`],
+    share_threshold: [`${NODE}, value: "v*"`, `${NODE}, value: "v*", share_threshold: true`],
+    shadow_mode: [NODE, `${NODE}, shadow_mode: true`],
+    quota_mode: [NODE, `${NODE}, quota_mode: true`],
+    detailed_metric: [NODE, `${NODE}, detailed_metric: true`],
+    value_to_metric: [NODE, `${NODE}, value_to_metric: true`],
+    metadata: [NODE, `${NODE}, metadata: { team: a }`],
+    rate_limit: ['key: k', NODE],
+    rate_limits: [NODE, `key: k, rate_limits: [{ ${LIMIT} }]`],
+    candidate: [NODE, `${NODE}, candidate: { ${LIMIT} }`],
+    enforce_percent: [NODE, `${NODE}, enforce_percent: 50`],
+    on_unmatched: [NODE, `${NODE}, on_unmatched: ignore`],
+    descriptors: [NODE, `${NODE}, descriptors: [{ ${NODE} }]`],
+  },
+  rate_limit: {
+    name: [LIMIT, `name: n, ${LIMIT}`],
+    replaces: [LIMIT, `${LIMIT}, replaces: [{ name: first }]`],
+    ...RATES,
+    unlimited: [LIMIT, 'unlimited: true'],
+    ...ANSWERS,
+  },
+  rate_limits_item: {
+    name: [`name: one, ${LIMIT}`, `name: n, ${LIMIT}`],
+    replaces: [LIMIT, `${LIMIT}, replaces: [{ name: first }]`],
+    ...RATES,
+    ...ANSWERS,
+    phase: [LIMIT, `${LIMIT}, phase: monitoring`],
+    shadow_mode: [LIMIT, `${LIMIT}, shadow_mode: true`],
+    enforce_percent: [LIMIT, `${LIMIT}, enforce_percent: 50`],
+  },
+  candidate: { name: [LIMIT, `name: n, ${LIMIT}`], ...RATES },
+  token_bucket: {
+    max_tokens: [FILLS, FILLS.replace('5', '6')],
+    tokens_per_fill: [FILLS, FILLS.replace('fill: 1', 'fill: 2')],
+    fill_interval: [FILLS, FILLS.replace('1s', '2s')],
+  },
+  replaced_rule: { name: ['name: first', 'name: second'] },
+  denied_response: {
+    body: ['body: a', 'body: bc'],
+    content_type: ['body: a', 'body: a, content_type: text/html'],
+  },
+  phase_schedule: {
+    grace_period: [
+      'active: 2026-03-01T00:00:00Z',
+      'active: 2026-03-01T00:00:00Z, grace_period: 2026-02-01T00:00:00Z',
+    ],
+    active: [
+      'grace_period: 2026-02-01T00:00:00Z',
+      'grace_period: 2026-02-01T00:00:00Z, active: 2026-03-01T00:00:00Z',
+    ],
+  },
+  local_share: { local: ['local: 0.25', 'local: 0.5'] },
+  derive_item: {
+    entry: [STEP, STEP.replace('k', 'first')],
+    from: [STEP, STEP.replace('[m]', '[n]')],
+    rules: [STEP, STEP.replace('value', 'm: GET, value')],
+    sha256: [
+      `entry: k, from: [m], sha256: { ${digest('a')}: v }`,
+      `entry: k, from: [m], sha256: { ${digest('a')}: w }`,
+    ],
+    sha256_file: ['entry: k, from: [m], sha256_file: one', 'entry: k, from: [m], sha256_file: two'],
+  },
+  derive_rule: { value: ['value: v', 'value: w'] },
+};
+
+const FILES = { one: `${digest('a')}: v\n`, two: `${digest('a')}: w\n` };
+
+/** What a view leaves out on purpose, by field. */
+const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
+  // It shows limits, and these say what requests without one get, or how many buckets one has.
+  'src/config/show/dump-json.ts': [
+    'descriptor.share_threshold',
+    'descriptor.on_unmatched',
+    // Tables of keys are secrets.
+    'derive_item.sha256',
+    'derive_item.sha256_file',
+  ],
+  'src/config/show/dump-tree.ts': [
+    // They name statistics.
+    'descriptor.detailed_metric',
+    'descriptor.value_to_metric',
+    // A list of one limit is that limit.
+    'descriptor.rate_limits',
+    'derive_item.sha256',
+    'derive_item.sha256_file',
+  ],
+};
+
+const json = (set: PolicySet): string =>
+  textOf(
+    dumpJson(
+      set,
+      [...set.domains.keys()].map((domain) => ({ domain, state: 'ok', files: ['policy.yaml'] })),
+      [],
+      NOW,
+    ),
+  );
+const tree = (set: PolicySet): string => textOf(dumpTree(set, NOW));
+
+function handedOver(set: PolicySet): PolicySet {
+  const receiver = new PolicyReceiver(undefined);
+  for (const item of policyItems(set)) receiver.add(item);
+  return receiver.finish(set.version);
+}
+
+const FIELDS = Object.entries(CHANGES).flatMap(([mapping, changes]) =>
+  Object.entries(changes).map(([field, change]) => ({
+    name: `${mapping}.${field}`,
+    mapping: mapping as Mapping,
+    change: change as Change,
+  })),
+);
+
+describe('every field of the policy format', () => {
+  test.each(FIELDS)('$name is shown, compared and handed over', ({ name, mapping, change }) => {
+    const [before, after] = change.map((fields) => setOf(policyOf(AROUND[mapping](fields), FILES))) as [
+      PolicySet,
+      PolicySet,
+    ];
+    const there = handedOver(after);
+    const knows: Readonly<Record<string, boolean>> = {
+      'src/config/show/dump-json.ts': json(before) !== json(after),
+      'src/config/show/dump-tree.ts': tree(before) !== tree(after),
+      'src/config/diff': diffPolicies(before, after, NOW).length > 0,
+      'src/config/files/policy-transfer.ts': json(there) === json(after) && tree(there) === tree(after),
+    };
+    const missing = Object.keys(knows).filter((file) => knows[file] !== !LEFT_OUT[file]?.includes(name));
+    expect(missing).toEqual([]);
+  });
+});
