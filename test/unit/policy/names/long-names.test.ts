@@ -119,7 +119,7 @@ test('floods of long names take no more memory than is allowed, and a second flo
     return process.memoryUsage().arrayBuffers;
   };
   const flood = (round: number): void => {
-    for (let i = 0; i < 1500; i++) {
+    for (let i = 0; i < 3000; i++) {
       // Names of all lengths: by entries of a limit override, and by values of a rule.
       const long = Array.from({ length: i % 300 }, (_, at) => `k${at}=${round} ${i}`);
       decider.answer([{ ...descriptor(['a=x', ...long]), limit }]);
