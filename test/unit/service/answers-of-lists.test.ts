@@ -79,14 +79,6 @@ test('a candidate is neither listed nor named', () => {
   expect(asked(alone)).toEqual({ headers: {}, body: undefined, decision: undefined });
 });
 
-test('a denial that enforce_percent lets pass is answered as in monitoring', () => {
-  const decider = on('{ key: k, enforce_percent: 0, rate_limit: { unit: day, requests_per_unit: 0 } }');
-  const passed = asked(decider);
-  expect(passed.body).toBeUndefined();
-  expect(passed.headers['ratelimit']).toMatch(/^"k";r=0;t=\d+$/);
-  expect(passed.decision).toMatchObject({ code: 'OK', retry_after: 0, would_be_throttled: true });
-});
-
 test('the window of a calendar is as long as it really is', () => {
   const decider = on('{ key: k, rate_limit: { unit: day, calendar: Europe/Berlin, requests_per_unit: 9 } }');
   const policyAt = (time: string) => {

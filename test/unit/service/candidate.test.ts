@@ -83,19 +83,6 @@ describe('a candidate', () => {
     ]);
   });
 
-  test('counts what is denied live, too', () => {
-    const decider = open();
-    for (let i = 0; i < 4; i++) decider.answer([one('looser')]);
-    expect(seen(decider)).toEqual([
-      'looser live OK candidate OK',
-      'looser live OVER_LIMIT candidate OK',
-      'looser live OVER_LIMIT candidate OK',
-      'looser live OVER_LIMIT candidate OVER_LIMIT',
-    ]);
-    for (let i = 0; i < 4; i++) decider.answer([one('windows')]);
-    expect(seen(decider).at(-1)).toBe('windows live OVER_LIMIT candidate OVER_LIMIT');
-  });
-
   test('of a descriptor that another one denies counts; its own answer is OK', () => {
     const decider = open();
     decider.answer([one('full')]);
@@ -134,16 +121,6 @@ describe('a candidate', () => {
     ]);
     for (let i = 0; i < 2; i++) decider.answer([one('free')]);
     expect(seen(decider).at(-1)).toBe('free live OK candidate OVER_LIMIT');
-  });
-
-  test('stands beside a list', () => {
-    const decider = open();
-    for (let i = 0; i < 3; i++) decider.answer([one('list')]);
-    expect(seen(decider)).toEqual([
-      'list live OK candidate OK',
-      'list live OVER_LIMIT candidate OK',
-      'list live OVER_LIMIT candidate OVER_LIMIT',
-    ]);
   });
 
   test('has one bucket for all where the node has', () => {

@@ -3,9 +3,7 @@ import { CODE, type Descriptor } from '../../../src/codec/messages.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
-import { takeItem } from '../../support/limiter/take-items.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
-import { policyOf } from '../../support/policy/policies.js';
 
 /* allow_debt: what was used is charged afterwards, whatever is left. */
 
@@ -25,8 +23,6 @@ descriptors:
     rate_limit: { unit: day, requests_per_unit: 100, calendar: Europe/Berlin, allow_debt: true }
   - key: none
     rate_limit: { unit: day, requests_per_unit: 0 }
-  - key: plain
-    rate_limit: { token_bucket: { max_tokens: 100, tokens_per_fill: 10, fill_interval: 1s } }
   - key: watched
     shadow_mode: true
     rate_limit: { unit: day, requests_per_unit: 0 }
@@ -59,37 +55,6 @@ describe('a token bucket', () => {
     expect(ask('tokens', 50)).toEqual([OK, 0, 6]);
     expect(ask('tokens', 1000)).toEqual([OK, 0, 6]);
   });
-
-  test('denies requests and peeks until one token is back', () => {
-    ask('tokens', 120);
-    // 20 and 1 at 10 a second.
-    expect(ask('tokens', PEEK)).toEqual([OVER_LIMIT, 0, 3]);
-    expect(ask('tokens', 1)).toEqual([OVER_LIMIT, 0, 3]);
-    decider.clock.advance(2_099_999);
-    expect(ask('tokens', PEEK)).toEqual([OVER_LIMIT, 0, 1]);
-    expect(ask('tokens', 1)).toEqual([OVER_LIMIT, 0, 1]);
-    decider.clock.advance(1);
-    expect(ask('tokens', PEEK)).toEqual([OK, 1, 1]);
-    expect(ask('tokens', 1)).toEqual([OK, 0, 1]);
-    expect(ask('tokens', 1)).toEqual([OVER_LIMIT, 0, 1]);
-  });
-
-  test('gets a refund of what was charged, and never holds more than its capacity', () => {
-    ask('tokens', 130);
-    expect(ask('tokens', 10, true)).toEqual([OK, 0, 3]);
-    expect(ask('tokens', PEEK)).toEqual([OVER_LIMIT, 0, 3]);
-    expect(ask('tokens', 21, true)).toEqual([OK, 1, 1]);
-    expect(ask('tokens', 1000, true)).toEqual([OK, 100, 0]);
-    expect(ask('tokens', 100)).toEqual([OK, 0, 1]);
-    // Forgiven hits that come back are tokens all the same, up to the capacity.
-    ask('tokens', 1000);
-    expect(ask('tokens', 100, true)).toEqual([OK, 50, 1]);
-    expect(ask('tokens', 1000, true)).toEqual([OK, 100, 0]);
-  });
-
-  test('that may not be in debt refuses what it does not hold', () => {
-    expect(ask('plain', 101)).toEqual([OVER_LIMIT, 100, 10]);
-  });
 });
 
 describe('a window', () => {
@@ -107,13 +72,6 @@ describe('a window', () => {
     expect(ask('window', PEEK)).toEqual([OK, 100, 60]);
   });
 
-  test('asks a peek for one hit', () => {
-    ask('window', 99);
-    expect(ask('window', PEEK)).toEqual([OK, 1, 60]);
-    ask('window', 1);
-    expect(ask('window', PEEK)).toEqual([OVER_LIMIT, 0, 60]);
-  });
-
   test('whose debt is the whole next one makes callers wait until that has ended', () => {
     ask('deep', 200);
     expect(ask('deep', 1)).toEqual([OVER_LIMIT, 0, 120]);
@@ -123,20 +81,6 @@ describe('a window', () => {
     expect(ask('deep', PEEK)).toEqual([OVER_LIMIT, 0, 120]);
     decider.clock.advance(120 * SECOND);
     expect(ask('deep', PEEK)).toEqual([OK, 100, 60]);
-  });
-
-  test('gets back what was charged in it, or in the one before as far as that is still owed', () => {
-    ask('deep', 150);
-    expect(ask('deep', 60, true)).toEqual([OK, 10, 60]);
-    expect(ask('deep', 60)).toEqual([OK, 0, 60]);
-    decider.clock.advance(60 * SECOND);
-    // 50 of the 150 are owed here.
-    expect(ask('deep', PEEK)).toEqual([OK, 50, 60]);
-    expect(ask('deep', 30, true)).toEqual([OK, 80, 60]);
-    expect(ask('deep', 120, true)).toEqual([OK, 100, 60]);
-    decider.clock.advance(60 * SECOND);
-    expect(ask('deep', 120, true)).toEqual([OK, 100, 60]);
-    expect(ask('deep', 100)).toEqual([OK, 0, 60]);
   });
 
   test('of a calendar pays in the next day, however long that is', () => {
@@ -169,48 +113,12 @@ describe('several descriptors', () => {
     expect(ask(key, PEEK).slice(0, 2)).toEqual([OK, 40]);
   });
 
-  test('an empty bucket denies the request, not the charge', () => {
-    ask('tokens', 110);
-    // A request that counts itself and charges another.
-    expect(codes(one('tokens', 1), one('window', 60))).toEqual([OVER_LIMIT, OK]);
-    expect(ask('window', PEEK)).toEqual([OK, 100, 60]);
-    expect(codes(one('tokens', 5), one('window', 60))).toEqual([OK, OK]);
-    expect(ask('window', PEEK)).toEqual([OK, 40, 60]);
-  });
-
   test('that name one bucket charge the sum', () => {
     expect(codes(one('tokens', 80), one('tokens', 80))).toEqual([OK, OK]);
     expect(ask('tokens', 1)).toEqual([OVER_LIMIT, 0, 6]);
     expect(codes(one('deep', 150), one('deep', 2, true), one('deep', 2))).toEqual([OK, OK, OK]);
     decider.clock.advance(60 * SECOND);
     expect(ask('deep', PEEK)).toEqual([OK, 50, 60]);
-  });
-});
-
-describe('hits that are forgiven', () => {
-  const forgiven = (key: string, ...hits: readonly number[]): readonly number[] => {
-    const store = new MemoryStore({ ...MEMORY, clock: new FakeClock() });
-    const rate = policyOf(POLICY).rules.find(({ path }) => path === key)?.rate;
-    if (rate === undefined) throw new Error(`no rate at ${key}`);
-    return hits.map((some) => store.take([takeItem('b', rate, { hits: some })])[0]?.forgiven ?? -1);
-  };
-
-  test.each(['tokens', 'window'])('of %s are told', (key) => {
-    expect(forgiven(key, 90, 60, 2, 1000, Number.MAX_SAFE_INTEGER)).toEqual([
-      0,
-      0,
-      2,
-      1000,
-      Number.MAX_SAFE_INTEGER,
-    ]);
-    expect(forgiven(key, 151)).toEqual([1]);
-    expect(forgiven(key, Number.MAX_SAFE_INTEGER)).toEqual([Number.MAX_SAFE_INTEGER - 150]);
-    // Neither a denial nor a peek is forgiven anything.
-    expect(forgiven(key, 120, 1, PEEK)).toEqual([0, 0, 0]);
-  });
-
-  test('are none where there is no debt', () => {
-    expect(forgiven('plain', 101, 50, 50, 50)).toEqual([0, 0, 0, 0]);
   });
 });
 

@@ -96,24 +96,6 @@ describe('what the counters of the reference are told', () => {
 });
 
 describe('requests without a decision', () => {
-  test.each([
-    ['no domain', (on: Decider) => on.ask([one('window')], 0, '')],
-    ['no descriptors', (on: Decider) => on.ask([])],
-    ['an entry without key', (on: Decider) => on.ask([descriptor(['=x'])])],
-    ['a bad unit', (on: Decider) => on.ask([descriptor(['a'], { limit: { requestsPerUnit: 1, unit: 9 } })])],
-  ])('%s counts as the fault of the request', (_name, ask) => {
-    const on = decider();
-    ask(on);
-    expect(on.observer.told).toEqual(['failed for service']);
-    expect(on.observer.descriptors).toEqual([]);
-  });
-
-  test('no configuration counts so, too', () => {
-    const on = decider({ loaded: false });
-    on.ask([one('window')]);
-    expect(on.observer.told).toEqual(['failed for service']);
-  });
-
   test('an unknown domain gets an answer', () => {
     const on = decider();
     on.answer([one('window')], 0, 'other');

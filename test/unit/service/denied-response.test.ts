@@ -80,11 +80,6 @@ describe('denied_response', () => {
     expect(asked('', ['a=x'])).toMatchObject({ body: undefined, headers: {} });
   });
 
-  test('beside headers', () => {
-    const { headers } = asked('denied_response: problem+json\nresponse_headers: [ratelimit]\n', ['b=x']);
-    expect(Object.keys(headers)).toEqual(['ratelimit-policy', 'ratelimit', 'content-type']);
-  });
-
   test('the codec carries it', () => {
     const { response } = asked('denied_response: problem+json', ['b=x']);
     const decoded = createClientCodec().decodeResponse(createWireCodec().encodeResponse(response));

@@ -45,20 +45,6 @@ describe('LIMIT_RESPONSE_HEADERS_ENABLED', () => {
     expect(shown(decider(), many('bucket', 0))).toBe('3 3 0');
   });
 
-  test('describe the descriptor with the least left, the first of equals', () => {
-    expect(shown(decider(), one('nine'), one('five'))).toBe('5 4 40');
-    expect(shown(decider(), one('five'), many('nine', 5))).toBe('5 4 40');
-    expect(shown(decider(), many('nine', 5), one('five'))).toBe('9 4 2800');
-  });
-
-  test('a denying descriptor comes before all that fit, the last of several', () => {
-    const on = decider();
-    shown(on, one('one'), one('one-a-day'));
-    expect(shown(on, one('one'), many('five', 5))).toBe('1 0 40');
-    expect(shown(on, one('one'), one('one-a-day'), one('nine'))).toMatch(/^1 0 \d{4,5}$/);
-    expect(shown(on, one('one-a-day'), one('one'))).toBe('1 0 40');
-  });
-
   test('a quota that is over counts as what is left of it', () => {
     const on = decider();
     shown(on, one('quota'));

@@ -88,51 +88,6 @@ describe('a list of limits', () => {
     expect(Number(headers(both)['retry-after'])).toBe(both.statuses[0]?.durationUntilResetSeconds);
   });
 
-  test('of a request that another descriptor denies takes nothing', () => {
-    const decider = open();
-    decider.answer([descriptor(['other=x'])], 2);
-    const response = decider.answer([k, descriptor(['other=x'])]);
-    expect(response).toMatchObject({
-      overallCode: OVER_LIMIT,
-      statuses: [{ code: OK, limitRemaining: 2 }, { code: OVER_LIMIT }],
-    });
-    expect(levels(decider)).toEqual([0, 0]);
-  });
-
-  test('hits are asked of each; more than one holds never pass', () => {
-    const decider = open();
-    expect(decider.answer([k], 2).statuses[0]).toMatchObject({ code: OK, limitRemaining: 0 });
-    expect(decider.answer([k], 3).statuses[0]).toMatchObject({
-      code: OVER_LIMIT,
-      currentLimit: { name: 'burst' },
-    });
-    expect(levels(decider)).toEqual([2, 2]);
-  });
-
-  test('a peek is over where one of them is', () => {
-    const decider = open();
-    const peek = descriptor(['k=x'], { hitsAddend: 0 });
-    expect(decider.answer([peek])).toMatchObject({ overallCode: OK, statuses: [{ limitRemaining: 2 }] });
-    decider.answer([k], 2);
-    expect(decider.answer([peek])).toMatchObject({
-      overallCode: OVER_LIMIT,
-      statuses: [{ currentLimit: { name: 'burst' }, limitRemaining: 0 }],
-    });
-    expect(levels(decider)).toEqual([2, 2]);
-  });
-
-  test('a refund goes to each, up to full', () => {
-    const decider = open();
-    decider.answer([k], 2);
-    decider.clock.advance(10 * SECOND);
-    const refund = descriptor(['k=x'], { isNegativeHits: true, hitsAddend: 2 });
-    expect(decider.answer([refund])).toMatchObject({
-      overallCode: OK,
-      statuses: [{ code: OK, limitRemaining: 2 }],
-    });
-    expect(levels(decider)).toEqual([0, 0]);
-  });
-
   test('a limit override stands in the place of all', () => {
     const decider = open();
     const limited = descriptor(['k=x'], { limit: { requestsPerUnit: 1, unit: 2 } });
@@ -250,14 +205,6 @@ describe('a list of which one is only observed', () => {
 });
 
 describe('a list under the settings for all', () => {
-  test('SHADOW_MODE: nobody is denied; what is over takes nothing, the others take', () => {
-    const decider = open(TWO, '', { answers: { shadowMode: true } });
-    decider.answer([k], 2);
-    expect(decider.answer([k])).toMatchObject({ overallCode: OK, statuses: [{ code: OVER_LIMIT }] });
-    expect(levels(decider)).toEqual([2, 3]);
-    expect(decider.observer.told).toContain('global shadow');
-  });
-
   test('QUOTA_MODE: every limit is a quota, so a request is denied only once all are over', () => {
     const decider = open(TWO, '', { answers: { quotaMode: true } });
     const codes = [1, 2, 3, 4, 5, 6].map(() => decider.answer([k]).overallCode);
@@ -278,13 +225,6 @@ describe('a list while the store is away', () => {
     );
     return decider;
   };
-
-  test('local: all or nothing in memory', () => {
-    const decider = away('local', 'local');
-    const codes = [1, 2, 3].map(() => decider.answer([k]).overallCode);
-    expect(codes).toEqual([OK, OVER_LIMIT, OVER_LIMIT]);
-    expect(decider.observer.descriptors.slice(-2)).toMatchObject([{ used: 1 }, { used: 1, limited: false }]);
-  });
 
   test('deny on one denies, whatever the others say', () => {
     for (const other of ['allow', 'local', 'error', 'deny']) {
@@ -312,13 +252,6 @@ describe('a list while the store is away', () => {
     expect(away('error', 'allow').ask([k])).toBeInstanceOf(Refusal);
     expect(away('local', 'error').ask([k])).toBeInstanceOf(Refusal);
     expect(away('error', 'deny', ', shadow_mode: true').ask([k])).toBeInstanceOf(Refusal);
-  });
-
-  test('an observed deny does not deny', () => {
-    expect(away('allow', 'deny', ', phase: monitoring').answer([k])).toMatchObject({
-      overallCode: OK,
-      statuses: [{ code: OK, currentLimit: { name: 'b' } }],
-    });
   });
 });
 
@@ -361,18 +294,6 @@ describe('a list of which one allows debt', () => {
       currentLimit: { name: 'calls' },
     });
     expect(decider.observer.told).toEqual(['d k[usage] OK', 'd k[calls] OVER_LIMIT']);
-  });
-
-  test('a refund pays the debt and fills the other', () => {
-    const decider = open(DEBT);
-    decider.answer([k], 15);
-    const refund = descriptor(['k=x'], { hitsAddend: 6, isNegativeHits: true });
-    expect(decider.answer([refund]).statuses[0]).toMatchObject({ code: OK, limitRemaining: 1 });
-    expect(decider.answer([k]).overallCode).toBe(OK);
-    expect(decider.answer([k]).statuses[0]).toMatchObject({
-      code: OVER_LIMIT,
-      currentLimit: { name: 'usage' },
-    });
   });
 });
 

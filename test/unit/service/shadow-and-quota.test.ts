@@ -140,12 +140,6 @@ describe('quota_mode of a rule', () => {
     }
     expect(codes(decider, 'quota')).toEqual([OVER_LIMIT, OVER_LIMIT]);
   });
-
-  test('an enforced rule denies beside quotas that pass', () => {
-    const decider = new Decider(POLICY);
-    codes(decider, 'window');
-    expect(codes(decider, 'window', 'quota')).toEqual([OVER_LIMIT, OVER_LIMIT, OK]);
-  });
 });
 
 describe('QUOTA_MODE', () => {

@@ -67,12 +67,6 @@ describe('without the store', () => {
     expect(decider.answer([one('quota-deny'), one('error')]).overallCode).toBe(CODE.OVER_LIMIT);
     expect(decider.answer([one('quota-deny'), one('quota-allow')]).overallCode).toBe(CODE.OK);
   });
-
-  test('a deny of a monitored rule denies nothing', () => {
-    const response = new Decider(POLICY, { store: new AwayStore() }).answer([one('watched')]);
-    expect(response.overallCode).toBe(CODE.OK);
-    expect(headers(response)['x-ratelimit-will-be-throttled']).toBe('true');
-  });
 });
 
 describe('a rule that denies nothing never fails a call without the store', () => {

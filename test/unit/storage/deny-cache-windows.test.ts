@@ -60,15 +60,6 @@ describe('windows, where they are kept', () => {
     expect(known(window(1))).toBe(false);
   });
 
-  test('longer than the maximum age of a token bucket, and without one', async () => {
-    open(1000, { windows: true, maxAgeMicros: 0 });
-    await take(window(6));
-    await take(hits(100));
-    await take(hits(1));
-    clock.advance(left() - 1);
-    expect([known(window(1)), known(hits(1))]).toEqual([true, false]);
-  });
-
   test('exactly at its limit a peek is asked', async () => {
     open(1000, { windows: true }, false);
     await take(window(5));
@@ -100,11 +91,6 @@ describe('windows, where they are kept', () => {
     await store.answer();
     await early;
     expect(known(window(1))).toBe(false);
-  });
-
-  test('a request with a bucket that has room is asked', async () => {
-    await take(window(6));
-    expect(known(window(1), hits(1))).toBe(false);
   });
 
   test('those asked for outlive those that are not', async () => {

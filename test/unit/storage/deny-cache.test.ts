@@ -104,14 +104,6 @@ describe('a denial', () => {
     expect(known(hits(1))).toBe(false);
   });
 
-  test('that has run out when it arrives is not kept', async () => {
-    await take(hits(100));
-    void cache.take([hits(1)], Infinity);
-    clock.advance(100 * MS);
-    await store.answer();
-    expect(cache.entries).toBe(0);
-  });
-
   test('is believed for the maximum age, not longer', async () => {
     await take(hits(100));
     await take(hits(50));
@@ -119,30 +111,6 @@ describe('a denial', () => {
     expect(known(hits(50))).toBe(true);
     clock.advance(1);
     expect(known(hits(50))).toBe(false);
-  });
-
-  test('of more than the bucket ever holds is repeated until the bucket is full', async () => {
-    await take(hits(3));
-    expect(await take(hits(101))).toMatchObject([{ limited: true, remaining: 97, waitMicros: 300 * MS }]);
-    expect(known(hits(200))).toBe(true);
-    clock.advance(300 * MS);
-    // Full: it is denied all the same, but others may take meanwhile, which the answer should tell.
-    expect(await take(hits(101))).toMatchObject([{ limited: true, remaining: 100, waitMicros: 0 }]);
-    expect(known(hits(101))).toBe(false);
-  });
-
-  test('of a rate that does not divide a second is no longer than the store says', async () => {
-    const thirds = tokenBucketRate(3, 3, SECOND);
-    await take(takeItem('a', thirds, { hits: 3 }));
-    expect(await take(takeItem('a', thirds))).toMatchObject([
-      { limited: true, remaining: 0, waitMicros: 333_334 },
-    ]);
-    clock.advance(333_333);
-    expect(cache.take([takeItem('a', thirds)], Infinity)).toMatchObject([
-      { limited: true, remaining: 0, waitMicros: 1 },
-    ]);
-    clock.advance(1);
-    expect(known(takeItem('a', thirds))).toBe(false);
   });
 });
 
@@ -162,13 +130,6 @@ describe('a request', () => {
     ]);
   });
 
-  test('with a bucket that is not known, a window or a refund is asked', () => {
-    expect(known(hits(1, 'a'), hits(1, 'c'))).toBe(false);
-    expect(known(hits(1, 'a'), takeItem('w', windowRate('second', 0)))).toBe(false);
-    expect(known(hits(1, 'a'), refund(0, 'c'))).toBe(false);
-    expect(known(hits(1, 'a'), hits(1, 'b'))).toBe(true);
-  });
-
   test('under another rate object of the same numbers is asked', () => {
     expect(known(takeItem('a', tokenBucketRate(100, 10, SECOND)))).toBe(false);
     expect(known(hits(1))).toBe(true);
@@ -186,13 +147,6 @@ describe('what enters', () => {
     await take(hits(1, 'a'), hits(1, 'b'));
     expect(cache.entries).toBe(1);
     expect(known(hits(1, 'a'))).toBe(true);
-  });
-
-  test('monitored buckets, which never deny a request', async () => {
-    const observe = takeItem('a', HUNDRED, { hits: 101, enforcement: 'observe' });
-    await take(hits(1));
-    await take(observe);
-    expect(known(observe)).toBe(true);
   });
 
   test('no window', async () => {
@@ -418,10 +372,5 @@ describe('bounds', () => {
       await take(hits(100, `later${i}`));
     }
     expect(cache.entries).toBe(2);
-  });
-
-  test('closing closes the store', async () => {
-    await cache.close();
-    expect(cache.entries).toBe(0);
   });
 });

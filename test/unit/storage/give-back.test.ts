@@ -117,22 +117,6 @@ describe('a request that loses the race for a window of a second', () => {
     expect(main.asked).toHaveLength(2);
   });
 
-  test('is given back nothing of what was limited, looked at or a candidate’s', async () => {
-    loseRace();
-    main.inner.take([takeItem('b', HUNDRED, { hits: 100 })]);
-    const observed = takeItem('b', HUNDRED, { enforcement: 'observe' });
-    const candidate = takeItem('c', HUNDRED, { hits: 7, enforcement: 'candidate' });
-    const peek = takeItem('p', HUNDRED, { hits: 0 });
-    expect(await take(second, observed, candidate, peek)).toMatchObject([
-      { limited: true },
-      { limited: true },
-      { limited: false, remaining: 93 },
-      { remaining: 100 },
-    ]);
-    expect([look(tokens).used, look(candidate).used]).toEqual([100, 7]);
-    expect([main.asked.length, split.giveBackStats.made]).toEqual([1, 0]);
-  });
-
   test('is given back a charge, but not one that met the bound of a bucket’s debt', async () => {
     loseRace();
     const owing = tokenBucketRate(100, 10, 1_000_000, 50);
@@ -159,44 +143,6 @@ describe('a request that loses the race for a window of a second', () => {
     ]);
     await settled();
     expect(look(takeItem('d', owing)).waitMicros).toBe(1_100_000);
-  });
-
-  test('is given back nothing in a window that began later', async () => {
-    loseRace();
-    const list = takeItem('l', windowRate('minute', 5, { allOrNothing: true }), { hits: 2 });
-    main.steps.set(2, (items) => {
-      clock.advance(60_000_000);
-      main.inner.take([takeItem('m', PER_MINUTE, { hits: 3 }), list]);
-      return main.inner.take(items);
-    });
-    expect(await take(second, minute, list, tokens)).toMatchObject([{ limited: true }, {}, {}, {}]);
-    await settled();
-    expect([look(minute).used, look(list).used, look(tokens).used]).toEqual([3, 2, 0]);
-  });
-
-  test('is given back no more than the bucket would hold had it not asked', async () => {
-    loseRace();
-    main.steps.set(2, (items) => {
-      clock.advance(200_000);
-      main.inner.take([takeItem('b', HUNDRED, { hits: 98 })]);
-      return main.inner.take(items);
-    });
-    // Without it the bucket would have been full all the time, and spilled the two tokens that came by then.
-    expect(await take(second, takeItem('b', HUNDRED, { hits: 3 }))).toMatchObject([{ limited: true }, {}]);
-    await settled();
-    expect(look(tokens).used).toBe(98);
-  });
-
-  test('makes no refund', async () => {
-    loseRace();
-    main.inner.take([takeItem('b', HUNDRED, { hits: 50 }), takeItem('m', PER_MINUTE, { hits: 4 })]);
-    const refunds = [
-      takeItem('b', HUNDRED, { hits: 20, refund: true }),
-      takeItem('m', PER_MINUTE, { hits: 2, refund: true }),
-    ];
-    expect(await take(second, ...refunds)).toMatchObject([{ limited: true }, { used: 50 }, { used: 4 }]);
-    expect([look(tokens).used, look(minute).used]).toEqual([50, 4]);
-    expect(main.asked).toHaveLength(1);
   });
 
   test('is let through where only quotas were used up and the main store has one left', async () => {
@@ -231,17 +177,6 @@ describe('a last step that fails', () => {
     expect([look(tokens).used, look(minute).used]).toEqual([0, 0]);
   });
 
-  test('leaves hits where denied ones count', async () => {
-    open(true);
-    fail();
-    perSecond.inner.take([second]);
-    const refund = takeItem('s', PER_SECOND, { refund: true });
-    const list = takeItem('l', windowRate('minute', 5, { allOrNothing: true }));
-    expect(await take(refund, tokens, minute, list)).toBe(AWAY);
-    await settled();
-    expect([look(tokens).used, look(minute).used, look(list).used]).toEqual([0, 1, 0]);
-  });
-
   test('makes no refund', async () => {
     fail();
     main.inner.take([takeItem('b', HUNDRED, { hits: 50 })]);
@@ -270,14 +205,6 @@ describe('a refund to the main store', () => {
     expect(await take(refund, second, minute)).toBe(AWAY);
     await settled();
     expect([look(tokens).used, look(minute).used]).toEqual([50, 0]);
-  });
-
-  test('of a candidate is made at once', async () => {
-    loseRace();
-    main.inner.take([takeItem('c', HUNDRED, { hits: 50 })]);
-    const candidate = takeItem('c', HUNDRED, { hits: 20, refund: true, enforcement: 'candidate' });
-    expect(await take(second, candidate)).toMatchObject([{ limited: true }, { used: 30 }]);
-    expect(main.asked).toHaveLength(1);
   });
 });
 

@@ -64,7 +64,6 @@ const take = (...items: TakeItem[]) => split.take(items, Infinity);
 const second = takeItem('s', PER_SECOND);
 const minute = takeItem('m', PER_MINUTE);
 const tokens = takeItem('b', HUNDRED);
-const looks = (key: string) => main.inner.take([takeItem(key, HUNDRED, { hits: 0 })])[0]!.remaining;
 
 describe('a request whose items belong to one store', () => {
   test('goes there as it is', async () => {
@@ -79,24 +78,6 @@ describe('a request whose items belong to one store', () => {
 });
 
 describe('a request to both', () => {
-  test('that fits takes from both, in the order asked', async () => {
-    expect(await take(minute, second, tokens)).toMatchObject([
-      { limited: false, used: 1 },
-      { limited: false, used: 1 },
-      { limited: false, remaining: 99 },
-    ]);
-  });
-
-  test('takes no token when the window of a second is used up, and counts in windows', async () => {
-    await take(takeItem('s', PER_SECOND, { hits: 2 }));
-    expect(await take(tokens, second, minute)).toMatchObject([
-      { limited: false, remaining: 100 },
-      { limited: true, used: 3 },
-      { limited: false, used: 1 },
-    ]);
-    expect(looks('b')).toBe(100);
-  });
-
   test('leaves no trace of how it is denied', async () => {
     await take(takeItem('s', PER_SECOND, { hits: 2 }));
     await take(tokens, second);
@@ -117,27 +98,6 @@ describe('a request to both', () => {
     const refund = takeItem('s', PER_SECOND, { refund: true });
     expect(await take(refund, tokens)).toMatchObject([{ used: 2 }, { limited: true }]);
     expect(await take(refund, minute)).toMatchObject([{ used: 1 }, { limited: false }]);
-  });
-});
-
-describe('denied hits that do not count', () => {
-  beforeEach(() => open(false));
-
-  test('count neither here nor there, whoever denies', async () => {
-    await take(takeItem('b', HUNDRED, { hits: 100 }));
-    expect(await take(second, tokens, minute)).toMatchObject([
-      { limited: false, used: 0 },
-      { limited: true },
-      { limited: false, used: 0 },
-    ]);
-    await take(takeItem('s', PER_SECOND, { hits: 2 }));
-    expect(await take(second, minute)).toMatchObject([{ limited: true, used: 2 }, { used: 0 }]);
-    expect(await take(takeItem('m', PER_MINUTE, { hits: 5 }))).toMatchObject([{ limited: false }]);
-  });
-
-  test('a window that others use up between look and count denies', async () => {
-    main.before = () => perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 2 })]);
-    expect(await take(second, tokens)).toMatchObject([{ limited: true }, { limited: false, remaining: 100 }]);
   });
 });
 
@@ -162,25 +122,6 @@ describe.each([true, false])('a candidate (windows count denied hits: %s)', (cou
     expect(await take(candidate(), tokens)).toMatchObject([{ limited: false, used: 3 }, { limited: true }]);
     expect(counts()).toBe(3);
   });
-
-  test('is given back to once, denied request or not', async () => {
-    await take(candidate(5));
-    await take(takeItem('b', HUNDRED, { hits: 100 }));
-    expect(await take(candidate(1, true), tokens)).toMatchObject([{ used: 4 }, { limited: true }]);
-    expect(await take(candidate(1, true), minute)).toMatchObject([{ used: 3 }, { limited: false }]);
-    expect(counts()).toBe(3);
-  });
-
-  test('in the main store takes although a window of a second denies', async () => {
-    await take(takeItem('s', PER_SECOND, { hits: 2 }));
-    const bucket = takeItem('d', HUNDRED, { enforcement: 'candidate' });
-    expect(await take(second, bucket, tokens)).toMatchObject([
-      { limited: true },
-      { remaining: 99 },
-      { remaining: 100 },
-    ]);
-    expect([looks('d'), looks('b')]).toEqual([99, 100]);
-  });
 });
 
 test('windows of several seconds, or with debt, lie in the main store', async () => {
@@ -188,21 +129,6 @@ test('windows of several seconds, or with debt, lie in the main store', async ()
   const owing = takeItem('y', windowRate('second', 3, { maxDebt: 3 }));
   await take(second, several, owing);
   expect(main.asked).toEqual([[several, owing]]);
-});
-
-test('a list of limits over both takes all or nothing', async () => {
-  open(false);
-  const list = [takeItem('l~1:s', PER_SECOND), takeItem('l~1:m', PER_MINUTE)];
-  const limited = async () =>
-    ((await take(...list)) as readonly { limited: boolean }[]).map((one) => one.limited);
-  expect([await limited(), await limited(), await limited()]).toEqual([
-    [false, false],
-    [false, false],
-    [true, false],
-  ]);
-  clock.advance(1_000_000);
-  await limited();
-  expect(await take(takeItem('l~1:m', PER_MINUTE, { hits: 0 }))).toMatchObject([{ used: 3 }]);
 });
 
 describe('an error', () => {

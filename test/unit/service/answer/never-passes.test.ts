@@ -221,29 +221,12 @@ describe('descriptors of one bucket that ask together for more than it can hold'
 });
 
 describe('a denial that will end', () => {
-  test.each<[string, Descriptor[], string | undefined]>([
-    ['as many hits as the bucket holds', [hits('bucket=x', 3), hits('bucket=x', 10)], '3'],
-    ['as many as the window allows', [hits('window=x', 1), hits('window=x', 5)], String(TO_END_OF_MINUTE)],
-    ['a peek', [hits('bucket=x', 10), hits('bucket=x', 0)], '1'],
-  ])('%s', (_name, [first, second], retryAfter) => {
-    const decider = new Decider(POLICY);
-    decider.answer([first as Descriptor]);
-    const { decision, ...answer } = asked(decider, second as Descriptor);
-    expect(answer.retryAfter).toBe(retryAfter);
-    expect(decision).not.toHaveProperty('reason');
-    expect(decider.observer.told.filter((line) => line.includes('never'))).toEqual([]);
-  });
-
   test('is none where the store is away and a charge waits for it', () => {
     const take = () => new StorageError('disconnected', 'away');
     const policy = POLICY.replace('name: debt,', 'name: debt, on_store_failure: deny,');
     const decider = new Decider(policy, { store: { take, close: async () => {} } });
     expect(asked(decider, hits('debt=x', 50)).retryAfter).toBe('1');
     expect(asked(decider, hits('debt=x', 50, { isNegativeHits: true })).retryAfter).toBe('1');
-  });
-
-  test('charges take what there is, however much they ask for', () => {
-    expect(asked(new Decider(POLICY), hits('debt=x', 11)).code).toBe(CODE.OK);
   });
 });
 

@@ -247,15 +247,6 @@ describe('an exemption', () => {
     expect(store.keys).toEqual([]);
   });
 
-  test('ends when it ends', () => {
-    const decider = new Decider(POLICY);
-    lasting(decider, SECOND, 'allow', ['tenant=acme']);
-    const ask = () => decider.answer([descriptor(['tenant=acme'])]).overallCode;
-    for (let n = 0; n < 5; n++) expect(ask()).toBe(OK);
-    decider.clock.advance(SECOND);
-    expect([ask(), ask(), ask()]).toEqual([OK, OK, OVER_LIMIT]);
-  });
-
   test('leaves the other descriptors of its request what they are', () => {
     const decider = deciding([allow('tenant=acme')]);
     const ask = () => decider.answer([descriptor(['tenant=acme']), descriptor(['tenant=other'])]);

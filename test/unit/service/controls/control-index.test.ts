@@ -21,24 +21,6 @@ function find(index: ControlIndex, texts: readonly string[], steps = LOTS) {
   return index.of('d')?.find(entries(...texts), new MatchWork(steps));
 }
 
-test('a control names descriptors with all of its entries, in any order, among others', () => {
-  const block = control('block', ['tenant=acme', 'path=/a']);
-  const index = indexOf(block);
-  expect(find(index, ['tenant=acme', 'path=/a'])).toBe(block);
-  expect(find(index, ['path=/a', 'x=y', 'tenant=acme'])).toBe(block);
-  expect(find(index, ['tenant=acme'])).toBeUndefined();
-  expect(find(index, ['tenant=/a', 'path=acme'])).toBeUndefined();
-  expect(find(index, ['tenant=acme', 'path=/b'])).toBeUndefined();
-  expect(index.of('elsewhere')).toBeUndefined();
-});
-
-test('values that come several times under one key are all looked at', () => {
-  const block = control('block', ['generic_key=a', 'generic_key=b']);
-  const index = indexOf(block);
-  expect(find(index, ['generic_key=b', 'generic_key=c', 'generic_key=a'])).toBe(block);
-  expect(find(index, ['generic_key=a', 'generic_key=a'])).toBeUndefined();
-});
-
 test('a block wins over an exemption, and what ends last over the rest', () => {
   const allow = control('allow', ['a=1']);
   const short = control('block', ['a=1', 'b=2'], { endsMicros: 5 });

@@ -111,29 +111,6 @@ describe('housekeeping', () => {
   });
 });
 
-describe('clocks', () => {
-  test('token buckets do not see a step of the wall clock', () => {
-    const { clock, store } = open();
-    store.take([takeItem('a', HUNDRED, { hits: 100 })]);
-    clock.stepWall(UNIT_MICROS.day);
-    expect(left(store, 'a')).toBe(0);
-    clock.stepWall(-2 * UNIT_MICROS.day);
-    clock.advance(SECOND);
-    expect(left(store, 'a')).toBe(10);
-  });
-
-  test('windows follow the wall clock', () => {
-    const { clock, store } = open();
-    const item = takeItem('w', windowRate('hour', 5), { hits: 5 });
-    store.take([item]);
-    expect(store.take([item])[0]!.limited).toBe(true);
-    clock.stepWall(UNIT_MICROS.hour);
-    expect(store.take([item])[0]!.limited).toBe(false);
-    clock.stepWall(-UNIT_MICROS.hour);
-    expect(store.take([item])[0]!.limited).toBe(false);
-  });
-});
-
 test('answers at once: no promise', () => {
   const { store } = open();
   expect(Array.isArray(store.take([takeItem('a', HUNDRED)]))).toBe(true);

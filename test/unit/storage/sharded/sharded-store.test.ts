@@ -131,22 +131,6 @@ describe('a request to several parts', () => {
     expect(told[0]).toBe(map.of('b').returned[0]?.items);
   });
 
-  test('is given back nothing of what was limited, looked at or a candidate’s', async () => {
-    fill(tokens('a1', { hits: 100 }), tokens('b1', { hits: 100 }));
-    const candidate = tokens('b2', { hits: 7, enforcement: 'candidate' });
-    const outcomes = await take(
-      ...[tokens('a1'), tokens('b1', { enforcement: 'observe' }), candidate, tokens('b3', { hits: 0 })],
-    );
-    expect(outcomes).toMatchObject([
-      { limited: true },
-      { limited: true },
-      { remaining: 93 },
-      { remaining: 100 },
-    ]);
-    await turn();
-    expect([used(candidate), store.giveBackStats]).toEqual([7, NONE]);
-  });
-
   test('counts in windows when denied only if denied hits count', async () => {
     for (const counts of [true, false]) {
       open(counts);
@@ -160,18 +144,6 @@ describe('a request to several parts', () => {
       await turn();
       expect([used(window('a1')), used(window('b1')), used(list)]).toEqual(counts ? [6, 1, 0] : [5, 0, 0]);
     }
-  });
-
-  test('leaves alone a window that began before it was given back', async () => {
-    fill(tokens('a1', { hits: 100 }));
-    map.of('b').answerReturn = () => {
-      clock.advance(60_000_000);
-      fill(window('b1', { hits: 3 }));
-      return undefined;
-    };
-    await take(window('b1'), tokens('a1'));
-    await turn();
-    expect([used(window('b1')), store.giveBackStats.made]).toEqual([3, 1]);
   });
 });
 
@@ -202,14 +174,6 @@ describe('what can deny', () => {
     expect(asked('a')).toEqual([[{ ...refunds[0], hits: 0 }], [refunds[0]]]);
     expect(asked('b')).toEqual([[{ ...refunds[1], hits: 0 }, tokens('b2')], [refunds[1]]]);
     expect(asked('c')).toHaveLength(1);
-  });
-
-  test('refunds of a denied request are not made, but for candidates', async () => {
-    fill(tokens('a1', { hits: 50 }), tokens('a2', { hits: 50 }), tokens('b1', { hits: 100 }));
-    const candidate = tokens('a2', { hits: 20, refund: true, enforcement: 'candidate' });
-    const refund = tokens('a1', { hits: 20, refund: true });
-    expect(await take(refund, candidate, tokens('b1'))).toMatchObject([{ used: 50 }, { used: 30 }, {}]);
-    expect([used(refund), used(candidate)]).toEqual([50, 30]);
   });
 
   test('quotas on several parts are judged together', async () => {
@@ -352,18 +316,6 @@ describe('giving back', () => {
     await turn();
     expect([used(tokens('b1')), used(tokens('c1'))]).toEqual([1, 0]);
     expect(store.giveBackStats).toEqual({ ...NONE, skipped: 1 });
-  });
-
-  test('counts a request once, as the worst of its parts', async () => {
-    map.of('b').answerReturn = came('failed');
-    map.of('c').answerReturn = came('skipped');
-    await take(tokens('a1'), tokens('b1'), tokens('c1'), tokens('d1'));
-    await turn();
-    expect(store.giveBackStats).toEqual({ ...NONE, failed: 1 });
-    await take(tokens('a1'), tokens('c1'), tokens('d1'));
-    await turn();
-    expect(store.giveBackStats).toEqual({ ...NONE, failed: 1, skipped: 1 });
-    expect(map.of('b').returned).toHaveLength(1);
   });
 
   test('for somebody else is done while the same connections hold', async () => {
