@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { BufferBudget, type Holder, Holding } from '../../../src/h2/serving/buffer-budget.js';
+import { runs } from '../../support/assert/runs.js';
 
 class TestHolder implements Holder {
   readonly holding = new Holding(this);
@@ -69,6 +70,7 @@ describe('BufferBudget', () => {
           expect(budget.bytes).toBeLessThanOrEqual(150_000);
         }
       }),
+      runs(300),
     );
   });
 });

@@ -10,6 +10,7 @@ import {
   sendable,
 } from '../../../src/h2/streams/flow-window.js';
 import { WorkUnit } from '../../../src/h2/work-unit.js';
+import { runs } from '../../support/assert/runs.js';
 import { frame } from '../../support/h2/h2-peer.js';
 
 describe('flow control arithmetic', () => {
@@ -38,6 +39,7 @@ describe('flow control arithmetic', () => {
           }
         },
       ),
+      runs(300),
     );
   });
 });
@@ -87,6 +89,7 @@ describe('the output buffer', () => {
           expect(Buffer.concat(taken).equals(expected)).toBe(true);
         },
       ),
+      runs(300),
     );
   });
 });
@@ -125,6 +128,7 @@ describe('the frame reader', () => {
           sent.map(([type, flags, id, payload]) => [type, flags, id, Uint8Array.from(payload)]),
         );
       }),
+      runs(300),
     );
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { SseParser, type StreamEvent } from '../../../src/page/text/sse-parser.js';
+import { runs } from '../../support/assert/runs.js';
 
 const parse = (...pieces: readonly string[]): StreamEvent[] => {
   const parser = new SseParser();
@@ -56,6 +57,7 @@ describe('SseParser', () => {
         const pieces = places.slice(1).map((place, at) => text.slice(places[at], place));
         expect(parse(...pieces)).toEqual(events.map(({ type, data }) => ({ type, data: data.join('\n') })));
       }),
+      runs(300),
     );
   });
 

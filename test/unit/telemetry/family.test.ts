@@ -5,6 +5,7 @@ import { BoundedCounters, SeriesLimit } from '../../../src/telemetry/bounded-cou
 import { countedFamily } from '../../../src/telemetry/counted-family.js';
 import { familiesText } from '../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../src/telemetry/family-registry.js';
+import { runs } from '../../support/assert/runs.js';
 import { anyText } from '../../support/codec/any-text.js';
 import { textOf } from '../../support/codec/text-of.js';
 
@@ -49,6 +50,7 @@ describe('the text of metrics', () => {
           expect(await ours.metrics()).toBe(await theirs.metrics());
         },
       ),
+      runs(300),
     );
   });
 
@@ -85,6 +87,7 @@ describe('the text of metrics', () => {
         const lines = (text: string): string[] => text.split('\n').sort();
         expect(lines(textOf(familiesText([family])))).toEqual(lines(await theirs.metrics()));
       }),
+      runs(300),
     );
   });
 });

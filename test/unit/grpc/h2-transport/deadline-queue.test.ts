@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DeadlineQueue, type Expiring } from '../../../../src/grpc/h2-transport/deadline-queue.js';
+import { runs } from '../../../support/assert/runs.js';
 import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
 
 class Entry implements Expiring {
@@ -43,6 +44,7 @@ describe('DeadlineQueue', () => {
         expect(queue.size).toBe(0);
         expect(timers.waiting).toBe(0);
       }),
+      runs(300),
     );
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { MessageReader, ReceiveBudget } from '../../../../src/grpc/h2-transport/message-reader.js';
+import { runs } from '../../../support/assert/runs.js';
 import { prefixed } from '../../../support/h2/http2-client.js';
 
 const bytes = fc.uint8Array({ maxLength: 9000 });
@@ -29,7 +30,7 @@ describe('MessageReader', () => {
           expect(reader.empty).toBe(true);
         },
       ),
-      { numRuns: 50 },
+      runs(150),
     );
   });
 

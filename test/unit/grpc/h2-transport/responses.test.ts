@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { percentEncode, statusFields } from '../../../../src/grpc/h2-transport/responses.js';
+import { runs } from '../../../support/assert/runs.js';
 import { anyText } from '../../../support/codec/any-text.js';
 
 describe('percentEncode', () => {
@@ -22,6 +23,7 @@ describe('percentEncode', () => {
         expect(encoded).toMatch(/^[ -~]*$/);
         expect(decodeURIComponent(encoded)).toBe(message);
       }),
+      runs(300),
     );
   });
 });

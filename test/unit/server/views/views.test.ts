@@ -7,6 +7,7 @@ import { orderOf } from '../../../../src/server/views/sorted-text.js';
 import { type TextPages, TextView } from '../../../../src/server/views/text-view.js';
 import { SLICE_MS, ViewSlices } from '../../../../src/server/views/view-slices.js';
 import { expectEqual } from '../../../support/assert/quick-expect.js';
+import { runs } from '../../../support/assert/runs.js';
 import { anyText } from '../../../support/codec/any-text.js';
 import { textOf } from '../../../support/codec/text-of.js';
 
@@ -195,7 +196,7 @@ test('sorting in slices is sorting', () => {
         names.map((_, at) => at),
       );
     }),
-    { numRuns: 30 },
+    runs(90),
   );
 });
 
@@ -222,5 +223,6 @@ test('lazy JSON is what JSON.stringify writes', () => {
       expect(textOf(jsonText(lazy(value)))).toBe(text);
       expect(textOf(jsonText(value))).toBe(text);
     }),
+    runs(300),
   );
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { RunningBucket } from '../../../../src/limiter/running-bucket.js';
 import { BucketTable, bucketBytes } from '../../../../src/storage/memory/bucket-table.js';
 import { expectEqual, expectSame } from '../../../support/assert/quick-expect.js';
+import { runs } from '../../../support/assert/runs.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 
 const UNBOUNDED = { maxBuckets: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
@@ -59,7 +60,7 @@ test('holds what a plain map would hold, whatever is added, changed and dropped'
       for (const key of model.keys()) write(table, key, BLANK);
       expect([table.size, table.bytes, table.evictions]).toEqual([0, 0, 0]);
     }),
-    { numRuns: 60 },
+    runs(180),
   );
 });
 
@@ -125,6 +126,6 @@ test('knows of each bucket past full until when it is, whatever others come, cha
       for (let i = 0; i < 20; i++) table.write('last', last, 0, now + 5_000);
       expectSame(table.size, 1);
     }),
-    { numRuns: 50 },
+    runs(150),
   );
 });

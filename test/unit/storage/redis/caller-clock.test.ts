@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { CallerClock } from '../../../../src/storage/redis/clock/caller-clock.js';
+import { runs } from '../../../support/assert/runs.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 
 const SECOND = 1_000_000;
@@ -116,5 +117,6 @@ test('never goes back and is never ahead, whatever the network and the drift', (
         expect(machine.wall - latest).toBeLessThanOrEqual(back + 1);
       }
     }),
+    runs(300),
   );
 });

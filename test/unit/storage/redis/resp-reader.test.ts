@@ -64,6 +64,7 @@ test('all of them in one stream, cut anywhere', () => {
       const chunks = at.slice(1).map((end, i) => bytes.subarray(at[i], end));
       expect(read(chunks)).toEqual(expected);
     }),
+    runs(300),
   );
 });
 

@@ -6,6 +6,7 @@ import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import type { Rate } from '../../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
 import { countHits, RULE_COUNTERS } from '../../../../src/telemetry/reference/count-hits.js';
+import { runs } from '../../../support/assert/runs.js';
 
 type Counter = (typeof RULE_COUNTERS)[number];
 type Counts = Partial<Record<Counter, number>>;
@@ -151,6 +152,7 @@ test('a series of takes counts what the reference counts', () => {
         expect(values.slice(0, 4)).toEqual([expected.total, expected.over, expected.near, expected.within]);
       },
     ),
+    runs(300),
   );
 });
 
