@@ -4,6 +4,7 @@ import {
   type RedisAddress,
   RedisUrlLoginError,
 } from '../../storage/redis/connection/redis-address.js';
+import type { RedisLogin } from '../../storage/redis/connection/redis-login.js';
 import { parseSentinelUrl } from '../../storage/redis/connection/sentinel/sentinel-address.js';
 import type { RedisPrefix } from './redis-instance-settings.js';
 import type { Settings } from './settings-table.js';
@@ -46,7 +47,7 @@ export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisIns
 /** The address with its login; what to refuse instead where the variables make none. Never shows a password. */
 export function readRedisAddress(
   { prefix, url, socketType, tls, type }: RedisInstance,
-  login: { readonly username?: string; readonly password?: string } = {},
+  login: RedisLogin = {},
 ): RedisAddress | RefusedSetting {
   try {
     if (type === 'sentinel' || type === 'cluster') {

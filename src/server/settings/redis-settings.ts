@@ -42,14 +42,11 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
   const tls = address.tls ? tlsOptions(settings) : undefined;
   return {
     address,
-    ...(tls === undefined ? {} : { tls }),
-    ...(sentinel === undefined
-      ? {}
-      : {
-          finder: () => sentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix }),
-        }),
+    tls,
+    finder:
+      sentinel && (() => sentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix })),
     names: { prefix, login: loginPlace(instance, address) },
-    ...loginSource(instance, settings),
+    login: loginSource(instance, settings),
     startup: startupPauses(settings),
     timeoutMicros: timeout ?? settings.redisTimeout,
     clockOf: settings.redisClock,
@@ -79,20 +76,18 @@ function loginPlace(
   return password === undefined ? undefined : 'URL';
 }
 
-/** Where a login comes from that may change; nothing for one that stays. Throws {@link StartError}. */
+/** Where a login comes from that may change; undefined for one that stays. Throws {@link StartError}. */
 function loginSource(
   { prefix, authFile, authCommand }: RedisInstance,
   { redisAuthRefresh }: Settings,
-): { readonly login?: LoginSource } {
+): LoginSource | undefined {
   if (authCommand !== undefined) {
     const variable = `${prefix}_AUTH_COMMAND`;
-    return {
-      login: new LoginCommand({ variable, command: authCommand, refreshMs: timerMs(redisAuthRefresh) }),
-    };
+    return new LoginCommand({ variable, command: authCommand, refreshMs: timerMs(redisAuthRefresh) });
   }
-  if (authFile === '') return {};
+  if (authFile === '') return undefined;
   try {
-    return { login: new LoginFile(`${prefix}_AUTH_FILE`, authFile) };
+    return new LoginFile(`${prefix}_AUTH_FILE`, authFile);
   } catch (error) {
     throw new StartError([(error as Error).message]);
   }

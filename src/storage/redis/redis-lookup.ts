@@ -62,7 +62,7 @@ export class RedisLookup {
       const cluster = new ClusterFinder(
         {
           seeds: address.cluster ?? [],
-          tls: prepareTls(address.tls ? { ...tls } : undefined),
+          tls: prepareTls(address.tls, tls),
           login: (refused) => this.#login.login(refused),
           variable: `${names?.prefix ?? 'REDIS'}_URL`,
         },

@@ -1,12 +1,6 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
-import type { StoreFault } from '../../limiter/store-fault.js';
 import type { Redirect } from './cluster/redirect.js';
-import type { ConnectionAttempts } from './connection/connection-attempts.js';
-import type { RedisLog, RedisTlsOptions, RetryPauses, SendCommand } from './connection/connection-options.js';
-import type { LoginSource } from './connection/login-source.js';
-import type { RedisSettingNames } from './connection/outage.js';
-import type { RedisAddress } from './connection/redis-address.js';
-import type { RedisFinder } from './connection/redis-finder.js';
+import type { RedisServerOptions } from './connection/connection-options.js';
 import type { RedisKeys } from './redis-key.js';
 
 /**
@@ -15,30 +9,8 @@ import type { RedisKeys } from './redis-key.js';
  */
 export type RedisClock = 'auto' | 'server' | 'caller';
 
-/** What differs behind a proxy that shards. */
-export interface ProxiedOptions {
-  /**
-   * Finds out by `send` what works, and rejects where nothing does. `take` takes from a bucket under a key that nobody
-   * uses: all that calls do.
-   */
-  readonly probe: (send: SendCommand, take: (key: string) => Promise<void>) => Promise<void>;
-}
-
 /** Settings of RedisStore. */
-export interface RedisStoreOptions {
-  readonly address: RedisAddress;
-  /** Used when `address.tls`. */
-  readonly tls?: RedisTlsOptions;
-  /** Where the login comes from, in place of `address`. */
-  readonly login?: LoginSource;
-  /** Makes who knows where Redis is, in place of `address`. */
-  readonly finder?: () => RedisFinder;
-  /** How address and login are named in the log; default the variables of the main Redis. */
-  readonly names?: RedisSettingNames;
-  /** Pauses between attempts until Redis was reached for the first time; default as later. */
-  readonly startup?: RetryPauses;
-  /** Longest wait for an answer, in microseconds (REDIS_TIMEOUT). A request's own deadline may be sooner. */
-  readonly timeoutMicros: number;
+export interface RedisStoreOptions extends RedisServerOptions {
   /** Whether windows count the hits of denied requests. */
   readonly countDeniedHits: boolean;
   /**
@@ -49,30 +21,21 @@ export interface RedisStoreOptions {
   /** Most keys of one call, unless a single request has more (REDIS_BATCH_KEYS). */
   readonly keysPerCall: number;
   readonly clockOf: RedisClock;
-  /** Failures in a row that open the circuit breaker; default 5. */
-  readonly breakerFailures?: number;
   /** Default `weir:1:`. */
   readonly keyPrefix?: string;
-  readonly log?: RedisLog;
   /** Told about every call: microseconds until its answer or failure, items in it, and what went wrong. */
   readonly observeCall?: (micros: number, items: number, failure: StorageError['reason'] | undefined) => void;
-  /** Told of each fault of Redis or of the way to it, by name. */
-  readonly observeFault?: (fault: StoreFault) => void;
   /**
    * Told of work that other processes of this server may have to wait for: Redis is expected to be busy with it for so
    * many microseconds. `node` names it where there are several.
    */
   readonly tellWork?: (micros: number, node?: string) => void;
-  /** Of one server of several: shares attempts to connect among them. */
-  readonly attempts?: ConnectionAttempts;
   /** Of one server of several: what becomes of calls that it sends elsewhere. */
   readonly redirect?: Redirect;
   /** Of one server of several: a hash tag that lies there, to probe it by; undefined where none does. */
   readonly probeTag?: () => string | undefined;
   /** Of one server of several: the names of keys that all of them remember together. */
   readonly keys?: RedisKeys;
-  /** Set behind a proxy that shards, which passes on commands that name a key and nothing else. */
-  readonly proxied?: ProxiedOptions;
   /** Clock of deadlines, in microseconds; default the machine's. */
   readonly monotonicMicros?: () => number;
   /** For tests: the time of buckets, in microseconds, in place of Redis's own; a caller's if `clockOf` says so. */
@@ -105,5 +68,3 @@ export function newCounters(): RedisStoreCounters {
   };
   return { calls: 0, takes: 0, items: 0, resent: 0, failures };
 }
-
-export const DEFAULT_BREAKER_FAILURES = 5;

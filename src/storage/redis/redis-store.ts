@@ -1,5 +1,5 @@
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
-import { systemClock, timerMs } from '../../limiter/clock.js';
+import { systemClock } from '../../limiter/clock.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
 import { Room } from '../../runtime/room.js';
 import { Signal } from '../../runtime/signal.js';
@@ -16,7 +16,7 @@ import { PROBE, probeRedis } from './probe.js';
 import { ScriptQuestions } from './questions/script-questions.js';
 import type { RedisBuckets, RedisNodeState } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
-import { DEFAULT_BREAKER_FAILURES, newCounters, type RedisStoreOptions } from './redis-store-options.js';
+import { newCounters, type RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { ScriptCalls } from './script-calls.js';
 import { type BatchKeys, type BatchOptions, type BatchOwner, TakeBatch, WHOLE } from './take-batch.js';
@@ -101,35 +101,19 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       onEnded: () => this.idle.look(),
       redirect: options.redirect,
     });
-    this.connection = new RedisConnection(
-      {
-        address: options.address,
-        tls: options.tls,
-        login: options.login,
-        names: options.names,
-        finder: options.finder,
-        observeFault: options.observeFault,
-        startup: options.startup,
-        attempts: options.attempts,
-        breakerFailures: options.breakerFailures ?? DEFAULT_BREAKER_FAILURES,
-        patienceMs: timerMs(this.timeoutMicros),
-        proxied: options.proxied !== undefined,
-        probe: (send, isNew) =>
-          probeRedis(send, isNew, { ...options, keys: this.keys }, (key) =>
-            this.probeBucket(send, key, isNew && options.proxied === undefined),
-          ),
-        log: options.log ?? (() => {}),
+    this.connection = new RedisConnection(options, {
+      probe: (send, isNew) =>
+        probeRedis(send, isNew, { ...options, keys: this.keys }, (key) =>
+          this.probeBucket(send, key, isNew && options.proxied === undefined),
+        ),
+      up: () => this.onConnectionUp(),
+      down: (reason) => {
+        if (!this.connection.hopeful) this.failUnsent();
+        this.wentDown.tell(reason);
       },
-      {
-        up: () => this.onConnectionUp(),
-        down: (reason) => {
-          if (!this.connection.hopeful) this.failUnsent();
-          this.wentDown.tell(reason);
-        },
-        lost: () => this.underWay.lost(),
-        hopeless: () => this.failUnsent(),
-      },
-    );
+      lost: () => this.underWay.lost(),
+      hopeless: () => this.failUnsent(),
+    });
   }
 
   /** Whether Redis answers now. */

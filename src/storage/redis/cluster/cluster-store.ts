@@ -112,7 +112,7 @@ export class ClusterStore implements RedisBuckets {
     this.#finder = new ClusterFinder(
       {
         seeds: address.cluster ?? [],
-        tls: prepareTls(address.tls ? { ...tls } : undefined),
+        tls: prepareTls(address.tls, tls),
         login: (refused) => this.#login.login(refused),
         variable: `${prefix}_URL`,
       },
@@ -201,9 +201,7 @@ export class ClusterStore implements RedisBuckets {
     const store = new RedisStore({
       ...options,
       address: {
-        ...{ host, port, tls, db: 0 },
-        ...(username === undefined ? {} : { username }),
-        ...(password === undefined ? {} : { password }),
+        ...{ host, port, tls, db: 0, username, password },
         redactedAddress: `${tls ? 'rediss' : 'redis'}://${endpointName({ host, port })}`,
       },
       login: this.#login.ofNode(),

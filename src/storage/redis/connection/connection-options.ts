@@ -32,34 +32,45 @@ export interface RetryPauses {
   readonly longestMs: number;
 }
 
-/** Settings of RedisConnection. */
-export interface RedisConnectionOptions {
+/**
+ * One Redis, and the ways to it. What the settings say goes on as it is: from the store to its connection, and to what
+ * keeps that up.
+ */
+export interface RedisServerOptions {
   readonly address: RedisAddress;
-  readonly tls: RedisTlsOptions | undefined;
-  /** Where the login comes from in place of `address`; closed with the connection. */
+  /** Used when `address.tls`. */
+  readonly tls?: RedisTlsOptions | undefined;
+  /** Where the login comes from, in place of `address`; closed with the connection. */
   readonly login?: LoginSource | undefined;
-  /** Makes who knows where Redis is; default what `address` says. */
+  /** Makes who knows where Redis is, in place of `address`. */
   readonly finder?: (() => RedisFinder) | undefined;
   /** How what is above is named in the log; default the variables of the main Redis. */
   readonly names?: RedisSettingNames | undefined;
-  /** Shares attempts with other servers; by default they are its own. */
-  readonly attempts?: ConnectionAttempts | undefined;
-  /** Pauses between attempts until Redis was reached for the first time. */
+  /** Pauses between attempts until Redis was reached for the first time; default as later. */
   readonly startup?: RetryPauses | undefined;
-  /** Failures in a row that open the circuit breaker. */
-  readonly breakerFailures: number;
-  /** How long Redis may be silent before it counts as hung, milliseconds: REDIS_TIMEOUT. */
-  readonly patienceMs: number;
-  /** Whether a proxy that shards answers: it passes on commands that name a key, and each may fail by itself. */
-  readonly proxied?: boolean | undefined;
+  /** Of one server of several: shares attempts to connect among them. */
+  readonly attempts?: ConnectionAttempts | undefined;
   /**
-   * Does by `send` what calls will do, a write included. Rejects when that does not work. `isNew`: on this connection
-   * none succeeded yet.
+   * Longest wait for an answer, in microseconds (REDIS_TIMEOUT): a Redis that is silent for longer hangs. A request's
+   * own deadline may be sooner.
    */
-  readonly probe: (send: SendCommand, isNew: boolean) => Promise<void>;
-  readonly log: RedisLog;
-  /** Told of each error that Redis answers, and of each connection that fails: by name. */
+  readonly timeoutMicros: number;
+  /** Failures in a row that open the circuit breaker; default 5. */
+  readonly breakerFailures?: number | undefined;
+  /** Set behind a proxy that shards: it passes on commands that name a key, and each may fail by itself. */
+  readonly proxied?: ProxiedOptions | undefined;
+  readonly log?: RedisLog | undefined;
+  /** Told of each fault of Redis or of the way to it, by name. */
   readonly observeFault?: ((fault: StoreFault) => void) | undefined;
+}
+
+/** What differs behind a proxy that shards. */
+export interface ProxiedOptions {
+  /**
+   * Finds out by `send` what works, and rejects where nothing does. `take` takes from a bucket under a key that nobody
+   * uses: all that calls do.
+   */
+  readonly probe: (send: SendCommand, take: (key: string) => Promise<void>) => Promise<void>;
 }
 
 /** Connections by what became of them. */
@@ -70,8 +81,13 @@ export interface ConnectionCounts {
   readonly closed: number;
 }
 
-/** What the connection tells its owner. */
+/** What the connection tells its owner, and has it do. */
 export interface RedisConnectionEvents {
+  /**
+   * Does by `send` what calls will do, a write included. Rejects when that does not work. `isNew`: on this connection
+   * none succeeded yet.
+   */
+  probe(send: SendCommand, isNew: boolean): Promise<void>;
   /** Calls may be made. */
   up(): void;
   /** Calls fail until `up`; `reason` may be logged. */

@@ -15,9 +15,9 @@ export interface PreparedTls {
   readonly context: SecureContext;
 }
 
-/** Reads the certificates once. Throws an Error when they cannot be used. */
-export function prepareTls(options: RedisTlsOptions | undefined): PreparedTls | undefined {
-  return options === undefined ? undefined : { options, context: createSecureContext({ ...options }) };
+/** Reads the certificates once; undefined where no TLS is spoken. Throws an Error when they cannot be used. */
+export function prepareTls(isSpoken: boolean, options: RedisTlsOptions = {}): PreparedTls | undefined {
+  return isSpoken ? { options, context: createSecureContext({ ...options }) } : undefined;
 }
 
 /** What {@link dial} needs to know. */

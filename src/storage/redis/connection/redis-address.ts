@@ -22,8 +22,8 @@ export interface RedisAddress {
   /** Path of a Unix domain socket; absent for TCP. */
   readonly path?: string;
   readonly tls: boolean;
-  readonly username?: string;
-  readonly password?: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
   readonly db: number;
   /** The address as logs and errors may show it: no user, no password. */
   readonly redactedAddress: string;
@@ -31,8 +31,8 @@ export interface RedisAddress {
 
 /** Settings that stand beside the URL and beat what it says. */
 export interface RedisAddressOverrides {
-  readonly username?: string;
-  readonly password?: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
   readonly db?: number;
   readonly tls?: boolean;
   /**

@@ -1,3 +1,4 @@
+import { timerMs } from '../../../limiter/clock.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { Hope } from '../load/hope.js';
 import { CircuitBreaker } from './circuit-breaker.js';
@@ -5,16 +6,16 @@ import {
   type ConnectionCounts,
   DEFAULT_RETRY,
   type RedisConnectionEvents,
-  type RedisConnectionOptions,
+  type RedisLog,
+  type RedisServerOptions,
   type SendCommand,
 } from './connection-options.js';
 import { expectMaster, expectServer } from './expect-server.js';
-import { fixedLogin } from './login-source.js';
 import { Outage } from './outage.js';
 import { PatientTimer } from './patient-timer.js';
 import { RedisReplyError } from './redis-error.js';
 import { redisFaultOf } from './redis-fault.js';
-import { type FoundRedis, fixedFinder } from './redis-finder.js';
+import type { FoundRedis } from './redis-finder.js';
 import { RedisLink } from './redis-link.js';
 import { type ReplyBound, SHORT_TEXT } from './reply-bound.js';
 import { adviseOn } from './server-advice.js';
@@ -22,6 +23,8 @@ import { adviseOn } from './server-advice.js';
 const FIRST_PROBE_MS = 100;
 /** A probe may take as long as a decision may (REDIS_TIMEOUT), but at least this long. */
 const LEAST_PROBE_TIMEOUT_MS = 500;
+/** Failures in a row that open the breaker where the options do not say. */
+const DEFAULT_BREAKER_FAILURES = 5;
 /** Probes without an answer after which the connection counts as hung and is made anew. */
 const HUNG_AFTER_PROBES = 2;
 /**
@@ -46,11 +49,15 @@ const MAX_REASONS = 10;
  * announced, has not come to its end. Calls may wait for that.
  */
 export class RedisConnection {
-  private readonly options: RedisConnectionOptions;
+  private readonly options: RedisServerOptions;
   private readonly events: RedisConnectionEvents;
   private readonly link: RedisLink;
   private readonly breaker: CircuitBreaker;
+  private readonly breakerFailures: number;
+  /** How long Redis may be silent before it counts as hung. */
+  private readonly patienceMs: number;
   private readonly outage: Outage;
+  private readonly log: RedisLog = (level, sentence) => this.options.log?.(level, sentence);
   private readonly loggedReasons = new Set<string>();
   private found: FoundRedis | undefined;
   /** Why the connection at hand is being closed, which was counted. */
@@ -80,35 +87,27 @@ export class RedisConnection {
   private probeDeadline: PatientTimer | undefined;
 
   /** Starts connecting. Throws an Error when the TLS settings cannot be used. */
-  constructor(options: RedisConnectionOptions, events: RedisConnectionEvents) {
+  constructor(options: RedisServerOptions, events: RedisConnectionEvents) {
     this.options = options;
     this.events = events;
-    this.breaker = new CircuitBreaker(options.breakerFailures);
-    const { address, tls, login, finder, startup, patienceMs, attempts } = options;
-    this.outage = new Outage(address, options.names);
-    this.link = new RedisLink(
-      {
-        finder: finder?.() ?? fixedFinder(address),
-        login: login ?? fixedLogin(address),
-        tls: address.tls ? { ...tls } : undefined,
-        db: address.db,
-        proxied: options.proxied === true,
-        ...{ startup, patienceMs, attempts },
+    const { address, names, timeoutMicros, breakerFailures = DEFAULT_BREAKER_FAILURES } = options;
+    this.breaker = new CircuitBreaker(breakerFailures);
+    this.breakerFailures = breakerFailures;
+    this.patienceMs = timerMs(timeoutMicros);
+    this.outage = new Outage(address, names);
+    this.link = new RedisLink(options, {
+      opened: (found) => this.onOpened(found),
+      closed: (reason) => this.onClosed(reason),
+      failed: (reason, found) => this.onFailed(reason, found),
+      moved: (reason) => {
+        // First, so that what was not sent yet waits.
+        this.hope();
+        this.goDown(reason);
       },
-      {
-        opened: (found) => this.onOpened(found),
-        closed: (reason) => this.onClosed(reason),
-        failed: (reason, found) => this.onFailed(reason, found),
-        moved: (reason) => {
-          // First, so that what was not sent yet waits.
-          this.hope();
-          this.goDown(reason);
-        },
-        loginFailed: (sentence) => this.onLoginSource(sentence),
-        renewed: (refusal) => this.onRenewed(refusal),
-      },
-    );
-    this.hope(Math.max(HOPE_MS, patienceMs));
+      loginFailed: (sentence) => this.onLoginSource(sentence),
+      renewed: (refusal) => this.onRenewed(refusal),
+    });
+    this.hope(Math.max(HOPE_MS, this.patienceMs));
     this.link.start();
   }
 
@@ -166,7 +165,7 @@ export class RedisConnection {
     }
     const isOver = reaction === 'count' ? this.breaker.failure() : this.breaker.trip();
     if (!isOver) return;
-    const run = `${this.options.breakerFailures} calls in a row failed`;
+    const run = `${this.breakerFailures} calls in a row failed`;
     if (reaction === 'soon') this.hope();
     this.goDown(reaction === 'count' ? `${run} (${message})` : message);
     this.unansweredProbes = 0;
@@ -235,8 +234,8 @@ export class RedisConnection {
   private onLoginSource(sentence: string | undefined): void {
     if (sentence !== undefined) this.options.observeFault?.('login_source');
     if (sentence === this.loginFailure) return;
-    if (sentence === undefined) this.options.log('info', `Redis ${this.name} can be given a new login again`);
-    else this.options.log('warn', sentence);
+    if (sentence === undefined) this.log('info', `Redis ${this.name} can be given a new login again`);
+    else this.log('warn', sentence);
     this.loginFailure = sentence;
   }
 
@@ -244,7 +243,7 @@ export class RedisConnection {
   private onRenewed(refusal: string | undefined): void {
     if (refusal !== undefined) this.options.observeFault?.(redisFaultOf(refusal).reason);
     if (refusal !== undefined && !this.renewalRefused)
-      this.options.log('warn', this.outage.renewalSentence(refusal, this.name));
+      this.log('warn', this.outage.renewalSentence(refusal, this.name));
     this.renewalRefused = refusal !== undefined;
   }
 
@@ -272,7 +271,7 @@ export class RedisConnection {
     let over = false;
     this.stopProbing();
     this.probedMs = performance.now();
-    this.probeDeadline = new PatientTimer(Math.max(LEAST_PROBE_TIMEOUT_MS, this.options.patienceMs), () => {
+    this.probeDeadline = new PatientTimer(Math.max(LEAST_PROBE_TIMEOUT_MS, this.patienceMs), () => {
       over = true;
       this.onSilentProbe();
     });
@@ -280,7 +279,7 @@ export class RedisConnection {
     const selected = db === 0 ? undefined : send('select', [String(db)], SHORT_TEXT);
     const isMaster = this.found?.mustBeMaster ? expectMaster(send) : undefined;
     const isServer = this.isProxied || this.isServer ? undefined : expectServer(send);
-    Promise.all([selected, isMaster, isServer, this.options.probe(send, !this.isServer)]).then(
+    Promise.all([selected, isMaster, isServer, this.events.probe(send, !this.isServer)]).then(
       () => {
         if (over || epoch !== this.epoch) return;
         this.stopProbing();
@@ -330,7 +329,7 @@ export class RedisConnection {
   }
 
   private get isProxied(): boolean {
-    return this.options.proxied === true;
+    return this.options.proxied !== undefined;
   }
 
   private get name(): string {
@@ -345,12 +344,12 @@ export class RedisConnection {
     this.everUp = true;
     this.hopes.end();
     this.upSince = performance.now();
-    if (this.loggedDown) this.options.log('info', `Redis ${this.name} is up`);
+    if (this.loggedDown) this.log('info', `Redis ${this.name} is up`);
     this.loggedDown = false;
     this.events.up();
     if (this.advised || this.isProxied) return;
     this.advised = true;
-    void adviseOn((name, args, bound) => this.send(name, args, bound), this.options.log);
+    void adviseOn((name, args, bound) => this.send(name, args, bound), this.log);
   }
 
   private goDown(reason: string): void {
@@ -382,7 +381,7 @@ export class RedisConnection {
   private logOnce(sentence: string): boolean {
     if (this.loggedReasons.size >= MAX_REASONS || this.loggedReasons.has(sentence)) return false;
     this.loggedReasons.add(sentence);
-    this.options.log('error', sentence);
+    this.log('error', sentence);
     return true;
   }
 }

@@ -1,17 +1,13 @@
+import { timerMs } from '../../../limiter/clock.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { ConnectionAttempts } from './connection-attempts.js';
-import {
-  type ConnectionCounts,
-  DEFAULT_RETRY,
-  type RedisTlsOptions,
-  type RetryPauses,
-} from './connection-options.js';
+import { type ConnectionCounts, DEFAULT_RETRY, type RedisServerOptions } from './connection-options.js';
 import { type DialedRedis, dial, endOf, type PreparedTls, prepareTls, sendLogin } from './dial.js';
-import type { LoginSource } from './login-source.js';
+import { fixedLogin, type LoginSource } from './login-source.js';
 import type { RedisEndpoint } from './redis-address.js';
 import { RedisReplyError } from './redis-error.js';
 import { redisFaultOf } from './redis-fault.js';
-import type { FoundRedis, RedisFinder } from './redis-finder.js';
+import { type FoundRedis, fixedFinder, type RedisFinder } from './redis-finder.js';
 import type { RedisLogin } from './redis-login.js';
 import type { ReplyBound } from './reply-bound.js';
 
@@ -26,23 +22,6 @@ const GREETING_TIMEOUT_MS = 500;
 const QUICK_GREETINGS = 20;
 /** What worked for so long is connected to again without a pause. */
 const WORKED_MS = 1000;
-
-/** Settings of {@link RedisLink}. */
-export interface RedisLinkOptions {
-  readonly finder: RedisFinder;
-  readonly login: LoginSource;
-  /** Undefined: clear text. */
-  readonly tls: RedisTlsOptions | undefined;
-  readonly db: number;
-  /** See {@link DialOptions}. */
-  readonly proxied: boolean;
-  /** Pauses between attempts until Redis was reached for the first time. */
-  readonly startup: RetryPauses | undefined;
-  /** How long Redis may be silent, milliseconds. */
-  readonly patienceMs: number;
-  /** Shares attempts with other servers; by default they are its own. */
-  readonly attempts: ConnectionAttempts | undefined;
-}
 
 /** What a {@link RedisLink} tells its owner. */
 export interface RedisLinkEvents {
@@ -63,8 +42,12 @@ export interface RedisLinkEvents {
 /** Keeps one connection to a Redis, logged in: finds it, connects, connects again for ever. */
 export class RedisLink {
   readonly attempts: ConnectionAttempts;
-  readonly #options: RedisLinkOptions;
+  readonly #options: RedisServerOptions;
   readonly #events: RedisLinkEvents;
+  readonly #finder: RedisFinder;
+  readonly #source: LoginSource;
+  /** How long Redis may be silent. */
+  readonly #patienceMs: number;
   readonly #tls: PreparedTls | undefined;
   readonly #startupPauses: BackOff;
   readonly #pauses = new BackOff(DEFAULT_RETRY);
@@ -92,15 +75,18 @@ export class RedisLink {
   #brokenOff = '';
 
   /** Throws an Error when the TLS settings cannot be used. */
-  constructor(options: RedisLinkOptions, events: RedisLinkEvents) {
+  constructor(options: RedisServerOptions, events: RedisLinkEvents) {
     this.#options = options;
     this.attempts = options.attempts ?? new ConnectionAttempts();
     this.#events = events;
     this.#startupPauses = new BackOff(options.startup ?? DEFAULT_RETRY);
-    const { tls, finder, login } = options;
-    this.#tls = prepareTls(tls);
-    finder.onMoved((found) => this.#onMoved(found));
-    login.follow({
+    const { address, tls, finder, login, timeoutMicros } = options;
+    this.#patienceMs = timerMs(timeoutMicros);
+    this.#tls = prepareTls(address.tls, tls);
+    this.#finder = finder?.() ?? fixedFinder(address);
+    this.#source = login ?? fixedLogin(address);
+    this.#finder.onMoved((found) => this.#onMoved(found));
+    this.#source.follow({
       renewed: (renewed) => void this.#renew(renewed),
       failed: (sentence) => events.loginFailed(sentence),
     });
@@ -145,8 +131,8 @@ export class RedisLink {
     this.#closed = true;
     this.attempts.cancel(this.#retry);
     this.#attempt?.abort();
-    this.#options.finder.close();
-    this.#options.login.close();
+    this.#finder.close();
+    this.#source.close();
     this.#dialed?.stream.destroy();
     this.#dialed = undefined;
   }
@@ -160,22 +146,21 @@ export class RedisLink {
     this.#atOnce = false;
     let found: FoundRedis | undefined;
     try {
-      found = await this.#options.finder.find();
-      const login = await this.#options.login.login(this.#loginRefused);
+      found = await this.#finder.find();
+      const login = await this.#source.login(this.#loginRefused);
       this.#login = login;
       this.#loginRefused = false;
       if (signal.aborted) return;
       this.#found = found;
-      const { patienceMs } = this.#options;
       const options = {
         endpoint: found.endpoint,
         tls: this.#tls,
         login,
-        db: this.#options.db,
-        proxied: this.#options.proxied,
+        db: this.#options.address.db,
+        proxied: this.#options.proxied !== undefined,
         // Without TLS a connection is the kernel's work, not that of a slow Redis.
         connectTimeoutMs:
-          this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, patienceMs),
+          this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, this.#patienceMs),
         greetingTimeoutMs: this.#greetingTimeoutMs(),
       };
       const dialed = await this.attempts.run(() => {
@@ -204,7 +189,7 @@ export class RedisLink {
   }
 
   #greetingTimeoutMs(): number {
-    const longestMs = Math.max(2 * GREETING_TIMEOUT_MS, this.#options.patienceMs);
+    const longestMs = Math.max(2 * GREETING_TIMEOUT_MS, this.#patienceMs);
     return Math.min(
       GREETING_TIMEOUT_MS * 2 ** Math.max(0, this.#silentAttempts - QUICK_GREETINGS),
       longestMs,

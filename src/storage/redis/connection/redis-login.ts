@@ -1,7 +1,7 @@
 /** Who logs in to Redis. */
 export interface RedisLogin {
-  readonly username?: string;
-  readonly password?: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
 }
 
 /** Reads REDIS_AUTH: a password, or `user:password`. Empty is none. */

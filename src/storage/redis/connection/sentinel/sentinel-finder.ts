@@ -43,7 +43,7 @@ class SentinelFinder implements RedisFinder {
   constructor(options: SentinelFinderOptions) {
     this.#options = options;
     const { address, login, prefix } = options;
-    const tls = prepareTls(options.tls);
+    const tls = prepareTls(options.tls !== undefined, options.tls);
     const variables = { url: `${prefix}_URL`, auth: `${prefix}_SENTINEL_AUTH` };
     this.#sentinels = address.sentinels.map(
       (endpoint) =>
