@@ -4,7 +4,7 @@
 // `N passed, N failed` as the last line. With other arguments jest runs once with those.
 import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { relative, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { jestAmongOddThings } from './hostile.mjs';
 import { jest } from './jest.mjs';
 import { requireNode } from './node.mjs';
@@ -50,6 +50,9 @@ const TOOLS_OF = {
  * Half of the tests wait for servers most of the time, so that one more than there are cores keeps all of them busy.
  */
 const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
+
+/** Where the processes of a run find what others of it have compiled; a new build removes it. */
+const COMPILE_CACHE = join(root, 'build/compile-cache');
 
 export const nothingYet = () => ({ passed: 0, failed: 0, notes: [], tests: [] });
 
@@ -119,10 +122,8 @@ export async function runTests(args = []) {
     if (byName) total.notes = total.notes.filter((note) => !note.startsWith('skipped: '));
   } else {
     const together = ['--maxWorkers', WORKERS, '--selectProjects', ...TOGETHER];
-    add(
-      total,
-      await jest(process.execPath, [...together, '--testPathIgnorePatterns', ...NOT_IN_NPM_TEST], env),
-    );
+    const words = [...together, '--testPathIgnorePatterns', ...NOT_IN_NPM_TEST];
+    add(total, await jest(process.execPath, words, { ...env, WEIR_TEST_COMPILE_CACHE: COMPILE_CACHE }));
     total.notes.push(NOT_HERE);
   }
   total.notes.push(...skipped);

@@ -47,10 +47,15 @@ process.on('exit', () => {
   for (const started of running) started.signal('SIGKILL');
 });
 
-function environment({ env, bareEnvironment }: StartOptions): NodeJS.ProcessEnv {
-  if (bareEnvironment !== true) return { ...process.env, ...env };
-  const { PATH, WEIR_TEST_RUN } = process.env;
-  return { ...(PATH && { PATH }), ...(WEIR_TEST_RUN && { WEIR_TEST_RUN }), ...env };
+/** The environment of a process that is started with these options. */
+export function environmentOf({ env, bareEnvironment }: StartOptions): NodeJS.ProcessEnv {
+  const { PATH, WEIR_TEST_RUN, WEIR_TEST_COMPILE_CACHE } = process.env;
+  const kept =
+    bareEnvironment === true
+      ? { ...(PATH && { PATH }), ...(WEIR_TEST_RUN && { WEIR_TEST_RUN }) }
+      : process.env;
+  // Node.js keeps what it has compiled there, which most starts of weir are about.
+  return { ...kept, ...(WEIR_TEST_COMPILE_CACHE && { NODE_COMPILE_CACHE: WEIR_TEST_COMPILE_CACHE }), ...env };
 }
 
 /** Starts a program, collects what it prints, and makes sure that it does not outlive the tests. */
@@ -60,7 +65,7 @@ export function startProcess(
   options: StartOptions = {},
 ): StartedProcess {
   const child: ChildProcess = spawn(command, args, {
-    env: environment(options),
+    env: environmentOf(options),
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(options.cwd !== undefined && { cwd: options.cwd }),
   });

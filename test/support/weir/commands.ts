@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
+import { environmentOf } from '../process/processes.js';
 import { repositoryRoot } from '../process/tools.js';
 
 /** A command of weir that ends by itself. */
@@ -31,9 +32,8 @@ export class CommandHost {
   private last: Promise<unknown> = Promise.resolve();
 
   constructor() {
-    const { PATH, WEIR_TEST_RUN } = process.env;
     this.child = fork(join(repositoryRoot, 'build/test/support/weir/run-commands.js'), {
-      env: { ...(PATH && { PATH }), ...(WEIR_TEST_RUN && { WEIR_TEST_RUN }) },
+      env: environmentOf({ bareEnvironment: true }),
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });
   }
