@@ -1,8 +1,7 @@
 // Prints what the manual shows of the source into its pages: the bundled policy, the tables of settings, bounds and
 // metrics (compiled src/server/settings/settings-table.ts, src/server/bounds/bounds-table.ts,
-// src/server/metrics/describe-metrics.ts), the keys of policy files, the help of the commands (src/cli/), what faults
-// of Redis did (test/chaos/recorded.json); and the settings into the schema of the Helm chart. With --check it only
-// compares, and fails when a file is out of date.
+// src/server/metrics/describe-metrics.ts), the keys of policy files and the help of the commands (src/cli/); and the
+// settings into the schema of the Helm chart. With --check it only compares, and fails when a file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -21,8 +20,6 @@ const { describeMetrics, describeReference } = compiled(
 const { mainHelp } = compiled(join(root, 'build/src/cli/help.js'));
 const { commandHelps } = compiled(join(root, 'build/src/cli/run.js'));
 const { BOUNDS } = compiled(join(root, 'build/src/server/bounds/bounds-table.js'));
-const { faultTables } = compiled(join(root, 'build/test/chaos/report/table.js'));
-const { readRecorded } = compiled(join(root, 'build/test/chaos/report/recorded.js'));
 
 const cell = (text) => text.replaceAll('|', '\\|');
 const code = (text) => (text === '' ? '–' : `\`${text}\``);
@@ -143,7 +140,6 @@ const parts = [
   ['docs/reference/metrics.md', 'statistics', statistics],
   ['docs/reference/policy-keys.md', 'keys', policyKeys()],
   ['docs/reference/commands.md', 'commands', commands],
-  ['docs/reference/faults.md', 'faults', faultTables(readRecorded())],
 ];
 
 const texts = new Map();

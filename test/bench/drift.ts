@@ -1,5 +1,6 @@
+import { writePart } from '../support/docs/write-part.js';
 import type { BenchOptions } from './options.js';
-import { machine, writePart } from './write-results.js';
+import { machine, PAGE } from './write-results.js';
 
 /** CPU microseconds per decision, server and Redis together, of two revisions in one load case. */
 export interface Drift {
@@ -49,5 +50,5 @@ export function writeDrifts(drifts: readonly Drift[], base: string, { rounds, se
     ...rows,
     '',
   ];
-  writePart(BEGIN, END, part.join('\n'));
+  writePart(PAGE, BEGIN, END, part.join('\n'));
 }

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { writePart } from '../support/docs/write-part.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { byCase, chart } from './chart.js';
 import { growthChart } from './growth-chart.js';
@@ -12,7 +13,7 @@ import type { BenchOptions } from './options.js';
 
 const FOLDER = 'test/bench/results';
 /** The page of the manual that shows the figures. */
-const PAGE = 'docs/reference/cost.md';
+export const PAGE = 'docs/reference/cost.md';
 const BEGIN = '<!-- bench: printed by npm run bench -- load --write -->';
 const END = '<!-- bench end -->';
 /** What the manual's table shows; the whole one lies in {@link FOLDER}. */
@@ -92,18 +93,5 @@ export function writeResults(rows: readonly Row[], options: BenchOptions): void 
   const part =
     `${BEGIN}\n![CPU time per decision](../../${FOLDER}/chart.svg)\n\n${where}. [All ` +
     `figures](../../${FOLDER}/table.md).\n\n${shortTable(rows)}\n`;
-  writePart(BEGIN, END, part);
-}
-
-/** Replaces the lines of {@link PAGE} from `begin` to before `end` by `part`, which starts with the line `begin`. */
-export function writePart(begin: string, end: string, part: string): void {
-  const page = join(repositoryRoot, PAGE);
-  const before = readFileSync(page, 'utf8');
-  const from = before.indexOf(begin);
-  const to = before.indexOf(end);
-  if (from < 0 || to < 0) {
-    process.stderr.write(`${PAGE} has no lines ${begin} and ${end}: left as it is\n`);
-    return;
-  }
-  writeFileSync(page, `${before.slice(0, from)}${part}${before.slice(to)}`);
+  writePart(PAGE, BEGIN, END, part);
 }

@@ -3,8 +3,7 @@ import { parseArgs } from 'node:util';
 import { stopAllProcesses } from '../support/process/processes.js';
 import { fetchTools } from '../support/process/tools.js';
 import { SUITES, type Suite } from './all-faults.js';
-import { writeRecorded } from './report/recorded.js';
-import { textTable } from './report/table.js';
+import { textTable, writeFaults } from './report/table.js';
 import type { RunResult } from './run-faults.js';
 import { SHORT_SCALE } from './short-form.js';
 
@@ -18,7 +17,7 @@ prints a table (docs/internals/testing.md). All that is chosen comes from the se
   --topology NAME    only ${SUITES.map(({ name }) => name).join(' or ')}
   --only PART        only the faults whose names hold this
   --short            faults as short as in npm test
-  --record           keeps the table in test/chaos/recorded.json, from which npm run docs prints it
+  --record           keeps the table in docs/reference/faults.md
   --list             the names of the faults
   --help             this text
 `;
@@ -111,7 +110,7 @@ async function runAll(options: Options): Promise<void> {
   if (failed) process.exitCode = 1;
   else if (options.record) {
     const topologies = results.map(({ name, result: { baseline, rows } }) => ({ name, baseline, rows }));
-    writeRecorded({ node: process.version, seed, minutes, topologies });
+    writeFaults({ node: process.version, seed, minutes, topologies });
   }
 }
 

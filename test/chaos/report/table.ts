@@ -1,6 +1,24 @@
+import { writePart } from '../../support/docs/write-part.js';
+import type { Spread } from '../scene/lateness.js';
 import type { TopologyName } from '../topology/topology.js';
-import type { Recorded } from './recorded.js';
 import type { Row } from './row.js';
+
+/** The page of the manual that shows a run that is kept, and the lines between which it does. */
+const PAGE = 'docs/reference/faults.md';
+const BEGIN = '<!-- faults: printed by npm run chaos -- --record -->';
+const END = '<!-- faults end -->';
+
+/** A run that is kept. */
+export interface Recorded {
+  readonly node: string;
+  readonly seed: number;
+  readonly minutes: number;
+  readonly topologies: readonly {
+    readonly name: TopologyName;
+    readonly baseline: Spread;
+    readonly rows: readonly Row[];
+  }[];
+}
 
 const NAMES: Readonly<Record<TopologyName, string>> = {
   single: 'one Redis',
@@ -47,8 +65,8 @@ export function textTable(rows: readonly Row[]): string {
   return all.map(line).join('\n');
 }
 
-/** What is recorded as a part of a page of the manual, in Markdown. */
-export function faultTables({ node, seed, minutes, topologies }: Recorded): string {
+/** Keeps a run as a part of a page of the manual, in Markdown. */
+export function writeFaults({ node, seed, minutes, topologies }: Recorded): void {
   const tables = topologies.map(({ name, baseline, rows }) => {
     const { p50Ms, p99Ms, longestMs, calls } = baseline;
     const line = (row: readonly string[]): string => `| ${row.join(' | ')} |`;
@@ -63,8 +81,9 @@ export function faultTables({ node, seed, minutes, topologies }: Recorded): stri
       ...sorted(rows).map((row) => line(cells(row))),
     ].join('\n');
   });
-  return [
-    `Recorded on Node.js ${node} by \`npm run chaos -- --minutes ${minutes} --seed ${seed} --record\`.`,
+  const text = [
+    `${BEGIN}\nRecorded on Node.js ${node} by \`npm run chaos -- --minutes ${minutes} --seed ${seed} --record\`.`,
     ...tables,
   ].join('\n\n');
+  writePart(PAGE, BEGIN, END, `${text}\n`);
 }
