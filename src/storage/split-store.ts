@@ -7,34 +7,18 @@ import {
 } from '../limiter/bucket-store.js';
 import { deniesRequest } from '../limiter/decide.js';
 import { tokenBucketRate } from '../limiter/token-bucket.js';
-import { refundsOf, untouched } from './give-back.js';
+import { untouched } from './give-back.js';
 import { deniesAnyway, isRefund, observed, replaced, UNDECIDED } from './in-steps.js';
-import type { UndoableStore } from './sharded/shard.js';
+import { NARROW_ITEMS } from './redis/wide-takes.js';
+import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './sharded/give-backs.js';
+import type { UndoableStore } from './sharded/request-parts.js';
 
 /** Settings of {@link SplitStore}. */
-export interface SplitStoreOptions {
+export interface SplitStoreOptions extends GiveBackOptions {
   /** Keeps windows of one second, those of limit overrides included. */
   readonly perSecond: BucketStore;
   /** Keeps everything else. */
   readonly main: UndoableStore;
-  /** Longest that a request to both may take, microseconds: the larger of their timeouts. */
-  readonly timeoutMicros: number;
-  /** As both stores do. */
-  readonly countDeniedHits: boolean;
-  /** Clock of deadlines, microseconds. */
-  readonly monotonicMicros: () => number;
-  /** Told what is given back to the main store, as refunds, when that is sent and when it is known what came of it. */
-  readonly onGiveBack?: (refunds: readonly TakeItem[]) => void;
-}
-
-/** Requests that were given back what one store, or part of a store, had taken for them, since start. */
-export interface GiveBackStats {
-  /** All of it is back. */
-  readonly made: number;
-  /** Some of it was refused, or not answered: it may be back. */
-  readonly failed: number;
-  /** Some of it was not sent, because the connection was lost on which it was taken. */
-  readonly skipped: number;
 }
 
 /** A bucket of one token that is asked for two: always limited, and so never written. */
@@ -71,17 +55,14 @@ interface Verdict {
  * store's, nobody knows whether that step was done; the main store is given back what it took, and the failure policy
  * answers. What windows of a second counted before an error stays so, and what a main store may have taken that did not
  * answer.
- *
- * Giving back never makes the answer wait, and is tried once: a second time might give back more than was taken. It
- * leaves alone windows that began later, and what a bucket would have spilled by then ({@link refundsOf}).
  */
 export class SplitStore implements BucketStore {
   private readonly options: SplitStoreOptions;
-  private readonly givingBack = new Set<Promise<void>>();
-  private readonly counts = { made: 0, failed: 0, skipped: 0 };
+  private readonly giveBacks: GiveBacks;
 
   constructor(options: SplitStoreOptions) {
     this.options = options;
+    this.giveBacks = new GiveBacks(options);
   }
 
   /** Longest that a request to both may take, microseconds. */
@@ -90,7 +71,7 @@ export class SplitStore implements BucketStore {
   }
 
   get giveBackStats(): GiveBackStats {
-    return this.counts;
+    return this.giveBacks.stats;
   }
 
   take(
@@ -112,7 +93,7 @@ export class SplitStore implements BucketStore {
   async close(): Promise<void> {
     await this.options.perSecond.close();
     await this.options.main.close();
-    await Promise.all(this.givingBack);
+    await this.giveBacks.settled();
   }
 
   private async takeFromBoth(
@@ -144,7 +125,7 @@ export class SplitStore implements BucketStore {
       return verdict.quotaLeft ? observed(item) : item;
     });
     if (verdict.denies) asked.push(neverFits(asked[0] as TakeItem));
-    const decided = await main.take(asked, deadline, connection, mayWait);
+    const { result: decided, parts } = await main.takeUndoably(asked, deadline, connection, mayWait);
     if (decided instanceof StorageError) {
       return deniesAnyway(seconds, found)
         ? merged(
@@ -157,11 +138,7 @@ export class SplitStore implements BucketStore {
     if (verdict.denies || deniesRequest(asked, decided) || isLast) return merged(items, found, decided);
 
     // What follows may end otherwise than with the main store's word.
-    const refunds = refundsOf(others, decided, countDeniedHits);
-    const takenOn = refunds.length === 0 ? undefined : main.holding(refunds);
-    const undo = (): void => {
-      if (refunds.length > 0) this.giveBack(refunds, takenOn, connection);
-    };
+    const undo = (): void => this.giveBacks.begin(parts, connection, others.length > NARROW_ITEMS);
     const counting = verdictOf(others, decided, []).quotaLeft ? late.map(observed) : late;
     const counted = await perSecond.take(counting, deadline, connection);
     if (counted instanceof StorageError) {
@@ -202,18 +179,6 @@ export class SplitStore implements BucketStore {
       items.filter(isPerSecond).map(() => UNDECIDED),
       decided,
     );
-  }
-
-  /** Gives the main store's takes back, once, and without anybody waiting for it. */
-  private giveBack(refunds: readonly TakeItem[], takenOn: unknown, connection: unknown): void {
-    const { main, onGiveBack } = this.options;
-    onGiveBack?.(refunds);
-    const sent = main.giveBack(refunds, takenOn, connection).then((result) => {
-      this.counts[result]++;
-      onGiveBack?.(refunds);
-      this.givingBack.delete(sent);
-    });
-    this.givingBack.add(sent);
   }
 }
 

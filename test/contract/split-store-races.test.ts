@@ -151,6 +151,7 @@ describe('a request between two Redis', () => {
       otherProxy.release();
     });
     expect(told).toMatchObject([{ limited: true }, {}, {}]);
+    await waitFor('the request to be counted', () => split.giveBackStats.skipped === 1);
     expect(split.giveBackStats).toEqual({ made: 0, failed: 0, skipped: 1 });
     expect(await used()).toEqual([40, 5]);
   });

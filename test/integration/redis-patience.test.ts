@@ -12,6 +12,7 @@ import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
+import { WHOLE } from '../../src/storage/redis/take-batch.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
@@ -219,16 +220,20 @@ describe('a connection that is lost', () => {
     await store!.reached;
     const taken = Array.from({ length: 20 }, (_, i) => takeItem(`k${i}`, HUNDRED, { hits: 10 }));
     expect(await store!.take(taken, Infinity)).toHaveLength(20);
-    const takenOn = store!.holding();
+    const takenOn = store!.holds;
     proxy.hold('replies');
     const others = Array.from({ length: 1000 }, (_, i) => takeItem(`other ${i}`, HUNDRED));
     const busy = store!.take(others, Infinity);
     await waitFor('the call to be sent', () => store!.counters.calls === 2);
     // It takes turns with what Redis is busy with.
-    const given = store!.giveBack(
-      taken.map((item) => ({ ...item, refund: true })),
+    const refunds = {
+      part: WHOLE,
+      items: taken.map((item) => ({ ...item, refund: true })),
+      deadlineMicros: Infinity,
+    };
+    const given = store!.giveBackPart(
+      { ...refunds, connection: undefined, mayWait: true, wide: true },
       takenOn,
-      undefined,
     );
     proxy.cut();
     proxy.release();

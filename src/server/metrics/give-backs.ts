@@ -1,5 +1,5 @@
 import { Counter } from '@prometheus-io/client';
-import type { GiveBackStats } from '../../storage/split-store.js';
+import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 
 const RESULTS: Readonly<Record<keyof GiveBackStats, string>> = {

@@ -3,7 +3,7 @@ import { ClusterStore, type ClusterStoreOptions } from '../../storage/redis/clus
 import { ProxyStore } from '../../storage/redis/proxy/proxy-store.js';
 import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
 import { RedisStore } from '../../storage/redis/redis-store.js';
-import type { GiveBackStats } from '../../storage/split-store.js';
+import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
 import { StartError } from '../start-error.js';
 import { NO_GIVE_BACKS } from './store.js';
 

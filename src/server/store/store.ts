@@ -6,7 +6,7 @@ import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import type { LocalChargeStats } from '../../storage/local/local-buckets.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
 import type { RedisNodeState } from '../../storage/redis/redis-buckets.js';
-import type { GiveBackStats } from '../../storage/split-store.js';
+import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
 import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics-options.js';
 import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
 import type { Settings } from '../settings/settings-table.js';

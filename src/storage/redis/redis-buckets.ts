@@ -1,5 +1,5 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
-import type { UndoableStore } from '../sharded/shard.js';
+import type { UndoableStore } from '../sharded/request-parts.js';
 import type { ConnectionCounts } from './connection/connection-options.js';
 import type { ScriptAnswer, ScriptQuestion } from './questions/script-question.js';
 

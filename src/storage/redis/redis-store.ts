@@ -4,6 +4,7 @@ import { IdleWait } from '../../runtime/idle-wait.js';
 import { Room } from '../../runtime/room.js';
 import { Signal } from '../../runtime/signal.js';
 import { Turns } from '../../runtime/turns.js';
+import { type Taken, takeFromOne } from '../sharded/request-parts.js';
 import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
 import { CallsUnderWay } from './calls-under-way.js';
 import { ScriptClock } from './clock/script-clock.js';
@@ -161,6 +162,16 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.takePart({ part: WHOLE, items, deadlineMicros, connection, mayWait, wide });
   }
 
+  takeUndoably(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection: unknown,
+    mayWait: boolean,
+  ): Promise<Taken> {
+    const wide = items.length > NARROW_ITEMS;
+    return takeFromOne(WHOLE, this, items, { deadlineMicros, connection, mayWait, wide });
+  }
+
   refusal(mayWait: boolean): StorageError | undefined {
     if (this.closing !== undefined) return this.refuse('disconnected', 'the store is closed');
     if (this.connection.up || (this.connection.hopeful && mayWait)) return undefined;
@@ -214,19 +225,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   /** Counts the connections: a call on a later one may find a Redis that lacks what was done on this one. */
   get holds(): unknown {
     return this.connection.up ? this.connection.connections.opened : undefined;
-  }
-
-  holding(): unknown {
-    return this.holds;
-  }
-
-  giveBack(refunds: readonly TakeItem[], takenOn: unknown, connection: unknown): Promise<GiveBackResult> {
-    const wide = refunds.length > NARROW_ITEMS;
-    const deadlineMicros = this.monotonicMicros() + this.timeoutMicros;
-    return this.giveBackPart(
-      { part: WHOLE, items: refunds, deadlineMicros, connection, mayWait: true, wide },
-      takenOn,
-    );
   }
 
   async giveBackPart(take: PartTake, takenOn: unknown): Promise<GiveBackResult> {

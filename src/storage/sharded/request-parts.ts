@@ -1,4 +1,5 @@
 import {
+  type BucketStore,
   StorageError,
   type TakeItem,
   type TakeOutcome,
@@ -8,7 +9,7 @@ import { deniesRequest } from '../../limiter/decide.js';
 import { chargelessRate } from '../../limiter/local-rate.js';
 import { isBeyondLimit, isCharge } from '../../limiter/rate.js';
 import { deniesAnyway, isRefund, observed } from '../in-steps.js';
-import type { Part, Shard, ShardMap } from './shard.js';
+import type { Asking, Part, Shard, ShardMap } from './shard.js';
 
 /** Items, or parts, that are looked at in one stretch: well below a millisecond. */
 export const ITEMS_OF_A_STRETCH = 256;
@@ -32,6 +33,20 @@ export class RequestPart {
     if (shard instanceof StorageError) this.result = shard;
   }
 
+  /** Asks the server, unless it is known what comes of it, and notes what it answers: at once, or later. */
+  ask(asking: Asking): Promise<void> | undefined {
+    const { shard } = this;
+    if (shard === undefined || this.result !== undefined) return undefined;
+    const note = (result: TakeResult): void => {
+      this.result = result;
+      this.takenOn = shard.holds;
+    };
+    const result = shard.takePart({ part: this.part, items: this.asked, ...asking });
+    if (result instanceof Promise) return result.then(note);
+    note(result);
+    return undefined;
+  }
+
   /** Why it was not decided; undefined where it was, or was not asked yet. */
   get error(): StorageError | undefined {
     return this.result instanceof StorageError ? this.result : undefined;
@@ -53,6 +68,36 @@ export class RequestPart {
     const { result } = this;
     return result !== undefined && !(result instanceof StorageError) && deniesAnyway(this.items, result);
   }
+}
+
+/** A store whose takes can be undone. */
+export interface UndoableStore extends BucketStore {
+  /** {@link BucketStore.take}, which tells its parts, too: what they took can be given back (GiveBacks). */
+  takeUndoably(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection: unknown,
+    mayWait: boolean,
+  ): Promise<Taken>;
+}
+
+/** What came of a take that may have to be undone. */
+export interface Taken {
+  readonly result: TakeResult;
+  readonly parts: readonly RequestPart[];
+}
+
+/** Asks one server for a whole request. */
+export async function takeFromOne(
+  part: Part,
+  shard: Shard,
+  items: readonly TakeItem[],
+  asking: Asking,
+): Promise<Taken> {
+  const whole = new RequestPart(part, shard);
+  whole.asked = items;
+  await whole.ask(asking);
+  return { result: whole.result as TakeResult, parts: [whole] };
 }
 
 /**

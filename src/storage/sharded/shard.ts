@@ -9,20 +9,6 @@ export type Part = string | number;
 /** What became of giving back what a request took: done, refused or not answered, or not sent. */
 export type GiveBackResult = 'made' | 'failed' | 'skipped';
 
-/** A store whose takes can be undone. */
-export interface UndoableStore extends BucketStore {
-  /**
-   * What the buckets of `items` lie on now: equal (`===`) as long as what was taken is there, another value once a
-   * connection was lost and a Redis that does not know of it may have followed; undefined while that is away.
-   */
-  holding(items: readonly TakeItem[]): unknown;
-  /**
-   * Gives back, once, what was taken while {@link holding} of these very `refunds` was `takenOn`; `skipped` where it is
-   * another one now, or was away. `refunds` are those of `refundsOf`. Never rejects, and is over within the timeout.
-   */
-  giveBack(refunds: readonly TakeItem[], takenOn: unknown, connection: unknown): Promise<GiveBackResult>;
-}
-
 /** How one part of a request is asked for. */
 export interface PartTake {
   readonly part: Part;
@@ -36,14 +22,24 @@ export interface PartTake {
   readonly wide: boolean;
 }
 
+/** How the parts of one request are asked. */
+export type Asking = Omit<PartTake, 'part' | 'items'>;
+
 /** One of the servers that buckets are spread over. Keeps the contract of {@link BucketStore} for items of one part. */
 export interface Shard {
   /** Why it would refuse a take now, whatever that asks; undefined where it would not. */
   refusal(mayWait: boolean): StorageError | undefined;
   takePart(take: PartTake): TakeResult | Promise<TakeResult>;
-  /** {@link UndoableStore.holding}, of anything that lies here; differs as text, too. */
+  /**
+   * What its buckets lie on now: equal (`===`) as long as what was taken is there, another value once a connection was
+   * lost and a Redis that does not know of it may have followed; undefined while that is away.
+   */
   readonly holds: unknown;
-  /** {@link UndoableStore.giveBack}, of items of one part, by its deadline; follows no redirection. */
+  /**
+   * Gives back, once, what was taken while {@link holds} was `takenOn`; `skipped` where it is another one now, or was
+   * away. The items are those of `refundsOf`, of one part. Never rejects, is over by its deadline, and follows no
+   * redirection.
+   */
   giveBackPart(take: PartTake, takenOn: unknown): Promise<GiveBackResult>;
 }
 

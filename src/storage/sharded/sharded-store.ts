@@ -5,11 +5,11 @@ import {
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import { deniesRequest } from '../../limiter/decide.js';
-import { atOnce, inTurns } from '../../runtime/turns.js';
-import { refundsOf, untouched } from '../give-back.js';
+import { inTurns } from '../../runtime/turns.js';
+import { untouched } from '../give-back.js';
 import { isRefund, replaced, UNDECIDED } from '../in-steps.js';
 import { NARROW_ITEMS } from '../redis/wide-takes.js';
-import type { GiveBackStats } from '../split-store.js';
+import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './give-backs.js';
 import {
   canDeny,
   divide,
@@ -18,34 +18,15 @@ import {
   join,
   prepare,
   type RequestPart,
+  type Taken,
+  type UndoableStore,
 } from './request-parts.js';
-import type { GiveBackResult, PartTake, Shard, ShardMap, UndoableStore } from './shard.js';
+import type { Asking, Shard, ShardMap } from './shard.js';
 
 /** Settings of {@link ShardedStore}. */
-export interface ShardedStoreOptions {
+export interface ShardedStoreOptions extends GiveBackOptions {
   readonly map: ShardMap;
-  /** Longest that a request to several parts, and giving back, may take, microseconds. */
-  readonly timeoutMicros: number;
-  /** As the shards do. */
-  readonly countDeniedHits: boolean;
-  /** Clock of deadlines, microseconds. */
-  readonly monotonicMicros: () => number;
-  /** Told what is given back to a part, as refunds, when that is sent and when it is known what came of it. */
-  readonly onGiveBack?: (refunds: readonly TakeItem[]) => void;
 }
-
-/** How the parts of one request are asked. */
-type Asking = Omit<PartTake, 'part' | 'items'>;
-
-/** What is given back to one part. */
-interface Return {
-  readonly shard: Shard;
-  readonly take: PartTake;
-  readonly takenOn: unknown;
-}
-
-/** The others may have been made. */
-const WORST_FIRST: readonly GiveBackResult[] = ['failed', 'skipped', 'made'];
 
 /**
  * Buckets spread over several servers. Requests whose buckets lie on one part go there as they are. A request with
@@ -65,14 +46,12 @@ const WORST_FIRST: readonly GiveBackResult[] = ['failed', 'skipped', 'made'];
 export class ShardedStore implements UndoableStore {
   readonly #options: ShardedStoreOptions;
   readonly #map: ShardMap;
-  readonly #givingBack = new Set<Promise<unknown>>();
-  readonly #counts = { made: 0, failed: 0, skipped: 0 };
-  readonly #numbers = new WeakMap<Shard, number>();
-  #shards = 0;
+  readonly #giveBacks: GiveBacks;
 
   constructor(options: ShardedStoreOptions) {
     this.#options = options;
     this.#map = options.map;
+    this.#giveBacks = new GiveBacks(options);
   }
 
   /** Longest that a request to several parts may take, microseconds. */
@@ -80,9 +59,9 @@ export class ShardedStore implements UndoableStore {
     return this.#options.timeoutMicros;
   }
 
-  /** Requests that were given back what some parts had taken for them; those of `giveBack` are their caller's. */
+  /** Requests that were given back what some parts had taken for them. */
   get giveBackStats(): GiveBackStats {
-    return this.#counts;
+    return this.#giveBacks.stats;
   }
 
   take(
@@ -108,45 +87,41 @@ export class ShardedStore implements UndoableStore {
     return shard.takePart({ part, items, deadlineMicros, connection, mayWait, wide });
   }
 
-  holding(items: readonly TakeItem[]): string | undefined {
-    let holding = '';
-    for (const item of items) {
-      const shard = this.#map.shardOf(this.#map.partOf(item));
-      if (shard instanceof StorageError || shard.holds === undefined) return undefined;
-      holding += `${this.#numberOf(shard)}:${String(shard.holds)} `;
-    }
-    return holding;
-  }
-
-  async giveBack(
-    refunds: readonly TakeItem[],
-    takenOn: unknown,
+  async takeUndoably(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
     connection: unknown,
-  ): Promise<GiveBackResult> {
-    if (takenOn === undefined || this.holding(refunds) !== takenOn) return 'skipped';
-    // Not in turns: what holds them might be another one after a turn.
-    const parts = atOnce(divide(refunds, this.#map));
-    const asking = this.#returning(connection, refunds.length > NARROW_ITEMS);
-    const returns = parts.flatMap(({ part, shard, items }) =>
-      shard === undefined ? [] : [{ shard, takenOn: shard.holds, take: { part, items, ...asking } }],
-    );
-    return this.#send(returns, () => {});
+    mayWait: boolean,
+  ): Promise<Taken> {
+    const parts = await inTurns(divide(items, this.#map));
+    const wide = items.length > NARROW_ITEMS;
+    const result = await this.#takeFrom(parts, items, { deadlineMicros, connection, mayWait, wide });
+    return { result, parts };
   }
 
   /** Waits for what is given back, for the timeout at most, and closes the shards. */
   async close(): Promise<void> {
-    await Promise.all(this.#givingBack);
+    await this.#giveBacks.settled();
     await this.#map.close();
     // Of requests that ended with that.
-    await Promise.all(this.#givingBack);
+    await this.#giveBacks.settled();
   }
 
   async #takeFromSeveral(items: readonly TakeItem[], asking: Asking): Promise<TakeResult> {
+    return this.#takeFrom(await inTurns(divide(items, this.#map)), items, asking);
+  }
+
+  async #takeFrom(
+    parts: readonly RequestPart[],
+    items: readonly TakeItem[],
+    asking: Asking,
+  ): Promise<TakeResult> {
     const { timeoutMicros, countDeniedHits, monotonicMicros } = this.#options;
-    const parts = await inTurns(divide(items, this.#map));
     const [only] = parts;
     if (only !== undefined && parts.length === 1) {
-      return only.shard?.takePart({ part: only.part, items, ...asking }) ?? (only.result as StorageError);
+      only.asked = items;
+      await only.ask(asking);
+      return only.result as TakeResult;
     }
     const deadlineMicros = Math.min(asking.deadlineMicros, monotonicMicros() + timeoutMicros);
     const several = { ...asking, deadlineMicros };
@@ -154,7 +129,7 @@ export class ShardedStore implements UndoableStore {
     const hasRefunds = await inTurns(prepare(items, parts, countDeniedHits, refusal !== undefined));
 
     const error = await this.#ask(parts, several);
-    const undo = (): void => this.#undo(parts, asking);
+    const undo = (): void => this.#giveBacks.begin(parts, asking.connection, asking.wide);
     if (error !== undefined) {
       undo();
       if (!parts.some(({ denies }) => denies)) return error;
@@ -177,20 +152,8 @@ export class ShardedStore implements UndoableStore {
 
   /** The first step: asks all parts, and notes what they answer. The error of the first one that has one. */
   async #ask(parts: readonly RequestPart[], asking: Asking): Promise<StorageError | undefined> {
-    const answers: Promise<void>[] = [];
-    await inTurns(
-      inStretches(parts, (part) => {
-        const { shard } = part;
-        if (shard === undefined || part.result !== undefined) return;
-        const note = (result: TakeResult): void => {
-          part.result = result;
-          part.takenOn = shard.holds;
-        };
-        const result = shard.takePart({ part: part.part, items: part.asked, ...asking });
-        if (result instanceof Promise) answers.push(result.then(note));
-        else note(result);
-      }),
-    );
+    const answers: (Promise<void> | undefined)[] = [];
+    await inTurns(inStretches(parts, (part) => answers.push(part.ask(asking))));
     await Promise.all(answers);
     return parts.find((part) => part.error !== undefined)?.error;
   }
@@ -218,66 +181,6 @@ export class ShardedStore implements UndoableStore {
     );
     await Promise.all(answers);
     return error ?? outcomes;
-  }
-
-  /** Gives back what the parts took that let the request pass, once, and without anybody waiting for it. */
-  #undo(parts: readonly RequestPart[], { connection, wide }: Asking): void {
-    const sent = this.#returnAll(parts, this.#returning(connection, wide)).then((result) => {
-      if (result !== undefined) this.#counts[result]++;
-      this.#givingBack.delete(sent);
-    });
-    this.#givingBack.add(sent);
-  }
-
-  /** What became of it; undefined where nothing was to be given back. */
-  async #returnAll(parts: readonly RequestPart[], asking: Asking): Promise<GiveBackResult | undefined> {
-    const { countDeniedHits, onGiveBack } = this.#options;
-    const returns: Return[] = [];
-    await inTurns(
-      inStretches(parts, ({ took, asked, outcomes, part, shard, takenOn }) => {
-        const items = took ? refundsOf(asked, outcomes, countDeniedHits) : [];
-        if (shard !== undefined && items.length > 0)
-          returns.push({ shard, takenOn, take: { part, items, ...asking } });
-      }),
-    );
-    return returns.length === 0 ? undefined : this.#send(returns, (refunds) => onGiveBack?.(refunds));
-  }
-
-  /** The time of the request may be over: giving back has its own. */
-  #returning(connection: unknown, wide: boolean): Asking {
-    const { timeoutMicros, monotonicMicros } = this.#options;
-    return { connection, wide, mayWait: true, deadlineMicros: monotonicMicros() + timeoutMicros };
-  }
-
-  /** Sends what is given back. The worst of what became of it. */
-  async #send(
-    returns: readonly Return[],
-    tell: (refunds: readonly TakeItem[]) => void,
-  ): Promise<GiveBackResult> {
-    const results: Promise<GiveBackResult>[] = [];
-    await inTurns(
-      inStretches(returns, ({ shard, take, takenOn }) => {
-        tell(take.items);
-        results.push(
-          shard.giveBackPart(take, takenOn).then((result) => {
-            tell(take.items);
-            return result;
-          }),
-        );
-      }),
-    );
-    const found = new Set(await Promise.all(results));
-    return WORST_FIRST.find((result) => found.has(result)) ?? 'made';
-  }
-
-  /** Shards count their connections alike. */
-  #numberOf(shard: Shard): number {
-    let number = this.#numbers.get(shard);
-    if (number === undefined) {
-      number = ++this.#shards;
-      this.#numbers.set(shard, number);
-    }
-    return number;
   }
 }
 

@@ -1,24 +1,26 @@
 import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
-import type { UndoableStore } from '../../../src/storage/sharded/shard.js';
+import { takeFromOne, type UndoableStore } from '../../../src/storage/sharded/request-parts.js';
+import type { Shard } from '../../../src/storage/sharded/shard.js';
 
-interface UndoingOptions {
-  /** What holds its buckets; undefined while it is away. */
-  readonly holds?: () => unknown;
-  /** Deadline of what is given back now. */
-  readonly deadlineMicros?: () => number;
-}
-
-/** A store whose takes can be undone; unless told otherwise it is never away, and may take its time. */
-export function undoing(store: BucketStore, options: UndoingOptions = {}): UndoableStore {
-  const { holds = () => 1, deadlineMicros = () => Infinity } = options;
+/** A store whose takes can be undone; `holds` says what holds its buckets, undefined while it is away. */
+export function undoing(store: BucketStore, holds: () => unknown = () => 1): UndoableStore {
+  const shard: Shard = {
+    refusal: () => undefined,
+    takePart: ({ items, deadlineMicros, connection, mayWait }) =>
+      store.take(items, deadlineMicros, connection, mayWait),
+    get holds() {
+      return holds();
+    },
+    giveBackPart: async ({ items, deadlineMicros, connection }, takenOn) => {
+      if (takenOn === undefined || holds() !== takenOn) return 'skipped';
+      const result = await store.take(items, deadlineMicros, connection);
+      return result instanceof StorageError ? 'failed' : 'made';
+    },
+  };
   return {
     take: (...asked) => store.take(...asked),
     close: () => store.close(),
-    holding: holds,
-    giveBack: async (refunds, takenOn, connection) => {
-      if (takenOn === undefined || holds() !== takenOn) return 'skipped';
-      const result = await store.take(refunds, deadlineMicros(), connection);
-      return result instanceof StorageError ? 'failed' : 'made';
-    },
+    takeUndoably: (items, deadlineMicros, connection, mayWait) =>
+      takeFromOne(0, shard, items, { deadlineMicros, connection, mayWait, wide: false }),
   };
 }

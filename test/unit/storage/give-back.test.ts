@@ -63,7 +63,7 @@ function open(countDeniedHits = false): void {
   told.length = 0;
   split = new SplitStore({
     perSecond,
-    main: undoing(main, { holds: () => mainConnection, deadlineMicros: () => monotonicMicros() + 1000 }),
+    main: undoing(main, () => mainConnection),
     countDeniedHits,
     timeoutMicros: 1000,
     monotonicMicros,
@@ -247,7 +247,7 @@ describe('giving back', () => {
       return AWAY;
     });
     expect(await take(second, tokens)).toBe(AWAY);
-    await settled();
+    await split.close();
     expect(split.giveBackStats).toEqual({ made: 0, failed: 0, skipped: 1 });
     expect([main.asked.length, look(tokens).used]).toEqual([1, 1]);
   });

@@ -4,9 +4,9 @@ import type { StoreFault } from '../../../limiter/store-fault.js';
 import { quantity } from '../../../quantity.js';
 import { Signal } from '../../../runtime/signal.js';
 import { within } from '../../../runtime/turns.js';
-import type { GiveBackResult } from '../../sharded/shard.js';
+import type { GiveBackStats } from '../../sharded/give-backs.js';
+import type { Taken } from '../../sharded/request-parts.js';
 import { ShardedStore } from '../../sharded/sharded-store.js';
-import type { GiveBackStats } from '../../split-store.js';
 import { ConnectionAttempts } from '../connection/connection-attempts.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { prepareTls } from '../connection/dial.js';
@@ -107,7 +107,7 @@ export class ClusterStore implements RedisBuckets {
       timeoutMicros,
       countDeniedHits,
       monotonicMicros: this.#monotonicMicros,
-      ...(onGiveBack === undefined ? {} : { onGiveBack }),
+      onGiveBack,
     });
     this.#finder = new ClusterFinder(
       {
@@ -173,18 +173,21 @@ export class ClusterStore implements RedisBuckets {
     return this.#takeSoon(items, deadlineMicros, connection, mayWait);
   }
 
+  async takeUndoably(
+    items: readonly TakeItem[],
+    deadlineMicros: number,
+    connection: unknown,
+    mayWait: boolean,
+  ): Promise<Taken> {
+    const refusal = this.#known ? undefined : await this.#refusalSoon(items.length, deadlineMicros, mayWait);
+    if (refusal !== undefined) return { result: refusal, parts: [] };
+    return this.#sharded.takeUndoably(items, deadlineMicros, connection, mayWait);
+  }
+
   async ask(question: ScriptQuestion): Promise<ScriptAnswer> {
     if (question.mayWait === true && !this.#known && this.#hopeful) await this.#firstLook;
     if (this.#known) return this.#nodes.ask(question);
     return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is away`);
-  }
-
-  holding(items: readonly TakeItem[]): unknown {
-    return this.#sharded.holding(items);
-  }
-
-  giveBack(refunds: readonly TakeItem[], takenOn: unknown, connection: unknown): Promise<GiveBackResult> {
-    return this.#sharded.giveBack(refunds, takenOn, connection);
   }
 
   async close(): Promise<void> {
@@ -231,17 +234,27 @@ export class ClusterStore implements RedisBuckets {
     connection: unknown,
     mayWait: boolean,
   ): Promise<TakeResult> {
+    const refusal = await this.#refusalSoon(items.length, deadlineMicros, mayWait);
+    return refusal ?? this.#sharded.take(items, deadlineMicros, connection, mayWait);
+  }
+
+  /** Waits, where there is hope, until the nodes are known. Resolves with why none can be asked, if none can. */
+  async #refusalSoon(
+    items: number,
+    deadlineMicros: number,
+    mayWait: boolean,
+  ): Promise<StorageError | undefined> {
     const { maxInFlight, timeoutMicros, address } = this.#options;
     const away = new StorageError('disconnected', `Redis ${address.redactedAddress} is away`);
     if (!this.#hopeful || !mayWait) return away;
-    if (this.#waitingItems > 0 && this.#waitingItems + items.length > maxInFlight) {
+    if (this.#waitingItems > 0 && this.#waitingItems + items > maxInFlight) {
       return new StorageError('overloaded', 'too much waits for the Redis Cluster to be found');
     }
-    this.#waitingItems += items.length;
+    this.#waitingItems += items;
     const leftMicros = Math.min(deadlineMicros - this.#monotonicMicros(), timeoutMicros);
     await within(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#firstLook, () => {});
-    this.#waitingItems -= items.length;
-    return this.#known ? this.#sharded.take(items, deadlineMicros, connection, mayWait) : away;
+    this.#waitingItems -= items;
+    return this.#known ? undefined : away;
   }
 
   #endHope(): void {

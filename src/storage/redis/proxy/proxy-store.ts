@@ -1,13 +1,12 @@
 import type { TakeItem, TakeResult } from '../../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../../limiter/clock.js';
 import { within } from '../../../runtime/turns.js';
-import type { GiveBackResult, Part } from '../../sharded/shard.js';
+import type { GiveBackStats } from '../../sharded/give-backs.js';
+import type { Taken, UndoableStore } from '../../sharded/request-parts.js';
+import type { Part } from '../../sharded/shard.js';
 import { ShardedStore } from '../../sharded/sharded-store.js';
-import type { GiveBackStats } from '../../split-store.js';
 import type { ClusterStoreOptions } from '../cluster/cluster-store.js';
-import type { ConnectionCounts, SendCommand } from '../connection/connection-options.js';
-import type { ScriptAnswer, ScriptQuestion } from '../questions/script-question.js';
-import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
+import type { SendCommand } from '../connection/connection-options.js';
 import { RedisStore } from '../redis-store.js';
 import { type HashTagFinding, type HashTags, lookForHashTags } from './hash-tags.js';
 
@@ -31,9 +30,8 @@ const TRIED_KEYS = 8;
  * one key, or those of one hash tag where it was found that these lie together ({@link lookForHashTags}); at each
  * connection, and now and then. What a request asks beyond that is asked for by a {@link ShardedStore}.
  */
-export class ProxyStore implements RedisBuckets {
+export class ProxyStore extends RedisStore {
   readonly #options: ProxyStoreOptions;
-  readonly #redis: RedisStore;
   readonly #sharded: ShardedStore;
   #tags: HashTags | undefined;
   /** Whether a server could not be asked when it was last looked for, or since. */
@@ -44,9 +42,7 @@ export class ProxyStore implements RedisBuckets {
 
   /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
   constructor(options: ProxyStoreOptions) {
-    this.#options = options;
-    const { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack } = options;
-    this.#redis = new RedisStore({
+    super({
       ...options,
       observeFault: (fault) => {
         options.observeFault?.(fault);
@@ -54,15 +50,15 @@ export class ProxyStore implements RedisBuckets {
       },
       proxied: { probe: (send, take) => this.#probe(send, take) },
     });
+    this.#options = options;
     this.#sharded = new ShardedStore({
+      ...options,
       map: {
         partOf: (item) => this.#partOf(item),
-        shardOf: () => this.#redis,
-        close: () => this.#redis.close(),
+        shardOf: () => this,
+        close: () => super.close(),
       },
-      ...{ timeoutMicros, countDeniedHits },
-      monotonicMicros: monotonicMicros ?? (() => systemClock.monotonicMicros()),
-      ...(onGiveBack === undefined ? {} : { onGiveBack }),
+      monotonicMicros: options.monotonicMicros ?? (() => systemClock.monotonicMicros()),
     });
   }
 
@@ -71,49 +67,16 @@ export class ProxyStore implements RedisBuckets {
     return this.#tags;
   }
 
-  /** Resolves once the proxy was reached for the first time. */
-  get reached(): Promise<void> {
-    return this.#redis.reached;
-  }
-
-  get connected(): boolean {
-    return this.#redis.connected;
-  }
-
   /** As far as is known: of a server behind it only a call can tell. */
-  get whole(): boolean {
-    return this.#redis.connected && !this.#lacksServers;
-  }
-
-  get everReached(): boolean {
-    return this.#redis.everReached;
-  }
-
-  get connections(): ConnectionCounts {
-    return this.#redis.connections;
-  }
-
-  get nodes(): readonly RedisNodeState[] {
-    return this.#redis.nodes;
+  override get whole(): boolean {
+    return this.connected && !this.#lacksServers;
   }
 
   get giveBackStats(): GiveBackStats {
     return this.#sharded.giveBackStats;
   }
 
-  onUp(listener: () => void): void {
-    this.#redis.onUp(listener);
-  }
-
-  onDown(listener: (reason: string) => void): void {
-    this.#redis.onDown(listener);
-  }
-
-  othersWork(from: number, micros: number): void {
-    this.#redis.othersWork(from, micros);
-  }
-
-  take(
+  override take(
     items: readonly TakeItem[],
     deadlineMicros: number,
     connection?: unknown,
@@ -122,19 +85,11 @@ export class ProxyStore implements RedisBuckets {
     return this.#sharded.take(items, deadlineMicros, connection, mayWait);
   }
 
-  ask(question: ScriptQuestion): Promise<ScriptAnswer> {
-    return this.#redis.ask(question);
+  override takeUndoably(...asked: Parameters<UndoableStore['takeUndoably']>): Promise<Taken> {
+    return this.#sharded.takeUndoably(...asked);
   }
 
-  holding(items: readonly TakeItem[]): unknown {
-    return this.#sharded.holding(items);
-  }
-
-  giveBack(refunds: readonly TakeItem[], takenOn: unknown, connection: unknown): Promise<GiveBackResult> {
-    return this.#sharded.giveBack(refunds, takenOn, connection);
-  }
-
-  async close(): Promise<void> {
+  override async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#sharded.close();

@@ -318,29 +318,16 @@ describe('giving back', () => {
     expect(store.giveBackStats).toEqual({ ...NONE, skipped: 1 });
   });
 
-  test('for somebody else is done while the same connections hold', async () => {
-    const refunds = ['b1', 'c1'].map((key) => tokens(key, { hits: 2, refund: true }));
-    fill(tokens('b1', { hits: 9 }), tokens('c1', { hits: 9 }));
-    const takenOn = store.holding(refunds);
-    expect(takenOn).toEqual(store.holding(refunds));
-    expect(await store.giveBack(refunds, takenOn, 'k')).toBe('made');
-    expect([used(tokens('b1')), used(tokens('c1'))]).toEqual([7, 7]);
-    map.of('c').holds = 2;
-    expect(await store.giveBack(refunds, takenOn, 'k')).toBe('skipped');
-    map.of('c').holds = undefined;
-    expect([store.holding(refunds), await store.giveBack(refunds, undefined, 'k')]).toEqual([
-      undefined,
-      'skipped',
-    ]);
-    map.of('c').holds = 1;
-    map.of('c').answerReturn = came('failed');
-    expect(await store.giveBack(refunds, takenOn, 'k')).toBe('failed');
-    expect([store.giveBackStats, told]).toEqual([NONE, []]);
-  });
-
-  test('knows shards apart that count their connections alike', () => {
-    const [b, c] = [store.holding([tokens('b1')]), store.holding([tokens('c1')])];
-    expect(b).not.toEqual(c);
+  test('counts a request once, as the worst of its parts', async () => {
+    map.of('b').answerReturn = came('failed');
+    map.of('c').answerReturn = came('skipped');
+    await take(tokens('a1'), tokens('b1'), tokens('c1'), tokens('d1'));
+    await turn();
+    expect(store.giveBackStats).toEqual({ ...NONE, failed: 1 });
+    await take(tokens('a1'), tokens('c1'), tokens('d1'));
+    await turn();
+    expect(store.giveBackStats).toEqual({ ...NONE, failed: 1, skipped: 1 });
+    expect(map.of('b').returned).toHaveLength(1);
   });
 });
 
