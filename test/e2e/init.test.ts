@@ -39,7 +39,7 @@ test('says why where there can be no folder', async () => {
   root.write('file', '');
   for (const [folder, code] of [
     ['/proc/weir/new', 'ENOENT'],
-    ['file/new', 'ENOTDIR'],
+    ['file/new', 'EEXIST'],
   ] as const) {
     const { stderr } = await weir('init', folder);
     expect(stderr).toMatch(new RegExp(`^weir init: the files cannot be written: ${code}: `));
