@@ -1,7 +1,7 @@
 import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { ListenAddress } from '../h2/serving/listen.js';
 import { formatHostPort } from '../h2/serving/peer-name.js';
-import type { TlsMaterial, TlsOptions } from '../h2/serving/tls-material.js';
+import type { TlsMaterial, TlsOptions } from '../h2/tls-material.js';
 
 export { formatHostPort, type ListenAddress, type TlsMaterial, type TlsOptions };
 

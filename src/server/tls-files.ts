@@ -3,7 +3,7 @@ import {
   type TlsMaterial,
   TlsMaterialError,
   type TlsOptions,
-} from '../h2/serving/tls-material.js';
+} from '../h2/tls-material.js';
 import type { Logger } from '../telemetry/logger.js';
 import { FileChanges } from './file-changes.js';
 import type { NamedFile } from './settings/named-file.js';

@@ -15,8 +15,8 @@ import {
   type FilePolicyProviderOptions,
   type ReloadOutcome,
 } from '../../src/config/files/file-policy-provider.js';
-import { ThreadPolicyLoader } from '../../src/config/files/policy-loader.js';
 import type { PolicyPlace, RuntimeLayout } from '../../src/config/files/policy-paths.js';
+import { ThreadPolicyLoader } from '../../src/config/threads/policy-loader.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 

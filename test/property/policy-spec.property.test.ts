@@ -1,20 +1,20 @@
 import { deserialize, serialize } from 'node:v8';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import {
-  type PolicyItem,
-  PolicyReceiver,
-  policyItems,
-  specItems,
-  takesLong,
-} from '../../src/config/files/policy-transfer.js';
-import { cutSlices, openSlice } from '../../src/config/files/slices.js';
 import { openFile } from '../../src/config/read/policy-source.js';
 import { readDomain } from '../../src/config/read/read-domain.js';
 import { dump } from '../../src/config/show/dump.js';
 import { dumpJson } from '../../src/config/show/dump-json.js';
 import { dumpTree } from '../../src/config/show/dump-tree.js';
 import { explain, renderExplanation } from '../../src/config/show/explain.js';
+import {
+  type PolicyItem,
+  PolicyReceiver,
+  policyItems,
+  specItems,
+  takesLong,
+} from '../../src/config/threads/policy-transfer.js';
+import { cutSlices, openSlice } from '../../src/config/threads/slices.js';
 import { formatProblem } from '../../src/config/yaml/config-problem.js';
 import type { Entry } from '../../src/limiter/entry.js';
 import { buildPolicy } from '../../src/policy/build-policy.js';

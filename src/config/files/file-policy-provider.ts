@@ -3,9 +3,9 @@ import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
 import { type LoadingPolicyProvider, MAX_SHOWN, type ReloadReason } from '../policy-provider.js';
 import { type NewSecret, newSecrets, shareSecrets, shareSecretsInTurns } from '../read/secret-keys.js';
+import type { PolicyLoader } from '../threads/policy-loader.js';
 import { type ConfigProblem, formatProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { isRefusedAtStart, type LoadedPolicies } from './load-policies.js';
-import type { PolicyLoader } from './policy-loader.js';
 import { type PolicyPlace, pathOfPlace } from './policy-paths.js';
 import { PolicyWatcher } from './policy-watcher.js';
 

@@ -1,6 +1,6 @@
 import type { PolicySet } from '../../policy/policy-set.js';
 import { atOnce, turn } from '../../runtime/turns.js';
-import { YoungGarbage } from '../files/young-garbage.js';
+import { YoungGarbage } from '../threads/young-garbage.js';
 
 /**
  * What any domain takes for a secret, of what each does: an API key that is sent to the wrong domain is none the less

@@ -1,5 +1,5 @@
 import { type InForce, inForceOf, type LoadedPolicies, type LoadOptions } from '../files/load-policies.js';
-import { LoadThread } from '../files/load-thread.js';
+import { LoadThread } from '../threads/load-thread.js';
 
 /** What the thread is asked to load, as plain data. */
 export interface UpdateRequest extends InForce {

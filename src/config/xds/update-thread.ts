@@ -1,7 +1,7 @@
 /* Runs in a thread of its own, which UpdateLoader starts for one update. */
 import { workerData } from 'node:worker_threads';
-import { giveWay, sendLoaded } from '../files/load-thread.js';
-import { loadItems } from '../files/load-transfer.js';
+import { giveWay, sendLoaded } from '../threads/load-thread.js';
+import { loadItems } from '../threads/load-transfer.js';
 import { createDiscoveryCodec } from './discovery.js';
 import { readResponse } from './load-update.js';
 import type { UpdateRequest } from './update-loader.js';

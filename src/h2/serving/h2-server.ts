@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { RequestHandler } from '../request-handler.js';
+import type { TlsMaterial } from '../tls-material.js';
 import { BufferBudget } from './buffer-budget.js';
 import type { ListenAddress } from './listen.js';
 import { LostConnections } from './lost-connections.js';
@@ -7,7 +8,6 @@ import { ReadTurns } from './read-turns.js';
 import { ServedConnection, type Surroundings } from './served-connection.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketServer } from './socket-server.js';
-import type { TlsMaterial } from './tls-material.js';
 
 /** Times are checked this often within the shortest of them, in milliseconds. */
 const SWEEPS_PER_SPAN = 8;

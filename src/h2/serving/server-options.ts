@@ -1,5 +1,5 @@
 import type { H2Limits } from '../limits.js';
-import type { TlsOptions } from './tls-material.js';
+import type { TlsOptions } from '../tls-material.js';
 
 /** Limits, lifetimes and surroundings of an H2Server. */
 export interface H2ServerOptions {

@@ -2,14 +2,14 @@ import { createServer as createTcpServer, type Server, type Socket } from 'node:
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { seldom } from '../../runtime/seldom.js';
 import { ERROR_CODE } from '../error-code.js';
-import { type ListenAddress, listen } from './listen.js';
-import { peerName } from './peer-name.js';
 import {
   holdsSubjectAltName,
   secureContextOptions,
   type TlsMaterial,
   type TlsOptions,
-} from './tls-material.js';
+} from '../tls-material.js';
+import { type ListenAddress, listen } from './listen.js';
+import { peerName } from './peer-name.js';
 
 /** How long a peer may take to close its side after we have closed ours, before its socket is cut. Milliseconds. */
 export const LINGER_MS = 1000;

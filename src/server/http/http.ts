@@ -10,7 +10,7 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { secureContextOptions } from '../../h2/serving/tls-material.js';
+import { secureContextOptions } from '../../h2/tls-material.js';
 import type { TlsSource } from '../tls-files.js';
 import { HeldTexts } from '../views/held-texts.js';
 import type { TextPages } from '../views/text-view.js';

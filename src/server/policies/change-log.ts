@@ -1,5 +1,5 @@
-import { PolicyDiffer } from '../../config/files/policy-differ.js';
 import type { PolicyProvider } from '../../config/policy-provider.js';
+import { PolicyDiffer } from '../../config/threads/policy-differ.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { quantity } from '../../quantity.js';

@@ -1,7 +1,7 @@
 import { FilePolicyProvider } from '../../config/files/file-policy-provider.js';
 import { isRefusedAtStart, type LoadedPolicies } from '../../config/files/load-policies.js';
-import { type PolicyLoader, ThreadPolicyLoader } from '../../config/files/policy-loader.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
+import { type PolicyLoader, ThreadPolicyLoader } from '../../config/threads/policy-loader.js';
 import { countProblems, formatProblem } from '../../config/yaml/config-problem.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { loadOptions, policyOrigin, policyPlace } from '../settings/policy-place.js';

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { checkServerIdentity, rootCertificates } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { type ChannelCredentials, credentials, type VerifyOptions } from '@grpc/grpc-js';
-import { holdsSubjectAltName } from '../../h2/serving/tls-material.js';
+import { holdsSubjectAltName } from '../../h2/tls-material.js';
 import { ipOfTarget } from '../../no-server-name.js';
 import { loadNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';

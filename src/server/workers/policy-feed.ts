@@ -1,5 +1,5 @@
-import { policyItems, takesLong } from '../../config/files/policy-transfer.js';
-import { cutSlices } from '../../config/files/slices.js';
+import { policyItems, takesLong } from '../../config/threads/policy-transfer.js';
+import { cutSlices } from '../../config/threads/slices.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { turn } from '../../runtime/turns.js';
 import type { SlicedPolicies, ToWorker } from './messages.js';

@@ -5,10 +5,10 @@
 import { renameSync } from 'node:fs';
 import { FilePolicyProvider } from '../../../src/config/files/file-policy-provider.js';
 import { readPolicies } from '../../../src/config/files/load-policies.js';
-import { type LoadItem, LoadReceiver, loadItems } from '../../../src/config/files/load-transfer.js';
-import { ThreadPolicyLoader } from '../../../src/config/files/policy-loader.js';
-import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
-import { YoungGarbage } from '../../../src/config/files/young-garbage.js';
+import { type LoadItem, LoadReceiver, loadItems } from '../../../src/config/threads/load-transfer.js';
+import { ThreadPolicyLoader } from '../../../src/config/threads/policy-loader.js';
+import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
+import { YoungGarbage } from '../../../src/config/threads/young-garbage.js';
 import { turn } from '../../../src/runtime/turns.js';
 import { entries } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../src/config/diff/diff-policies.js';
-import { PolicyReceiver, policyItems } from '../../../src/config/files/policy-transfer.js';
 import type { POLICY_FIELDS } from '../../../src/config/read/policy-fields.js';
 import { dumpJson } from '../../../src/config/show/dump-json.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
+import { PolicyReceiver, policyItems } from '../../../src/config/threads/policy-transfer.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { textOf } from '../../support/codec/text-of.js';
 import { policyOf, setOf } from '../../support/policy/policies.js';
@@ -225,7 +225,7 @@ describe('every field of the policy format', () => {
       'src/config/show/dump-json.ts': json(before) !== json(after),
       'src/config/show/dump-tree.ts': tree(before) !== tree(after),
       'src/config/diff': diffPolicies(before, after, NOW).length > 0,
-      'src/config/files/policy-transfer.ts': json(there) === json(after) && tree(there) === tree(after),
+      'src/config/threads/policy-transfer.ts': json(there) === json(after) && tree(there) === tree(after),
     };
     const missing = Object.keys(knows).filter((file) => knows[file] !== !LEFT_OUT[file]?.includes(name));
     expect(missing).toEqual([]);

@@ -5,7 +5,7 @@ import {
   secureContextOptions,
   type TlsMaterial,
   TlsMaterialError,
-} from '../../../src/h2/serving/tls-material.js';
+} from '../../../src/h2/tls-material.js';
 import { CertificateAuthority } from '../../support/tls/certificates.js';
 
 const authority = new CertificateAuthority();

@@ -4,8 +4,8 @@ import {
   PolicyReceiver,
   policyItems,
   takesLong,
-} from '../../../src/config/files/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
+} from '../../../src/config/threads/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
 import { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { RuleStep, TableStep } from '../../../src/policy/derive/derive.js';
 import { EXCEEDED, MatchWork, unboundedWork } from '../../../src/policy/match-work.js';

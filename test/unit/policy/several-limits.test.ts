@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
-import { type PolicyItem, PolicyReceiver, policyItems } from '../../../src/config/files/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../src/config/files/slices.js';
 import { dump } from '../../../src/config/show/dump.js';
 import { dumpJson } from '../../../src/config/show/dump-json.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import { explain, renderExplanation } from '../../../src/config/show/explain.js';
+import { type PolicyItem, PolicyReceiver, policyItems } from '../../../src/config/threads/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { textOf } from '../../support/codec/text-of.js';

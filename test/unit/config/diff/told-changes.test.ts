@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { MAX_TOLD, MAX_TOLD_CHARACTERS, tellChanges } from '../../../../src/config/diff/told-changes.js';
-import { PolicyDiffer } from '../../../../src/config/files/policy-differ.js';
+import { PolicyDiffer } from '../../../../src/config/threads/policy-differ.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { policyOf, setOf } from '../../../support/policy/policies.js';
 

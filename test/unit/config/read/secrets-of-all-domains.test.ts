@@ -7,11 +7,11 @@ import {
   loadPolicies,
   readPolicies,
 } from '../../../../src/config/files/load-policies.js';
-import { type LoadItem, LoadReceiver, loadItems } from '../../../../src/config/files/load-transfer.js';
-import { cutSlices, openSlice } from '../../../../src/config/files/slices.js';
 import { newSecrets, sharedSecrets, shareSecrets } from '../../../../src/config/read/secret-keys.js';
 import { dump } from '../../../../src/config/show/dump.js';
 import { explain, renderExplanation } from '../../../../src/config/show/explain.js';
+import { type LoadItem, LoadReceiver, loadItems } from '../../../../src/config/threads/load-transfer.js';
+import { cutSlices, openSlice } from '../../../../src/config/threads/slices.js';
 import { entriesKey } from '../../../../src/policy/names/bucket-key.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { entries } from '../../../support/policy/policies.js';

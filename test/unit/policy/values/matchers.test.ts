@@ -1,15 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
+import { dump } from '../../../../src/config/show/dump.js';
+import { dumpJson } from '../../../../src/config/show/dump-json.js';
+import { dumpTree } from '../../../../src/config/show/dump-tree.js';
+import { explain } from '../../../../src/config/show/explain.js';
 import {
   type PolicyItem,
   PolicyReceiver,
   policyItems,
   takesLong,
-} from '../../../../src/config/files/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../../src/config/files/slices.js';
-import { dump } from '../../../../src/config/show/dump.js';
-import { dumpJson } from '../../../../src/config/show/dump-json.js';
-import { dumpTree } from '../../../../src/config/show/dump-tree.js';
-import { explain } from '../../../../src/config/show/explain.js';
+} from '../../../../src/config/threads/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../../src/config/threads/slices.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import type { DomainPolicy } from '../../../../src/policy/policy.js';
 import { textOf } from '../../../support/codec/text-of.js';

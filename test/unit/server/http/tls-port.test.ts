@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { TlsMaterial } from '../../../../src/h2/serving/tls-material.js';
+import type { TlsMaterial } from '../../../../src/h2/tls-material.js';
 import { MAX_HANDSHAKES } from '../../../../src/server/http/handshakes.js';
 import { type HttpListener, listenHttp, text } from '../../../../src/server/http/http.js';
 import { httpRequest } from '../../../support/process/http-client.js';

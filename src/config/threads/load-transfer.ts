@@ -1,6 +1,5 @@
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import type { ConfigProblem } from '../yaml/config-problem.js';
 import {
   type InForce,
   inForceOf,
@@ -9,8 +8,9 @@ import {
   type LoadReport,
   type PreviousPolicies,
   type ReadPolicies,
-} from './load-policies.js';
-import type { PolicyPlace } from './policy-paths.js';
+} from '../files/load-policies.js';
+import type { PolicyPlace } from '../files/policy-paths.js';
+import type { ConfigProblem } from '../yaml/config-problem.js';
 import { type PolicyItem, PolicyReceiver, specItems } from './policy-transfer.js';
 
 /** What one thread asks another to load, as plain data. */

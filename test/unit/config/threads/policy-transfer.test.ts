@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../../../src/assets.js';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
+import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import {
   type PolicyItem,
   PolicyReceiver,
   policyItems,
-} from '../../../../src/config/files/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../../src/config/files/slices.js';
-import { dumpTree } from '../../../../src/config/show/dump-tree.js';
+} from '../../../../src/config/threads/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../../src/config/threads/slices.js';
 import type { WindowRate } from '../../../../src/limiter/fixed-window.js';
 import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';

@@ -1,7 +1,7 @@
-import type { LoadedPolicies, LoadOptions } from './load-policies.js';
+import type { LoadedPolicies, LoadOptions } from '../files/load-policies.js';
+import type { PolicyPlace } from '../files/policy-paths.js';
 import { LoadThread } from './load-thread.js';
 import { loadRequest } from './load-transfer.js';
-import type { PolicyPlace } from './policy-paths.js';
 
 /** Loads policies while this thread goes on. */
 export interface PolicyLoader {
@@ -14,7 +14,7 @@ export interface PolicyLoader {
   close(): void;
 }
 
-const THREAD = 'src/config/files/policy-thread.js';
+const THREAD = 'src/config/threads/policy-thread.js';
 
 /** Loads in a thread of its own, which reads, parses and checks; see {@link LoadThread}. */
 export class ThreadPolicyLoader implements PolicyLoader {

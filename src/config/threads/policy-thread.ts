@@ -1,6 +1,6 @@
 /* Runs in a thread of its own, which ThreadPolicyLoader starts for one load. */
 import { workerData } from 'node:worker_threads';
-import { readPolicies } from './load-policies.js';
+import { readPolicies } from '../files/load-policies.js';
 import { giveWay, sendLoaded } from './load-thread.js';
 import { type LoadRequest, loadItems } from './load-transfer.js';
 

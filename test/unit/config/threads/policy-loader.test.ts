@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type LoadedPolicies, loadPolicies } from '../../../../src/config/files/load-policies.js';
-import { ThreadPolicyLoader } from '../../../../src/config/files/policy-loader.js';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
+import { ThreadPolicyLoader } from '../../../../src/config/threads/policy-loader.js';
 import { textOf } from '../../../support/codec/text-of.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 

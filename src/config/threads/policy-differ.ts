@@ -15,7 +15,7 @@ export interface DiffRequest {
   readonly nowMicros: number;
 }
 
-const THREAD = 'src/config/files/diff-thread.js';
+const THREAD = 'src/config/threads/diff-thread.js';
 /** Patterns by the thousand may take longer to be compared, which is for `weir diff`. */
 const MAX_MS = 20_000;
 

@@ -5,7 +5,7 @@ import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import { inTurns, turn } from '../../runtime/turns.js';
 import { threadError } from '../../working-directory.js';
-import type { InForce, LoadedPolicies } from './load-policies.js';
+import type { InForce, LoadedPolicies } from '../files/load-policies.js';
 import { type LoadItem, LoadReceiver } from './load-transfer.js';
 import { takesLong } from './policy-transfer.js';
 import { cutSlices, openSlice } from './slices.js';
