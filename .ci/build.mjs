@@ -1,6 +1,6 @@
-// Compiles src/, test/ and deploy/ into build/ and copies what the compiled code reads at run time (see src/assets.ts).
-// With --serving only src/ is compiled, to the same files, and types are not checked, which the packages of a server
-// do not suffice for.
+// Compiles src/, test/, deploy/ and .ci/docs/ into build/ and copies what the compiled code reads at run time (see
+// src/assets.ts). With --serving only src/ is compiled, to the same files, and types are not checked, which the
+// packages of a server do not suffice for.
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,7 +1,7 @@
 // Prints what the manual shows of the source into its pages: the bundled policy, the tables of settings, bounds and
-// metrics (compiled src/server/settings/settings-table.ts, src/server/bounds/bounds-table.ts,
-// src/server/metrics/describe-metrics.ts), the keys of policy files and the help of the commands (src/cli/); and the
-// settings into the schema of the Helm chart. With --check it only compares, and fails when a file is out of date.
+// metrics (compiled src/server/settings/settings-table.ts, docs/ beside this file), the keys of policy files and the
+// help of the commands (src/cli/); and the settings into the schema of the Helm chart. With --check it only compares,
+// and fails when a file is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -14,12 +14,10 @@ const compiled = createRequire(import.meta.url);
 const { INERT_VARIABLES, SETTINGS } = compiled(join(root, 'build/src/server/settings/settings-table.js'));
 const { inertByReason } = compiled(join(root, 'build/src/server/settings/inert-settings.js'));
 const { hasReferenceDefault } = compiled(join(root, 'build/src/server/settings/reference-defaults.js'));
-const { describeMetrics, describeReference } = compiled(
-  join(root, 'build/src/server/metrics/describe-metrics.js'),
-);
+const { describeMetrics, describeReference } = compiled(join(root, 'build/.ci/docs/describe-metrics.js'));
 const { mainHelp } = compiled(join(root, 'build/src/cli/help.js'));
 const { commandHelps } = compiled(join(root, 'build/src/cli/run.js'));
-const { BOUNDS } = compiled(join(root, 'build/src/server/bounds/bounds-table.js'));
+const { BOUNDS } = compiled(join(root, 'build/.ci/docs/bounds/bounds-table.js'));
 
 const cell = (text) => text.replaceAll('|', '\\|');
 const code = (text) => (text === '' ? '–' : `\`${text}\``);

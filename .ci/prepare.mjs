@@ -40,7 +40,9 @@ export function sourceDigest() {
       .update('\0');
   for (const path of ['package.json', 'tsconfig.json', '.ci/build.mjs', '.ci/descriptors.mjs']) add(path);
   // An image is built without test/.
-  for (const folder of ['src', 'test', 'deploy', 'proto'].filter((name) => existsSync(join(root, name)))) {
+  for (const folder of ['src', 'test', 'deploy', '.ci/docs', 'proto'].filter((name) =>
+    existsSync(join(root, name)),
+  )) {
     const isSource = (path) => /\.(ts|lua|proto|yaml|css|html)$|(^|\/)tsconfig\.json$/.test(path);
     for (const path of [...filesBelow(folder)].filter(isSource).sort()) add(path);
   }

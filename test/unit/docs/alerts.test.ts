@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { describeMetrics } from '../../../src/server/metrics/describe-metrics.js';
+import { describeMetrics } from '../../../.ci/docs/describe-metrics.js';
 import { pageText } from '../../support/docs/pages.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 import { type Panel, shippedDashboards } from '../../support/prometheus/dashboard.js';

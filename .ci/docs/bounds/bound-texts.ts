@@ -1,4 +1,4 @@
-import { SETTINGS } from '../settings/settings-table.js';
+import { SETTINGS } from '../../../src/server/settings/settings-table.js';
 
 /** One thing that is bounded. */
 export interface Bound {

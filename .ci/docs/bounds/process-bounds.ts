@@ -1,33 +1,33 @@
-import { MAX_INFORMATIONAL } from '../../bounded-request.js';
-import { MAX_UINT32 } from '../../limiter/rate.js';
-import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../service/record/record-of.js';
-import { MAX_BYTES, MAX_PIECES } from '../../service/turn-queue.js';
-import { MAX_OWED_BUCKETS, MAX_OWED_BYTES } from '../../storage/local/local-buckets.js';
-import { CHARGES_AT_ONCE } from '../../storage/local/repayment.js';
-import { MAX_WAITING_BYTES } from '../../telemetry/log-output.js';
-import { MAX_HEARD, STALLED_MS } from '../../telemetry/statsd/statsd-tcp.js';
-import { SAMPLES_A_SECOND } from '../../telemetry/top/hit-sampler.js';
-import { SLICES } from '../../telemetry/top/hitters-over-time.js';
-import { MAX_LINE_CHARACTERS } from '../decision-log/decision-line.js';
-import { BODY_LIMITS } from '../http/body-calls.js';
-import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from '../http/http.js';
-import { UNREAD_MS } from '../http/http-connections.js';
-import { READING_MS } from '../http/http-reads.js';
-import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS } from '../top/top-counts.js';
-import { MAX_TOP_LIMIT } from '../top/top-question.js';
-import { MAX_TOP_WAITING } from '../top/top-service.js';
+import { MAX_INFORMATIONAL } from '../../../src/bounded-request.js';
+import { MAX_UINT32 } from '../../../src/limiter/rate.js';
+import { MAX_LINE_CHARACTERS } from '../../../src/server/decision-log/decision-line.js';
+import { BODY_LIMITS } from '../../../src/server/http/body-calls.js';
+import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from '../../../src/server/http/http.js';
+import { UNREAD_MS } from '../../../src/server/http/http-connections.js';
+import { READING_MS } from '../../../src/server/http/http-reads.js';
+import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS } from '../../../src/server/top/top-counts.js';
+import { MAX_TOP_LIMIT } from '../../../src/server/top/top-question.js';
+import { MAX_TOP_WAITING } from '../../../src/server/top/top-service.js';
 import {
   LAST_SPANS_MS,
   MAX_WAITING_SPANS,
   MESSAGES_AT_ONCE,
   SPANS_AT_ONCE,
-} from '../tracing/tracing-bounds.js';
-import { MAX_HELD_BYTES } from '../views/held-texts.js';
-import { KEPT_MS } from '../views/page-memory.js';
-import { SLICE_MS } from '../views/view-slices.js';
-import { CALL_BOUNDS } from '../workers/calls.js';
-import { LATE_MS, SILENT_MS } from '../workers/pulse.js';
-import { ALL_SILENT_MS, REPLACED_MS } from '../workers/worker-watch.js';
+} from '../../../src/server/tracing/tracing-bounds.js';
+import { MAX_HELD_BYTES } from '../../../src/server/views/held-texts.js';
+import { KEPT_MS } from '../../../src/server/views/page-memory.js';
+import { SLICE_MS } from '../../../src/server/views/view-slices.js';
+import { CALL_BOUNDS } from '../../../src/server/workers/calls.js';
+import { LATE_MS, SILENT_MS } from '../../../src/server/workers/pulse.js';
+import { ALL_SILENT_MS, REPLACED_MS } from '../../../src/server/workers/worker-watch.js';
+import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../../src/service/record/record-of.js';
+import { MAX_BYTES, MAX_PIECES } from '../../../src/service/turn-queue.js';
+import { MAX_OWED_BUCKETS, MAX_OWED_BYTES } from '../../../src/storage/local/local-buckets.js';
+import { CHARGES_AT_ONCE } from '../../../src/storage/local/repayment.js';
+import { MAX_WAITING_BYTES } from '../../../src/telemetry/log-output.js';
+import { MAX_HEARD, STALLED_MS } from '../../../src/telemetry/statsd/statsd-tcp.js';
+import { SAMPLES_A_SECOND } from '../../../src/telemetry/top/hit-sampler.js';
+import { SLICES } from '../../../src/telemetry/top/hitters-over-time.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,

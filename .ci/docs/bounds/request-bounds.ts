@@ -1,19 +1,19 @@
-import { MAX_JSON_DEPTH, MAX_MEMBERS } from '../../codec/json/json-request.js';
-import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../../codec/messages.js';
-import { MAX_INFLATION } from '../../grpc/grpc-server.js';
-import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../policy/names/bucket-key.js';
-import { MAX_REPEATED } from '../../service/answer/dynamic-metadata.js';
+import { MAX_JSON_DEPTH, MAX_MEMBERS } from '../../../src/codec/json/json-request.js';
+import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../../../src/codec/messages.js';
+import { MAX_INFLATION } from '../../../src/grpc/grpc-server.js';
+import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../../src/policy/names/bucket-key.js';
+import { defaultOf } from '../../../src/server/settings/settings-table.js';
+import { MAX_CHARACTERS } from '../../../src/server/shown-text.js';
+import { MAX_REPEATED } from '../../../src/service/answer/dynamic-metadata.js';
 import {
   LEAST_WAIT_MICROS,
   MAX_WORK_MICROS,
   SHARE,
   STEPS_PER_MICRO,
   WAIT_WITHOUT_DEADLINE_MICROS,
-} from '../../service/caller.js';
-import { STRETCH_STEPS } from '../../service/planning.js';
-import { MAX_LOGGED_ENTRIES } from '../../service/record/decision-line.js';
-import { defaultOf } from '../settings/settings-table.js';
-import { MAX_CHARACTERS } from '../shown-text.js';
+} from '../../../src/service/caller.js';
+import { STRETCH_STEPS } from '../../../src/service/planning.js';
+import { MAX_LOGGED_ENTRIES } from '../../../src/service/record/decision-line.js';
 import {
   type BoundGroup,
   IS_REFUSED,

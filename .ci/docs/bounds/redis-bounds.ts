@@ -1,27 +1,34 @@
-import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../config/xds/envelope.js';
-import { MAX_FIELDS } from '../../config/xds/load-update.js';
-import { MAX_PROBLEMS } from '../../config/yaml/config-problem.js';
-import { MAX_FILE_BYTES, MAX_MARKS } from '../../config/yaml/yaml-bounds.js';
-import { MAX_STORE_WAITING_BYTES, SMALL_BYTES, SMALL_ROOM_BYTES } from '../../service/waiting-requests.js';
-import { MAX_NAMED_NODES } from '../../storage/redis/cluster/cluster-address.js';
-import { ASKED_AT_ONCE, MORE_ASKED, NODES_ASKED } from '../../storage/redis/cluster/cluster-finder.js';
-import { MAX_CLUSTER_NODES } from '../../storage/redis/cluster/cluster-nodes.js';
-import { MAX_REDIRECTIONS } from '../../storage/redis/cluster/redirect.js';
-import { WHOLE_PATIENCE_MS } from '../../storage/redis/connection/client/asking-client.js';
-import { MAX_ASKED_BYTES } from '../../storage/redis/connection/client/own-connector.js';
-import { ATTEMPTS_AT_ONCE, PAUSE_PER_SERVER_MS } from '../../storage/redis/connection/connection-attempts.js';
+import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../../src/config/xds/envelope.js';
+import { MAX_FIELDS } from '../../../src/config/xds/load-update.js';
+import { MAX_PROBLEMS } from '../../../src/config/yaml/config-problem.js';
+import { MAX_FILE_BYTES, MAX_MARKS } from '../../../src/config/yaml/yaml-bounds.js';
+import { MAX_LOGIN_FILE_BYTES } from '../../../src/server/login-file.js';
+import { MAX_NAMED_FILE_BYTES } from '../../../src/server/settings/named-file.js';
+import { MAX_TLS_FILE_BYTES } from '../../../src/server/tls-files.js';
+import {
+  MAX_STORE_WAITING_BYTES,
+  SMALL_BYTES,
+  SMALL_ROOM_BYTES,
+} from '../../../src/service/waiting-requests.js';
+import { MAX_NAMED_NODES } from '../../../src/storage/redis/cluster/cluster-address.js';
+import { ASKED_AT_ONCE, MORE_ASKED, NODES_ASKED } from '../../../src/storage/redis/cluster/cluster-finder.js';
+import { MAX_CLUSTER_NODES } from '../../../src/storage/redis/cluster/cluster-nodes.js';
+import { MAX_REDIRECTIONS } from '../../../src/storage/redis/cluster/redirect.js';
+import { WHOLE_PATIENCE_MS } from '../../../src/storage/redis/connection/client/asking-client.js';
+import { MAX_ASKED_BYTES } from '../../../src/storage/redis/connection/client/own-connector.js';
+import {
+  ATTEMPTS_AT_ONCE,
+  PAUSE_PER_SERVER_MS,
+} from '../../../src/storage/redis/connection/connection-attempts.js';
 import {
   MAX_LOGIN_OUTPUT_BYTES,
   PROGRAM_TIMEOUT_MS,
-} from '../../storage/redis/connection/login/run-program.js';
-import { MAX_SENTINELS } from '../../storage/redis/connection/sentinel/sentinel-address.js';
-import { LIVELY_MICROS } from '../../storage/redis/load/redis-load.js';
-import { MAX_TAKES_PER_CALL } from '../../storage/redis/open-batches.js';
-import { WIDE_ITEMS_IN_FLIGHT } from '../../storage/redis/wide-sender.js';
-import { NARROW_ITEMS, QUANTUM_ITEMS } from '../../storage/redis/wide-takes.js';
-import { MAX_LOGIN_FILE_BYTES } from '../login-file.js';
-import { MAX_NAMED_FILE_BYTES } from '../settings/named-file.js';
-import { MAX_TLS_FILE_BYTES } from '../tls-files.js';
+} from '../../../src/storage/redis/connection/login/run-program.js';
+import { MAX_SENTINELS } from '../../../src/storage/redis/connection/sentinel/sentinel-address.js';
+import { LIVELY_MICROS } from '../../../src/storage/redis/load/redis-load.js';
+import { MAX_TAKES_PER_CALL } from '../../../src/storage/redis/open-batches.js';
+import { WIDE_ITEMS_IN_FLIGHT } from '../../../src/storage/redis/wide-sender.js';
+import { NARROW_ITEMS, QUANTUM_ITEMS } from '../../../src/storage/redis/wide-takes.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,

@@ -1,17 +1,22 @@
-import { MAX_LOOKS } from '../../policy/possible-ends.js';
-import { ALL_RING_BYTES, RING_BYTES, STEP_SECONDS, STEPS } from '../../telemetry/history/rate-history.js';
-import { MAX_QUESTIONS } from '../buckets/bucket-admin.js';
-import { MAX_CONTROLS_LISTED } from '../buckets/control-actions.js';
-import { MAX_LIMITS_LISTED } from '../buckets/found-limits.js';
-import { MAX_QUESTION_ENTRIES } from '../buckets/read-question.js';
-import { MAX_QUESTION_BYTES, MAX_QUESTION_DEPTH } from '../http/admin-endpoint.js';
-import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../http/admin-tokens.js';
-import { STALLED_READER_MS } from '../http/event-feed.js';
-import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../http/handshakes.js';
-import { MAX_HISTORY_RULES, MAX_HISTORY_WAITING } from '../page/history-service.js';
-import { MAX_OVERVIEW_DOMAINS } from '../page/overview.js';
-import { MAX_FOLLOWERS } from '../page/overview-service.js';
-import { CALL_BOUNDS } from '../workers/calls.js';
+import { MAX_LOOKS } from '../../../src/policy/possible-ends.js';
+import { MAX_QUESTIONS } from '../../../src/server/buckets/bucket-admin.js';
+import { MAX_CONTROLS_LISTED } from '../../../src/server/buckets/control-actions.js';
+import { MAX_LIMITS_LISTED } from '../../../src/server/buckets/found-limits.js';
+import { MAX_QUESTION_ENTRIES } from '../../../src/server/buckets/read-question.js';
+import { MAX_QUESTION_BYTES, MAX_QUESTION_DEPTH } from '../../../src/server/http/admin-endpoint.js';
+import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../../../src/server/http/admin-tokens.js';
+import { STALLED_READER_MS } from '../../../src/server/http/event-feed.js';
+import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../../../src/server/http/handshakes.js';
+import { MAX_HISTORY_RULES, MAX_HISTORY_WAITING } from '../../../src/server/page/history-service.js';
+import { MAX_OVERVIEW_DOMAINS } from '../../../src/server/page/overview.js';
+import { MAX_FOLLOWERS } from '../../../src/server/page/overview-service.js';
+import { CALL_BOUNDS } from '../../../src/server/workers/calls.js';
+import {
+  ALL_RING_BYTES,
+  RING_BYTES,
+  STEP_SECONDS,
+  STEPS,
+} from '../../../src/telemetry/history/rate-history.js';
 import { type BoundGroup, shownCount, shownSetting, shownSize, shownTime } from './bound-texts.js';
 
 const MAX_OWED = CALL_BOUNDS.administer.most;

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { describeMetrics, describeReference } from '../../../../src/server/metrics/describe-metrics.js';
-import { exposeLoad } from '../../../../src/server/metrics/load-gauges.js';
-import { Metrics } from '../../../../src/telemetry/metrics.js';
-import { repositoryRoot } from '../../../support/process/tools.js';
+import { describeMetrics, describeReference } from '../../../.ci/docs/describe-metrics.js';
+import { exposeLoad } from '../../../src/server/metrics/load-gauges.js';
+import { Metrics } from '../../../src/telemetry/metrics.js';
+import { repositoryRoot } from '../../support/process/tools.js';
 
 const described = new Map(describeMetrics().map((metric) => [metric.name, metric]));
 

@@ -1,7 +1,7 @@
-import { MAX_SERVICE_FIELDS, MAX_SYMBOL_BYTES } from '../../codec/services/service-reader.js';
-import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_RARE_CALLS } from '../../grpc/h2-transport/call-context.js';
-import { DEFAULT_LIMITS } from '../../h2/limits.js';
-import { TURN_MS, UNIT_BYTES, UNIT_MS } from '../../h2/serving/read-turns.js';
+import { MAX_SERVICE_FIELDS, MAX_SYMBOL_BYTES } from '../../../src/codec/services/service-reader.js';
+import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_RARE_CALLS } from '../../../src/grpc/h2-transport/call-context.js';
+import { DEFAULT_LIMITS } from '../../../src/h2/limits.js';
+import { TURN_MS, UNIT_BYTES, UNIT_MS } from '../../../src/h2/serving/read-turns.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,

@@ -1,6 +1,6 @@
-import { MAX_CONTROL_MICROS, MAX_CONTROLS, MAX_IDENTITY_PARTS } from '../../limiter/control.js';
-import { MAX_KEY_SETS } from '../../service/controls/domain-controls.js';
-import { MAX_CHANGES_WAITING } from '../../storage/controls/change-queue.js';
+import { MAX_CONTROL_MICROS, MAX_CONTROLS, MAX_IDENTITY_PARTS } from '../../../src/limiter/control.js';
+import { MAX_KEY_SETS } from '../../../src/service/controls/domain-controls.js';
+import { MAX_CHANGES_WAITING } from '../../../src/storage/controls/change-queue.js';
 import {
   MAX_CHANGES,
   MAX_LOG_BYTES,
@@ -8,10 +8,10 @@ import {
   MAX_ROW_BYTES,
   POLLED_BYTES,
   POLLED_ROWS,
-} from '../../storage/controls/control-log.js';
-import { CHANGES_AT_ONCE } from '../../storage/controls/live-controls.js';
-import { MAX_TOUCHED_KEYS } from '../../storage/controls/touched-keys.js';
-import { MAX_UNANSWERED } from '../../storage/redis/questions/script-questions.js';
+} from '../../../src/storage/controls/control-log.js';
+import { CHANGES_AT_ONCE } from '../../../src/storage/controls/live-controls.js';
+import { MAX_TOUCHED_KEYS } from '../../../src/storage/controls/touched-keys.js';
+import { MAX_UNANSWERED } from '../../../src/storage/redis/questions/script-questions.js';
 import { type BoundGroup, shownCount, shownSize } from './bound-texts.js';
 
 const DAY_MICROS = 24 * 3600 * 1_000_000;
