@@ -247,12 +247,6 @@ describe('headers', () => {
     });
   });
 
-  test('there are none where only unlimited or no rules matched', () => {
-    expect(headers(new Decider(POLICY).answer([descriptor(['free=x']), descriptor(['exempt=x'])]))).toEqual(
-      {},
-    );
-  });
-
   test('there are none unless the file asks for them', () => {
     const silent = POLICY.replace('response_headers: [x-ratelimit, retry-after]', '');
     expect(headers(new Decider(silent).answer([bucket], 9))).toEqual({});

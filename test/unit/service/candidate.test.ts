@@ -83,14 +83,6 @@ describe('a candidate', () => {
     ]);
   });
 
-  test('of a descriptor that another one denies counts; its own answer is OK', () => {
-    const decider = open();
-    decider.answer([one('full')]);
-    for (let i = 0; i < 2; i++)
-      expect(decider.answer([one('both'), one('full')]).overallCode).toBe(OVER_LIMIT);
-    expect(seen(decider)).toEqual(['both live OK candidate OK', 'both live OK candidate OVER_LIMIT']);
-  });
-
   test('sees each of several descriptors of one bucket in order', () => {
     const decider = open();
     decider.answer([one('looser'), one('looser'), one('looser', 'y'), one('looser')]);

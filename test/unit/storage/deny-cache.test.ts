@@ -303,11 +303,6 @@ describe('what drops an entry', () => {
     expect(known(hits(10))).toBe(true);
   });
 
-  test('a smaller request that passed: what is left is another number', async () => {
-    await take(hits(2));
-    expect(await take(hits(10))).toMatchObject([{ limited: true, remaining: 3 }]);
-  });
-
   test('a refund, as soon as it is asked', () => {
     void cache.take([refund(50)], Infinity);
     expect(known(hits(10))).toBe(false);

@@ -170,13 +170,6 @@ describe('a request that loses the race for a window of a second', () => {
 });
 
 describe('a last step that fails', () => {
-  test('is the request’s error, and what it took is given back', async () => {
-    fail();
-    expect(await take(second, tokens, minute)).toBe(AWAY);
-    await settled();
-    expect([look(tokens).used, look(minute).used]).toEqual([0, 0]);
-  });
-
   test('makes no refund', async () => {
     fail();
     main.inner.take([takeItem('b', HUNDRED, { hits: 50 })]);
@@ -230,15 +223,6 @@ describe('giving back', () => {
     answer([]);
     await closing;
     expect(split.giveBackStats.made).toBe(1);
-  });
-
-  test('is counted and not repeated when the store fails', async () => {
-    main.steps.set(2, () => AWAY);
-    expect(await take(second, tokens)).toBe(AWAY);
-    await settled();
-    expect(split.giveBackStats).toEqual({ made: 0, failed: 1, skipped: 0 });
-    expect(main.asked).toHaveLength(2);
-    expect(look(tokens).used).toBe(1);
   });
 
   test.each([2, undefined])('is left out when the connection is another one (%s)', async (now) => {

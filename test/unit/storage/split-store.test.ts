@@ -65,18 +65,6 @@ const second = takeItem('s', PER_SECOND);
 const minute = takeItem('m', PER_MINUTE);
 const tokens = takeItem('b', HUNDRED);
 
-describe('a request whose items belong to one store', () => {
-  test('goes there as it is', async () => {
-    const seconds = [second, takeItem('t', PER_SECOND)];
-    const others = [minute, tokens];
-    await split.take(seconds, 77);
-    await split.take(others, 78);
-    expect([perSecond.asked, perSecond.deadlines]).toEqual([[seconds], [77]]);
-    expect([main.asked, main.deadlines]).toEqual([[others], [78]]);
-    expect(main.asked[0]).toBe(others);
-  });
-});
-
 describe('a request to both', () => {
   test('leaves no trace of how it is denied', async () => {
     await take(takeItem('s', PER_SECOND, { hits: 2 }));
@@ -149,20 +137,6 @@ describe('an error', () => {
     for (let i = 0; i < 10; i++) await take(second);
     main.failure = away;
     expect(await take(second, tokens)).toMatchObject([{ limited: true }, { limited: false, remaining: 0 }]);
-  });
-
-  test('of the second is the request’s', async () => {
-    main.failure = away;
-    expect(await take(second, tokens)).toBe(away);
-    expect(await take(second)).toMatchObject([{ limited: false, used: 2 }]);
-  });
-
-  test('of the last step is the request’s', async () => {
-    open(false);
-    main.before = () => {
-      perSecond.failure = away;
-    };
-    expect(await take(second, tokens)).toBe(away);
   });
 });
 

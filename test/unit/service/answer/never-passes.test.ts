@@ -220,16 +220,6 @@ describe('descriptors of one bucket that ask together for more than it can hold'
   });
 });
 
-describe('a denial that will end', () => {
-  test('is none where the store is away and a charge waits for it', () => {
-    const take = () => new StorageError('disconnected', 'away');
-    const policy = POLICY.replace('name: debt,', 'name: debt, on_store_failure: deny,');
-    const decider = new Decider(policy, { store: { take, close: async () => {} } });
-    expect(asked(decider, hits('debt=x', 50)).retryAfter).toBe('1');
-    expect(asked(decider, hits('debt=x', 50, { isNegativeHits: true })).retryAfter).toBe('1');
-  });
-});
-
 test('a denial answered by the deny cache says the same', () => {
   const clock = new FakeClock();
   const store = new DenyCache({

@@ -80,19 +80,6 @@ describe('a request whose buckets lie on one part', () => {
 });
 
 describe('a request to several parts', () => {
-  test('that fits takes from each, in the order asked', async () => {
-    const items = [tokens('b1'), window('a1'), tokens('b2', { hits: 2 }), tokens('c1', { hits: 3 })];
-    expect(await take(...items)).toMatchObject([
-      { remaining: 99 },
-      { used: 1 },
-      { remaining: 98 },
-      { remaining: 97 },
-    ]);
-    expect(asked('b')).toEqual([[items[0], items[2]]]);
-    await turn();
-    expect([store.giveBackStats, told]).toEqual([NONE, []]);
-  });
-
   test('asks all parts before one answers, by one deadline, the sooner of its own and the timeout', async () => {
     const answers: (() => void)[] = [];
     for (const part of 'ab') {
@@ -228,12 +215,6 @@ describe('an error', () => {
     ['without server', () => map.errors.set('b', AWAY)],
     ['that refuses', () => (map.of('b').refuses = AWAY)],
   ];
-  test.each(isAway)('of a part %s is told, and nothing is taken from the others', async (_, goAway) => {
-    goAway();
-    expect(await take(tokens('a1'), tokens('b1'))).toBe(AWAY);
-    expect([used(tokens('a1')), asked('b')]).toEqual([0, []]);
-    expect(store.giveBackStats).toEqual(NONE);
-  });
 
   test.each(isAway)('of a part %s is told at once where nothing else can deny', async (_, goAway) => {
     goAway();
@@ -258,18 +239,6 @@ describe('an error', () => {
     expect(used(tokens('c1'))).toBe(0);
     // What is only watched denies nothing.
     expect(await take(tokens('b1'), tokens('a1', { enforcement: 'observe' }))).toBe(AWAY);
-  });
-
-  test.each([
-    ['at once', () => AWAY],
-    ['later', () => Promise.resolve(AWAY)],
-  ])('of one part, %s, is the request’s, and the others are given back what they took', async (_, answer) => {
-    map.of('b').answer = answer;
-    expect(await take(tokens('a1', { hits: 3 }), tokens('b1'), tokens('c1'))).toBe(AWAY);
-    await turn();
-    expect([used(tokens('a1')), used(tokens('c1'))]).toEqual([0, 0]);
-    expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
-    expect(map.of('b').returned).toEqual([]);
   });
 
   test('of a refund is the request’s, and what was taken is given back', async () => {
