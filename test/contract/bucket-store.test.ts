@@ -13,7 +13,8 @@ jest.setTimeout(60_000);
 
 const SECOND = UNIT_MICROS.second;
 const PER_MINUTE = windowRate('minute', 5);
-const benches: TestBench[] = [memoryBench(), ...redisBenches(), ...clusterBenches(), ...proxyBenches()];
+const sharded: TestBench[] = [...clusterBenches(), ...proxyBenches()];
+const benches: TestBench[] = [memoryBench(), ...redisBenches(), ...sharded];
 
 type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros'>;
 const ok = (remaining: number, waitMicros: number): Told => ({
@@ -187,13 +188,15 @@ describe.each(benches)('BucketStore in $name', (bench) => {
 
   test('a request of thousands of buckets is decided as one', async () => {
     const store = await bench.open();
-    const items = Array.from({ length: 10_000 }, (_, i) => takeItem(`k${i % 9_000}`, HUNDRED, { hits: 60 }));
+    // More than a script may unpack at once; of several servers no one gets as many.
+    const [count, keys] = sharded.includes(bench) ? [2000, 1800] : [10_000, 9000];
+    const items = Array.from({ length: count }, (_, i) => takeItem(`k${i % keys}`, HUNDRED, { hits: 60 }));
     const outcomes = await takeFrom(store, ...items);
-    expect(outcomes).toHaveLength(10_000);
-    // The keys from the 9,000th on come a second time.
-    expect(outcomes.filter((outcome) => outcome.limited)).toHaveLength(1_000);
+    expect(outcomes).toHaveLength(count);
+    // The last keys come a second time.
+    expect(outcomes.filter((outcome) => outcome.limited)).toHaveLength(count - keys);
     expect(outcomes[0]).toMatchObject(ok(100, 0));
-    const fitting = await takeFrom(store, ...items.slice(0, 9_000));
+    const fitting = await takeFrom(store, ...items.slice(0, keys));
     expect(fitting.every((outcome) => !outcome.limited && outcome.remaining === 40)).toBe(true);
   });
 
