@@ -216,17 +216,4 @@ describe('starting without Redis', () => {
     await server.stop();
     await redis.stop();
   });
-
-  test('REDIS_HEALTH_CHECK_ACTIVE_CONNECTION makes health follow Redis', async () => {
-    const redis = await startRedis();
-    const server = await start(POLICY, redis.port, { REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: 'true' });
-    const health = async () => (await httpRequest(server.httpPort, '/healthcheck')).status;
-    await waitFor('health', async () => (await health()) === 200 || undefined);
-    await redis.kill();
-    await waitFor('no health', async () => (await health()) === 500 || undefined);
-    await redis.restart();
-    await waitFor('health again', async () => (await health()) === 200 || undefined);
-    await server.stop();
-    await redis.stop();
-  });
 });

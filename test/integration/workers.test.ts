@@ -5,11 +5,9 @@ import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
-import { freePorts } from '../support/process/free-port.js';
-import { runToEnd } from '../support/process/processes.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
-import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
+import { startWeir, type WeirServer } from '../support/weir/weir.js';
 import { isAlive, metric, untilAllServe, workersOf } from '../support/weir/workers.js';
 
 const policy = (tokens: number | string) =>
@@ -160,15 +158,6 @@ test(
 );
 
 describe('the end of several workers', () => {
-  test('on SIGTERM all of them drain and end, and so does the primary', async () => {
-    const server = await start();
-    const pids = (await workersOf(server)).map(({ pid }) => pid);
-    expect(await server.stop()).toEqual({ code: 0, signal: null });
-    await gone(pids);
-    expect(server.log().filter(({ msg }) => msg === 'draining')).toHaveLength(3);
-    expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
-  });
-
   test('does not wait for the replacement of a crashed one', async () => {
     const server = await start({ SHUTDOWN_DRAIN_DELAY: '1s' });
     const last = (await workersOf(server)).at(-1);
@@ -179,7 +168,7 @@ describe('the end of several workers', () => {
     expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
   });
 
-  test('a signal to a worker is not for it to obey', async () => {
+  test('on SIGTERM all of them drain and end, and so does the primary; one to a worker changes nothing', async () => {
     const server = await start();
     const workers = await workersOf(server);
     for (const { pid } of workers) process.kill(pid, 'SIGTERM');
@@ -188,7 +177,10 @@ describe('the end of several workers', () => {
     client.close();
     expect(code).toBe(STATUS.OK);
     expect(await workersOf(server)).toEqual(workers);
-    await server.stop();
+    expect(await server.stop()).toEqual({ code: 0, signal: null });
+    await gone(workers.map(({ pid }) => pid));
+    expect(server.log().filter(({ msg }) => msg === 'draining')).toHaveLength(3);
+    expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
   });
 
   test('a killed primary takes its workers along', async () => {
@@ -196,54 +188,6 @@ describe('the end of several workers', () => {
     const pids = (await workersOf(server)).map(({ pid }) => pid);
     await server.stop('SIGKILL');
     await gone(pids);
-  });
-});
-
-describe('a start with several workers', () => {
-  const serve = async (env: NodeJS.ProcessEnv) => {
-    const [grpc, http, debug] = await freePorts(3);
-    return runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
-      bareEnvironment: true,
-      env: {
-        GRPC_PORT: String(grpc),
-        PORT: String(http),
-        DEBUG_PORT: String(debug),
-        WORKERS: '2',
-        LOG_FORMAT: 'json',
-        ...env,
-      },
-    });
-  };
-
-  test('in memory is refused, with the reason', async () => {
-    const { code, stderr } = await serve({});
-    expect(code).toBe(1);
-    expect(stderr).toBe(
-      'weir: WORKERS: 2 workers need Redis: buckets in memory belong to one process, so each worker ' +
-        'would count for itself, and callers would get every limit several times; set REDIS_URL, or WORKERS=1\n',
-    );
-  });
-
-  test('on a taken gRPC port is one clear line', async () => {
-    const server = await start({ WORKERS: '1' });
-    const { code, stderr } = await serve({
-      REDIS_URL: `127.0.0.1:${redis.port}`,
-      GRPC_PORT: String(server.httpPort),
-    });
-    await server.stop();
-    expect(code).toBe(1);
-    expect(stderr).toBe(
-      `weir: cannot listen on 127.0.0.1:${server.httpPort} for gRPC (GRPC_HOST, GRPC_PORT): the port ` +
-        'is taken; stop what listens there, or choose another port\n',
-    );
-  });
-
-  test('with one listener of the kernel serves as well', async () => {
-    const server = await start({ WORKER_SCHEDULING: 'kernel' });
-    const client = new RlsClient(server.grpcPort);
-    expect((await client.ask('d', [descriptor(['k=kernel'])])).code).toBe(STATUS.OK);
-    client.close();
-    await server.stop();
   });
 });
 
