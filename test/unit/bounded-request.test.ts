@@ -1,15 +1,17 @@
 import { request } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { boundRequest, MAX_INFORMATIONAL } from '../../src/bounded-request.js';
+import { boundRequest, MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../src/bounded-request.js';
 
 const EARLY = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
 let server: Server | undefined;
 
-afterEach(async () => {
+async function stop(): Promise<void> {
   await new Promise((resolve) => server?.close(resolve));
-});
+}
+
+afterEach(stop);
 
 /** What becomes of a request to a server that does `answer` once it was asked, with `ms` for the whole of it. */
 async function asked(ms: number, answer: (socket: Socket) => void): Promise<string> {
@@ -52,6 +54,15 @@ test('informational answers have an end', async () => {
   expect(await asked(60_000, (socket) => socket.end(EARLY.repeat(MAX_INFORMATIONAL + 1) + OK))).toBe(
     sentence,
   );
+});
+
+test('a body may come in pieces, of which there are not more than readers can keep', async () => {
+  const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+  const answer = (pieces: number) => `${head}${'1\r\na\r\n'.repeat(pieces)}0\r\n\r\n`;
+  expect(await asked(60_000, (socket) => socket.end(answer(1000)))).toBe('a'.repeat(1000));
+  await stop();
+  const many = await asked(60_000, (socket) => socket.end(answer(3 * MAX_BODY_PIECES)));
+  expect(many.slice(0, 20)).toBe('aborted');
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { MAX_INFORMATIONAL } from '../../../src/bounded-request.js';
+import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../../src/bounded-request.js';
 import { MAX_UINT32 } from '../../../src/limiter/rate.js';
 import { MAX_LINE_CHARACTERS } from '../../../src/server/decision-log/decision-line.js';
 import { BODY_LIMITS } from '../../../src/server/http/body-calls.js';
@@ -110,8 +110,10 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         beyond: 'lost, counted in `weir_trace_spans_dropped_total`',
       },
       {
-        what: 'an export of spans; informational answers (1xx) of a collector or management server to one request',
-        bound: `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, retries included; ${MAX_INFORMATIONAL}`,
+        what:
+          'an export of spans; informational answers (1xx) of a collector or management server to one request; ' +
+          'pieces in which an answer over HTTP/1.1 comes',
+        bound: `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, retries included; ${MAX_INFORMATIONAL}; ${shownCount(MAX_BODY_PIECES)}`,
         beyond: CONNECTION_ENDS,
       },
       {
