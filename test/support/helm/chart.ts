@@ -41,14 +41,26 @@ export const objectsOf = (text: string): Manifest[] =>
     .map((document) => document.toJS())
     .filter((object) => object !== null);
 
-/**
- * Renders a value set; throws with what helm said where it fails. The chart's version is left out, and so are the
- * rules of the alerts, which are those of deploy/prometheus/.
- */
-export async function render(name: string): Promise<string> {
+/** What helm makes of a value set, without the chart's version; throws with what helm said where it fails. */
+async function renderWhole(name: string): Promise<string> {
   const { code, stdout, stderr } = await template(['--values', valuesFile(name)]);
   if (code !== 0) throw new Error(`helm template with ${name}.yaml: ${stderr}`);
   const { version } = objectsOf(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))[0];
+  return stdout.replaceAll(version, 'VERSION');
+}
+
+const DEFAULTS = 'defaults';
+
+/**
+ * What golden/ holds of a value set: without the objects that are those of the defaults, and without the rules of the
+ * alerts, which are those of deploy/prometheus/.
+ */
+export async function render(name: string): Promise<string> {
   const rules = /^(kind: PrometheusRule\n(?:.+\n)*?spec:\n)(?:(?: {2}.*)?\n)*/m;
-  return stdout.replaceAll(version, 'VERSION').replace(rules, '$1  groups: []\n');
+  const text = (await renderWhole(name)).replace(rules, '$1  groups: []\n');
+  if (name === DEFAULTS) return text;
+  const objects = (whole: string): string[] => whole.split(/^---\n/m).filter((one) => one !== '');
+  const usual = new Set(objects(await renderWhole(DEFAULTS)));
+  const own = objects(text).filter((one) => !usual.has(one));
+  return own.map((one) => `---\n${one}`).join('');
 }
