@@ -129,3 +129,17 @@ test('endless informational answers end an export over gRPC', async () => {
   await reason();
   await waitFor('the end of the connection', () => sockets.every(({ destroyed }) => destroyed), 5000);
 });
+
+test('endless frames that say nothing end the connection', async () => {
+  // WINDOW_UPDATE of the connection by one byte (RFC 9113, 6.9), which no limit of Node.js counts.
+  const empty = Buffer.from('00000408000000000000000001'.repeat(3000), 'hex');
+  const settings = Buffer.from('000000040000000000', 'hex');
+  const env = { OTEL_EXPORTER_OTLP_TIMEOUT: '60000' };
+  const made = createServer((socket) => {
+    socket.write(settings);
+    socket.once('data', () => flood(socket, empty));
+    socket.resume();
+  });
+  await start(made, 'grpc', env);
+  await waitFor('the end of the connection', () => sockets[0]?.destroyed === true);
+});

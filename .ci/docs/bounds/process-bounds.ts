@@ -1,3 +1,4 @@
+import { MAX_EMPTY_BYTES } from '../../../src/bounded-grpc-calls.js';
 import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../../src/bounded-request.js';
 import { MAX_UINT32 } from '../../../src/limiter/rate.js';
 import { MAX_LINE_CHARACTERS } from '../../../src/server/decision-log/decision-line.js';
@@ -112,8 +113,10 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what:
           'an export of spans; informational answers (1xx) of a collector or management server to one request; ' +
-          'pieces in which an answer over HTTP/1.1 comes',
-        bound: `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, retries included; ${MAX_INFORMATIONAL}; ${shownCount(MAX_BODY_PIECES)}`,
+          'pieces in which an answer over HTTP/1.1 comes; frames of gRPC a second that hold no message',
+        bound:
+          `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, retries included; ${MAX_INFORMATIONAL}; ${shownCount(MAX_BODY_PIECES)}; ` +
+          shownSize(MAX_EMPTY_BYTES),
         beyond: CONNECTION_ENDS,
       },
       {
