@@ -15,6 +15,7 @@ import { fixedLogin } from '../connection/login-source.js';
 import { Outage, type RedisSettingNames } from '../connection/outage.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { redisFaultOf } from '../connection/redis-fault.js';
+import { Hope } from '../load/hope.js';
 import type { ScriptAnswer, ScriptQuestion } from '../questions/script-question.js';
 import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
@@ -30,8 +31,6 @@ const HOPE_MS = 1000;
 /** Lines about nodes that are logged in a minute: whoever names nodes may name any number. */
 const MAX_NODE_LINES = 100;
 const NODE_LINES_MS = 60_000;
-/** Different reasons logged while no node of it answers. */
-const MAX_REASONS = 10;
 
 /** Faults of a node after which another one may have its slots. */
 const MAY_HAVE_MOVED: ReadonlySet<StoreFault> = new Set([
@@ -66,8 +65,6 @@ export class ClusterStore implements RedisBuckets {
   readonly #wentDown = new Signal<string>();
   readonly onUp = this.#cameUp.add;
   readonly onDown = this.#wentDown.add;
-  /** What the log was told of this outage. */
-  readonly #told = new Set<string>();
   /** Lines about nodes, and since when they are counted. */
   #nodeLines = 0;
   #nodeLinesSinceMs = Number.NEGATIVE_INFINITY;
@@ -76,11 +73,8 @@ export class ClusterStore implements RedisBuckets {
   #unserved = '';
   /** Whether a node has said who serves which slots. */
   #known = false;
-  /** Resolves with that, or when it takes too long. */
-  readonly #firstLook: Promise<void>;
-  #endFirstLook: () => void = () => {};
-  readonly #firstLookTimer: NodeJS.Timeout;
-  #hopeful = true;
+  /** Whether requests wait for that. */
+  readonly #hope = new Hope(() => this.#hope.end());
   /** Items of requests that wait for it. */
   #waitingItems = 0;
   #closed = false;
@@ -122,13 +116,7 @@ export class ClusterStore implements RedisBuckets {
         doubtful: (sentence) => this.#onDoubtful(sentence),
       },
     );
-    this.#firstLook = new Promise((resolve) => {
-      this.#endFirstLook = resolve;
-    });
-    this.#firstLookTimer = setTimeout(
-      () => this.#endHope(),
-      Math.max(HOPE_MS, timerMs(timeoutMicros)),
-    ).unref();
+    this.#hope.begin(Math.max(HOPE_MS, timerMs(timeoutMicros)));
     this.#finder.look();
   }
 
@@ -185,14 +173,14 @@ export class ClusterStore implements RedisBuckets {
   }
 
   async ask(question: ScriptQuestion): Promise<ScriptAnswer> {
-    if (question.mayWait === true && !this.#known && this.#hopeful) await this.#firstLook;
+    if (question.mayWait === true && !this.#known) await this.#hope.ended();
     if (this.#known) return this.#nodes.ask(question);
     return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is away`);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#endHope();
+    this.#hope.end();
     this.#finder.close();
     await this.#sharded.close();
     this.#login.close();
@@ -246,21 +234,15 @@ export class ClusterStore implements RedisBuckets {
   ): Promise<StorageError | undefined> {
     const { maxInFlight, timeoutMicros, address } = this.#options;
     const away = new StorageError('disconnected', `Redis ${address.redactedAddress} is away`);
-    if (!this.#hopeful || !mayWait) return away;
+    if (!this.#hope.isAlive || !mayWait) return away;
     if (this.#waitingItems > 0 && this.#waitingItems + items > maxInFlight) {
       return new StorageError('overloaded', 'too much waits for the Redis Cluster to be found');
     }
     this.#waitingItems += items;
     const leftMicros = Math.min(deadlineMicros - this.#monotonicMicros(), timeoutMicros);
-    await within(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#firstLook, () => {});
+    await within(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#hope.ended(), () => {});
     this.#waitingItems -= items;
     return this.#known ? undefined : away;
-  }
-
-  #endHope(): void {
-    clearTimeout(this.#firstLookTimer);
-    this.#hopeful = false;
-    this.#endFirstLook();
   }
 
   async #onFound(view: ClusterView): Promise<void> {
@@ -268,8 +250,8 @@ export class ClusterStore implements RedisBuckets {
     if (this.#closed) return;
     const wasKnown = this.#known;
     this.#known = true;
-    this.#endHope();
-    this.#told.clear();
+    this.#hope.end();
+    this.#outage.end();
     const { address } = this.#options;
     const { unserved } = this.#nodes;
     if (!wasKnown) {
@@ -291,7 +273,7 @@ export class ClusterStore implements RedisBuckets {
   }
 
   #onFailed(reason: string): void {
-    this.#endHope();
+    this.#hope.end();
     this.#options.observeFault?.(redisFaultOf(reason).reason);
     // Until it was reached once the settings may be what is wrong.
     if (this.#known || !this.#outage.isDoubtful(reason)) this.#logFailed(reason);
@@ -312,10 +294,8 @@ export class ClusterStore implements RedisBuckets {
   #logFailed(reason: string): void {
     // Of nodes that are known the log tells by itself.
     if (this.#nodes.someUp) return;
-    const sentence = this.#outage.sentence(reason, this.#options.address.redactedAddress);
-    if (this.#told.has(sentence) || this.#told.size >= MAX_REASONS) return;
-    this.#told.add(sentence);
-    this.#log('error', sentence);
+    const { redactedAddress } = this.#options.address;
+    this.#outage.tell(reason, redactedAddress, (level, sentence) => this.#log(level, sentence));
   }
 
   /** The addresses do not change while weir runs: once is enough. */

@@ -14,6 +14,9 @@ export interface RedisSettingNames {
   readonly cluster?: boolean;
 }
 
+/** Different reasons logged while Redis stays away. */
+const MAX_REASONS = 10;
+
 /** How a connection ends whose sides do not both speak TLS, as node:net, node:tls and the handshake say it. */
 const CUT_OFF = /ECONNRESET|EPIPE|connection (?:is )?closed|malformed reply/i;
 const NO_HANDSHAKE =
@@ -35,6 +38,8 @@ const LOGIN_PLACES = {
 export class Outage {
   private readonly address: RedisAddress;
   private readonly names: RedisSettingNames;
+  /** What the log was told of this outage. */
+  private readonly told = new Set<string>();
   private looking: Promise<void> | undefined;
   /** What is wrong if one side speaks TLS, and the other does not, or if a proxy answers. */
   private mismatch: string | undefined;
@@ -66,6 +71,20 @@ export class Outage {
     const login = this.loginSentence(reason);
     if (login !== undefined) return `Redis ${name} ${login}; weir keeps trying`;
     return `Redis ${name} cannot be used, and weir keeps trying: ${this.why(reason)}`;
+  }
+
+  /** Logs {@link sentence}, each once an outage, and not too many. Returns whether it did. */
+  tell(reason: string, name: string, log: (level: 'error', sentence: string) => void): boolean {
+    const sentence = this.sentence(reason, name);
+    if (this.told.size >= MAX_REASONS || this.told.has(sentence)) return false;
+    this.told.add(sentence);
+    log('error', sentence);
+    return true;
+  }
+
+  /** What follows is another outage. */
+  end(): void {
+    this.told.clear();
   }
 
   /** The same for who does not try again. */

@@ -36,8 +36,6 @@ const STABLE_MS = 5000;
 const HOPE_MS = 1000;
 /** Behind a proxy no probe follows another sooner because of calls that failed. */
 const DOUBT_MS = 1000;
-/** Different reasons logged while Redis stays away. */
-const MAX_REASONS = 10;
 
 /**
  * One connection to one Redis that keeps itself up: connects in the background, probes, reconnects for ever
@@ -58,7 +56,6 @@ export class RedisConnection {
   private readonly patienceMs: number;
   private readonly outage: Outage;
   private readonly log: RedisLog = (level, sentence) => this.options.log?.(level, sentence);
-  private readonly loggedReasons = new Set<string>();
   private found: FoundRedis | undefined;
   /** Why the connection at hand is being closed, which was counted. */
   private leftFor = '';
@@ -356,7 +353,7 @@ export class RedisConnection {
     if (this.isUp && performance.now() - this.upSince >= STABLE_MS) {
       this.link.resetPauses();
       this.probePauses.reset();
-      this.loggedReasons.clear();
+      this.outage.end();
     }
     // Until it was reached once the settings may be what is wrong.
     if (this.everUp || this.found === undefined || !this.outage.isDoubtful(reason)) this.logDown(reason);
@@ -374,14 +371,6 @@ export class RedisConnection {
 
   private logDown(reason: string): void {
     if (this.closed) return;
-    if (this.logOnce(this.outage.sentence(reason, this.name))) this.loggedDown = true;
-  }
-
-  /** Logs each sentence once an outage, and not too many. Returns whether it did. */
-  private logOnce(sentence: string): boolean {
-    if (this.loggedReasons.size >= MAX_REASONS || this.loggedReasons.has(sentence)) return false;
-    this.loggedReasons.add(sentence);
-    this.log('error', sentence);
-    return true;
+    if (this.outage.tell(reason, this.name, this.log)) this.loggedDown = true;
   }
 }
