@@ -1,3 +1,4 @@
+import { expectState } from '../../../invariant.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { ConnectionAttempts } from './connection-attempts.js';
@@ -39,6 +40,25 @@ export interface RedisLinkEvents {
   renewed(refusal: string | undefined): void;
 }
 
+/** A connection that commands may be sent on. */
+interface OpenState {
+  readonly at: 'open';
+  readonly dialed: DialedRedis;
+  /** Since when it is of use; undefined while it is not known to be. */
+  workingSinceMs: number | undefined;
+  /** Why it was broken off by this side. */
+  brokenOff: string;
+}
+
+/** What a {@link RedisLink} is doing. */
+type LinkState =
+  | { readonly at: 'pause'; readonly retry: NodeJS.Timeout | undefined }
+  | { readonly at: 'attempt'; readonly abort: AbortController }
+  | OpenState
+  | { readonly at: 'end' };
+
+const ABOUT_TO_CONNECT: LinkState = { at: 'pause', retry: undefined };
+
 /** Keeps one connection to a Redis, logged in: finds it, connects, connects again for ever. */
 export class RedisLink {
   readonly attempts: ConnectionAttempts;
@@ -51,28 +71,19 @@ export class RedisLink {
   readonly #tls: PreparedTls | undefined;
   readonly #startupPauses: BackOff;
   readonly #pauses = new BackOff(DEFAULT_RETRY);
-  #dialed: DialedRedis | undefined;
+  #state: LinkState = ABOUT_TO_CONNECT;
   #found: FoundRedis | undefined;
-  /** Ends the latest attempt. */
-  #attempt: AbortController | undefined;
-  #isConnecting = false;
-  /** When it began. */
+  /** When the latest attempt began. */
   #attemptedMs = 0;
   /** Attempts in a row that ended without an answer. */
   #silentAttempts = 0;
-  #retry: NodeJS.Timeout | undefined;
   #login: RedisLogin = {};
   #loginRefused = false;
   /** Whether Redis was ever of use. */
   #everWorked = false;
-  /** Since when the connection at hand is of use; undefined while it is not known to be. */
-  #workingSinceMs: number | undefined;
   /** Whether the next attempt needs no pause. */
   #atOnce = false;
   #opened = 0;
-  #closed = false;
-  /** Why the connection at hand was broken off by this side. */
-  #brokenOff = '';
 
   /** Throws an Error when the TLS settings cannot be used. */
   constructor(options: RedisServerOptions, events: RedisLinkEvents) {
@@ -99,19 +110,20 @@ export class RedisLink {
 
   /** Sends one command; rejects with Redis's error, or at once when the connection is lost. */
   send(name: string, args: string[], bound: ReplyBound): Promise<unknown> {
-    return this.#dialed?.pipe.send(name, args, bound) ?? Promise.reject(new Error('there is no connection'));
+    if (this.#state.at === 'open') return this.#state.dialed.pipe.send(name, args, bound);
+    return Promise.reject(new Error('there is no connection'));
   }
 
   /** Connections since start, logged in; at most one is open. */
   get counts(): ConnectionCounts {
-    const active = this.#dialed === undefined ? 0 : 1;
+    const active = this.#state.at === 'open' ? 1 : 0;
     return { active, opened: this.#opened, closed: this.#opened - active };
   }
 
   /** The connection at hand is of use. */
   working(): void {
     this.#everWorked = true;
-    this.#workingSinceMs ??= performance.now();
+    if (this.#state.at === 'open') this.#state.workingSinceMs ??= performance.now();
   }
 
   /** What was good for a while: pauses are short again. */
@@ -121,27 +133,28 @@ export class RedisLink {
 
   /** Closes the connection at hand; `reason` is for the log. Redis refused the login, or what it did not allow. */
   breakOff(reason: string, loginRefused = false): void {
-    this.#brokenOff = reason;
     this.#loginRefused ||= loginRefused;
-    this.#dialed?.stream.destroy();
+    if (this.#state.at !== 'open') return;
+    this.#state.brokenOff = reason;
+    this.#state.dialed.stream.destroy();
   }
 
   /** Ends the connection and all attempts for good. */
   close(): void {
-    this.#closed = true;
-    this.attempts.cancel(this.#retry);
-    this.#attempt?.abort();
+    const state = this.#state;
+    this.#state = { at: 'end' };
+    if (state.at === 'pause') this.attempts.cancel(state.retry);
+    if (state.at === 'attempt') state.abort.abort();
     this.#finder.close();
     this.#source.close();
-    this.#dialed?.stream.destroy();
-    this.#dialed = undefined;
+    if (state.at === 'open') state.dialed.stream.destroy();
   }
 
   async #connect(): Promise<void> {
-    const attempt = new AbortController();
-    const { signal } = attempt;
-    this.#attempt = attempt;
-    this.#isConnecting = true;
+    expectState(this.#state.at === 'pause', 'a link makes one connection at a time');
+    const abort = new AbortController();
+    const { signal } = abort;
+    this.#state = { at: 'attempt', abort };
     this.#attemptedMs = performance.now();
     this.#atOnce = false;
     let found: FoundRedis | undefined;
@@ -171,14 +184,13 @@ export class RedisLink {
         dialed.stream.destroy();
         return;
       }
-      this.#isConnecting = false;
       this.#silentAttempts = 0;
       this.#onOpened(dialed, found);
       // Another one came while the connection was made.
       if (this.#login !== login) void this.#renew(this.#login);
     } catch (error) {
       if (signal.aborted) return;
-      this.#isConnecting = false;
+      this.#state = ABOUT_TO_CONNECT;
       const { message } = error as Error;
       const fault = redisFaultOf(message);
       this.#loginRefused = fault.reaction === 'login';
@@ -198,9 +210,9 @@ export class RedisLink {
 
   async #renew(login: RedisLogin): Promise<void> {
     this.#login = login;
-    if (this.#dialed === undefined) return;
+    if (this.#state.at !== 'open') return;
     try {
-      await sendLogin(this.#dialed.pipe, login);
+      await sendLogin(this.#state.dialed.pipe, login);
       this.#events.renewed(undefined);
     } catch (error) {
       if (error instanceof RedisReplyError) this.#events.renewed(error.message);
@@ -209,33 +221,29 @@ export class RedisLink {
 
   #onOpened(dialed: DialedRedis, found: FoundRedis): void {
     const { stream } = dialed;
-    this.#dialed = dialed;
+    const open: OpenState = { at: 'open', dialed, workingSinceMs: undefined, brokenOff: '' };
+    expectState(this.#state.at === 'attempt', 'a connection comes of an attempt');
+    this.#state = open;
     this.#opened++;
-    this.#workingSinceMs = undefined;
-    this.#brokenOff = '';
     const onClose = (): void => {
-      if (this.#dialed !== dialed) return;
-      this.#onClosed(this.#brokenOff || endOf(stream));
+      if (this.#state === open) this.#onClosed(open);
     };
     stream.once('close', onClose);
     if (stream.destroyed) onClose();
     else this.#events.opened(found);
   }
 
-  #onClosed(reason: string): void {
-    this.#dialed?.pipe.end(new Error('the connection is closed'));
-    this.#dialed = undefined;
-    const workedMs = performance.now() - (this.#workingSinceMs ?? Infinity);
-    this.#atOnce ||= workedMs >= WORKED_MS;
-    this.#workingSinceMs = undefined;
-    if (this.#closed) return;
-    this.#events.closed(reason);
+  #onClosed({ dialed, workingSinceMs = Infinity, brokenOff }: OpenState): void {
+    dialed.pipe.end(new Error('the connection is closed'));
+    this.#state = ABOUT_TO_CONNECT;
+    this.#atOnce ||= performance.now() - workingSinceMs >= WORKED_MS;
+    this.#events.closed(brokenOff || endOf(dialed.stream));
     this.#connectLater();
   }
 
   #connectLater(): void {
-    if (this.#closed) return;
-    this.attempts.cancel(this.#retry);
+    if (this.#state.at !== 'pause') return;
+    this.attempts.cancel(this.#state.retry);
     if (this.#atOnce) {
       void this.#connect();
       return;
@@ -244,23 +252,26 @@ export class RedisLink {
     // An attempt that took long was a pause by itself.
     const tookMs = performance.now() - this.#attemptedMs;
     const pauseMs = Math.max(0, pauses.next() - tookMs);
-    this.#retry = this.attempts.later(pauseMs, () => void this.#connect(), this.#everWorked);
+    const retry = this.attempts.later(pauseMs, () => void this.#connect(), this.#everWorked);
+    this.#state = { at: 'pause', retry };
   }
 
   /** Another Redis was announced, or one that could not be reached is announced again. */
   #onMoved(found: FoundRedis): void {
-    if (this.#closed) return;
+    const { at } = this.#state;
     const isAnother = this.#found === undefined || !isSame(this.#found.endpoint, found.endpoint);
-    const isBusy = this.#dialed !== undefined || this.#isConnecting;
-    if (!isAnother && isBusy) return;
+    if (at === 'end' || (!isAnother && at !== 'pause')) return;
     this.#atOnce = true;
     const reason = `the Sentinels announced another master, ${found.name}`;
     this.#events.moved(reason);
-    if (this.#dialed !== undefined) {
+    if (this.#state.at === 'open') {
       this.breakOff(reason);
       return;
     }
-    this.#attempt?.abort();
+    if (this.#state.at === 'attempt') {
+      this.#state.abort.abort();
+      this.#state = ABOUT_TO_CONNECT;
+    }
     this.#connectLater();
   }
 }
