@@ -1,3 +1,4 @@
+import { expectState } from '../../../invariant.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { Hope } from '../load/hope.js';
@@ -60,7 +61,8 @@ export class RedisConnection {
   /** Why the connection at hand is being closed, which was counted. */
   private leftFor = '';
   private everUp = false;
-  private isUp = false;
+  /** Whether calls may be made; once it has ended, never again. */
+  private state: 'down' | 'up' | 'ended' = 'down';
   private readonly hopes = new Hope(() => this.endHope());
   private upSince = 0;
   /** Whether the next `up` is worth a line; so is the first. */
@@ -70,7 +72,6 @@ export class RedisConnection {
   private loginFailure: string | undefined;
   /** Whether the connection at hand goes on with a login that is not the newest. */
   private renewalRefused = false;
-  private closed = false;
   /** Counts connections, so that answers of an earlier one are known as such. */
   private epoch = 0;
   private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, firstMs: FIRST_PROBE_MS });
@@ -110,12 +111,12 @@ export class RedisConnection {
 
   /** Whether calls may be made. */
   get up(): boolean {
-    return this.isUp;
+    return this.state === 'up';
   }
 
   /** Whether Redis may be up in a moment, though it is not: a call may wait for it. */
   get hopeful(): boolean {
-    return this.hopes.isAlive && !this.isUp;
+    return this.hopes.isAlive && this.state !== 'up';
   }
 
   /** Resolves once it is up, or no longer hopeful. */
@@ -148,7 +149,7 @@ export class RedisConnection {
    * breaker.
    */
   noteFailure(error: Error): void {
-    if (!this.isUp) return;
+    if (this.state !== 'up') return;
     const { message } = error;
     const { reason, reaction } = redisFaultOf(message);
     this.options.observeFault?.(reason);
@@ -182,7 +183,7 @@ export class RedisConnection {
 
   /** Nothing was answered for a while, although something was asked. Opens the breaker. */
   noteSilence(micros: number): void {
-    if (!this.isUp || !this.breaker.trip()) return;
+    if (this.state !== 'up' || !this.breaker.trip()) return;
     this.goDown(`no answer for ${Math.round(micros / 1000)} ms`);
     this.unansweredProbes = 0;
     this.probe();
@@ -190,8 +191,7 @@ export class RedisConnection {
 
   /** Ends the connection for good. */
   close(): void {
-    this.closed = true;
-    this.isUp = false;
+    this.state = 'ended';
     this.hopes.end();
     this.epoch++;
     this.stopProbing();
@@ -211,7 +211,7 @@ export class RedisConnection {
     this.epoch++;
     this.stopProbing();
     this.breaker.close();
-    if (this.isUp) this.hope();
+    if (this.state === 'up') this.hope();
     this.goDown(reason);
     if (reason !== this.leftFor) this.options.observeFault?.(redisFaultOf(reason).reason);
     this.leftFor = '';
@@ -258,7 +258,7 @@ export class RedisConnection {
   }
 
   private endHope(): void {
-    if (this.hopes.end() && !this.isUp && !this.closed) this.events.hopeless();
+    if (this.hopes.end() && this.state === 'down') this.events.hopeless();
   }
 
   /** Tries what calls will do, in the right database: the greeting minds no SELECT that failed. */
@@ -336,8 +336,9 @@ export class RedisConnection {
   private goUp(): void {
     this.breaker.close();
     this.link.working();
-    if (this.isUp) return;
-    this.isUp = true;
+    if (this.state === 'up') return;
+    expectState(this.state === 'down', 'a connection that has ended does not come up');
+    this.state = 'up';
     this.everUp = true;
     this.hopes.end();
     this.upSince = performance.now();
@@ -350,7 +351,7 @@ export class RedisConnection {
   }
 
   private goDown(reason: string): void {
-    if (this.isUp && performance.now() - this.upSince >= STABLE_MS) {
+    if (this.state === 'up' && performance.now() - this.upSince >= STABLE_MS) {
       this.link.resetPauses();
       this.probePauses.reset();
       this.outage.end();
@@ -358,19 +359,19 @@ export class RedisConnection {
     // Until it was reached once the settings may be what is wrong.
     if (this.everUp || this.found === undefined || !this.outage.isDoubtful(reason)) this.logDown(reason);
     else void this.lookAndLog(reason, this.found);
-    if (!this.isUp) return;
-    this.isUp = false;
+    if (this.state !== 'up') return;
+    this.state = 'down';
     this.events.down(reason);
   }
 
   private async lookAndLog(reason: string, { endpoint }: FoundRedis): Promise<void> {
     await this.outage.look(endpoint);
     // It takes up to two seconds.
-    if (!this.isUp) this.logDown(reason);
+    if (this.state === 'down') this.logDown(reason);
   }
 
   private logDown(reason: string): void {
-    if (this.closed) return;
+    if (this.state === 'ended') return;
     if (this.outage.tell(reason, this.name, this.log)) this.loggedDown = true;
   }
 }
