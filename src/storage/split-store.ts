@@ -125,7 +125,9 @@ export class SplitStore implements BucketStore {
       return verdict.quotaLeft ? observed(item) : item;
     });
     if (verdict.denies) asked.push(neverFits(asked[0] as TakeItem));
-    const { result: decided, parts } = await main.takeUndoably(asked, deadline, connection, mayWait);
+    const wide = asked.length > NARROW_ITEMS;
+    const asking = { deadlineMicros: deadline, connection, mayWait, wide };
+    const { result: decided, parts } = await main.takeUndoably(asked, asking);
     if (decided instanceof StorageError) {
       return deniesAnyway(seconds, found)
         ? merged(
@@ -138,7 +140,7 @@ export class SplitStore implements BucketStore {
     if (verdict.denies || deniesRequest(asked, decided) || isLast) return merged(items, found, decided);
 
     // What follows may end otherwise than with the main store's word.
-    const undo = (): void => this.giveBacks.begin(parts, connection, others.length > NARROW_ITEMS);
+    const undo = (): void => this.giveBacks.begin(parts, connection, wide);
     const counting = verdictOf(others, decided, []).quotaLeft ? late.map(observed) : late;
     const counted = await perSecond.take(counting, deadline, connection);
     if (counted instanceof StorageError) {

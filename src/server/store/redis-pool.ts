@@ -3,9 +3,7 @@ import { ClusterStore, type ClusterStoreOptions } from '../../storage/redis/clus
 import { ProxyStore } from '../../storage/redis/proxy/proxy-store.js';
 import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
 import { RedisStore } from '../../storage/redis/redis-store.js';
-import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
 import { StartError } from '../start-error.js';
-import { NO_GIVE_BACKS } from './store.js';
 
 /** The reference's names of a pool in statistics. */
 export type PoolName = 'redis_pool' | 'redis_per_second_pool';
@@ -15,19 +13,13 @@ export interface RedisPool {
   readonly name: PoolName;
   readonly address: string;
   readonly store: RedisBuckets;
-  /** Of requests over several of its servers; zeros where there is but one. */
-  giveBackStats(): GiveBackStats;
 }
 
 /** Connects in the background. */
 export function openPool(name: PoolName, options: ClusterStoreOptions): RedisPool {
-  const address = options.address.redactedAddress;
-  const { cluster, proxy } = options.address;
-  if (cluster === undefined && proxy !== true) {
-    return { name, address, store: new RedisStore(options), giveBackStats: () => NO_GIVE_BACKS };
-  }
-  const store = proxy === true ? new ProxyStore(options) : new ClusterStore(options);
-  return { name, address, store, giveBackStats: () => store.giveBackStats };
+  const { redactedAddress: address, cluster, proxy } = options.address;
+  const Kind = proxy === true ? ProxyStore : cluster === undefined ? RedisStore : ClusterStore;
+  return { name, address, store: new Kind(options) };
 }
 
 /** Calls `onChange` whenever a server of `pools` has come or gone, with whether all of the pools decide now. */

@@ -64,7 +64,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     memoryStats: () => local.memory,
     localChargeStats: () => local.stats,
     giveBackStats: () =>
-      sumOf([split?.giveBackStats ?? NO_GIVE_BACKS, ...pools.map((pool) => pool.giveBackStats())]),
+      sumOf([split?.giveBackStats ?? NO_GIVE_BACKS, ...pools.map(({ store }) => store.giveBackStats)]),
     denyCacheStats: () => denials ?? NO_DENY_CACHE,
     localCacheStats: () => denials?.stats,
     pools: () => pools.map((pool) => ({ name: pool.name, ...pool.store.connections })),

@@ -1,4 +1,5 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
+import type { GiveBackStats } from '../sharded/give-backs.js';
 import type { UndoableStore } from '../sharded/request-parts.js';
 import type { ConnectionCounts } from './connection/connection-options.js';
 import type { ScriptAnswer, ScriptQuestion } from './questions/script-question.js';
@@ -24,6 +25,8 @@ export interface RedisBuckets extends UndoableStore {
   readonly everReached: boolean;
   /** Of all servers together. */
   readonly connections: ConnectionCounts;
+  /** Of requests over several of its servers. */
+  readonly giveBackStats: GiveBackStats;
   /** The servers that are known now; before that those that are named. */
   readonly nodes: readonly RedisNodeState[];
   /** `listener` runs whenever a server comes (back) up. */

@@ -4,8 +4,9 @@ import { IdleWait } from '../../runtime/idle-wait.js';
 import { Room } from '../../runtime/room.js';
 import { Signal } from '../../runtime/signal.js';
 import { Turns } from '../../runtime/turns.js';
+import type { GiveBackStats } from '../sharded/give-backs.js';
 import { type Taken, takeFromOne } from '../sharded/request-parts.js';
-import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
+import type { Asking, GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
 import { CallsUnderWay } from './calls-under-way.js';
 import { ScriptClock } from './clock/script-clock.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
@@ -147,6 +148,11 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.connection.connections;
   }
 
+  /** Its requests have one part each. */
+  get giveBackStats(): GiveBackStats {
+    return { made: 0, failed: 0, skipped: 0 };
+  }
+
   /** Another process, `from`, told what this one hears by `tellWork`. */
   othersWork(from: number, micros: number): void {
     this.underWay.load.othersWork(from, micros, this.monotonicMicros());
@@ -162,14 +168,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.takePart({ part: WHOLE, items, deadlineMicros, connection, mayWait, wide });
   }
 
-  takeUndoably(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    connection: unknown,
-    mayWait: boolean,
-  ): Promise<Taken> {
-    const wide = items.length > NARROW_ITEMS;
-    return takeFromOne(WHOLE, this, items, { deadlineMicros, connection, mayWait, wide });
+  takeUndoably(items: readonly TakeItem[], asking: Asking): Promise<Taken> {
+    return takeFromOne(WHOLE, this, items, asking);
   }
 
   refusal(mayWait: boolean): StorageError | undefined {

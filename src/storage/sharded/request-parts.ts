@@ -73,12 +73,7 @@ export class RequestPart {
 /** A store whose takes can be undone. */
 export interface UndoableStore extends BucketStore {
   /** {@link BucketStore.take}, which tells its parts, too: what they took can be given back (GiveBacks). */
-  takeUndoably(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    connection: unknown,
-    mayWait: boolean,
-  ): Promise<Taken>;
+  takeUndoably(items: readonly TakeItem[], asking: Asking): Promise<Taken>;
 }
 
 /** What came of a take that may have to be undone. */

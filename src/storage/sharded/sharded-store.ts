@@ -87,16 +87,9 @@ export class ShardedStore implements UndoableStore {
     return shard.takePart({ part, items, deadlineMicros, connection, mayWait, wide });
   }
 
-  async takeUndoably(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    connection: unknown,
-    mayWait: boolean,
-  ): Promise<Taken> {
+  async takeUndoably(items: readonly TakeItem[], asking: Asking): Promise<Taken> {
     const parts = await inTurns(divide(items, this.#map));
-    const wide = items.length > NARROW_ITEMS;
-    const result = await this.#takeFrom(parts, items, { deadlineMicros, connection, mayWait, wide });
-    return { result, parts };
+    return { result: await this.#takeFrom(parts, items, asking), parts };
   }
 
   /** Waits for what is given back, for the timeout at most, and closes the shards. */

@@ -20,7 +20,6 @@ export function undoing(store: BucketStore, holds: () => unknown = () => 1): Und
   return {
     take: (...asked) => store.take(...asked),
     close: () => store.close(),
-    takeUndoably: (items, deadlineMicros, connection, mayWait) =>
-      takeFromOne(0, shard, items, { deadlineMicros, connection, mayWait, wide: false }),
+    takeUndoably: (items, asking) => takeFromOne(0, shard, items, asking),
   };
 }

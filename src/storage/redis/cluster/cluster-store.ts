@@ -6,6 +6,7 @@ import { Signal } from '../../../runtime/signal.js';
 import { within } from '../../../runtime/turns.js';
 import type { GiveBackStats } from '../../sharded/give-backs.js';
 import type { Taken } from '../../sharded/request-parts.js';
+import type { Asking } from '../../sharded/shard.js';
 import { ShardedStore } from '../../sharded/sharded-store.js';
 import { ConnectionAttempts } from '../connection/connection-attempts.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
@@ -161,15 +162,10 @@ export class ClusterStore implements RedisBuckets {
     return this.#takeSoon(items, deadlineMicros, connection, mayWait);
   }
 
-  async takeUndoably(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    connection: unknown,
-    mayWait: boolean,
-  ): Promise<Taken> {
+  async takeUndoably(items: readonly TakeItem[], asking: Asking): Promise<Taken> {
+    const { deadlineMicros, mayWait } = asking;
     const refusal = this.#known ? undefined : await this.#refusalSoon(items.length, deadlineMicros, mayWait);
-    if (refusal !== undefined) return { result: refusal, parts: [] };
-    return this.#sharded.takeUndoably(items, deadlineMicros, connection, mayWait);
+    return refusal === undefined ? this.#sharded.takeUndoably(items, asking) : { result: refusal, parts: [] };
   }
 
   async ask(question: ScriptQuestion): Promise<ScriptAnswer> {

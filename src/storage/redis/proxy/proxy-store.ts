@@ -2,8 +2,8 @@ import type { TakeItem, TakeResult } from '../../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../../limiter/clock.js';
 import { within } from '../../../runtime/turns.js';
 import type { GiveBackStats } from '../../sharded/give-backs.js';
-import type { Taken, UndoableStore } from '../../sharded/request-parts.js';
-import type { Part } from '../../sharded/shard.js';
+import type { Taken } from '../../sharded/request-parts.js';
+import type { Asking, Part } from '../../sharded/shard.js';
 import { ShardedStore } from '../../sharded/sharded-store.js';
 import type { ClusterStoreOptions } from '../cluster/cluster-store.js';
 import type { SendCommand } from '../connection/connection-options.js';
@@ -72,7 +72,7 @@ export class ProxyStore extends RedisStore {
     return this.connected && !this.#lacksServers;
   }
 
-  get giveBackStats(): GiveBackStats {
+  override get giveBackStats(): GiveBackStats {
     return this.#sharded.giveBackStats;
   }
 
@@ -85,8 +85,8 @@ export class ProxyStore extends RedisStore {
     return this.#sharded.take(items, deadlineMicros, connection, mayWait);
   }
 
-  override takeUndoably(...asked: Parameters<UndoableStore['takeUndoably']>): Promise<Taken> {
-    return this.#sharded.takeUndoably(...asked);
+  override takeUndoably(items: readonly TakeItem[], asking: Asking): Promise<Taken> {
+    return this.#sharded.takeUndoably(items, asking);
   }
 
   override async close(): Promise<void> {
