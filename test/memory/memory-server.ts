@@ -27,13 +27,15 @@ export class MemoryServer {
     this.collections = collections;
   }
 
-  static async start(env: NodeJS.ProcessEnv = {}): Promise<MemoryServer> {
+  /** `node`: path of the Node.js that it runs on. */
+  static async start(env: NodeJS.ProcessEnv = {}, node = process.execPath): Promise<MemoryServer> {
     const folder = new TempDir();
     const files = { ...MATCHER_FILES, [`${INNOCENT}.yaml`]: innocentPolicy() };
     for (const [name, text] of Object.entries(files)) folder.write(join('policies', name), text);
     const collections = folder.write('collections', '');
     const preload = join(repositoryRoot, 'build/test/memory/collect-garbage.js');
     const weir = await startWeir({
+      node,
       env: {
         CONFIG_PATH: folder.join('policies'),
         NODE_OPTIONS: `--require=${preload} ${CONTAINER_HEAP}`,
