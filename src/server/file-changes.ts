@@ -81,7 +81,15 @@ export class FileChanges {
     // Watchers and fingerprint first: a change that comes while files are read is then seen afterwards.
     this.#watcher.arm([]);
     this.#fingerprint = this.#watcher.fingerprint([]);
-    const read = await Promise.all(this.#files.map(loadNamedFile)).catch((error: Error) => error);
-    this.#listener?.(read);
+    const contents: Buffer[] = [];
+    for (const read of await Promise.allSettled(this.#files.map(loadNamedFile))) {
+      // Of several faults the first in their order, whichever is found first: it is told once, and must not change.
+      if (read.status === 'rejected') {
+        this.#listener?.(read.reason as Error);
+        return;
+      }
+      contents.push(read.value);
+    }
+    this.#listener?.(contents);
   }
 }
