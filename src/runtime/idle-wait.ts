@@ -1,3 +1,5 @@
+import { within } from './turns.js';
+
 /** Lets one who closes wait until nothing is under way. */
 export class IdleWait {
   readonly #isIdle: () => boolean;
@@ -15,12 +17,9 @@ export class IdleWait {
   /** Resolves once nothing is under way, or after `ms`. Call it once. */
   async wait(ms: number): Promise<void> {
     if (this.#isIdle()) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, ms);
-      this.#end = () => {
-        clearTimeout(timer);
-        resolve();
-      };
+    const idle = new Promise<void>((resolve) => {
+      this.#end = resolve;
     });
+    await within(ms, idle, () => {});
   }
 }

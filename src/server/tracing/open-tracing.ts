@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { timerMs } from '../../limiter/clock.js';
+import { within } from '../../runtime/turns.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Tracing } from '../calls/call-trace.js';
 import type { Closers } from '../closers.js';
@@ -38,12 +38,13 @@ export function openTracing(parts: TracingParts, closers: Closers): Tracing | un
       news: exportNews(log),
       onWarning: (text) => log.warn(`OTEL_EXPORTER_OTLP_*: ${withoutLogins(text)}`),
     });
-    closers.add(async () => {
-      const patience = new AbortController();
+    closers.add(() => {
       const longestMs = Math.min(LAST_SPANS_MS, timerMs(settings.shutdownGrace));
-      const late = sleep(longestMs, undefined, { signal: patience.signal }).catch(() => {});
-      await Promise.race([tracing.shutdown().catch(() => {}), late]);
-      patience.abort();
+      return within(
+        longestMs,
+        tracing.shutdown().catch(() => {}),
+        () => {},
+      );
     });
     return tracing;
   } catch (error) {

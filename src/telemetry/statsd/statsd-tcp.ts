@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { BackOff } from '../../runtime/back-off.js';
+import { within } from '../../runtime/turns.js';
 import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
 
 const CONNECT_MS = 10_000;
@@ -91,21 +92,21 @@ export class StatsdTcp implements StatsSink {
     const socket = this.#socket;
     if (socket === undefined) return;
     if (this.#waiting > 0) {
-      await new Promise<void>((resolve) => {
+      const idle = new Promise<void>((resolve) => {
         this.#onIdle = resolve;
-        setTimeout(resolve, CLOSE_MS).unref();
-        this.flush();
       });
+      this.flush();
+      await within(CLOSE_MS, idle, () => {});
     }
     this.#onIdle = undefined;
     // One that has not taken it all by now is not waited for any longer.
     if (this.#connected && this.#waiting === 0) {
-      await new Promise<void>((resolve) => {
-        setTimeout(resolve, CLOSE_MS).unref();
+      const ended = new Promise<void>((resolve) => {
         socket.once('close', () => resolve());
         // A half-closed connection with lines unread would be reset by destroy().
         socket.end(() => resolve());
       });
+      await within(CLOSE_MS, ended, () => {});
     }
     socket.destroy();
   }
