@@ -7,14 +7,7 @@ import { dump } from '../../src/config/show/dump.js';
 import { dumpJson } from '../../src/config/show/dump-json.js';
 import { dumpTree } from '../../src/config/show/dump-tree.js';
 import { explain, renderExplanation } from '../../src/config/show/explain.js';
-import {
-  type PolicyItem,
-  PolicyReceiver,
-  policyItems,
-  specItems,
-  takesLong,
-} from '../../src/config/threads/policy-transfer.js';
-import { cutSlices, openSlice } from '../../src/config/threads/slices.js';
+import { type PolicyItem, policyItems, specItems } from '../../src/config/threads/policy-transfer.js';
 import { formatProblem } from '../../src/config/yaml/config-problem.js';
 import type { Entry } from '../../src/limiter/entry.js';
 import { buildPolicy } from '../../src/policy/build-policy.js';
@@ -25,6 +18,7 @@ import { expectEqual } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { textOf } from '../support/codec/text-of.js';
 import { arbitraryEntries, arbitraryPolicy } from '../support/policy/arbitrary-policies.js';
+import { handedOver } from '../support/policy/handed-over.js';
 import { setOf } from '../support/policy/policies.js';
 
 const NOW = Date.UTC(2026, 5, 1) * 1000;
@@ -40,11 +34,7 @@ function specOf(policy: unknown): DomainSpec {
 
 /** What another thread or process builds of it. */
 function across(items: Iterable<PolicyItem>): CompiledPolicy {
-  const receiver = new PolicyReceiver(undefined);
-  for (const slice of cutSlices(items, takesLong)) {
-    for (const item of openSlice<PolicyItem>(slice)) receiver.add(item);
-  }
-  return receiver.finish('v').domains.get('d') as CompiledPolicy;
+  return handedOver(items).domains.get('d') as CompiledPolicy;
 }
 
 /** All that anybody sees of a policy. */

@@ -4,9 +4,10 @@ import { diffPolicies } from '../../../src/config/diff/diff-policies.js';
 import type { POLICY_FIELDS } from '../../../src/config/read/policy-fields.js';
 import { dumpJson } from '../../../src/config/show/dump-json.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
-import { PolicyReceiver, policyItems } from '../../../src/config/threads/policy-transfer.js';
+import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { textOf } from '../../support/codec/text-of.js';
+import { handedOver } from '../../support/policy/handed-over.js';
 import { policyOf, setOf } from '../../support/policy/policies.js';
 
 /*
@@ -200,12 +201,6 @@ const json = (set: PolicySet): string =>
   );
 const tree = (set: PolicySet): string => textOf(dumpTree(set, NOW));
 
-function handedOver(set: PolicySet): PolicySet {
-  const receiver = new PolicyReceiver(undefined);
-  for (const item of policyItems(set)) receiver.add(item);
-  return receiver.finish(set.version);
-}
-
 const FIELDS = Object.entries(CHANGES).flatMap(([mapping, changes]) =>
   Object.entries(changes).map(([field, change]) => ({
     name: `${mapping}.${field}`,
@@ -220,7 +215,7 @@ describe('every field of the policy format', () => {
       PolicySet,
       PolicySet,
     ];
-    const there = handedOver(after);
+    const there = handedOver(policyItems(after), after.version);
     const knows: Readonly<Record<string, boolean>> = {
       'src/config/show/dump-json.ts': json(before) !== json(after),
       'src/config/show/dump-tree.ts': tree(before) !== tree(after),

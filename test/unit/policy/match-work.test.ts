@@ -1,11 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  type PolicyItem,
-  PolicyReceiver,
-  policyItems,
-  takesLong,
-} from '../../../src/config/threads/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
+import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { RuleStep, TableStep } from '../../../src/policy/derive/derive.js';
 import { EXCEEDED, MatchWork, unboundedWork } from '../../../src/policy/match-work.js';
@@ -13,6 +7,7 @@ import { PathPattern } from '../../../src/policy/paths/path-pattern.js';
 import { CidrTable } from '../../../src/policy/values/cidr-table.js';
 import { PatternList } from '../../../src/policy/values/pattern-list.js';
 import { Wildcard } from '../../../src/policy/values/wildcard.js';
+import { handedOver } from '../../support/policy/handed-over.js';
 import { entries, policyOf, setOf } from '../../support/policy/policies.js';
 
 /** As long as Envoy's largest list of headers. */
@@ -168,11 +163,7 @@ test('what patterns are made into comes over in parts, and finds the same', () =
   const policy = policyOf(`domain: d\ndescriptors:\n${lines.join('\n')}\n`);
   const items = [...policyItems(setOf(policy))];
   expect(items.filter(({ kind }) => kind === 'patterns').length).toBeGreaterThan(2);
-  const builder = new PolicyReceiver(undefined);
-  for (const slice of cutSlices(items, takesLong)) {
-    for (const item of openSlice<PolicyItem>(slice)) builder.add(item);
-  }
-  const other = builder.finish('v').domains.get('d');
+  const other = handedOver(items).domains.get('d');
   expect(other).toBeInstanceOf(CompiledPolicy);
   for (const value of ['a-some-tenant-77-b', 'a-some-tenant-1999-', '-some-tenant-2000-', 'x'.repeat(1000)]) {
     expect(other?.match(entries(`k=${value}`))).toEqual(policy.match(entries(`k=${value}`)));

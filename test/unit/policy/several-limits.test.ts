@@ -4,11 +4,11 @@ import { dump } from '../../../src/config/show/dump.js';
 import { dumpJson } from '../../../src/config/show/dump-json.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import { explain, renderExplanation } from '../../../src/config/show/explain.js';
-import { type PolicyItem, PolicyReceiver, policyItems } from '../../../src/config/threads/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
+import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import { textOf } from '../../support/codec/text-of.js';
+import { handedOver } from '../../support/policy/handed-over.js';
 import { entries, parse, policyOf, setOf } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 
@@ -82,11 +82,7 @@ describe('a list of limits', () => {
   });
 
   test('goes to other threads as it is', () => {
-    const builder = new PolicyReceiver(undefined);
-    for (const slice of cutSlices(policyItems(setOf(policy)))) {
-      for (const item of openSlice<PolicyItem>(slice)) builder.add(item);
-    }
-    const after = builder.finish('v').domains.get('d') as CompiledPolicy;
+    const after = handedOver(policyItems(setOf(policy))).domains.get('d') as CompiledPolicy;
     expect(after.rules).toEqual(policy.rules);
     for (const text of ['tenant=acme', 'plain=x', 'watched=x', 'free=x']) {
       expect(after.match(entries(text))).toEqual(policy.match(entries(text)));

@@ -2,16 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../../../src/assets.js';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import { dumpTree } from '../../../../src/config/show/dump-tree.js';
-import {
-  type PolicyItem,
-  PolicyReceiver,
-  policyItems,
-} from '../../../../src/config/threads/policy-transfer.js';
-import { cutSlices, openSlice } from '../../../../src/config/threads/slices.js';
+import { policyItems } from '../../../../src/config/threads/policy-transfer.js';
 import type { WindowRate } from '../../../../src/limiter/fixed-window.js';
 import type { CompiledPolicy } from '../../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { textOf } from '../../../support/codec/text-of.js';
+import { handedOver } from '../../../support/policy/handed-over.js';
 import { entries, policyOf, setOf } from '../../../support/policy/policies.js';
 
 /** Hands policies over, but for those that are known, which the receiver has in `inForce`. */
@@ -20,11 +16,7 @@ function across(
   inForce?: PolicySet,
   isKnown?: (policy: CompiledPolicy) => boolean,
 ): PolicySet {
-  const builder = new PolicyReceiver(inForce);
-  for (const slice of cutSlices(policyItems(policySet, isKnown))) {
-    for (const item of openSlice<PolicyItem>(slice)) builder.add(item);
-  }
-  return builder.finish(policySet.version);
+  return handedOver(policyItems(policySet, isKnown), policySet.version, inForce);
 }
 
 describe('policies handed to another process', () => {

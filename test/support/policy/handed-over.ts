@@ -1,0 +1,12 @@
+import { type PolicyItem, PolicyReceiver, takesLong } from '../../../src/config/threads/policy-transfer.js';
+import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
+import type { PolicySet } from '../../../src/policy/policy-set.js';
+
+/** What another thread or process builds of `items`, which come in slices; `inForce` are the policies that it has. */
+export function handedOver(items: Iterable<PolicyItem>, version = 'v', inForce?: PolicySet): PolicySet {
+  const receiver = new PolicyReceiver(inForce);
+  for (const slice of cutSlices(items, takesLong)) {
+    for (const item of openSlice<PolicyItem>(slice)) receiver.add(item);
+  }
+  return receiver.finish(version);
+}
