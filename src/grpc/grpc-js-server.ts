@@ -127,7 +127,7 @@ export class GrpcJsServer implements GrpcServer {
     const peer = call.getPeer();
     const colon = peer.lastIndexOf(':');
     const values = (name: string): string[] => metadata.get(name).map(String);
-    // grpc-js counts on the wall clock; the handler runs at once, so a step in between is no concern.
+    // grpc-js measures deadlines by the wall clock. The handler runs at once, so a step of that clock does no harm.
     const leftMicros = (Number(call.getDeadline()) - Date.now()) * 1000;
     return {
       deadlineMicros: this.#options.monotonicMicros() + leftMicros,

@@ -1,4 +1,4 @@
-/** Something that is due at a time. It may stand in one heap at a time. */
+/** An entry of a {@link DueHeap}. It is in one heap at most. */
 export interface Due {
   /** When, on the clock of whoever keeps the heap; Infinity: never. */
   readonly dueAt: number;

@@ -42,7 +42,7 @@ export class Observation {
     return this.log !== undefined || this.warnings.logsDecisions();
   }
 
-  /** Of an answered request; of a large one, its decisions from `from` on and before `to`. */
+  /** Tells of an answered request. A large one is told in pieces: its decisions from `from` on and before `to`. */
   answered(
     context: RequestContext,
     response: RateLimitResponse,
@@ -67,14 +67,14 @@ export class Observation {
     if (to === decisions.length) this.record(context, response);
   }
 
-  /** Of a request that was answered without a decision. */
+  /** Tells of a request that was answered without a decision. */
   undecided(context: RequestContext, response: RateLimitResponse, reason: UndecidedReason): void {
     const { request, policy, caller, startMicros } = context;
     // What was planned of it by then decided nothing.
     this.record({ request, policy, caller, startMicros, decisions: [] }, response, reason);
   }
 
-  /** Of a request to a domain that no policy has. */
+  /** Tells of a request for a domain that no policy has. */
   unknownDomain(
     request: RateLimitRequest,
     policies: PolicySet,
@@ -94,7 +94,7 @@ export class Observation {
     }
   }
 
-  /** Counts a request to such a domain, and warns of it. */
+  /** Counts a request for such a domain, and warns about it. */
   countUnknownDomain(domain: string, descriptors: number): void {
     this.warnings.unlimited.unknownDomain(domain, this.counts.unknownDomain(domain, descriptors));
   }
@@ -122,7 +122,7 @@ export class Observation {
     }
   }
 
-  /** Of a descriptor that limits decided. */
+  /** Tells of a descriptor that was decided by limits. */
   private limited(policy: DomainPolicy, decision: Decision, overLimit: boolean, passes: boolean): void {
     const { match, takes, candidate } = decision;
     const { domain } = policy;
@@ -149,7 +149,7 @@ export class Observation {
     if (takes.length === 0) this.withoutLimit(domain, decision);
   }
 
-  /** Of a descriptor that a control decided, or that no limit was asked about as another one was blocked. */
+  /** Tells of a descriptor that a control decided, or that no limit was asked for because another was blocked. */
   private controlled(policy: DomainPolicy, { match, control }: Decision): void {
     if (control === undefined) return;
     const isBlock = control.kind === 'block';

@@ -172,7 +172,7 @@ export class SentCalls {
     return this.#counts.get(of) ?? 0;
   }
 
-  /** Asks a worker that was not asked yet; `otherwise` is why there is no answer where there is none. */
+  /** Asks a worker that was not asked before. If there is none, the call fails for the reason `otherwise`. */
   #give(call: Forwarded, otherwise: CallFailure): void {
     const { name, how, asked } = call;
     const able = how.workers();

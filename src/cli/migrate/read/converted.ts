@@ -46,8 +46,8 @@ export function notALimit(about: string): (clause: string, remedy: string) => Fi
 }
 
 /**
- * A limit as a mapping, or why it has no equal: it is no mapping, or has a field that is not one of `known`. `remedies`
- * tell what to do about such a field, where there is more to say than to write the rule by hand.
+ * Returns a limit as a mapping, or a finding if weir cannot express it: because it is not a mapping, or because it has
+ * a field that is not in `known`. `remedies` say what to do about a field; the default is to write the rule by hand.
  */
 export function limitFields(
   item: YamlValue,
