@@ -4,7 +4,7 @@ import { HttpReads, type Reader } from '../../../../src/server/http/http-reads.j
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('a few of those that send a lot are read on in a turn', async () => {
-  const reads = new HttpReads();
+  const reads = new HttpReads(() => 0);
   const log: number[] = [];
   const readers: Reader[] = Array.from({ length: 20 }, (_, n) => ({ readOn: () => void log.push(n) }));
   for (const reader of readers) reads.wait(reader);
