@@ -1,5 +1,8 @@
 import { MAX_SERVICE_FIELDS, MAX_SYMBOL_BYTES } from '../../../src/codec/services/service-reader.js';
-import { DEFAULT_RECEIVE_TIMEOUT_MS, MAX_RARE_CALLS } from '../../../src/grpc/h2-transport/call-context.js';
+import {
+  DEFAULT_RECEIVE_TIMEOUT_MS,
+  MAX_AUXILIARY_CALLS,
+} from '../../../src/grpc/h2-transport/call-context.js';
 import { DEFAULT_LIMITS } from '../../../src/h2/limits.js';
 import { TURN_MS, UNIT_BYTES, UNIT_MS } from '../../../src/h2/serving/read-turns.js';
 import {
@@ -45,7 +48,7 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'open calls of health and reflection; their messages in a turn',
-        bound: `${MAX_RARE_CALLS}; 1, and 8 of all connections`,
+        bound: `${MAX_AUXILIARY_CALLS}; 1, and 8 of all connections`,
         beyond: 'RESOURCE_EXHAUSTED; the next turn',
       },
       {

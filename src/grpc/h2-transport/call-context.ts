@@ -3,30 +3,30 @@ import { GrpcError, type GrpcServerOptions, STATUS } from '../grpc-server.js';
 import { DeadlineQueue, type TimerSource } from './deadline-queue.js';
 import { Inflater } from './inflater.js';
 import { type MessageReader, type ReadResult, ReceiveBudget } from './message-reader.js';
-import { RareTurns } from './rare-turns.js';
+import { AuxiliaryTurns } from './auxiliary-turns.js';
 
 const MIB = 1024 * 1024;
 /** Half-received messages of one connection may hold two of the largest, at least this. Bytes. */
 const MIN_RECEIVE_BUDGET = 8 * MIB;
 export const DEFAULT_RECEIVE_TIMEOUT_MS = 60_000;
 /** Calls of services that are asked rarely, open at a time on one connection. */
-export const MAX_RARE_CALLS = 100;
+export const MAX_AUXILIARY_CALLS = 100;
 /** Memory of such a call, with the objects of streams that it takes. Bytes. */
-const RARE_CALL_BYTES = 8192;
+const AUXILIARY_CALL_BYTES = 8192;
 
 /** What the calls of one server share. */
 export class CallContext {
   readonly options: GrpcServerOptions;
   readonly deadlines: DeadlineQueue;
   readonly inflater: Inflater;
-  readonly rareTurns = new RareTurns();
+  readonly auxiliaryTurns = new AuxiliaryTurns();
   readonly maxMessageBytes: number;
   /** How long a unary request may take to arrive. Milliseconds. */
   readonly receiveTimeoutMs: number;
   /** Called when the last unary call of {@link started} is over. */
   onQuiet: (() => void) | undefined;
   readonly #budgets = new WeakMap<ServerConnection, ReceiveBudget>();
-  readonly #rareCalls = new WeakMap<ServerConnection, number>();
+  readonly #auxiliaryCalls = new WeakMap<ServerConnection, number>();
   #running = 0;
 
   constructor(options: GrpcServerOptions, timers: TimerSource) {
@@ -65,17 +65,17 @@ export class CallContext {
   }
 
   /** A call of a service that is asked rarely begins; false when its connection has too many of them open. */
-  rareCallBegins({ connection }: ServerStream): boolean {
-    const open = this.#rareCalls.get(connection) ?? 0;
-    if (open >= MAX_RARE_CALLS) return false;
-    this.#rareCalls.set(connection, open + 1);
-    connection.hold(RARE_CALL_BYTES);
+  auxiliaryCallBegins({ connection }: ServerStream): boolean {
+    const open = this.#auxiliaryCalls.get(connection) ?? 0;
+    if (open >= MAX_AUXILIARY_CALLS) return false;
+    this.#auxiliaryCalls.set(connection, open + 1);
+    connection.hold(AUXILIARY_CALL_BYTES);
     return true;
   }
 
-  rareCallEnded({ connection }: ServerStream): void {
-    this.#rareCalls.set(connection, (this.#rareCalls.get(connection) ?? 1) - 1);
-    connection.hold(-RARE_CALL_BYTES);
+  auxiliaryCallEnded({ connection }: ServerStream): void {
+    this.#auxiliaryCalls.set(connection, (this.#auxiliaryCalls.get(connection) ?? 1) - 1);
+    connection.hold(-AUXILIARY_CALL_BYTES);
   }
 
   /** Why `reader` cannot take its message. */

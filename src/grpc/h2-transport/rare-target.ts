@@ -6,7 +6,7 @@ import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallTarget, OVER } from './call-state.js';
 import type { GrpcHead } from './grpc-head.js';
-import { type CallStatus, RareCall } from './rare-call.js';
+import { type CallStatus, StreamingCall } from './streaming-call.js';
 import { sendError } from './responses.js';
 
 type Method = MethodDefinition<unknown, unknown>;
@@ -29,13 +29,13 @@ export class RareTarget implements CallTarget {
   }
 
   begin(stream: ServerStream, requestEnded: boolean): void {
-    if (!this.#context.rareCallBegins(stream)) {
+    if (!this.#context.auxiliaryCallBegins(stream)) {
       stream.state = OVER;
       const text = 'too many calls of this kind are open on this connection';
       sendError(stream, this.#head.responseHeaders, new GrpcError(STATUS.RESOURCE_EXHAUSTED, text));
       return;
     }
-    const call = new RareCall(stream, this.#method, this.#head, this.#context, requestEnded);
+    const call = new StreamingCall(stream, this.#method, this.#head, this.#context, requestEnded);
     const { requestStream, responseStream } = this.#method;
     if (requestStream && responseStream) serveBidi(call, this.#handler);
     else if (requestStream) serveClientStream(call, this.#handler);
@@ -44,7 +44,7 @@ export class RareTarget implements CallTarget {
 }
 
 /** What every call object of @grpc/grpc-js has. */
-function dress<T extends EventEmitter>(emitter: T, call: RareCall): T & { cancelled: boolean } {
+function dress<T extends EventEmitter>(emitter: T, call: StreamingCall): T & { cancelled: boolean } {
   // Made when it is asked for: see toMetadata.
   Object.defineProperty(emitter, 'metadata', {
     get: () => call.metadata,
@@ -74,8 +74,8 @@ type Surface = EventEmitter & { cancelled: boolean };
 
 /** Waits for the one message of a request, and only then calls the handler. */
 function serveOneRequest(
-  call: RareCall,
-  serve: (call: RareCall, request: unknown, handler: Handler) => Surface,
+  call: StreamingCall,
+  serve: (call: StreamingCall, request: unknown, handler: Handler) => Surface,
   handler: Handler,
 ): void {
   let request: { readonly message: unknown } | undefined;
@@ -105,13 +105,13 @@ function serveOneRequest(
   });
 }
 
-function serveUnary(call: RareCall, request: unknown, handler: Handler): Surface {
+function serveUnary(call: StreamingCall, request: unknown, handler: Handler): Surface {
   const surface = Object.assign(dress(new EventEmitter(), call), { request });
   handler(surface, responder(call));
   return surface;
 }
 
-function serveServerStream(call: RareCall, request: unknown, handler: Handler): Surface {
+function serveServerStream(call: StreamingCall, request: unknown, handler: Handler): Surface {
   const writable = new Writable({
     objectMode: true,
     write: (message, _encoding, sent) => call.sendMessage(message, sent),
@@ -126,13 +126,13 @@ function serveServerStream(call: RareCall, request: unknown, handler: Handler): 
   return surface;
 }
 
-function serveClientStream(call: RareCall, handler: Handler): void {
+function serveClientStream(call: StreamingCall, handler: Handler): void {
   const readable = new Readable({ objectMode: true, highWaterMark: 1, read: () => call.readOn() });
   readable.on('error', (error: object) => call.sendStatus(toStatus(error)));
   startStream(call, readable, handler, responder(call));
 }
 
-function serveBidi(call: RareCall, handler: Handler): void {
+function serveBidi(call: StreamingCall, handler: Handler): void {
   const duplex = new Duplex({
     objectMode: true,
     readableHighWaterMark: 1,
@@ -150,7 +150,7 @@ function serveBidi(call: RareCall, handler: Handler): void {
 }
 
 /** Lets the handler have the stream, then the messages as they come. */
-function startStream(call: RareCall, stream: Readable, handler: Handler, respond?: Respond): void {
+function startStream(call: StreamingCall, stream: Readable, handler: Handler, respond?: Respond): void {
   const surface = dress(stream, call);
   handler(surface, respond);
   call.start({
@@ -165,7 +165,7 @@ class Ending {
   #status: CallStatus = { code: STATUS.OK, details: 'OK' };
   #trailingMetadata: Metadata | undefined;
 
-  constructor(stream: Writable | Duplex, call: RareCall) {
+  constructor(stream: Writable | Duplex, call: StreamingCall) {
     const end = stream.end.bind(stream) as () => Writable;
     stream.end = ((metadata?: Metadata) => {
       this.#trailingMetadata = metadata ?? this.#trailingMetadata;
@@ -187,7 +187,7 @@ class Ending {
   }
 }
 
-function responder(call: RareCall): Respond {
+function responder(call: StreamingCall): Respond {
   return (error, value, trailer) => {
     if (error !== null && error !== undefined) {
       call.sendStatus(toStatus(error, trailer));

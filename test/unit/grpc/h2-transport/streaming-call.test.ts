@@ -32,7 +32,7 @@ function method(path: string, requestStream: boolean): MethodDefinition<unknown,
 }
 
 /** What the handlers of calls that go on for long may hold of their requests: 8 MiB on a connection. */
-describe('RareCall', () => {
+describe('StreamingCall', () => {
   const connection = newFakeConnection();
   let router: CallRouter;
 

@@ -19,7 +19,7 @@ export interface CallStatus {
 
 /** What a call tells the object that its handler holds. */
 export interface RareListener {
-  /** The next request message; false: {@link RareCall.readOn} asks for the one after it. */
+  /** The next request message; false: {@link StreamingCall.readOn} asks for the one after it. */
   onMessage(message: unknown): boolean;
   onRequestEnd(): void;
   /** The call is over, however it went. */
@@ -39,7 +39,7 @@ const MICROS_PER_MS = 1000;
 const HELD_MESSAGES = 2;
 
 /** A call of a service that is asked rarely, as its HTTP/2 stream: messages, metadata and status in both directions. */
-export class RareCall implements CallState, Expiring {
+export class StreamingCall implements CallState, Expiring {
   dueAt = 0;
   place = -1;
   /** When the caller stops waiting, milliseconds since the epoch, or Infinity. */
@@ -273,11 +273,11 @@ export class RareCall implements CallState, Expiring {
    * later one.
    */
   #hasTurn(): boolean {
-    const { rareTurns } = this.#context;
+    const { auxiliaryTurns } = this.#context;
     const { connection } = this.#stream;
-    if (rareTurns.enter(connection)) return true;
+    if (auxiliaryTurns.enter(connection)) return true;
     this.#waitsForTurn = true;
-    rareTurns.wait(connection, () => {
+    auxiliaryTurns.wait(connection, () => {
       this.#waitsForTurn = false;
       this.#deliver();
     });
@@ -330,7 +330,7 @@ export class RareCall implements CallState, Expiring {
     this.#reader.drop();
     for (const bytes of this.#held.splice(0)) this.#budget.give(bytes);
     this.#received.length = 0;
-    this.#context.rareCallEnded(this.#stream);
+    this.#context.auxiliaryCallEnded(this.#stream);
     const listener = this.#listener;
     // Not inside of whatever the handler is doing right now.
     if (listener !== undefined) process.nextTick(() => listener.onOver());

@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { RareTurns } from '../../../../src/grpc/h2-transport/rare-turns.js';
+import { AuxiliaryTurns } from '../../../../src/grpc/h2-transport/auxiliary-turns.js';
 
-describe('RareTurns', () => {
+describe('AuxiliaryTurns', () => {
   let ends: (() => void)[];
-  let turns: RareTurns;
+  let turns: AuxiliaryTurns;
   let log: number[];
 
   beforeEach(() => {
     ends = [];
     log = [];
-    turns = new RareTurns((callback) => ends.push(callback));
+    turns = new AuxiliaryTurns((callback) => ends.push(callback));
   });
 
   /** A message of a connection: served now or in a later turn. */

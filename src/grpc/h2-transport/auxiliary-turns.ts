@@ -11,7 +11,7 @@ const MESSAGES_PER_TURN = 8;
  * a decision, and a few kilobytes may ask thousands of questions. One message of a connection is served in a turn of
  * the event loop, and a few of all.
  */
-export class RareTurns {
+export class AuxiliaryTurns {
   readonly #turns: Turns<object>;
   /** What waits, by connection. */
   readonly #calls = new Map<object, (() => void)[]>();
