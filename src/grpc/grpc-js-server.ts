@@ -9,25 +9,24 @@ import {
   type ServiceDefinition,
   type sendUnaryData,
   setLogVerbosity,
-  type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { loadRateLimitDefinition } from '../codec/client-codec.js';
 import { fromLoadedRequest, type LoadedRequest, toLoadedResponse } from '../codec/loaded-messages.js';
 import type { RateLimitRequest, RateLimitResponse } from '../codec/messages.js';
 import { RATE_LIMIT_SERVICE } from '../codec/rls-definition.js';
 import { HANDSHAKE_TIMEOUT_MS, SocketServer } from '../h2/serving/socket-server.js';
+import { type AuxiliaryMethod, OpenStreams } from './auxiliary-method.js';
+import { type ByteStream, byteMethod, GrpcJsCall, statusOf } from './grpc-js-call.js';
 import {
   type CallInfo,
   formatHostPort,
-  GrpcError,
   type GrpcServer,
   type GrpcServerOptions,
   type ListenAddress,
-  STATUS,
   type TlsMaterial,
+  toGrpcError,
   type UnaryHandler,
 } from './grpc-server.js';
-import { RareServices } from './rare-service.js';
 
 /** Spans above this mean never: with its jitter of a tenth grpc-js would overflow Node's timers (24.8 days). */
 const MAX_SPAN_MS = 1_900_000_000;
@@ -45,7 +44,7 @@ export class GrpcJsServer implements GrpcServer {
   readonly #grpc: Server;
   readonly #injector: ConnectionInjector;
   readonly #sockets: SocketServer;
-  readonly #rareServices: RareServices;
+  readonly #openStreams = new OpenStreams();
   /** Open connections, by what @grpc/grpc-js calls their peers. All of a Unix domain socket have one name. */
   readonly #connections = new Map<string, Socket>();
 
@@ -63,7 +62,6 @@ export class GrpcJsServer implements GrpcServer {
       onError: options.onError,
       onBadConnection: options.onBadConnection,
     });
-    this.#rareServices = new RareServices(options.onError);
   }
 
   /** Registers ShouldRateLimit. */
@@ -73,19 +71,18 @@ export class GrpcJsServer implements GrpcServer {
         const response = await handler(fromLoadedRequest(call.request), this.#infoOf(call));
         callback(null, toLoadedResponse(response));
       } catch (error) {
-        if (!(error instanceof GrpcError)) this.#options.onError(error);
-        const { code, message } =
-          error instanceof GrpcError ? error : { code: STATUS.INTERNAL, message: 'internal error' };
-        // grpc-js percent-encodes the text and throws on half a surrogate pair.
-        callback({ code, details: message.replace(/\p{Surrogate}/gu, '\ufffd') });
+        callback(statusOf(toGrpcError(error, this.#options.onError)));
       }
     };
     const definition = loadRateLimitDefinition()[RATE_LIMIT_SERVICE] as ServiceDefinition;
-    this.addService(definition, { ShouldRateLimit });
+    this.#grpc.addService(definition, { ShouldRateLimit });
   }
 
-  addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void {
-    this.#grpc.addService(definition, this.#rareServices.guard(definition, implementation));
+  addMethod(method: AuxiliaryMethod): void {
+    const begin = (stream: ByteStream): void => {
+      new GrpcJsCall(stream, method, this.#openStreams, this.#options.onError).start();
+    };
+    this.#grpc.addService({ [method.path]: byteMethod(method) }, { [method.path]: begin });
   }
 
   listen(address: ListenAddress): Promise<number> {
@@ -98,7 +95,7 @@ export class GrpcJsServer implements GrpcServer {
 
   async drain(graceMs: number): Promise<void> {
     this.#sockets.stopListening();
-    this.#rareServices.endStreams();
+    this.#openStreams.end();
     this.#injector.drain(graceMs);
     const grace = setTimeout(() => this.#sockets.cut(), graceMs);
     await this.#sockets.empty();

@@ -1,8 +1,9 @@
-import type { ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
 import type { ListenAddress } from '../h2/serving/listen.js';
 import { formatHostPort } from '../h2/serving/peer-name.js';
 import type { TlsMaterial, TlsOptions } from '../h2/tls-material.js';
+import type { AuxiliaryMethod } from './auxiliary-method.js';
 
+export { GrpcError, STATUS, type StatusCode, toGrpcError } from './grpc-error.js';
 export { formatHostPort, type ListenAddress, type TlsMaterial, type TlsOptions };
 
 /** What a handler may know about the call it answers. */
@@ -37,32 +38,6 @@ export type UnaryHandler<Message = Uint8Array, Answer = Uint8Array> = (
   message: Message,
   call: CallInfo,
 ) => Answer | Promise<Answer>;
-
-/** gRPC status codes this service sends (https://grpc.io/docs/guides/status-codes/). */
-export const STATUS = {
-  OK: 0,
-  CANCELLED: 1,
-  UNKNOWN: 2,
-  INVALID_ARGUMENT: 3,
-  DEADLINE_EXCEEDED: 4,
-  NOT_FOUND: 5,
-  RESOURCE_EXHAUSTED: 8,
-  UNIMPLEMENTED: 12,
-  INTERNAL: 13,
-  UNAVAILABLE: 14,
-} as const;
-export type StatusCode = (typeof STATUS)[keyof typeof STATUS];
-
-/** A status for the wire. `message` is sent to the caller; `cause` stays in the log. */
-export class GrpcError extends Error {
-  override readonly name = 'GrpcError';
-  readonly code: StatusCode;
-
-  constructor(code: StatusCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
-}
 
 /**
  * A compressed message may become at most this many times as long. Requests of Envoy shrink by a tenth of it at the
@@ -146,10 +121,8 @@ export interface GrpcLoad {
  * everything before `listen`.
  */
 export interface GrpcServer {
-  /**
-   * Registers a service that is asked rarely (health, reflection), in the shape of @grpc/grpc-js.
-   */
-  addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void;
+  /** Registers a method of a service that is asked rarely, such as health and reflection. */
+  addMethod(method: AuxiliaryMethod): void;
   /**
    * Resolves with the port bound, 0 for a socket path; rejects with Node's system error (`code` EADDRINUSE, EACCES, …).
    * A socket file that nobody listens on any more is replaced.

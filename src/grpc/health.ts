@@ -1,43 +1,22 @@
-import type { ServerUnaryCall, ServerWritableStream, ServiceDefinition, sendUnaryData } from '@grpc/grpc-js';
 import {
   decodeHealthListRequest,
   decodeHealthRequest,
   encodeHealthList,
   encodeHealthResponse,
-  type HealthListResponse,
   type HealthRequest,
   type HealthResponse,
 } from '../codec/services/health-messages.js';
-import { clientSide } from './client-side.js';
-import { type GrpcServer, STATUS } from './grpc-server.js';
+import { type AuxiliaryCall, decodeRequest, unaryMethod } from './auxiliary-method.js';
+import { GrpcError, type GrpcServer, STATUS } from './grpc-server.js';
 
 /** HTTP/2 path of the method that probes ask. */
 export const HEALTH_CHECK_PATH = '/grpc.health.v1.Health/Check';
 
-const asked = { requestStream: false, requestDeserialize: decodeHealthRequest, ...clientSide };
-const HEALTH_SERVICE: ServiceDefinition = {
-  Check: {
-    ...asked,
-    path: HEALTH_CHECK_PATH,
-    responseStream: false,
-    responseSerialize: encodeHealthResponse,
-  },
-  Watch: {
-    ...asked,
-    path: '/grpc.health.v1.Health/Watch',
-    responseStream: true,
-    responseSerialize: encodeHealthResponse,
-  },
-  List: {
-    ...asked,
-    path: '/grpc.health.v1.Health/List',
-    responseStream: false,
-    requestDeserialize: decodeHealthListRequest,
-    responseSerialize: encodeHealthList,
-  },
-};
-
-type WatchCall = ServerWritableStream<HealthRequest, HealthResponse>;
+/** Makes of the handler of a unary method one whose calls are timed. */
+export type Timed = <Request, Answer>(
+  method: string,
+  answer: (request: Request) => Answer,
+) => (request: Request) => Answer;
 
 /** Watchers told of a change in one turn of the event loop: about a millisecond. */
 const TOLD_PER_TURN = 50;
@@ -48,7 +27,7 @@ const TOLD_PER_TURN = 50;
  */
 export class Health {
   readonly #names: readonly string[];
-  readonly #watchers = new Set<WatchCall>();
+  readonly #watchers = new Set<AuxiliaryCall>();
   #serving = false;
 
   /** `names` are the services asked about beside the overall ''. Starts as NOT_SERVING. */
@@ -69,43 +48,56 @@ export class Health {
   }
 
   /** Some in each turn of the event loop; the state is that of the moment. */
-  #tell(calls: readonly WatchCall[]): void {
+  #tell(calls: readonly AuxiliaryCall[]): void {
+    const response = encodeHealthResponse(this.#response());
     for (const call of calls.slice(0, TOLD_PER_TURN)) {
-      if (this.#watchers.has(call)) call.write(this.#response());
+      if (this.#watchers.has(call)) call.send(response);
     }
     const rest = calls.slice(TOLD_PER_TURN);
     if (rest.length > 0) setImmediate(() => this.#tell(rest));
   }
 
-  /** Registers Check, Watch and List. */
-  addTo(server: Pick<GrpcServer, 'addService'>): void {
-    server.addService(HEALTH_SERVICE, {
-      Check: (
-        call: ServerUnaryCall<HealthRequest, HealthResponse>,
-        callback: sendUnaryData<HealthResponse>,
-      ) => {
-        if (this.#names.includes(call.request.service)) callback(null, this.#response());
-        else callback({ code: STATUS.NOT_FOUND, details: 'this server has no service of that name' });
-      },
-      Watch: (call: WatchCall) => {
-        // The protocol wants unknown names answered and the stream kept open; they never change here.
-        if (!this.#names.includes(call.request.service)) {
-          call.write({ status: 'SERVICE_UNKNOWN' });
-          return;
-        }
-        this.#watchers.add(call);
-        call.once('cancelled', () => this.#watchers.delete(call));
-        call.write(this.#response());
-      },
-      List: (
-        _call: ServerUnaryCall<object, HealthListResponse>,
-        callback: sendUnaryData<HealthListResponse>,
-      ) => {
-        callback(null, {
-          statuses: Object.fromEntries(this.#names.map((name) => [name, this.#response()])),
-        });
-      },
+  /** Registers Check, Watch and List; `timed` is put round those of one answer. */
+  addTo(server: Pick<GrpcServer, 'addMethod'>, timed: Timed = (_method, answer) => answer): void {
+    server.addMethod(
+      unaryMethod(HEALTH_CHECK_PATH, decodeHealthRequest, timed('Check', this.#check.bind(this))),
+    );
+    server.addMethod({
+      path: '/grpc.health.v1.Health/Watch',
+      requestStream: false,
+      responseStream: true,
+      begin: (call) => ({
+        onMessage: (bytes) => this.#watch(decodeRequest(decodeHealthRequest, bytes), call),
+        onOver: () => this.#watchers.delete(call),
+      }),
     });
+    server.addMethod(
+      unaryMethod(
+        '/grpc.health.v1.Health/List',
+        decodeHealthListRequest,
+        timed('List', this.#list.bind(this)),
+      ),
+    );
+  }
+
+  #check({ service }: HealthRequest): Buffer {
+    if (this.#names.includes(service)) return encodeHealthResponse(this.#response());
+    throw new GrpcError(STATUS.NOT_FOUND, 'this server has no service of that name');
+  }
+
+  #watch({ service }: HealthRequest, call: AuxiliaryCall): void {
+    // The protocol wants unknown names answered and the stream kept open; they never change here.
+    if (!this.#names.includes(service)) {
+      call.send(encodeHealthResponse({ status: 'SERVICE_UNKNOWN' }));
+      return;
+    }
+    this.#watchers.add(call);
+    call.send(encodeHealthResponse(this.#response()));
+  }
+
+  #list(): Buffer {
+    const statuses = Object.fromEntries(this.#names.map((name) => [name, this.#response()]));
+    return encodeHealthList({ statuses });
   }
 
   #response(): HealthResponse {

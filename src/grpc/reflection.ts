@@ -1,45 +1,35 @@
-import type { ServerDuplexStream, ServiceDefinition } from '@grpc/grpc-js';
 import type { ProtoFile } from '../codec/proto-files.js';
 import {
   decodeReflectionRequest,
   encodeReflectionResponse,
   type ReflectionAnswer,
   type ReflectionQuestion,
-  type ReflectionRequest,
 } from '../codec/services/reflection-messages.js';
-import { clientSide } from './client-side.js';
+import { decodeRequest } from './auxiliary-method.js';
 import { type GrpcServer, STATUS } from './grpc-server.js';
 
 const VERSIONS = ['v1', 'v1alpha'];
-
-type ReflectionStream = ServerDuplexStream<ReflectionRequest, Buffer>;
 
 /**
  * Registers server reflection, v1 and v1alpha (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md), for
  * all that `files` define. None of them has extensions.
  */
-export function addReflection(server: Pick<GrpcServer, 'addService'>, files: readonly ProtoFile[]): void {
+export function addReflection(server: Pick<GrpcServer, 'addMethod'>, files: readonly ProtoFile[]): void {
   const index = new SymbolIndex(files);
-  const ServerReflectionInfo = (stream: ReflectionStream): void => {
-    stream.on('end', () => stream.end());
-    stream.on('data', (request: ReflectionRequest) => {
-      stream.write(encodeReflectionResponse(request, index.answer(request.question)));
-    });
-  };
-  for (const version of VERSIONS) server.addService(definitionOf(version), { ServerReflectionInfo });
-}
-
-function definitionOf(version: string): ServiceDefinition {
-  return {
-    ServerReflectionInfo: {
+  for (const version of VERSIONS) {
+    server.addMethod({
       path: `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
       requestStream: true,
       responseStream: true,
-      requestDeserialize: decodeReflectionRequest,
-      responseSerialize: (bytes: Buffer) => bytes,
-      ...clientSide,
-    },
-  };
+      begin: (call) => ({
+        onMessage(bytes) {
+          const request = decodeRequest(decodeReflectionRequest, bytes);
+          call.send(encodeReflectionResponse(request, index.answer(request.question)));
+        },
+        onRequestEnd: () => call.end(),
+      }),
+    });
+  }
 }
 
 /** The files that define what is asked for, with all they import. */

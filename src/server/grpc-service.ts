@@ -48,7 +48,7 @@ import type { Settings } from './settings/settings-table.js';
 import { listenError, type StartError } from './start-error.js';
 import { openStore } from './store/open-store.js';
 import type { RedisWork, Store, StoreNode } from './store/store.js';
-import { timedService } from './timed-service.js';
+import { timedBy } from './timed-service.js';
 import type { TlsSource } from './tls-files.js';
 import { openTop, secretKeysInForce } from './top/open-top.js';
 import { TopCounts } from './top/top-counts.js';
@@ -194,7 +194,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const { callers } = told;
   const grpc = openGrpc(options);
   addRateLimits(grpc, service, { metrics, clock, callers });
-  health.addTo(timedService(grpc, metrics.reference, clock));
+  health.addTo(grpc, timedBy(metrics.reference, clock));
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log, slices: options.slices }, closers);
   exposeLoad(metrics.registry, () => ({

@@ -1,17 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import type {
-  ServerDuplexStream,
-  ServerWritableStream,
-  ServiceDefinition,
-  sendUnaryData,
-} from '@grpc/grpc-js';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { GrpcServerOptions } from '../../src/grpc/grpc-server.js';
+import type { AuxiliaryMethod } from '../../src/grpc/auxiliary-method.js';
+import { GrpcError, type GrpcServerOptions, STATUS } from '../../src/grpc/grpc-server.js';
 import { CallContext } from '../../src/grpc/h2-transport/call-context.js';
 import { CallRouter } from '../../src/grpc/h2-transport/call-router.js';
-import { RareTarget } from '../../src/grpc/h2-transport/rare-target.js';
+import { StreamingTarget } from '../../src/grpc/h2-transport/streaming-call.js';
 import { UnaryTarget, WaitingStreams } from '../../src/grpc/h2-transport/unary-target.js';
 import { expectAtMost, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
@@ -124,7 +119,7 @@ class World {
     this.context = new CallContext(options, this.timers);
     this.router = new CallRouter(this.context);
     this.#addUnary();
-    this.#addCold();
+    this.#addAuxiliary();
   }
 
   /** What the engine tells the router; never of a stream whose response is complete, nor of a request after its end. */
@@ -189,46 +184,37 @@ class World {
     }
   }
 
-  #addCold(): void {
-    type Reply = sendUnaryData<Buffer>;
-    const later = (_call: unknown, reply: Reply): void => {
-      this.#settle.push((fail) => reply(fail ? { code: 9 } : null, Buffer.of(1)));
+  #addAuxiliary(): void {
+    const later: AuxiliaryMethod['begin'] = (call) => ({
+      onMessage: () => {},
+      onRequestEnd: () => {
+        this.#settle.push((fail) => {
+          call.send(Buffer.of(1));
+          call.end(fail ? new GrpcError(STATUS.NOT_FOUND, 'failed') : undefined);
+        });
+      },
+    });
+    const talk: AuxiliaryMethod['begin'] = (call) => {
+      this.#settle.push((fail) => call.end(fail ? new GrpcError(STATUS.NOT_FOUND, 'failed') : undefined));
+      return { onMessage: (message) => void call.send(message), onRequestEnd: () => call.end() };
     };
-    const talk = (call: ServerDuplexStream<Buffer, Buffer>): void => {
-      call.on('data', (message) => call.write(message));
-      call.on('end', () => call.end());
-      this.#settle.push((fail) => (fail ? call.emit('error', new Error('failed')) : call.end()));
-    };
-    const tell = (call: ServerWritableStream<Buffer, Buffer>): void => {
-      for (let i = 0; i < 20; i++) call.write(Buffer.alloc(i));
-      this.#settle.push(() => call.end());
-    };
-    const same = (bytes: Buffer): Buffer => bytes;
-    const kinds: [string, boolean, boolean, unknown][] = [
-      ['Unary', false, false, later],
-      ['Server', false, true, tell],
-      ['Client', true, false, later],
-      ['Bidi', true, true, talk],
+    const tell: AuxiliaryMethod['begin'] = (call) => ({
+      onMessage: () => {
+        for (let i = 0; i < 20; i++) call.send(Buffer.alloc(i));
+        this.#settle.push(() => call.end());
+      },
+      onOver: () => {
+        throw new Error('thrown');
+      },
+    });
+    const methods: AuxiliaryMethod[] = [
+      { path: '/c.C/Unary', requestStream: false, responseStream: false, begin: later },
+      { path: '/c.C/Server', requestStream: false, responseStream: true, begin: tell },
+      { path: '/c.C/Client', requestStream: true, responseStream: false, begin: later },
+      { path: '/c.C/Bidi', requestStream: true, responseStream: true, begin: talk },
     ];
-    for (const [name, requestStream, responseStream, handler] of kinds) {
-      const path = `/c.C/${name}`;
-      const method = {
-        path,
-        requestStream,
-        responseStream,
-        requestDeserialize: same,
-        responseSerialize: same,
-      };
-      this.router.add(
-        path,
-        (head) =>
-          new RareTarget(
-            method as unknown as ServiceDefinition[string],
-            handler as ConstructorParameters<typeof RareTarget>[1],
-            head,
-            this.context,
-          ),
-      );
+    for (const method of methods) {
+      this.router.add(method.path, (head) => new StreamingTarget(method, head, this.context));
     }
   }
 }

@@ -1,17 +1,18 @@
 import type { ServerConnection, ServerStream } from '../../h2/request-handler.js';
-import { GrpcError, type GrpcServerOptions, STATUS } from '../grpc-server.js';
+import { OpenStreams } from '../auxiliary-method.js';
+import { GrpcError, type GrpcServerOptions, STATUS, toGrpcError } from '../grpc-server.js';
+import { AuxiliaryTurns } from './auxiliary-turns.js';
 import { DeadlineQueue, type TimerSource } from './deadline-queue.js';
 import { Inflater } from './inflater.js';
 import { type MessageReader, type ReadResult, ReceiveBudget } from './message-reader.js';
-import { AuxiliaryTurns } from './auxiliary-turns.js';
 
 const MIB = 1024 * 1024;
 /** Half-received messages of one connection may hold two of the largest, at least this. Bytes. */
 const MIN_RECEIVE_BUDGET = 8 * MIB;
 export const DEFAULT_RECEIVE_TIMEOUT_MS = 60_000;
-/** Calls of services that are asked rarely, open at a time on one connection. */
+/** Calls of auxiliary methods, open at a time on one connection. */
 export const MAX_AUXILIARY_CALLS = 100;
-/** Memory of such a call, with the objects of streams that it takes. Bytes. */
+/** Memory of such a call, with its handler. Bytes. */
 const AUXILIARY_CALL_BYTES = 8192;
 
 /** What the calls of one server share. */
@@ -20,6 +21,7 @@ export class CallContext {
   readonly deadlines: DeadlineQueue;
   readonly inflater: Inflater;
   readonly auxiliaryTurns = new AuxiliaryTurns();
+  readonly openStreams = new OpenStreams();
   readonly maxMessageBytes: number;
   /** How long a unary request may take to arrive. Milliseconds. */
   readonly receiveTimeoutMs: number;
@@ -64,7 +66,7 @@ export class CallContext {
     return budget;
   }
 
-  /** A call of a service that is asked rarely begins; false when its connection has too many of them open. */
+  /** A call of an auxiliary method begins; false when its connection has too many of them open. */
   auxiliaryCallBegins({ connection }: ServerStream): boolean {
     const open = this.#auxiliaryCalls.get(connection) ?? 0;
     if (open >= MAX_AUXILIARY_CALLS) return false;
@@ -96,10 +98,8 @@ export class CallContext {
     }
   }
 
-  /** What the caller is told of whatever a handler threw. */
+  /** See {@link toGrpcError}. */
   toGrpcError(error: unknown): GrpcError {
-    if (error instanceof GrpcError) return error;
-    this.options.onError(error);
-    return new GrpcError(STATUS.INTERNAL, 'internal error');
+    return toGrpcError(error, this.options.onError);
   }
 }

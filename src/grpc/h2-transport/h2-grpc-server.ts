@@ -1,7 +1,7 @@
-import type { MethodDefinition, ServiceDefinition, UntypedServiceImplementation } from '@grpc/grpc-js';
 import { DEFAULT_LIMITS, type H2Limits } from '../../h2/limits.js';
 import { H2Server } from '../../h2/serving/h2-server.js';
 import { HANDSHAKE_TIMEOUT_MS, LINGER_MS } from '../../h2/serving/socket-server.js';
+import type { AuxiliaryMethod } from '../auxiliary-method.js';
 import type {
   GrpcLoad,
   GrpcServer,
@@ -10,11 +10,10 @@ import type {
   TlsMaterial,
   UnaryHandler,
 } from '../grpc-server.js';
-import { RareServices } from '../rare-service.js';
 import { CallContext } from './call-context.js';
 import { CallRouter } from './call-router.js';
 import { SYSTEM_TIMERS } from './deadline-queue.js';
-import { RareTarget } from './rare-target.js';
+import { StreamingTarget } from './streaming-call.js';
 import { UnaryTarget, WaitingStreams } from './unary-target.js';
 
 /** The fast stack: the {@link GrpcServer} on the HTTP/2 engine in src/h2/. */
@@ -22,7 +21,6 @@ export class H2GrpcServer implements GrpcServer {
   readonly #context: CallContext;
   readonly #router: CallRouter;
   readonly #server: H2Server;
-  readonly #rareServices: RareServices;
   readonly #waiting = new WaitingStreams();
   #drained: Promise<void> | undefined;
 
@@ -30,7 +28,6 @@ export class H2GrpcServer implements GrpcServer {
   constructor(options: GrpcServerOptions) {
     this.#context = new CallContext(options, SYSTEM_TIMERS);
     this.#router = new CallRouter(this.#context);
-    this.#rareServices = new RareServices(options.onError);
     this.#server = new H2Server(this.#router, {
       limits: h2Limits(options),
       tls: options.tls,
@@ -53,14 +50,8 @@ export class H2GrpcServer implements GrpcServer {
     this.#router.add(path, (head) => new UnaryTarget(path, handler, head, this.#context, this.#waiting));
   }
 
-  addService(definition: ServiceDefinition, implementation: UntypedServiceImplementation): void {
-    const handlers = this.#rareServices.guard(definition, implementation);
-    for (const [name, method] of Object.entries(definition)) {
-      const handler = handlers[name];
-      if (handler === undefined) continue;
-      const typed: MethodDefinition<unknown, unknown> = method;
-      this.#router.add(method.path, (head) => new RareTarget(typed, handler, head, this.#context));
-    }
+  addMethod(method: AuxiliaryMethod): void {
+    this.#router.add(method.path, (head) => new StreamingTarget(method, head, this.#context));
   }
 
   listen(address: ListenAddress): Promise<number> {
@@ -98,7 +89,7 @@ export class H2GrpcServer implements GrpcServer {
    */
   async #drain(graceMs: number): Promise<void> {
     const context = this.#context;
-    this.#rareServices.endStreams();
+    context.openStreams.end();
     this.#server.closeGracefully();
     let quiet: NodeJS.Timeout | undefined;
     context.onQuiet = () => {

@@ -1,30 +1,13 @@
-import type { Metadata, MethodDefinition } from '@grpc/grpc-js';
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
+import type { AuxiliaryCall, AuxiliaryHandler, AuxiliaryMethod, Fields } from '../auxiliary-method.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
-import { type CallState, OVER } from './call-state.js';
+import { type CallState, type CallTarget, OVER } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
 import type { GrpcHead } from './grpc-head.js';
 import { MessageReader, PREFIX_BYTES, type ReceiveBudget } from './message-reader.js';
-import { toFields, toMetadata } from './metadata-fields.js';
-import { ACCEPT_ENCODING, percentEncode } from './responses.js';
-
-/** How a call ends, in the words of @grpc/grpc-js. */
-export interface CallStatus {
-  readonly code: number;
-  readonly details: string;
-  readonly metadata?: Metadata | null | undefined;
-}
-
-/** What a call tells the object that its handler holds. */
-export interface RareListener {
-  /** The next request message; false: {@link StreamingCall.readOn} asks for the one after it. */
-  onMessage(message: unknown): boolean;
-  onRequestEnd(): void;
-  /** The call is over, however it went. */
-  onOver(): void;
-}
+import { ACCEPT_ENCODING, sendError, statusFields } from './responses.js';
 
 interface ReceivedMessage {
   readonly bytes: Buffer;
@@ -32,63 +15,72 @@ interface ReceivedMessage {
 }
 
 const MICROS_PER_MS = 1000;
-/**
- * Messages of a stream of requests that its handler may hold: one it has not taken yet, and one whose answer waits for
- * the caller.
- */
-const HELD_MESSAGES = 2;
+/** Bytes of answers that may wait for a caller that does not read; one more answer ends the call. */
+const MAX_UNREAD_BYTES = 65_536;
 
-/** A call of a service that is asked rarely, as its HTTP/2 stream: messages, metadata and status in both directions. */
-export class StreamingCall implements CallState, Expiring {
+/** Calls of one auxiliary method and one head. */
+export class StreamingTarget implements CallTarget {
+  readonly #method: AuxiliaryMethod;
+  readonly #head: GrpcHead;
+  readonly #context: CallContext;
+
+  constructor(method: AuxiliaryMethod, head: GrpcHead, context: CallContext) {
+    this.#method = method;
+    this.#head = head;
+    this.#context = context;
+  }
+
+  begin(stream: ServerStream, requestEnded: boolean): void {
+    if (this.#context.auxiliaryCallBegins(stream)) {
+      new StreamingCall(stream, this.#method, this.#head, this.#context).start(requestEnded);
+      return;
+    }
+    stream.state = OVER;
+    const text = 'too many calls of this kind are open on this connection';
+    sendError(stream, this.#head.responseHeaders, new GrpcError(STATUS.RESOURCE_EXHAUSTED, text));
+  }
+}
+
+/** A call of an auxiliary method, as its HTTP/2 stream. */
+class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   dueAt = 0;
   place = -1;
-  /** When the caller stops waiting, milliseconds since the epoch, or Infinity. */
-  readonly deadline: number;
   readonly #stream: ServerStream;
-  readonly #method: MethodDefinition<unknown, unknown>;
+  readonly #method: AuxiliaryMethod;
   readonly #head: GrpcHead;
   readonly #context: CallContext;
   readonly #reader: MessageReader;
   readonly #budget: ReceiveBudget;
   /**
-   * Bytes of each message that the handler may still hold. A call that goes on for long, as Watch does, would else keep
-   * them uncounted.
+   * Bytes of the last message, which the handler may still hold. A call that goes on for long, as Watch does, would
+   * else keep them uncounted.
    */
-  readonly #held: number[] = [];
+  #heldBytes = 0;
   readonly #received: ReceivedMessage[] = [];
   readonly #beganMicros: number;
-  #listener: RareListener | undefined;
-  /** The listener has room for a message. */
-  #wanted = true;
+  /** Undefined until the request of a method without a stream of requests is complete. */
+  #handler: AuxiliaryHandler | undefined;
+  /** The message of a method without a stream of requests. */
+  #request: Buffer | undefined;
   #inflating = false;
   #delivering = false;
   /** The next message waits for a turn of the connection. */
   #waitsForTurn = false;
-  #requestEnded: boolean;
+  #requestEnded = false;
   #endTold = false;
   /** Body bytes for which the caller has no credit yet. */
   #uncredited = 0;
   #headersSent = false;
-  #onDrained: (() => void) | undefined;
   #over = false;
-  #metadata: Metadata | undefined;
 
-  constructor(
-    stream: ServerStream,
-    method: MethodDefinition<unknown, unknown>,
-    head: GrpcHead,
-    context: CallContext,
-    requestEnded: boolean,
-  ) {
+  constructor(stream: ServerStream, method: AuxiliaryMethod, head: GrpcHead, context: CallContext) {
     this.#stream = stream;
     this.#method = method;
     this.#head = head;
     this.#context = context;
-    this.#requestEnded = requestEnded;
     this.#budget = context.budgetOf(stream);
     this.#reader = new MessageReader(context.maxMessageBytes, this.#budget);
     this.#beganMicros = context.options.monotonicMicros();
-    this.deadline = Date.now() + head.timeoutMicros / MICROS_PER_MS;
     stream.state = this;
   }
 
@@ -96,88 +88,58 @@ export class StreamingCall implements CallState, Expiring {
     return this.#over;
   }
 
-  get metadata(): Metadata {
-    this.#metadata ??= toMetadata(this.#stream.head.fields);
-    return this.#metadata;
-  }
-
   get connection(): object {
     return this.#stream.connection;
   }
 
-  get path(): string {
-    return this.#method.path;
+  get fields(): Fields {
+    return this.#stream.head.fields;
   }
 
-  get peer(): string {
-    return this.#stream.connection.peer;
+  get timeoutMicros(): number {
+    return this.#head.timeoutMicros;
   }
 
-  get host(): string {
-    return this.#stream.head.authority ?? this.metadata.get('host')[0]?.toString() ?? '';
-  }
-
-  /** Begins to tell `listener` of the request. */
-  start(listener: RareListener): void {
-    if (this.#over) {
-      process.nextTick(() => listener.onOver());
-      return;
-    }
-    this.#listener = listener;
-    const timeoutMs = this.#head.timeoutMicros / MICROS_PER_MS;
+  /** Begins to tell the handler of the request; without a stream of requests, it waits for all of the request. */
+  start(requestEnded: boolean): void {
+    this.#requestEnded = requestEnded;
+    if (this.#method.responseStream) this.#context.openStreams.add(this);
+    if (this.#over) return;
+    const timeoutMs = this.timeoutMicros / MICROS_PER_MS;
     // A stream of requests may stay open for as long as both sides like.
-    this.#expireIn(
-      this.#method.requestStream ? timeoutMs : Math.min(timeoutMs, this.#context.receiveTimeoutMs),
-    );
+    if (this.#method.requestStream) this.#expireIn(timeoutMs);
+    else this.#expireIn(Math.min(timeoutMs, this.#context.receiveTimeoutMs));
+    if (this.#method.requestStream) this.#begin();
     this.#deliver();
   }
 
-  /** The request is complete: from here on only the caller's own deadline counts. */
-  stopReceiveTimeout(): void {
-    const passed = this.#context.options.monotonicMicros() - this.#beganMicros;
-    this.#context.deadlines.remove(this);
-    this.#expireIn(Math.max(0, this.#head.timeoutMicros - passed) / MICROS_PER_MS);
-  }
-
-  /** The listener has room again. */
-  readOn(): void {
-    this.#wanted = true;
-    this.#deliver();
-  }
-
-  sendMetadata(metadata: Metadata | undefined): void {
+  sendHeaders(fields: Fields): void {
     if (this.#headersSent || this.#over) return;
     this.#headersSent = true;
-    this.#stream.sendHeaders([...this.#head.responseHeaders, ACCEPT_ENCODING, ...toFields(metadata)], false);
+    const all = [...this.#head.responseHeaders, ACCEPT_ENCODING, ...headerFields(fields)];
+    this.#stream.sendHeaders(all, false);
   }
 
-  /** `sent` is called when there is room for another message. A message that cannot be written ends the call. */
-  sendMessage(message: unknown, sent: () => void): void {
-    if (this.#over) return;
-    let bytes: Buffer;
-    try {
-      bytes = this.#method.responseSerialize(message);
-    } catch {
-      this.sendStatus({ code: STATUS.INTERNAL, details: 'Error serializing response' });
-      return;
+  send(message: Uint8Array): boolean {
+    if (this.#over) return false;
+    if (this.#stream.queuedBytes > MAX_UNREAD_BYTES) {
+      this.end(new GrpcError(STATUS.RESOURCE_EXHAUSTED, 'answers are not being read'));
+      return false;
     }
-    this.sendMetadata(undefined);
-    const framed = Buffer.allocUnsafe(PREFIX_BYTES + bytes.length);
+    this.sendHeaders([]);
+    const framed = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
     framed[0] = 0;
-    framed.writeUInt32BE(bytes.length, 1);
-    framed.set(bytes, PREFIX_BYTES);
+    framed.writeUInt32BE(message.length, 1);
+    framed.set(message, PREFIX_BYTES);
     this.#stream.sendData(framed, false);
-    if (this.#stream.queuedBytes === 0) sent();
-    else this.#onDrained = sent;
+    return this.#stream.queuedBytes === 0;
   }
 
-  /** Ends the call after the messages sent before; only the first status counts. */
-  sendStatus({ code, details, metadata }: CallStatus): void {
+  end(error?: GrpcError, trailers: Fields = []): void {
     if (this.#over) return;
-    const fields = [new HeaderField('grpc-status', String(code))];
-    if (code !== STATUS.OK) fields.push(new HeaderField('grpc-message', percentEncode(details)));
-    if (code === STATUS.UNIMPLEMENTED) fields.push(ACCEPT_ENCODING);
-    fields.push(...toFields(metadata));
+    const fields = [...statusFields(error?.code ?? STATUS.OK, error?.message ?? '')];
+    if (error?.code === STATUS.UNIMPLEMENTED) fields.push(ACCEPT_ENCODING);
+    fields.push(...headerFields(trailers));
     this.#finish();
     if (this.#headersSent) {
       this.#stream.sendTrailers(fields);
@@ -200,7 +162,7 @@ export class StreamingCall implements CallState, Expiring {
         break;
       } else {
         stream.consumed(this.#uncredited);
-        this.#fail(this.#context.readError(this.#reader, result));
+        this.end(this.#context.readError(this.#reader, result));
         return;
       }
     }
@@ -213,9 +175,8 @@ export class StreamingCall implements CallState, Expiring {
   }
 
   onDrained(): void {
-    const sent = this.#onDrained;
-    this.#onDrained = undefined;
-    sent?.();
+    this.#tell((handler) => handler.onDrained?.());
+    this.#deliver();
   }
 
   onReset(): void {
@@ -223,22 +184,39 @@ export class StreamingCall implements CallState, Expiring {
   }
 
   expire(): void {
-    this.sendStatus({ code: STATUS.DEADLINE_EXCEEDED, details: 'Deadline exceeded' });
+    this.end(new GrpcError(STATUS.DEADLINE_EXCEEDED, 'Deadline exceeded'));
   }
 
   #expireIn(delayMs: number): void {
     if (!this.#over && delayMs !== Number.POSITIVE_INFINITY) this.#context.deadlines.add(this, delayMs);
   }
 
+  #begin(): void {
+    try {
+      this.#handler = this.#method.begin(this);
+    } catch (error) {
+      this.end(this.#context.toGrpcError(error));
+    }
+  }
+
+  /** Nothing that a handler throws gets into the reading of a connection. */
+  #tell(event: (handler: AuxiliaryHandler) => void): void {
+    if (this.#handler === undefined) return;
+    try {
+      event(this.#handler);
+    } catch (error) {
+      this.end(this.#context.toGrpcError(error));
+    }
+  }
+
   /**
-   * Hands over what was received, one message at a time and in order, as long as the listener has room; only then is
-   * there credit for more.
+   * Hands over what was received, one message at a time and in order, as long as the caller reads the answers; only
+   * then is there credit for more.
    */
   #deliver(): void {
-    if (this.#delivering || this.#waitsForTurn || this.#listener === undefined) return;
+    if (this.#delivering || this.#waitsForTurn) return;
     this.#delivering = true;
-    while (this.#wanted && !this.#inflating && !this.#over) {
-      if (this.#received.length === 0 || !this.#hasTurn()) break;
+    while (this.#received.length > 0 && this.#wantsMessage() && this.#hasTurn()) {
       const next = this.#received.shift() as ReceivedMessage;
       if (!next.compressed) {
         this.#hand(next.bytes);
@@ -248,7 +226,7 @@ export class StreamingCall implements CallState, Expiring {
       const compressed = { message: next.bytes };
       this.#context.inflater.inflate(this.#head.encoding, compressed, this, (message) => {
         this.#inflating = false;
-        if (message instanceof GrpcError) this.#fail(message);
+        if (message instanceof GrpcError) this.end(message);
         else this.#hand(message);
         this.#deliver();
       });
@@ -256,16 +234,17 @@ export class StreamingCall implements CallState, Expiring {
     this.#delivering = false;
     if (this.#over || this.#inflating || this.#received.length > 0) return;
     if (this.#requestEnded) {
-      if (this.#method.requestStream && !this.#reader.empty) {
-        this.#fail(new GrpcError(STATUS.INTERNAL, 'Received an incomplete message'));
-      } else {
-        this.#tellEnd();
-      }
-    } else if (this.#wanted) {
+      this.#endRequest();
+    } else if (this.#wantsMessage()) {
       const bytes = this.#uncredited;
       this.#uncredited = 0;
       this.#stream.consumed(bytes);
     }
+  }
+
+  /** Answers that wait for the caller may hold their questions, so that no other is asked meanwhile. */
+  #wantsMessage(): boolean {
+    return !this.#inflating && !this.#over && this.#stream.queuedBytes === 0;
   }
 
   /**
@@ -286,39 +265,51 @@ export class StreamingCall implements CallState, Expiring {
 
   #hand(bytes: Buffer): void {
     if (this.#over) return;
-    if (!this.#hold(bytes.length)) {
-      this.#fail(this.#context.readError(this.#reader, 'no room'));
+    if (this.#method.requestStream) this.#release();
+    if (!this.#budget.take(bytes.length)) {
+      this.end(this.#context.readError(this.#reader, 'no room'));
       return;
     }
-    let message: unknown;
-    try {
-      message = this.#method.requestDeserialize(bytes);
-    } catch {
-      this.#fail(new GrpcError(STATUS.INTERNAL, 'Error deserializing request'));
-      return;
+    this.#heldBytes += bytes.length;
+    if (this.#method.requestStream) {
+      this.#tell((handler) => handler.onMessage(bytes));
+    } else if (this.#request === undefined) {
+      this.#request = bytes;
+    } else {
+      this.#refuse('Received a second request message');
     }
-    this.#wanted = false;
-    if (this.#listener?.onMessage(message) === true) this.#wanted = true;
   }
 
-  /** Counts a message for the handler; false when the connection holds too much already. */
-  #hold(bytes: number): boolean {
-    if (!this.#budget.take(bytes)) return false;
-    this.#held.push(bytes);
-    if (this.#method.requestStream && this.#held.length > HELD_MESSAGES) {
-      this.#budget.give(this.#held.shift() as number);
-    }
-    return true;
-  }
-
-  #tellEnd(): void {
+  #endRequest(): void {
     if (this.#endTold) return;
     this.#endTold = true;
-    this.#listener?.onRequestEnd();
+    const request = this.#request;
+    if (this.#method.requestStream) {
+      if (!this.#reader.empty) this.end(new GrpcError(STATUS.INTERNAL, 'Received an incomplete message'));
+    } else if (request === undefined) {
+      this.#refuse('Received no request message');
+    } else {
+      this.#awaitAnswer();
+      this.#begin();
+      this.#tell((handler) => handler.onMessage(request));
+    }
+    if (!this.#over) this.#tell((handler) => handler.onRequestEnd?.());
   }
 
-  #fail(error: GrpcError): void {
-    this.sendStatus({ code: error.code, details: error.message });
+  #refuse(why: string): void {
+    this.end(new GrpcError(STATUS.UNIMPLEMENTED, `${why} for method ${this.#method.path}`));
+  }
+
+  /** The request is complete: from here on only the caller's own deadline counts. */
+  #awaitAnswer(): void {
+    const passed = this.#context.options.monotonicMicros() - this.#beganMicros;
+    this.#context.deadlines.remove(this);
+    this.#expireIn(Math.max(0, this.timeoutMicros - passed) / MICROS_PER_MS);
+  }
+
+  #release(): void {
+    this.#budget.give(this.#heldBytes);
+    this.#heldBytes = 0;
   }
 
   #finish(): void {
@@ -327,12 +318,20 @@ export class StreamingCall implements CallState, Expiring {
     if (this.#uncredited > 0) this.#stream.consumed(this.#uncredited);
     this.#stream.state = OVER;
     this.#context.deadlines.remove(this);
+    this.#context.openStreams.delete(this);
     this.#reader.drop();
-    for (const bytes of this.#held.splice(0)) this.#budget.give(bytes);
+    this.#release();
     this.#received.length = 0;
     this.#context.auxiliaryCallEnded(this.#stream);
-    const listener = this.#listener;
     // Not inside of whatever the handler is doing right now.
-    if (listener !== undefined) process.nextTick(() => listener.onOver());
+    process.nextTick(() => this.#tell((handler) => handler.onOver?.()));
   }
+}
+
+function headerFields(fields: Fields): HeaderField[] {
+  const made: HeaderField[] = [];
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    made.push(new HeaderField(fields[at] as string, fields[at + 1] as string));
+  }
+  return made;
 }

@@ -7,7 +7,7 @@ import { createGrpcServer } from '../../../src/server/grpc-transport.js';
 import { SERVER_BOUNDS } from '../../support/grpc/server-bounds.js';
 import { STACKS } from '../../support/weir/stacks.js';
 import { ConformanceMessages, readFramed } from './messages.js';
-import { conformanceService } from './service.js';
+import { conformanceMethods } from './service.js';
 
 const DEFAULT_RECEIVE_LIMIT = 4 * 1024 * 1024;
 
@@ -39,7 +39,7 @@ async function serve(protoFolder: string, name: string): Promise<void> {
     onError: (error) => console.error(error),
     onBadConnection: (message) => console.error(message),
   });
-  server.addService(messages.service, conformanceService(messages));
+  for (const method of conformanceMethods(messages)) server.addMethod(method);
   const port = await server.listen({ host: '127.0.0.1', port: 0 });
   process.once('SIGTERM', () => void server.close().then(() => process.exit(0)));
   process.stdout.write(

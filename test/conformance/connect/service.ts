@@ -1,14 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  Metadata,
-  type ServerDuplexStream,
-  type ServerReadableStream,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  type StatusObject,
-  type sendUnaryData,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
+import type { AuxiliaryCall, AuxiliaryMethod, Fields } from '../../../src/grpc/auxiliary-method.js';
+import { GrpcError, type StatusCode } from '../../../src/grpc/grpc-server.js';
 import type {
   AnyMessage,
   ConformanceMessages,
@@ -22,55 +14,104 @@ import type {
   UnaryResponseDefinition,
 } from './messages.js';
 
-interface Answer {
-  readonly payload: Payload;
+/** A call with messages instead of bytes. */
+class Call {
+  cancelled = false;
+  /** Ends the waiting of {@link send}. */
+  wake = (): void => {};
+  readonly bytes: AuxiliaryCall;
+  readonly #method: string;
+  readonly #messages: ConformanceMessages;
+
+  constructor(bytes: AuxiliaryCall, method: string, messages: ConformanceMessages) {
+    this.bytes = bytes;
+    this.#method = method;
+    this.#messages = messages;
+  }
+
+  /** Resolves when the caller has read the answer, or is gone. */
+  async send(payload: Payload): Promise<void> {
+    const sent = this.bytes.send(this.#definition.responseSerialize({ payload }));
+    if (!sent && !this.cancelled) await new Promise<void>((resolve) => (this.wake = resolve));
+  }
+
+  /** What an answer tells of a request. */
+  pack(request: object): AnyMessage {
+    return {
+      type_url: `type.googleapis.com/connectrpc.conformance.v1.${this.#method}Request`,
+      value: this.#definition.requestSerialize(request),
+    };
+  }
+
+  get #definition() {
+    const definition = this.#messages.service[this.#method];
+    if (definition === undefined) throw new Error(`no method ${this.#method}`);
+    return definition;
+  }
 }
-type UnaryCall = ServerUnaryCall<UnaryRequest, Answer> | ServerReadableStream<UnaryRequest, Answer>;
-type StreamCall = ServerWritableStream<StreamRequest, Answer> | ServerDuplexStream<StreamRequest, Answer>;
 
 /** The service that connectconformance calls: every request says how it is to be answered. */
-export function conformanceService(messages: ConformanceMessages): UntypedServiceImplementation {
+export function conformanceMethods(messages: ConformanceMessages): AuxiliaryMethod[] {
+  const served = Object.entries(messages.service).filter(([name]) => name !== 'Unimplemented');
+  return served.map(([name, { path, requestStream, responseStream, requestDeserialize }]) => ({
+    path,
+    requestStream,
+    responseStream,
+    begin(bytes) {
+      const call = new Call(bytes, name, messages);
+      const { request, end } = responseStream
+        ? answerStream(messages, call, requestStream)
+        : answerAtEnd(messages, call);
+      return {
+        onMessage: (message) => request(requestDeserialize(message)),
+        onRequestEnd: end,
+        onDrained: () => call.wake(),
+        onOver: () => {
+          call.cancelled = true;
+          call.wake();
+        },
+      };
+    },
+  }));
+}
+
+/** What becomes of each request of a call, and of the end of its requests. */
+interface Answering {
+  request(request: object): void;
+  end(): void;
+}
+
+function answerAtEnd(messages: ConformanceMessages, call: Call): Answering {
+  const requests: UnaryRequest[] = [];
   return {
-    Unary: (call: ServerUnaryCall<UnaryRequest, Answer>, callback: sendUnaryData<Answer>) =>
-      answerOnce(messages, 'Unary', call, [call.request], callback),
-    IdempotentUnary: (call: ServerUnaryCall<UnaryRequest, Answer>, callback: sendUnaryData<Answer>) =>
-      answerOnce(messages, 'IdempotentUnary', call, [call.request], callback),
-    ClientStream: (call: ServerReadableStream<UnaryRequest, Answer>, callback: sendUnaryData<Answer>) => {
-      const requests: UnaryRequest[] = [];
-      call.on('data', (request: UnaryRequest) => requests.push(request));
-      call.on('error', () => {});
-      call.on('end', () => answerOnce(messages, 'ClientStream', call, requests, callback));
-    },
-    ServerStream: (call: ServerWritableStream<StreamRequest, Answer>) => {
-      const stream = new AnswerStream(messages, 'ServerStream', call, call.request.response_definition);
-      stream.sendHeaders();
-      stream.requested(call.request);
-      void stream.finish();
-    },
-    BidiStream: (call: ServerDuplexStream<StreamRequest, Answer>) => {
-      let stream: AnswerStream | undefined;
-      let work = Promise.resolve();
-      call.on('data', (request: StreamRequest) => {
-        stream ??= new AnswerStream(messages, 'BidiStream', call, request.response_definition);
-        const current = stream;
-        if (request.full_duplex === true || current.fullDuplex) {
-          current.fullDuplex = true;
-          current.sendHeaders();
-          work = work.then(() => {
-            current.requested(request);
-            // With nothing left to answer a full-duplex stream ends at once, whatever the client still sends.
-            return current.hasMore() ? current.sendNext() : current.finish();
-          });
-        } else {
-          current.requested(request);
-        }
+    request: (request) => requests.push(request),
+    end: () => void answerOnce(messages, call, requests),
+  };
+}
+
+function answerStream(messages: ConformanceMessages, call: Call, requestStream: boolean): Answering {
+  let stream: AnswerStream | undefined;
+  let work = Promise.resolve();
+  return {
+    request: (request: StreamRequest) => {
+      stream ??= new AnswerStream(messages, call, request.response_definition);
+      const current = stream;
+      current.fullDuplex ||= requestStream && request.full_duplex === true;
+      if (!current.fullDuplex) {
+        current.requested(request);
+        return;
+      }
+      current.sendHeaders();
+      work = work.then(() => {
+        current.requested(request);
+        // With nothing left to answer a full-duplex stream ends at once, whatever the client still sends.
+        return current.hasMore() ? current.sendNext() : current.finish();
       });
-      call.on('error', () => {});
-      call.on('end', () => {
-        const current = stream ?? new AnswerStream(messages, 'BidiStream', call, undefined);
-        current.sendHeaders();
-        work.then(() => current.finish());
-      });
+    },
+    end: () => {
+      const current = stream ?? new AnswerStream(messages, call, undefined);
+      current.sendHeaders();
+      work.then(() => current.finish());
     },
   };
 }
@@ -78,33 +119,31 @@ export function conformanceService(messages: ConformanceMessages): UntypedServic
 /** Answers a call that has one answer, after all of its requests. */
 async function answerOnce(
   messages: ConformanceMessages,
-  method: string,
-  call: UnaryCall,
+  call: Call,
   requests: readonly UnaryRequest[],
-  callback: sendUnaryData<Answer>,
 ): Promise<void> {
   const definition: UnaryResponseDefinition | null | undefined = requests[0]?.response_definition;
-  if (definition) call.sendMetadata(toMetadata(definition.response_headers));
+  if (definition) call.bytes.sendHeaders(toFields(definition.response_headers));
   const info = requestInfo(
     call,
-    requests.map((request) => pack(messages, method, request)),
+    requests.map((request) => call.pack(request)),
   );
-  const trailers = toMetadata(definition?.response_trailers ?? []);
+  const trailers = toFields(definition?.response_trailers ?? []);
   if (definition) await delay(definition.response_delay_ms);
   if (definition?.error) {
-    callback(statusOf(messages, definition.error, trailers, info));
+    endWith(messages, call, definition.error, trailers, info);
     return;
   }
   const data = definition?.response_data;
-  callback(null, { payload: { ...(data && { data }), request_info: info } }, trailers);
+  void call.send({ ...(data && { data }), request_info: info });
+  call.bytes.end(undefined, trailers);
 }
 
 /** The answers of one streaming call, in order. */
 class AnswerStream {
   fullDuplex = false;
   readonly #messages: ConformanceMessages;
-  readonly #method: string;
-  readonly #call: StreamCall;
+  readonly #call: Call;
   readonly #definition: StreamResponseDefinition | null | undefined;
   #requests: AnyMessage[] = [];
   #sent = 0;
@@ -113,12 +152,10 @@ class AnswerStream {
 
   constructor(
     messages: ConformanceMessages,
-    method: string,
-    call: StreamCall,
+    call: Call,
     definition: StreamResponseDefinition | null | undefined,
   ) {
     this.#messages = messages;
-    this.#method = method;
     this.#call = call;
     this.#definition = definition;
   }
@@ -126,12 +163,12 @@ class AnswerStream {
   sendHeaders(): void {
     if (this.#headersSent || !this.#definition) return;
     this.#headersSent = true;
-    this.#call.sendMetadata(toMetadata(this.#definition.response_headers));
+    this.#call.bytes.sendHeaders(toFields(this.#definition.response_headers));
   }
 
   /** Remembers a request, for the next answer to tell. */
   requested(request: StreamRequest): void {
-    this.#requests.push(pack(this.#messages, this.#method, request));
+    this.#requests.push(this.#call.pack(request));
   }
 
   hasMore(): boolean {
@@ -145,7 +182,7 @@ class AnswerStream {
     const payload: Payload = { data, ...this.#info() };
     this.#sent += 1;
     this.#requests = [];
-    if (!this.#call.cancelled) this.#call.write({ payload });
+    if (!this.#call.cancelled) await this.#call.send(payload);
   }
 
   /** Sends the answers that are left, then the status. */
@@ -153,14 +190,14 @@ class AnswerStream {
     while (this.hasMore()) await this.sendNext();
     if (this.#finished) return;
     this.#finished = true;
-    const trailers = toMetadata(this.#definition?.response_trailers ?? []);
+    const trailers = toFields(this.#definition?.response_trailers ?? []);
     const error = this.#definition?.error;
     if (!error) {
-      this.#call.end(trailers);
+      this.#call.bytes.end(undefined, trailers);
       return;
     }
     const info = this.#sent === 0 ? requestInfo(this.#call, this.#requests) : undefined;
-    this.#call.emit('error', statusOf(this.#messages, error, trailers, info));
+    endWith(this.#messages, this.#call, error, trailers, info);
   }
 
   /** The first answer tells all about the request; later ones of a full-duplex stream only the requests since. */
@@ -171,49 +208,50 @@ class AnswerStream {
   }
 }
 
-function pack(messages: ConformanceMessages, method: string, request: object): AnyMessage {
-  const definition = messages.service[method];
-  if (definition === undefined) throw new Error(`no method ${method}`);
+function requestInfo({ bytes }: Call, requests: readonly AnyMessage[]): RequestInfo {
+  const headers = new Map<string, string[]>();
+  for (let at = 0; at < bytes.fields.length; at += 2) {
+    const [name = '', value = ''] = bytes.fields.slice(at, at + 2);
+    // Binary values may come joined, and with padding.
+    const values = name.endsWith('-bin') ? value.split(',').map(withoutPadding) : [value];
+    headers.set(name, [...(headers.get(name) ?? []), ...values]);
+  }
+  const timeoutMs = bytes.timeoutMicros / 1000;
   return {
-    type_url: `type.googleapis.com/connectrpc.conformance.v1.${method}Request`,
-    value: definition.requestSerialize(request),
-  };
-}
-
-function requestInfo(call: UnaryCall | StreamCall, requests: readonly AnyMessage[]): RequestInfo {
-  const deadline = call.getDeadline();
-  return {
-    request_headers: Object.keys(call.metadata.getMap()).map((name) => ({
-      name,
-      value: call.metadata
-        .get(name)
-        .map((value) => (typeof value === 'string' ? value : value.toString('base64').replace(/=+$/, ''))),
-    })),
-    ...(Number.isFinite(Number(deadline)) && { timeout_ms: Math.max(0, Number(deadline) - Date.now()) }),
+    request_headers: Array.from(headers, ([name, value]) => ({ name, value })),
+    ...(Number.isFinite(timeoutMs) && { timeout_ms: Math.max(0, timeoutMs) }),
     requests,
   };
 }
 
-function toMetadata(headers: readonly Header[]): Metadata {
-  const metadata = new Metadata();
-  for (const { name, value } of headers) {
-    for (const one of value) {
-      metadata.add(name, name.toLowerCase().endsWith('-bin') ? Buffer.from(one, 'base64') : one);
-    }
-  }
-  return metadata;
+function toFields(headers: readonly Header[]): Fields {
+  return headers.flatMap(({ name, value }) =>
+    value.flatMap((one) => {
+      const lower = name.toLowerCase();
+      return [lower, lower.endsWith('-bin') ? withoutPadding(one) : one];
+    }),
+  );
 }
 
-/** The status that a request asked for; `info` joins its details. */
-function statusOf(
+function withoutPadding(base64: string): string {
+  return base64.trim().replace(/=+$/, '');
+}
+
+/** Ends the call with the status that a request asked for; `info` joins its details. */
+function endWith(
   messages: ConformanceMessages,
+  call: Call,
   error: ErrorDefinition,
-  trailers: Metadata,
+  trailers: Fields,
   info: RequestInfo | undefined,
-): StatusObject {
+): void {
   const code = messages.codes.get(error.code) ?? 2;
-  const details = error.message ?? '';
+  const message = error.message ?? '';
   const all = info === undefined ? error.details : [...error.details, messages.packRequestInfo(info)];
-  trailers.set('grpc-status-details-bin', messages.encodeStatus(code, details, all));
-  return { code, details, metadata: trailers };
+  const details = withoutPadding(messages.encodeStatus(code, message, all).toString('base64'));
+  call.bytes.end(new GrpcError(code as StatusCode, message), [
+    ...trailers,
+    'grpc-status-details-bin',
+    details,
+  ]);
 }

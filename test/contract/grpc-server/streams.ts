@@ -1,54 +1,44 @@
 import { once } from 'node:events';
-import {
-  type ClientReadableStream,
-  Metadata,
-  type ServerDuplexStream,
-  type ServerReadableStream,
-  type ServerUnaryCall,
-  type ServerWritableStream,
-  type ServiceDefinition,
-  type sendUnaryData,
-} from '@grpc/grpc-js';
+import { type ClientReadableStream, Metadata } from '@grpc/grpc-js';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { GrpcServer } from '../../../src/grpc/grpc-server.js';
+import {
+  type AuxiliaryCall,
+  type AuxiliaryHandler,
+  type Fields,
+  unaryMethod,
+} from '../../../src/grpc/auxiliary-method.js';
+import { GrpcError, type GrpcServer, STATUS, type StatusCode } from '../../../src/grpc/grpc-server.js';
 import { type Outcome, StreamClient } from '../../support/grpc/stream-client.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { Fixture } from './fixture.js';
 
-const same = (bytes: Buffer): Buffer => {
-  if (bytes.equals(Buffer.from('undecodable'))) throw new Error('cannot be read');
-  return bytes;
-};
-const method = (name: string, requestStream: boolean, responseStream: boolean) => ({
-  path: `/test.Kinds/${name}`,
-  requestStream,
-  responseStream,
-  requestSerialize: same,
-  requestDeserialize: same,
-  responseSerialize: same,
-  responseDeserialize: same,
-});
 const KINDS = {
-  Unary: method('Unary', false, false),
-  ServerStream: method('ServerStream', false, true),
-  ClientStream: method('ClientStream', true, false),
-  Bidi: method('Bidi', true, true),
-} as unknown as ServiceDefinition;
-
-type Unary = (call: ServerUnaryCall<Buffer, Buffer>, reply: sendUnaryData<Buffer>) => void;
-type ServerStream = (call: ServerWritableStream<Buffer, Buffer>) => void;
-type ClientStream = (call: ServerReadableStream<Buffer, Buffer>, reply: sendUnaryData<Buffer>) => void;
-type Bidi = (call: ServerDuplexStream<Buffer, Buffer>) => void;
-interface Handlers {
-  Unary?: Unary;
-  ServerStream?: ServerStream;
-  ClientStream?: ClientStream;
-  Bidi?: Bidi;
-}
+  Unary: { requestStream: false, responseStream: false },
+  ServerStream: { requestStream: false, responseStream: true },
+  ClientStream: { requestStream: true, responseStream: false },
+  Bidi: { requestStream: true, responseStream: true },
+};
+type Kind = keyof typeof KINDS;
+type Begin = (call: AuxiliaryCall) => AuxiliaryHandler;
 
 const text = (messages: readonly Buffer[]): string[] => messages.map(String);
+const silent: AuxiliaryHandler = { onMessage: () => {} };
+/** Does `answer` with the message of a call. */
+const onMessage =
+  (answer: (call: AuxiliaryCall, message: Buffer) => void): Begin =>
+  (call) => ({ onMessage: (message) => answer(call, message) });
+/** Answers its only message with itself. */
+const same = onMessage((call, message) => {
+  call.send(message);
+  call.end();
+});
+/** Answers each message with itself, and ends when the caller does. */
+const echo: Begin = (call) => ({
+  onMessage: (message) => void call.send(message),
+  onRequestEnd: () => call.end(),
+});
 
-/** Services in the shape of @grpc/grpc-js: the four kinds of call, with metadata, errors, back-pressure and ends. */
+/** Auxiliary methods: the four kinds of call, with header fields, errors, back-pressure and ends. */
 export function describeStreams(): void {
   let fixture: Fixture;
   let clients: StreamClient[];
@@ -62,55 +52,70 @@ export function describeStreams(): void {
   });
 
   async function serving(
-    handlers: Handlers,
-  ): Promise<{ client: StreamClient; server: GrpcServer; port: number }> {
+    methods: Partial<Record<Kind, Begin>>,
+  ): Promise<{ client: StreamClient; server: GrpcServer }> {
     const server = fixture.server();
-    server.addService(KINDS, { ...handlers });
+    for (const [name, begin] of Object.entries(methods)) {
+      server.addMethod({ path: `/test.Kinds/${name}`, ...KINDS[name as Kind], begin });
+    }
     const port = await server.listen({ host: '127.0.0.1', port: 0 });
     const client = new StreamClient(`127.0.0.1:${port}`);
     clients.push(client);
-    return { client, server, port };
+    return { client, server };
   }
 
-  /** A handler that has been called. */
-  const called = <T>(calls: readonly T[]): Promise<T> => waitFor('the handler', () => calls[0]);
+  /** One call of each kind. */
+  async function endsOfAll(client: StreamClient): Promise<Outcome[]> {
+    return [
+      await client.unary('/test.Kinds/Unary', Buffer.of(1)),
+      await client.serverStream('/test.Kinds/ServerStream', Buffer.of(1)),
+      await client.clientStream('/test.Kinds/ClientStream', [Buffer.of(1)]),
+      await client.bidi('/test.Kinds/Bidi').outcome,
+    ];
+  }
 
-  describe('metadata', () => {
-    const metadata = (): Metadata => {
-      const sent = new Metadata();
-      sent.add('x-word', 'one');
-      sent.add('x-word', 'two');
-      sent.add('x-data-bin', Buffer.of(0, 1, 255));
-      sent.add('x-data-bin', Buffer.of(7));
-      return sent;
+  /** A call that goes on: what its handler was told, and the call itself. */
+  function watched(calls: AuxiliaryCall[], events: string[]): Begin {
+    return (call) => {
+      calls.push(call);
+      return { onMessage: () => events.push('message'), onOver: () => events.push('over') };
     };
+  }
+
+  describe('header fields', () => {
+    const fields: Fields = ['x-word', 'one', 'x-word', 'two', 'x-data-bin', 'AAH/', 'x-data-bin', 'Bw'];
     const expectMetadata = (got: Metadata | undefined): void => {
       expect(got?.get('x-word').join(', ')).toBe('one, two');
       expect(got?.get('x-data-bin')).toEqual([Buffer.of(0, 1, 255), Buffer.of(7)]);
     };
 
-    test("of a request reaches the handler, without the fields that are the protocol's", async () => {
-      const seen: Metadata[] = [];
+    test('of a request reach the handler, with the time that its caller waits', async () => {
+      const calls: AuxiliaryCall[] = [];
       const { client } = await serving({
-        Unary: (call, reply) => {
-          seen.push(call.metadata);
-          reply(null, call.request);
+        Unary: (call) => {
+          calls.push(call);
+          return same(call);
         },
       });
-      await client.unary('/test.Kinds/Unary', Buffer.of(1), metadata(), 20_000);
-      expectMetadata(seen[0]);
-      expect(seen[0]?.get('user-agent')).toHaveLength(1);
-      for (const name of ['te', 'content-type', 'grpc-timeout', 'grpc-accept-encoding']) {
-        expect(seen[0]?.get(name)).toEqual([]);
-      }
+      const metadata = new Metadata();
+      metadata.add('x-word', 'one');
+      metadata.add('x-data-bin', Buffer.of(0, 1, 255));
+      await client.unary('/test.Kinds/Unary', Buffer.of(1), metadata, 20_000);
+      await client.unary('/test.Kinds/Unary', Buffer.of(1));
+      const seen = calls[0]?.fields ?? [];
+      expect(seen[seen.indexOf('x-word') + 1]).toBe('one');
+      expect(seen[seen.indexOf('x-data-bin') + 1]).toBe('AAH/');
+      expect(Math.abs((calls[0]?.timeoutMicros ?? 0) - 20_000_000)).toBeLessThan(15_000_000);
+      expect(calls[1]?.timeoutMicros).toBe(Number.POSITIVE_INFINITY);
     });
 
-    test('of an answer comes before and after the message', async () => {
+    test('of an answer come before and after the message', async () => {
       const { client } = await serving({
-        Unary: (call, reply) => {
-          call.sendMetadata(metadata());
-          reply(null, call.request, metadata());
-        },
+        Unary: onMessage((call, message) => {
+          call.sendHeaders(fields);
+          call.send(message);
+          call.end(undefined, fields);
+        }),
       });
       const { code, initial, trailing } = await client.unary('/test.Kinds/Unary', Buffer.of(1));
       expect(code).toBe(0);
@@ -118,10 +123,10 @@ export function describeStreams(): void {
       expectMetadata(trailing);
     });
 
-    test('of an error comes with it, as of a stream', async () => {
+    test('of an error come with it, as those of a stream', async () => {
       const { client } = await serving({
-        Unary: (_call, reply) => reply({ code: 9, details: 'not now', metadata: metadata() }),
-        ServerStream: (call) => call.end(metadata()),
+        Unary: onMessage((call) => call.end(new GrpcError(9 as StatusCode, 'not now'), fields)),
+        ServerStream: onMessage((call) => call.end(undefined, fields)),
       });
       const failed = await client.unary('/test.Kinds/Unary', Buffer.of(1));
       expect(failed).toMatchObject({ code: 9, details: 'not now', messages: [] });
@@ -132,47 +137,24 @@ export function describeStreams(): void {
     });
   });
 
-  describe('what a call object knows', () => {
-    test('path, peer, deadline and request', async () => {
-      const calls: ServerUnaryCall<Buffer, Buffer>[] = [];
-      const peers: string[] = [];
-      const { client } = await serving({
-        Unary: (call, reply) => {
-          calls.push(call);
-          peers.push(call.getPeer());
-          reply(null, Buffer.alloc(0));
-        },
-      });
-      await client.unary('/test.Kinds/Unary', Buffer.from('asked'), undefined, 30_000);
-      const call = await called(calls);
-      expect(call.getPath()).toBe('/test.Kinds/Unary');
-      expect(peers[0]).toMatch(/^127\.0\.0\.1:\d+$/);
-      expect(Math.abs(Number(call.getDeadline()) - Date.now() - 30_000)).toBeLessThan(15_000);
-      expect(call.request).toEqual(Buffer.from('asked'));
-      await client.unary('/test.Kinds/Unary', Buffer.alloc(0));
-      expect(calls[1]?.getDeadline()).toBe(Number.POSITIVE_INFINITY);
-    });
-  });
-
   describe('errors', () => {
-    test.each<[string, object, object]>([
-      ['a status', { code: 5, details: 'not here' }, { code: 5, details: 'not here' }],
-      ['an Error', new Error('no code'), { code: 2, details: 'no code' }],
-      ['odd characters', { code: 3, details: 'ä%\n' }, { code: 3, details: 'ä%\n' }],
-    ])('are sent from every kind: %s', async (_name, error, status) => {
-      const { client } = await serving({
-        Unary: (_call, reply) => reply(error),
-        ServerStream: (call) => call.emit('error', error),
-        ClientStream: (_call, reply) => reply(error),
-        Bidi: (call) => call.emit('error', error),
-      });
-      const ends = [
-        await client.unary('/test.Kinds/Unary', Buffer.of(1)),
-        await client.serverStream('/test.Kinds/ServerStream', Buffer.of(1)),
-        await client.clientStream('/test.Kinds/ClientStream', [Buffer.of(1)]),
-        await client.bidi('/test.Kinds/Bidi').outcome,
-      ];
-      for (const end of ends) expect(end).toMatchObject(status);
+    test.each([
+      ['usual text', 'not here'],
+      ['odd characters', 'ä%\n'],
+    ])('are sent from every kind: %s', async (_name, message) => {
+      const error = new GrpcError(STATUS.NOT_FOUND, message);
+      const end: Begin = (call) => {
+        call.end(error);
+        return silent;
+      };
+      const fail = (): never => {
+        throw error;
+      };
+      const { client } = await serving({ Unary: fail, ServerStream: end, ClientStream: fail, Bidi: end });
+      for (const outcome of await endsOfAll(client)) {
+        expect(outcome).toMatchObject({ code: STATUS.NOT_FOUND, details: message });
+      }
+      expect(fixture.errors).toEqual([]);
     });
 
     test('that are thrown stay inside', async () => {
@@ -180,46 +162,72 @@ export function describeStreams(): void {
       const fail = (): never => {
         throw error;
       };
-      const { client } = await serving({ Unary: fail, ServerStream: fail, ClientStream: fail, Bidi: fail });
-      const ends: Outcome[] = [
-        await client.unary('/test.Kinds/Unary', Buffer.of(1)),
-        await client.serverStream('/test.Kinds/ServerStream', Buffer.of(1)),
-        await client.clientStream('/test.Kinds/ClientStream', [Buffer.of(1)]),
-        await client.bidi('/test.Kinds/Bidi').outcome,
-      ];
-      for (const end of ends) expect(end).toMatchObject({ code: 13, details: 'internal error' });
+      const { client } = await serving({
+        Unary: fail,
+        ServerStream: onMessage(fail),
+        ClientStream: () => ({ onMessage: () => {}, onRequestEnd: fail }),
+        Bidi: fail,
+      });
+      for (const outcome of await endsOfAll(client)) {
+        expect(outcome).toMatchObject({ code: 13, details: 'internal error' });
+      }
       expect(fixture.errors).toEqual([error, error, error, error]);
     });
 
-    test('come after the messages that were written before', async () => {
+    test('that are thrown once the call is over stay inside, too', async () => {
+      const error = new Error('secret');
       const { client } = await serving({
-        ServerStream: (call) => {
-          call.write(Buffer.from('one'));
-          call.write(Buffer.from('two'));
-          call.emit('error', { code: 10, details: 'enough' });
-        },
+        Unary: (call) => ({
+          ...same(call),
+          onOver: () => {
+            throw error;
+          },
+        }),
+      });
+      expect((await client.unary('/test.Kinds/Unary', Buffer.of(1))).code).toBe(0);
+      expect(await waitFor('the error', () => fixture.errors[0])).toBe(error);
+    });
+
+    test('come after the messages that were written before, and nothing comes after them', async () => {
+      const { client } = await serving({
+        ServerStream: onMessage((call) => {
+          call.send(Buffer.from('one'));
+          call.send(Buffer.from('two'));
+          call.end(new GrpcError(10 as StatusCode, 'enough'));
+          expect(call.send(Buffer.from('three'))).toBe(false);
+          call.end();
+        }),
       });
       const end = await client.serverStream('/test.Kinds/ServerStream', Buffer.of(1));
       expect(end).toMatchObject({ code: 10, details: 'enough' });
       expect(text(end.messages)).toEqual(['one', 'two']);
     });
 
-    test('answer a message that cannot be decoded, and a method without a handler', async () => {
-      const { client } = await serving({ Unary: (call, reply) => reply(null, call.request) });
-      expect((await client.unary('/test.Kinds/Unary', Buffer.from('undecodable'))).code).toBe(13);
-      expect((await client.serverStream('/test.Kinds/ServerStream', Buffer.of(1))).code).toBe(12);
-      expect((await client.bidi('/test.Kinds/Bidi').outcome).code).toBe(12);
+    test('answer a message that cannot be decoded', async () => {
+      const fail = (): never => {
+        throw new Error('secret');
+      };
+      const { client } = await serving({ Unary: unaryMethod('', fail, () => Buffer.alloc(0)).begin });
+      const end = await client.unary('/test.Kinds/Unary', Buffer.of(1));
+      expect(end).toMatchObject({ code: 13, details: 'Error deserializing request' });
+    });
+
+    test('answer a method that nobody serves', async () => {
+      const { client } = await serving({});
+      for (const { code } of await endsOfAll(client)) expect(code).toBe(12);
     });
   });
 
   describe('a stream of answers', () => {
     test('comes whole and in order when its handler heeds back-pressure', async () => {
       const { client } = await serving({
-        ServerStream: async (call) => {
-          for (let i = 0; i < 200; i++) {
-            if (!call.write(Buffer.alloc(10_000, i))) await once(call, 'drain');
-          }
-          call.end();
+        ServerStream: (call) => {
+          let sent = 0;
+          const goOn = (): void => {
+            while (sent < 200) if (!call.send(Buffer.alloc(10_000, sent++))) return;
+            call.end();
+          };
+          return { onMessage: goOn, onDrained: goOn };
         },
       });
       const end = await client.serverStream('/test.Kinds/ServerStream', Buffer.of(1));
@@ -229,65 +237,65 @@ export function describeStreams(): void {
       );
     });
 
-    test('waits for a caller that does not read', async () => {
-      const calls: ServerWritableStream<Buffer, Buffer>[] = [];
-      let written = 0;
+    test('tells its handler that the caller does not read, and ends if that goes on all the same', async () => {
+      const sent: boolean[] = [];
       const { client } = await serving({
-        ServerStream: async (call) => {
-          calls.push(call);
-          for (; written < 1000 && !call.cancelled; written++) {
-            if (!call.write(Buffer.alloc(10_000))) await once(call, 'drain');
-          }
-        },
+        ServerStream: onMessage((call) => {
+          for (let message = 0; message < 1000; message++) sent.push(call.send(Buffer.alloc(10_000)));
+        }),
       });
-      const stream = client.startServerStream('/test.Kinds/ServerStream', Buffer.of(1));
-      stream.pause();
-      await waitFor('back-pressure', () => (calls[0]?.writableNeedDrain === true ? true : undefined));
-      expect(written).toBeLessThan(900);
-      stream.cancel();
-      await waitFor('the end', () => calls[0]?.cancelled || undefined);
+      const end = await client.serverStream('/test.Kinds/ServerStream', Buffer.of(1));
+      expect(end).toMatchObject({ code: 8, details: 'answers are not being read' });
+      expect(sent[0]).toBe(true);
+      expect(sent.at(-1)).toBe(false);
+      expect(end.messages.length).toBeLessThan(900);
     });
 
-    test.each<[string, (stream: ClientReadableStream<Buffer>) => void]>([
+    test.each<[string, (stream: ClientReadableStream<Buffer>, call: AuxiliaryCall) => void]>([
       ['was cancelled', (stream) => stream.cancel()],
-      ['has read all', () => {}],
-    ])('is told that its caller %s', async (name, leave) => {
+      ['has read all', (_stream, call) => call.end()],
+    ])('is told once that its caller %s', async (_name, leave) => {
       const events: string[] = [];
-      const calls: ServerWritableStream<Buffer, Buffer>[] = [];
+      const calls: AuxiliaryCall[] = [];
       const { client } = await serving({
         ServerStream: (call) => {
-          calls.push(call);
-          call.on('cancelled', () => events.push('cancelled'));
-          call.write(Buffer.of(1));
-          if (name === 'has read all') call.end();
+          call.send(Buffer.of(1));
+          return watched(calls, events)(call);
         },
       });
       const stream = client.startServerStream('/test.Kinds/ServerStream', Buffer.of(1));
       await once(stream, 'data');
-      leave(stream);
-      await waitFor('the event', () => events[0]);
-      expect(calls[0]?.cancelled).toBe(true);
-      expect(events).toEqual(['cancelled']);
+      leave(stream, calls[0] as AuxiliaryCall);
+      await waitFor('the end', () => events[1]);
+      expect(events).toEqual(['message', 'over']);
     });
 
     test('ends at its deadline', async () => {
-      const calls: ServerWritableStream<Buffer, Buffer>[] = [];
-      const { client } = await serving({ ServerStream: (call) => void calls.push(call) });
+      const events: string[] = [];
+      const { client } = await serving({ ServerStream: watched([], events) });
       const end = await client.serverStream('/test.Kinds/ServerStream', Buffer.of(1), undefined, 60);
       expect(end.code).toBe(4);
-      await waitFor('the end', () => calls[0]?.cancelled || undefined);
+      await waitFor('the end', () => events.includes('over') || undefined);
     });
   });
 
   describe('a stream of requests', () => {
+    /** Answers with what `told` tells of all messages. */
+    const collect =
+      (told: (messages: readonly Buffer[]) => string): Begin =>
+      (call) => {
+        const got: Buffer[] = [];
+        return {
+          onMessage: (message) => got.push(message),
+          onRequestEnd: () => {
+            call.send(Buffer.from(told(got)));
+            call.end();
+          },
+        };
+      };
+
     test('reaches its handler whole and in order', async () => {
-      const { client } = await serving({
-        ClientStream: (call, reply) => {
-          const got: string[] = [];
-          call.on('data', (message: Buffer) => got.push(String(message)));
-          call.on('end', () => reply(null, Buffer.from(got.join())));
-        },
-      });
+      const { client } = await serving({ ClientStream: collect((messages) => text(messages).join()) });
       const words = Array.from({ length: 500 }, (_unused, index) => `word ${index}`);
       const end = await client.clientStream(
         '/test.Kinds/ClientStream',
@@ -298,16 +306,9 @@ export function describeStreams(): void {
       expect(text((await client.clientStream('/test.Kinds/ClientStream', [])).messages)).toEqual(['']);
     });
 
-    test('may be read slowly, and with large messages', async () => {
+    test('may have large messages', async () => {
       const { client } = await serving({
-        ClientStream: async (call, reply) => {
-          let bytes = 0;
-          for await (const message of call) {
-            bytes += (message as Buffer).length;
-            await new Promise((resolve) => setImmediate(resolve));
-          }
-          reply(null, Buffer.from(String(bytes)));
-        },
+        ClientStream: collect((messages) => String(messages.reduce((sum, { length }) => sum + length, 0))),
       });
       const messages = Array.from({ length: 20 }, () => Buffer.alloc(200_000));
       const end = await client.clientStream('/test.Kinds/ClientStream', messages);
@@ -315,9 +316,7 @@ export function describeStreams(): void {
     });
 
     test('may be answered before its end', async () => {
-      const { client } = await serving({
-        ClientStream: (call, reply) => void call.once('data', (message: Buffer) => reply(null, message)),
-      });
+      const { client } = await serving({ ClientStream: same });
       const end = await client.clientStream('/test.Kinds/ClientStream', [Buffer.from('first')], {
         open: true,
       });
@@ -326,11 +325,6 @@ export function describeStreams(): void {
   });
 
   describe('a stream in both directions', () => {
-    const echo: Bidi = (call) => {
-      call.on('data', (message) => call.write(message));
-      call.on('end', () => call.end());
-    };
-
     test('answers each message as it comes, and ends when the caller does', async () => {
       const { client } = await serving({ Bidi: echo });
       const { stream, outcome } = client.bidi('/test.Kinds/Bidi');
@@ -358,36 +352,30 @@ export function describeStreams(): void {
     });
 
     test('may end while its caller would go on', async () => {
-      const { client } = await serving({ Bidi: (call) => void call.once('data', () => call.end()) });
+      const { client } = await serving({ Bidi: onMessage((call) => call.end()) });
       const { stream, outcome } = client.bidi('/test.Kinds/Bidi');
       stream.write(Buffer.of(1));
       expect((await outcome).code).toBe(0);
     });
 
     test('is told that its caller has gone', async () => {
-      const calls: ServerDuplexStream<Buffer, Buffer>[] = [];
       const events: string[] = [];
-      const { client } = await serving({
-        Bidi: (call) => {
-          calls.push(call);
-          call.on('cancelled', () => events.push('cancelled'));
-        },
-      });
+      const { client } = await serving({ Bidi: watched([], events) });
       const { stream, outcome } = client.bidi('/test.Kinds/Bidi');
       stream.write(Buffer.of(1));
-      await called(calls);
+      await waitFor('the message', () => events[0]);
       stream.cancel();
       expect((await outcome).code).toBe(1);
-      await waitFor('the event', () => events[0]);
-      expect(calls[0]?.destroyed).toBe(true);
+      await waitFor('the end', () => events[1]);
+      expect(events).toEqual(['message', 'over']);
     });
 
     test('ends when the server drains, and others are refused', async () => {
-      const calls: ServerDuplexStream<Buffer, Buffer>[] = [];
-      const { client, server } = await serving({ Bidi: (call) => void calls.push(call) });
+      const events: string[] = [];
+      const { client, server } = await serving({ Bidi: watched([], events) });
       const { stream, outcome } = client.bidi('/test.Kinds/Bidi');
       stream.write(Buffer.of(1));
-      await called(calls);
+      await waitFor('the message', () => events[0]);
       const drained = server.drain(600_000);
       expect(await outcome).toMatchObject({ code: 14, details: 'the server is shutting down' });
       expect((await client.bidi('/test.Kinds/Bidi').outcome).code).toBe(14);

@@ -1,0 +1,143 @@
+import {
+  Metadata,
+  type MethodDefinition,
+  type ServerDuplexStream,
+  type ServerWritableStream,
+} from '@grpc/grpc-js';
+import type {
+  AuxiliaryCall,
+  AuxiliaryHandler,
+  AuxiliaryMethod,
+  Fields,
+  OpenStreams,
+} from './auxiliary-method.js';
+import { GrpcError, STATUS, toGrpcError } from './grpc-error.js';
+
+/** Answers that may wait for a caller that does not read; one more ends the call. */
+const MAX_UNREAD_MESSAGES = 1000;
+const MICROS_PER_MS = 1000;
+
+/** A call as @grpc/grpc-js hands it over: of one request message, or of a stream of them. */
+export type ByteStream = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
+
+/** How @grpc/grpc-js is told of a method whose messages stay bytes. All are served as streams of answers. */
+export function byteMethod({ path, requestStream }: AuxiliaryMethod): MethodDefinition<Buffer, Buffer> {
+  const same = (bytes: Buffer): Buffer => bytes;
+  const sides = { requestSerialize: same, requestDeserialize: same, responseSerialize: same };
+  return { path, requestStream, responseStream: true, ...sides, responseDeserialize: same };
+}
+
+/** The status of an error, in the words of @grpc/grpc-js, which throws on half a surrogate pair. */
+export function statusOf({ code, message }: GrpcError): { readonly code: number; readonly details: string } {
+  return { code, details: message.replace(/\p{Surrogate}/gu, '\ufffd') };
+}
+
+/** A call of an auxiliary method on the plain stack. */
+export class GrpcJsCall implements AuxiliaryCall {
+  readonly #stream: ByteStream;
+  readonly #method: AuxiliaryMethod;
+  readonly #openStreams: OpenStreams;
+  readonly #onError: (error: unknown) => void;
+
+  constructor(
+    stream: ByteStream,
+    method: AuxiliaryMethod,
+    openStreams: OpenStreams,
+    onError: (error: unknown) => void,
+  ) {
+    this.#stream = stream;
+    this.#method = method;
+    this.#openStreams = openStreams;
+    this.#onError = onError;
+  }
+
+  start(): void {
+    if (this.#method.responseStream) this.#openStreams.add(this);
+    if (!this.#isOver()) this.#tell(() => this.#follow(this.#method.begin(this)));
+  }
+
+  get fields(): Fields {
+    const headers = Object.entries(this.#stream.metadata.toHttp2Headers());
+    return headers.flatMap(([name, values]) =>
+      [values ?? []].flat().flatMap((value) => [name, String(value)]),
+    );
+  }
+
+  get timeoutMicros(): number {
+    return (Number(this.#stream.getDeadline()) - Date.now()) * MICROS_PER_MS;
+  }
+
+  sendHeaders(fields: Fields): void {
+    this.#stream.sendMetadata(toMetadata(fields));
+  }
+
+  send(message: Uint8Array): boolean {
+    const stream = this.#stream;
+    if (this.#isOver()) return false;
+    if (stream.writableLength >= MAX_UNREAD_MESSAGES) {
+      this.end(new GrpcError(STATUS.RESOURCE_EXHAUSTED, 'answers are not being read'));
+      return false;
+    }
+    const read = stream.write(Buffer.from(message));
+    if (!read && 'read' in stream) stream.pause();
+    return read;
+  }
+
+  end(error?: GrpcError, trailers: Fields = []): void {
+    if (this.#isOver()) return;
+    const metadata = toMetadata(trailers);
+    if (error === undefined) this.#stream.end(metadata);
+    else this.#stream.emit('error', { ...statusOf(error), metadata });
+  }
+
+  #isOver(): boolean {
+    return this.#stream.writableEnded || this.#stream.cancelled;
+  }
+
+  #follow(handler: AuxiliaryHandler): void {
+    const stream = this.#stream;
+    const on = (name: string, event: (message: Buffer) => void): void => {
+      stream.on(name, (message: Buffer) => this.#tell(() => event(message)));
+    };
+    on('drain', () => {
+      if ('read' in stream) stream.resume();
+      handler.onDrained?.();
+    });
+    // @grpc/grpc-js says so whenever a call is over, also after a good end.
+    on('cancelled', () => {
+      this.#openStreams.delete(this);
+      handler.onOver?.();
+    });
+    const onRequestEnd = (): void => {
+      if (!this.#isOver()) handler.onRequestEnd?.();
+    };
+    if ('request' in stream) {
+      handler.onMessage(stream.request);
+      onRequestEnd();
+    } else {
+      on('data', (message) => {
+        if (!this.#isOver()) handler.onMessage(message);
+      });
+      on('end', onRequestEnd);
+    }
+  }
+
+  /** Nothing that a handler throws gets into the events of a connection. */
+  #tell(event: () => void): void {
+    try {
+      event();
+    } catch (error) {
+      this.end(toGrpcError(error, this.#onError));
+    }
+  }
+}
+
+function toMetadata(fields: Fields): Metadata {
+  const metadata = new Metadata();
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const name = fields[at] as string;
+    const value = fields[at + 1] as string;
+    metadata.add(name, name.endsWith('-bin') ? Buffer.from(value, 'base64') : value);
+  }
+  return metadata;
+}
