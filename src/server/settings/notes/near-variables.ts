@@ -17,6 +17,7 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['REDIS_HOST', 'REDIS_URL'],
   ['REDIS_ADDR', 'REDIS_URL'],
   ['REDIS_ADDRESS', 'REDIS_URL'],
+  ['REDIS_URI', 'REDIS_URL'],
   ['REDIS_PASSWORD', 'REDIS_AUTH'],
   ['REDIS_KEY_PREFIX', 'CACHE_KEY_PREFIX'],
 ]);
@@ -25,7 +26,8 @@ const NAMES = VARIABLES.map(({ name }) => name);
 
 /**
  * Lines for the log about variables of the environment that are none of ours and nearly are: mistyped, or with another
- * program's name for it. Where the one that was likely meant is `given`, too, nothing is said. Values are not shown.
+ * program's name for it. Where the one that was likely meant is `given`, too, only a single mistake is told: other names
+ * may belong to another program. Values are not shown.
  */
 export function nearVariables(
   environment: Readonly<Record<string, string | undefined>>,
@@ -36,18 +38,22 @@ export function nearVariables(
   for (const [name, value] of Object.entries(environment)) {
     // What is set to nothing counts as unset.
     if (value === undefined || value === '' || own.has(name)) continue;
-    const near = nearOf(name);
-    if (near === undefined || given.has(near)) continue;
+    const { near, isMistyped } = nearOf(name);
+    if (near === undefined || (given.has(near) && !isMistyped)) continue;
     if (lines.length === MAX_NAMED) return lines;
     lines.push(`${shellText(name)} is no setting of weir, so it changes nothing: did you mean ${near}?`);
   }
   return lines;
 }
 
-function nearOf(name: string): string | undefined {
+/** The setting that was likely meant, and whether one mistake at most was made in its name. */
+function nearOf(name: string): { readonly near: string | undefined; readonly isMistyped: boolean } {
   const upper = name.toUpperCase();
   const plain = upper.startsWith(PREFIX) ? upper.slice(PREFIX.length) : upper;
-  return ALIASES.get(plain) ?? nearest(plain, NAMES, mistakesIn(plain));
+  const alias = ALIASES.get(plain);
+  if (alias !== undefined) return { near: alias, isMistyped: false };
+  const near = nearest(plain, NAMES, mistakesIn(plain));
+  return { near, isMistyped: near !== undefined && nearest(plain, [near], 1) !== undefined };
 }
 
 /** How many characters may be wrong: of short names none, as `PATH` and `HOME` are no mistyped `PORT` and `HOST`. */

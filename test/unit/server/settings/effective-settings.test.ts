@@ -330,7 +330,11 @@ describe('a variable that is not ours but nearly is', () => {
     expect(readSettings({ [name]: '' })).toMatchObject({ notes: [] });
   });
 
-  test('is not told of where the one that may be meant is set, too', () => {
+  test('is told of where the one that may be meant is set, too, if it has one mistake only', () => {
+    expect(readSettings({ GRPC_PORTT: '1', GRPC_PORT: '8081' })).toMatchObject({
+      notes: ['GRPC_PORTT is no setting of weir, so it changes nothing: did you mean GRPC_PORT?'],
+    });
+    expect(readSettings({ CONFIG_PTHH: 'x', CONFIG_PATH: 'x' })).toMatchObject({ notes: [] });
     expect(readSettings({ REDIS_URI: 'x', REDIS_URL: 'redis:6379' })).toMatchObject({ notes: [] });
   });
 
