@@ -2,6 +2,7 @@
 import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { AdsClient, REPEATED_REJECTION_MS, type Rejection } from '../../src/config/xds/ads-client.js';
+import { MAX_MESSAGES_A_SECOND } from '../../src/config/xds/ads-stream.js';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../src/config/xds/discovery.js';
 import { MAX_RESOURCES } from '../../src/config/xds/envelope.js';
 import { BackOff } from '../../src/runtime/back-off.js';
@@ -222,6 +223,21 @@ test.each([
   timers.run(PAUSE_MS);
   const two = await peer(1);
   expect(two.requests[0]).toMatchObject({ versionInfo: 'v1', responseNonce: '', errorDetail: null });
+});
+
+test('a stream that brings messages without an end is lost, and the next one comes after a pause', async () => {
+  const one = await peer();
+  const flood = (): void => {
+    for (let i = 0; i < 50; i++) one.sendBytes(Buffer.alloc(0));
+    if (server.peers.length === 1 && !timers.delays.includes(PAUSE_MS)) setImmediate(flood);
+  };
+  flood();
+  await waitFor('the loss', () => timers.delays.includes(PAUSE_MS));
+  expect(told.filter((text) => text !== 'ignored ')).toEqual([
+    'connected',
+    `lost: more than ${MAX_MESSAGES_A_SECOND} messages within a second`,
+  ]);
+  expect(told.length).toBeLessThanOrEqual(MAX_MESSAGES_A_SECOND + 2);
 });
 
 test('an update of a stream that is lost meanwhile counts, and is not acknowledged on the next', async () => {

@@ -90,6 +90,20 @@ test('an answer of which a byte comes now and then ends with the time of the exp
   await waitFor('the end of the connection', () => sockets.every(({ destroyed }) => destroyed));
 });
 
+test.each(['0', '-5'])(
+  'Retry-After: %s makes the exporter wait as long as it thinks fit, and prints nothing',
+  async (told) => {
+    let exports = 0;
+    const busy = `HTTP/1.1 503 Busy\r\nretry-after: ${told}\r\ncontent-length: 0\r\n\r\n`;
+    await start(
+      createServer((socket) => socket.on('data', () => socket.write(++exports === 1 ? busy : OK))),
+      'http',
+    );
+    await waitFor('the export to be tried again', () => exports > 1);
+    expect(server?.process.stderr()).toBe('');
+  },
+);
+
 test('a connection is kept from one export to the next, unless the collector speaks between them', async () => {
   let floods = false;
   let exports = 0;

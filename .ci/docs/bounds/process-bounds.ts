@@ -1,5 +1,6 @@
 import { MAX_EMPTY_BYTES } from '../../../src/bounded-grpc-calls.js';
 import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../../src/bounded-request.js';
+import { MAX_MESSAGES_A_SECOND } from '../../../src/config/xds/ads-stream.js';
 import { MAX_UINT32 } from '../../../src/limiter/rate.js';
 import { MAX_LINE_CHARACTERS } from '../../../src/server/decision-log/decision-line.js';
 import { BODY_LIMITS } from '../../../src/server/http/body-calls.js';
@@ -113,10 +114,11 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what:
           'an export of spans; informational answers (1xx) of a collector or management server to one request; ' +
-          'pieces in which an answer over HTTP/1.1 comes; frames of gRPC a second that hold no message',
+          'pieces in which an answer over HTTP/1.1 comes; frames of gRPC a second that hold no message; messages of a ' +
+          'management server a second',
         bound:
           `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, retries included; ${MAX_INFORMATIONAL}; ${shownCount(MAX_BODY_PIECES)}; ` +
-          shownSize(MAX_EMPTY_BYTES),
+          `${shownSize(MAX_EMPTY_BYTES)}; ${MAX_MESSAGES_A_SECOND}`,
         beyond: CONNECTION_ENDS,
       },
       {

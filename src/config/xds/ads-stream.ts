@@ -42,6 +42,12 @@ export interface AdsAddress {
 export const KEEPALIVE_MS = 310_000;
 export const KEEPALIVE_TIMEOUT_MS = 20_000;
 
+/**
+ * Most messages that a stream may bring within a second. Each costs work, however little it says; management servers
+ * send one for each change, and wait for an answer.
+ */
+export const MAX_MESSAGES_A_SECOND = 100;
+
 export interface AdsStreamListener {
   connected(): void;
   received(envelope: Envelope): void;
@@ -62,6 +68,9 @@ export class AdsStream {
   readonly #call: ClientDuplexStream<DiscoveryRequest, Buffer>;
   readonly #listener: AdsStreamListener;
   #ended = false;
+  /** Messages since then, by performance.now(). */
+  #messages = 0;
+  #sinceMs = Number.NEGATIVE_INFINITY;
 
   /** Connects at once, with `credentials` of the address. Throws an Error where the target is not a valid one. */
   constructor(
@@ -95,7 +104,10 @@ export class AdsStream {
       (bytes: Buffer) => bytes,
       metadataOf(address.headers),
     );
-    this.#call.on('data', (bytes: Buffer) => void this.#read(bytes));
+    this.#call.on('data', (bytes: Buffer) => {
+      if (this.#isFlood()) this.#end(`more than ${MAX_MESSAGES_A_SECOND} messages within a second`);
+      else void this.#read(bytes);
+    });
     // Said again by the status.
     this.#call.on('error', () => {});
     this.#call.on('status', (ending: StatusObject) => this.#end(reasonOf(ending)));
@@ -115,6 +127,14 @@ export class AdsStream {
     this.#ended = true;
     this.#call.cancel();
     this.#client.close();
+  }
+
+  /** Counts a message. */
+  #isFlood(): boolean {
+    const now = performance.now();
+    if (now - this.#sinceMs >= 1000) [this.#sinceMs, this.#messages] = [now, 0];
+    this.#messages++;
+    return this.#messages > MAX_MESSAGES_A_SECOND;
   }
 
   /** Reads a message, a part of it a turn; the next one waits for it. */

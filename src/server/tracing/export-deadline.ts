@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel';
-import type { ClientRequest } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { getNumberFromEnv } from '@opentelemetry/core';
 import { boundRequest } from '../../bounded-request.js';
@@ -21,11 +21,23 @@ export function boundHttpExports(): () => void {
     const { request } = message as { readonly request: ClientRequest };
     if (!String(request.getHeader('user-agent')).startsWith(EXPORTER)) return;
     boundRequest(request, Math.max(0, endsMs - performance.now()));
+    request.once('response', leaveOutPause);
     guardIdleConnection(request);
   });
   return () => {
     endsMs = performance.now() + timeoutMs;
   };
+}
+
+/**
+ * Leaves out a `Retry-After` that asks for no pause: the exporter makes a timer of it as it is, also of a negative one,
+ * of which Node.js prints a warning. Without the header the exporter waits as long as it thinks fit.
+ */
+function leaveOutPause({ headers }: IncomingMessage): void {
+  const told = headers['retry-after'] ?? '';
+  const seconds = Number.parseInt(told, 10);
+  const isPause = Number.isNaN(seconds) ? Date.parse(told) > Date.now() : seconds > 0;
+  if (!isPause) delete headers['retry-after'];
 }
 
 /** Between two exports a collector has nothing to say: what it sent nevertheless would be read without an end. */
