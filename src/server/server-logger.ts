@@ -12,12 +12,18 @@ export interface ServerLog {
   readonly output: LogOutput;
 }
 
-/** The log as the settings say. `worker` stands in every line of a worker process. */
+/**
+ * The log as the settings say, which takes the warnings of Node.js, too. `worker` stands in every line of a worker
+ * process.
+ */
 export function createServerLogger(settings: Settings, terminal: boolean, worker?: number): ServerLog {
   const output = new LogOutput({ write: standardOutput() });
   const format = settings.logFormat === 'auto' ? (terminal ? 'text' : 'json') : settings.logFormat;
   const colour = showsColours(terminal, process.env);
   const log = createLogger({ level: settings.logLevel, format, colour, worker }, output);
+  // Node.js prints them between the lines. Callers cause some, as @grpc/grpc-js makes timers of what they send.
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => log.warn({ name }, `Node.js warns: ${message}`));
   return { log, output };
 }
 

@@ -7,6 +7,7 @@ import { STATUS } from '../../src/grpc/grpc-server.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { openSession, openStream, streamEnd } from '../support/h2/http2-client.js';
 import { descriptor } from '../support/policy/decider.js';
+import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
@@ -144,4 +145,17 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
       expect([value, reply.response?.statuses[0]?.limitRemaining]).toEqual([value, 99_999]);
     }
   });
+});
+
+test('a deadline of which the plain stack makes a negative delay is told in the log only', async () => {
+  const server = await startWeir({ policy: POLICY, env: { GRPC_TRANSPORT: 'grpc-js' } });
+  try {
+    const session = await openSession(server.grpcPort);
+    openStream(session, SHOULD_RATE_LIMIT_PATH, { 'grpc-timeout': '600H' });
+    await waitFor('the line', () => server.log().find(({ name }) => name === 'TimeoutNegativeWarning'));
+    session.destroy();
+    expect(server.process.stderr()).toBe('');
+  } finally {
+    await server.stop();
+  }
 });
