@@ -4,8 +4,8 @@ import { residentBytes } from '../bench/cpu.js';
 import { MATCHER_FILES } from '../stall/cases/matchers.js';
 import { INNOCENT, innocentPolicy } from '../stall/policy-texts.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
+import { preloading } from '../support/process/preload.js';
 import { TempDir } from '../support/process/temp-dir.js';
-import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
@@ -33,12 +33,11 @@ export class MemoryServer {
     const files = { ...MATCHER_FILES, [`${INNOCENT}.yaml`]: innocentPolicy() };
     for (const [name, text] of Object.entries(files)) folder.write(join('policies', name), text);
     const collections = folder.write('collections', '');
-    const preload = join(repositoryRoot, 'build/test/memory/collect-garbage.js');
     const weir = await startWeir({
       node,
       env: {
         CONFIG_PATH: folder.join('policies'),
-        NODE_OPTIONS: `--require=${preload} ${CONTAINER_HEAP}`,
+        NODE_OPTIONS: `${preloading('test/memory/collect-garbage.js')} ${CONTAINER_HEAP}`,
         WEIR_GARBAGE_FILE: collections,
         // The buckets of the attacks are not what is asked about: half of what deploy/kubernetes gives a process twice
         // as large.

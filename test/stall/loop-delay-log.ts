@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryRoot } from '../support/process/tools.js';
+import { preloading } from '../support/process/preload.js';
 
 /** Longest that event loops were busy with one thing, in milliseconds. */
 export interface LoopDelay {
@@ -17,8 +17,7 @@ export function monotonicMs(): number {
 
 /** Settings that make weir, and each of its workers, write down its delays in `folder` (loop-delay.ts). */
 export function recordingSettings(folder: string): NodeJS.ProcessEnv {
-  const preload = join(repositoryRoot, 'build/test/stall/loop-delay.js');
-  return { NODE_OPTIONS: `--require=${preload}`, WEIR_LOOP_DELAY_DIR: folder };
+  return { NODE_OPTIONS: preloading('test/stall/loop-delay.js'), WEIR_LOOP_DELAY_DIR: folder };
 }
 
 /** The processes that write to `folder`. */

@@ -1,10 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { residentBytes } from '../../bench/cpu.js';
 import { Random } from '../../fuzz/random.js';
 import { delayAt, monotonicMs, recordingSettings } from '../../stall/loop-delay-log.js';
+import { preloading } from '../../support/process/preload.js';
 import { TempDir } from '../../support/process/temp-dir.js';
-import { repositoryRoot } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 import type { Fault, Stage } from '../faults/fault.js';
@@ -43,7 +42,7 @@ export async function soak(options: SoakOptions): Promise<string[]> {
   try {
     const collections = notes.write('collections', '');
     const recording = recordingSettings(delays.path);
-    const collecting = `--require=${join(repositoryRoot, 'build/test/memory/collect-garbage.js')}`;
+    const collecting = preloading('test/memory/collect-garbage.js');
     const weir = await startWeir({
       policy: SOAK_POLICY,
       env: {

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { repositoryRoot } from '../../support/process/tools.js';
+import { preloading } from '../../support/process/preload.js';
 
 /** A call as weir's own process saw it. Milliseconds, on the monotonic clock of all processes. */
 export interface SeenCall {
@@ -18,9 +18,8 @@ export interface SeenCall {
 
 /** Settings that make weir, and each of its workers, write down its answers in `folder` (answer-times.ts). */
 export function watchSettings(folder: string, offsetFile?: string): NodeJS.ProcessEnv {
-  const preload = join(repositoryRoot, 'build/test/chaos/watch/answer-times.js');
   return {
-    NODE_OPTIONS: `--require=${preload}`,
+    NODE_OPTIONS: preloading('test/chaos/watch/answer-times.js'),
     WEIR_ANSWER_TIMES_DIR: folder,
     ...(offsetFile !== undefined && { WEIR_CLOCK_OFFSET_FILE: offsetFile }),
   };

@@ -1,17 +1,17 @@
 import { symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { standInPrograms } from '../image/image-programs.js';
+import { preloading } from '../process/preload.js';
 import { runToEnd } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
-import { repositoryRoot, toolPath } from '../process/tools.js';
+import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
 import { type PageCommand, type PageExample, type PageSection, withShown } from './page-examples.js';
 
 /** Settings of a process whose clock stands still (fixed-clock.ts). */
 export const FIXED_CLOCK = {
-  // Quotes, as the path may hold spaces.
-  NODE_OPTIONS: `--require ${JSON.stringify(join(repositoryRoot, 'build/test/support/clock/fixed-clock.js'))}`,
+  NODE_OPTIONS: preloading('test/support/clock/fixed-clock.js'),
 };
 
 /** Settings that an example starts its server with, if its first command is a start. */

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { RlsClient } from '../grpc/rls-client.js';
+import { preloading } from '../process/preload.js';
 import { stopAllProcesses } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
 import { repositoryRoot } from '../process/tools.js';
@@ -71,7 +72,6 @@ async function start(from: number): Promise<{ readonly server: WeirServer; reado
   const policies = new TempDir();
   for (const [name, text] of Object.entries(shopPolicies())) policies.write(name, text);
   const redis = await startRedis();
-  const clock = join(repositoryRoot, 'build/test/support/page/quick-clock.js');
   const server = await startWeir({
     env: {
       CONFIG_PATH: policies.path,
@@ -80,7 +80,7 @@ async function start(from: number): Promise<{ readonly server: WeirServer; reado
       REDIS_CLOCK: 'caller',
       WORKERS: '2',
       LOCAL_CACHE_SIZE_IN_BYTES: '0',
-      NODE_OPTIONS: `--require ${clock}`,
+      NODE_OPTIONS: preloading('test/support/page/quick-clock.js'),
       WEIR_QUICK_CLOCK: String(SPEED),
       WEIR_QUICK_CLOCK_FROM: String(from),
     },

@@ -1,5 +1,7 @@
 import { expect, test } from '@jest/globals';
+import { preloading } from '../../support/process/preload.js';
 import { runToEnd, startProcess, stopAllProcesses } from '../../support/process/processes.js';
+import { TempDir } from '../../support/process/temp-dir.js';
 import { optionalToolPath, toolPath } from '../../support/process/tools.js';
 
 const node = process.execPath;
@@ -28,6 +30,18 @@ test('a process that ends before the awaited line is told with what it printed',
 
 test('a program that does not exist ends with 127', async () => {
   await expect(runToEnd('/no/such/program', [])).resolves.toMatchObject({ code: 127 });
+});
+
+test('a module whose path holds spaces and quotes is run first', async () => {
+  const folder = new TempDir();
+  try {
+    const env = { NODE_OPTIONS: preloading(folder.write('a "b c.js', "console.log('first')")) };
+    expect(await runToEnd(node, ['-e', "console.log('then')"], { env })).toMatchObject({
+      stdout: 'first\nthen\n',
+    });
+  } finally {
+    folder.remove();
+  }
 });
 
 test('stopAllProcesses leaves nothing running', async () => {
