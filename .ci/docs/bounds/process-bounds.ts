@@ -114,8 +114,8 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what:
           'an export of spans; informational answers (1xx) of a collector or management server to one request; ' +
-          'pieces in which an answer over HTTP/1.1 comes; frames of gRPC a second that hold no message; messages of a ' +
-          'management server a second',
+          'pieces in which an answer over HTTP/1.1 comes; frames of gRPC a second that hold no message; messages of ' +
+          'a management server a second',
         bound:
           `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, retries included; ${MAX_INFORMATIONAL}; ${shownCount(MAX_BODY_PIECES)}; ` +
           `${shownSize(MAX_EMPTY_BYTES)}; ${MAX_MESSAGES_A_SECOND}`,

@@ -166,6 +166,15 @@ describe('redis.yaml', () => {
     expect(readFileSync(join(FOLDER, '../README.md'), 'utf8')).toMatch(make);
   });
 
+  test('Redis does not start without a password', async () => {
+    const [shell, flag, script] = container.command as [string, string, string];
+    const { code, stderr } = await runToEnd(shell, [flag, script.replace('redis-server -', 'echo')], {
+      env: { REDISCLI_AUTH: '' },
+    });
+    expect(code).not.toBe(0);
+    expect(stderr).toContain('the key redis-password of the Secret redis-login is empty; give it a password');
+  });
+
   test('Redis asks for the password, does not show it among its arguments, and its probe logs in', async () => {
     const folder = new TempDir();
     const [port = 0] = await freePorts(1);

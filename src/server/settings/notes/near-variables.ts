@@ -26,8 +26,8 @@ const NAMES = VARIABLES.map(({ name }) => name);
 
 /**
  * Lines for the log about variables of the environment that are none of ours and nearly are: mistyped, or with another
- * program's name for it. Where the one that was likely meant is `given`, too, only a single mistake is told: other names
- * may belong to another program. Values are not shown.
+ * program's name for it. Where the one that was likely meant is `given`, too, only a single mistake is told: other
+ * names may belong to another program. Values are not shown.
  */
 export function nearVariables(
   environment: Readonly<Record<string, string | undefined>>,
