@@ -50,6 +50,8 @@ const TOOLS_OF = {
  * Half of the tests wait for servers most of the time, so that one more than there are cores keeps all of them busy.
  */
 const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
+/** A page mostly waits for the next step of a history, so that a core keeps more of its tests busy. */
+const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(2 * availableParallelism() + 1);
 
 /** Where the processes of a run find what others of it have compiled; a new build removes it. */
 const COMPILE_CACHE = join(root, 'build/compile-cache');
@@ -143,7 +145,8 @@ export async function runMatrix() {
   };
   for (const tier of MEASURING) await run(`by itself, since it measures: ${tier}`, alone(tier));
   const several = ['--maxWorkers', WORKERS, '--selectProjects'];
-  await run('in a browser: page', [...several, 'page']);
+  const waiting = ['--maxWorkers', WAITING_WORKERS, '--selectProjects'];
+  await run('in a browser: page', [...waiting, 'page']);
   await run(
     `in 512 MiB: ${MEASURED_AGAIN.join(', ')}`,
     [...alone('memory'), '--testPathPatterns', ...MEASURED_AGAIN],

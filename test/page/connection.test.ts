@@ -49,7 +49,7 @@ afterAll(async () => {
 });
 
 const open = async (port: number, path = '/'): Promise<Page> => {
-  opened = await openPage(browser, `http://127.0.0.1:${port}${path}`);
+  opened = await openPage(browser, `http://127.0.0.1:${port}${path}`, { movesClock: true });
   return opened.page;
 };
 const enter = async (page: Page, token: string, keep = false) => {
@@ -94,7 +94,10 @@ describePage('a server that goes away', () => {
     await untilLive(page);
     opened?.expectLoss();
     await server.stop('SIGKILL');
-    await page.getByText(/Next try in [5-9] s/).waitFor();
+    await waitFor('a long pause', async () => {
+      await page.clock.runFor(500);
+      return page.getByText(/Next try in [5-9] s/).isVisible();
+    });
     const again = await startWeir({ policy: POLICY, ports: { grpcPort, httpPort, debugPort } });
     await page.getByRole('button', { name: 'Try now' }).click();
     await untilLive(page);
@@ -176,18 +179,22 @@ describePage('tokens', () => {
       opened?.expectLoss();
       const input = page.getByLabel('Token', { exact: true });
       await input.waitFor();
+      let asked = 0;
+      page.on('request', (request) => {
+        if (/\/(top|buckets)$/.test(request.url())) asked++;
+      });
       // Longer than two times that the view asks by itself.
-      await input.pressSequentially('t'.repeat(20), { delay: 600 });
+      for (let typed = 0; typed < 20; typed++) {
+        await input.pressSequentially('t');
+        await page.clock.runFor(600);
+      }
       await expect(input.inputValue()).resolves.toBe('t'.repeat(20));
       await page.getByRole('button', { name: 'Cancel' }).click();
       await page.evaluate(`globalThis.opened = 0;
-new MutationObserver(() => globalThis.opened++).observe(document.getElementById('token'), { attributes: true });
-globalThis.cancelled = performance.now();`);
-      await waitFor(
-        'two more of these times',
-        async () => ((await page.evaluate('performance.now() - globalThis.cancelled')) as number) > 12_000,
-      );
-      expect(await page.evaluate('globalThis.opened')).toBe(0);
+new MutationObserver(() => globalThis.opened++).observe(document.getElementById('token'), { attributes: true });`);
+      // Two more of these times.
+      await page.clock.runFor(12_000);
+      expect([await page.evaluate('globalThis.opened'), asked]).toEqual([0, 0]);
       await expect(page.locator(`#${view}-failed`).innerText()).resolves.toMatch(/a token is needed/);
       await page.locator('#reload').click();
       await enter(page, writer.token);
@@ -263,12 +270,20 @@ describePage('behind others', () => {
     const page = await open(relay.port);
     opened?.expectLoss();
     await enter(page, writer.token);
+    // As long as a stream may say nothing at first.
+    await page.clock.runFor(10_000);
     await untilHeard(page, 'asked every 5 s');
     await expect(page.locator('#domains').innerText()).resolves.toContain('shop');
     const before = await page.locator('#uptime').innerText();
-    await waitFor('the next answer', async () => (await page.locator('#uptime').innerText()) !== before);
+    await waitFor('the next answer', async () => {
+      await page.clock.runFor(5000);
+      return (await page.locator('#uptime').innerText()) !== before;
+    });
     // A stream is tried again meanwhile, so that a stall has an end.
     relay.holdsBack = false;
-    await page.locator('#connection', { hasText: 'live' }).waitFor({ timeout: 45_000 });
+    await waitFor('a stream', async () => {
+      await page.clock.runFor(1000);
+      return (await page.locator('#connection').innerText()).includes('live');
+    });
   });
 });

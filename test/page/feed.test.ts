@@ -51,7 +51,7 @@ const enter = async (page: Page) => {
 };
 /** Opens the page, behind the relay if there is one. */
 const open = async (port: number): Promise<Page> => {
-  opened = await openPage(browser, `http://127.0.0.1:${port}/`);
+  opened = await openPage(browser, `http://127.0.0.1:${port}/`, { movesClock: true });
   opened.expectLoss();
   return opened.page;
 };
@@ -181,6 +181,7 @@ describePage('a stream that falls silent', () => {
     await enter(page);
     await untilHeard(page);
     relay.rewrite = (path, real) => (path === '/overview' ? piece : real);
+    await page.clock.runFor(13_000);
     await untilHeard(page, 'no answer');
     expect(opened?.problems()).toEqual([]);
     // While nothing comes yet, or the page may be back by itself before there is a click.

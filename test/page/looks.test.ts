@@ -1,7 +1,7 @@
 /* Each view, in light and dark, on a desk and on a phone: nothing that axe-core finds, nothing beyond the screen. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { axeViolations, overflow } from '../support/page/browser.js';
-import { PageScene, ShopServer, STORES } from '../support/page/scene.js';
+import { PageScene, ShopServer, type StoreName } from '../support/page/scene.js';
 import { goTo, showBucket, VIEW_NAMES } from '../support/page/views.js';
 import { optionalToolPath } from '../support/process/tools.js';
 
@@ -10,13 +10,16 @@ jest.setTimeout(90_000);
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
 let scene: PageScene;
 
-describePage.each(STORES)('%s', (store) => {
-  let shop: ShopServer;
-  beforeAll(async () => {
-    scene ??= await PageScene.begin();
-    shop = await ShopServer.start(store, scene.redis);
-  });
-  afterEach(async () => expect(await scene.close()).toEqual([]));
+let shop: ShopServer;
+afterEach(async () => expect((await scene?.close()) ?? []).toEqual([]));
+
+async function start(store: StoreName): Promise<void> {
+  scene ??= await PageScene.begin();
+  shop = await ShopServer.start(store, scene.redis);
+}
+
+describePage('with buckets in memory', () => {
+  beforeAll(() => start('memory'));
   afterAll(() => shop?.stop());
 
   test('with the colours of the system only the link of the view that is seen has a line', async () => {
@@ -79,6 +82,12 @@ describePage.each(STORES)('%s', (store) => {
     await page.getByRole('button', { name: /^Show all/ }).click();
     expect(await rows.count()).toBeGreaterThanOrEqual(15);
   });
+});
+
+// Two workers on Redis show all that one process does, and themselves.
+describePage.each(['memory', 'Redis with two workers'] as const)('%s', (store) => {
+  beforeAll(() => start(store));
+  afterAll(() => shop?.stop());
 
   describe.each([
     { width: 'desk', scheme: 'light' },

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Browser, Locator, Page } from 'playwright-core';
 import type { HistoryAnswer } from '../../src/server/page/messages.js';
@@ -45,7 +44,7 @@ const clientOf = ({ grpcPort }: WeirServer): RlsClient => {
   return client;
 };
 const open = async ({ debugPort }: WeirServer): Promise<Page> => {
-  const watched = await openPage(browser, `http://127.0.0.1:${debugPort}/`);
+  const watched = await openPage(browser, `http://127.0.0.1:${debugPort}/`, { movesClock: true });
   opened = watched;
   closers.push(() => watched.close());
   await untilHeard(watched.page);
@@ -88,7 +87,7 @@ describePage('the top', () => {
     for (let each = 0; each < 7; each++) await client.ask('shop', [descriptor(['customer=a'])]);
     const page = await open(server);
     await page.route('**/top', async (route) => {
-      await setTimeout(5500);
+      await page.clock.runFor(5500);
       // Whoever has left the page by then needs no answer.
       await route.continue().catch(() => {});
     });

@@ -25,6 +25,8 @@ export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
 export interface Look {
   readonly width?: keyof typeof WIDTHS;
   readonly scheme?: 'light' | 'dark';
+  /** Whether the clock of the page can be moved on by `page.clock`; until then it runs as any clock. */
+  readonly movesClock?: boolean;
 }
 
 /** A page, with whatever it did wrong. */
@@ -42,7 +44,7 @@ const LOSS = /^error: Failed to load resource|^error: .*net::ERR_/;
 
 /** Opens `url` in a context of its own, in which nobody has been before. */
 export async function openPage(browser: Browser, url: string, look: Look = {}): Promise<WatchedPage> {
-  const { width = 'desk', scheme = 'light' } = look;
+  const { width = 'desk', scheme = 'light', movesClock = false } = look;
   const context = await browser.newContext({
     viewport: { width: WIDTHS[width], height: width === 'desk' ? 900 : 844 },
     colorScheme: scheme,
@@ -67,6 +69,7 @@ export async function openPage(browser: Browser, url: string, look: Look = {}): 
     const asked = request.url();
     if (!asked.startsWith(`${origin}/`) && !asked.startsWith('data:')) note(`request to ${asked}`);
   });
+  if (movesClock) await page.clock.install();
   await page.goto(url);
   return {
     page,
