@@ -168,7 +168,7 @@ async function commands(): Promise<string> {
       ['diff', old, now],
       ['diff', now, old],
       ['diff', paths[0]!, paths[2]!],
-      ['diff', old, now, '--json'],
+      ['diff', paths[0]!, paths[2]!, '--json'],
     ];
     const nowMs = WALL_MICROS / 1000;
     const results = await runCommands(lines.map((args) => ({ args, folder: repositoryRoot, nowMs })));

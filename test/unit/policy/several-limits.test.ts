@@ -1,13 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { loadPolicies } from '../../../src/config/files/load-policies.js';
-import { dump } from '../../../src/config/show/dump.js';
-import { dumpJson } from '../../../src/config/show/dump-json.js';
-import { dumpTree } from '../../../src/config/show/dump-tree.js';
 import { explain, renderExplanation } from '../../../src/config/show/explain.js';
 import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import { textOf } from '../../support/codec/text-of.js';
 import { handedOver } from '../../support/policy/handed-over.js';
 import { entries, parse, policyOf, setOf } from '../../support/policy/policies.js';
 import { TempDir } from '../../support/process/temp-dir.js';
@@ -307,79 +303,10 @@ descriptors:
   });
 });
 
-describe('is shown', () => {
-  test('by weir explain: each limit and its bucket, the candidate on a line of its own', () => {
-    const explained = explain(setOf(policy), 'd', entries('tenant=acme'), 0);
-    expect(renderExplanation(explained, 0)).toBe(`domain:     d (policy.yaml)
-descriptor: tenant=acme
-level 1:    tenant=acme
-          > tenant: a key alone takes every value
-result:     The 2 limits at tenant apply, all or nothing.
-rule:       tenant[burst]: "burst"; window: 10 per second; phase active; 50% of denials enforced; replaces "plain"; on store failure local; metadata {"team":"x"}
-phase:      active
-headers:    none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set
-denied:     without a body
-bucket:     1:d6:tenant4:acme~5:burst%1
-statistics: d.tenant.burst
-rule:       tenant[2]: window: 250 per day; phase monitoring; shadow mode; 12.5% of denials enforced; on store failure deny; metadata {"team":"x"}
-phase:      monitoring
-headers:    none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set
-denied:     without a body
-bucket:     1:d6:tenant4:acme~2%86400
-statistics: d.tenant.2
-candidate:  "next"; token bucket: 5 tokens, 1 every 1s
-bucket:     1:d6:tenant4:acme~c
-overrides:  a request that brings its own limit is counted in a fixed window
-decision metadata: off, unless DECISION_METADATA is set
-`);
-  });
-
-  test('by weir explain where there is a candidate only', () => {
-    const { result, rules } = explain(setOf(policy), 'd', entries('watched=x'), 0);
-    expect(result).toBe('The descriptor ends at watched, which holds no rate_limit: no limit.');
-    expect(rules).toMatchObject([{ rule: { candidate: true }, key: '1:d7:watched1:x~c%60' }]);
-    expect(explain(setOf(policy), 'd', entries('free=x'), 0).result).toBe('The rule at free applies.');
-  });
-
-  test('by /rlconfig', () => {
-    expect(
-      textOf(dump(setOf(policy))),
-    ).toBe(`d.tenant.burst: unit=SECOND requests_per_unit=10, shadow_mode: false, quota_mode: false
-d.tenant.2: unit=DAY requests_per_unit=250, shadow_mode: true, quota_mode: false
-d.tenant (candidate): unit=UNKNOWN requests_per_unit=5, shadow_mode: false, quota_mode: false
-d.tenant.user.a: unit=HOUR requests_per_unit=1, shadow_mode: false, quota_mode: false
-d.tenant.user.b: unit=DAY requests_per_unit=2, shadow_mode: false, quota_mode: false
-d.plain: unit=SECOND requests_per_unit=1, shadow_mode: false, quota_mode: false
-d.watched (candidate): unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false
-d.free: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_mode: false
-d.free (candidate): unit=MINUTE requests_per_unit=3, shadow_mode: false, quota_mode: false
-`);
-  });
-
-  test('by /rlconfig?format=tree', () => {
-    expect(textOf(dumpTree(setOf(policy), 0))).toContain(`  descriptors:
-    tenant
-      - "burst"; window: 10 per second; phase active; 50% of denials enforced; replaces "plain"; on store failure local; metadata {"team":"x"}
-      - window: 250 per day; phase monitoring; shadow mode; 12.5% of denials enforced; on store failure deny; metadata {"team":"x"}
-      - candidate: "next"; token bucket: 5 tokens, 1 every 1s
-      user
-        - "a"; window: 1 per hour; phase active; 50% of denials enforced; on store failure local
-        - "b"; window: 2 per day; phase active; 50% of denials enforced; on store failure local
-    plain: "plain"; window: 1 per second; phase active; 0% of denials enforced; on store failure local
-    watched: candidate: window: 3 per minute
-    free
-      - unlimited; phase active; on store failure local
-      - candidate: window: 3 per minute
-`);
-  });
-
-  test('by /rlconfig?format=json', () => {
-    const status = { domain: 'd', state: 'ok' as const, files: ['policy.yaml'] };
-    const { domains } = JSON.parse(textOf(dumpJson(setOf(policy), [status], [], 0)));
-    expect(domains[0].policy.rules.slice(0, 3)).toMatchObject([
-      { full_key: 'd.tenant.burst', path: 'tenant[burst]', enforce_percent: 50, candidate: false },
-      { full_key: 'd.tenant.2', path: 'tenant[2]', enforce_percent: 12.5, candidate: false },
-      { full_key: 'd.tenant', path: 'tenant', name: 'next', enforce_percent: 100, candidate: true },
-    ]);
-  });
+// Lists and candidates as texts are in contract/golden/.
+test('weir explain tells of a candidate that stands alone, or beside a rule without a limit', () => {
+  const { result, rules } = explain(setOf(policy), 'd', entries('watched=x'), 0);
+  expect(result).toBe('The descriptor ends at watched, which holds no rate_limit: no limit.');
+  expect(rules).toMatchObject([{ rule: { candidate: true }, key: '1:d7:watched1:x~c%60' }]);
+  expect(explain(setOf(policy), 'd', entries('free=x'), 0).result).toBe('The rule at free applies.');
 });
