@@ -17,3 +17,8 @@ export function assetPath(pathInRepository: string): string {
 export function readAsset(pathInRepository: string): string {
   return readFileSync(assetPath(pathInRepository), 'utf8');
 }
+
+/** The version in package.json. */
+export function version(): string {
+  return (JSON.parse(readAsset('package.json')) as { version: string }).version;
+}

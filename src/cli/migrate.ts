@@ -1,4 +1,5 @@
 import { basename, dirname, relative, sep } from 'node:path';
+import { version } from '../assets.js';
 import { loadParts, loadPolicies } from '../config/files/load-policies.js';
 import { readConfigFile } from '../config/files/policy-paths.js';
 import type { OpenedPart } from '../config/manifests/config-maps.js';
@@ -18,7 +19,6 @@ import { findInVariables, type VariableFindings } from './migrate/variable-findi
 import { convertedReport } from './migrate/write/converted-policies.js';
 import { makeDeployment } from './migrate/write/deployment.js';
 import { nextSteps } from './migrate/write/next-steps.js';
-import { version } from './version.js';
 import { writeFiles } from './writing/written-files.js';
 
 const OPTIONS = {

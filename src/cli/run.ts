@@ -1,3 +1,4 @@
+import { version } from '../assets.js';
 import { showsColours } from '../colours.js';
 import { nearest } from '../nearest-name.js';
 import { printableLines } from '../printable.js';
@@ -20,7 +21,6 @@ import {
   RATELIMIT_HELP,
 } from './ratelimit/ratelimit-flags.js';
 import { TOP_HELP } from './top/top-help.js';
-import { version } from './version.js';
 
 interface Command {
   /**

@@ -1,3 +1,4 @@
+import { version } from '../assets.js';
 import { tuneCollector } from '../server/collector.js';
 import { nodeVersionNotes } from '../server/settings/notes/node-version.js';
 import { overlookedPolicies } from '../server/settings/policy-place.js';
@@ -6,7 +7,6 @@ import { VARIABLES } from '../server/settings/settings-table.js';
 import { StartError, StartStopped } from '../server/start-error.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
-import { version } from './version.js';
 
 /**
  * `weir serve`: resolves once the server has drained after SIGTERM or SIGINT, or could not start. `notes`: lines that

@@ -17,6 +17,14 @@ export interface TlsOptions {
   readonly clientSan: string | undefined;
 }
 
+/** The certificates of a port, whoever reads them. */
+export interface TlsSource {
+  /** Those to begin with. */
+  readonly options: TlsOptions;
+  /** Hands changed certificates to `setTls`. */
+  follow(setTls: (material: TlsMaterial) => void): void;
+}
+
 /**
  * Suites with forward secrecy and authenticated encryption only: the rest is what RFC 9113 section 9.2.2 and appendix A
  * advise against. The cheapest comes first.

@@ -1,6 +1,6 @@
 import type { RateCounts } from '../telemetry/history/rate-counts.js';
 import { openGrpcService } from './grpc-service.js';
-import { type HealthVerdict, redisDetail } from './http/endpoints.js';
+import { type HealthVerdict, redisDetail } from './health-detail.js';
 import { lostControlsTeller } from './metrics/lost-controls.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import type { ServerCore, ServerParts } from './server-core.js';

@@ -1,9 +1,9 @@
 import { systemClock } from '../limiter/clock.js';
 import { bucketsService } from './buckets/buckets-service.js';
 import { Closers } from './closers.js';
+import type { HealthDetail } from './health-detail.js';
 import type { AdminService } from './http/admin-endpoint.js';
 import { openDebugFiles } from './http/debug-files.js';
-import type { HealthDetail } from './http/endpoints.js';
 import { openHttpFront } from './http/http-front.js';
 import { measurePolicies } from './metrics/policy-metrics.js';
 import { exposeServing } from './metrics/serving-gauge.js';

@@ -3,6 +3,7 @@ import {
   type TlsMaterial,
   TlsMaterialError,
   type TlsOptions,
+  type TlsSource,
 } from '../h2/tls-material.js';
 import type { Logger } from '../telemetry/logger.js';
 import { FileChanges } from './file-changes.js';
@@ -47,14 +48,6 @@ const DEBUG: TlsPort = {
 export const MAX_TLS_FILE_BYTES = 256 * 1024;
 type Part = keyof typeof VARIABLES;
 type Paths = Readonly<Record<Part, string>>;
-
-/** The certificates of a port, whoever reads them. */
-export interface TlsSource {
-  /** Those to begin with. */
-  readonly options: TlsOptions;
-  /** Hands changed certificates to `setTls`. */
-  follow(setTls: (material: TlsMaterial) => void): void;
-}
 
 /** The certificates of a port, followed as their files change. */
 export interface TlsFiles extends TlsSource {

@@ -1,12 +1,12 @@
-import type { StorageError, StorageFailure } from '../../limiter/bucket-store.js';
+import type { BucketStore, StorageError, StorageFailure } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import type { ControlBook } from '../../limiter/control.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import type { ControlIndex } from '../../service/controls/control-index.js';
 import type { AdminCaller } from '../http/admin-access.js';
-import type { Store } from '../store/store.js';
 import type { ViewSlices } from '../views/view-slices.js';
 import type { BucketCalls } from './bucket-calls.js';
 import type { KnownControls } from './known-controls.js';
@@ -15,7 +15,12 @@ import type { BucketAnswer, BucketQuestion } from './messages.js';
 
 /** By what questions are answered. */
 export interface QuestionContext {
-  readonly store: Pick<Store, 'name' | 'buckets' | 'controls' | 'timeoutMicros'>;
+  readonly store: {
+    readonly name: string;
+    readonly buckets: BucketStore;
+    readonly controls: ControlBook;
+    readonly timeoutMicros: number;
+  };
   readonly clock: Clock;
   /** Where what takes long is done. */
   readonly slices: ViewSlices;

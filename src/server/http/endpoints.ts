@@ -8,50 +8,12 @@ import type { Clock } from '../../limiter/clock.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { phaseAt } from '../../policy/rule.js';
-import type { StoreNode } from '../store/store.js';
+import type { HealthDetail, HealthVerdict } from '../health-detail.js';
 import { TextView } from '../views/text-view.js';
 import type { ViewSlices, ViewSteps } from '../views/view-slices.js';
 import { type HttpAnswer, type HttpEndpoint, type HttpHead, JSON_TYPE, TEXT_TYPE, text } from './http.js';
 
 type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
-
-/** Whether this server should get requests. */
-export interface HealthVerdict {
-  readonly status: 'SERVING' | 'NOT_SERVING';
-  /** Why not; absent when SERVING. */
-  readonly reason?: string;
-}
-
-/**
- * What `/healthcheck?detail` shows beside the policy. Rules are not in it: PORT may be open to more people than the
- * policy is.
- */
-export interface HealthDetail extends HealthVerdict {
-  readonly version: string;
-  readonly uptimeSeconds: number;
-  readonly store: string;
-  readonly storeUp: boolean;
-  /** Each server that buckets lie on; absent in memory. */
-  readonly redis?: readonly Pick<StoreNode, 'redis' | 'name' | 'up'>[];
-  /** With WORKERS above 1, one each. */
-  readonly workers?: readonly {
-    readonly id: number;
-    readonly pid: number;
-    readonly status: 'SERVING' | 'NOT_SERVING';
-    readonly storeUp: boolean;
-    readonly redis?: readonly Pick<StoreNode, 'redis' | 'name' | 'up'>[];
-    /** How long it has not answered; absent while it does. */
-    readonly silentSeconds?: number;
-  }[];
-}
-
-/** What a process that decides says of itself for {@link HealthDetail}. */
-export type CoreHealthDetail = Pick<HealthDetail, 'store' | 'storeUp' | 'redis' | 'workers'>;
-
-/** The part of {@link HealthDetail} about servers; nothing in memory. */
-export function redisDetail(nodes: readonly StoreNode[]): Pick<HealthDetail, 'redis'> {
-  return nodes.length === 0 ? {} : { redis: nodes.map(({ redis, name, up }) => ({ redis, name, up })) };
-}
 
 /** The policy part of `/healthcheck?detail`, for {@link jsonText}. */
 function policyDetail(policies: ShownPolicies, clock: Clock): LazyObject {

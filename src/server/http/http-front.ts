@@ -5,6 +5,7 @@ import { formatHostPort } from '../../grpc/grpc-server.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { TurnQueue } from '../../service/turn-queue.js';
 import type { Closers } from '../closers.js';
+import type { HealthDetail, HealthVerdict } from '../health-detail.js';
 import { listenPrometheus } from '../metrics/prometheus.js';
 import { pageAnswer } from '../page/page-document.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -15,13 +16,7 @@ import type { ViewSlices, ViewSteps } from '../views/view-slices.js';
 import { type AdminAccessOptions, DebugPortAccess } from './admin-access.js';
 import { type AdminService, adminEndpoint } from './admin-endpoint.js';
 import type { DebugFiles } from './debug-files.js';
-import {
-  debugEndpoints,
-  debugNotFound,
-  type HealthDetail,
-  type HealthVerdict,
-  publicEndpoints,
-} from './endpoints.js';
+import { debugEndpoints, debugNotFound, publicEndpoints } from './endpoints.js';
 import { type HttpListener, type HttpOptions, listenHttp } from './http.js';
 import { type Decide, type JsonCalls, jsonEndpoint } from './json-endpoint.js';
 import { guardedViews, isLoopbackHost } from './other-sites.js';

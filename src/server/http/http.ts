@@ -10,8 +10,7 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { secureContextOptions } from '../../h2/tls-material.js';
-import type { TlsSource } from '../tls-files.js';
+import { secureContextOptions, type TlsSource } from '../../h2/tls-material.js';
 import { HeldTexts } from '../views/held-texts.js';
 import type { TextPages } from '../views/text-view.js';
 import { ViewSlices, type ViewSteps } from '../views/view-slices.js';

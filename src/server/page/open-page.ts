@@ -1,5 +1,5 @@
+import type { HealthDetail } from '../health-detail.js';
 import type { AdminService } from '../http/admin-endpoint.js';
-import type { HealthDetail } from '../http/endpoints.js';
 import type { ServerCore, ServerParts } from '../server-core.js';
 import { historyService, lastPoint } from './history-service.js';
 import { openHistory } from './open-history.js';

@@ -2,8 +2,7 @@ import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import type { Clock } from '../../limiter/clock.js';
 import { phaseAt } from '../../policy/rule.js';
-import type { HealthDetail } from '../http/endpoints.js';
-import type { StoreNode } from '../store/store.js';
+import type { HealthDetail, StoreNode } from '../health-detail.js';
 import type { Overview, OverviewDomain, OverviewNode } from './messages.js';
 
 /** Domains that are listed; the rest is counted. To tell of so many takes a tenth of a millisecond. */

@@ -5,10 +5,10 @@ import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import type { LocalCacheStats } from '../../storage/deny-cache.js';
 import type { LocalChargeStats } from '../../storage/local/local-buckets.js';
 import { MemoryStore } from '../../storage/memory/memory-store.js';
-import type { RedisNodeState } from '../../storage/redis/redis-buckets.js';
 import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
 import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics-options.js';
 import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
+import type { StoreNode } from '../health-detail.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 
@@ -29,11 +29,6 @@ export interface RedisWorkTold {
   /** Which node of a cluster; empty where there are none. */
   readonly node: string;
   readonly micros: number;
-}
-
-/** A server that buckets lie on. */
-export interface StoreNode extends RedisNodeState {
-  readonly redis: RedisRole;
 }
 
 /** Where this process keeps its buckets, and what it knows of that. */

@@ -7,7 +7,7 @@ import { sumOfFailures } from '../../telemetry/history/failure-counts.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { auditUnanswered } from '../buckets/audit.js';
 import { traceHeaders } from '../calls/trace-id.js';
-import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../http/endpoints.js';
+import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../health-detail.js';
 import { lostControlsTeller } from '../metrics/lost-controls.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';

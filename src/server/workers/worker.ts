@@ -1,5 +1,6 @@
 import cluster from 'node:cluster';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
+import type { TlsSource } from '../../h2/tls-material.js';
 import { systemClock } from '../../limiter/clock.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
@@ -14,7 +15,6 @@ import { statFamilies } from '../metrics/stats-text.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import type { RedisWorkTold } from '../store/store.js';
-import type { TlsSource } from '../tls-files.js';
 import { type TopAsk, topSteps } from '../top/top-ask.js';
 import { ViewSlices } from '../views/view-slices.js';
 import { answerCall, type CallHandlers, type TellPart, tellRows } from './answered-calls.js';

@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
+import { version } from '../../../assets.js';
 import { shellWord } from '../../../config/show/shell-text.js';
 import type { Settings } from '../../../server/settings/settings-table.js';
-import { version } from '../../version.js';
 import type { Finding } from '../findings.js';
 import type { Installation } from '../read/installation.js';
 import { inContainer } from '../read/locate-policies.js';
