@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { assetPath, readAsset } from '../assets.js';
 import { shellWord } from '../config/show/shell-text.js';
 import { printableLine } from '../printable.js';
+import { type WrittenFile, writeFiles, writtenText } from '../written-files.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
-import { type WrittenFile, writeFiles, writtenText } from './writing/written-files.js';
 
 /** What is written lies there as it is. */
 const TEMPLATES = 'deploy/init';

@@ -7,6 +7,7 @@ import { openFile } from '../config/read/policy-source.js';
 import { shellText } from '../config/show/shell-text.js';
 import { loadOptions } from '../server/settings/policy-place.js';
 import type { Settings } from '../server/settings/settings-table.js';
+import { writeFiles } from '../written-files.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { type Finding, type Findings, NO_FINDINGS } from './migrate/findings.js';
@@ -19,7 +20,6 @@ import { findInVariables, type VariableFindings } from './migrate/variable-findi
 import { convertedReport } from './migrate/write/converted-policies.js';
 import { makeDeployment } from './migrate/write/deployment.js';
 import { nextSteps } from './migrate/write/next-steps.js';
-import { writeFiles } from './writing/written-files.js';
 
 const OPTIONS = {
   env: { type: 'string', multiple: true },

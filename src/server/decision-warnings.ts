@@ -1,9 +1,9 @@
 import { seldom } from '../runtime/seldom.js';
 import type { DecisionWarnings } from '../service/decision-observer.js';
 import type { DecisionLine } from '../service/record/decision-line.js';
+import { shown } from '../shown-text.js';
 import type { Logger } from '../telemetry/logger.js';
 import { ChargeWarnings } from './policies/charge-warnings.js';
-import { shown } from './shown-text.js';
 import type { UnmatchedWarnings } from './unmatched-warnings.js';
 
 /** Most limits that the log names, until the server ends, for requests that can never pass. */

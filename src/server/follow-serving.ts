@@ -1,7 +1,7 @@
 import type { PolicyProvider } from '../config/policy-provider.js';
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
-import type { Closers } from './closers.js';
+import type { Closers } from '../runtime/closers.js';
 import { Serving, type ServingConditions } from './serving.js';
 import type { Settings } from './settings/settings-table.js';
 import type { Store } from './store/store.js';

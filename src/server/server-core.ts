@@ -1,11 +1,11 @@
 import type { LoadingPolicyProvider } from '../config/policy-provider.js';
 import type { Clock } from '../limiter/clock.js';
+import type { Closers } from '../runtime/closers.js';
 import type { TurnQueue } from '../service/turn-queue.js';
 import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Administer } from './buckets/buckets-service.js';
-import type { Closers } from './closers.js';
 import type { CoreHealthDetail, HealthVerdict, StoreNode } from './health-detail.js';
 import type { Decide } from './http/json-endpoint.js';
 import type { AskRates } from './page/open-history.js';

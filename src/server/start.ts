@@ -1,6 +1,6 @@
 import { systemClock } from '../limiter/clock.js';
+import { Closers } from '../runtime/closers.js';
 import { bucketsService } from './buckets/buckets-service.js';
-import { Closers } from './closers.js';
 import type { HealthDetail } from './health-detail.js';
 import type { AdminService } from './http/admin-endpoint.js';
 import { openDebugFiles } from './http/debug-files.js';

@@ -3,10 +3,10 @@ import { shellText } from '../config/show/shell-text.js';
 import { didYouMean, type KeyPath, rulePaths, whyUnmatched } from '../config/show/why-unmatched.js';
 import type { Entry } from '../limiter/entry.js';
 import type { PolicySet } from '../policy/policy-set.js';
+import type { Closers } from '../runtime/closers.js';
+import { shown } from '../shown-text.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { UnmatchedSeries } from '../telemetry/metrics.js';
-import type { Closers } from './closers.js';
-import { shown } from './shown-text.js';
 
 /** Lines about requests of one kind: in an hour with one policy, and in an hour however often the policy changes. */
 export const MAX_LINES = 20;

@@ -3,7 +3,6 @@ import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../../../src/codec/
 import { MAX_INFLATION } from '../../../src/grpc/grpc-server.js';
 import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../../src/policy/names/bucket-key.js';
 import { defaultOf } from '../../../src/server/settings/settings-table.js';
-import { MAX_CHARACTERS } from '../../../src/server/shown-text.js';
 import { MAX_REPEATED } from '../../../src/service/answer/dynamic-metadata.js';
 import {
   LEAST_WAIT_MICROS,
@@ -14,6 +13,7 @@ import {
 } from '../../../src/service/caller.js';
 import { STRETCH_STEPS } from '../../../src/service/planning.js';
 import { MAX_LOGGED_ENTRIES } from '../../../src/service/record/decision-line.js';
+import { MAX_CHARACTERS } from '../../../src/shown-text.js';
 import {
   type BoundGroup,
   IS_REFUSED,

@@ -1,6 +1,6 @@
 import { certificateFault } from '../../certificate-fault.js';
 import { printableLine } from '../../printable.js';
-import { shown } from '../../server/shown-text.js';
+import { shown } from '../../shown-text.js';
 import { type DebugAccess, type DebugServer, debugName } from './debug-server.js';
 import { whatSpeaks } from './spoken.js';
 

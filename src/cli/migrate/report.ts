@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type WrittenFile, writtenText } from '../writing/written-files.js';
+import { type WrittenFile, writtenText } from '../../written-files.js';
 import type { Finding, Findings } from './findings.js';
 
 /** Everything that `weir migrate` prints. */

@@ -3,7 +3,7 @@ import { MAX_CONTROL_MICROS, MAX_REASON_BYTES } from '../../limiter/control.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import { WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { nearest } from '../../nearest-name.js';
-import { shown } from '../shown-text.js';
+import { shown } from '../../shown-text.js';
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from './messages.js';
 
 /** Most entries of a question; a descriptor of more is no bucket that anybody looks for by hand. */

@@ -1,7 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
 import { printableJson } from '../../printable.js';
 import type { DecisionRecord, DescriptorRecord } from '../../service/record/decision-record.js';
-import { MAX_CHARACTERS, shown } from '../shown-text.js';
+import { MAX_CHARACTERS, shown } from '../../shown-text.js';
 
 /** The version of the format, the member `decision` of each line: a change that readers must know of is another one. */
 export const DECISION_FORMAT = 1;

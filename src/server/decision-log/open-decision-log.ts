@@ -1,9 +1,9 @@
 import type { Clock } from '../../limiter/clock.js';
+import type { Closers } from '../../runtime/closers.js';
 import { seldom } from '../../runtime/seldom.js';
 import type { DecisionLog } from '../../service/record/decision-record.js';
 import { LogOutput } from '../../telemetry/log-output.js';
 import type { Logger } from '../../telemetry/logger.js';
-import type { Closers } from '../closers.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 import { DecisionFile } from './decision-file.js';

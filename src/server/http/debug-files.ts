@@ -1,5 +1,5 @@
+import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
-import type { Closers } from '../closers.js';
 import type { Settings } from '../settings/settings-table.js';
 import { openDebugTlsFiles, type TlsFiles } from '../tls-files.js';
 import { openTokensFile, type TokensFile } from './tokens-file.js';

@@ -1,6 +1,7 @@
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../config/yaml/yaml-bounds.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
+import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { defaultMapping } from '../../telemetry/mapping/default-mapping.js';
 import { MappedMetrics } from '../../telemetry/mapping/mapped-metrics.js';
@@ -9,7 +10,6 @@ import type { Mapping } from '../../telemetry/mapping/mapping.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { extraTags } from '../../telemetry/statsd/stats-sink.js';
 import { whereLooked } from '../../working-directory.js';
-import type { Closers } from '../closers.js';
 import { metricsEndpoint } from '../http/endpoints.js';
 import { type HttpOptions, listenHttp } from '../http/http.js';
 import { guardedViews } from '../http/other-sites.js';

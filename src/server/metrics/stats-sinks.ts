@@ -1,11 +1,11 @@
 import { MAX_TIMER_MS } from '../../limiter/clock.js';
+import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { DogStatsdUdp } from '../../telemetry/statsd/dogstatsd-udp.js';
 import { StatsFlusher } from '../../telemetry/statsd/stats-flusher.js';
 import { extraTags, type SinkLog, type StatsSink } from '../../telemetry/statsd/stats-sink.js';
 import { StatsdTcp } from '../../telemetry/statsd/statsd-tcp.js';
-import type { Closers } from '../closers.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { ViewSlices } from '../views/view-slices.js';
 

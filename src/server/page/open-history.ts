@@ -1,9 +1,9 @@
 import type { Clock } from '../../limiter/clock.js';
+import type { Closers } from '../../runtime/closers.js';
 import { Signal } from '../../runtime/signal.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import { RateHistory, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
-import type { Closers } from '../closers.js';
 
 /**
  * Tells what all processes that decide have decided since they were asked last, and resolves with what was answered

@@ -1,6 +1,6 @@
+import { shown } from '../../shown-text.js';
 import { BoundedCounters, SeriesLimit } from '../../telemetry/bounded-counters.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { shown } from '../shown-text.js';
 
 /** Most rules that are looked at: further ones are not. */
 const MAX_RULES = 1000;

@@ -1,11 +1,11 @@
 import { timerMs } from '../../limiter/clock.js';
+import type { Closers } from '../../runtime/closers.js';
 import { within } from '../../runtime/turns.js';
+import { shown } from '../../shown-text.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Tracing } from '../calls/call-trace.js';
-import type { Closers } from '../closers.js';
 import { readNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';
-import { shown } from '../shown-text.js';
 import { StartError } from '../start-error.js';
 import type { Store } from '../store/store.js';
 import type { StoreAddress } from './otlp-trace.js';

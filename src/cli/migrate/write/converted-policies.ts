@@ -1,7 +1,7 @@
 import { loadParts } from '../../../config/files/load-policies.js';
 import { openFile } from '../../../config/read/policy-source.js';
 import { formatProblem } from '../../../config/yaml/config-problem.js';
-import type { WrittenFile } from '../../writing/written-files.js';
+import type { WrittenFile } from '../../../written-files.js';
 import type { Finding } from '../findings.js';
 import type { Conversion, ConvertedLimit } from '../read/converted.js';
 import type { Input } from '../read/input.js';

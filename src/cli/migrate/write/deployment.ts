@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readConfigFile } from '../../../config/files/policy-paths.js';
-import type { WrittenFile } from '../../writing/written-files.js';
+import type { WrittenFile } from '../../../written-files.js';
 import { plainLines } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import type { Input } from '../read/input.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { Ajv } from 'ajv';
 import type { Descriptor } from '../../../../src/codec/messages.js';
-import { Closers } from '../../../../src/server/closers.js';
+import { Closers } from '../../../../src/runtime/closers.js';
 import { MAX_LINE_CHARACTERS } from '../../../../src/server/decision-log/decision-line.js';
 import { openDecisionLog } from '../../../../src/server/decision-log/open-decision-log.js';
 import { LogOutput } from '../../../../src/telemetry/log-output.js';

@@ -1,4 +1,4 @@
-import { quantity } from '../quantity.js';
+import { quantity } from './quantity.js';
 
 /** Most characters of a text in a line of the log. */
 export const MAX_CHARACTERS = 256;

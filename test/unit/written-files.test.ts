@@ -1,7 +1,7 @@
 import { chmodSync, linkSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { writeFiles } from '../../../../src/cli/writing/written-files.js';
-import { TempDir } from '../../../support/process/temp-dir.js';
+import { writeFiles } from '../../src/written-files.js';
+import { TempDir } from '../support/process/temp-dir.js';
 
 let folder: TempDir;
 beforeEach(() => {
