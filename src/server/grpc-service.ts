@@ -6,6 +6,7 @@ import { formatHostPort, type GrpcServer, type ListenAddress } from '../grpc/grp
 import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import type { TlsSource } from '../h2/tls-material.js';
+import type { ViewSlices } from '../http/views/view-slices.js';
 import { type BrokenInvariant, reportBrokenInvariants } from '../invariant.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
@@ -32,7 +33,6 @@ import { followCalendars } from './follow-calendars.js';
 import { followServing } from './follow-serving.js';
 import { addRateLimits, createGrpcServer, type RateLimitServer } from './grpc-transport.js';
 import type { StoreNode } from './health-detail.js';
-import type { Decide } from './http/json-endpoint.js';
 import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
 import { exposeControls } from './metrics/controls.js';
 import { exposeDecisionLog } from './metrics/decision-log.js';
@@ -44,6 +44,7 @@ import { exposeRedisNodes } from './metrics/redis-nodes.js';
 import { exposeSpanLosses } from './metrics/span-losses.js';
 import { openStatsSinks } from './metrics/stats-sinks.js';
 import { tooFewFiles } from './open-files.js';
+import type { Decide } from './ports/json-endpoint.js';
 import type { Serving } from './serving.js';
 import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
@@ -55,7 +56,6 @@ import { openTop, secretKeysInForce } from './top/open-top.js';
 import { TopCounts } from './top/top-counts.js';
 import { openTracing } from './tracing/open-tracing.js';
 import { openUnmatchedWarnings } from './unmatched-warnings.js';
-import type { ViewSlices } from './views/view-slices.js';
 
 /** What {@link openGrpcService} builds on. */
 export interface GrpcServiceOptions {

@@ -1,4 +1,5 @@
 import type { LoadingPolicyProvider } from '../config/policy-provider.js';
+import type { ViewSlices, ViewSteps } from '../http/views/view-slices.js';
 import type { Clock } from '../limiter/clock.js';
 import type { Closers } from '../runtime/closers.js';
 import type { TurnQueue } from '../service/turn-queue.js';
@@ -7,13 +8,12 @@ import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import type { Administer } from './buckets/buckets-service.js';
 import type { CoreHealthDetail, HealthVerdict, StoreNode } from './health-detail.js';
-import type { Decide } from './http/json-endpoint.js';
 import type { AskRates } from './page/open-history.js';
+import type { Decide } from './ports/json-endpoint.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError } from './start-error.js';
 import type { TlsFiles } from './tls-files.js';
 import type { AskTop } from './top/top-ask.js';
-import type { ViewSlices, ViewSteps } from './views/view-slices.js';
 
 /** What a process has before anything decides. */
 export interface ServerParts {

@@ -3,7 +3,7 @@ import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import { LogOutput, standardOutput } from '../telemetry/log-output.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
-import { domainsOf } from './http/endpoints.js';
+import { domainsOf } from './ports/endpoints.js';
 import type { Settings } from './settings/settings-table.js';
 
 /** The log of a process, and where it goes. */

@@ -1,15 +1,16 @@
+import { ViewSlices } from '../http/views/view-slices.js';
 import { systemClock } from '../limiter/clock.js';
 import { Closers } from '../runtime/closers.js';
 import { bucketsService } from './buckets/buckets-service.js';
 import type { HealthDetail } from './health-detail.js';
 import type { AdminService } from './http/admin-endpoint.js';
-import { openDebugFiles } from './http/debug-files.js';
-import { openHttpFront } from './http/http-front.js';
 import { measurePolicies } from './metrics/policy-metrics.js';
 import { exposeServing } from './metrics/serving-gauge.js';
 import { openPage } from './page/open-page.js';
 import { ChangeLog } from './policies/change-log.js';
 import { openPolicies } from './policies/open-policies.js';
+import { openDebugFiles } from './ports/debug-files.js';
+import { openHttpFront } from './ports/http-front.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 import { createServerLogger, logServing } from './server-logger.js';
 import { policySource } from './settings/policy-place.js';
@@ -18,7 +19,6 @@ import type { StartError, StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
 import { secretKeysInForce } from './top/open-top.js';
 import { topService } from './top/top-service.js';
-import { ViewSlices } from './views/view-slices.js';
 import { checkWorkers } from './workers/check-workers.js';
 
 /** What the process knows that settings do not say. */

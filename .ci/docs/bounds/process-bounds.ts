@@ -1,12 +1,15 @@
 import { MAX_EMPTY_BYTES } from '../../../src/bounded-grpc-calls.js';
 import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../../src/bounded-request.js';
 import { MAX_MESSAGES_A_SECOND } from '../../../src/config/xds/ads-stream.js';
+import { BODY_LIMITS } from '../../../src/http/body-calls.js';
+import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from '../../../src/http/http.js';
+import { UNREAD_MS } from '../../../src/http/http-connections.js';
+import { READING_MS } from '../../../src/http/http-reads.js';
+import { MAX_HELD_BYTES } from '../../../src/http/views/held-texts.js';
+import { KEPT_MS } from '../../../src/http/views/page-memory.js';
+import { SLICE_MS } from '../../../src/http/views/view-slices.js';
 import { MAX_UINT32 } from '../../../src/limiter/rate.js';
 import { MAX_LINE_CHARACTERS } from '../../../src/server/decision-log/decision-line.js';
-import { BODY_LIMITS } from '../../../src/server/http/body-calls.js';
-import { MAX_CONNECTIONS, REQUEST_TIMEOUT_MS } from '../../../src/server/http/http.js';
-import { UNREAD_MS } from '../../../src/server/http/http-connections.js';
-import { READING_MS } from '../../../src/server/http/http-reads.js';
 import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS } from '../../../src/server/top/top-counts.js';
 import { MAX_TOP_LIMIT } from '../../../src/server/top/top-question.js';
 import { MAX_TOP_WAITING } from '../../../src/server/top/top-service.js';
@@ -16,9 +19,6 @@ import {
   MESSAGES_AT_ONCE,
   SPANS_AT_ONCE,
 } from '../../../src/server/tracing/tracing-bounds.js';
-import { MAX_HELD_BYTES } from '../../../src/server/views/held-texts.js';
-import { KEPT_MS } from '../../../src/server/views/page-memory.js';
-import { SLICE_MS } from '../../../src/server/views/view-slices.js';
 import { CALL_BOUNDS } from '../../../src/server/workers/calls.js';
 import { LATE_MS, SILENT_MS } from '../../../src/server/workers/pulse.js';
 import { ALL_SILENT_MS, REPLACED_MS } from '../../../src/server/workers/worker-watch.js';

@@ -1,7 +1,7 @@
+import { mapped } from '../../http/views/view-slices.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { Rate } from '../../limiter/rate.js';
 import { quantity } from '../../quantity.js';
-import { mapped } from '../views/view-slices.js';
 import type { BucketCall, BucketFound } from './bucket-calls.js';
 import { levelOf, levelWith } from './bucket-level.js';
 import { type FoundLimit, type FoundLimits, findLimits } from './found-limits.js';

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { mapped } from '../../http/views/view-slices.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import {
   type ControlKind,
@@ -11,7 +12,6 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { identityOf, identityText } from '../../policy/identity.js';
 import { quantity } from '../../quantity.js';
 import { MAX_KEY_SETS } from '../../service/controls/domain-controls.js';
-import { mapped } from '../views/view-slices.js';
 import { countPossible } from './found-limits.js';
 import type { BucketAction } from './messages.js';
 import {

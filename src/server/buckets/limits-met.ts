@@ -1,4 +1,5 @@
 import type { Descriptor } from '../../codec/messages.js';
+import type { ViewSteps } from '../../http/views/view-slices.js';
 import type { Entry } from '../../limiter/entry.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { unboundedWork } from '../../policy/match-work.js';
@@ -14,7 +15,6 @@ import {
   RequestContext,
 } from '../../service/plan.js';
 import { Planning, Throttled } from '../../service/planning.js';
-import type { ViewSteps } from '../views/view-slices.js';
 import type { AskedOverride } from './read-question.js';
 
 /** By what a descriptor is planned here: as in a request. */

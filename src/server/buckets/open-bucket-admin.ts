@@ -1,4 +1,5 @@
 import type { PolicyProvider } from '../../config/policy-provider.js';
+import type { ViewSlices } from '../../http/views/view-slices.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { ControlIndex } from '../../service/controls/control-index.js';
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
@@ -7,7 +8,6 @@ import type { Logger } from '../../telemetry/logger.js';
 import { answerOptions } from '../settings/answer-options.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { Store } from '../store/store.js';
-import type { ViewSlices } from '../views/view-slices.js';
 import { BucketAdmin } from './bucket-admin.js';
 import type { Administer } from './buckets-service.js';
 

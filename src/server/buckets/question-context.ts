@@ -1,3 +1,4 @@
+import type { ViewSlices } from '../../http/views/view-slices.js';
 import type { BucketStore, StorageError, StorageFailure } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { ControlBook } from '../../limiter/control.js';
@@ -7,7 +8,6 @@ import { redactEntries } from '../../policy/redact.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import type { ControlIndex } from '../../service/controls/control-index.js';
 import type { AdminCaller } from '../http/admin-access.js';
-import type { ViewSlices } from '../views/view-slices.js';
 import type { BucketCalls } from './bucket-calls.js';
 import type { KnownControls } from './known-controls.js';
 import type { PlanSource } from './limits-met.js';

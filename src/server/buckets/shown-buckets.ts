@@ -1,8 +1,8 @@
+import { mapped } from '../../http/views/view-slices.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import { describeRate } from '../../policy/describe.js';
 import { slotOfKey } from '../../storage/redis/cluster/slot-keys.js';
 import { redisKey } from '../../storage/redis/redis-key.js';
-import { mapped } from '../views/view-slices.js';
 import type { BucketFound } from './bucket-calls.js';
 import { levelOf } from './bucket-level.js';
 import type { FoundLimit } from './found-limits.js';

@@ -3,7 +3,7 @@ import type { Clock } from '../../limiter/clock.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
 import type { Metrics } from '../../telemetry/metrics.js';
-import type { Decide } from '../http/json-endpoint.js';
+import type { Decide } from '../ports/json-endpoint.js';
 import type { Answer } from './call-trace.js';
 import type { Callers, MessageHandler } from './callers.js';
 import { headerIn } from './trace-id.js';

@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { jsonText, LazyList, LazyObject } from '../../config/show/json-text.js';
-import { PageMemory } from '../views/page-memory.js';
-import { TextView } from '../views/text-view.js';
-import type { ViewSlices } from '../views/view-slices.js';
+import { EVENTS_TYPE, type EventFeed } from '../../http/event-feed.js';
+import type { HttpAnswer, HttpCall, HttpEndpoint, HttpHead } from '../../http/http.js';
+import { PageMemory } from '../../http/views/page-memory.js';
+import { TextView } from '../../http/views/text-view.js';
+import type { ViewSlices } from '../../http/views/view-slices.js';
 import {
   type AdminAccess,
   type AdminCaller,
@@ -10,8 +12,6 @@ import {
   adminAnswer,
   adminRefusal,
 } from './admin-access.js';
-import { EVENTS_TYPE, type EventFeed } from './event-feed.js';
-import type { HttpAnswer, HttpCall, HttpEndpoint, HttpHead } from './http.js';
 
 /** Most bytes of a question, and how deep its lists and objects may lie: to read it takes well below a millisecond. */
 export const MAX_QUESTION_BYTES = 32 * 1024;

@@ -1,6 +1,9 @@
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../config/yaml/yaml-bounds.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
+import { type HttpOptions, listenHttp } from '../../http/http.js';
+import { guardedViews } from '../../http/other-sites.js';
+import type { TextView } from '../../http/views/text-view.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { defaultMapping } from '../../telemetry/mapping/default-mapping.js';
@@ -10,14 +13,11 @@ import type { Mapping } from '../../telemetry/mapping/mapping.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import { extraTags } from '../../telemetry/statsd/stats-sink.js';
 import { whereLooked } from '../../working-directory.js';
-import { metricsEndpoint } from '../http/endpoints.js';
-import { type HttpOptions, listenHttp } from '../http/http.js';
-import { guardedViews } from '../http/other-sites.js';
 import { ConfigWarnings } from '../policies/config-warnings.js';
+import { metricsEndpoint } from '../ports/endpoints.js';
 import { readNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError, StartError } from '../start-error.js';
-import type { TextView } from '../views/text-view.js';
 import { readMappingFile } from './mapping-file.js';
 
 /** Whether the reference's metrics are served. */

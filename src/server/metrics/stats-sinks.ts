@@ -1,3 +1,4 @@
+import type { ViewSlices } from '../../http/views/view-slices.js';
 import { MAX_TIMER_MS } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -7,7 +8,6 @@ import { StatsFlusher } from '../../telemetry/statsd/stats-flusher.js';
 import { extraTags, type SinkLog, type StatsSink } from '../../telemetry/statsd/stats-sink.js';
 import { StatsdTcp } from '../../telemetry/statsd/statsd-tcp.js';
 import type { Settings } from '../settings/settings-table.js';
-import type { ViewSlices } from '../views/view-slices.js';
 
 export interface StatsSinksOptions {
   readonly settings: Settings;

@@ -1,7 +1,7 @@
+import { orderOf } from '../../http/views/sorted-text.js';
+import type { ViewSteps } from '../../http/views/view-slices.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReferenceStats } from '../../telemetry/reference/reference-stats.js';
-import { orderOf } from '../views/sorted-text.js';
-import type { ViewSteps } from '../views/view-slices.js';
 
 /** Statistics are taken in such portions between pauses. */
 const PORTION = 64;

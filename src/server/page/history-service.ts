@@ -1,9 +1,9 @@
+import { OneByOne } from '../../http/views/one-by-one.js';
+import { mapped, type ViewSlices } from '../../http/views/view-slices.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RateHistory } from '../../telemetry/history/rate-history.js';
 import { type RuleCounts, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
 import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
-import { OneByOne } from '../views/one-by-one.js';
-import { mapped, type ViewSlices } from '../views/view-slices.js';
 import type {
   AllSeries,
   HistoryAnswer,

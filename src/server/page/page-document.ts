@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readAsset } from '../../assets.js';
-import type { HttpAnswer } from '../http/http.js';
+import type { HttpAnswer } from '../../http/http.js';
 
 const FOLDER = 'src/page';
 /** Where the build leaves room in page.html. */

@@ -1,7 +1,7 @@
+import { mapped, type ViewSlices } from '../../http/views/view-slices.js';
 import { Most } from '../../telemetry/top/most.js';
 import type { BucketAbout, TopMeasure, TopRow } from '../../telemetry/top/top-buckets.js';
 import type { TopAnswer, TopBucket } from '../buckets/messages.js';
-import { mapped, type ViewSlices } from '../views/view-slices.js';
 import { type SecretKeysOf, withoutSecrets } from './hidden-secrets.js';
 import type { AskTop, TopTold } from './top-ask.js';
 import type { CheckedTopQuestion } from './top-question.js';

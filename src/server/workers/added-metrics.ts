@@ -1,6 +1,6 @@
+import type { ViewSlices } from '../../http/views/view-slices.js';
 import type { Family, FamilyHead, Sample } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
-import type { ViewSlices } from '../views/view-slices.js';
 
 /** So many samples are added in one go. */
 const SLICE = 64;

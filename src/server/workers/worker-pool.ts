@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { ViewSlices } from '../../http/views/view-slices.js';
 import type { LostControls } from '../../limiter/control.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
@@ -9,7 +10,6 @@ import type { AdminAnswer } from '../http/admin-endpoint.js';
 import { StartError } from '../start-error.js';
 import type { RedisWorkTold } from '../store/store.js';
 import type { TopAsk, TopTold } from '../top/top-ask.js';
-import type { ViewSlices } from '../views/view-slices.js';
 import { AddedMetrics } from './added-metrics.js';
 import type { ToldRows } from './calls.js';
 import { sendOver } from './channel.js';

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { TlsSource } from '../../h2/tls-material.js';
+import { ViewSlices } from '../../http/views/view-slices.js';
 import { systemClock } from '../../limiter/clock.js';
 import { Closers } from '../../runtime/closers.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
@@ -16,7 +17,6 @@ import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import type { RedisWorkTold } from '../store/store.js';
 import { type TopAsk, topSteps } from '../top/top-ask.js';
-import { ViewSlices } from '../views/view-slices.js';
 import { answerCall, type CallHandlers, type TellPart, tellRows } from './answered-calls.js';
 import { type CallMessage, type DecideAsk, type DecidedByWorker, READ_LATE } from './calls.js';
 import { sendOver } from './channel.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Counter, Gauge } from '@prometheus-io/client';
-import { ViewSlices } from '../../../../src/server/views/view-slices.js';
+import { ViewSlices } from '../../../../src/http/views/view-slices.js';
 import { AddedMetrics } from '../../../../src/server/workers/added-metrics.js';
 import { type Family, familiesText } from '../../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { IdleWait } from '../../runtime/idle-wait.js';
+import { IdleWait } from '../runtime/idle-wait.js';
 import { BodyPieces } from './body-pieces.js';
 
 /** Why a request has no body to answer. */

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { BodyPieces } from '../../../../src/server/http/body-pieces.js';
+import { BodyPieces } from '../../../src/http/body-pieces.js';
 
 /** A body in which every place can be told. */
 const BODY = Buffer.from(Uint8Array.from({ length: 300_000 }, (_, at) => (at * 7919) >> 5));

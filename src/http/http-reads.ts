@@ -1,4 +1,4 @@
-import { Turns } from '../../runtime/turns.js';
+import { Turns } from '../runtime/turns.js';
 
 /** Who is read on. */
 export interface Reader {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { HttpReads, type Reader } from '../../../../src/server/http/http-reads.js';
+import { HttpReads, type Reader } from '../../../src/http/http-reads.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

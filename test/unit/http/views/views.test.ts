@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { jsonText, LazyList, LazyObject } from '../../../../src/config/show/json-text.js';
-import { HeldTexts } from '../../../../src/server/views/held-texts.js';
-import { PageMemory } from '../../../../src/server/views/page-memory.js';
-import { orderOf } from '../../../../src/server/views/sorted-text.js';
-import { type TextPages, TextView } from '../../../../src/server/views/text-view.js';
-import { SLICE_MS, ViewSlices } from '../../../../src/server/views/view-slices.js';
+import { HeldTexts } from '../../../../src/http/views/held-texts.js';
+import { PageMemory } from '../../../../src/http/views/page-memory.js';
+import { orderOf } from '../../../../src/http/views/sorted-text.js';
+import { type TextPages, TextView } from '../../../../src/http/views/text-view.js';
+import { SLICE_MS, ViewSlices } from '../../../../src/http/views/view-slices.js';
 import { expectEqual } from '../../../support/assert/quick-expect.js';
 import { runs } from '../../../support/assert/runs.js';
 import { anyText } from '../../../support/codec/any-text.js';

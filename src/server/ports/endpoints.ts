@@ -4,14 +4,21 @@ import { dump } from '../../config/show/dump.js';
 import { dumpJson } from '../../config/show/dump-json.js';
 import { dumpTree } from '../../config/show/dump-tree.js';
 import { jsonText, LazyList, LazyObject } from '../../config/show/json-text.js';
+import {
+  type HttpAnswer,
+  type HttpEndpoint,
+  type HttpHead,
+  JSON_TYPE,
+  TEXT_TYPE,
+  text,
+} from '../../http/http.js';
+import { TextView } from '../../http/views/text-view.js';
+import type { ViewSlices, ViewSteps } from '../../http/views/view-slices.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { phaseAt } from '../../policy/rule.js';
 import type { HealthDetail, HealthVerdict } from '../health-detail.js';
-import { TextView } from '../views/text-view.js';
-import type { ViewSlices, ViewSteps } from '../views/view-slices.js';
-import { type HttpAnswer, type HttpEndpoint, type HttpHead, JSON_TYPE, TEXT_TYPE, text } from './http.js';
 
 type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
 

@@ -2,24 +2,24 @@ import { createJsonCodec } from '../../codec/json/json-codec.js';
 import { protoFiles } from '../../codec/proto-files.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
+import { type HttpListener, type HttpOptions, listenHttp } from '../../http/http.js';
+import { guardedViews, isLoopbackHost } from '../../http/other-sites.js';
+import { HeldTexts } from '../../http/views/held-texts.js';
+import { TextView } from '../../http/views/text-view.js';
+import type { ViewSlices, ViewSteps } from '../../http/views/view-slices.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { TurnQueue } from '../../service/turn-queue.js';
 import type { HealthDetail, HealthVerdict } from '../health-detail.js';
+import { type AdminAccessOptions, DebugPortAccess } from '../http/admin-access.js';
+import { type AdminService, adminEndpoint } from '../http/admin-endpoint.js';
 import { listenPrometheus } from '../metrics/prometheus.js';
 import { pageAnswer } from '../page/page-document.js';
 import type { Settings } from '../settings/settings-table.js';
 import { listenError } from '../start-error.js';
-import { HeldTexts } from '../views/held-texts.js';
-import { TextView } from '../views/text-view.js';
-import type { ViewSlices, ViewSteps } from '../views/view-slices.js';
-import { type AdminAccessOptions, DebugPortAccess } from './admin-access.js';
-import { type AdminService, adminEndpoint } from './admin-endpoint.js';
 import type { DebugFiles } from './debug-files.js';
 import { debugEndpoints, debugNotFound, publicEndpoints } from './endpoints.js';
-import { type HttpListener, type HttpOptions, listenHttp } from './http.js';
 import { type Decide, type JsonCalls, jsonEndpoint } from './json-endpoint.js';
-import { guardedViews, isLoopbackHost } from './other-sites.js';
 
 /** What the HTTP and debug ports show. */
 export interface HttpFrontOptions {

@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs';
+import { isLoopbackHost } from '../../http/other-sites.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { FileChanges } from '../file-changes.js';
+import { type AdminToken, findAdminToken, MAX_TOKENS_BYTES, readAdminTokens } from '../http/admin-tokens.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
-import { type AdminToken, findAdminToken, MAX_TOKENS_BYTES, readAdminTokens } from './admin-tokens.js';
-import { isLoopbackHost } from './other-sites.js';
 
 const VARIABLE = 'ADMIN_TOKENS_FILE';
 /** The mode of a file that every user of the machine may write. */

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { JsonCodec } from '../../../../src/codec/json/json-codec.js';
-import { jsonEndpoint } from '../../../../src/server/http/json-endpoint.js';
+import { jsonEndpoint } from '../../../../src/server/ports/json-endpoint.js';
 import { TurnQueue } from '../../../../src/service/turn-queue.js';
 
 test('a decision is told even while no more may wait for turns, as it was counted', async () => {

@@ -1,8 +1,8 @@
 import { type ClientRequest, request } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { failed, type HttpListener, listenHttp, text } from '../../../../src/server/http/http.js';
-import { httpRequest } from '../../../support/process/http-client.js';
-import { waitFor } from '../../../support/process/wait-for.js';
+import { failed, type HttpListener, listenHttp, text } from '../../../src/http/http.js';
+import { httpRequest } from '../../support/process/http-client.js';
+import { waitFor } from '../../support/process/wait-for.js';
 
 describe('requests with bodies', () => {
   let listener: HttpListener;

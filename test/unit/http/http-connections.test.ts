@@ -6,11 +6,11 @@ import {
   type HttpOptions,
   listenHttp,
   text,
-} from '../../../../src/server/http/http.js';
-import { HeldTexts } from '../../../../src/server/views/held-texts.js';
-import { type TextPages, TextView } from '../../../../src/server/views/text-view.js';
-import { ViewSlices } from '../../../../src/server/views/view-slices.js';
-import { waitFor } from '../../../support/process/wait-for.js';
+} from '../../../src/http/http.js';
+import { HeldTexts } from '../../../src/http/views/held-texts.js';
+import { type TextPages, TextView } from '../../../src/http/views/text-view.js';
+import { ViewSlices } from '../../../src/http/views/view-slices.js';
+import { waitFor } from '../../support/process/wait-for.js';
 
 const listeners: HttpListener[] = [];
 const sockets: Socket[] = [];

@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net';
 import { connect as tlsConnect } from 'node:tls';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { TlsMaterial } from '../../../../src/h2/tls-material.js';
-import { MAX_HANDSHAKES } from '../../../../src/server/http/handshakes.js';
-import { type HttpListener, listenHttp, text } from '../../../../src/server/http/http.js';
-import { httpRequest } from '../../../support/process/http-client.js';
-import { waitFor } from '../../../support/process/wait-for.js';
-import { CertificateAuthority } from '../../../support/tls/certificates.js';
+import type { TlsMaterial } from '../../../src/h2/tls-material.js';
+import { MAX_HANDSHAKES } from '../../../src/http/handshakes.js';
+import { type HttpListener, listenHttp, text } from '../../../src/http/http.js';
+import { httpRequest } from '../../support/process/http-client.js';
+import { waitFor } from '../../support/process/wait-for.js';
+import { CertificateAuthority } from '../../support/tls/certificates.js';
 
 const [first, second] = [new CertificateAuthority('first'), new CertificateAuthority('second')];
 const material = (authority: CertificateAuthority): TlsMaterial => ({

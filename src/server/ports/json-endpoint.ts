@@ -2,12 +2,12 @@ import type { JsonCodec } from '../../codec/json/json-codec.js';
 import type { JsonResponse } from '../../codec/json/json-response.js';
 import { DecodeError } from '../../codec/messages.js';
 import { timeoutMicros } from '../../grpc/timeout-header.js';
+import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from '../../http/http.js';
+import { isOfPage, otherName, otherSite } from '../../http/other-sites.js';
 import { atOnce } from '../../runtime/turns.js';
 import { Refusal } from '../../service/refusal.js';
 import type { NotDone, TurnQueue, Waiter } from '../../service/turn-queue.js';
 import type { CallHeaders } from '../calls/trace-id.js';
-import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from './http.js';
-import { isOfPage, otherName, otherSite } from './other-sites.js';
 
 /**
  * Decides an encoded RateLimitRequest whose caller waits `patienceMicros` at most (Infinity: for ever); the answer is
