@@ -1,4 +1,4 @@
-import type { HistoryPoint, Overview, OverviewCaller } from '../server/page/messages.js';
+import type { HistoryPoint, Overview, OverviewCaller } from '../admin/page/messages.js';
 import { Client } from './ask/client.js';
 import { LiveFeed } from './ask/live-feed.js';
 import { byId } from './dom/element.js';

@@ -1,10 +1,10 @@
+import { type HealthVerdict, redisDetail } from '../admin/health-detail.js';
+import { topSteps } from '../admin/top/top-ask.js';
 import type { RateCounts } from '../telemetry/history/rate-counts.js';
 import { openGrpcService } from './grpc-service.js';
-import { type HealthVerdict, redisDetail } from './health-detail.js';
 import { lostControlsTeller } from './metrics/lost-controls.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import type { ServerCore, ServerParts } from './server-core.js';
-import { topSteps } from './top/top-ask.js';
 
 /** One process that decides by itself. */
 export function openAlone(parts: ServerParts): ServerCore {

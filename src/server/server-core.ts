@@ -1,3 +1,7 @@
+import type { Administer } from '../admin/buckets/buckets-service.js';
+import type { CoreHealthDetail, HealthVerdict, StoreNode } from '../admin/health-detail.js';
+import type { AskRates } from '../admin/page/open-history.js';
+import type { AskTop } from '../admin/top/top-ask.js';
 import type { LoadingPolicyProvider } from '../config/policy-provider.js';
 import type { ViewSlices, ViewSteps } from '../http/views/view-slices.js';
 import type { Clock } from '../limiter/clock.js';
@@ -6,14 +10,10 @@ import type { TurnQueue } from '../service/turn-queue.js';
 import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import type { Administer } from './buckets/buckets-service.js';
-import type { CoreHealthDetail, HealthVerdict, StoreNode } from './health-detail.js';
-import type { AskRates } from './page/open-history.js';
 import type { Decide } from './ports/json-endpoint.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError } from './start-error.js';
 import type { TlsFiles } from './tls-files.js';
-import type { AskTop } from './top/top-ask.js';
 
 /** What a process has before anything decides. */
 export interface ServerParts {

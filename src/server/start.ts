@@ -1,12 +1,14 @@
+import type { AdminService } from '../admin/admin-endpoint.js';
+import { bucketsService } from '../admin/buckets/buckets-service.js';
+import type { HealthDetail } from '../admin/health-detail.js';
+import { secretKeysInForce } from '../admin/top/open-top.js';
+import { topService } from '../admin/top/top-service.js';
 import { ViewSlices } from '../http/views/view-slices.js';
 import { systemClock } from '../limiter/clock.js';
 import { Closers } from '../runtime/closers.js';
-import { bucketsService } from './buckets/buckets-service.js';
-import type { HealthDetail } from './health-detail.js';
-import type { AdminService } from './http/admin-endpoint.js';
 import { measurePolicies } from './metrics/policy-metrics.js';
 import { exposeServing } from './metrics/serving-gauge.js';
-import { openPage } from './page/open-page.js';
+import { openPage } from './open-page.js';
 import { ChangeLog } from './policies/change-log.js';
 import { openPolicies } from './policies/open-policies.js';
 import { openDebugFiles } from './ports/debug-files.js';
@@ -17,8 +19,6 @@ import { policySource } from './settings/policy-place.js';
 import type { Settings } from './settings/settings-table.js';
 import type { StartError, StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
-import { secretKeysInForce } from './top/open-top.js';
-import { topService } from './top/top-service.js';
 import { checkWorkers } from './workers/check-workers.js';
 
 /** What the process knows that settings do not say. */

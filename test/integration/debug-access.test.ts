@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
-import { newAdminToken } from '../../src/server/http/admin-tokens.js';
+import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { type HttpRequestOptions, httpRequest } from '../support/process/http-client.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';

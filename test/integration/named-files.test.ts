@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { newAdminToken } from '../../src/server/http/admin-tokens.js';
+import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { runToEnd } from '../support/process/processes.js';
 import { replaceBy, type StrangeFile } from '../support/process/strange-files.js';

@@ -1,15 +1,15 @@
 /* What the page of the debug port is told: /overview, once and as events, and /history. */
 import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, expect, test } from '@jest/globals';
-import { newAdminToken } from '../../src/server/http/admin-tokens.js';
+import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import type {
   HistoryAnswer,
   HistoryPoint,
   HistoryQuestion,
   Overview,
   OverviewAnswer,
-} from '../../src/server/page/messages.js';
-import { MAX_FOLLOWERS } from '../../src/server/page/overview-service.js';
+} from '../../src/admin/page/messages.js';
+import { MAX_FOLLOWERS } from '../../src/admin/page/overview-service.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';

@@ -3,7 +3,7 @@
  * several workers.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { TopAnswer, TopQuestion } from '../../src/server/buckets/messages.js';
+import type { TopAnswer, TopQuestion } from '../../src/admin/buckets/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';

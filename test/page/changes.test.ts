@@ -1,8 +1,8 @@
 /* What the dialog of a change says, and of which change, however late answers come and whatever they are. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Page, Route } from 'playwright-core';
+import type { BucketQuestion } from '../../src/admin/buckets/messages.js';
 import { CODE } from '../../src/codec/messages.js';
-import type { BucketQuestion } from '../../src/server/buckets/messages.js';
 import { entriesOf } from '../support/buckets/admin-bench.js';
 import { PageScene, ShopServer } from '../support/page/scene.js';
 import { goTo, showBucket } from '../support/page/views.js';

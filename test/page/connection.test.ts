@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { newAdminToken } from '../../src/server/http/admin-tokens.js';
+import { newAdminToken } from '../../src/admin/admin-tokens.js';
 import { axeViolations, launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
 import { Relay } from '../support/page/relay.js';
 import { goTo, showBucket, untilHeard } from '../support/page/views.js';

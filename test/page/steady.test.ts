@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Browser, Locator, Page } from 'playwright-core';
-import type { HistoryAnswer } from '../../src/server/page/messages.js';
+import type { HistoryAnswer } from '../../src/admin/page/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { launchBrowser, openPage, type WatchedPage } from '../support/page/browser.js';
 import { goTo, untilHeard } from '../support/page/views.js';

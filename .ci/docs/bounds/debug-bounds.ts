@@ -1,15 +1,15 @@
+import { MAX_QUESTION_BYTES, MAX_QUESTION_DEPTH } from '../../../src/admin/admin-endpoint.js';
+import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../../../src/admin/admin-tokens.js';
+import { MAX_QUESTIONS } from '../../../src/admin/buckets/bucket-admin.js';
+import { MAX_CONTROLS_LISTED } from '../../../src/admin/buckets/control-actions.js';
+import { MAX_LIMITS_LISTED } from '../../../src/admin/buckets/found-limits.js';
+import { MAX_QUESTION_ENTRIES } from '../../../src/admin/buckets/read-question.js';
+import { MAX_HISTORY_RULES, MAX_HISTORY_WAITING } from '../../../src/admin/page/history-service.js';
+import { MAX_OVERVIEW_DOMAINS } from '../../../src/admin/page/overview.js';
+import { MAX_FOLLOWERS } from '../../../src/admin/page/overview-service.js';
 import { STALLED_READER_MS } from '../../../src/http/event-feed.js';
 import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../../../src/http/handshakes.js';
 import { MAX_LOOKS } from '../../../src/policy/possible-ends.js';
-import { MAX_QUESTIONS } from '../../../src/server/buckets/bucket-admin.js';
-import { MAX_CONTROLS_LISTED } from '../../../src/server/buckets/control-actions.js';
-import { MAX_LIMITS_LISTED } from '../../../src/server/buckets/found-limits.js';
-import { MAX_QUESTION_ENTRIES } from '../../../src/server/buckets/read-question.js';
-import { MAX_QUESTION_BYTES, MAX_QUESTION_DEPTH } from '../../../src/server/http/admin-endpoint.js';
-import { MAX_TOKENS, MAX_TOKENS_BYTES } from '../../../src/server/http/admin-tokens.js';
-import { MAX_HISTORY_RULES, MAX_HISTORY_WAITING } from '../../../src/server/page/history-service.js';
-import { MAX_OVERVIEW_DOMAINS } from '../../../src/server/page/overview.js';
-import { MAX_FOLLOWERS } from '../../../src/server/page/overview-service.js';
 import { CALL_BOUNDS } from '../../../src/server/workers/calls.js';
 import {
   ALL_RING_BYTES,

@@ -1,3 +1,6 @@
+import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS } from '../../../src/admin/top/top-counts.js';
+import { MAX_TOP_LIMIT } from '../../../src/admin/top/top-question.js';
+import { MAX_TOP_WAITING } from '../../../src/admin/top/top-service.js';
 import { MAX_EMPTY_BYTES } from '../../../src/bounded-grpc-calls.js';
 import { MAX_BODY_PIECES, MAX_INFORMATIONAL } from '../../../src/bounded-request.js';
 import { MAX_MESSAGES_A_SECOND } from '../../../src/config/xds/ads-stream.js';
@@ -10,9 +13,6 @@ import { KEPT_MS } from '../../../src/http/views/page-memory.js';
 import { SLICE_MS } from '../../../src/http/views/view-slices.js';
 import { MAX_UINT32 } from '../../../src/limiter/rate.js';
 import { MAX_LINE_CHARACTERS } from '../../../src/server/decision-log/decision-line.js';
-import { MAX_TOP_ENTRIES, MAX_TOP_TEXTS } from '../../../src/server/top/top-counts.js';
-import { MAX_TOP_LIMIT } from '../../../src/server/top/top-question.js';
-import { MAX_TOP_WAITING } from '../../../src/server/top/top-service.js';
 import {
   LAST_SPANS_MS,
   MAX_WAITING_SPANS,

@@ -1,6 +1,6 @@
+import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../../admin/buckets/messages.js';
 import { shellText } from '../../config/show/shell-text.js';
 import { printable } from '../../printable.js';
-import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../../server/buckets/messages.js';
 import { type Column, tableLines, wrapped } from '../screen/columns.js';
 import { entriesText, secondsText } from '../screen/shown.js';
 

@@ -1,6 +1,6 @@
+import { BUCKET_ACTIONS, type BucketAnswer, changesSomething } from '../../admin/buckets/messages.js';
 import { nearest } from '../../nearest-name.js';
 import { printableJson } from '../../printable.js';
-import { BUCKET_ACTIONS, type BucketAnswer, changesSomething } from '../../server/buckets/messages.js';
 import { areEntries, haveTexts, isListOf, isObject } from '../call/answer-shape.js';
 import { askDebugPort, type DebugResult } from '../call/debug-call.js';
 import {

@@ -1,4 +1,4 @@
-import { newAdminToken, tokenNameFault } from '../../server/http/admin-tokens.js';
+import { newAdminToken, tokenNameFault } from '../../admin/admin-tokens.js';
 import { readArguments } from '../arguments.js';
 import { EXIT, type Io } from '../io.js';
 

@@ -1,6 +1,6 @@
+import type { BucketAnswer } from '../../admin/buckets/messages.js';
 import { printableJson } from '../../printable.js';
 import { quantity } from '../../quantity.js';
-import type { BucketAnswer } from '../../server/buckets/messages.js';
 import type { DebugResult } from '../call/debug-call.js';
 import { EXIT, type Io } from '../io.js';
 import { canRedraw, screenCode, timeOfDay } from '../screen/live.js';

@@ -1,4 +1,4 @@
-import type { TopAnswer } from '../../server/buckets/messages.js';
+import type { TopAnswer } from '../../admin/buckets/messages.js';
 import {
   areEntries,
   haveNumbers,

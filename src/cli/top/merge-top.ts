@@ -1,4 +1,4 @@
-import type { TopAnswer, TopBucket, TopQuestion } from '../../server/buckets/messages.js';
+import type { TopAnswer, TopBucket, TopQuestion } from '../../admin/buckets/messages.js';
 
 /** What a question asks when it does not say. */
 export type FullTopQuestion = Required<Pick<TopQuestion, 'by' | 'of' | 'limit'>> & TopQuestion;

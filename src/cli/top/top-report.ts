@@ -1,5 +1,5 @@
+import type { TopAnswer, TopBucket } from '../../admin/buckets/messages.js';
 import { printable } from '../../printable.js';
-import type { TopAnswer, TopBucket } from '../../server/buckets/messages.js';
 import { type Column, columnsOf, cutToColumns, filled, tableLines } from '../screen/columns.js';
 import { entriesText, secondsText } from '../screen/shown.js';
 

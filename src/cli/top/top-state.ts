@@ -1,5 +1,5 @@
+import type { TopBucket } from '../../admin/buckets/messages.js';
 import { printable } from '../../printable.js';
-import type { TopBucket } from '../../server/buckets/messages.js';
 import { wrapped } from '../screen/columns.js';
 import { emphasis, type Key } from '../screen/live-screen.js';
 import { type AskedTop, type TopTarget, targetName } from './ask-top.js';

@@ -1,4 +1,4 @@
-import type { HistoryPoint, Overview, OverviewAnswer, OverviewCaller } from '../../server/page/messages.js';
+import type { HistoryPoint, Overview, OverviewAnswer, OverviewCaller } from '../../admin/page/messages.js';
 import { SseParser } from '../text/sse-parser.js';
 import type { Client } from './client.js';
 import { isUsable } from './usable.js';

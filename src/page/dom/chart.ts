@@ -1,4 +1,4 @@
-import type { AllSeries } from '../../server/page/messages.js';
+import type { AllSeries } from '../../admin/page/messages.js';
 import {
   areaPath,
   axisTop,

@@ -1,4 +1,4 @@
-import type { AllSeries, HistoryAnswer, HistoryPoint } from '../../server/page/messages.js';
+import type { AllSeries, HistoryAnswer, HistoryPoint } from '../../admin/page/messages.js';
 import { CHART_SPAN } from './chart-shape.js';
 import { countOf } from './numbers.js';
 

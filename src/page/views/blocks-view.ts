@@ -1,4 +1,4 @@
-import type { BucketAnswer } from '../../server/buckets/messages.js';
+import type { BucketAnswer } from '../../admin/buckets/messages.js';
 import { byId, type Child, el, KeptPart } from '../dom/element.js';
 import { sentence } from '../dom/texts.js';
 import { countOf } from '../text/numbers.js';

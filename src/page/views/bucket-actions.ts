@@ -1,4 +1,4 @@
-import type { BucketAnswer, BucketQuestion, ShownControl } from '../../server/buckets/messages.js';
+import type { BucketAnswer, BucketQuestion, ShownControl } from '../../admin/buckets/messages.js';
 import { button, byId, type Child, el, spoken } from '../dom/element.js';
 import { countOf } from '../text/numbers.js';
 import { briefText } from '../text/shown-text.js';

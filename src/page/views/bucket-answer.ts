@@ -1,4 +1,4 @@
-import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../../server/buckets/messages.js';
+import type { BucketAnswer, BucketLevel, ShownBucket, ShownControl } from '../../admin/buckets/messages.js';
 import { type Child, el, svg } from '../dom/element.js';
 import { type TableColumn, tableOf } from '../dom/table.js';
 import { entriesShown, nameOf, sentence, stateOf, wholeName } from '../dom/texts.js';

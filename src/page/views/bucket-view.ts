@@ -1,4 +1,4 @@
-import type { BucketAnswer, ShownControl } from '../../server/buckets/messages.js';
+import type { BucketAnswer, ShownControl } from '../../admin/buckets/messages.js';
 import { byId, type Child, el, KeptPart } from '../dom/element.js';
 import { clockOf, entriesShown, nameOf, sentence, serverNow } from '../dom/texts.js';
 import type { NamedEntry } from '../text/entry-lines.js';

@@ -1,4 +1,4 @@
-import type { BucketAnswer, BucketQuestion } from '../../server/buckets/messages.js';
+import type { BucketAnswer, BucketQuestion } from '../../admin/buckets/messages.js';
 import type { AskFailure } from '../ask/client.js';
 import { button, byId, type Child, el } from '../dom/element.js';
 import { entriesShown, nameOf, sentence } from '../dom/texts.js';

@@ -1,4 +1,4 @@
-import type { Overview, RuleSums } from '../../server/page/messages.js';
+import type { Overview, RuleSums } from '../../admin/page/messages.js';
 import { ALL_MEASURES, TrafficCharts } from '../dom/chart.js';
 import { byId, type Child, el, KeptPart } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';

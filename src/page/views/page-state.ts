@@ -4,7 +4,7 @@ import type {
   OverviewCaller,
   RateSeries,
   RuleSums,
-} from '../../server/page/messages.js';
+} from '../../admin/page/messages.js';
 import type { Client } from '../ask/client.js';
 import { type ChartRange, queryWith, rangeOf } from '../text/chart-range.js';
 import type { DumpedPolicies } from '../text/dumped-policy.js';

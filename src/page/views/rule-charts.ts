@@ -1,4 +1,4 @@
-import type { HistoryRule } from '../../server/page/messages.js';
+import type { HistoryRule } from '../../admin/page/messages.js';
 import { TrafficCharts } from '../dom/chart.js';
 import { el } from '../dom/element.js';
 import { slotsOf } from '../text/chart-range.js';

@@ -1,4 +1,4 @@
-import type { RuleSums } from '../../server/page/messages.js';
+import type { RuleSums } from '../../admin/page/messages.js';
 import { type Child, el, spoken } from '../dom/element.js';
 import { inPortions } from '../dom/portions.js';
 import { nameOf, serverNow, stateOf, timeOf, wholeName } from '../dom/texts.js';

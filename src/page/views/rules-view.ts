@@ -1,4 +1,4 @@
-import type { RuleSums } from '../../server/page/messages.js';
+import type { RuleSums } from '../../admin/page/messages.js';
 import { button, byId, type Child, el } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
 import { nameOf, sentence } from '../dom/texts.js';

@@ -1,4 +1,4 @@
-import type { Overview, OverviewCaller } from '../../server/page/messages.js';
+import type { Overview, OverviewCaller } from '../../admin/page/messages.js';
 import type { FeedState } from '../ask/live-feed.js';
 import { button, byId, type Child, el, KeptPart } from '../dom/element.js';
 import { sentence, stateOf } from '../dom/texts.js';

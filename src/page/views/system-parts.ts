@@ -1,4 +1,4 @@
-import type { Overview, OverviewDomain, OverviewNode, OverviewWorker } from '../../server/page/messages.js';
+import type { Overview, OverviewDomain, OverviewNode, OverviewWorker } from '../../admin/page/messages.js';
 import { type Child, el } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
 import { nameOf, relativeTime, sentence, stateOf, timeOf, wholeName } from '../dom/texts.js';

@@ -1,4 +1,4 @@
-import type { TopAnswer, TopBucket } from '../../server/buckets/messages.js';
+import type { TopAnswer, TopBucket } from '../../admin/buckets/messages.js';
 import { button, byId, type Child, el, KeptPart, spoken } from '../dom/element.js';
 import { tableOf } from '../dom/table.js';
 import { entriesShown, nameOf, sentence, serverNow } from '../dom/texts.js';

@@ -1,9 +1,9 @@
+import { type SecretKeysOf, withoutSecrets } from '../../admin/top/hidden-secrets.js';
 import type { Sample } from '../../telemetry/family.js';
 import { seriesText } from '../../telemetry/family.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { KNOWN_DOMAIN } from '../../telemetry/label-meanings.js';
 import type { TopBuckets, TopRow } from '../../telemetry/top/top-buckets.js';
-import { type SecretKeysOf, withoutSecrets } from '../top/hidden-secrets.js';
 
 const NAME = 'weir_bucket_used_ratio';
 

@@ -1,7 +1,7 @@
 import { Gauge } from '@prometheus-io/client';
+import type { StoreNode } from '../../admin/health-detail.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { REDIS_ROLE } from '../../telemetry/label-meanings.js';
-import type { StoreNode } from '../health-detail.js';
 
 /** Makes a metric of the servers that buckets lie on whenever metrics are asked for. */
 export function exposeRedisNodes(registry: FamilyRegistry, nodes: () => readonly StoreNode[]): void {

@@ -1,4 +1,5 @@
 import { Registry } from '@prometheus-io/client';
+import type { HealthDetail, HealthVerdict } from '../../admin/health-detail.js';
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { dump } from '../../config/show/dump.js';
 import { dumpJson } from '../../config/show/dump-json.js';
@@ -18,7 +19,6 @@ import type { Clock } from '../../limiter/clock.js';
 import type { DomainStatus } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { phaseAt } from '../../policy/rule.js';
-import type { HealthDetail, HealthVerdict } from '../health-detail.js';
 
 type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
 

@@ -1,8 +1,13 @@
 import { statSync } from 'node:fs';
+import {
+  type AdminToken,
+  findAdminToken,
+  MAX_TOKENS_BYTES,
+  readAdminTokens,
+} from '../../admin/admin-tokens.js';
 import { isLoopbackHost } from '../../http/other-sites.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { FileChanges } from '../file-changes.js';
-import { type AdminToken, findAdminToken, MAX_TOKENS_BYTES, readAdminTokens } from '../http/admin-tokens.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 

@@ -1,3 +1,4 @@
+import type { StoreNode } from '../../admin/health-detail.js';
 import type { BucketStore, LocalStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { ControlBook, LostControls } from '../../limiter/control.js';
@@ -8,7 +9,6 @@ import { MemoryStore } from '../../storage/memory/memory-store.js';
 import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
 import type { DenyCacheStats, MemoryStats } from '../../telemetry/metrics-options.js';
 import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
-import type { StoreNode } from '../health-detail.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 

@@ -1,11 +1,11 @@
+import type { AdminCaller } from '../../admin/admin-access.js';
+import type { AdminAnswer } from '../../admin/admin-endpoint.js';
+import type { TopAsk } from '../../admin/top/top-ask.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import type { TopRow, TopSpanAbout } from '../../telemetry/top/top-buckets.js';
-import type { AdminCaller } from '../http/admin-access.js';
-import type { AdminAnswer } from '../http/admin-endpoint.js';
-import type { TopAsk } from '../top/top-ask.js';
 
 /** What the primary process asks a worker, what parts its answer has, and what ends it. */
 interface Call<Ask, Part, Answer> {

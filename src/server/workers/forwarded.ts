@@ -1,7 +1,7 @@
+import type { AdminCaller } from '../../admin/admin-access.js';
+import type { AdminAnswer } from '../../admin/admin-endpoint.js';
+import { changesSomething } from '../../admin/buckets/messages.js';
 import { Refusal } from '../../service/refusal.js';
-import { changesSomething } from '../buckets/messages.js';
-import type { AdminCaller } from '../http/admin-access.js';
-import type { AdminAnswer } from '../http/admin-endpoint.js';
 import { CALL_BOUNDS, type Calls, READ_LATE } from './calls.js';
 import type { AskedWorker, CallFailure, SentCalls } from './sent-calls.js';
 

@@ -1,6 +1,6 @@
+import type { StoreNode } from '../../admin/health-detail.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { LostControls } from '../../limiter/control.js';
-import type { StoreNode } from '../health-detail.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { RedisWorkTold } from '../store/store.js';
 import type { CallAnswer, CallMessage } from './calls.js';

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { auditUnanswered } from '../../admin/buckets/audit.js';
+import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../../admin/health-detail.js';
 import { removeStaleSocket } from '../../h2/serving/listen.js';
 import { MAX_TIMER_MS, timerMs } from '../../limiter/clock.js';
 import { TurnQueue } from '../../service/turn-queue.js';
 import { familiesText } from '../../telemetry/family.js';
 import { sumOfFailures } from '../../telemetry/history/failure-counts.js';
 import { Metrics } from '../../telemetry/metrics.js';
-import { auditUnanswered } from '../buckets/audit.js';
 import { traceHeaders } from '../calls/trace-id.js';
-import { type CoreHealthDetail, type HealthVerdict, redisDetail } from '../health-detail.js';
 import { lostControlsTeller } from '../metrics/lost-controls.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';

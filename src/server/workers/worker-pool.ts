@@ -1,15 +1,15 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { AdminCaller } from '../../admin/admin-access.js';
+import type { AdminAnswer } from '../../admin/admin-endpoint.js';
+import type { TopAsk, TopTold } from '../../admin/top/top-ask.js';
 import type { ViewSlices } from '../../http/views/view-slices.js';
 import type { LostControls } from '../../limiter/control.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';
-import type { AdminCaller } from '../http/admin-access.js';
-import type { AdminAnswer } from '../http/admin-endpoint.js';
 import { StartError } from '../start-error.js';
 import type { RedisWorkTold } from '../store/store.js';
-import type { TopAsk, TopTold } from '../top/top-ask.js';
 import { AddedMetrics } from './added-metrics.js';
 import type { ToldRows } from './calls.js';
 import { sendOver } from './channel.js';

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import { type TopAsk, topSteps } from '../../admin/top/top-ask.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { TlsSource } from '../../h2/tls-material.js';
 import { ViewSlices } from '../../http/views/view-slices.js';
@@ -16,7 +17,6 @@ import { statFamilies } from '../metrics/stats-text.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import type { RedisWorkTold } from '../store/store.js';
-import { type TopAsk, topSteps } from '../top/top-ask.js';
 import { answerCall, type CallHandlers, type TellPart, tellRows } from './answered-calls.js';
 import { type CallMessage, type DecideAsk, type DecidedByWorker, READ_LATE } from './calls.js';
 import { sendOver } from './channel.js';

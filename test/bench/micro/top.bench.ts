@@ -3,8 +3,8 @@
  * whole decision in memory. `node build/test/bench/micro/top.bench.js [part of a name …]`
  */
 
+import { TopCounts } from '../../../src/admin/top/top-counts.js';
 import { systemClock } from '../../../src/limiter/clock.js';
-import { TopCounts } from '../../../src/server/top/top-counts.js';
 import type { CountedTake } from '../../../src/service/decision-observer.js';
 import { TopBuckets } from '../../../src/telemetry/top/top-buckets.js';
 import { entries, policyOf } from '../../support/policy/policies.js';

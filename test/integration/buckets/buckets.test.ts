@@ -3,8 +3,8 @@
  * show it.
  */
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { BucketAction, BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { CODE } from '../../../src/codec/messages.js';
-import type { BucketAction, BucketQuestion } from '../../../src/server/buckets/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { descriptor } from '../../support/policy/decider.js';

@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
-import type { BucketQuestion } from '../../../src/server/buckets/messages.js';
+import type { BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { type HeldProxy, startHeldProxy } from '../../support/redis/held-proxy.js';

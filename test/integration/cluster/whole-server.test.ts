@@ -1,7 +1,7 @@
 /* A weir process with two workers on a real Redis Cluster: what clients get, and what operators see. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { TopAnswer } from '../../../src/admin/buckets/messages.js';
 import { CODE, type Descriptor } from '../../../src/codec/messages.js';
-import type { TopAnswer } from '../../../src/server/buckets/messages.js';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { descriptor } from '../../support/policy/decider.js';

@@ -1,10 +1,10 @@
+import { BucketAdmin } from '../../../src/admin/buckets/bucket-admin.js';
+import type { BucketAnswer, BucketFailure, BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { ViewSlices } from '../../../src/http/views/view-slices.js';
 import type { BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
 import type { ControlBook } from '../../../src/limiter/control.js';
 import type { Entry } from '../../../src/limiter/entry.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import { BucketAdmin } from '../../../src/server/buckets/bucket-admin.js';
-import type { BucketAnswer, BucketFailure, BucketQuestion } from '../../../src/server/buckets/messages.js';
 import { ControlIndex } from '../../../src/service/controls/control-index.js';
 import { MemoryControlBook } from '../../../src/storage/controls/memory-control-book.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';

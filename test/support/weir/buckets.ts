@@ -1,4 +1,4 @@
-import type { BucketAnswer, BucketQuestion } from '../../../src/server/buckets/messages.js';
+import type { BucketAnswer, BucketQuestion } from '../../../src/admin/buckets/messages.js';
 import { httpRequest } from '../process/http-client.js';
 import type { WeirServer } from './weir.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { BucketAnswer, ShownBucket } from '../../../../src/admin/buckets/messages.js';
 import { runBucket } from '../../../../src/cli/bucket/bucket.js';
-import type { BucketAnswer, ShownBucket } from '../../../../src/server/buckets/messages.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 import {
   type FakeDebugPort,

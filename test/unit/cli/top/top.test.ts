@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { TopAnswer, TopBucket } from '../../../../src/admin/buckets/messages.js';
 import { mergedTop } from '../../../../src/cli/top/merge-top.js';
 import { findReplicas, MAX_REPLICAS, readReplicas } from '../../../../src/cli/top/replicas.js';
 import { runTop } from '../../../../src/cli/top/top.js';
 import { press, type TopState, topScreen } from '../../../../src/cli/top/top-state.js';
-import type { TopAnswer, TopBucket } from '../../../../src/server/buckets/messages.js';
 import {
   type FakeDebugPort,
   type Printed,

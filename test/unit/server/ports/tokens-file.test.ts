@@ -1,6 +1,6 @@
 import { chmodSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { newAdminToken } from '../../../../src/server/http/admin-tokens.js';
+import { newAdminToken } from '../../../../src/admin/admin-tokens.js';
 import { openTokensFile, TokensFile } from '../../../../src/server/ports/tokens-file.js';
 import { readSettings } from '../../../../src/server/settings/read-settings.js';
 import type { Logger } from '../../../../src/telemetry/logger.js';

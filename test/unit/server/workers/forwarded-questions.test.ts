@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { AdminAnswer } from '../../../../src/server/http/admin-endpoint.js';
+import type { AdminAnswer } from '../../../../src/admin/admin-endpoint.js';
 import { CALL_BOUNDS, type CallMessage } from '../../../../src/server/workers/calls.js';
 import { askAdministering, type OnUnanswered } from '../../../../src/server/workers/forwarded.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';

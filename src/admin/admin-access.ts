@@ -1,7 +1,7 @@
-import { type HttpAnswer, type HttpHead, JSON_TYPE } from '../../http/http.js';
-import { isLoopbackHost, otherName, otherSite } from '../../http/other-sites.js';
-import type { AdminCounter } from '../../telemetry/admin-calls.js';
-import type { Logger } from '../../telemetry/logger.js';
+import { type HttpAnswer, type HttpHead, JSON_TYPE } from '../http/http.js';
+import { isLoopbackHost, otherName, otherSite } from '../http/other-sites.js';
+import type { AdminCounter } from '../telemetry/admin-calls.js';
+import type { Logger } from '../telemetry/logger.js';
 import { type AdminToken, MAX_TOKEN_LENGTH, MIN_TOKEN_LENGTH } from './admin-tokens.js';
 
 /** What a caller may do: look, or also change; `write` includes `read`. */

@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
-import { jsonText, LazyList, LazyObject } from '../../config/show/json-text.js';
-import { EVENTS_TYPE, type EventFeed } from '../../http/event-feed.js';
-import type { HttpAnswer, HttpCall, HttpEndpoint, HttpHead } from '../../http/http.js';
-import { PageMemory } from '../../http/views/page-memory.js';
-import { TextView } from '../../http/views/text-view.js';
-import type { ViewSlices } from '../../http/views/view-slices.js';
+import { jsonText, LazyList, LazyObject } from '../config/show/json-text.js';
+import { EVENTS_TYPE, type EventFeed } from '../http/event-feed.js';
+import type { HttpAnswer, HttpCall, HttpEndpoint, HttpHead } from '../http/http.js';
+import { PageMemory } from '../http/views/page-memory.js';
+import { TextView } from '../http/views/text-view.js';
+import type { ViewSlices } from '../http/views/view-slices.js';
 import {
   type AdminAccess,
   type AdminCaller,

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { BucketQuestion } from '../../../../src/admin/buckets/messages.js';
 import { StorageError } from '../../../../src/limiter/bucket-store.js';
-import type { BucketQuestion } from '../../../../src/server/buckets/messages.js';
 import { AdminBench, entriesOf } from '../../../support/buckets/admin-bench.js';
 
 const POLICY = `

@@ -3,7 +3,7 @@ import { mapped, type ViewSlices } from '../../http/views/view-slices.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RateHistory } from '../../telemetry/history/rate-history.js';
 import { type RuleCounts, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
-import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
+import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import type {
   AllSeries,
   HistoryAnswer,

@@ -1,15 +1,15 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import type { EventFeed, ServerEvent } from '../../../../src/http/event-feed.js';
-import { ViewSlices } from '../../../../src/http/views/view-slices.js';
-import { systemClock } from '../../../../src/limiter/clock.js';
-import type { AdminAnswer } from '../../../../src/server/http/admin-endpoint.js';
+import type { AdminAnswer } from '../../../../src/admin/admin-endpoint.js';
 import {
   historyService,
   MAX_HISTORY_RULES,
   MAX_HISTORY_WAITING,
-} from '../../../../src/server/page/history-service.js';
-import type { HistoryAnswer, Overview } from '../../../../src/server/page/messages.js';
-import { MAX_FOLLOWERS, OverviewService } from '../../../../src/server/page/overview-service.js';
+} from '../../../../src/admin/page/history-service.js';
+import type { HistoryAnswer, Overview } from '../../../../src/admin/page/messages.js';
+import { MAX_FOLLOWERS, OverviewService } from '../../../../src/admin/page/overview-service.js';
+import type { EventFeed, ServerEvent } from '../../../../src/http/event-feed.js';
+import { ViewSlices } from '../../../../src/http/views/view-slices.js';
+import { systemClock } from '../../../../src/limiter/clock.js';
 import { RateHistory } from '../../../../src/telemetry/history/rate-history.js';
 
 const CALLER = { by: 'ops', peer: '127.0.0.1', right: 'read' } as const;

@@ -7,7 +7,7 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import type { ControlIndex } from '../../service/controls/control-index.js';
-import type { AdminCaller } from '../http/admin-access.js';
+import type { AdminCaller } from '../admin-access.js';
 import type { BucketCalls } from './bucket-calls.js';
 import type { KnownControls } from './known-controls.js';
 import type { PlanSource } from './limits-met.js';

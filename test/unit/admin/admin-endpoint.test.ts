@@ -1,13 +1,13 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { type HttpListener, listenHttp } from '../../../../src/http/http.js';
-import { ViewSlices } from '../../../../src/http/views/view-slices.js';
-import { type AdminRight, DebugPortAccess } from '../../../../src/server/http/admin-access.js';
-import { adminEndpoint, MAX_QUESTION_BYTES } from '../../../../src/server/http/admin-endpoint.js';
-import { findAdminToken, newAdminToken, readAdminTokens } from '../../../../src/server/http/admin-tokens.js';
-import type { Logger } from '../../../../src/telemetry/logger.js';
-import { httpRequest } from '../../../support/process/http-client.js';
-import { CertificateAuthority } from '../../../support/tls/certificates.js';
+import { type AdminRight, DebugPortAccess } from '../../../src/admin/admin-access.js';
+import { adminEndpoint, MAX_QUESTION_BYTES } from '../../../src/admin/admin-endpoint.js';
+import { findAdminToken, newAdminToken, readAdminTokens } from '../../../src/admin/admin-tokens.js';
+import { type HttpListener, listenHttp } from '../../../src/http/http.js';
+import { ViewSlices } from '../../../src/http/views/view-slices.js';
+import type { Logger } from '../../../src/telemetry/logger.js';
+import { httpRequest } from '../../support/process/http-client.js';
+import { CertificateAuthority } from '../../support/tls/certificates.js';
 
 let listener: HttpListener;
 let questions: unknown[];

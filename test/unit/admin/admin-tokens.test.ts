@@ -7,7 +7,7 @@ import {
   newAdminToken,
   readAdminTokens,
   tokenNameFault,
-} from '../../../../src/server/http/admin-tokens.js';
+} from '../../../src/admin/admin-tokens.js';
 
 const DIGEST = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);

@@ -4,7 +4,7 @@ import { NO_SECRETS, redactEntries } from '../../policy/redact.js';
 import { shown } from '../../shown-text.js';
 import type { AdminCounter, AdminResult } from '../../telemetry/admin-calls.js';
 import type { Logger } from '../../telemetry/logger.js';
-import type { AdminCaller } from '../http/admin-access.js';
+import type { AdminCaller } from '../admin-access.js';
 import { type BucketAnswer, type BucketQuestion, READING_ACTIONS, type ShownControl } from './messages.js';
 import { type Answered, QuestionFailure } from './question-context.js';
 import { readQuestion } from './read-question.js';

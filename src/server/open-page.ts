@@ -1,10 +1,10 @@
-import type { HealthDetail } from '../health-detail.js';
-import type { AdminService } from '../http/admin-endpoint.js';
-import type { ServerCore, ServerParts } from '../server-core.js';
-import { historyService, lastPoint } from './history-service.js';
-import { openHistory } from './open-history.js';
-import { OverviewTeller } from './overview.js';
-import { OverviewService } from './overview-service.js';
+import type { AdminService } from '../admin/admin-endpoint.js';
+import type { HealthDetail } from '../admin/health-detail.js';
+import { historyService, lastPoint } from '../admin/page/history-service.js';
+import { openHistory } from '../admin/page/open-history.js';
+import { OverviewTeller } from '../admin/page/overview.js';
+import { OverviewService } from '../admin/page/overview-service.js';
+import type { ServerCore, ServerParts } from './server-core.js';
 
 /** What the page of the debug port asks for beside what `/buckets` and `/top` answer. */
 export interface PageServices {

@@ -1,15 +1,15 @@
-import type { PolicyProvider } from '../../config/policy-provider.js';
-import type { ViewSlices } from '../../http/views/view-slices.js';
-import type { Clock } from '../../limiter/clock.js';
-import type { ControlIndex } from '../../service/controls/control-index.js';
-import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
-import type { AdminCounter } from '../../telemetry/admin-calls.js';
-import type { Logger } from '../../telemetry/logger.js';
-import { answerOptions } from '../settings/answer-options.js';
-import type { Settings } from '../settings/settings-table.js';
-import type { Store } from '../store/store.js';
-import { BucketAdmin } from './bucket-admin.js';
-import type { Administer } from './buckets-service.js';
+import { BucketAdmin } from '../admin/buckets/bucket-admin.js';
+import type { Administer } from '../admin/buckets/buckets-service.js';
+import type { PolicyProvider } from '../config/policy-provider.js';
+import type { ViewSlices } from '../http/views/view-slices.js';
+import type { Clock } from '../limiter/clock.js';
+import type { ControlIndex } from '../service/controls/control-index.js';
+import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
+import type { AdminCounter } from '../telemetry/admin-calls.js';
+import type { Logger } from '../telemetry/logger.js';
+import { answerOptions } from './settings/answer-options.js';
+import type { Settings } from './settings/settings-table.js';
+import type { Store } from './store/store.js';
 
 /** What a process that decides has for {@link openBucketAdmin}. */
 export interface BucketAdminParts {

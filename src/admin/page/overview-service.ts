@@ -1,7 +1,7 @@
 import { type EventFeed, jsonEvent, type SendEvent, type ServerEvent } from '../../http/event-feed.js';
 import type { ViewSlices } from '../../http/views/view-slices.js';
-import type { AdminCaller } from '../http/admin-access.js';
-import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
+import type { AdminCaller } from '../admin-access.js';
+import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import type { HistoryPoint, Overview, OverviewAnswer } from './messages.js';
 
 /** Most readers of events at once. */

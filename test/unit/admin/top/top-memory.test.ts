@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from '@jest/globals';
-import { TopCounts } from '../../../../src/server/top/top-counts.js';
+import { TopCounts } from '../../../../src/admin/top/top-counts.js';
 import type { CountedTake } from '../../../../src/service/decision-observer.js';
 import { SLICES } from '../../../../src/telemetry/top/hitters-over-time.js';
 import { TopBuckets } from '../../../../src/telemetry/top/top-buckets.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { OneByOne } from '../../http/views/one-by-one.js';
 import type { PolicySet } from '../../policy/policy-set.js';
-import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
+import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import { answerTop, type TopAnswerOptions } from './top-answer.js';
 import { readTopQuestion } from './top-question.js';
 import { unknownName } from './unknown-name.js';

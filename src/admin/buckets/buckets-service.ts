@@ -1,5 +1,5 @@
-import type { AdminCaller } from '../http/admin-access.js';
-import type { AdminAnswer, AdminService } from '../http/admin-endpoint.js';
+import type { AdminCaller } from '../admin-access.js';
+import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import { BUCKET_ACTIONS, READING_ACTIONS } from './messages.js';
 
 /** Answers a question that nothing is known of yet: in this process, or in a worker. */

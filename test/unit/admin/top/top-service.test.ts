@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+import type { TopAnswer } from '../../../../src/admin/buckets/messages.js';
+import { topSteps } from '../../../../src/admin/top/top-ask.js';
+import { MAX_TOP_WAITING, topService } from '../../../../src/admin/top/top-service.js';
 import type { HttpCall } from '../../../../src/http/http.js';
 import { ViewSlices } from '../../../../src/http/views/view-slices.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import type { TopAnswer } from '../../../../src/server/buckets/messages.js';
-import { topSteps } from '../../../../src/server/top/top-ask.js';
-import { MAX_TOP_WAITING, topService } from '../../../../src/server/top/top-service.js';
 import { ROWS_A_PART, tellRows } from '../../../../src/server/workers/answered-calls.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
 import { SentCalls } from '../../../../src/server/workers/sent-calls.js';
