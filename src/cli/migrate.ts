@@ -5,21 +5,21 @@ import { readConfigFile } from '../config/files/policy-paths.js';
 import type { OpenedPart } from '../config/manifests/config-maps.js';
 import { openFile } from '../config/read/policy-source.js';
 import { shellText } from '../config/show/shell-text.js';
+import { type Finding, type Findings, NO_FINDINGS } from '../migrate/findings.js';
+import { findInPolicies } from '../migrate/policy-findings.js';
+import { type Installation, ofChart, readInstallation } from '../migrate/read/installation.js';
+import { type FoundPolicies, locatePolicies } from '../migrate/read/locate-policies.js';
+import { refusedByReference } from '../migrate/read/reference-refusal.js';
+import { type Report, reportJson, reportText } from '../migrate/report.js';
+import { findInVariables, type VariableFindings } from '../migrate/variable-findings.js';
+import { convertedReport } from '../migrate/write/converted-policies.js';
+import { makeDeployment } from '../migrate/write/deployment.js';
+import { nextSteps } from '../migrate/write/next-steps.js';
 import { loadOptions } from '../server/settings/policy-place.js';
 import type { Settings } from '../server/settings/settings-table.js';
 import { writeFiles } from '../written-files.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
-import { type Finding, type Findings, NO_FINDINGS } from './migrate/findings.js';
-import { findInPolicies } from './migrate/policy-findings.js';
-import { type Installation, ofChart, readInstallation } from './migrate/read/installation.js';
-import { type FoundPolicies, locatePolicies } from './migrate/read/locate-policies.js';
-import { refusedByReference } from './migrate/read/reference-refusal.js';
-import { type Report, reportJson, reportText } from './migrate/report.js';
-import { findInVariables, type VariableFindings } from './migrate/variable-findings.js';
-import { convertedReport } from './migrate/write/converted-policies.js';
-import { makeDeployment } from './migrate/write/deployment.js';
-import { nextSteps } from './migrate/write/next-steps.js';
 
 const OPTIONS = {
   env: { type: 'string', multiple: true },

@@ -1,4 +1,4 @@
-import { GATEWAY_VARIABLES } from '../../../src/cli/migrate/read/envoy-gateway.js';
+import { GATEWAY_VARIABLES } from '../../../src/migrate/read/envoy-gateway.js';
 import { TempDir } from '../process/temp-dir.js';
 import { type RatelimitServer, startRatelimit } from '../reference/ratelimit.js';
 import { CertificateAuthority } from '../tls/certificates.js';

@@ -1,4 +1,4 @@
-import { type Installation, readInstallation } from '../../../src/cli/migrate/read/installation.js';
+import { type Installation, readInstallation } from '../../../src/migrate/read/installation.js';
 import { TempDir } from '../process/temp-dir.js';
 
 /** Files of installations of envoyproxy/ratelimit, each in a folder of its own below one. */

@@ -1,0 +1,138 @@
+import type { LoadedPolicies } from '../config/files/load-policies.js';
+import { formatProblem } from '../config/yaml/config-problem.js';
+import type { DomainPolicy } from '../policy/policy.js';
+import type { PolicyNode } from '../policy/policy-node.js';
+import { type Finding, type Findings, mergeFindings } from './findings.js';
+import type { refusedByReference } from './read/reference-refusal.js';
+
+/** Windows up to this length start afresh within a breath, so that the switch needs no plan. */
+const SHORT_WINDOW_MICROS = 60_000_000;
+
+const UNLOADED = 'weir does not load this policy until its errors, above, are mended, but loads the others.';
+const REFUSED = `${UNLOADED} envoyproxy/ratelimit rejects it, too, and loads none of the others either.`;
+const TAKEN = `${UNLOADED} envoyproxy/ratelimit takes it as it is.`;
+
+/** What is so in every installation. */
+const EVERYWHERE: Finding = {
+  about: 'every installation',
+  text:
+    'where a policy file is bad, its own domains stay as they were and all others are read again; several ' +
+    'descriptors are decided in one step; and calls that are running are answered before a stop. docs/migrate.md has ' +
+    'the whole list.',
+};
+
+/** What the policy files of an installation of the reference mean here. */
+export function findInPolicies(
+  { policySet, errors, warnings }: LoadedPolicies,
+  { refused, taken }: ReturnType<typeof refusedByReference>,
+): Findings {
+  const advice: Finding[] = [];
+  const same: Finding[] = [];
+  const better: Finding[] = [];
+  const decide: Finding[] = errors.map((problem) => {
+    const [about = '', text = ''] = splitProblem(formatProblem(problem));
+    return { about, text };
+  });
+  for (const about of refused) decide.push({ about, text: REFUSED });
+  for (const about of taken) decide.push({ about, text: TAKEN });
+  for (const problem of warnings) {
+    const [about = '', text = ''] = splitProblem(formatProblem(problem));
+    advice.push({ about, text });
+  }
+  const counters = new Map<string, string[]>();
+  const long: string[] = [];
+  for (const policy of policySet.domains.values()) {
+    const { domain, rules } = policy;
+    const count = `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`;
+    same.push({
+      about: `domain ${domain}`,
+      text: `${count}, which weir answers as envoyproxy/ratelimit does.`,
+    });
+    for (const rule of rules) {
+      if (windowMicros(rule) > SHORT_WINDOW_MICROS) long.push(`${rule.path} of domain ${domain}`);
+      if (rule.metadata !== undefined && rule.statName === '') {
+        better.push({
+          about: `${domain}: ${rule.path}`,
+          text: 'keeps its metadata, which envoyproxy/ratelimit drops under detailed_metric and value_to_metric.',
+        });
+      }
+    }
+    visit(policy.root, `${domain}_`, domain, counters, advice);
+  }
+  for (const rules of counters.values()) {
+    if (rules.length < 2) continue;
+    better.push({
+      about: rules.join(' and '),
+      text: 'share a counter in envoyproxy/ratelimit, which joins keys and values with "_"; in weir each has its own.',
+    });
+  }
+  if (policySet.domains.size > 0) addSwitch(long, advice, same);
+  better.push(EVERYWHERE);
+  return { decide, advice, same, better: mergeFindings(better), unused: [] };
+}
+
+/** `file:line:column` apart from what is said of it. */
+function splitProblem(text: string): readonly string[] {
+  const end = /^.*?:\d+:\d+(?=: )/.exec(text)?.[0].length ?? text.indexOf(': ');
+  return [text.slice(0, end), text.slice(end + 2)];
+}
+
+/** Length of a rule's window; 0 where there is none, or nothing that a fresh counter could let through twice. */
+function windowMicros({ rate }: DomainPolicy['rules'][number]): number {
+  return rate?.kind === 'window' && rate.requestsPerUnit > 0 ? rate.lengthMicros : 0;
+}
+
+/**
+ * Walks the tree for what the reference takes for one another. `prefix` is what its counters of this level begin with.
+ */
+function visit(
+  parent: PolicyNode,
+  prefix: string,
+  domain: string,
+  counters: Map<string, string[]>,
+  advice: Finding[],
+): void {
+  const keys = new Set([...parent.children()].map(({ key }) => key));
+  for (const node of parent.children()) {
+    const counter = `${prefix}${node.key}_${node.value === '' ? '*' : node.value}_`;
+    // The limits of a list are told apart here.
+    const live = node.rules.find(({ candidate }) => !candidate);
+    if (live !== undefined) {
+      const rules = counters.get(counter);
+      const name = `${domain}: ${live.path}`;
+      if (rules === undefined) counters.set(counter, [name]);
+      else rules.push(name);
+    }
+    for (const key of keys) {
+      if (node.value !== '' || !node.key.startsWith(`${key}_`)) continue;
+      const value = node.key.slice(key.length + 1);
+      advice.push({
+        about: `${domain}: ${node.key}`,
+        text:
+          `envoyproxy/ratelimit also applies this rule to an entry with the key ${key} and the value ${value}, as it ` +
+          `joins both with "_"; weir applies it to the key ${node.key} only. Where Envoy sends that entry, ` +
+          'add a rule for it.',
+      });
+    }
+    visit(node, counter, domain, counters, advice);
+  }
+}
+
+/** The counters of the reference are not taken over. */
+function addSwitch(long: readonly string[], advice: Finding[], same: Finding[]): void {
+  if (long.length === 0) {
+    same.push({
+      about: 'counters',
+      text: 'begin at zero with the switch; no window is longer than a minute, so that few notice.',
+    });
+    return;
+  }
+  const shown = long.slice(0, 3).join(', ');
+  const more = long.length > 3 ? ` and ${long.length - 3} more` : '';
+  advice.push({
+    about: 'counters',
+    text:
+      'begin at zero with the switch, so that up to twice a limit can pass, once, in the window that runs at that ' +
+      `time. These rules have windows of more than a minute: ${shown}${more}. Switch when that does the least harm.`,
+  });
+}

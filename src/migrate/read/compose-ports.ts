@@ -1,0 +1,52 @@
+import { itemsAt, textAt } from '../../config/manifests/manifest.js';
+import type { YamlValue } from '../../config/yaml/yaml-document.js';
+import type { Layer } from './compose-project.js';
+import { interpolate } from './interpolate.js';
+import type { PublishedPort } from './workload.js';
+
+type Variables = Readonly<Record<string, string>>;
+
+/**
+ * The TCP ports that a service of compose publishes, by its `ports` (github.com/compose-spec/compose-spec, 05-services,
+ * "ports"); with `network_mode: host`, undefined: every port of the container is one of the machine. A range counts by
+ * all its ports; an item that cannot be read is left out.
+ */
+export function portsOf(layers: readonly Layer[], beside: Variables): readonly PublishedPort[] | undefined {
+  const mode = layers.map(({ service }) => textAt(service, 'network_mode')).findLast((text) => text !== '');
+  if (mode === 'host') return undefined;
+  return layers.flatMap(({ service }) =>
+    itemsAt(service, 'ports').flatMap((item) => readPorts(item, (text) => interpolate(text, beside).text)),
+  );
+}
+
+function readPorts(item: YamlValue, expand: (text: string) => string | undefined): readonly PublishedPort[] {
+  if (item.kind === 'map') {
+    if (!['', 'tcp'].includes(textAt(item, 'protocol'))) return [];
+    const [target, published, host] = ['target', 'published', 'host_ip'].map((key) => textAt(item, key));
+    return pairs(expand(host ?? ''), expand(published ?? ''), expand(target ?? ''));
+  }
+  const text = item.kind === 'scalar' ? expand(item.text) : undefined;
+  // An address of IPv6 has colons, and brackets around it.
+  const [, host = '', published = '', target] =
+    /^(?:(?:(\[[^\]]+\]|[^:]+):)?([\d-]*):)?([\d-]+)(?:\/tcp)?$/.exec(text ?? '') ?? [];
+  return pairs(host.replace(/^\[|\]$/g, ''), published, target);
+}
+
+/** Every port of two ranges of one length, such as `18080-18081` and `8080-8081`; or one that docker chooses. */
+function pairs(
+  host: string | undefined,
+  published: string | undefined,
+  target: string | undefined,
+): readonly PublishedPort[] {
+  const inside = rangeOf(target);
+  const outside = published === '' ? [] : rangeOf(published);
+  if (published !== '' && inside.length !== outside.length) return [];
+  return inside.map((port, i) => ({ host: host ?? '', published: outside[i], target: port }));
+}
+
+/** Ports of `8080` or `8080-8083`; none where the text is neither. */
+function rangeOf(text: string | undefined): readonly number[] {
+  const [, first = '', last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(text ?? '') ?? [];
+  const length = Math.min(Number(last) - Number(first) + 1, 65_536);
+  return first === '' || length < 1 ? [] : Array.from({ length }, (_, i) => Number(first) + i);
+}

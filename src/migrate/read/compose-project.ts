@@ -1,0 +1,150 @@
+import { existsSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { textAt, valueAt } from '../../config/manifests/manifest.js';
+import type { YamlMap } from '../../config/yaml/yaml-document.js';
+import { type Input, readInput } from './input.js';
+
+/** What one file says of a service of compose. */
+export interface Layer {
+  readonly service: YamlMap;
+  /** The mapping at the top of the file. */
+  readonly root: YamlMap;
+  readonly file: string;
+  /** What relative paths of this file start from. */
+  readonly folder: string;
+}
+
+/** A service, put together as docker compose does it. */
+export interface ComposeService {
+  readonly name: string;
+  /** From the one with the least say to the one with the most. */
+  readonly layers: readonly Layer[];
+  /** The layer that the first file of the project has of it. */
+  readonly own: Layer;
+  /** Why nothing is known of some of its fields; a clause each. */
+  readonly unresolved: readonly string[];
+}
+
+/** The files that docker compose puts together, in the order of its `-f`. */
+export interface ComposeProject {
+  readonly files: readonly Input[];
+  /** The one of {@link files} that nobody named: compose loads it by itself. */
+  readonly override: Input | undefined;
+}
+
+/** Names of files that compose looks for where no `-f` says another, the first of them first. */
+const DEFAULT_NAMES = ['compose.yaml', 'compose.yml', 'docker-compose.yaml', 'docker-compose.yml'];
+const OVERRIDES = [
+  'compose.override.yml',
+  'compose.override.yaml',
+  'docker-compose.override.yml',
+  'docker-compose.override.yaml',
+];
+
+/** How many services may extend one another in a row. */
+const MAX_EXTENDS = 20;
+
+/** The compose file in a folder that compose would take; undefined where there is none. */
+export function composeFileIn(folder: string): string | undefined {
+  return DEFAULT_NAMES.find((name) => existsSync(join(folder, name)));
+}
+
+/**
+ * The project that the named compose files make. Files that others only extend are no part of it; a file that compose
+ * loads by itself beside the only one is.
+ */
+export function composeProject(inputs: readonly Input[]): ComposeProject | string {
+  const named = inputs.filter(({ format }) => format === 'compose');
+  const extended = new Set(
+    named.flatMap((input) =>
+      servicesOf(input).flatMap(({ service }) => {
+        const file = textAt(service, 'extends', 'file');
+        const path = resolve(dirname(input.file), file);
+        return file === '' || path === resolve(input.file) ? [] : [path];
+      }),
+    ),
+  );
+  const kept = named.filter(({ file }) => !extended.has(resolve(file)));
+  // Whatever order they were named in, an override file comes last.
+  const files = [
+    ...kept.filter(({ file }) => !OVERRIDES.includes(basename(file))),
+    ...kept.filter(({ file }) => OVERRIDES.includes(basename(file))),
+  ];
+  const [only] = files;
+  if (only === undefined || files.length > 1 || !DEFAULT_NAMES.includes(basename(only.file)))
+    return { files, override: undefined };
+  const folder = dirname(only.file);
+  const name = OVERRIDES.find((one) => existsSync(join(folder, one)));
+  if (name === undefined) return { files, override: undefined };
+  const override = readInput(join(folder, name));
+  if (typeof override === 'string') return override;
+  return { files: [...files, override], override };
+}
+
+/** The services of a project, those of `input` if it is the first file that has them. */
+export function servicesIn(
+  { files }: ComposeProject,
+  input: Input,
+  inputs: readonly Input[],
+): readonly ComposeService[] {
+  const folder = dirname(files[0]?.file ?? input.file);
+  return servicesOf(input).flatMap(({ name, root }) => {
+    const parts = files.flatMap((file) =>
+      servicesOf(file).flatMap((one) => (one.name === name ? [{ file, ...one }] : [])),
+    );
+    const [first] = parts;
+    if (first?.file !== input || first.root !== root) return [];
+    const unresolved: string[] = [];
+    const layers = parts.flatMap((part) =>
+      withBases({ service: part.service, root: part.root, file: part.file.file, folder }, inputs, unresolved),
+    );
+    if (files.some(({ text }) => /!(?:reset|override)\b/.test(text)))
+      unresolved.push('"!reset" and "!override" are not followed');
+    const own = layers.find(({ service }) => service === first.service);
+    return own === undefined ? [] : [{ name, layers, own, unresolved }];
+  });
+}
+
+/** A layer, and below it what it extends. */
+function withBases(
+  layer: Layer,
+  inputs: readonly Input[],
+  unresolved: string[],
+  depth = 0,
+): readonly Layer[] {
+  const written = valueAt(layer.service, 'extends');
+  if (written === undefined) return [layer];
+  const name = written.kind === 'scalar' ? written.text : textAt(written, 'service');
+  const base = depth < MAX_EXTENDS ? baseOf(layer, name, textAt(written, 'file'), inputs) : 'it never ends';
+  if (typeof base !== 'string') return [...withBases(base, inputs, unresolved, depth + 1), layer];
+  unresolved.push(`"extends" takes a part from the service ${JSON.stringify(name)}, and ${base}`);
+  return [layer];
+}
+
+/** The layer that is extended; a clause where there is none. */
+function baseOf(layer: Layer, name: string, file: string, inputs: readonly Input[]): Layer | string {
+  const find = (root: YamlMap, at: string, folder: string): Layer | string => {
+    const service = valueAt(root, 'services', name);
+    return service?.kind === 'map'
+      ? { service, root, file: at, folder }
+      : `${JSON.stringify(at)} has no such service`;
+  };
+  if (file === '') return find(layer.root, layer.file, layer.folder);
+  const path = isAbsolute(file) ? file : join(layer.folder, file);
+  const input = inputs.find((one) => resolve(one.file) === resolve(path)) ?? readInput(path);
+  if (typeof input === 'string') return `its file cannot be read: ${input}`;
+  const root = input.documents.find((document): document is YamlMap => document.kind === 'map');
+  return root === undefined ? `${JSON.stringify(path)} is no compose file` : find(root, path, dirname(path));
+}
+
+function servicesOf(
+  input: Input,
+): readonly { readonly name: string; readonly service: YamlMap; readonly root: YamlMap }[] {
+  return input.documents.flatMap((root) => {
+    const services = valueAt(root, 'services');
+    if (root.kind !== 'map' || services?.kind !== 'map') return [];
+    return [...services.fields.values()].flatMap(({ key, value }) =>
+      value.kind === 'map' ? [{ name: key, service: value, root }] : [],
+    );
+  });
+}

@@ -1,0 +1,195 @@
+import { existsSync } from 'node:fs';
+import { dirname, isAbsolute, join } from 'node:path';
+import { readConfigFile } from '../../config/files/policy-paths.js';
+import { entriesAt, itemsAt, textAt, valueAt } from '../../config/manifests/manifest.js';
+import { isNull, type YamlMap, type YamlValue } from '../../config/yaml/yaml-document.js';
+import { emptyVariables, readEnvFile } from '../env-file.js';
+import type { Finding } from '../findings.js';
+import { mountsOf } from './compose-mounts.js';
+import { portsOf } from './compose-ports.js';
+import {
+  type ComposeProject,
+  type ComposeService,
+  composeProject,
+  type Layer,
+  servicesIn,
+} from './compose-project.js';
+import { GatheredVariables } from './gathered-variables.js';
+import type { Input } from './input.js';
+import { interpolate, namesWithout } from './interpolate.js';
+import { memoryFindings } from './memory-limit.js';
+import { healthFindings } from './probe-programs.js';
+import type { Workload } from './workload.js';
+
+type Variables = Readonly<Record<string, string>>;
+
+/**
+ * The services that a compose file is the first to name (github.com/compose-spec/compose-spec, 05-services), put
+ * together with what other files say of them. `inputs`: all files.
+ */
+export function composeServices(input: Input, inputs: readonly Input[]): readonly Workload[] | string {
+  const project = composeProject(inputs);
+  if (typeof project === 'string') return project;
+  const folder = dirname(project.files[0]?.file ?? input.file);
+  const beside = variablesBeside(folder);
+  if (typeof beside === 'string') return beside;
+  return servicesIn(project, input, inputs).map((service) => readService(input, project, service, beside));
+}
+
+function readService(
+  input: Input,
+  { files, override }: ComposeProject,
+  { name, layers, own, unresolved }: ComposeService,
+  beside: Variables,
+): Workload {
+  /** What the layer with the most say has there. */
+  const last = (...path: readonly string[]): string =>
+    layers.map(({ service }) => textAt(service, ...path)).findLast((text) => text !== '') ?? '';
+  const container = last('container_name');
+  const image = interpolate(last('image'), beside);
+  const limit = last('deploy', 'resources', 'limits', 'memory') || last('mem_limit');
+  const about = `${input.file}: ${name}`;
+  const environment = readEnvironment(layers, about, beside);
+  if (unresolved.length > 0) environment.hideUnset();
+  for (const clause of unresolved) environment.decide.push({ about, text: `${clause}. ${RESOLVE}` });
+  const redis = files.flatMap(({ documents }) => documents.flatMap(evictions));
+  return {
+    input,
+    title: `service ${name}`,
+    names: container === '' ? [name] : [name, container],
+    image: image.text ?? last('image'),
+    command: ['command', 'entrypoint'].flatMap(
+      (key) => layers.map(({ service }) => words(service, key)).findLast(([word]) => word !== '') ?? [],
+    ),
+    environment,
+    mounts: mountsOf(layers, files, beside),
+    same:
+      override === undefined
+        ? []
+        : [{ about: override.file, text: 'is put over the other file, as docker compose does by itself.' }],
+    decide: [
+      ...memoryFindings(`service ${name}`, limit, 'compose', environment),
+      ...healthFindings(
+        `${about}: healthcheck`,
+        layers.flatMap(({ service }) => words(service, 'healthcheck', 'test')),
+      ),
+      ...redis,
+    ],
+    edit: {
+      root: own.root,
+      image: ['services', name, 'image'],
+      variables: ['services', name, 'environment'],
+      form: 'map-or-lines',
+      drop: ['build'],
+    },
+    deployed: {
+      by: 'compose',
+      service: name,
+      files: files.map(({ file }) => file),
+      isBuilt: layers.some(({ service }) => service.fields.has('build')),
+      pullPolicy: last('pull_policy'),
+      ports: portsOf(layers, beside),
+      isInOneFile:
+        files.length === 1 &&
+        layers.every(({ file }) => file === input.file) &&
+        !own.root.fields.has('include'),
+    },
+  };
+}
+
+const RESOLVE =
+  'So it is not known which variables are set, and none is added: run `docker compose config > resolved.yaml`, and ' +
+  'name that file alone. It then holds the values of all variables, secrets, too.';
+
+function words(service: YamlMap, ...path: readonly string[]): readonly string[] {
+  const list = itemsAt(service, ...path).flatMap((item) => (item.kind === 'scalar' ? [item.text] : []));
+  return list.length > 0 ? list : [textAt(service, ...path)];
+}
+
+/** What is to be decided where a Redis of the file throws keys away that still count. */
+function evictions(document: YamlValue): readonly Finding[] {
+  return entriesAt(document, 'services').flatMap(([name, service]) => {
+    const command = service.kind === 'map' ? words(service, 'command').join(' ') : '';
+    const policy = /--maxmemory-policy[\s=]+(?!noeviction\b)([\w-]+)/.exec(command)?.[1];
+    if (policy === undefined) return [];
+    const text =
+      `its Redis has the maxmemory-policy ${policy}, so that it may throw counters away, which hands callers their ` +
+      'limits again; set noeviction.';
+    return [{ about: `service ${name}`, text }];
+  });
+}
+
+/** What compose takes values of `${NAME}` from, where the shell has none; a sentence where it cannot be read. */
+function variablesBeside(folder: string): Variables | string {
+  const file = join(folder, '.env');
+  if (!existsSync(file)) return emptyVariables();
+  try {
+    return readEnvFile(readConfigFile(file).toString()).variables;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function readEnvironment(layers: readonly Layer[], about: string, beside: Variables): GatheredVariables {
+  const gathered = new GatheredVariables();
+  for (const file of layers.flatMap((layer) => envFiles(layer, beside))) {
+    try {
+      gathered.addEnvFile(file.path, readConfigFile(file.path).toString());
+    } catch (error) {
+      if (!file.required) continue;
+      gathered.hideAll();
+      const text =
+        `the file of "env_file" cannot be read (${(error as Error).message}), so it is not known which variables it ` +
+        'sets, and none is added: put it there, or a copy of the one that is deployed, and run this again.';
+      gathered.decide.push({ about: file.path, text });
+    }
+  }
+  for (const [name, written] of layers.flatMap(({ service }) => ownVariables(service))) {
+    const value = written === undefined ? beside[name] : interpolate(written, beside).text;
+    gathered.set(name, value);
+    if (value !== undefined) continue;
+    const from =
+      written === undefined
+        ? 'takes its value from the variable of its name in the shell'
+        : `takes its value from ${namesWithout(written, beside).join(' and ')}`;
+    const remedy =
+      'which no file sets, so the value is not known; write it into .env beside the compose file, which ' +
+      'docker compose reads, too';
+    gathered.decide.push({ about, text: `${name} ${from}, ${remedy}.` });
+  }
+  return gathered;
+}
+
+/** `environment`, as lines or as a mapping; undefined: what the shell has. */
+function ownVariables(service: YamlMap): readonly (readonly [string, string | undefined])[] {
+  const lines = itemsAt(service, 'environment').flatMap((item) =>
+    item.kind === 'scalar' ? [item.text] : [],
+  );
+  return [
+    ...lines.map((line) => {
+      const equals = line.indexOf('=');
+      return equals < 0
+        ? ([line, undefined] as const)
+        : ([line.slice(0, equals), line.slice(equals + 1)] as const);
+    }),
+    ...entriesAt(service, 'environment').flatMap(([name, value]) =>
+      value.kind === 'scalar' ? [[name, isNull(value) ? undefined : value.text] as const] : [],
+    ),
+  ];
+}
+
+function envFiles(
+  { service, folder }: Layer,
+  beside: Variables,
+): readonly { path: string; required: boolean }[] {
+  const written = valueAt(service, 'env_file');
+  const all = written?.kind === 'list' ? written.items : written === undefined ? [] : [written];
+  return all.flatMap((one) => {
+    const text = one.kind === 'scalar' ? one.text : textAt(one, 'path');
+    const path = interpolate(text, beside).text ?? text;
+    if (path === '') return [];
+    return [
+      { path: isAbsolute(path) ? path : join(folder, path), required: textAt(one, 'required') !== 'false' },
+    ];
+  });
+}

@@ -1,0 +1,99 @@
+import { itemsAt, type Manifest, manifestsOf, textAt } from '../../config/manifests/manifest.js';
+import type { YamlValue } from '../../config/yaml/yaml-document.js';
+import type { Finding } from '../findings.js';
+import {
+  type Conversion,
+  type ConvertedLimit,
+  limitFields,
+  limitsIn,
+  notALimit,
+  partLimits,
+  unmatchable,
+  wholeNumber,
+} from './converted.js';
+import type { Input } from './input.js';
+
+/** Fields of a limit that weir has an equal for (emissary-ingress docs, topics/using/rate-limits). */
+const FIELDS = ['name', 'action', 'pattern', 'rate', 'unit'];
+
+/** What to do about those that it has none for. */
+const REMEDIES: ReadonlyMap<string, string> = new Map([
+  ['burstFactor', 'write the rule by hand, with algorithm: token_bucket and burst'],
+  ['injectRequestHeaders', 'leave it out, or write headers of its own into Envoy'],
+  ['injectResponseHeaders', 'leave it out, and write response_headers'],
+  ['errorResponse', 'leave it out, and write denied_response'],
+]);
+
+const UNITS = ['second', 'minute', 'hour', 'day'];
+
+/** Whether a manifest is a RateLimit of Emissary, or of the Edge Stack; other software has kinds of that name. */
+function isRateLimit({ kind, fields }: Manifest): boolean {
+  return kind === 'RateLimit' && textAt(fields, 'apiVersion').startsWith('getambassador.io/');
+}
+
+/** The RateLimits of an input; undefined where it has none. */
+export function convertEmissary(input: Input): Conversion | undefined {
+  const manifests = manifestsOf(input.documents).filter(isRateLimit);
+  if (manifests.length === 0) return undefined;
+  const read = manifests.flatMap(({ fields }) => {
+    const domain = textAt(fields, 'spec', 'domain');
+    return limitsIn(fields).map((item) => readLimit(item, domain, `${input.file}:${item.at.line}`));
+  });
+  const advice = [
+    {
+      about: 'labels',
+      text:
+        'a pattern of Emissary also matches a label group that goes on after it. weir applies a limit to a ' +
+        'descriptor that has exactly its entries: let each label group end where its pattern ends.',
+    },
+    {
+      about: 'RateLimitService',
+      text: 'name the address of weir in its spec.service, with protocol_version: v3; Mappings stay as they are.',
+    },
+  ];
+  return { from: input, source: `the RateLimits of Emissary in ${input.file}`, ...partLimits(read), advice };
+}
+
+/** A limit, or why it has no equal. */
+function readLimit(given: YamlValue, domain: string, about: string): ConvertedLimit | Finding {
+  const item = limitFields(given, FIELDS, about, REMEDIES);
+  if ('text' in item) return item;
+  const refuse = notALimit(about);
+  if (domain === '') return refuse('its RateLimit has no domain', 'a policy of weir needs one');
+  const requests = textAt(item, 'rate');
+  if (wholeNumber(requests, 0) === undefined)
+    return refuse(`its rate ${JSON.stringify(requests)} is not a number of requests`, 'correct it');
+  const unit = textAt(item, 'unit').toLowerCase();
+  if (!UNITS.includes(unit)) {
+    return refuse(`its unit ${JSON.stringify(unit)} is not one of ${UNITS.join(', ')}`, 'correct it');
+  }
+  const action = textAt(item, 'action').toLowerCase();
+  if (!['', 'enforce', 'logonly'].includes(action))
+    return refuse(`its action ${JSON.stringify(action)} is neither Enforce nor LogOnly`, 'correct it');
+  const entries: ConvertedLimit['entries'][number][] = [];
+  for (const label of itemsAt(item, 'pattern')) {
+    const fields = label.kind === 'map' ? [...label.fields.values()] : [];
+    const [field] = fields;
+    if (field === undefined || fields.length > 1) {
+      return refuse(
+        'an item of its pattern has not exactly one key, and several keys match in the place of each other',
+        'write a limit for each of them',
+      );
+    }
+    if (field.value.kind !== 'scalar') {
+      return refuse(
+        `the value of ${JSON.stringify(field.key)} is not a text`,
+        'write a limit for each value',
+      );
+    }
+    const { text } = field.value;
+    const value = text === '' || text === '*' ? undefined : text;
+    const clause = value === undefined ? undefined : unmatchable(value);
+    if (clause !== undefined)
+      return refuse(`the value of ${JSON.stringify(field.key)} ${clause}`, 'write the rule by hand');
+    entries.push({ key: field.key, value });
+  }
+  if (entries.length === 0) return refuse('its pattern is empty', 'a rule of weir needs an entry');
+  const name = textAt(item, 'name');
+  return { about, domain, entries, requests, unit, multiplier: 1, name, shadowMode: action === 'logonly' };
+}

@@ -1,0 +1,166 @@
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { manifestsOf, textAt } from '../../config/manifests/manifest.js';
+import { shellWord } from '../../config/show/shell-text.js';
+import type { Finding } from '../findings.js';
+import { chartServices } from './chart-values.js';
+import { composeServices } from './compose.js';
+import { composeFileIn } from './compose-project.js';
+import type { Conversion } from './converted.js';
+import { convertEmissary } from './emissary.js';
+import { gatewayPolicies, gatewayServices } from './envoy-gateway.js';
+import { GatheredVariables } from './gathered-variables.js';
+import { type Input, readInput } from './input.js';
+import { containers } from './kubernetes.js';
+import { convertLimitador } from './limitador.js';
+import { isDirectory } from './locate-policies.js';
+import { type Environment, NO_ENVIRONMENT, type Pick, pickWorkload, type Workload } from './workload.js';
+
+/** What the files that the user named say of an installation of the reference. */
+export interface Installation {
+  /** The directory that the user named. */
+  readonly root: string | undefined;
+  readonly inputs: readonly Input[];
+  /** What runs the service; undefined where no file says what runs. */
+  readonly pick: Pick | undefined;
+  /** The variables of the service; those of env files count before those of other files. */
+  readonly environment: Environment;
+  readonly same: readonly Finding[];
+  readonly decide: readonly Finding[];
+  /** Limits of another service; where there are some, nothing else of the files is looked at. */
+  readonly conversions: readonly Conversion[];
+}
+
+/** Reads the files and directories of an installation; a sentence where they make none. */
+export function readInstallation(
+  paths: readonly string[],
+  envFiles: readonly string[],
+  service: string | undefined,
+): Installation | string {
+  const directories = paths.filter(isDirectory);
+  if (directories.length > 1) return `name one directory only, not ${directories.join(' and ')}`;
+  const inputs: Input[] = [];
+  for (const file of new Set([...paths.filter((path) => !isDirectory(path)), ...envFiles])) {
+    const input = readInput(file);
+    if (typeof input === 'string') return input;
+    if (input.format === 'policy' && envFiles.includes(file)) {
+      return `--env: "${file}" is a policy and holds no variables; name it without --env`;
+    }
+    inputs.push(input);
+  }
+  const [root] = directories;
+  const folders = [
+    ...directories,
+    ...[...directories, ...inputs.map(({ file }) => dirname(file))].flatMap(aboveTemplates),
+  ];
+  const chart = folders.find((folder) => existsSync(join(folder, 'Chart.yaml')));
+  if (chart !== undefined) return ofChart(chart);
+  const known = inputs.map(otherSoftware).find((text) => text !== undefined);
+  if (known !== undefined) return known;
+  const conversions = inputs.flatMap((input) => convertLimitador(input) ?? convertEmissary(input) ?? []);
+  if (conversions.length > 0) {
+    return { root, inputs, pick: undefined, environment: NO_ENVIRONMENT, same: [], decide: [], conversions };
+  }
+  const beside = root === undefined || inputs.length > 0 ? undefined : composeFileIn(root);
+  if (root !== undefined && beside !== undefined) {
+    const path = join(root, beside);
+    return `"${root}" has the compose file ${beside}, which says more than the directory: weir migrate ${path}`;
+  }
+  const workloads: Workload[] = [];
+  for (const input of inputs) {
+    const found = workloadsOf(input, inputs);
+    if (typeof found === 'string') return found;
+    workloads.push(...found);
+  }
+  const pick = workloads.length === 0 ? undefined : pickWorkload(workloads, service);
+  if (typeof pick === 'string') return pick;
+  if (pick === undefined && service !== undefined) return 'there is no service for --service in these files';
+  const nothing = inputs.find(({ format }) => format === 'values' && workloads.length === 0);
+  if (nothing !== undefined) {
+    return (
+      `"${nothing.file}" is nothing that is known here: a compose file, manifests of Kubernetes, values of a chart ` +
+      'with an image, a configuration of Envoy Gateway, lines of KEY=VALUE, or a policy'
+    );
+  }
+  const foreign = root === undefined && pick === undefined ? inputs.find(isForeign) : undefined;
+  if (foreign !== undefined && inputs.every((input) => isForeign(input) || input.format === 'variables')) {
+    const kinds = [...new Set(manifestsOf(foreign.documents).map(({ kind }) => kind))];
+    return (
+      `"${foreign.file}" holds neither policies nor what runs the service, but only ${kinds.join(', ')}; name the ` +
+      'manifests of its Deployment and its ConfigMap'
+    );
+  }
+  return {
+    root,
+    inputs,
+    pick,
+    environment: environmentOf(pick?.workload.environment ?? NO_ENVIRONMENT, inputs),
+    same: [...(pick?.workload.same ?? []), ...inputs.flatMap(gatewayPolicies)],
+    decide: pick?.workload.decide ?? [],
+    conversions: [],
+  };
+}
+
+/** Whether a file has manifests, and no ConfigMap among them. */
+function isForeign({ format, documents }: Input): boolean {
+  return format === 'kubernetes' && !manifestsOf(documents).some(({ kind }) => kind === 'ConfigMap');
+}
+
+/** The folder that would be a chart, if this one has its templates. */
+function aboveTemplates(folder: string): readonly string[] {
+  return basename(resolve(folder)) === 'templates' ? [join(folder, '..')] : [];
+}
+
+/** What is said of the source of a chart. */
+export function ofChart(folder: string): string {
+  const render = `helm template ${shellWord(folder)} > manifest.yaml`;
+  return (
+    `"${folder}" is the source of a Helm chart, whose templates are not policies; save what it deploys, and name ` +
+    `that file: \`helm get manifest <release> > manifest.yaml\`, or \`${render}\``
+  );
+}
+
+/** What a file of other software is, with a remedy; undefined for what can be read. */
+function otherSoftware({ file, documents }: Input): string | undefined {
+  const [manifest] = manifestsOf(documents).filter(
+    ({ kind, fields }) =>
+      kind === 'RateLimitConfig' && textAt(fields, 'apiVersion').startsWith('ratelimit.solo.io/'),
+  );
+  if (manifest !== undefined) {
+    return (
+      `"${file}" is a RateLimitConfig of Gloo, which is not converted; write spec.raw.descriptors as a policy with a ` +
+      'domain, and rate_limit, unit and requests_per_unit in the place of rateLimit, unit and requestsPerUnit; ' +
+      'actions of spec.raw.rateLimits stay with Envoy, and setDescriptors has no equal'
+    );
+  }
+  const isChart = documents.some(
+    (document) =>
+      /^v[12]$/.test(textAt(document, 'apiVersion')) &&
+      textAt(document, 'name') !== '' &&
+      textAt(document, 'version') !== '',
+  );
+  return isChart && basename(file) === 'Chart.yaml' ? ofChart(dirname(file)) : undefined;
+}
+
+/** What a file says that may run the service; a sentence where a file beside it is bad. `inputs`: all files. */
+export function workloadsOf(input: Input, inputs: readonly Input[]): readonly Workload[] | string {
+  switch (input.format) {
+    case 'compose':
+      return composeServices(input, inputs);
+    case 'kubernetes': {
+      const all = inputs.flatMap(({ documents }) => manifestsOf(documents));
+      return [...containers(input, all), ...gatewayServices(input)];
+    }
+    case 'values':
+      return chartServices(input);
+    default:
+      return [];
+  }
+}
+
+/** Adds what env files say. */
+function environmentOf(own: Environment, inputs: readonly Input[]): Environment {
+  const gathered = new GatheredVariables(own);
+  for (const { file, format, text } of inputs) if (format === 'variables') gathered.addEnvFile(file, text);
+  return gathered;
+}

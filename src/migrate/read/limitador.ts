@@ -1,0 +1,193 @@
+import { itemsAt, manifestsOf, textAt } from '../../config/manifests/manifest.js';
+import type { YamlValue } from '../../config/yaml/yaml-document.js';
+import type { Finding } from '../findings.js';
+import {
+  type Conversion,
+  type ConvertedLimit,
+  limitFields,
+  limitsIn,
+  notALimit,
+  partLimits,
+  unmatchable,
+  wholeNumber,
+  windowOf,
+} from './converted.js';
+import { type Input, isLimits } from './input.js';
+
+/** Fields of a limit (Kuadrant/limitador, limitador/src/limit.rs). `id` is only a name for its API. */
+const FIELDS = ['namespace', 'max_value', 'seconds', 'conditions', 'variables', 'name', 'id'];
+
+/** An entry of the descriptor: `user`, `descriptors[0].user`, `descriptors[0]['user']`. */
+const ENTRY = String.raw`(?:(?:descriptors\[(\d+)\])(?:\.([A-Za-z_]\w*)|\[\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\])|([A-Za-z_][\w.-]*))`;
+const TEXT = String.raw`(?:'([^'\\]*)'|"([^"\\]*)")`;
+const VARIABLE = new RegExp(`^\\s*${ENTRY}\\s*$`);
+const ENTRY_FIRST = new RegExp(`^\\s*${ENTRY}\\s*==\\s*${TEXT}\\s*$`);
+const TEXT_FIRST = new RegExp(`^\\s*${TEXT}\\s*==\\s*${ENTRY}\\s*$`);
+
+/** Maximum number of lists of keys that a sentence names. */
+const SHOWN_LISTS = 3;
+
+/** The limits of a file, or of a Limitador of Kubernetes; undefined where an input has none. */
+export function convertLimitador(input: Input): Conversion | undefined {
+  const lists = [
+    ...input.documents.filter(isLimits).map((document) => itemsAt(document)),
+    ...manifestsOf(input.documents)
+      .filter(({ kind }) => kind === 'Limitador')
+      .map(({ fields }) => limitsIn(fields)),
+  ];
+  if (lists.length === 0) return undefined;
+  const { limits, decide } = partLimits(
+    lists.flat().map((item) => readLimit(item, `${input.file}:${item.at.line}`)),
+  );
+  decide.push(...differentKeys(limits, input.file));
+  const advice = [
+    {
+      about: 'windows',
+      text:
+        'begin with the first request in Limitador, and at whole multiples of their length in weir. For windows ' +
+        'that glide, write algorithm: token_bucket.',
+    },
+    {
+      about: 'descriptors',
+      text:
+        'Limitador takes entries in any order, and leaves others aside. weir applies a limit to a descriptor that ' +
+        'has exactly its entries, in the order of the policy: let Envoy send them so.',
+    },
+  ];
+  const source = `the limits of Limitador in ${input.file}`;
+  return { from: input, source, limits: inOneOrder(limits), decide, advice };
+}
+
+/** A limit, or why it has no equal. */
+function readLimit(given: YamlValue, about: string): ConvertedLimit | Finding {
+  const item = limitFields(given, FIELDS, about);
+  if ('text' in item) return item;
+  const refuse = notALimit(about);
+  const domain = textAt(item, 'namespace');
+  if (domain === '') return refuse('its namespace is empty', 'a policy of weir needs a domain');
+  const requests = textAt(item, 'max_value');
+  if (wholeNumber(requests, 0) === undefined) {
+    return refuse(`its max_value ${JSON.stringify(requests)} is not a number of requests`, 'correct it');
+  }
+  const seconds = wholeNumber(textAt(item, 'seconds'), 1);
+  if (seconds === undefined) return refuse('its "seconds" is not a number of at least 1', 'correct it');
+  const text = ['conditions', 'variables'].find((key) => {
+    const field = item.fields.get(key);
+    return field !== undefined && field.value.kind !== 'list';
+  });
+  if (text !== undefined) return refuse(`its "${text}" is not a list`, 'correct it');
+  const entries = new Map<string, ConvertedLimit['entries'][number]>();
+  const places = new Set<string>();
+  for (const [list, expressions] of [
+    ['condition', itemsAt(item, 'conditions')],
+    ['variable', itemsAt(item, 'variables')],
+  ] as const) {
+    for (const expression of expressions) {
+      const text = expression.kind === 'scalar' ? expression.text : '';
+      const entry = list === 'condition' ? equality(text) : variable(text);
+      if (entry === undefined) {
+        const clause =
+          list === 'condition'
+            ? `its condition ${JSON.stringify(text)} is more than key == 'value'`
+            : `its variable ${JSON.stringify(text)} is more than the key of an entry`;
+        return refuse(
+          clause,
+          'write the rule by hand, with value_regex, value_cidr or derive where one fits',
+        );
+      }
+      const clause = entry.value === undefined ? undefined : unmatchable(entry.value);
+      if (clause !== undefined)
+        return refuse(`the value of ${JSON.stringify(entry.key)} ${clause}`, 'write the rule by hand');
+      places.add(entry.place);
+      const known = entries.get(entry.key);
+      if (known === undefined) entries.set(entry.key, { key: entry.key, value: entry.value });
+      // A variable that a condition fixes has one value only, and a condition that is written twice says nothing new.
+      else if (list === 'condition' && known.value !== entry.value && places.size === 1) {
+        const clause = `it never applies, as its conditions ask for two values of ${JSON.stringify(entry.key)}`;
+        return refuse(clause, 'correct it, or remove it');
+      }
+    }
+  }
+  if (entries.size === 0) {
+    return refuse(
+      'it has neither conditions nor variables, so it counts every descriptor of its namespace',
+      'let Envoy send a descriptor of its own for it, such as generic_key, and write a rule for that',
+    );
+  }
+  if (places.size > 1) {
+    return refuse(
+      'it compares several descriptors of a request, and weir decides each by itself',
+      'let Envoy send one descriptor with all these entries',
+    );
+  }
+  return {
+    about,
+    domain,
+    entries: [...entries.values()],
+    requests,
+    ...windowOf(seconds),
+    name: textAt(item, 'name'),
+    shadowMode: false,
+  };
+}
+
+interface ReadEntry {
+  readonly key: string;
+  /** Undefined: any value. */
+  readonly value: string | undefined;
+  /** Which descriptor has it; '' where none is named. */
+  readonly place: string;
+}
+
+function variable(text: string): ReadEntry | undefined {
+  const [, place = '', dotted, single, double, plain] = VARIABLE.exec(text) ?? [];
+  const key = dotted ?? single ?? double ?? plain;
+  return key === undefined || key === '' ? undefined : { key, value: undefined, place };
+}
+
+function equality(text: string): ReadEntry | undefined {
+  const [, place = '', dotted, single, double, plain, one, other] = ENTRY_FIRST.exec(text) ?? [];
+  const key = dotted ?? single ?? double ?? plain;
+  if (key !== undefined) return key === '' ? undefined : { key, value: one ?? other ?? '', place };
+  const [, quoted, doubly, second = '', ...keys] = TEXT_FIRST.exec(text) ?? [];
+  const found = keys.find((name) => name !== undefined);
+  return found === undefined || found === ''
+    ? undefined
+    : { key: found, value: quoted ?? doubly ?? '', place: second };
+}
+
+/**
+ * The limits, where those with the same keys have them in the order of the first: Limitador takes entries in any order,
+ * and Envoy sends a descriptor in one.
+ */
+function inOneOrder(limits: readonly ConvertedLimit[]): readonly ConvertedLimit[] {
+  const orders = new Map<string, ReadonlyMap<string, number>>();
+  return limits.map((limit) => {
+    const keys = limit.entries.map(({ key }) => key);
+    const id = JSON.stringify([limit.domain, ...[...keys].sort()]);
+    const order = orders.get(id) ?? new Map(keys.map((key, i) => [key, i]));
+    orders.set(id, order);
+    const placeOf = (key: string): number => order.get(key) ?? 0;
+    return { ...limit, entries: [...limit.entries].sort((a, b) => placeOf(a.key) - placeOf(b.key)) };
+  });
+}
+
+/** What is to be decided where limits of one namespace have different keys: Limitador applies each that fits. */
+function differentKeys(limits: readonly ConvertedLimit[], file: string): readonly Finding[] {
+  const lists = new Map<string, Set<string>>();
+  for (const { domain, entries } of limits) {
+    const keys = entries.map(({ key, value }) => (value === undefined ? key : `${key}=…`)).sort();
+    const known = lists.get(domain) ?? new Set();
+    lists.set(domain, known.add(keys.join(', ')));
+  }
+  return [...lists].flatMap(([domain, known]): readonly Finding[] => {
+    if (known.size < 2) return [];
+    const shown = [...known].slice(0, SHOWN_LISTS).map((keys) => `[${keys}]`);
+    const more = known.size > SHOWN_LISTS ? ` and ${known.size - SHOWN_LISTS} more` : '';
+    const text =
+      `its limits have different entries: ${shown.join(', ')}${more}. Limitador counts a descriptor in each limit ` +
+      'whose entries it has, weir in the one limit that has all its entries: let Envoy send a descriptor for each of ' +
+      'these lists.';
+    return [{ about: `${file}: namespace ${domain}`, text }];
+  });
+}

@@ -1,0 +1,118 @@
+import type { OpenedPart } from '../../config/manifests/config-maps.js';
+import { entriesAt, itemsAt, textAt, valueAt } from '../../config/manifests/manifest.js';
+import type { YamlValue } from '../../config/yaml/yaml-document.js';
+
+/** Every key that envoyproxy/ratelimit knows, wherever it stands (src/config/config_impl.go, validKeys, July 2026). */
+const KEYS = new Set([
+  'domain',
+  'key',
+  'value',
+  'descriptors',
+  'rate_limit',
+  'unit',
+  'requests_per_unit',
+  'unlimited',
+  'shadow_mode',
+  'quota_mode',
+  'name',
+  'replaces',
+  'detailed_metric',
+  'value_to_metric',
+  'share_threshold',
+  'metadata',
+]);
+
+const UNIT = /^(?:second|minute|hour|day|week|month|year)$/i;
+const BOOLEAN = /^(?:true|false|yes|no|on|off|y|n|~|null|)$/i;
+const SWITCHES = ['shadow_mode', 'quota_mode', 'detailed_metric', 'value_to_metric', 'share_threshold'];
+const MAX_UINT32 = 0xffff_ffff;
+
+/** Top keys of each domain, as envoyproxy/ratelimit joins key and value. */
+type Seen = Map<string, Set<string>>;
+
+/**
+ * Which policies envoyproxy/ratelimit rejects, by name, of those that `isAsked` names; one of which that is not known
+ * is in neither set. It reads them in the order of `parts`; `merges` (MERGE_DOMAIN_CONFIG) says whether a domain may
+ * come twice.
+ */
+export function refusedByReference(
+  parts: readonly OpenedPart[],
+  merges: boolean,
+  isAsked: (name: string) => boolean,
+): { readonly refused: ReadonlySet<string>; readonly taken: ReadonlySet<string> } {
+  const seen: Seen = new Map();
+  const refused = new Set<string>();
+  const taken = new Set<string>();
+  for (const { name, opened } of parts) {
+    const root = opened.source?.root.map;
+    const isNoYaml = opened.problems.errors.some(({ message }) =>
+      message.startsWith('this is not valid YAML'),
+    );
+    const isBad = root === undefined || isRefused(root, merges, seen);
+    if (!isAsked(name)) continue;
+    if (root !== undefined) (isBad ? refused : taken).add(name);
+    else if (isNoYaml || opened.isSomethingElse) refused.add(name);
+  }
+  return { refused, taken };
+}
+
+function isRefused(root: YamlValue, merges: boolean, seen: Seen): boolean {
+  const domain = textAt(root, 'domain');
+  const before = seen.get(domain);
+  const keys = before ?? new Set<string>();
+  seen.set(domain, keys);
+  return (
+    domain === '' || (before !== undefined && !merges) || hasUnknownKey(root) || hasBadDescriptor(root, keys)
+  );
+}
+
+function hasUnknownKey(value: YamlValue): boolean {
+  return entriesAt(value).some(([key, child]) => {
+    if (!KEYS.has(key)) return true;
+    if (key === 'metadata') return false;
+    if (child.kind === 'list') return child.items.some((item) => item.kind !== 'map' || hasUnknownKey(item));
+    return hasUnknownKey(child);
+  });
+}
+
+/** `keys`: those of the descriptors that stand at this level already. */
+function hasBadDescriptor(parent: YamlValue, keys: Set<string>): boolean {
+  const below = valueAt(parent, 'descriptors');
+  if (below !== undefined && below.kind !== 'list' && textAt(parent, 'descriptors') !== '') return true;
+  return itemsAt(parent, 'descriptors').some((descriptor) => {
+    const value = textAt(descriptor, 'value');
+    const key = textAt(descriptor, 'key');
+    const joined = value === '' ? key : `${key}_${value}`;
+    if (key === '' || keys.has(joined)) return true;
+    keys.add(joined);
+    return (
+      SWITCHES.some((name) => !isBoolean(descriptor, name)) ||
+      isBadLimit(valueAt(descriptor, 'rate_limit')) ||
+      hasBadDescriptor(descriptor, new Set())
+    );
+  });
+}
+
+function isBadLimit(limit: YamlValue | undefined): boolean {
+  if (limit === undefined || (limit.kind === 'scalar' && BOOLEAN.test(limit.text))) return false;
+  if (limit.kind !== 'map' || !isBoolean(limit, 'unlimited')) return true;
+  const isUnlimited = /^(?:true|yes|on|y)$/i.test(textAt(limit, 'unlimited'));
+  if (UNIT.test(textAt(limit, 'unit')) === isUnlimited) return true;
+  const requests = valueAt(limit, 'requests_per_unit');
+  if (requests !== undefined && !isUint32(requests)) return true;
+  return itemsAt(limit, 'replaces').some((one) => {
+    const name = textAt(one, 'name');
+    return name === '' || name === textAt(limit, 'name');
+  });
+}
+
+function isUint32(value: YamlValue): boolean {
+  if (value.kind !== 'scalar' || !value.plain) return false;
+  if (/^(?:|~|null)$/i.test(value.text)) return true;
+  return /^[+\d]\w*$/.test(value.text) && Number(value.text.replaceAll('_', '')) <= MAX_UINT32;
+}
+
+function isBoolean(map: YamlValue, key: string): boolean {
+  const value = valueAt(map, key);
+  return value === undefined || (value.kind === 'scalar' && value.plain && BOOLEAN.test(value.text));
+}

@@ -1,0 +1,268 @@
+import { INERT_SETTINGS } from '../server/settings/inert-settings.js';
+import { readSettings } from '../server/settings/read-settings.js';
+import { redisInstance } from '../server/settings/redis-address-settings.js';
+import { hasReferenceDefault } from '../server/settings/reference-defaults.js';
+import type { GivenSettings } from '../server/settings/settings-check.js';
+import { SETTINGS, type Setting, type Settings, VARIABLES } from '../server/settings/settings-table.js';
+import { emptyVariables } from './env-file.js';
+import { type Finding, type Findings, mergeFindings } from './findings.js';
+
+type Variables = Readonly<Record<string, string>>;
+
+/** What the container image sets itself (deploy/Dockerfile), and the reference has as its default. */
+export const IMAGE_VARIABLES: Variables = { GRPC_HOST: '0.0.0.0', HOST: '0.0.0.0' };
+
+/** Variables of others that the reference's libraries, or another setting, read. */
+const OF_TRACING = /^OTEL_/;
+const OF_MOGRIFIERS = /^DOG_STATSD_MOGRIFIER_/;
+const OF_GO = /^(?:GO(?:MAXPROCS|MEMLIMIT|GC|DEBUG|TRACEBACK)|GRPC_GO_\w+)$/;
+const OF_NODE = /^NODE_(?:OPTIONS|EXTRA_CA_CERTS)$/;
+const OF_ISSUERS = /^SSL_CERT_(?:FILE|DIR)$/;
+
+/** Variables that change nothing where another is refused: what is said of that one is enough. */
+const GO_WITH: readonly (readonly [refused: string, names: RegExp])[] = [
+  ['BACKEND_TYPE', /^MEMCACHE_/],
+  ['REDIS_TYPE', /^REDIS_(?:URL$|CLUSTER_)/],
+  ['REDIS_PERSECOND_TYPE', /^REDIS_PERSECOND_(?:URL$|CLUSTER_)/],
+  ['REDIS_AWS_IAM_AUTH', /^REDIS_AWS_IAM_/],
+  ['REDIS_PERSECOND_AWS_IAM_AUTH', /^REDIS_PERSECOND_AWS_IAM_/],
+];
+
+export interface VariableFindings extends Findings {
+  /** The settings, those left out that are bad or refused. */
+  readonly settings: Settings;
+  readonly given: GivenSettings;
+  /** What to set so that what is unset means what it means in the reference. */
+  readonly keep: Variables;
+}
+
+/**
+ * What the variables of an installation of the reference mean here. `unknown`: names of those whose values are not
+ * known.
+ */
+export function findInVariables(
+  variables: Variables,
+  unknown: ReadonlySet<string> = new Set(),
+): VariableFindings {
+  // There is a Redis, wherever it is.
+  const hidden = ['REDIS', 'REDIS_PERSECOND'].filter((prefix) => unknown.has(`${prefix}_URL`));
+  const somewhere = Object.fromEntries(
+    hidden.map((prefix) => [`${prefix}_URL`, addressOfType(variables[`${prefix}_TYPE`])]),
+  );
+  const { settings, given, refused, leftOut } = readWhatCanBe({
+    ...IMAGE_VARIABLES,
+    ...variables,
+    ...somewhere,
+  });
+  const advice: Finding[] = [];
+  const same: Finding[] = [];
+  const better: Finding[] = [];
+  const unused: Finding[] = [];
+  const decide = [...refused];
+  const keep: Record<string, string> = {};
+  const isSaid = (name: string): boolean =>
+    leftOut.has(name) || GO_WITH.some(([by, names]) => leftOut.has(by) && names.test(name));
+  for (const setting of SETTINGS) {
+    const { name, reference } = setting;
+    if (reference === undefined || unknown.has(name) || isSaid(name)) continue;
+    if (given.has(name)) {
+      if (variables[name] === undefined) continue; // the image's
+      if (name === 'RUNTIME_WATCH_ROOT') same.push({ about: name, text: WATCHED });
+      else if (name === STOP && settings[setting.key] === true) better.push({ about: name, text: EXACT });
+      else same.push({ about: name, text: 'means in weir what it means in envoyproxy/ratelimit.' });
+    } else if (!hasReferenceDefault(setting) && matters(name, settings, given)) {
+      keep[name] = reference.default;
+      decide.push(ofDefault(setting));
+    }
+  }
+  for (const [name, reason] of INERT_SETTINGS) {
+    if (unknown.has(name) || isSaid(name) || !given.has(name)) continue;
+    unused.push({ about: name, text: reason });
+  }
+  const foreign = Object.keys(variables).filter(
+    (name) => !VARIABLES.some((variable) => variable.name === name),
+  );
+  for (const name of foreign) {
+    if (leftOut.has(name)) continue;
+    if (OF_NODE.test(name)) advice.push({ about: name, text: 'is for Node.js, on which weir runs.' });
+    else if (OF_ISSUERS.test(name)) decide.push({ about: name, text: OTHER_ISSUERS });
+    else {
+      const isSame = OF_MOGRIFIERS.test(name) || (OF_TRACING.test(name) && settings.tracingEnabled);
+      (isSame ? same : unused).push({ about: name, text: ofForeign(name) });
+    }
+  }
+  addCombinations(settings, given, { decide, advice, better });
+  const isDecided = new Set(decide.flatMap(({ about }) => about.split(', ')));
+  return {
+    decide,
+    advice,
+    same: mergeFindings(same.filter(({ about }) => !isDecided.has(about))),
+    better,
+    unused: mergeFindings(unused),
+    settings,
+    given,
+    keep,
+  };
+}
+
+/** Some REDIS_URL of the form that REDIS_TYPE asks for. */
+function addressOfType(type: string | undefined): string {
+  return type?.toLowerCase() === 'sentinel' ? 'mymaster,sentinel:26379' : 'redis:6379';
+}
+
+/** Settings of what is good; the rest as findings. */
+function readWhatCanBe(variables: Variables): {
+  readonly settings: Settings;
+  readonly given: GivenSettings;
+  readonly refused: readonly Finding[];
+  /** Names of what is bad or refused. */
+  readonly leftOut: ReadonlySet<string>;
+} {
+  const left = emptyVariables(variables);
+  const refused: Finding[] = [];
+  const leftOut = new Set<string>();
+  for (;;) {
+    const read = readSettings(left);
+    if (read.ok) return { settings: read.settings, given: read.given, refused, leftOut };
+    const bad = read.errors.flatMap((error) => {
+      const [, about = '', text = ''] = /^(\w+(?:, \w+)*): (.*)$/s.exec(error) ?? [];
+      refused.push({ about, text: `${text}.` });
+      // A mogrifier is asked for by a variable that is good in itself.
+      return OF_MOGRIFIERS.test(about) ? [about, 'USE_DOG_STATSD_MOGRIFIERS'] : about.split(', ');
+    });
+    // Every error names a variable that is set; one that does not would come for ever.
+    if (!bad.some((name) => left[name] !== undefined && !leftOut.has(name)))
+      throw new Error(`the settings cannot be read: ${read.errors.join('; ')}`);
+    for (const name of bad) {
+      leftOut.add(name);
+      delete left[name];
+      // There is a Redis, wherever it is: what belongs to it is not without one.
+      const [, url] = /^(REDIS(?:_PERSECOND)?_)(?:URL|TYPE)$/.exec(name) ?? [];
+      if (url !== undefined && variables[`${url}URL`] !== undefined) left[`${url}URL`] = 'redis:6379';
+    }
+  }
+}
+
+/** Whether a default that differs makes a difference in this installation. */
+function matters(name: string, settings: Settings, given: GivenSettings): boolean {
+  const layout =
+    settings.configType !== 'FILE' || given.has('CONFIG_PATH') || given.has('RUNTIME_SUBDIRECTORY');
+  switch (name) {
+    case 'RUNTIME_ROOT':
+      return !layout && !given.has('RUNTIME_APPDIRECTORY');
+    case 'RUNTIME_APPDIRECTORY': // `config` as soon as one of the others is set
+    case 'REDIS_SOCKET_TYPE': // seen from REDIS_URL
+    case 'REDIS_PERSECOND_SOCKET_TYPE':
+    case 'LOCAL_CACHE_SIZE_IN_BYTES': // unset concerns token buckets, which no file of the reference has
+    case 'REDIS_STARTUP_INITIAL_INTERVAL': // sooner back
+    case 'REDIS_STARTUP_MAX_INTERVAL':
+    case 'BACKEND_TYPE': // REDIS_URL says it
+      return false;
+    case 'REDIS_PERSECOND_TIMEOUT':
+      return settings.perSecond;
+    case 'REDIS_TIMEOUT':
+      return settings.redisUrl !== '';
+    case 'USE_STATSD': // with one of the others envoyproxy/ratelimit does not start
+      return !settings.useDogStatsd && !settings.usePrometheus;
+    default:
+      return true;
+  }
+}
+
+function ofDefault({ name, default: ours, reference }: Setting): Finding {
+  const theirs = reference?.default ?? '';
+  const differs = reference?.differs === undefined ? '' : ` ${reference.differs}`;
+  return {
+    about: name,
+    text:
+      `is not set. Its default is ${theirs || 'empty'} in envoyproxy/ratelimit, and ${ours || 'empty'} in weir.` +
+      `${differs} Set ${name}=${theirs} to keep what you have.`,
+  };
+}
+
+/** Addresses of proxies that shard, such as the default of envoyproxy/ratelimit. */
+const OF_PROXIES = /nutcracker|twemproxy/i;
+const OTHER_ISSUERS =
+  'tells envoyproxy/ratelimit, as a Go program, which issuers of certificates to trust. weir does not read it: ' +
+  'name them in REDIS_TLS_CACERT for Redis, and in CONFIG_GRPC_XDS_SERVER_TLS_CACERT for a management server.';
+
+const STOP = 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT';
+const EXACT =
+  'holds exactly in weir, which decides in one step. envoyproxy/ratelimit looks first and counts later, so that two ' +
+  'callers at once may both pass.';
+const WATCHED =
+  'says in weir, too, whether files such as config.yaml beside the directory of the policies count. weir sees a ' +
+  'change of the files in either way.';
+
+function ofForeign(name: string): string {
+  if (OF_MOGRIFIERS.test(name)) return 'is a part of USE_DOG_STATSD_MOGRIFIERS, and means the same.';
+  if (OF_GO.test(name)) return 'is for the Go runtime of envoyproxy/ratelimit; weir runs on Node.js.';
+  if (OF_TRACING.test(name))
+    return 'is for the libraries of OpenTelemetry, which weir uses where TRACING_ENABLED=true.';
+  return 'weir does not know it, and ignores it.';
+}
+
+function addCombinations(
+  settings: Settings,
+  given: GivenSettings,
+  { decide, advice, better }: Pick<Findings, 'decide' | 'advice' | 'better'>,
+): void {
+  const destinations = [
+    ['USE_STATSD', settings.useStatsd],
+    ['USE_DOG_STATSD', settings.useDogStatsd],
+    ['USE_PROMETHEUS', settings.usePrometheus],
+  ].flatMap(([name, on]) => (on === true ? [String(name)] : []));
+  if (destinations.length > 1) {
+    decide.push({
+      about: destinations.join(', '),
+      text:
+        'are on together. envoyproxy/ratelimit does not start with more than one of them; weir sends its metrics to ' +
+        'all of them. Turn off those that nobody reads.',
+    });
+  }
+  if (given.has('CACHE_KEY_PREFIX')) {
+    decide.push({
+      about: 'CACHE_KEY_PREFIX',
+      text:
+        'begins every key in Redis, with weir as with envoyproxy/ratelimit, but the rest of a key is another one. ' +
+        'Where scripts, or the rights of a Redis user, name whole keys, change them to the keys of weir, which ' +
+        'docs/operate/redis.md shows.',
+    });
+  } else if (/^[^:]+:/.test(settings.redisAuth)) {
+    decide.push({
+      about: 'REDIS_AUTH',
+      text:
+        'names a user of Redis. weir uses other keys and commands than envoyproxy/ratelimit: give that user the ' +
+        'rights that docs/operate/redis.md lists.',
+    });
+  }
+  const headers = [settings.limitHeader, settings.remainingHeader, settings.resetHeader];
+  if (settings.limitHeaders && headers.some((name) => /^x-ratelimit-/i.test(name))) {
+    advice.push({
+      about: 'LIMIT_RESPONSE_HEADERS_ENABLED',
+      text:
+        'is on, and the headers have the names that Envoy gives its own. Where enable_x_ratelimit_headers is on in ' +
+        'Envoy, clients see each header twice, with weir as with envoyproxy/ratelimit.',
+    });
+  }
+  for (const { prefix, url, type } of [
+    redisInstance(settings, 'REDIS'),
+    ...(settings.perSecond ? [redisInstance(settings, 'REDIS_PERSECOND')] : []),
+  ]) {
+    if (!OF_PROXIES.test(url) || type === 'proxy') continue;
+    decide.push({
+      about: `${prefix}_TYPE`,
+      text:
+        `${prefix}_URL looks like the address of twemproxy (nutcracker), which spreads keys over several servers: ` +
+        `set ${prefix}_TYPE=PROXY, or name Redis itself.`,
+    });
+  }
+  if (settings.redisUrl !== '') {
+    better.push({
+      about: 'Redis',
+      text:
+        'weir asks it once for all calls that arrive at the same moment. While Redis is away, weir answers each call ' +
+        'before its deadline, as on_store_failure in the policy says.',
+    });
+  }
+}

@@ -1,0 +1,266 @@
+/* Limits of Limitador and Emissary as policies: what they become, and what is refused by name. */
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { readInstallation } from '../../../../src/migrate/read/installation.js';
+import { convertedReport } from '../../../../src/migrate/write/converted-policies.js';
+import { Installations } from '../../../support/migrate/installations.js';
+
+const installations = new Installations();
+afterAll(() => installations.remove());
+
+/** The policies of a file, by name, and what is to be decided, without the folder of the test. */
+function convert(name: string, text: string) {
+  const { conversions, inputs } = installations.good({ [name]: text });
+  const { report, files } = convertedReport(conversions, inputs);
+  return {
+    policies: Object.fromEntries(files.map(({ path, content }) => [path, String(content)])),
+    decide: report.decide.map(({ about, text: said }) => `${about.replace(/^.*\//, '')}: ${said}`),
+  };
+}
+
+const limit = (fields: string) => `- { namespace: shop, max_value: 10, seconds: 60, ${fields} }\n`;
+const NOT_CONVERTED = 'this limit was not converted: ';
+
+describe('limits of Limitador', () => {
+  test('conditions and variables are nodes, in their order; seconds are a window', () => {
+    const text = `
+- namespace: shop
+  max_value: 50000
+  seconds: 10
+  conditions: ["descriptors[0]['req.method'] == 'GET'", '"/json" == descriptors[0].path']
+- { namespace: shop, max_value: 3, seconds: 86400, name: daily, conditions: [method == "PUT"], variables: [path] }
+`;
+    const { policies } = convert('limits.yaml', text);
+    expect(policies).toEqual({
+      'policies/shop.yaml': `domain: "shop"
+descriptors:
+  - key: "req.method"
+    value: "GET"
+    descriptors:
+      - key: "path"
+        value: "/json"
+        rate_limit: { unit: second, unit_multiplier: 10, requests_per_unit: 50000 }
+  - key: "method"
+    value: "PUT"
+    descriptors:
+      - key: "path"
+        rate_limit: { name: "daily", unit: day, requests_per_unit: 3 }
+`,
+    });
+  });
+
+  test('several windows of the same entries are a list; the limits of a Limitador are read, too', () => {
+    const text = `apiVersion: limitador.kuadrant.io/v1alpha1
+kind: Limitador
+metadata: { name: l }
+spec:
+  limits:
+    - { namespace: a, max_value: 1, seconds: 1, variables: [user] }
+    - { namespace: a, max_value: 9, seconds: 7200, variables: ["descriptors[0].user"] }
+`;
+    const { policies, decide } = convert('limitador.yaml', text);
+    expect(decide).toEqual([]);
+    expect(policies['policies/a.yaml']).toBe(`domain: "a"
+descriptors:
+  - key: "user"
+    rate_limits:
+      - { unit: second, requests_per_unit: 1 }
+      - { unit: hour, unit_multiplier: 2, requests_per_unit: 9 }
+`);
+  });
+
+  test.each([
+    ['conditions: ["path != \'/json\'"]', "its condition \"path != '/json'\" is more than key == 'value'"],
+    ["conditions: [\"a == 'b' && c == 'd'\"]", "is more than key == 'value'"],
+    ['conditions: ["a.startsWith(\'b\')"]', "is more than key == 'value'"],
+    ['variables: ["descriptors[0].a.size()"]', 'is more than the key of an entry'],
+    ['conditions: ["a == \'*\'"]', 'the value of "a" holds a *'],
+    ['conditions: ["a == \'\'"]', 'the value of "a" is empty'],
+    ['conditions: []', 'it has neither conditions nor variables'],
+    [
+      'conditions: ["descriptors[0].a == \'b\'"], variables: ["descriptors[1].c"]',
+      'it compares several descriptors of a request',
+    ],
+    [
+      'conditions: ["a == \'b\'", "a == \'c\'"]',
+      'it never applies, as its conditions ask for two values of "a"',
+    ],
+    ['conditions: a == "b", variables: [c]', 'its "conditions" is not a list'],
+    ['variables: c, conditions: ["a == \'b\'"]', 'its "variables" is not a list'],
+    ['variables: [a], policy: deny', 'its field "policy" has no equal in weir'],
+    ['max_value: -1, variables: [a]', 'its max_value "-1" is not a number of requests'],
+    ['seconds: 0, variables: [a]', 'its "seconds" is not a number of at least 1'],
+  ])('%s is refused by name', (fields, said) => {
+    const { policies, decide } = convert('limits.yaml', limit(fields));
+    expect(policies).toEqual({});
+    expect(decide).toEqual([expect.stringContaining(`limits.yaml:1: ${NOT_CONVERTED}`)]);
+    expect(decide[0]).toContain(said);
+  });
+
+  test('limits with different entries need a descriptor each', () => {
+    const { decide } = convert('limits.yaml', limit('variables: [a]') + limit('variables: [a, b]'));
+    expect(decide).toEqual([
+      expect.stringContaining('limits.yaml: namespace shop: its limits have different entries: [a], [a, b].'),
+    ]);
+    // Values alone do not tell limits apart: only one of them can match.
+    const values = limit('conditions: ["a == \'1\'"]') + limit('conditions: ["a == \'2\'"]');
+    expect(convert('limits.yaml', values).decide).toEqual([]);
+  });
+
+  test('keys in another order are the same entries, and a condition that is written twice is one', () => {
+    const first = limit('conditions: ["a == \'1\'", "b == \'2\'", "a == \'1\'"], variables: [c, c]');
+    const second =
+      '- { namespace: shop, max_value: 9, seconds: 3600, conditions: ["b == \'2\'", a == "1"], variables: [c] }\n';
+    const { policies, decide } = convert('limits.yaml', first + second);
+    expect(decide).toEqual([]);
+    expect(policies['policies/shop.yaml']).toBe(`domain: "shop"
+descriptors:
+  - key: "a"
+    value: "1"
+    descriptors:
+      - key: "b"
+        value: "2"
+        descriptors:
+          - key: "c"
+            rate_limits:
+              - { unit: minute, requests_per_unit: 10 }
+              - { unit: hour, requests_per_unit: 9 }
+`);
+  });
+
+  test('texts with line ends and control characters of YAML are written so that they are read again', () => {
+    const odd = '"a\\x85\\u2028\\u2029\\x7f\\x9f\\ufeffb"';
+    const name = `name: ${odd}, conditions: [${JSON.stringify(`a == '${odd.slice(1, -1)}'`).replaceAll('\\\\', '\\')}]`;
+    const { policies, decide } = convert('limits.yaml', limit(name));
+    expect(decide).toEqual([]);
+    expect(policies['policies/shop.yaml']).toContain(String.raw`"a\u0085\u2028\u2029\u007f\u009f\ufeffb"`);
+  });
+
+  test('a file of many limits is converted in a time that its length bounds', () => {
+    const many = Array.from({ length: 5000 }, (_, i) =>
+      limit(`conditions: ["a == '${i}'"], variables: [b${i}]`),
+    );
+    expect(Object.keys(convert('limits.yaml', many.join('')).policies)).toEqual(['policies/shop.yaml']);
+  });
+});
+
+describe('RateLimits of Emissary', () => {
+  const rateLimit = (limits: string, domain = 'ambassador') =>
+    'apiVersion: getambassador.io/v3alpha1\nkind: RateLimit\nmetadata: { name: x }\n' +
+    `spec: { domain: ${domain}, limits: [${limits}] }\n`;
+
+  test('items of a pattern are nodes; LogOnly is shadow_mode', () => {
+    const text = rateLimit(
+      '{ name: user, pattern: [{ generic_key: foo }, { remote_address: "*" }], rate: 5, unit: Minute }, ' +
+        '{ action: LogOnly, pattern: [{ user: "" }], rate: 100, unit: day }',
+    );
+    const { policies, decide } = convert('limits.yaml', `${text}---\n${rateLimit('', '../evil')}`);
+    expect(decide).toEqual([]);
+    expect(policies).toEqual({
+      'policies/ambassador.yaml': `domain: "ambassador"
+descriptors:
+  - key: "generic_key"
+    value: "foo"
+    descriptors:
+      - key: "remote_address"
+        rate_limit: { name: "user", unit: minute, requests_per_unit: 5 }
+  - key: "user"
+    shadow_mode: true
+    rate_limit: { unit: day, requests_per_unit: 100 }
+`,
+    });
+  });
+
+  test('a domain names a file in the folder, whatever it holds', () => {
+    const one = '{ pattern: [{ a: b }], rate: 1, unit: day }';
+    const text = [rateLimit(one, '../evil'), rateLimit(one, '"..*evil"'), rateLimit(one, '"a\\nb"')].join(
+      '---\n',
+    );
+    expect(Object.keys(convert('limits.yaml', text).policies)).toEqual([
+      'policies/__evil.yaml',
+      'policies/__evil-2.yaml',
+      'policies/a_b.yaml',
+    ]);
+  });
+
+  test.each([
+    ['{ pattern: [{ a: b, c: d }], rate: 1, unit: day }', 'has not exactly one key'],
+    [
+      '{ pattern: [{ a: b }], rate: 1, unit: day, burstFactor: 3 }',
+      'its field "burstFactor" has no equal in weir',
+    ],
+    ['{ pattern: [{ a: b }], rate: 1, unit: day, errorResponse: {} }', 'write denied_response'],
+    ['{ pattern: [{ a: [b, c] }], rate: 1, unit: day }', 'the value of "a" is not a text'],
+    ['{ pattern: [{ a: { b: c } }], rate: 1, unit: day }', 'the value of "a" is not a text'],
+    ['{ pattern: [{ a: "b*" }], rate: 1, unit: day }', 'the value of "a" holds a *'],
+    ['{ pattern: [], rate: 1, unit: day }', 'its pattern is empty'],
+    ['{ pattern: [{ a: b }], rate: 1.5, unit: day }', 'its rate "1.5" is not a number of requests'],
+    [
+      '{ pattern: [{ a: b }], rate: 1, unit: week }',
+      'its unit "week" is not one of second, minute, hour, day',
+    ],
+    ['{ pattern: [{ a: b }], rate: 1, unit: day, action: Tarpit }', 'is neither Enforce nor LogOnly'],
+  ])('%s is refused by name', (one, said) => {
+    const { policies, decide } = convert('limits.yaml', rateLimit(one));
+    expect(policies).toEqual({});
+    expect(decide).toEqual([expect.stringContaining(`limits.yaml:4: ${NOT_CONVERTED}`)]);
+    expect(decide[0]).toContain(said);
+  });
+});
+
+test.each([
+  'apiVersion: limitador.kuadrant.io/v1alpha1\nkind: Limitador\nspec: { limits: { namespace: a } }\n',
+  'apiVersion: getambassador.io/v2\nkind: RateLimit\nspec: { domain: a, limits: { rate: 1 } }\n',
+])('limits that are not a list are refused by name: %j', (text) => {
+  const { policies, decide } = convert('limits.yaml', text);
+  expect(policies).toEqual({});
+  expect(decide).toEqual([expect.stringContaining(NOT_CONVERTED)]);
+});
+
+describe('what is neither an installation nor converted is named', () => {
+  const CHART = 'apiVersion: v2\nname: limits\nversion: 0.1.0\n';
+
+  test.each([
+    [
+      'a RateLimitConfig of Gloo',
+      { 'g.yaml': 'apiVersion: ratelimit.solo.io/v1alpha1\nkind: RateLimitConfig\nspec: { raw: {} }\n' },
+      '"g.yaml" is a RateLimitConfig of Gloo, which is not converted; write spec.raw.descriptors as a policy',
+    ],
+    [
+      'Chart.yaml',
+      { 'Chart.yaml': CHART },
+      'is the source of a Helm chart, whose templates are not policies; save what it deploys',
+    ],
+    [
+      'a template',
+      { 'deployment.yaml': 'kind: Deployment\n{{- if .Values.x }}\na: {{ .Values.b }}\n' },
+      '"deployment.yaml" is a template of a Helm chart; save what it becomes, and name that file: `helm get manifest',
+    ],
+    [
+      'manifests of other software',
+      { 'r.yaml': 'apiVersion: kuadrant.io/v1\nkind: RateLimitPolicy\n---\napiVersion: v1\nkind: Service\n' },
+      '"r.yaml" holds neither policies nor what runs the service, but only RateLimitPolicy, Service; name',
+    ],
+  ])('%s', (_what, files, said) => {
+    expect(installations.read(files as Record<string, string>)).toContain(said);
+  });
+
+  test('the templates of a chart, as a directory and as a file that is YAML as it is', () => {
+    const folder = installations.folderOf({
+      'Chart.yaml': CHART,
+      'templates/policy.yaml': 'apiVersion: v1\nkind: ConfigMap\ndata: { a: "domain: {{ .Values.x }}" }\n',
+    });
+    const said = `"${folder}" is the source of a Helm chart`;
+    for (const path of [`${folder}/templates`, `${folder}/templates/`, `${folder}/templates/policy.yaml`])
+      expect(readInstallation([path], [], undefined)).toContain(said);
+  });
+
+  test('the directory of a chart', () => {
+    const folder = installations.folderOf({
+      'Chart.yaml': CHART,
+      'templates/policy.yaml': 'domain: {{ .x }}\n',
+    });
+    const found = readInstallation([folder], [], undefined);
+    expect(found).toContain(`"${folder}" is the source of a Helm chart`);
+    expect(found).toContain(`helm template ${folder} > manifest.yaml`);
+  });
+});

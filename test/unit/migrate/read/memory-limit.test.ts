@@ -1,0 +1,46 @@
+import { expect, test } from '@jest/globals';
+import { memoryFindings } from '../../../../src/migrate/read/memory-limit.js';
+import { NO_ENVIRONMENT } from '../../../../src/migrate/read/workload.js';
+
+const textsOf = (limit: string, writtenFor: 'compose' | 'kubernetes', options?: string) => {
+  const variables: Record<string, string> = options === undefined ? {} : { NODE_OPTIONS: options };
+  return memoryFindings('it', limit, writtenFor, { ...NO_ENVIRONMENT, variables }).map(({ text }) => text);
+};
+const BOUND = '--max-old-space-size=160';
+
+test('docker compose counts in powers of 1024, Kubernetes only where an i says so', () => {
+  for (const limit of ['256M', '256m', '256mb', '0.25g', '262144k', '268435456', '268435456b'])
+    expect({ limit, texts: textsOf(limit, 'compose', BOUND) }).toEqual({ limit, texts: [] });
+  for (const limit of ['256Mi', '262144Ki', '0.25Gi', '269M', '268435456'])
+    expect({ limit, texts: textsOf(limit, 'kubernetes', BOUND) }).toEqual({ limit, texts: [] });
+  expect(textsOf('256M', 'kubernetes', BOUND)).toEqual([
+    'may have 256M of memory, and weir takes about 100 MB before its first call: raise it to 256Mi, or to 512Mi.',
+  ]);
+});
+
+test('what is to be set where memory is little', () => {
+  expect(textsOf('128m', 'compose')).toEqual([
+    'may have 128m of memory, and weir takes about 100 MB before its first call: raise it to 256m and set ' +
+      'NODE_OPTIONS=--max-old-space-size=160, or to 512m.',
+  ]);
+  expect(textsOf('128Mi', 'kubernetes', '--max_old_space_size=100')).toEqual([
+    expect.stringContaining('raise it to 256Mi, or to 512Mi.'),
+  ]);
+});
+
+test('from 256 MiB on only the heap needs a bound, and from 512 MiB on nothing does', () => {
+  const heap = [
+    'may have 256Mi of memory, and Node.js would let its heap alone grow to 256 MiB: set ' +
+      'NODE_OPTIONS=--max-old-space-size=160, or raise it to 512Mi.',
+  ];
+  expect(textsOf('256Mi', 'kubernetes')).toEqual(heap);
+  expect(textsOf('256Mi', 'kubernetes', '--enable-source-maps')).toEqual(heap);
+  const hidden = { ...NO_ENVIRONMENT, unknown: new Set(['NODE_OPTIONS']) };
+  expect(memoryFindings('it', '256Mi', 'kubernetes', hidden)).toEqual([]);
+  for (const limit of ['512m', '1g']) expect(textsOf(limit, 'compose')).toEqual([]);
+});
+
+test('nothing is said of what is no limit, or not known', () => {
+  for (const limit of ['', '$\x7bMEMORY}', '1e6', '12 parsecs', 'lots'])
+    expect({ limit, texts: textsOf(limit, 'compose') }).toEqual({ limit, texts: [] });
+});

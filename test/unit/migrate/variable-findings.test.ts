@@ -1,0 +1,270 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { findInVariables, IMAGE_VARIABLES } from '../../../src/migrate/variable-findings.js';
+import { INERT_SETTINGS } from '../../../src/server/settings/inert-settings.js';
+import { SETTINGS } from '../../../src/server/settings/settings-table.js';
+import { environmentOf, parseDockerfile } from '../../support/image/dockerfile.js';
+import { repositoryRoot } from '../../support/process/tools.js';
+
+/** An installation in which nothing needs a decision. */
+const COMPLETE = {
+  RUNTIME_ROOT: '/data',
+  RUNTIME_SUBDIRECTORY: 'ratelimit',
+  REDIS_SOCKET_TYPE: 'tcp',
+  REDIS_URL: 'redis:6379',
+  REDIS_TIMEOUT: '1s',
+  USE_STATSD: 'false',
+  LOG_LEVEL: 'WARN',
+  LOG_FORMAT: 'json',
+  DEBUG_HOST: '127.0.0.1',
+};
+const decide = (variables: Record<string, string>) =>
+  findInVariables({ ...COMPLETE, ...variables }).decide.map(({ about, text }) => `${about}: ${text}`);
+
+test('knows what the image sets', () => {
+  const { NODE_ENV: _, ...ofImage } = environmentOf(
+    parseDockerfile(readFileSync(join(repositoryRoot, 'deploy/Dockerfile'), 'utf8')).at(-1) ?? {
+      base: '',
+      name: '',
+      instructions: [],
+    },
+  );
+  expect(IMAGE_VARIABLES).toEqual(ofImage);
+  for (const [name, value] of Object.entries(IMAGE_VARIABLES)) {
+    expect(SETTINGS.find((setting) => setting.name === name)?.reference?.default).toBe(value);
+  }
+});
+
+test('an installation that sets everything that differs needs no decision', () => {
+  const { same, better, decide: undecided, keep } = findInVariables(COMPLETE);
+  expect(undecided).toEqual([]);
+  expect(keep).toEqual({});
+  expect(same).toEqual([
+    {
+      about:
+        'RUNTIME_ROOT, RUNTIME_SUBDIRECTORY, DEBUG_HOST, REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TIMEOUT, ' +
+        'LOG_LEVEL, LOG_FORMAT, USE_STATSD',
+      text: 'means in weir what it means in envoyproxy/ratelimit.',
+    },
+  ]);
+  expect(better.map(({ about }) => about)).toEqual(['Redis']);
+});
+
+test('with nothing set, says which defaults differ and how to keep them', () => {
+  const { decide: undecided, keep } = findInVariables({});
+  expect(keep).toEqual({
+    RUNTIME_ROOT: '/srv/runtime_data/current',
+    DEBUG_HOST: '0.0.0.0',
+    REDIS_URL: '/var/run/nutcracker/ratelimit.sock',
+    LOG_LEVEL: 'WARN',
+    LOG_FORMAT: 'text',
+    USE_STATSD: 'true',
+  });
+  expect(undecided.map(({ about }) => about)).toEqual(Object.keys(keep));
+  // The default of REDIS_URL is the address of twemproxy.
+  expect(findInVariables(keep).decide.map(({ about }) => about)).toEqual(['REDIS_TIMEOUT', 'REDIS_TYPE']);
+});
+
+test('says what is no longer needed, and what nobody reads', () => {
+  const { same, better, unused } = findInVariables({
+    ...COMPLETE,
+    REDIS_POOL_SIZE: '5',
+    REDIS_PERSECOND_POOL_SIZE: '5',
+    RUNTIME_WATCH_ROOT: 'false',
+    GODEBUG: 'x',
+    GRPC_SERVER_TLS_CA_CERT: '/certs/ca.crt',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'x',
+    DOG_STATSD_MOGRIFIER_A_PATTERN: 'x',
+  });
+  expect(unused).toContainEqual({
+    about: 'REDIS_POOL_SIZE, REDIS_PERSECOND_POOL_SIZE',
+    text: expect.stringContaining('there is no pool'),
+  });
+  expect(same).toContainEqual({
+    about: 'RUNTIME_WATCH_ROOT',
+    text: expect.stringContaining('in either way'),
+  });
+  expect(better.map(({ about }) => about)).toEqual(['Redis']);
+  expect(unused).toContainEqual({
+    about: 'GRPC_SERVER_TLS_CA_CERT',
+    text: 'weir does not know it, and ignores it.',
+  });
+  expect(unused).toContainEqual({
+    about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    text: expect.stringContaining('OpenTelemetry'),
+  });
+  expect(same).toContainEqual({
+    about: 'DOG_STATSD_MOGRIFIER_A_PATTERN',
+    text: expect.stringContaining('means the same'),
+  });
+});
+
+test('variables of OpenTelemetry mean the same where traces are recorded', () => {
+  const variables = {
+    ...COMPLETE,
+    TRACING_ENABLED: 'true',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+  };
+  const { same } = findInVariables(variables, new Set());
+  expect(same).toContainEqual({
+    about: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    text: expect.stringContaining('OpenTelemetry'),
+  });
+});
+
+test('what Node.js reads is not said to change nothing', () => {
+  const { advice, unused } = findInVariables(
+    { ...COMPLETE, NODE_OPTIONS: '--max-old-space-size=160', NODE_NAME: 'a' },
+    new Set(),
+  );
+  expect(advice).toContainEqual({ about: 'NODE_OPTIONS', text: 'is for Node.js, on which weir runs.' });
+  expect(unused.map(({ about }) => about)).toEqual(['NODE_NAME']);
+});
+
+describe('needs a decision', () => {
+  test.each([
+    [{ REDIS_TYPE: 'CLUSTERED' }, /^REDIS_TYPE: "CLUSTERED" is not/],
+    [{ REDIS_TYPE: 'sentinel', REDIS_URL: 'a:1,b:2' }, /^REDIS_URL, REDIS_TYPE: .* name of the master/],
+    [{ BACKEND_TYPE: 'memcache' }, /^BACKEND_TYPE: weir does not support memcache/],
+    [{ REDIS_POOL_ON_EMPTY_BEHAVIOR: 'CREATE' }, /^REDIS_POOL_ON_EMPTY_BEHAVIOR: /],
+    [
+      { REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_USER_ID: 'weir' },
+      /^REDIS_AWS_IAM_AUTH: .*name a program in REDIS_AUTH_COMMAND/,
+    ],
+    [{ NEAR_LIMIT_RATIO: 'much' }, /^NEAR_LIMIT_RATIO: "much" is not a number/],
+    [
+      { USE_PROMETHEUS: 'true', USE_STATSD: 'true' },
+      /^USE_STATSD, USE_PROMETHEUS: are on together\. envoyproxy\/ratelimit does not start/,
+    ],
+    [{ CACHE_KEY_PREFIX: 'a_' }, /^CACHE_KEY_PREFIX: begins every key in Redis/],
+    [
+      { REDIS_URL: '/var/run/nutcracker/ratelimit.sock', REDIS_SOCKET_TYPE: 'unix' },
+      /^REDIS_TYPE: REDIS_URL looks like the address of twemproxy .* set REDIS_TYPE=PROXY, or name Redis itself/,
+    ],
+    [{ REDIS_AUTH: 'limits:s3cret' }, /^REDIS_AUTH: names a user of Redis/],
+    [{ REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: 'redis:1' }, /^REDIS_PERSECOND_TIMEOUT: is not set/],
+  ])('%j', (variables, expected) => {
+    const lines = decide(variables);
+    expect(lines).toEqual([expect.stringMatching(expected)]);
+    expect(lines.join()).not.toContain('s3cret');
+  });
+
+  test('everything at once, however much is wrong', () => {
+    const lines = decide({
+      BACKEND_TYPE: 'memcache',
+      GRPC_PORT: 'x',
+      PORT: 'y',
+      LOG_LEVEL: '3',
+    });
+    expect(lines.map((line) => line.slice(0, line.indexOf(':')))).toEqual([
+      'GRPC_PORT',
+      'PORT',
+      'LOG_LEVEL',
+      'BACKEND_TYPE',
+    ]);
+  });
+
+  test.each([
+    { REDIS_TLS: 'true', REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' },
+    { LIMIT_RESPONSE_HEADERS_ENABLED: 'true' },
+    { REDIS_AUTH: 's3cret' },
+    { CONFIG_TYPE: 'GRPC_XDS_SOTW' },
+  ])('not: %j', (variables) => expect(decide(variables as Record<string, string>)).toEqual([]));
+
+  test('not what is set to something unknown: that is said of its line', () => {
+    const { LOG_LEVEL: _, ...others } = COMPLETE;
+    expect(findInVariables(others, new Set(['LOG_LEVEL'])).decide).toEqual([]);
+  });
+});
+
+test('mogrifiers that lack something are one thing to decide', () => {
+  const lines = decide({ USE_DOG_STATSD: 'true', USE_DOG_STATSD_MOGRIFIERS: 'TAG' });
+  expect(lines).toEqual([
+    expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_PATTERN: not set, /),
+    expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_NAME: not set, /),
+  ]);
+  expect(
+    decide({
+      USE_DOG_STATSD: 'true',
+      USE_DOG_STATSD_MOGRIFIERS: 'TAG',
+      DOG_STATSD_MOGRIFIER_TAG_PATTERN: '(',
+      DOG_STATSD_MOGRIFIER_TAG_NAME: 'n',
+    }),
+  ).toEqual([expect.stringMatching(/^DOG_STATSD_MOGRIFIER_TAG_PATTERN: "\(" is no regular expression/)]);
+});
+
+test('what a start refuses is not called the same: an address that is none, and nothing follows from that', () => {
+  const variables = { ...COMPLETE, REDIS_URL: 'master,geheim:1', REDIS_AUTH: 'geheim', REDIS_TLS: 'true' };
+  const { same, decide: undecided } = findInVariables(variables);
+  expect(undecided).toEqual([
+    { about: 'REDIS_URL, REDIS_SOCKET_TYPE, REDIS_TLS', text: expect.stringContaining('it names several') },
+  ]);
+  expect(JSON.stringify(same)).not.toMatch(/REDIS_URL|REDIS_SOCKET_TYPE|REDIS_TLS|geheim/);
+});
+
+test.each([
+  [{ BACKEND_TYPE: 'memcache', MEMCACHE_SRV: 'x' }, 'BACKEND_TYPE'],
+  [{ REDIS_AWS_IAM_AUTH: 'true', REDIS_AWS_IAM_CACHE_NAME: 'c' }, 'REDIS_AWS_IAM_AUTH'],
+])('%j: what goes with a refused variable is no gain', (variables, refused) => {
+  const { better, decide: undecided } = findInVariables({ ...COMPLETE, ...variables });
+  expect(undecided.map(({ about }) => about)).toEqual([refused]);
+  expect(better.map(({ about }) => about)).toEqual(['Redis']);
+});
+
+test('what is doubled in both is good to know, and no decision', () => {
+  const doubled = { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', LIMIT_LIMIT_HEADER: 'X-RateLimit-Limit' };
+  const { advice, decide: undecided } = findInVariables({ ...COMPLETE, ...doubled });
+  expect(advice).toEqual([
+    { about: 'LIMIT_RESPONSE_HEADERS_ENABLED', text: expect.stringMatching(/^is on/) },
+  ]);
+  expect(undecided).toEqual([]);
+});
+
+test.each([
+  ['true', ['STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', 'Redis']],
+  ['false', ['Redis']],
+])('STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=%s is better only where it is on', (value, abouts) => {
+  const { better } = findInVariables({ ...COMPLETE, STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: value });
+  expect(better.map(({ about }) => about)).toEqual(abouts);
+});
+
+test('what needs a decision is not called the same', () => {
+  const { same } = findInVariables({ ...COMPLETE, CACHE_KEY_PREFIX: 'a_' });
+  expect(same.map(({ about }) => about).join()).not.toContain('CACHE_KEY_PREFIX');
+});
+
+test('statsd is not turned on where envoyproxy/ratelimit would not start with it', () => {
+  const { USE_STATSD: _, ...others } = COMPLETE;
+  expect(findInVariables({ ...others, USE_PROMETHEUS: 'true' }).keep).toEqual({});
+  expect(findInVariables(others).keep).toEqual({ USE_STATSD: 'true' });
+});
+
+test('every sentence names the program that it is about', () => {
+  const {
+    decide: undecided,
+    advice,
+    better,
+    unused,
+  } = findInVariables({
+    ...Object.fromEntries([...INERT_SETTINGS.keys()].map((name) => [name, '1'])),
+    REDIS_POOL_ON_EMPTY_BEHAVIOR: 'WAIT',
+    GODEBUG: 'x',
+    CACHE_KEY_PREFIX: 'a',
+  });
+  expect(undecided.length).toBeGreaterThan(8);
+  for (const { text } of [...undecided, ...advice, ...better, ...unused])
+    expect(text).not.toMatch(/\b(?:there|here|sinks?)\b(?! is)/);
+});
+
+test("variables of Go's runtime change nothing, those of its issuers need a decision", () => {
+  const { unused, decide: undecided } = findInVariables({
+    ...COMPLETE,
+    GOMAXPROCS: '2',
+    SSL_CERT_FILE: '/ca.pem',
+  });
+  expect(unused).toContainEqual({ about: 'GOMAXPROCS', text: expect.stringContaining('Go runtime') });
+  expect(undecided).toEqual([
+    { about: 'SSL_CERT_FILE', text: expect.stringContaining('name them in REDIS_TLS_CACERT') },
+  ]);
+});
