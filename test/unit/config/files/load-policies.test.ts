@@ -53,16 +53,6 @@ test('a file may have any name if it is named itself', () => {
   expect(domainsOf(dir.write('policy.conf', 'domain: a\n'))).toEqual(['a']);
 });
 
-test('two files with one domain', () => {
-  dir.write('a.yaml', 'domain: d\n');
-  dir.write('b.yaml', '# second\ndomain: d\n');
-  expect(errorsOf(dir.path)).toEqual([
-    `${dir.join('b.yaml')}:2:9: domain: the domain "d" is already defined in ` +
-      `${dir.join('a.yaml')}:1:9, so neither file is used; write one file for a domain, or set ` +
-      'MERGE_DOMAIN_CONFIG=true',
-  ]);
-});
-
 test('errors of all files at once; good files still give their domains', () => {
   dir.write('a.yaml', 'domain: a\n');
   dir.write('b.yaml', 'domain:\n');

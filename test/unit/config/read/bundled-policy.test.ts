@@ -34,20 +34,8 @@ describe('user chats: one bucket however it is asked for', () => {
   test.each([
     '/open/v4/user-chats',
     '/open/v5/user-chats',
-    '/open/v5/user-chats?x=1',
-    '/open/v5/user-chats?',
-    '/open/v5/user-chats#x',
-    '/open//v5/user-chats/',
-    '//open/v5/user-chats',
-    '/open/v5/user%2Dchats',
-    '/open/v5/user%2dchats',
-    '/%6Fpen/v5/user-chats',
-    '/open/./v5/user-chats',
-    '/open/v5/%2e/user-chats',
-    '/open/v6/../v5/user-chats',
-    '/open/v6/%2E%2E/v5/user-chats',
-    '/x/../open/v5/user-chats',
-    'http://api.example/open/v5/user-chats',
+    // All ways in which a path can be written are in unit/policy/paths.
+    '/x/%2E%2E//open/./v5/user%2Dchats/?x=1',
   ])('GET %s', (path) => {
     expect(request('GET', path)).toBe(USER_CHATS);
   });
@@ -67,22 +55,12 @@ describe('everything else under /open/ shares the other bucket', () => {
     ['GET', '/open/v5/user-chats/123'],
     ['GET', '/open/v6/user-chats'],
     ['GET', '/open/V5/user-chats'],
-    ['GET', '/open/v5/User-Chats'],
-    ['GET', '/open/v5/user%252Dchats'],
     ['GET', '/open/v5%2Fuser-chats'],
     ['GET', '/open/v5/user-chats;a=b'],
     ['GET', '/open/v5/user-chats%0A'],
-    ['GET', '/open/v5/user-chats\n'],
     ['GET', '/open/a\nb'],
-    ['GET', '/open/%0d%0a'],
     ['GET', '/open/\u2028'],
-    ['GET', '/open/.env'],
-    ['GET', '/open/.well-known/x'],
-    ['GET', '/open/v5/%ff%fe'],
-    ['GET', '/open/..%2f'],
     ['GET', '/open/'],
-    ['DELETE', '/x/../open/y'],
-    ['GET', '/x/%2e%2e/open/y'],
     ['GET', `/open/${'x/'.repeat(20_000)}`],
   ])('%s %j', (method, path) => {
     expect(request(method, path)).toBe(OTHER);
@@ -90,17 +68,12 @@ describe('everything else under /open/ shares the other bucket', () => {
 });
 
 describe('outside /open/ there is no limit', () => {
-  test.each([
-    '/',
-    '/health',
-    '/openx/v5',
-    '/v5/open/user-chats',
-    '/open/../health',
-    '/open%2Fv5/user-chats',
-    '/Open/v5',
-  ])('%s', (path) => {
-    expect(policy.match(entries('tenant=acme', 'method=GET', `path=${path}`)).rules[0]).toBeUndefined();
-  });
+  test.each(['/', '/openx/v5', '/v5/open/user-chats', '/open/../health', '/open%2Fv5/user-chats'])(
+    '%s',
+    (path) => {
+      expect(policy.match(entries('tenant=acme', 'method=GET', `path=${path}`)).rules[0]).toBeUndefined();
+    },
+  );
 });
 
 test('tenants are apart, API keys of no tenant too', () => {

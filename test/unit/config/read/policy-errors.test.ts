@@ -103,11 +103,6 @@ descriptors:
     expect(parse(text).policy).toBeUndefined();
   });
 
-  test('bytes that are not UTF-8', () => {
-    expect(errorsOf(Buffer.from('domain: d').toString())).toEqual([]);
-    expect(errorsOf(`domain: ${'- '.repeat(3)}`)).not.toEqual([]);
-  });
-
   test.each(['[', '[ ', '{a: ', '- ', '? ', '- [', '-\t', '[\n'])(
     'nesting by %j is refused, not a crash',
     (part) => {

@@ -1,8 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { dumpTree } from '../../../../src/config/show/dump-tree.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { describeRule } from '../../../../src/policy/describe.js';
-import { textOf } from '../../../support/codec/text-of.js';
 import { parse, policyOf } from '../../../support/policy/policies.js';
 
 const limit = (fields: string): string =>
@@ -157,18 +154,4 @@ test('an unlimited rule has no answer of its own', () => {
     '"response_headers" is ignored, as the rule is unlimited; remove it',
     '"denied_response" is ignored, as the rule is unlimited; remove it',
   ]);
-});
-
-test('explain and dumps show it', () => {
-  const rule = ruleOf('response_headers: [ratelimit, retry-after], denied_response: { body: abc }');
-  expect(rule && describeRule(rule, 0)).toBe(
-    'window: 1 per day; phase active; on store failure error; headers retry-after, ratelimit; denied ' +
-      'with 3 bytes of text/plain',
-  );
-  const none = ruleOf('response_headers: [], denied_response: { body: "" }');
-  expect(none && describeRule(none, 0)).toContain('; headers none; denied without a body');
-  const policy = policyOf('domain: d\ndenied_response: problem+json\ndecision_metadata: false\n');
-  expect(textOf(dumpTree({ version: 'v', domains: new Map([['d', policy]]) }, 0))).toContain(
-    '\n  denied: with problem+json\n  decision metadata: off\n',
-  );
 });

@@ -289,6 +289,9 @@ describe('a resource', () => {
   const load = (config: object) => fromResource({ name: 'r', domain: 'd', ...config });
   const day = { unit: 'DAY', requests_per_unit: 5 };
   const seconds = (count: number) => ({ seconds: count });
+  const rule = (rateLimit: object) => ({ descriptors: [{ key: 'k', rate_limit: rateLimit }] });
+  const bucket = (fields: object) => rule({ token_bucket: fields });
+  const filled = (fields: object) => bucket({ max_tokens: 1, ...fields });
 
   test.each([
     [
@@ -314,6 +317,8 @@ describe('a resource', () => {
   });
 
   test.each([
+    [{ phase: 'later' }, 'phase: later'],
+    [{ descriptors: [{ key: 'k', phase: 'actve' }] }, 'descriptors: [{ key: k, phase: actve }]'],
     [{ phase_schedule: {} }, 'phase: {}'],
     // What no time is, and no number: a file says it so.
     [{ phase_schedule: { active: seconds(1e12) } }, 'phase: { active: 1000000000000s0ns }'],
@@ -346,18 +351,25 @@ describe('a resource', () => {
       { descriptors: [{ key: 'k', candidate: { ...day, phase: 'active' } }] },
       'descriptors: [{ key: k, candidate: { unit: day, requests_per_unit: 5, phase: active } }]',
     ],
+    [rule({ ...day, enforce_percent: 5 }), limit(`${DAY}, enforce_percent: 5`)],
     [
-      { descriptors: [{ key: 'k', rate_limit: { ...day, enforce_percent: 5 } }] },
-      limit(`${DAY}, enforce_percent: 5`),
-    ],
-    [
-      {
-        descriptors: [
-          { key: 'k', rate_limit: { token_bucket: { max_tokens: 1, fill_interval: seconds(1) }, burst: 2 } },
-        ],
-      },
+      rule({ token_bucket: { max_tokens: 1, fill_interval: seconds(1) }, burst: 2 }),
       limit('token_bucket: { max_tokens: 1, fill_interval: 1s }, burst: 2'),
     ],
+    [rule({ unit: 9, requests_per_unit: 1 }), limit('unit: "9", requests_per_unit: 1')],
+    [rule({ unit: -1, requests_per_unit: 1 }), limit('unit: "-1", requests_per_unit: 1')],
+    [rule({ requests_per_unit: 1 }), limit('requests_per_unit: 1')],
+    [rule({}), limit('')],
+    [rule({ unlimited: true, unit: 'DAY' }), limit('unlimited: true, unit: day')],
+    [rule({ ...day, replaces: [{}] }), limit(`${DAY}, replaces: [{ name: "" }]`)],
+    [bucket({}), limit('token_bucket: { max_tokens: 0 }')],
+    [filled({}), limit('token_bucket: { max_tokens: 1 }')],
+    [
+      filled({ tokens_per_fill: { value: 0 }, fill_interval: seconds(1) }),
+      limit('token_bucket: { max_tokens: 1, tokens_per_fill: 0, fill_interval: 1s }'),
+    ],
+    [filled({ fill_interval: seconds(-1) }), limit('token_bucket: { max_tokens: 1, fill_interval: -1s }')],
+    [filled({ fill_interval: { nanos: 1 } }), limit('token_bucket: { max_tokens: 1, fill_interval: 1ns }')],
   ])('%j is refused in the words that a file gets', (config, policy) => {
     const words = (problems: readonly ConfigProblem[]) =>
       problems.map(({ path, message }) => `${path}: ${message}`).sort();
