@@ -25,12 +25,14 @@ export function repeat(bytes: Uint8Array, total: number): Buffer {
   return Buffer.alloc(Math.floor(total / bytes.length) * bytes.length, bytes);
 }
 
+/** An entry, as a field of a descriptor. */
+export function entry(key: string, value: string): Buffer {
+  return field(1, Buffer.concat([field(1, key), field(2, value)]));
+}
+
 /** RateLimitDescriptor, as a field of the request. */
 export function descriptor(...entries: (readonly [key: string, value: string])[]): Buffer {
-  return field(
-    2,
-    Buffer.concat(entries.map(([key, value]) => field(1, Buffer.concat([field(1, key), field(2, value)])))),
-  );
+  return field(2, Buffer.concat(entries.map(([key, value]) => entry(key, value))));
 }
 
 /** RateLimitRequest of fields that are encoded already. */
