@@ -2,6 +2,7 @@ import { type LoadedPolicies, loadPolicies } from '../config/files/load-policies
 import { shellText } from '../config/show/shell-text.js';
 import { countProblems, formatProblem } from '../config/yaml/config-problem.js';
 import type { DomainPolicy } from '../policy/policy.js';
+import { quantity } from '../quantity.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
@@ -29,11 +30,11 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
   if (errors.length > 0) {
     for (const line of stateLines(loaded)) io.err(`${line}\n`);
     const count = countProblems(errors);
-    io.err(`${count} ${count === 1 ? 'error' : 'errors'}\n`);
+    io.err(`${quantity(count, 'error')}\n`);
     return EXIT.FAILED;
   }
   const domains = goodDomains(loaded).join(', ') || 'no domains';
-  io.out(`ok: ${files.length} ${files.length === 1 ? 'file' : 'files'}, ${domains}\n`);
+  io.out(`ok: ${quantity(files.length, 'file')}, ${domains}\n`);
   return EXIT.OK;
 }
 
@@ -46,8 +47,8 @@ function goodDomains({ policySet }: LoadedPolicies): readonly string[] {
 function counted({ rules }: DomainPolicy): string {
   const candidates = rules.filter(({ candidate }) => candidate).length;
   const live = rules.length - candidates;
-  const others = candidates === 0 ? '' : `, ${candidates} ${candidates === 1 ? 'candidate' : 'candidates'}`;
-  return `${live} ${live === 1 ? 'rule' : 'rules'}${others}`;
+  const others = candidates === 0 ? '' : `, ${quantity(candidates, 'candidate')}`;
+  return `${quantity(live, 'rule')}${others}`;
 }
 
 /** What a start would make of each domain; nothing where no domain could be read. */

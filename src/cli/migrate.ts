@@ -15,6 +15,7 @@ import { findInVariables, type VariableFindings } from '../migrate/variable-find
 import { convertedReport } from '../migrate/write/converted-policies.js';
 import { makeDeployment } from '../migrate/write/deployment.js';
 import { nextSteps } from '../migrate/write/next-steps.js';
+import { quantity } from '../quantity.js';
 import { loadOptions } from '../server/settings/policy-place.js';
 import type { Settings } from '../server/settings/settings-table.js';
 import { writeFiles } from '../written-files.js';
@@ -189,7 +190,7 @@ function findingsOf(
         directory !== undefined &&
         loaded.files.every((file) => !relative(directory, file).startsWith(`..${sep}`));
       const where = isAllBelow ? directory : loaded.files.join(', ');
-      const heading = `${length} ${length === 1 ? 'policy file' : 'policy files'} in ${where}`;
+      const heading = `${quantity(length, 'policy file')} in ${where}`;
       // Opened again, and only where something is wrong: a load does not hand out what it read.
       const bad = new Set(loaded.errors.map(({ file }) => file));
       const parts = bad.size === 0 ? [] : loaded.files.flatMap(openAgain);

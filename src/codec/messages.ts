@@ -2,6 +2,7 @@
  * envoy.service.ratelimit.v3.RateLimitRequest and RateLimitResponse as plain objects. Field names are the proto's in
  * camelCase; what weir neither reads nor writes is left out (quota).
  */
+import { quantity } from '../quantity.js';
 
 export interface DescriptorEntry {
   readonly key: string;
@@ -146,8 +147,8 @@ export const NO_REQUEST = 'message is not a well-formed envoy.service.ratelimit.
 /** Why a request is not read on once it holds more descriptors than `most`. */
 export function moreDescriptorsThan(most: number): string {
   return (
-    `rate limit descriptor list holds at least ${most + 1} descriptors, more than the ${most} that are ` +
-    'allowed (MAX_DESCRIPTORS)'
+    `rate limit descriptor list holds at least ${most + 1} descriptors, more than the ` +
+    `${quantity(most, 'that is', 'that are')} allowed (MAX_DESCRIPTORS)`
   );
 }
 
@@ -163,10 +164,11 @@ export function tooManyFields(most: number): string {
 
 /** Why a request with so many descriptors is refused. */
 export function tooManyDescriptors(count: number, most: number): string {
-  return `rate limit descriptor list holds ${count} descriptors, more than the ${most} that are allowed`;
+  const allowed = quantity(most, 'that is', 'that are');
+  return `rate limit descriptor list holds ${count} descriptors, more than the ${allowed} allowed`;
 }
 
 /** Why a request whose descriptors ask for more limits than `most` is refused. */
 export function tooManyLimits(most: number): string {
-  return `rate limit descriptor list asks for more limits than the ${most} that are allowed`;
+  return `rate limit descriptor list asks for more limits than the ${quantity(most, 'that is', 'that are')} allowed`;
 }

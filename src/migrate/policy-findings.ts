@@ -2,6 +2,7 @@ import type { LoadedPolicies } from '../config/files/load-policies.js';
 import { formatProblem } from '../config/yaml/config-problem.js';
 import type { DomainPolicy } from '../policy/policy.js';
 import type { PolicyNode } from '../policy/policy-node.js';
+import { quantity } from '../quantity.js';
 import { type Finding, type Findings, mergeFindings } from './findings.js';
 import type { refusedByReference } from './read/reference-refusal.js';
 
@@ -43,7 +44,7 @@ export function findInPolicies(
   const long: string[] = [];
   for (const policy of policySet.domains.values()) {
     const { domain, rules } = policy;
-    const count = `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`;
+    const count = quantity(rules.length, 'rule');
     same.push({
       about: `domain ${domain}`,
       text: `${count}, which weir answers as envoyproxy/ratelimit does.`,

@@ -1,5 +1,6 @@
 import { type Logger, type LoggerOptions as PinoOptions, pino } from 'pino';
 import { printableLine, printableLines } from '../printable.js';
+import { quantity } from '../quantity.js';
 import { LogOutput, standardOutput } from './log-output.js';
 
 export type { Logger } from 'pino';
@@ -38,7 +39,10 @@ export function createLogger(
 ): Logger {
   const logger = pino(...sinkOf(options, output));
   output.onGap = (dropped) => {
-    logger.warn({ dropped }, `${dropped} log lines were dropped because nobody read them`);
+    logger.warn(
+      { dropped },
+      `${quantity(dropped, 'log line was', 'log lines were')} dropped because nobody read them`,
+    );
   };
   process.once('exit', () => output.end());
   return logger;

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { moreDescriptorsThan, tooManyDescriptors, tooManyLimits } from '../../src/codec/messages.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { describeRate } from '../../src/policy/describe.js';
 import { quantity } from '../../src/quantity.js';
@@ -10,4 +11,12 @@ test('a noun is in the singular for 1 only', () => {
 
 test('a bucket of one token is described so', () => {
   expect(describeRate(tokenBucketRate(1, 1, 3_600_000_000))).toBe('token bucket: 1 token, 1 every 1h');
+});
+
+test('a bound of one is told in the singular', () => {
+  expect([tooManyDescriptors(2, 1), tooManyLimits(1), moreDescriptorsThan(1)]).toEqual([
+    'rate limit descriptor list holds 2 descriptors, more than the 1 that is allowed',
+    'rate limit descriptor list asks for more limits than the 1 that is allowed',
+    'rate limit descriptor list holds at least 2 descriptors, more than the 1 that is allowed (MAX_DESCRIPTORS)',
+  ]);
 });

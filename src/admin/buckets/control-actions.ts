@@ -186,7 +186,7 @@ function notesOnControl(
     policy.steps.flatMap((step) => (step.kind === 'table' ? [step.source] : step.sources)),
   );
   const notes = [...memoryNotes(context)];
-  if (count > 0) notes.push(`It concerns descriptors of ${count} ${count === 1 ? 'limit' : 'limits'}.`);
+  if (count > 0) notes.push(`It concerns descriptors of ${quantity(count, 'limit')}.`);
   else if (kind === 'block')
     notes.push('No limit of the policy concerns such descriptors; the block denies them all the same.');
   else

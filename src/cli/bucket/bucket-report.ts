@@ -59,7 +59,7 @@ function bucketsPart(answer: BucketAnswer, most?: number): readonly string[] {
       lines.push(rows[at] ?? '', ...detailLines(bucket, entriesText(entries)));
     }
   }
-  if (more > 0) lines.push(`and ${more} more, which are not listed: name more entries to see them`);
+  if (more > 0) lines.push(`and ${more} more, not listed: name more entries to see them`);
   return lines;
 }
 
@@ -105,7 +105,7 @@ function controlsPart(answer: BucketAnswer, most?: number): readonly string[] {
     if (reason !== '')
       lines.push(...wrapped(`reason: ${printable(reason)}`, WIDTH - 6).map((one) => `      ${one}`));
   }
-  if (more_controls > 0) lines.push(`and ${more_controls} more, which are not listed`);
+  if (more_controls > 0) lines.push(`and ${more_controls} more, not listed`);
   return lines;
 }
 

@@ -1,4 +1,5 @@
 import { type DeriveStep, RuleStep, TableStep } from '../../policy/derive/derive.js';
+import { quantity } from '../../quantity.js';
 import { describeDeriveRule, describeStep } from '../show/dump-tree.js';
 import type { LocalChange } from './change.js';
 
@@ -67,7 +68,7 @@ function tableDifference(before: TableStep, after: TableStep): string {
 }
 
 function keys(count: number): string {
-  return `${count} API ${count === 1 ? 'key' : 'keys'}`;
+  return quantity(count, 'API key');
 }
 
 const RULES_SHOWN = 3;

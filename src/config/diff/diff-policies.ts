@@ -3,6 +3,7 @@ import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import { describeDecisionMetadata, describeHeaders, describeRequestHeaders } from '../../policy/describe.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { PolicySet } from '../../policy/policy-set.js';
+import { quantity } from '../../quantity.js';
 import { effectOf, type LocalChange, type PolicyChange } from './change.js';
 import { deriveChanges } from './derive-changes.js';
 import { isEnforced, shareEffect } from './enforcement.js';
@@ -36,7 +37,7 @@ export function diffPolicies(
 
 function wholeDomain(effect: 'appears' | 'vanishes', policy: DomainPolicy, nowMicros: number): LocalChange {
   const rules = policy.rules.filter(({ candidate }) => !candidate);
-  const count = `the domain, with ${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`;
+  const count = `the domain, with ${quantity(rules.length, 'rule')}`;
   const text =
     effect === 'appears' ? `${count}; its requests had no limit` : `${count}; its requests get no limit`;
   const tightens = effect === 'appears' && rules.some((rule) => isEnforced(rule, nowMicros));

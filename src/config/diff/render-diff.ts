@@ -1,4 +1,5 @@
 import { printableLine } from '../../printable.js';
+import { quantity } from '../../quantity.js';
 import { shellText } from '../show/shell-text.js';
 import { type DiffSummary, type PolicyChange, summaryOf } from './change.js';
 
@@ -51,7 +52,7 @@ export function summaryText(summary: DiffSummary): string {
 }
 
 function counted(count: number, one: string, many: string): string {
-  return count === 0 ? '' : `${count} ${count === 1 ? one : many}`;
+  return count === 0 ? '' : quantity(count, one, many);
 }
 
 function tightening(count: number): string {

@@ -1,5 +1,6 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
+import { quantity } from '../../quantity.js';
 import { seldom } from '../../runtime/seldom.js';
 import { ERROR_CODE } from '../error-code.js';
 import {
@@ -130,8 +131,8 @@ export class SocketServer {
     const count = this.#refused;
     this.#refused = 0;
     this.#options.onBadConnection(
-      `${count === 1 ? 'a connection was' : `${count} connections were`} closed at once: ` +
-        `${this.#options.maxConnections} are open, and no more are allowed`,
+      `${quantity(count, 'connection was', 'connections were')} closed at once: ` +
+        `${quantity(this.#options.maxConnections, 'is', 'are')} open, and no more are allowed`,
     );
   }
 

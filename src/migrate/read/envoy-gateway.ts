@@ -2,6 +2,7 @@ import { entriesAt, itemsAt, manifestsOf, textAt, valueAt } from '../../config/m
 import { ProblemList } from '../../config/yaml/config-problem.js';
 import type { YamlMap, YamlValue } from '../../config/yaml/yaml-document.js';
 import { parseYamlPart, scalarPart } from '../../config/yaml/yaml-part.js';
+import { quantity } from '../../quantity.js';
 import { emptyVariables } from '../env-file.js';
 import type { Finding } from '../findings.js';
 import { containerVariables } from './container-variables.js';
@@ -134,13 +135,12 @@ export function gatewayPolicies(input: Input): readonly Finding[] {
     const about = `BackendTrafficPolicy ${name}`;
     const global = itemsAt(fields, 'spec', 'rateLimit', 'global', 'rules').length;
     const local = itemsAt(fields, 'spec', 'rateLimit', 'local', 'rules').length;
-    const rules = (count: number): string => (count === 1 ? '1 rule' : `${count} rules`);
     return [
       ...(global > 0
         ? [
             {
               about,
-              text: `${rules(global)}, which Envoy Gateway sends over xDS, and weir answers as before.`,
+              text: `${quantity(global, 'rule')}, which Envoy Gateway sends over xDS, and weir answers as before.`,
             },
           ]
         : []),
@@ -148,7 +148,7 @@ export function gatewayPolicies(input: Input): readonly Finding[] {
         ? [
             {
               about,
-              text: `${rules(local)} that Envoy decides by itself (local), without a rate limit service.`,
+              text: `${quantity(local, 'rule')} that Envoy decides by itself (local), without a rate limit service.`,
             },
           ]
         : []),

@@ -1,6 +1,7 @@
 import { loadParts } from '../../config/files/load-policies.js';
 import { openFile } from '../../config/read/policy-source.js';
 import { formatProblem } from '../../config/yaml/config-problem.js';
+import { quantity } from '../../quantity.js';
 import type { WrittenFile } from '../../written-files.js';
 import type { Finding } from '../findings.js';
 import type { Conversion, ConvertedLimit } from '../read/converted.js';
@@ -31,7 +32,7 @@ export function convertedReport(
   const files = domains.map((domain): WrittenFile => {
     const own = limits.filter((limit) => limit.domain === domain);
     const path = `${FOLDER}/${freeName(domain, names)}`;
-    return { path, content: policyText(domain, own), note: rulesText(own.length) };
+    return { path, content: policyText(domain, own), note: quantity(own.length, 'rule') };
   });
   const parts = files.map(({ path, content }) => ({
     name: path,
@@ -40,7 +41,7 @@ export function convertedReport(
   const loaded = loadParts(parts, { mergeDomains: false });
   const bad = loaded.errors.map((problem): Finding => ({ about: 'policies', text: formatProblem(problem) }));
   const sources = conversions.map(({ source }) => source).join(' and ');
-  const rules = `${rulesText(limits.length)} of ${domains.length} ${domains.length === 1 ? 'domain' : 'domains'}`;
+  const rules = `${quantity(limits.length, 'rule')} of ${quantity(domains.length, 'domain')}`;
   const report: Report = {
     service: undefined,
     policies: `${rules}, converted from ${sources}.`,
@@ -53,20 +54,17 @@ export function convertedReport(
         .filter((input) => !conversions.some(({ from }) => from === input))
         .map(({ file }) => ({ about: file, text: 'is not looked at beside limits that are converted.' })),
     ],
-    same: domains.map((domain) => ({
-      about: `domain ${domain}`,
-      text: `${rulesText(limits.filter((limit) => limit.domain === domain).length)}, which --write writes as a policy.`,
-    })),
+    same: domains.map((domain) => {
+      const { length } = limits.filter((limit) => limit.domain === domain);
+      const text = `${quantity(length, 'rule')}, which --write writes as a policy.`;
+      return { about: `domain ${domain}`, text };
+    }),
     better: [],
     unused: [],
     keep: {},
     written: undefined,
   };
   return { report, files };
-}
-
-function rulesText(count: number): string {
-  return `${count} ${count === 1 ? 'rule' : 'rules'}`;
 }
 
 /** A name for the file of a domain that no other has. */

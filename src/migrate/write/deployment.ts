@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readConfigFile } from '../../config/files/policy-paths.js';
+import { quantity } from '../../quantity.js';
 import type { WrittenFile } from '../../written-files.js';
 import { plainLines } from '../env-file.js';
 import type { Finding } from '../findings.js';
@@ -137,7 +138,7 @@ function withVariables(text: string, variables: Target['variables']): string {
 
 function noteOf({ image, variables }: Target, hasImage = true): string {
   const count = Object.keys(variables).length;
-  const added = `${count} ${count === 1 ? 'variable' : 'variables'} added`;
+  const added = `${quantity(count, 'variable')} added`;
   if (!hasImage) return added;
   return count === 0 ? `image ${image}` : `image ${image}, ${added}`;
 }

@@ -1,7 +1,7 @@
 import type { BucketAnswer } from '../../admin/buckets/messages.js';
 import { byId, type Child, el, KeptPart } from '../dom/element.js';
 import { sentence } from '../dom/texts.js';
-import { countOf } from '../text/numbers.js';
+import { countText } from '../text/numbers.js';
 import { endButton } from './bucket-actions.js';
 import { controlsTable, notesOf } from './bucket-answer.js';
 import type { ChangeDialog } from './change-dialog.js';
@@ -74,7 +74,7 @@ export class BlocksView implements View {
             void this.#dialog.start(change, () => this.#ask());
           }),
       }),
-      more > 0 ? el('p', { class: 'note' }, `and ${countOf(more, 'more')}, which are not listed`) : undefined,
+      more > 0 ? el('p', { class: 'note' }, `and ${countText(more)} more, not listed`) : undefined,
       ...said,
     ];
   }

@@ -41,11 +41,7 @@ export function limitsTable(answer: BucketAnswer): readonly Child[] {
   return [
     table,
     more > 0
-      ? el(
-          'p',
-          { class: 'note' },
-          `and ${countText(more)} more, which are not listed: name more entries to see them`,
-        )
+      ? el('p', { class: 'note' }, `and ${countText(more)} more, not listed: name more entries to see them`)
       : undefined,
   ];
 }

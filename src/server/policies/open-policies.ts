@@ -3,6 +3,7 @@ import { isRefusedAtStart, type LoadedPolicies } from '../../config/files/load-p
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { type PolicyLoader, ThreadPolicyLoader } from '../../config/threads/policy-loader.js';
 import { countProblems, formatProblem } from '../../config/yaml/config-problem.js';
+import { quantity } from '../../quantity.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { loadOptions, policyOrigin, policyPlace } from '../settings/policy-place.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -63,7 +64,7 @@ function startError({ errors }: LoadedPolicies, origin: string): StartError {
   const count = countProblems(errors);
   return new StartError([
     ...errors.map(formatProblem),
-    `no policy of ${origin} can be served (${count} ${count === 1 ? 'error' : 'errors'}); correct what is listed ` +
+    `no policy of ${origin} can be served (${quantity(count, 'error')}); correct what is listed ` +
       'above, and check it with weir check-config before the next start',
   ]);
 }

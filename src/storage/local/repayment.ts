@@ -1,6 +1,7 @@
 import type { BucketStore } from '../../limiter/bucket-store.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
+import { quantity } from '../../quantity.js';
 import { BackOff } from '../../runtime/back-off.js';
 import { within } from '../../runtime/turns.js';
 import type { OwedCharge, OwedLedger } from './owed-ledger.js';
@@ -78,7 +79,8 @@ export class Repayment {
       if (ledger.size >= before) break;
     }
     const left = ledger.giveUp(this.unanswered);
-    if (left > 0) log('warn', `never charged for what was admitted while Redis was away: ${bucketsOf(left)}`);
+    if (left > 0)
+      log('warn', `never charged for what was admitted while Redis was away: ${quantity(left, 'bucket')}`);
   }
 
   #arm(ms: number): void {
@@ -101,7 +103,7 @@ export class Repayment {
     this.#running = false;
     this.#inARow += made;
     if (ledger.size === 0 && this.#inARow > 0) {
-      log('info', `charged for what was admitted while Redis was away: ${bucketsOf(this.#inARow)}`);
+      log('info', `charged for what was admitted while Redis was away: ${quantity(this.#inARow, 'bucket')}`);
       this.#inARow = 0;
     }
     if (ledger.size === 0) return;
@@ -135,8 +137,4 @@ export class Repayment {
     await this.#underWay;
     return made;
   }
-}
-
-function bucketsOf(count: number): string {
-  return count === 1 ? '1 bucket' : `${count} buckets`;
 }

@@ -1,5 +1,6 @@
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
 import { systemClock } from '../../limiter/clock.js';
+import { quantity } from '../../quantity.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
 import { Room } from '../../runtime/room.js';
 import { Signal } from '../../runtime/signal.js';
@@ -204,7 +205,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       promise = queue.add(items, deadline, connection, now, part, takenOn);
     } else {
       if (!this.narrow.has(items.length, connection)) {
-        const most = `the ${this.maxInFlight} limits that may wait for Redis (REDIS_MAX_IN_FLIGHT)`;
+        const most = `the ${quantity(this.maxInFlight, 'limit')} that may wait for Redis (REDIS_MAX_IN_FLIGHT)`;
         return this.refuseToWait(now, `there is no room among ${most}`);
       }
       let batch = this.waiting.find(items, part, takenOn);

@@ -1,5 +1,6 @@
 import { expectState } from '../../../invariant.js';
 import { timerMs } from '../../../limiter/clock.js';
+import { quantity } from '../../../quantity.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { Hope } from '../load/hope.js';
 import { CircuitBreaker } from './circuit-breaker.js';
@@ -163,7 +164,7 @@ export class RedisConnection {
     }
     const isOver = reaction === 'count' ? this.breaker.failure() : this.breaker.trip();
     if (!isOver) return;
-    const run = `${this.breakerFailures} calls in a row failed`;
+    const run = `${quantity(this.breakerFailures, 'call')} in a row failed`;
     if (reaction === 'soon') this.hope();
     this.goDown(reaction === 'count' ? `${run} (${message})` : message);
     this.unansweredProbes = 0;
