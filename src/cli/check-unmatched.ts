@@ -7,6 +7,7 @@ import { explain } from '../config/show/explain.js';
 import { shellText } from '../config/show/shell-text.js';
 import { didYouMean, type KeyPath, whyUnmatched } from '../config/show/why-unmatched.js';
 import { defaultOf } from '../server/settings/settings-table.js';
+import { isBoolean, isText, listOf, objectOf, optional } from './call/answer-shape.js';
 import type { CheckOptions } from './check-options.js';
 
 /** Why a descriptor was let through without a limit. */
@@ -88,14 +89,28 @@ function tellByPolicy({ domain, descriptors }: CheckOptions, path: string): Tell
 
 /** The part of `/rlconfig?format=json` that is looked at. */
 interface ShownConfig {
-  readonly domains: readonly {
-    readonly domain: string;
-    readonly policy?: {
-      readonly derive: readonly unknown[];
-      readonly rules: readonly { readonly keys?: KeyPath; readonly candidate: boolean }[];
-    };
-  }[];
+  readonly domains: readonly ShownDomain[];
 }
+
+interface ShownDomain {
+  readonly domain: string;
+  readonly policy?: ShownPolicy;
+}
+
+interface ShownPolicy {
+  readonly derive: readonly unknown[];
+  readonly rules: readonly ShownRule[];
+}
+
+interface ShownRule {
+  readonly keys?: KeyPath;
+  readonly candidate: boolean;
+}
+
+const isRule = objectOf<ShownRule>({ keys: optional(listOf(isText)), candidate: isBoolean });
+const isPolicy = objectOf<ShownPolicy>({ derive: listOf(() => true), rules: listOf(isRule) });
+const isDomain = objectOf<ShownDomain>({ domain: isText, policy: optional(isPolicy) });
+const isConfig = objectOf<ShownConfig>({ domains: listOf(isDomain) });
 
 function tellByConfig(
   { domain, descriptors }: CheckOptions,
@@ -174,8 +189,8 @@ function readConfig(address: string, ownTls: boolean): Promise<ShownConfig | str
 
 function parseConfig(bytes: Buffer): ShownConfig | undefined {
   try {
-    const shown = JSON.parse(bytes.toString()) as ShownConfig;
-    return Array.isArray(shown.domains) ? shown : undefined;
+    const shown: unknown = JSON.parse(bytes.toString());
+    return isConfig(shown) ? shown : undefined;
   } catch {
     return undefined;
   }

@@ -114,9 +114,11 @@ descriptors:
     const set: PolicySet = { domains: new Map([['d', policyOf(policy)]]), version: 'v' };
     const status = [{ domain: 'd', state: 'ok', files: ['d.yaml'] }] as const;
 
-    /** Opens a debug port; returns its address. */
-    const debugPort = async (body: string): Promise<string> => {
-      const debug = createServer((_request, response) => response.end(body));
+    /** Opens a debug port that gives these answers in turn, the last one again and again; returns its address. */
+    const debugPort = async (...bodies: string[]): Promise<string> => {
+      const debug = createServer((_request, response) => {
+        response.end(bodies.length > 1 ? bodies.shift() : bodies[0]);
+      });
       http = debug;
       await new Promise<void>((resolve) => debug.listen(0, '127.0.0.1', resolve));
       return `127.0.0.1:${(debug.address() as AddressInfo).port}`;
@@ -177,8 +179,12 @@ descriptors:
       const [port] = await freePorts(1);
       const away = await check('--address', address, '--debug', `127.0.0.1:${port}`, 'a=b');
       expect(away.out).toContain(`the debug port at 127.0.0.1:${port} shows no policy (connect ECONNREFUSED`);
-      const other = await check('--address', address, '--debug', await debugPort('<html>'), 'a=b');
-      expect(other.out).toContain('shows no policy (it is no weir)');
+      const odd = ['<html>', 'null', '{"domains":[null]}', '{"domains":[{"domain":"d","policy":null}]}'];
+      const debug = await debugPort(...odd);
+      for (const _ of odd) {
+        const other = await check('--address', address, '--debug', debug, 'a=b');
+        expect(other.out).toContain('shows no policy (it is no weir)');
+      }
       expect(await check('--debug', 'unix:/x', 'a=b')).toMatchObject({ code: 2 });
     });
   });

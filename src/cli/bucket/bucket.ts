@@ -1,7 +1,23 @@
-import { BUCKET_ACTIONS, type BucketAnswer, changesSomething } from '../../admin/buckets/messages.js';
+import {
+  BUCKET_ACTIONS,
+  type BucketAnswer,
+  type BucketLevel,
+  changesSomething,
+  type ShownBucket,
+  type ShownControl,
+} from '../../admin/buckets/messages.js';
 import { nearest } from '../../nearest-name.js';
 import { printableJson } from '../../printable.js';
-import { areEntries, haveTexts, isListOf, isObject } from '../call/answer-shape.js';
+import {
+  areEntries,
+  isBoolean,
+  isNumber,
+  isText,
+  listOf,
+  nullable,
+  objectOf,
+  optional,
+} from '../call/answer-shape.js';
 import { askDebugPort, type DebugResult } from '../call/debug-call.js';
 import {
   type DebugAccess,
@@ -17,6 +33,52 @@ import { type BucketOptions, isBucketAction, readBucketOptions } from './bucket-
 import { bucketLines } from './bucket-report.js';
 import { NEW_TOKEN, runNewToken } from './new-token.js';
 import { watchBuckets } from './watch-buckets.js';
+
+const isLevel = objectOf<BucketLevel>({
+  left: isNumber,
+  debt: isNumber,
+  next_token_in: isNumber,
+  full_in: isNumber,
+});
+
+const isBucket = objectOf<ShownBucket>({
+  rule: isText,
+  name: isText,
+  algorithm: isText,
+  limit: isNumber,
+  about: isText,
+  enforcement: isText,
+  entries: areEntries,
+  redis_key: nullable(isText),
+  redis_slot: nullable(isNumber),
+  now: optional(isLevel),
+  before: optional(isLevel),
+  note: optional(isText),
+});
+
+const isControl = objectOf<ShownControl>({
+  id: isText,
+  kind: isText,
+  domain: isText,
+  identity: areEntries,
+  reason: isText,
+  by: isText,
+  ends_in: isNumber,
+});
+
+const isBucketAnswer = objectOf<BucketAnswer>({
+  action: isText,
+  dry_run: isBoolean,
+  domain: nullable(isText),
+  entries: areEntries,
+  meets: isText,
+  store: isText,
+  buckets: listOf(isBucket),
+  more: isNumber,
+  controls: listOf(isControl),
+  more_controls: isNumber,
+  notes: listOf(isText),
+});
 
 const ACTIONS: readonly string[] = [...BUCKET_ACTIONS, NEW_TOKEN];
 
@@ -76,20 +138,6 @@ function askBuckets(
     changes: changesSomething(question),
     isAnswer: isBucketAnswer,
   });
-}
-
-function isBucketAnswer(body: unknown): body is BucketAnswer {
-  if (!isObject(body)) return false;
-  const { buckets, controls, notes } = body;
-  return (
-    isListOf(buckets, (one) => haveTexts(one, 'rule', 'about') && areEntries(one['entries'])) &&
-    isListOf(
-      controls,
-      (one) => haveTexts(one, 'id', 'kind', 'reason', 'by') && areEntries(one['identity']),
-    ) &&
-    Array.isArray(notes) &&
-    notes.every((note) => typeof note === 'string')
-  );
 }
 
 function exitCodeOf({ action, meets, buckets }: BucketAnswer): number {

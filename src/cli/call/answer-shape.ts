@@ -1,29 +1,38 @@
 /* What an answer must be made of to be shown: another service may listen where a debug port was expected. */
+import type { BucketAnswer } from '../../admin/buckets/messages.js';
 
-/** A JSON object, of which no field is known. */
-export type JsonObject = Readonly<Record<string, unknown>>;
+/** Whether a value of an answer is what is expected of it. */
+export type Check = (value: unknown) => boolean;
 
-/** Whether a JSON value is an object. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isText: Check = (value) => typeof value === 'string';
+export const isNumber: Check = (value) => typeof value === 'number';
+export const isBoolean: Check = (value) => typeof value === 'boolean';
+
+/** Whether it is absent, or what `check` holds of. */
+export function optional(check: Check): Check {
+  return (value) => value === undefined || check(value);
 }
 
-/** Whether it is a list of objects that `isOne` holds of. */
-export function isListOf(value: unknown, isOne: (one: JsonObject) => boolean): boolean {
-  return Array.isArray(value) && value.every((one) => isObject(one) && isOne(one));
+/** Whether it is null, or what `check` holds of. */
+export function nullable(check: Check): Check {
+  return (value) => value === null || check(value);
+}
+
+/** Whether it is a list of what `check` holds of. */
+export function listOf(check: Check): Check {
+  return (value) => Array.isArray(value) && value.every(check);
+}
+
+/** Whether it is an object with these fields, which are all that a `T` has. */
+export function objectOf<T>(
+  fields: { readonly [Field in keyof T]-?: Check },
+): (value: unknown) => value is T {
+  const checks = Object.entries(fields) as [keyof T, Check][];
+  return (value): value is T =>
+    typeof value === 'object' &&
+    value !== null &&
+    checks.every(([field, check]) => check((value as T)[field]));
 }
 
 /** Whether it is a list of entries. */
-export function areEntries(value: unknown): boolean {
-  return isListOf(value, ({ key, value: text }) => typeof key === 'string' && typeof text === 'string');
-}
-
-/** Whether all of these fields are texts. */
-export function haveTexts(object: JsonObject, ...fields: readonly string[]): boolean {
-  return fields.every((field) => typeof object[field] === 'string');
-}
-
-/** Whether all of these fields are numbers. */
-export function haveNumbers(object: JsonObject, ...fields: readonly string[]): boolean {
-  return fields.every((field) => typeof object[field] === 'number');
-}
+export const areEntries = listOf(objectOf<BucketAnswer['entries'][number]>({ key: isText, value: isText }));

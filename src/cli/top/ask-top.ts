@@ -1,12 +1,5 @@
-import type { TopAnswer } from '../../admin/buckets/messages.js';
-import {
-  areEntries,
-  haveNumbers,
-  haveTexts,
-  isListOf,
-  isObject,
-  type JsonObject,
-} from '../call/answer-shape.js';
+import type { TopAnswer, TopBucket } from '../../admin/buckets/messages.js';
+import { areEntries, isNumber, isText, listOf, objectOf, optional } from '../call/answer-shape.js';
 import { askDebugPort } from '../call/debug-call.js';
 import { type DebugAccess, type DebugServer, debugName } from '../call/debug-server.js';
 import { type FullTopQuestion, mergedTop, sortedTop } from './merge-top.js';
@@ -30,6 +23,28 @@ export interface AskedTop {
 
 /** The most that a server lists. */
 export const MOST_ROWS = 1000;
+
+const isRow = objectOf<TopBucket>({
+  domain: isText,
+  rule: isText,
+  entries: areEntries,
+  limit: optional(isText),
+  denied: isNumber,
+  denied_error: isNumber,
+  used: isNumber,
+  used_error: isNumber,
+  used_ratio: isNumber,
+});
+
+const isTopAnswer = objectOf<TopAnswer>({
+  server: optional(isText),
+  of: isText,
+  by: isText,
+  covers: isNumber,
+  error: objectOf<TopAnswer['error']>({ denied: isNumber, used: isNumber }),
+  sampled: isNumber,
+  top: listOf(isRow),
+});
 
 /** Asks once. Never rejects. */
 export async function askTop(
@@ -70,22 +85,6 @@ function joined(answers: readonly TopAnswer[], target: TopTarget, question: Full
   return first !== undefined && target.kind === 'one'
     ? { ...first, top: sortedTop(first.top, question.by) }
     : mergedTop(answers, question);
-}
-
-function isTopAnswer(body: unknown): body is TopAnswer {
-  if (!isObject(body)) return false;
-  const { top, error } = body;
-  return (
-    isListOf(top, isRow) &&
-    isObject(error) &&
-    haveNumbers(error, 'denied', 'used') &&
-    haveNumbers(body, 'covers', 'sampled')
-  );
-}
-
-function isRow(row: JsonObject): boolean {
-  const numbers = ['denied', 'denied_error', 'used', 'used_error', 'used_ratio'];
-  return haveTexts(row, 'domain', 'rule') && haveNumbers(row, ...numbers) && areEntries(row['entries']);
 }
 
 /** Who is asked, for a heading. */

@@ -272,6 +272,35 @@ describe('what goes wrong', () => {
     expect(err).toMatch(sentence);
   });
 
+  /** Every field of a value, and of what is in it, as a copy of `whole` in which it is missing. */
+  function withoutEach(whole: object, path = ''): [path: string, rest: unknown][] {
+    return Object.entries(whole).flatMap(([field, value]): [string, unknown][] => {
+      const at = (other: unknown): unknown =>
+        Array.isArray(whole) ? whole.with(Number(field), other) : { ...whole, [field]: other };
+      const here = `${path}/${field}`;
+      const below: [string, unknown][] =
+        typeof value !== 'object' || value === null
+          ? []
+          : withoutEach(value, here).map(([name, rest]) => [name, at(rest)]);
+      return [[here, at({ odd: true })], ...below];
+    });
+  }
+
+  const control = { id: 'k', kind: 'block', domain: 'd', identity: [], reason: '', by: 'ann', ends_in: 1 };
+  const full = {
+    ...answer,
+    buckets: [{ ...bucket, before: bucket.now, note: 'n' }],
+    controls: [control],
+    notes: ['n'],
+  };
+
+  test.each(withoutEach(full))('an answer whose %s is of another kind', async (_path, body) => {
+    port.answer = () => ({ body });
+    const { code, out, err } = await bucketCommand('show', 'a=b');
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toMatch(/answered something that is none of weir's answers/);
+  });
+
   test('nothing listens', async () => {
     const { code, err } = await printedBy(runBucket, ['show', 'a=b', '--address', '127.0.0.1:1']);
     expect([code, err]).toEqual([
