@@ -1,15 +1,10 @@
 import { NO_SECRETS } from '../../src/policy/redact.js';
 import { NO_SPAN_LOSSES } from '../../src/server/calls/call-trace.js';
 import { exposeUsedRatio } from '../../src/server/metrics/bucket-used-ratio.js';
-import { exposeControls } from '../../src/server/metrics/controls.js';
-import { exposeDecisionLog } from '../../src/server/metrics/decision-log.js';
-import { exposeGiveBacks } from '../../src/server/metrics/give-backs.js';
-import { exposeLoad } from '../../src/server/metrics/load-gauges.js';
-import { exposeLocalCharges } from '../../src/server/metrics/local-charges.js';
-import { exposeLostControls } from '../../src/server/metrics/lost-controls.js';
-import { exposeRedisNodes } from '../../src/server/metrics/redis-nodes.js';
-import { exposeServing } from '../../src/server/metrics/serving-gauge.js';
-import { exposeSpanLosses } from '../../src/server/metrics/span-losses.js';
+import { exposeControls, exposeLostControls } from '../../src/server/metrics/controls.js';
+import { exposeLoad, exposeServing } from '../../src/server/metrics/load-gauges.js';
+import { exposeLosses } from '../../src/server/metrics/losses.js';
+import { exposeStore } from '../../src/server/metrics/store-metrics.js';
 import { exposeWorkers } from '../../src/server/metrics/worker-gauges.js';
 import { NO_GIVE_BACKS, NO_LOCAL_CHARGES } from '../../src/server/store/store.js';
 import type { MetricDescription } from '../../src/telemetry/label-meanings.js';
@@ -37,15 +32,20 @@ export function describeMetrics(): readonly MetricDescription[] {
   metrics.logOutput({ dropped: 0 });
   metrics.sinks(() => []);
   exposeLoad(metrics.registry, () => NO_LOAD);
-  exposeLocalCharges(metrics.registry, () => NO_LOCAL_CHARGES);
-  exposeGiveBacks(metrics.registry, () => NO_GIVE_BACKS);
-  exposeRedisNodes(metrics.registry, () => []);
+  exposeStore(metrics.registry, {
+    localChargeStats: () => NO_LOCAL_CHARGES,
+    giveBackStats: () => NO_GIVE_BACKS,
+    nodes: () => [],
+  });
   exposeServing(metrics.registry, () => true);
   exposeControls(metrics.registry, { count: () => 0 });
-  exposeLostControls(metrics.registry);
-  exposeDecisionLog(metrics.registry, () => 0);
+  exposeLostControls(metrics.registry, { block: 0, allow: 0 });
   exposeUsedRatio(metrics.registry, { top: undefined, secretKeys: () => NO_SECRETS }, 0);
-  exposeSpanLosses(metrics.registry, () => NO_SPAN_LOSSES);
+  exposeLosses(
+    metrics.registry,
+    () => 0,
+    () => NO_SPAN_LOSSES,
+  );
   exposeWorkers(metrics.registry, { workers: [], restarts: 0, silentKilled: 0 });
   return metrics.registry.describe().filter(({ name }) => name.startsWith('weir_'));
 }

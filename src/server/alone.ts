@@ -2,7 +2,7 @@ import { type HealthVerdict, redisDetail } from '../admin/health-detail.js';
 import { topSteps } from '../admin/top/top-ask.js';
 import type { RateCounts } from '../telemetry/history/rate-counts.js';
 import { openGrpcService } from './grpc-service.js';
-import { lostControlsTeller } from './metrics/lost-controls.js';
+import { lostControlsTeller } from './metrics/controls.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 

@@ -36,14 +36,11 @@ import { followServing } from './follow-serving.js';
 import { addRateLimits, createGrpcServer, type RateLimitServer } from './grpc-transport.js';
 import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
 import { exposeControls } from './metrics/controls.js';
-import { exposeDecisionLog } from './metrics/decision-log.js';
-import { exposeGiveBacks } from './metrics/give-backs.js';
 import { exposeLoad } from './metrics/load-gauges.js';
-import { exposeLocalCharges } from './metrics/local-charges.js';
+import { exposeLosses } from './metrics/losses.js';
 import { exposeReference } from './metrics/prometheus.js';
-import { exposeRedisNodes } from './metrics/redis-nodes.js';
-import { exposeSpanLosses } from './metrics/span-losses.js';
 import { openStatsSinks } from './metrics/stats-sinks.js';
+import { exposeStore } from './metrics/store-metrics.js';
 import { openBucketAdmin } from './open-bucket-admin.js';
 import { tooFewFiles } from './open-files.js';
 import type { Decide } from './ports/json-endpoint.js';
@@ -203,9 +200,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     storeWaitingBytes: waiting.bytes,
     costly: { requests: turns.size, bytes: turns.bytes, connections: turns.connections },
   }));
-  exposeLocalCharges(metrics.registry, () => store.localChargeStats());
-  exposeGiveBacks(metrics.registry, () => store.giveBackStats());
-  exposeRedisNodes(metrics.registry, () => store.nodes());
+  exposeStore(metrics.registry, store);
   exposeUsedRatio(
     metrics.registry,
     { top, secretKeys: secretKeysInForce(policies) },
@@ -242,9 +237,12 @@ function openTold(
   readonly callers: Callers | undefined;
 } {
   const decisions = openDecisionLog({ settings, clock, log, output, worker }, closers);
-  exposeDecisionLog(registry, () => decisions?.dropped() ?? 0);
   const tracing = openTracing({ settings, version, log, store }, closers);
-  exposeSpanLosses(registry, () => tracing?.lost() ?? NO_SPAN_LOSSES);
+  exposeLosses(
+    registry,
+    () => decisions?.dropped() ?? 0,
+    () => tracing?.lost() ?? NO_SPAN_LOSSES,
+  );
   // Nobody else asks for names and traces, which each take a few objects.
   const wantsCallers = tracing !== undefined || decisions !== undefined || log.isLevelEnabled('debug');
   return {

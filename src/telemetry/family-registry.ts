@@ -1,9 +1,17 @@
 import { type MetricObject, Registry } from '@prometheus-io/client';
-import { type Family, familiesText, readFamily } from './family.js';
+import { type Family, type FamilyHead, familiesText, readFamily, seriesText } from './family.js';
 import type { LabelMeanings, MetricDescription } from './label-meanings.js';
 
 /** Reading takes steps: between them others have their turn. A promise is to be waited for. */
 export type ReadSteps<Result> = Generator<'' | Promise<unknown>, Result>;
+
+/** A metric without a memory of its own. `aggregator`: see {@link FamilyHead}; `sum` where it is absent. */
+type ShownMetric<Label extends string> = Pick<FamilyHead, 'name' | 'help'> &
+  Partial<Pick<FamilyHead, 'aggregator'>> & { readonly labels?: LabelMeanings<Label> };
+/** The number of a metric, or one for each of its series. */
+type ShownValues<Label extends string> =
+  | number
+  | Iterable<readonly [labels: Readonly<Record<Label, string>>, value: number]>;
 
 /**
  * Everything that `/metrics` shows: the metrics of the Prometheus client, and families. Families count on the hot path,
@@ -20,6 +28,34 @@ export class FamilyRegistry {
 
   addFamily(family: Family): void {
     this.#all().push(family);
+  }
+
+  /** Shows what `values` says whenever metrics are asked for. */
+  gauge<Label extends string = never>(metric: ShownMetric<Label>, values: () => ShownValues<Label>): void {
+    this.#show('gauge', metric, values);
+  }
+
+  /** Shows what `values` has counted by the time that metrics are asked for. */
+  counter<Label extends string = never>(metric: ShownMetric<Label>, values: () => ShownValues<Label>): void {
+    this.#show('counter', metric, values);
+  }
+
+  #show<Label extends string>(
+    type: 'gauge' | 'counter',
+    metric: ShownMetric<Label>,
+    values: () => ShownValues<Label>,
+  ): void {
+    const { name } = metric;
+    this.addFamily({
+      aggregator: 'sum',
+      ...metric,
+      type,
+      *samples() {
+        const read = values();
+        if (typeof read === 'number') yield [name, read];
+        else for (const [labels, value] of read) yield [seriesText(name, labels), value];
+      },
+    });
   }
 
   /** Says what the labels of a metric of the client mean. Returns their names, for its constructor. */

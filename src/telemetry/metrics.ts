@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram } from '@prometheus-io/client';
+import { Histogram } from '@prometheus-io/client';
 import type { ControlKind } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
@@ -9,7 +9,6 @@ import { type CallCounters, callCounters } from './call-counters.js';
 import { CandidateCounts } from './candidate-counts.js';
 import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import { DurationHistogram } from './duration-histogram.js';
-import { seriesText } from './family.js';
 import { FamilyRegistry } from './family-registry.js';
 import { type FailureCounts, NewFailures } from './history/failure-counts.js';
 import { newCounts, type RateCounts } from './history/rate-counts.js';
@@ -97,14 +96,12 @@ export class Metrics {
   readonly #storeSeconds: Histogram;
   readonly #calls: CallCounters;
   readonly #newFailures = new NewFailures();
-  readonly #reloadOk: Gauge;
-  readonly #storeUp: Gauge;
-  readonly #info: Gauge<'version' | 'policy'>;
-  readonly #version: string;
+  #isReloadOk = true;
+  #isStoreUp = false;
+  /** Undefined until it is named first. */
+  #policyVersion: string | undefined;
 
   constructor(options: MetricsOptions) {
-    const registers = [this.registry.client];
-    this.#version = options.version;
     // Two budgets: what callers make up must not push real rules out.
     this.#byRule = new SeriesLimit(options.maxSeries);
     this.#byCaller = new SeriesLimit(options.maxSeries);
@@ -127,34 +124,12 @@ export class Metrics {
       name: 'weir_store_duration_seconds',
       help: 'Time from sending a batch of decisions to Redis to its answer.',
       buckets: STORE_SECONDS,
-      registers,
+      registers: [this.registry.client],
     });
     this.#calls = callCounters(this.registry);
     this.administered = adminCounter(this.registry);
-    this.#reloadOk = new Gauge({
-      name: 'weir_config_last_reload_successful',
-      help: '1 when the policy on disk is the one in force, 0 when it is bad and an older one is.',
-      aggregator: 'min',
-      registers,
-    });
-    this.#storeUp = new Gauge({
-      name: 'weir_store_up',
-      help: '1 when decisions can be made by the store, 0 while Redis is away.',
-      aggregator: 'min',
-      registers,
-    });
-    this.#info = new Gauge({
-      name: 'weir_info',
-      help: 'Version of weir and of the policy in force.',
-      labelNames: this.registry.labels('weir_info', {
-        version: { meaning: 'The version of weir.' },
-        policy: { meaning: 'A short hash of the policies in force, or `none`.' },
-      }),
-      aggregator: 'first',
-      registers,
-    });
+    this.#exposeStates(options.version);
     this.registry.addFamily(this.requestSeconds);
-    this.#reloadOk.set(1);
     for (const result of ['success', 'error']) this.#calls.reloads.inc({ result }, 0);
   }
 
@@ -241,7 +216,7 @@ export class Metrics {
   }
 
   storeUp(up: boolean): void {
-    this.#storeUp.set(up ? 1 : 0);
+    this.#isStoreUp = up;
   }
 
   brokenInvariant(): void {
@@ -256,52 +231,47 @@ export class Metrics {
 
   /** The first load ended; {@link reloaded} tells of those after it. */
   loaded(success: boolean): void {
-    this.#reloadOk.set(success ? 1 : 0);
+    this.#isReloadOk = success;
     this.reference.configLoaded(success);
   }
 
   /** `states` is asked how each domain stands whenever metrics are. */
   domainStates(states: () => readonly { readonly domain: string; readonly state: string }[]): void {
-    const name = 'weir_domain_state';
-    this.registry.addFamily({
-      name,
-      help:
-        '1 for each domain with its state: ok (as the files say), kept (bad now, the last good version ' +
-        'is in force), absent (bad, not in force).',
-      type: 'gauge',
-      aggregator: 'sum',
-      labels: { domain: KNOWN_DOMAIN, state: DOMAIN_STATE },
-      *samples() {
-        for (const { domain, state } of states()) yield [seriesText(name, { domain, state }), 1];
+    this.registry.gauge(
+      {
+        name: 'weir_domain_state',
+        help:
+          '1 for each domain with its state: ok (as the files say), kept (bad now, the last good version ' +
+          'is in force), absent (bad, not in force).',
+        labels: { domain: KNOWN_DOMAIN, state: DOMAIN_STATE },
       },
-    });
+      function* () {
+        for (const { domain, state } of states()) yield [{ domain, state }, 1];
+      },
+    );
   }
 
   /** `output` is asked what it lost whenever metrics are. */
   logOutput(output: { readonly dropped: number }): void {
-    new Counter({
-      name: 'weir_log_lines_dropped_total',
-      help: 'Lines of the log that nobody read, or that could not be written.',
-      registers: [this.registry.client],
-      collect() {
-        this.reset();
-        this.inc(output.dropped);
+    this.registry.counter(
+      {
+        name: 'weir_log_lines_dropped_total',
+        help: 'Lines of the log that nobody read, or that could not be written.',
       },
-    });
+      () => output.dropped,
+    );
   }
 
   /** `sinks` are asked what they lost whenever metrics are. */
   sinks(sinks: () => readonly { readonly name: string; readonly dropped: number }[]): void {
-    new Counter({
-      name: 'weir_stats_dropped_total',
-      help: 'Metrics that could not be sent, by sink.',
-      labelNames: this.registry.labels('weir_stats_dropped_total', { sink: SINK }),
-      registers: [this.registry.client],
-      collect() {
-        this.reset();
-        for (const { name, dropped } of sinks()) this.inc({ sink: name }, dropped);
+    this.registry.counter(
+      {
+        name: 'weir_stats_dropped_total',
+        help: 'Metrics that could not be sent, by sink.',
+        labels: { sink: SINK },
       },
-    });
+      () => sinks().map(({ name, dropped }) => [{ sink: name }, dropped]),
+    );
   }
 
   reloaded(success: boolean): void {
@@ -311,15 +281,43 @@ export class Metrics {
 
   /** Names the policy in force, which `weir_info` shows. */
   policyInForce(policyVersion: string): void {
-    this.#info.reset();
-    this.#info.set({ version: this.#version, policy: policyVersion }, 1);
+    this.#policyVersion = policyVersion;
+  }
+
+  #exposeStates(version: string): void {
+    this.registry.gauge(
+      {
+        name: 'weir_config_last_reload_successful',
+        help: '1 when the policy on disk is the one in force, 0 when it is bad and an older one is.',
+        aggregator: 'min',
+      },
+      () => Number(this.#isReloadOk),
+    );
+    this.registry.gauge(
+      {
+        name: 'weir_store_up',
+        help: '1 when decisions can be made by the store, 0 while Redis is away.',
+        aggregator: 'min',
+      },
+      () => Number(this.#isStoreUp),
+    );
+    this.registry.gauge(
+      {
+        name: 'weir_info',
+        help: 'Version of weir and of the policy in force.',
+        aggregator: 'first',
+        labels: {
+          version: { meaning: 'The version of weir.' },
+          policy: { meaning: 'A short hash of the policies in force, or `none`.' },
+        },
+      },
+      () => (this.#policyVersion === undefined ? [] : [[{ version, policy: this.#policyVersion }, 1]]),
+    );
   }
 
   /** Series whose numbers live in {@link BoundedCounters} until somebody asks. */
   #exposeCounts(): void {
     const decisions = this.#decisions;
-    const limits = this.#limits;
-    const registers = [this.registry.client];
     const byRule = { domain: DOMAIN, rule: RULE };
     const add = (options: CountedFamilyOptions): void => this.registry.addFamily(countedFamily(options));
     add({
@@ -375,14 +373,12 @@ export class Metrics {
       counts: this.#unknownDomains,
       numbers: (values) => [['', values[0] ?? 0]],
     });
-    new Counter({
-      name: 'weir_metrics_series_refused_total',
-      help: 'How often a new series was counted as `other` because of METRICS_MAX_SERIES.',
-      registers,
-      collect() {
-        this.reset();
-        this.inc(limits.reduce((sum, { refused }) => sum + refused, 0));
+    this.registry.counter(
+      {
+        name: 'weir_metrics_series_refused_total',
+        help: 'How often a new series was counted as `other` because of METRICS_MAX_SERIES.',
       },
-    });
+      () => this.#limits.reduce((sum, { refused }) => sum + refused, 0),
+    );
   }
 }

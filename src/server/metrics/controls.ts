@@ -1,19 +1,60 @@
-import { Gauge } from '@prometheus-io/client';
+import type { Clock } from '../../limiter/clock.js';
+import type { LostControls } from '../../limiter/control.js';
 import type { ControlIndex } from '../../service/controls/control-index.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { CONTROL_KIND } from '../../telemetry/label-meanings.js';
+import type { Logger } from '../../telemetry/logger.js';
+import { byName } from './store-metrics.js';
 
-/** Makes a gauge of how many blocks and exemptions are in force; all workers know the same ones. */
+/** How long after the first process others may notice the same loss. */
+const SAME_MICROS = 10_000_000;
+
+/** Shows how many blocks and exemptions are in force; all workers know the same ones. */
 export function exposeControls(registry: FamilyRegistry, index: Pick<ControlIndex, 'count'>): void {
-  const name = 'weir_controls';
-  new Gauge({
-    name,
-    help: 'Blocks and exemptions in force, which operators make, by kind.',
-    labelNames: registry.labels(name, { kind: CONTROL_KIND }),
-    aggregator: 'max',
-    registers: [registry.client],
-    collect() {
-      for (const kind of ['block', 'allow'] as const) this.set({ kind }, index.count(kind));
+  registry.gauge(
+    {
+      name: 'weir_controls',
+      help: 'Blocks and exemptions in force, which operators make, by kind.',
+      aggregator: 'max',
+      labels: { kind: CONTROL_KIND },
     },
-  });
+    () => byName('kind', { block: index.count('block'), allow: index.count('allow') }),
+  );
+}
+
+/** Shows how many blocks and exemptions Redis has lost. */
+export function exposeLostControls(registry: FamilyRegistry, lost: LostControls): void {
+  registry.counter(
+    {
+      name: 'weir_controls_lost_total',
+      help: 'Blocks and exemptions in force that Redis has lost, by kind.',
+      labels: { kind: CONTROL_KIND },
+    },
+    () => byName('kind', { block: lost.block, allow: lost.allow }),
+  );
+}
+
+/** Counts what Redis has lost, and warns of it, once for all processes: each of them notices the same loss. */
+export function lostControlsTeller(
+  log: Logger,
+  registry: FamilyRegistry,
+  clock: Pick<Clock, 'monotonicMicros'>,
+): (process: number, lost: LostControls) => void {
+  const all = { block: 0, allow: 0 };
+  exposeLostControls(registry, all);
+  let first: { readonly process: number; readonly atMicros: number } | undefined;
+  return (process, { block, allow }) => {
+    const atMicros = clock.monotonicMicros();
+    const isSame =
+      first !== undefined && first.process !== process && atMicros - first.atMicros < SAME_MICROS;
+    if (isSame) return;
+    first = { process, atMicros };
+    all.block += block;
+    all.allow += allow;
+    log.warn(
+      { blocks: block, exemptions: allow },
+      'Redis has lost blocks and exemptions that were in force, and they have ended: it was flushed, restarted ' +
+        'without its data, or the key was deleted; make them again, and see docs/runbooks/weir-controls-lost.md',
+    );
+  };
 }

@@ -1,4 +1,3 @@
-import { Gauge } from '@prometheus-io/client';
 import type { GrpcLoad } from '../../grpc/grpc-server.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 
@@ -23,18 +22,10 @@ const WAITING = {
 } as const;
 const WAITERS = Object.keys(WAITING) as (keyof typeof WAITING)[];
 
-/** Makes gauges of what `load` says whenever metrics are asked for. */
+/** Shows what `load` says. */
 export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
-  const registers = [registry.client];
   const gauge = (name: string, help: string, value: (load: Load) => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(value(load()));
-      },
-    });
+    registry.gauge({ name, help }, () => value(load()));
   };
   gauge(
     'weir_costly_requests_waiting',
@@ -63,14 +54,26 @@ export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
     'Memory held for gRPC connections, which GRPC_MAX_BUFFERED_BYTES bounds.',
     ({ grpc }) => grpc?.bufferedBytes ?? 0,
   );
-  new Gauge({
-    name: 'weir_grpc_waiting',
-    help: 'What waits on the gRPC port, by what it waits for.',
-    labelNames: registry.labels('weir_grpc_waiting', { for: { meaning: 'What waits.', values: WAITING } }),
-    registers,
-    collect() {
-      const { grpc } = load();
-      for (const what of WAITERS) this.set({ for: what }, grpc?.[what] ?? 0);
+  registry.gauge(
+    {
+      name: 'weir_grpc_waiting',
+      help: 'What waits on the gRPC port, by what it waits for.',
+      labels: { for: { meaning: 'What waits.', values: WAITING } },
     },
-  });
+    () => {
+      const { grpc } = load();
+      return WAITERS.map((what) => [{ for: what }, grpc?.[what] ?? 0]);
+    },
+  );
+}
+
+/** Shows whether this server should get requests, as `/healthcheck` says. */
+export function exposeServing(registry: FamilyRegistry, isServing: () => boolean): void {
+  registry.gauge(
+    {
+      name: 'weir_serving',
+      help: '1 when this server should get requests, 0 when it should not: /healthcheck says why.',
+    },
+    () => Number(isServing()),
+  );
 }

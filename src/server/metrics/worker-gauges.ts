@@ -1,4 +1,3 @@
-import { Counter, Gauge } from '@prometheus-io/client';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { WORKER_STATE, WORKER_STATES } from '../../telemetry/label-meanings.js';
 
@@ -17,7 +16,7 @@ export function workerState({ health, silentMs }: ShownWorker): keyof typeof WOR
   return health.reason === undefined ? 'serving' : 'not_serving';
 }
 
-/** Shows the worker processes of a primary one whenever metrics are asked for. */
+/** Shows the worker processes of a primary one. */
 export function exposeWorkers(
   registry: FamilyRegistry,
   pool: {
@@ -26,50 +25,35 @@ export function exposeWorkers(
     readonly silentKilled: number;
   },
 ): void {
-  const registers = [registry.client];
-  new Gauge({
-    name: 'weir_workers',
-    help: 'Worker processes that are alive.',
-    registers,
-    collect() {
-      this.set(pool.workers.length);
-    },
-  });
+  registry.gauge(
+    { name: 'weir_workers', help: 'Worker processes that are alive.' },
+    () => pool.workers.length,
+  );
   const states = Object.keys(WORKER_STATES) as (keyof typeof WORKER_STATES)[];
-  const stateMetric = 'weir_worker_states';
-  new Gauge({
-    name: stateMetric,
-    help: 'Worker processes that are alive, by how they stand.',
-    labelNames: registry.labels(stateMetric, { state: WORKER_STATE }),
-    registers,
-    collect() {
-      for (const state of states) {
-        this.set({ state }, pool.workers.filter((worker) => workerState(worker) === state).length);
-      }
+  registry.gauge(
+    {
+      name: 'weir_worker_states',
+      help: 'Worker processes that are alive, by how they stand.',
+      labels: { state: WORKER_STATE },
     },
-  });
-  counter(
-    registry,
-    'weir_worker_restarts_total',
-    'Worker processes that ended unasked and were replaced.',
+    () =>
+      states.map((state) => [
+        { state },
+        pool.workers.filter((worker) => workerState(worker) === state).length,
+      ]),
+  );
+  registry.counter(
+    {
+      name: 'weir_worker_restarts_total',
+      help: 'Worker processes that ended unasked and were replaced.',
+    },
     () => pool.restarts,
   );
-  counter(
-    registry,
-    'weir_silent_workers_killed_total',
-    'Worker processes that did not answer and were killed, to be replaced.',
+  registry.counter(
+    {
+      name: 'weir_silent_workers_killed_total',
+      help: 'Worker processes that did not answer and were killed, to be replaced.',
+    },
     () => pool.silentKilled,
   );
-}
-
-function counter(registry: FamilyRegistry, name: string, help: string, value: () => number): void {
-  new Counter({
-    name,
-    help,
-    registers: [registry.client],
-    collect() {
-      this.reset();
-      this.inc(value());
-    },
-  });
 }

@@ -8,7 +8,7 @@ import { familiesText } from '../../telemetry/family.js';
 import { sumOfFailures } from '../../telemetry/history/failure-counts.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { traceHeaders } from '../calls/trace-id.js';
-import { lostControlsTeller } from '../metrics/lost-controls.js';
+import { lostControlsTeller } from '../metrics/controls.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
