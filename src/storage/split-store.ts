@@ -7,9 +7,9 @@ import {
 } from '../limiter/bucket-store.js';
 import { deniesRequest } from '../limiter/decide.js';
 import { tokenBucketRate } from '../limiter/token-bucket.js';
-import { untouched } from './give-back.js';
 import { deniesAnyway, isRefund, observed, replaced, UNDECIDED } from './in-steps.js';
 import { NARROW_ITEMS } from './redis/wide-takes.js';
+import { untouched } from './sharded/give-back.js';
 import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './sharded/give-backs.js';
 import type { UndoableStore } from './sharded/request-parts.js';
 

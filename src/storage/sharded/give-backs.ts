@@ -1,6 +1,6 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
 import { inTurns } from '../../runtime/turns.js';
-import { refundsOf } from '../give-back.js';
+import { refundsOf } from './give-back.js';
 import { inStretches, type RequestPart } from './request-parts.js';
 import type { GiveBackResult } from './shard.js';
 

@@ -6,9 +6,9 @@ import {
 } from '../../limiter/bucket-store.js';
 import { deniesRequest } from '../../limiter/decide.js';
 import { inTurns } from '../../runtime/turns.js';
-import { untouched } from '../give-back.js';
 import { isRefund, replaced, UNDECIDED } from '../in-steps.js';
 import { NARROW_ITEMS } from '../redis/wide-takes.js';
+import { untouched } from './give-back.js';
 import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './give-backs.js';
 import {
   canDeny,

@@ -4,17 +4,17 @@ import {
   StorageError,
   type TakeItem,
   type TakeResult,
-} from '../../../src/limiter/bucket-store.js';
-import { windowRate } from '../../../src/limiter/fixed-window.js';
-import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
-import { DenyCache } from '../../../src/storage/deny-cache.js';
-import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { SplitStore } from '../../../src/storage/split-store.js';
-import { FakeClock } from '../../support/clock/fake-clock.js';
-import { MEMORY } from '../../support/limiter/store-options.js';
-import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
-import { undoing } from '../../support/limiter/undoing-store.js';
-import { waitFor } from '../../support/process/wait-for.js';
+} from '../../../../src/limiter/bucket-store.js';
+import { windowRate } from '../../../../src/limiter/fixed-window.js';
+import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
+import { DenyCache } from '../../../../src/storage/deny-cache.js';
+import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
+import { SplitStore } from '../../../../src/storage/split-store.js';
+import { FakeClock } from '../../../support/clock/fake-clock.js';
+import { MEMORY } from '../../../support/limiter/store-options.js';
+import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
+import { undoing } from '../../../support/limiter/undoing-store.js';
+import { waitFor } from '../../../support/process/wait-for.js';
 
 const PER_SECOND = windowRate('second', 2);
 const PER_MINUTE = windowRate('minute', 5);

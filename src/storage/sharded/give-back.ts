@@ -1,6 +1,6 @@
-import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
-import { MAX_UINT32 } from '../limiter/rate.js';
-import { costWhole, type TokenBucketRate } from '../limiter/token-bucket.js';
+import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
+import { MAX_UINT32 } from '../../limiter/rate.js';
+import { costWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
 
 /**
  * Refunds that undo what a store took for a request that it let pass and that was then denied elsewhere. Never more
