@@ -5,7 +5,7 @@ import type { Settings } from '../server/settings/settings-table.js';
 import { StartError } from '../server/start-error.js';
 import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
 import { RedisLookup } from '../storage/redis/redis-lookup.js';
-import { isPerSecond } from '../storage/split-store.js';
+import { isPerSecond } from '../storage/sharded/sharded-store.js';
 import { bucketPlaceOf } from './bucket-place.js';
 import type { Io } from './io.js';
 

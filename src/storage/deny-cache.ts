@@ -200,7 +200,7 @@ export class DenyCache implements BucketStore {
     refunds: number,
     generation: number,
   ): void {
-    // Requests of several items may be answered in steps (SplitStore), and then later than a refund that was asked
+    // Requests of several items may be answered in steps (ShardedStore), and then later than a refund that was asked
     // after them.
     const inOrder = items.length === 1 || refunds === this.refunds;
     // Whoever gave tokens that this cache was told of may have done so after the answer.

@@ -1,16 +1,17 @@
 /* What becomes of a request across two Redis that changes between its steps: its tokens are given back. */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
-import { SplitStore } from '../../src/storage/split-store.js';
+import { ShardedStore } from '../../src/storage/sharded/sharded-store.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type HeldProxy, startHeldProxy } from '../support/redis/held-proxy.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
 // Starting a Redis may take its time on a busy machine.
@@ -26,14 +27,14 @@ describe('a request between two Redis', () => {
   let other: RedisServer;
   let mainProxy: HeldProxy;
   let otherProxy: HeldProxy;
-  let main: RedisStore;
-  let perSecond: RedisStore;
-  let rival: RedisStore;
-  let split: SplitStore;
+  let main: RedisAlone;
+  let perSecond: RedisAlone;
+  let rival: RedisAlone;
+  let split: ShardedStore;
 
   const clock = () => bench.clock.wallMicros();
-  const open = async (port: number): Promise<RedisStore> => {
-    const store = new RedisStore({
+  const open = async (port: number): Promise<RedisAlone> => {
+    const store = new RedisAlone({
       ...REDIS,
       address: parseRedisUrl(`127.0.0.1:${port}`),
       timeoutMicros: TIMEOUT_MICROS,
@@ -52,8 +53,8 @@ describe('a request between two Redis', () => {
     otherProxy = await startHeldProxy(other.port);
     [main, perSecond, rival] = (await Promise.all(
       [mainProxy.port, otherProxy.port, other.port].map(open),
-    )) as [RedisStore, RedisStore, RedisStore];
-    split = new SplitStore({
+    )) as [RedisAlone, RedisAlone, RedisAlone];
+    split = new ShardedStore({
       main,
       perSecond,
       timeoutMicros: TIMEOUT_MICROS,

@@ -6,12 +6,12 @@ import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
-import { SplitStore } from '../../src/storage/split-store.js';
+import { ShardedStore } from '../../src/storage/sharded/sharded-store.js';
 import { MEMORY, REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
 // Starting a Redis may take its time on a busy machine.
@@ -58,9 +58,9 @@ describe('two Redis as one store', () => {
     await Promise.all([main.stop(), perSecond.stop()]);
   });
 
-  async function open(countDeniedHits: boolean): Promise<SplitStore> {
+  async function open(countDeniedHits: boolean): Promise<ShardedStore> {
     const options = { countDeniedHits, clock: () => main.clock.wallMicros() };
-    return new SplitStore({
+    return new ShardedStore({
       main: await main.openWith(options),
       perSecond: await perSecond.openWith(options),
       timeoutMicros: 10_000_000,
@@ -102,16 +102,16 @@ describe('two Redis as one store', () => {
 
 test('either Redis away is an error of those requests that need it', async () => {
   const servers: RedisServer[] = [];
-  const stores: RedisStore[] = [];
+  const stores: RedisAlone[] = [];
   try {
     for (let i = 0; i < 2; i++) {
       const server = await startRedis();
       servers.push(server);
-      stores.push(new RedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${server.port}`) }));
+      stores.push(new RedisAlone({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${server.port}`) }));
     }
     await Promise.all(stores.map(({ reached }) => reached));
-    const [main, perSecond] = stores as [RedisStore, RedisStore];
-    const split = new SplitStore({
+    const [main, perSecond] = stores as [RedisAlone, RedisAlone];
+    const split = new ShardedStore({
       main,
       perSecond,
       timeoutMicros: 2_000_000,

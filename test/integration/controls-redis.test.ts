@@ -1,4 +1,5 @@
 /* Blocks and exemptions in a real Redis that fails, or refuses; and what deny caches hear of. */
+
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import { systemClock } from '../../src/limiter/clock.js';
@@ -8,7 +9,6 @@ import { readSettings } from '../../src/server/settings/read-settings.js';
 import { openStore } from '../../src/server/store/open-store.js';
 import type { Store } from '../../src/server/store/store.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { createLogger } from '../../src/telemetry/logger.js';
 import { ProcessBook } from '../support/controls/books.js';
 import { control } from '../support/controls/controls.js';
@@ -16,6 +16,7 @@ import { REDIS } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
 import { takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { redisCommand } from '../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
@@ -38,8 +39,8 @@ async function start(...args: string[]): Promise<void> {
 const command = (name: string, ...args: string[]): Promise<unknown> => redisCommand(redis, name, ...args);
 
 /** A process on it, and its store. */
-async function open(login = ''): Promise<{ one: ProcessBook; store: RedisStore }> {
-  const store = new RedisStore({
+async function open(login = ''): Promise<{ one: ProcessBook; store: RedisAlone }> {
+  const store = new RedisAlone({
     ...{ ...REDIS, timeoutMicros: 500_000 },
     address: parseRedisUrl(`redis://${login}127.0.0.1:${redis.port}`),
   });

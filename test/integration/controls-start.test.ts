@@ -1,18 +1,19 @@
 /*
  * Blocks and a server that has just started: calls wait until it has read them. What it says when Redis loses them.
  */
+
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { systemClock } from '../../src/limiter/clock.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { ProcessBook } from '../support/controls/books.js';
 import { control } from '../support/controls/controls.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { descriptor } from '../support/policy/decider.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { redisCommand } from '../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
@@ -41,7 +42,7 @@ async function startOwnRedis(): Promise<RedisServer> {
 
 /** Keeps so many blocks, of t0, t1 and so on. */
 async function block(redis: RedisServer, count: number): Promise<void> {
-  const store = new RedisStore({ ...REDIS, address: parseRedisUrl(`redis://127.0.0.1:${redis.port}`) });
+  const store = new RedisAlone({ ...REDIS, address: parseRedisUrl(`redis://127.0.0.1:${redis.port}`) });
   await store.reached;
   const { book } = new ProcessBook(store, systemClock);
   const controls = Array.from({ length: count }, (_, at) => control(`t${at}`, { domain: 'd' }));

@@ -6,11 +6,11 @@ import type { Rate } from '../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
 // Starting a Redis may take its time on a busy machine.
@@ -20,7 +20,7 @@ const now = () => Math.floor(performance.now() * 1000);
 const TIMEOUT_MICROS = 50_000;
 
 let redis: RedisServer;
-let stores: RedisStore[];
+let stores: RedisAlone[];
 let log: string[];
 
 beforeEach(async () => {
@@ -33,8 +33,8 @@ afterEach(async () => {
   await redis.stop();
 });
 
-function open(options: Partial<RedisStoreOptions> = {}): RedisStore {
-  const store = new RedisStore({
+function open(options: Partial<RedisStoreOptions> = {}): RedisAlone {
+  const store = new RedisAlone({
     ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${redis.port}`),
     timeoutMicros: TIMEOUT_MICROS,
@@ -45,7 +45,7 @@ function open(options: Partial<RedisStoreOptions> = {}): RedisStore {
   return store;
 }
 
-async function reached(options: Partial<RedisStoreOptions> = {}): Promise<RedisStore> {
+async function reached(options: Partial<RedisStoreOptions> = {}): Promise<RedisAlone> {
   const store = open(options);
   await store.reached;
   return store;
@@ -53,12 +53,12 @@ async function reached(options: Partial<RedisStoreOptions> = {}): Promise<RedisS
 
 /** As good as never refilled, so that it does not matter how long a test takes. */
 const HUNDRED_A_YEAR = tokenBucketRate(100, 100, UNIT_MICROS.year);
-const hit = (store: RedisStore, key = 'a', deadline = Infinity) =>
+const hit = (store: RedisAlone, key = 'a', deadline = Infinity) =>
   store.take([takeItem(key, HUNDRED_A_YEAR)], deadline);
 const reason = (result: TakeResult) => (result instanceof StorageError ? result.reason : 'decided');
 
 /** Calls without end, one a turn, until `stop`, which resolves when each has settled. */
-function hammer(store: RedisStore) {
+function hammer(store: RedisAlone) {
   const reasons: string[] = [];
   let running = true;
   const loop = (async () => {
@@ -82,7 +82,7 @@ function hammer(store: RedisStore) {
   };
 }
 
-const recovery = (store: RedisStore): Promise<unknown> =>
+const recovery = (store: RedisAlone): Promise<unknown> =>
   waitFor('a decision', async () => reason(await hit(store, 'recovery')) === 'decided');
 
 describe('while calls run', () => {

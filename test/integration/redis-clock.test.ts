@@ -1,17 +1,18 @@
 /* Redis that do not tell scripts the time, or nobody: what REDIS_CLOCK does about it. */
+
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisClock } from '../../src/storage/redis/redis-store-options.js';
 import { SteppingClockTopology } from '../chaos/topology/stepping-clock-topology.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { toolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { startTwoLoginRelay } from '../support/redis/two-login-relay.js';
 
@@ -47,7 +48,7 @@ async function start(
 }
 
 interface Opened {
-  readonly store: RedisStore;
+  readonly store: RedisAlone;
   readonly log: string[];
   readonly faults: string[];
   take(hits?: number): Promise<string>;
@@ -56,7 +57,7 @@ interface Opened {
 function open(port: number, clockOf: RedisClock, login = ''): Opened {
   const log: string[] = [];
   const faults: string[] = [];
-  const store = new RedisStore({
+  const store = new RedisAlone({
     ...REDIS,
     clockOf,
     address: parseRedisUrl(`redis://${login}127.0.0.1:${port}`),

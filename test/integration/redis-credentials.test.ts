@@ -10,13 +10,13 @@ import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { readSettings } from '../../src/server/settings/read-settings.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { descriptor } from '../support/policy/decider.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir } from '../support/weir/weir.js';
 
@@ -64,11 +64,11 @@ async function moreLogins(count: number): Promise<void> {
   await waitFor(`${count} logins`, async () => (await logins()) >= before + count);
 }
 
-function open(environment: Record<string, string>, which = mainRedis): RedisStore {
+function open(environment: Record<string, string>, which = mainRedis): RedisAlone {
   const read = readSettings({ REDIS_URL: `127.0.0.1:${redis.port}`, ...environment });
   if (!read.ok) throw new Error(read.errors.join('\n'));
   const options = which(read.settings);
-  const store = new RedisStore({
+  const store = new RedisAlone({
     ...options,
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
@@ -77,8 +77,8 @@ function open(environment: Record<string, string>, which = mainRedis): RedisStor
   return store;
 }
 
-const take = (store: RedisStore) => store.take([takeItem('a', HUNDRED)], Infinity);
-async function expectDecided(store: RedisStore): Promise<void> {
+const take = (store: RedisAlone) => store.take([takeItem('a', HUNDRED)], Infinity);
+async function expectDecided(store: RedisAlone): Promise<void> {
   await waitFor('Redis', () => store.connected);
   expect(await take(store)).toMatchObject([{ limited: false }]);
 }

@@ -1,15 +1,16 @@
 /* Every error that a real Redis can be brought to answer: what weir does, says and counts, and that it comes back. */
+
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
 
 // Starting a Redis may take its time on a busy machine.
@@ -17,7 +18,7 @@ jest.setTimeout(60_000);
 
 let redis: RedisServer;
 let admin: Redis;
-let store: RedisStore;
+let store: RedisAlone;
 let log: string[];
 let faults: StoreFault[];
 
@@ -40,7 +41,7 @@ async function open(options?: StartRedisOptions): Promise<void> {
 function connect(): void {
   admin = new Redis(redis.port, '127.0.0.1', { retryStrategy: () => 50 });
   admin.on('error', () => {});
-  store = new RedisStore({
+  store = new RedisAlone({
     ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${redis.port}`),
     log: (level, message) => log.push(`${level}: ${message}`),

@@ -8,19 +8,19 @@ import { StorageError } from '../../src/limiter/bucket-store.js';
 import { readSettings } from '../../src/server/settings/read-settings.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);
 
 let redis: RedisServer | undefined;
-let store: RedisStore | undefined;
+let store: RedisAlone | undefined;
 let log: string[];
 let folder: string;
 
@@ -36,8 +36,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-function open(url: string, options: Partial<RedisStoreOptions> = {}): RedisStore {
-  store = new RedisStore({
+function open(url: string, options: Partial<RedisStoreOptions> = {}): RedisAlone {
+  store = new RedisAlone({
     ...REDIS,
     address: parseRedisUrl(url),
     log: (level, message) => log.push(`${level}: ${message}`),
@@ -118,7 +118,7 @@ describe('passwords', () => {
     if (!read.ok) throw new Error(read.errors.join('\n'));
     const isSecond = Object.keys(given)[0]?.startsWith('REDIS_PERSECOND');
     const options = isSecond ? perSecondRedis(read.settings) : mainRedis(read.settings);
-    store = new RedisStore({ ...options!, log: (level, message) => log.push(`${level}: ${message}`) });
+    store = new RedisAlone({ ...options!, log: (level, message) => log.push(`${level}: ${message}`) });
     await waitFor(`"${words}" in the log`, () => log.some((line) => line.includes(words)));
     expect(log.join('\n')).not.toMatch(/wr0ng|s3cret/);
   });

@@ -1,4 +1,5 @@
 /* Calls that come while Redis is not there yet, or is being changed for another. */
+
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
@@ -10,7 +11,6 @@ import type { StoreFault } from '../../src/limiter/store-fault.js';
 import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
 import { WHOLE } from '../../src/storage/redis/take-batch.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -20,6 +20,7 @@ import { descriptor } from '../support/policy/decider.js';
 import { freePorts } from '../support/process/free-port.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type HeldProxy, startHeldProxy } from '../support/redis/held-proxy.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir } from '../support/weir/weir.js';
 
@@ -28,7 +29,7 @@ jest.setTimeout(60_000);
 
 let redis: RedisServer;
 let proxy: HeldProxy;
-let store: RedisStore | undefined;
+let store: RedisAlone | undefined;
 let log: string[];
 let faults: StoreFault[];
 
@@ -45,8 +46,8 @@ afterEach(async () => {
   await redis.stop();
 });
 
-function open(options: Partial<RedisStoreOptions> = {}): RedisStore {
-  store = new RedisStore({
+function open(options: Partial<RedisStoreOptions> = {}): RedisAlone {
+  store = new RedisAlone({
     ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${proxy.port}`),
     timeoutMicros: 20_000_000,
@@ -263,7 +264,7 @@ describe('a connection that is lost', () => {
 
   /** What the bucket holds as another client sees it. */
   async function tokensLeft(key: string): Promise<number> {
-    const other = new RedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
+    const other = new RedisAlone({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
     await other.reached;
     const [outcome] = (await other.take([takeItem(key, HUNDRED, { hits: 0 })], Infinity)) as readonly {
       remaining: number;

@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { StorageError } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
 // Starting a Redis may take its time on a busy machine.
@@ -14,7 +14,7 @@ jest.setTimeout(60_000);
 
 let redis: RedisServer;
 let proxy: Server;
-let store: RedisStore;
+let store: RedisAlone;
 let log: string[];
 let faults: StoreFault[];
 /** What becomes of the bytes that Redis sends to weir. */
@@ -45,7 +45,7 @@ beforeEach(async () => {
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   const { port } = proxy.address() as { port: number };
-  store = new RedisStore({
+  store = new RedisAlone({
     ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${port}`),
     log: (level, message) => log.push(`${level}: ${message}`),
@@ -174,7 +174,7 @@ describe('a Redis that lies loses that connection, and no more: it', () => {
     });
     await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve));
     const lines: string[] = [];
-    const lied = new RedisStore({
+    const lied = new RedisAlone({
       ...REDIS,
       address: parseRedisUrl(`127.0.0.1:${(liar.address() as { port: number }).port}`),
       log: (level, message) => lines.push(`${level}: ${message}`),

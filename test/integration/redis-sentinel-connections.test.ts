@@ -1,10 +1,11 @@
 /* How weir connects to Sentinels: what the log and the console get to see, and how often. */
+
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { readSettings } from '../../src/server/settings/read-settings.js';
 import { mainRedis } from '../../src/server/settings/redis-settings.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startSentinel } from '../support/redis/sentinels.js';
 
@@ -29,14 +30,14 @@ async function sentinel(lines: readonly string[] = []): Promise<RedisServer> {
   return started;
 }
 
-function open(sentinelPort: number, environment: Record<string, string> = {}): RedisStore {
+function open(sentinelPort: number, environment: Record<string, string> = {}): RedisAlone {
   const read = readSettings({
     REDIS_TYPE: 'SENTINEL',
     REDIS_URL: `mymaster,127.0.0.1:${sentinelPort}`,
     ...environment,
   });
   if (!read.ok) throw new Error(read.errors.join('\n'));
-  const store = new RedisStore({
+  const store = new RedisAlone({
     ...mainRedis(read.settings)!,
     log: (level, message) => log.push(`${level}: ${message}`),
   });

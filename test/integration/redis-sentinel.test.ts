@@ -1,14 +1,15 @@
 /* REDIS_TYPE=SENTINEL against real Sentinels, masters and replicas. */
+
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../src/limiter/store-fault.js';
 import { readSettings } from '../../src/server/settings/read-settings.js';
 import { mainRedis, perSecondRedis } from '../../src/server/settings/redis-settings.js';
-import { RedisStore } from '../../src/storage/redis/redis-store.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { freePorts } from '../support/process/free-port.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { waitFor } from '../support/process/wait-for.js';
+import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import {
   commandOf,
@@ -46,12 +47,12 @@ async function startWatchedRedis(): Promise<[RedisServer, RedisServer]> {
 }
 
 /** A store as the variables set it up. */
-function open(environment: Record<string, string>): RedisStore {
+function open(environment: Record<string, string>): RedisAlone {
   const read = readSettings({ REDIS_TYPE: 'SENTINEL', ...environment });
   if (!read.ok) throw new Error(read.errors.join('\n'));
   const isSecond = environment['REDIS_PERSECOND_TYPE'] !== undefined;
   const options = isSecond ? perSecondRedis(read.settings) : mainRedis(read.settings);
-  const store = new RedisStore({
+  const store = new RedisAlone({
     ...options!,
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
@@ -60,7 +61,7 @@ function open(environment: Record<string, string>): RedisStore {
   return store;
 }
 
-const take = async (store: RedisStore): Promise<string> => {
+const take = async (store: RedisAlone): Promise<string> => {
   const result: TakeResult = await store.take([takeItem('a', HUNDRED)], Infinity);
   return result instanceof StorageError ? result.reason : 'decided';
 };

@@ -1,4 +1,4 @@
-import type { BucketStore, TakeItem } from '../../limiter/bucket-store.js';
+import type { BucketStore } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RedisRole, StoreFault } from '../../limiter/store-fault.js';
 import { Signal } from '../../runtime/signal.js';
@@ -8,14 +8,13 @@ import { LocalBuckets } from '../../storage/local/local-buckets.js';
 import type { ClusterStoreOptions } from '../../storage/redis/cluster/cluster-store.js';
 import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
-import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
-import { SplitStore } from '../../storage/split-store.js';
+import { ShardedStore } from '../../storage/sharded/sharded-store.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 import { followPools, giveUpAfter, openPool, type RedisPool } from './redis-pool.js';
-import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, type RedisWorkTold, type Store } from './store.js';
+import { memoryStore, NO_DENY_CACHE, type RedisWorkTold, type Store } from './store.js';
 
 /** Opens the Redis that the settings name, or both. Connected to in the background. Throws {@link StartError}. */
 export function openRedisStores(settings: Settings, clock: Clock, log: Logger): Store {
@@ -30,22 +29,22 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     observeCall: (micros) => answered.tell(micros),
     observeFault: (fault) => faulty.tell(roleOf(pool), fault),
     tellWork: (micros, node = '') => working.tell({ pool, node, micros }),
-    onGiveBack: (refunds) => denials?.refunded(refunds),
+    takeAgain: (...asked) => store.take(...asked),
   });
   const mainOptions = mainRedis(settings);
   const secondOptions = perSecondRedis(settings);
   const main = openPool('redis_pool', observed(mainOptions, 0));
   const pools: RedisPool[] = [main];
-  let store: BucketStore = main.store;
-  let split: SplitStore | undefined;
-  let timeoutMicros = settings.redisTimeout;
-  if (secondOptions !== undefined) {
-    const second = openPool('redis_per_second_pool', observed(secondOptions, 1));
-    pools.push(second);
-    split = splitStore(settings, clock, main.store, second.store, (refunds) => denials?.refunded(refunds));
-    timeoutMicros = split.timeoutMicros;
-    store = split;
-  }
+  const second = secondOptions && openPool('redis_per_second_pool', observed(secondOptions, 1));
+  if (second !== undefined) pools.push(second);
+  const store = new ShardedStore({
+    main: main.store,
+    perSecond: second?.store,
+    timeoutMicros: Math.max(settings.redisTimeout, secondOptions?.timeoutMicros ?? 0),
+    countDeniedHits: mainOptions.countDeniedHits,
+    monotonicMicros: () => clock.monotonicMicros(),
+    onGiveBack: (refunds) => denials?.refunded(refunds),
+  });
   const denials = denyCache(settings, store, clock);
   const up = (): boolean => pools.every((pool) => pool.store.connected);
   const controls = controlBook(main.store, mainOptions, clock, log, () => denials?.clear());
@@ -59,12 +58,11 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     buckets: denials ?? store,
     local,
     controls,
-    timeoutMicros,
+    timeoutMicros: store.timeoutMicros,
     up,
     memoryStats: () => local.memory,
     localChargeStats: () => local.stats,
-    giveBackStats: () =>
-      sumOf([split?.giveBackStats ?? NO_GIVE_BACKS, ...pools.map(({ store }) => store.giveBackStats)]),
+    giveBackStats: () => store.giveBackStats,
     denyCacheStats: () => denials ?? NO_DENY_CACHE,
     localCacheStats: () => denials?.stats,
     pools: () => pools.map((pool) => ({ name: pool.name, ...pool.store.connections })),
@@ -124,36 +122,8 @@ function localBuckets(
   });
 }
 
-/** `perSecond` keeps windows of a second, `main` everything else. See SplitStoreOptions for `onGiveBack`. */
-function splitStore(
-  settings: Settings,
-  clock: Clock,
-  main: RedisBuckets,
-  perSecond: RedisBuckets,
-  onGiveBack: (refunds: readonly TakeItem[]) => void,
-): SplitStore {
-  return new SplitStore({
-    main,
-    perSecond,
-    timeoutMicros: Math.max(settings.redisTimeout, settings.perSecondTimeout ?? 0),
-    countDeniedHits: !settings.stopIncrementWhenOver,
-    monotonicMicros: () => clock.monotonicMicros(),
-    onGiveBack,
-  });
-}
-
 function roleOf(pool: number): RedisRole {
   return pool === 0 ? 'main' : 'per_second';
-}
-
-function sumOf(stats: readonly GiveBackStats[]): GiveBackStats {
-  const sum = { made: 0, failed: 0, skipped: 0 };
-  for (const { made, failed, skipped } of stats) {
-    sum.made += made;
-    sum.failed += failed;
-    sum.skipped += skipped;
-  }
-  return sum;
 }
 
 /** LOCAL_CACHE_SIZE_IN_BYTES: unset keeps denials of token buckets, 0 none, more those of windows, too. */

@@ -1,6 +1,5 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
-import type { GiveBackStats } from '../sharded/give-backs.js';
-import type { UndoableStore } from '../sharded/request-parts.js';
+import type { ShardMap } from '../sharded/shard.js';
 import type { ConnectionCounts } from './connection/connection-options.js';
 import type { ScriptAnswer, ScriptQuestion } from './questions/script-question.js';
 
@@ -15,8 +14,8 @@ export interface RedisNodeState {
   readonly latencyMicros: number | undefined;
 }
 
-/** Buckets in one Redis, or in several that act as one, whichever way they are set up. */
-export interface RedisBuckets extends UndoableStore {
+/** Where buckets lie: in one Redis, or in several that act as one, whichever way they are set up. */
+export interface RedisBuckets extends ShardMap {
   /** Whether it decides now, or a part of it. */
   readonly connected: boolean;
   /** Whether all of it does. */
@@ -25,8 +24,6 @@ export interface RedisBuckets extends UndoableStore {
   readonly everReached: boolean;
   /** Of all servers together. */
   readonly connections: ConnectionCounts;
-  /** Of requests over several of its servers. */
-  readonly giveBackStats: GiveBackStats;
   /** The servers that are known now; before that those that are named. */
   readonly nodes: readonly RedisNodeState[];
   /** `listener` runs whenever a server comes (back) up. */

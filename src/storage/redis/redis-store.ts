@@ -5,9 +5,7 @@ import { IdleWait } from '../../runtime/idle-wait.js';
 import { Room } from '../../runtime/room.js';
 import { Signal } from '../../runtime/signal.js';
 import { Turns } from '../../runtime/turns.js';
-import type { GiveBackStats } from '../sharded/give-backs.js';
-import { type Taken, takeFromOne } from '../sharded/request-parts.js';
-import type { Asking, GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
+import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
 import { CallsUnderWay } from './calls-under-way.js';
 import { ScriptClock } from './clock/script-clock.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
@@ -25,15 +23,16 @@ import { ScriptCalls } from './script-calls.js';
 import { type BatchKeys, type BatchOptions, type BatchOwner, TakeBatch, WHOLE } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
 import { WideSender } from './wide-sender.js';
-import { NARROW_ITEMS, NO_ROOM } from './wide-takes.js';
+import { NO_ROOM } from './wide-takes.js';
 
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;
 
 /**
- * Buckets in one Redis. All takes of one event-loop turn that are of one part travel in one script call, several calls
- * may be under way; requests of many items take turns ({@link WideSender}). A take never rejects and never outlives its
- * deadline; see docs/operate/redis.md, "When Redis is away".
+ * Buckets in one Redis: the map of them, and the only server in it. All takes of one event-loop turn that are of one
+ * part travel in one script call, several calls may be under way; requests of many items take turns
+ * ({@link WideSender}). A take never rejects and never outlives its deadline; see docs/operate/redis.md, "When Redis is
+ * away".
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly counters = newCounters();
@@ -149,28 +148,17 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return this.connection.connections;
   }
 
-  /** Its requests have one part each. */
-  get giveBackStats(): GiveBackStats {
-    return { made: 0, failed: 0, skipped: 0 };
-  }
-
   /** Another process, `from`, told what this one hears by `tellWork`. */
   othersWork(from: number, micros: number): void {
     this.underWay.load.othersWork(from, micros, this.monotonicMicros());
   }
 
-  take(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    connection?: unknown,
-    mayWait = true,
-  ): TakeResult | Promise<TakeResult> {
-    const wide = items.length > NARROW_ITEMS;
-    return this.takePart({ part: WHOLE, items, deadlineMicros, connection, mayWait, wide });
+  partOf(_item: TakeItem): Part {
+    return WHOLE;
   }
 
-  takeUndoably(items: readonly TakeItem[], asking: Asking): Promise<Taken> {
-    return takeFromOne(WHOLE, this, items, asking);
+  shardOf(_part: Part): Shard {
+    return this;
   }
 
   refusal(mayWait: boolean): StorageError | undefined {

@@ -72,9 +72,10 @@ export class GiveBacks {
     const deadlineMicros = monotonicMicros() + timeoutMicros;
     const results: Promise<GiveBackResult>[] = [];
     await inTurns(
-      inStretches(parts, ({ took, asked, outcomes, part, shard, takenOn }) => {
-        const items = took ? refundsOf(asked, outcomes, countDeniedHits) : [];
-        if (shard === undefined || items.length === 0) return;
+      inStretches(parts, ({ taken, part, shard, takenOn }) => {
+        if (shard === undefined || taken === undefined) return;
+        const items = refundsOf(taken.asked, taken.outcomes, countDeniedHits);
+        if (items.length === 0) return;
         onGiveBack?.(items);
         const take = { part, items, deadlineMicros, connection, mayWait: true, wide };
         results.push(

@@ -1,5 +1,4 @@
 import {
-  type BucketStore,
   StorageError,
   type TakeItem,
   type TakeOutcome,
@@ -8,144 +7,194 @@ import {
 import { deniesRequest } from '../../limiter/decide.js';
 import { chargelessRate } from '../../limiter/local-rate.js';
 import { isBeyondLimit, isCharge } from '../../limiter/rate.js';
-import { deniesAnyway, isRefund, observed } from '../in-steps.js';
+import { untouched } from './give-back.js';
 import type { Asking, Part, Shard, ShardMap } from './shard.js';
 
 /** Items, or parts, that are looked at in one stretch: well below a millisecond. */
 export const ITEMS_OF_A_STRETCH = 256;
 
+/** What is told of an item that could not be decided, in a request that is denied anyway. */
+const UNDECIDED: TakeOutcome = {
+  limited: false,
+  remaining: 0,
+  waitMicros: 0,
+  used: 0,
+  forgiven: 0,
+  cached: false,
+};
+
+/** How the items of a request are asked for in one of its steps. */
+export interface Step {
+  /** Refunds are only looked at: they follow once it is known that the request passes. */
+  readonly defersRefunds: boolean;
+  /** Quotas are only watched: none of these parts knows whether all quotas of the request are used up. */
+  readonly watchesQuotas: boolean;
+  /** Nothing is to be taken that might have to be given back: each part denies what it is asked. */
+  readonly isDenied: boolean;
+  /** The items that are asked for; all unless told. */
+  readonly which?: (item: TakeItem) => boolean;
+}
+
 /** What a request asks of one part. */
 export class RequestPart {
-  readonly part: Part;
-  readonly shard: Shard | undefined;
   readonly items: TakeItem[] = [];
   /** Where they stand in the request. */
   readonly places: number[] = [];
-  /** What the shard is asked in the first step; it may have one item more at its end. */
-  asked: readonly TakeItem[] = this.items;
-  result: TakeResult | undefined;
+  /** What is known of the items. */
+  found: readonly TakeOutcome[] = [];
+  /** Whether its refunds wait for a step of their own. */
+  defersRefunds = false;
   /** {@link Shard.holds}, when it answered. */
   takenOn: unknown;
+  readonly part: Part;
+  readonly map: ShardMap;
+  readonly shard: Shard | undefined;
+  /** What the shard was asked for last, which may have one item more at its end, and what it answered. */
+  #asked: readonly TakeItem[] = [];
+  #result: TakeResult | undefined;
+  #which: Step['which'];
 
-  constructor(part: Part, shard: Shard | StorageError) {
+  constructor(map: ShardMap, part: Part) {
+    const shard = map.shardOf(part);
     this.part = part;
+    this.map = map;
     this.shard = shard instanceof StorageError ? undefined : shard;
-    if (shard instanceof StorageError) this.result = shard;
+    if (shard instanceof StorageError) this.#result = shard;
   }
 
-  /** Asks the server, unless it is known what comes of it, and notes what it answers: at once, or later. */
-  ask(asking: Asking): Promise<void> | undefined {
-    const { shard } = this;
-    if (shard === undefined || this.result !== undefined) return undefined;
-    const note = (result: TakeResult): void => {
-      this.result = result;
-      this.takenOn = shard.holds;
-    };
-    const result = shard.takePart({ part: this.part, items: this.asked, ...asking });
-    if (result instanceof Promise) return result.then(note);
-    note(result);
+  /** Asks the server, unless it is known that it cannot be asked, and notes what it answers: at once, or later. */
+  ask(asking: Asking, asked: readonly TakeItem[], which?: Step['which']): Promise<void> | undefined {
+    const { shard, part } = this;
+    if (shard === undefined || this.error !== undefined) return undefined;
+    this.#asked = asked;
+    this.#which = which;
+    const result = shard.takePart({ part, items: asked, ...asking });
+    if (result instanceof Promise) return result.then((late) => this.#note(shard, late));
+    this.#note(shard, result);
     return undefined;
+  }
+
+  /** It is not asked, because of `error`. */
+  refuse(error: StorageError | undefined): void {
+    this.#result ??= error;
   }
 
   /** Why it was not decided; undefined where it was, or was not asked yet. */
   get error(): StorageError | undefined {
-    return this.result instanceof StorageError ? this.result : undefined;
+    return this.#result instanceof StorageError ? this.#result : undefined;
   }
 
-  /** Of a part that decided. */
-  get outcomes(): readonly TakeOutcome[] {
-    return this.result as readonly TakeOutcome[];
+  /** The answer to what was asked last. */
+  get result(): TakeResult {
+    return this.#result as TakeResult;
   }
 
-  /** Whether the shard decided, and took what was asked. */
-  get took(): boolean {
-    const { result } = this;
-    return result !== undefined && !(result instanceof StorageError) && !deniesRequest(this.asked, result);
-  }
-
-  /** Whether the shard decided, and its word is enough to deny the request. */
+  /**
+   * Whether the shard decided, and its word is enough to deny the request: an enforced item does not fit. Otherwise a
+   * caller who names a bucket that cannot be asked would get round the limits that can.
+   */
   get denies(): boolean {
-    const { result } = this;
-    return result !== undefined && !(result instanceof StorageError) && deniesAnyway(this.items, result);
+    if (this.error !== undefined) return false;
+    return this.items.some(
+      ({ enforcement }, i) => enforcement === 'enforce' && this.found[i]?.limited === true,
+    );
   }
-}
 
-/** A store whose takes can be undone. */
-export interface UndoableStore extends BucketStore {
-  /** {@link BucketStore.take}, which tells its parts, too: what they took can be given back (GiveBacks). */
-  takeUndoably(items: readonly TakeItem[], asking: Asking): Promise<Taken>;
-}
+  /** Whether it has a quota that is not used up. */
+  get hasQuotaLeft(): boolean {
+    return this.items.some(
+      ({ enforcement }, i) => enforcement === 'quota' && this.found[i]?.limited === false,
+    );
+  }
 
-/** What came of a take that may have to be undone. */
-export interface Taken {
-  readonly result: TakeResult;
-  readonly parts: readonly RequestPart[];
-}
+  get hasQuota(): boolean {
+    return this.items.some(({ enforcement }) => enforcement === 'quota');
+  }
 
-/** Asks one server for a whole request. */
-export async function takeFromOne(
-  part: Part,
-  shard: Shard,
-  items: readonly TakeItem[],
-  asking: Asking,
-): Promise<Taken> {
-  const whole = new RequestPart(part, shard);
-  whole.asked = items;
-  await whole.ask(asking);
-  return { result: whole.result as TakeResult, parts: [whole] };
+  /** What it took, as it was asked, and what came of that; undefined where it took nothing. */
+  get taken():
+    | { readonly asked: readonly TakeItem[]; readonly outcomes: readonly TakeOutcome[] }
+    | undefined {
+    const outcomes = this.#result;
+    if (outcomes === undefined || outcomes instanceof StorageError) return undefined;
+    const asked = this.#asked;
+    return deniesRequest(asked, outcomes) ? undefined : { asked, outcomes };
+  }
+
+  /** What it tells of a request that is denied. */
+  outcomesOfDenial(countDeniedHits: boolean): readonly TakeOutcome[] {
+    if (this.error !== undefined) return this.items.map(() => UNDECIDED);
+    const { taken } = this;
+    if (taken === undefined) return this.found;
+    return this.#with(untouched(taken.asked, taken.outcomes, countDeniedHits), this.#which);
+  }
+
+  /** Its refunds were made. */
+  noteRefunds(outcomes: readonly TakeOutcome[]): void {
+    this.found = this.#with(outcomes, isRefund);
+  }
+
+  #note(shard: Shard, result: TakeResult): void {
+    this.#result = result;
+    this.takenOn = shard.holds;
+    if (!(result instanceof StorageError)) this.found = this.#with(result, this.#which);
+  }
+
+  /** What is known, with what a later step has found for the items that it asked for. */
+  #with(later: readonly TakeOutcome[], which: Step['which']): readonly TakeOutcome[] {
+    if (which === undefined) return later;
+    let at = 0;
+    return this.items.map((item, i) => (which(item) ? later[at++] : this.found[i]) as TakeOutcome);
+  }
 }
 
 /**
  * Divides a request by where its buckets lie: parts in the order in which they are named. The result of one without a
  * server says why.
  */
-export function* divide(items: readonly TakeItem[], map: ShardMap): Generator<void, readonly RequestPart[]> {
-  const parts = new Map<Part, RequestPart>();
+export function* divide(
+  items: readonly TakeItem[],
+  mapOf: (item: TakeItem) => ShardMap,
+): Generator<void, readonly RequestPart[]> {
+  const parts: RequestPart[] = [];
+  const known = new Map<ShardMap, Map<Part, RequestPart>>();
   for (let i = 0; i < items.length; i++) {
     if (i > 0 && i % ITEMS_OF_A_STRETCH === 0) yield;
     const item = items[i] as TakeItem;
+    const map = mapOf(item);
     const name = map.partOf(item);
-    let part = parts.get(name);
+    let ofMap = known.get(map);
+    if (ofMap === undefined) {
+      ofMap = new Map();
+      known.set(map, ofMap);
+    }
+    let part = ofMap.get(name);
     if (part === undefined) {
-      part = new RequestPart(name, map.shardOf(name));
-      parts.set(name, part);
+      part = new RequestPart(map, name);
+      ofMap.set(name, part);
+      parts.push(part);
     }
     part.items.push(item);
     part.places.push(i);
   }
-  return [...parts.values()];
+  return parts;
 }
 
-/**
- * Says what each of several parts is asked in the first step, and returns whether refunds wait for a second one. A
- * request that nothing can deny is asked for as it is. Of any other
- * - refunds are looked at only, as nobody could take back what others have taken by then;
- * - quotas that lie on several parts are watched, because none of these knows whether all are used up;
- * - one that is denied for certain, because it asks for more than a limit ever lets pass, is denied by each part, so
- *   that nothing is taken of which some would have to be given back. So is one of which some part cannot be asked
- *   (`isRefused`): the others are asked only whether they deny it.
- */
-export function* prepare(
+/** What a step asks for of the items of one part. */
+export function askedFor(
   items: readonly TakeItem[],
-  parts: readonly RequestPart[],
+  { defersRefunds, watchesQuotas, isDenied, which = () => true }: Step,
   countDeniedHits: boolean,
-  isRefused: boolean,
-): Generator<void, boolean> {
-  const { canBeDenied, isHopeless } = outlookOf(items);
-  if (!canBeDenied) return false;
-  const isDenied = isHopeless || isRefused;
-  const watchesQuotas = quotaParts(parts) > 1;
-  let hasRefunds = false;
-  yield* inStretches(parts, (part) => {
-    const asked = part.items.map((item) => {
-      if (!isRefund(item)) return watchesQuotas ? observed(item) : item;
-      if (item.hits > 0) hasRefunds = true;
-      return { ...item, hits: 0 };
-    });
-    if (isDenied) asked.push(...certainDenial(part.items, countDeniedHits));
-    part.asked = asked;
+): readonly TakeItem[] {
+  const denial = isDenied ? certainDenial(items, countDeniedHits) : [];
+  const looksAtRefunds = defersRefunds || (isDenied && denial.length === 0);
+  const asked = items.filter(which).map((item) => {
+    if (isRefund(item)) return looksAtRefunds ? { ...item, hits: 0 } : item;
+    return watchesQuotas && item.enforcement === 'quota'
+      ? { ...item, enforcement: 'observe' as const }
+      : item;
   });
-  return hasRefunds;
+  return [...asked, ...denial];
 }
 
 /** What the parts found, in the order of the request. */
@@ -172,8 +221,8 @@ export function* inStretches<T>(each: readonly T[], work: (one: T) => void): Gen
   }
 }
 
-/** Whether any item can deny its request, and whether one does for certain. */
-function outlookOf(items: readonly TakeItem[]): {
+/** Whether any item can deny its request, and whether one does for certain: it asks for more than its limit. */
+export function outlookOf(items: readonly TakeItem[]): {
   readonly canBeDenied: boolean;
   readonly isHopeless: boolean;
 } {
@@ -194,11 +243,9 @@ export function canDeny({ rate, hits, refund, enforcement }: TakeItem): boolean 
   return (enforcement === 'enforce' || enforcement === 'quota') && !refund && !isCharge(rate, hits, refund);
 }
 
-/** On how many parts there are quotas. */
-function quotaParts(parts: readonly RequestPart[]): number {
-  let count = 0;
-  for (const { items } of parts) if (items.some(({ enforcement }) => enforcement === 'quota')) count++;
-  return count;
+/** Gives back only if the request passes: where that is known in a later step, in that one. */
+export function isRefund({ refund, enforcement }: TakeItem): boolean {
+  return refund && enforcement !== 'candidate';
 }
 
 /**

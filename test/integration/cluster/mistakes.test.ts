@@ -5,14 +5,13 @@ import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { mainRedis } from '../../../src/server/settings/redis-settings.js';
-import { openPool } from '../../../src/server/store/redis-pool.js';
-import type { RedisBuckets } from '../../../src/storage/redis/redis-buckets.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { BUS_OFFSET, type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
+import { openAlone } from '../../support/redis/redis-alone.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { startSentinel } from '../../support/redis/sentinels.js';
 import { startTwemproxy } from '../../support/redis/twemproxy.js';
@@ -40,10 +39,10 @@ afterEach(async () => {
 });
 
 /** The store that the variables set up. */
-function open(environment: Record<string, string>): RedisBuckets {
+function open(environment: Record<string, string>): ReturnType<typeof openAlone> {
   const read = readSettings({ REDIS_TYPE: 'cluster', ...environment });
   if (!read.ok) throw new Error(read.errors.join('\n'));
-  const { store } = openPool('redis_pool', {
+  const store = openAlone({
     ...mainRedis(read.settings),
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
@@ -52,13 +51,13 @@ function open(environment: Record<string, string>): RedisBuckets {
   return store;
 }
 
-async function openWhole(environment: Record<string, string>): Promise<RedisBuckets> {
+async function openWhole(environment: Record<string, string>): Promise<ReturnType<typeof openAlone>> {
   const store = open(environment);
   await waitFor('all nodes to be up', () => store.whole);
   return store;
 }
 
-async function take(store: RedisBuckets, ...tenants: readonly string[]): Promise<string> {
+async function take(store: ReturnType<typeof openAlone>, ...tenants: readonly string[]): Promise<string> {
   const result = await store.take(
     tenants.map((tenant) => itemOf(tenant, 'a', SLOW)),
     Infinity,

@@ -1,14 +1,15 @@
 /* What the log of weir says of surroundings that are not as they should be, the whole line. */
+
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { readSettings } from '../../../src/server/settings/read-settings.js';
 import { mainRedis } from '../../../src/server/settings/redis-settings.js';
-import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
 import { freePorts } from '../../support/process/free-port.js';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
+import { RedisAlone } from '../../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import { type TlsFiles, writeTlsFiles } from '../../support/tls/tls-files.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
@@ -19,7 +20,7 @@ describe('Redis', () => {
   let http: Server;
   let servers: Readonly<Record<string, RedisServer>> = {};
   let ports: Readonly<Record<string, number>> = {};
-  let store: RedisStore | undefined;
+  let store: RedisAlone | undefined;
 
   beforeAll(async () => {
     pem = writeTlsFiles();
@@ -126,7 +127,7 @@ describe('Redis', () => {
     const read = readSettings({ REDIS_URL: filled, REDIS_TIMEOUT: '300ms', ...env });
     if (!read.ok) throw new Error(read.errors.join('\n'));
     const log: string[] = [];
-    store = new RedisStore({
+    store = new RedisAlone({
       ...mainRedis(read.settings),
       log: (level, message) => log.push(`${level}: ${message}`),
     });

@@ -1,14 +1,15 @@
 // A proxy that shards where Redis itself was named is refused, with a sentence: it would let too much through.
+
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { StoreFault } from '../../../src/limiter/store-fault.js';
 import { expectOnePlace } from '../../../src/storage/redis/connection/expect-server.js';
 import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
 import { RespPipe } from '../../../src/storage/redis/connection/resp-pipe.js';
-import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import { REDIS } from '../../support/limiter/store-options.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { PROXY_KINDS } from '../../support/redis/proxy-kinds.js';
+import { RedisAlone } from '../../support/redis/redis-alone.js';
 import { redisCommand } from '../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
@@ -27,7 +28,7 @@ afterAll(async () => {
 async function refusal(port: number): Promise<{ sentence: string; faults: readonly StoreFault[] }> {
   const log: string[] = [];
   const faults: StoreFault[] = [];
-  const store = new RedisStore({
+  const store = new RedisAlone({
     ...REDIS,
     address: parseRedisUrl(`127.0.0.1:${port}`),
     log: (_level, message) => log.push(message),
@@ -91,7 +92,7 @@ test('a Redis of which CLIENT, SCRIPT or INFO were renamed is none', async () =>
   const redis = await startRedis({
     args: ['--rename-command', 'INFO', '', '--rename-command', 'CLIENT', ''],
   });
-  const store = new RedisStore({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
+  const store = new RedisAlone({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
   await store.reached;
   await waitFor('what was looked for to be gone', async () => {
     return (await redisCommand(redis, 'dbsize')) === 0;

@@ -1,16 +1,18 @@
 // A store behind real proxies: what it finds out about hash tags, and what becomes of a server behind one.
+
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../../src/limiter/store-fault.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
-import { ProxyStore, type ProxyStoreOptions } from '../../../src/storage/redis/proxy/proxy-store.js';
+import type { ProxyStoreOptions } from '../../../src/storage/redis/proxy/proxy-store.js';
 import { REDIS } from '../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../support/limiter/take-items.js';
 import { takeFrom } from '../../support/limiter/test-stores.js';
 import { optionalToolPath } from '../../support/process/tools.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { PROXY_KINDS } from '../../support/redis/proxy-kinds.js';
+import { ProxyAlone } from '../../support/redis/redis-alone.js';
 import { redisCommand } from '../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
@@ -25,7 +27,7 @@ const TENANTS = Array.from({ length: 24 }, (_, i) => `tenant number ${i} of many
 
 let servers: RedisServer[] = [];
 let proxy: ShardingProxy | undefined;
-let stores: ProxyStore[] = [];
+let stores: ProxyAlone[] = [];
 let log: string[] = [];
 let faults: StoreFault[] = [];
 
@@ -44,9 +46,9 @@ afterEach(async () => {
 
 const ports = (): number[] => servers.map(({ port }) => port);
 
-function open(options: Partial<ProxyStoreOptions> = {}): ProxyStore {
+function open(options: Partial<ProxyStoreOptions> = {}): ProxyAlone {
   const address = { ...parseRedisUrl(`127.0.0.1:${proxy?.port}`), proxy: true };
-  const store = new ProxyStore({
+  const store = new ProxyAlone({
     ...{ ...REDIS, address, ...options },
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
@@ -72,7 +74,7 @@ const keysOn = (): Promise<string[][]> =>
     }),
   );
 
-const isDecided = async (store: ProxyStore, tenant: string): Promise<boolean> =>
+const isDecided = async (store: ProxyAlone, tenant: string): Promise<boolean> =>
   !((await store.take([takeItem(tenant, HUNDRED)], Infinity)) instanceof StorageError);
 
 for (const kind of PROXY_KINDS) {

@@ -4,11 +4,11 @@ import { StorageError } from '../../../src/limiter/bucket-store.js';
 import type { Control, ControlResult } from '../../../src/limiter/control.js';
 import { turn } from '../../../src/runtime/turns.js';
 import type { ScriptAnswer, ScriptQuestion } from '../../../src/storage/redis/questions/script-question.js';
-import type { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import { runs } from '../../support/assert/runs.js';
 import { ProcessBook } from '../../support/controls/books.js';
 import { control } from '../../support/controls/controls.js';
 import { RedisBench } from '../../support/limiter/test-stores.js';
+import type { RedisAlone } from '../../support/redis/redis-alone.js';
 
 // Starting a Redis may take its time on a busy machine.
 jest.setTimeout(60_000);
@@ -71,7 +71,7 @@ type Kept = Map<string, { readonly control: Control; readonly endsMicros: number
 class World {
   readonly books: readonly ProcessBook[];
   readonly #bench: RedisBench;
-  readonly #redis: RedisStore;
+  readonly #redis: RedisAlone;
   #kept: Kept = new Map();
   #replica: { readonly dump: Buffer | null; readonly kept: Kept } | undefined;
   #fates: Fate[] = [];
@@ -80,7 +80,7 @@ class World {
   /** Of each process: buckets that the other one gave tokens to, and what it had heard by then. */
   readonly #owed: { readonly key: string; readonly unknown: number }[][] = [[], []];
 
-  constructor(bench: RedisBench, redis: RedisStore) {
+  constructor(bench: RedisBench, redis: RedisAlone) {
     this.#bench = bench;
     this.#redis = redis;
     const books: ProcessBook[] = [];

@@ -100,7 +100,7 @@ class Order {
     this.#stores = this.#maps.map(
       (map) =>
         new ShardedStore({
-          map,
+          main: map,
           timeoutMicros: TIMEOUT_MICROS,
           countDeniedHits: this.#countDeniedHits,
           monotonicMicros: () => this.#clock.monotonicMicros(),

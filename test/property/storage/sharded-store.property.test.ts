@@ -4,8 +4,7 @@ import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bu
 import { turn } from '../../../src/runtime/turns.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { Part } from '../../../src/storage/sharded/shard.js';
-import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
-import { SplitStore } from '../../../src/storage/split-store.js';
+import { isPerSecond, ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
@@ -78,11 +77,14 @@ async function compare(
   return world.gaveBack();
 }
 
-function sharded(clock: FakeClock, countDeniedHits: boolean, partOf: (key: string) => Part) {
-  const map = new MemoryShards(clock, countDeniedHits, partOf);
+function sharded(clock: FakeClock, countDeniedHits: boolean, main: MemoryShards, perSecond?: MemoryShards) {
   const monotonicMicros = () => clock.monotonicMicros();
-  const store = new ShardedStore({ map, countDeniedHits, timeoutMicros: 1_000_000, monotonicMicros });
-  const look = (item: TakeItem) => map.of(partOf(item.key)).memory.take([item])[0] as TakeOutcome;
+  const options = { countDeniedHits, timeoutMicros: 1_000_000, monotonicMicros };
+  const store = new ShardedStore({ main, perSecond, ...options });
+  const look = (item: TakeItem) => {
+    const map = perSecond !== undefined && isPerSecond(item) ? perSecond : main;
+    return map.shardAt(item).memory.take([item])[0] as TakeOutcome;
+  };
   const gaveBack = () => {
     expectEqual(store.giveBackStats, { ...store.giveBackStats, failed: 0, skipped: 0 });
     return store.giveBackStats.made;
@@ -96,7 +98,8 @@ describe.each(SPREADS)('%s', (_, partOf) => {
     await fc.assert(
       fc.asyncProperty(someOrder, async (order) => {
         const clock = new FakeClock();
-        gaveBack += await compare(order, clock, countDeniedHits, sharded(clock, countDeniedHits, partOf));
+        const main = new MemoryShards(clock, countDeniedHits, partOf);
+        gaveBack += await compare(order, clock, countDeniedHits, sharded(clock, countDeniedHits, main));
       }),
       runs(300),
     );
@@ -106,26 +109,14 @@ describe.each(SPREADS)('%s', (_, partOf) => {
   test.each([true, false])(
     'decide as one store behind a second for seconds (denied hits count: %s)',
     async (countDeniedHits) => {
-      const isPerSecond = ({ key }: TakeItem) => ['s', 't', 's~c'].includes(key);
       let gaveBack = 0;
       await fc.assert(
         fc.asyncProperty(someOrder, async (order) => {
           const clock = new FakeClock();
-          const [main, perSecond] = [0, 1].map(() => sharded(clock, countDeniedHits, partOf)) as [
-            ReturnType<typeof sharded>,
-            ReturnType<typeof sharded>,
-          ];
-          gaveBack += await compare(order, clock, countDeniedHits, {
-            store: new SplitStore({
-              main: main.store,
-              perSecond: perSecond.store,
-              countDeniedHits,
-              timeoutMicros: 1_000_000,
-              monotonicMicros: () => clock.monotonicMicros(),
-            }),
-            look: (item) => (isPerSecond(item) ? perSecond : main).look(item),
-            gaveBack: () => main.gaveBack() + perSecond.gaveBack(),
-          });
+          const main = new MemoryShards(clock, countDeniedHits, partOf);
+          const perSecond = new MemoryShards(clock, countDeniedHits, partOf);
+          const world = sharded(clock, countDeniedHits, main, perSecond);
+          gaveBack += await compare(order, clock, countDeniedHits, world);
         }),
         runs(300),
       );

@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
-import type { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import { expectAtMost } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
+import type { RedisAlone } from '../../support/redis/redis-alone.js';
 
 /*
  * Callers that give the script the time (REDIS_CLOCK=caller), and whose clocks differ: what that can cost. All of them
@@ -48,7 +48,7 @@ const steps = fc.array(step, { minLength: 10, maxLength: 80 });
 
 describe('callers whose clocks differ', () => {
   const bench = new RedisBench('redis-server', 'caller');
-  const stores: RedisStore[] = [];
+  const stores: RedisAlone[] = [];
   let ahead: readonly number[] = [];
   let run = 0;
 
@@ -73,7 +73,7 @@ describe('callers whose clocks differ', () => {
     let sum = 0;
     for (const { caller, wait, hits, grouped } of all) {
       bench.clock.advance(wait);
-      const store = stores[caller % clocks.length] as RedisStore;
+      const store = stores[caller % clocks.length] as RedisAlone;
       const item = takeItem(key, of, { hits });
       const beside = grouped ? [takeItem(`${key}beside`, BESIDE, { hits: 0 })] : [];
       const [outcome] = await takeFrom(store, item, ...beside);
@@ -117,7 +117,7 @@ describe('callers whose clocks differ', () => {
       bench.clock.advance(2 * APART);
       const toNext = minute - (bench.clock.wallMicros() % minute);
       bench.clock.advance(toNext + minute - APART / 4);
-      const [slow, fast] = stores as [RedisStore, RedisStore];
+      const [slow, fast] = stores as [RedisAlone, RedisAlone];
       const key = `window${grouped}`;
       await takeFrom(fast, takeItem(key, windowRate('minute', 10), { hits: 10 }));
       const beside = grouped ? [takeItem(`${key}beside`, BESIDE, { hits: 0 })] : [];

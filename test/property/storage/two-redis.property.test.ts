@@ -8,7 +8,7 @@ import {
   type TakeResult,
 } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import { SplitStore } from '../../../src/storage/split-store.js';
+import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
@@ -22,7 +22,7 @@ import {
 } from '../../support/limiter/few-buckets.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
-import { undoing } from '../../support/limiter/undoing-store.js';
+import { mapOfOne } from '../../support/sharded/map-of-one.js';
 
 /**
  * A bucket that is both taken from and refunded to in a request to both stores, where it takes first: a window of a
@@ -45,9 +45,9 @@ test.each([true, false])(
         const one = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
         const perSecond = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
         const main = new MemoryStore({ ...MEMORY, clock, countDeniedHits });
-        const split = new SplitStore({
-          perSecond,
-          main: undoing(main),
+        const split = new ShardedStore({
+          perSecond: mapOfOne(perSecond),
+          main: mapOfOne(main),
           countDeniedHits,
           timeoutMicros: 1_000_000,
           monotonicMicros: () => clock.monotonicMicros(),
@@ -111,9 +111,9 @@ test('a last step that is too late, or fails, leaves the main store as one store
       const clock = new FakeClock();
       const store = () => new MemoryStore({ ...MEMORY, clock, countDeniedHits: false });
       const [one, main, perSecond] = [store(), store(), new Disturbed(store())];
-      const split = new SplitStore({
-        perSecond,
-        main: undoing(main),
+      const split = new ShardedStore({
+        perSecond: mapOfOne(perSecond),
+        main: mapOfOne(main),
         countDeniedHits: false,
         timeoutMicros: 1_000_000,
         monotonicMicros: () => clock.monotonicMicros(),

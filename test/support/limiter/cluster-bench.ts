@@ -1,9 +1,10 @@
 import { parseClusterUrl } from '../../../src/storage/redis/cluster/cluster-address.js';
-import { ClusterStore, type ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
+import type { ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 import { type RedisCluster, startCluster } from '../redis/cluster.js';
+import { ClusterAlone } from '../redis/redis-alone.js';
 import { REDIS } from './store-options.js';
 import type { TestBench, TestStoreOptions } from './test-stores.js';
 
@@ -24,7 +25,7 @@ export class ClusterBench implements TestBench {
   readonly clock = FakeClock.ofRedis();
   private readonly tool: keyof typeof SERVERS;
   private running: RedisCluster | undefined;
-  private stores: ClusterStore[] = [];
+  private stores: ClusterAlone[] = [];
 
   constructor(tool: keyof typeof SERVERS) {
     this.tool = tool;
@@ -44,15 +45,15 @@ export class ClusterBench implements TestBench {
     await this.running?.stop();
   }
 
-  open(options: TestStoreOptions = {}): Promise<ClusterStore> {
+  open(options: TestStoreOptions = {}): Promise<ClusterAlone> {
     return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
   }
 
   /** A store with any options; on Redis's own clocks unless they name one. Resolves once all nodes are up. */
-  async openWith(options: Partial<ClusterStoreOptions>): Promise<ClusterStore> {
+  async openWith(options: Partial<ClusterStoreOptions>): Promise<ClusterAlone> {
     // A request of thousands of buckets is thousands of calls.
     const patient = { ...REDIS, timeoutMicros: 10_000_000 };
-    const store = new ClusterStore({ ...patient, address: parseClusterUrl(this.cluster.url), ...options });
+    const store = new ClusterAlone({ ...patient, address: parseClusterUrl(this.cluster.url), ...options });
     this.stores.push(store);
     await waitFor('all nodes to be up', async () => store.whole);
     return store;

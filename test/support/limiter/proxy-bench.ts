@@ -1,7 +1,8 @@
 import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
-import { ProxyStore, type ProxyStoreOptions } from '../../../src/storage/redis/proxy/proxy-store.js';
+import type { ProxyStoreOptions } from '../../../src/storage/redis/proxy/proxy-store.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { PROXY_KINDS, type ProxyKind } from '../redis/proxy-kinds.js';
+import { ProxyAlone } from '../redis/redis-alone.js';
 import { redisCommand } from '../redis/redis-command.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
 import type { ShardingProxy } from '../redis/sharding-proxy.js';
@@ -24,7 +25,7 @@ export class ProxyBench implements TestBench {
   private readonly kind: ProxyKind;
   private servers: RedisServer[] = [];
   private running: ShardingProxy | undefined;
-  private stores: ProxyStore[] = [];
+  private stores: ProxyAlone[] = [];
 
   constructor(kind: ProxyKind, honoursHashTags: boolean) {
     this.kind = kind;
@@ -49,16 +50,16 @@ export class ProxyBench implements TestBench {
     await Promise.all(this.servers.map((server) => server.stop()));
   }
 
-  open(options: TestStoreOptions = {}): Promise<ProxyStore> {
+  open(options: TestStoreOptions = {}): Promise<ProxyAlone> {
     return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
   }
 
   /** A store with any options; on the clocks of the servers unless they name one. */
-  async openWith(options: Partial<ProxyStoreOptions>): Promise<ProxyStore> {
+  async openWith(options: Partial<ProxyStoreOptions>): Promise<ProxyAlone> {
     const address = { ...parseRedisUrl(`127.0.0.1:${this.proxy.port}`), proxy: true };
     // A request of thousands of buckets is thousands of calls, which count as requests of one connection.
     const patient = { ...REDIS, timeoutMicros: 10_000_000, maxInFlight: 40_000 };
-    const store = new ProxyStore({ ...patient, address, ...options });
+    const store = new ProxyAlone({ ...patient, address, ...options });
     this.stores.push(store);
     await store.reached;
     return store;

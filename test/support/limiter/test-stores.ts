@@ -7,10 +7,10 @@ import {
 } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
-import { RedisStore } from '../../../src/storage/redis/redis-store.js';
 import type { RedisClock, RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { toolPath } from '../process/tools.js';
+import { RedisAlone } from '../redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../redis/redis-server.js';
 import { MEMORY, REDIS } from './store-options.js';
 
@@ -69,7 +69,7 @@ export class RedisBench implements TestBench {
   private readonly tool: keyof typeof SERVERS;
   private server: RedisServer | undefined;
   private admin: Redis | undefined;
-  private stores: RedisStore[] = [];
+  private stores: RedisAlone[] = [];
 
   /** `clockOf`: whose clock the stores go by. */
   constructor(tool: keyof typeof SERVERS, clockOf: RedisClock = 'auto') {
@@ -98,14 +98,14 @@ export class RedisBench implements TestBench {
     await this.server?.stop();
   }
 
-  open(options: TestStoreOptions = {}): Promise<RedisStore> {
+  open(options: TestStoreOptions = {}): Promise<RedisAlone> {
     return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
   }
 
   /** A store with any options; on Redis's own clock unless they name one. */
-  async openWith(options: Partial<RedisStoreOptions>): Promise<RedisStore> {
+  async openWith(options: Partial<RedisStoreOptions>): Promise<RedisAlone> {
     const address = parseRedisUrl(`127.0.0.1:${this.port}`);
-    const store = new RedisStore({ ...REDIS, clockOf: this.clockOf, address, ...options });
+    const store = new RedisAlone({ ...REDIS, clockOf: this.clockOf, address, ...options });
     this.stores.push(store);
     await store.reached;
     return store;

@@ -1,13 +1,14 @@
 import { StorageError, type TakeItem, type TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import type { StoreFault } from '../../../src/limiter/store-fault.js';
 import { parseClusterUrl } from '../../../src/storage/redis/cluster/cluster-address.js';
-import { ClusterStore, type ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
+import type { ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
 import { REDIS } from '../limiter/store-options.js';
 import { waitFor } from '../process/wait-for.js';
+import { ClusterAlone } from './redis-alone.js';
 
-/** A ClusterStore, and what it says. */
+/** A cluster as the only Redis of a store, and what it says. */
 export interface WatchedStore {
-  readonly store: ClusterStore;
+  readonly store: ClusterAlone;
   readonly log: string[];
   readonly faults: StoreFault[];
   /** Why a request failed, or `decided`. */
@@ -18,13 +19,13 @@ export interface WatchedStore {
 
 /** Stores on clusters, which {@link close} closes. */
 export class ClusterStores {
-  private readonly opened: ClusterStore[] = [];
+  private readonly opened: ClusterAlone[] = [];
 
   /** A store on the nodes that `url` names. */
   openOne(url: string, options: Partial<ClusterStoreOptions> = {}): WatchedStore {
     const log: string[] = [];
     const faults: StoreFault[] = [];
-    const store = new ClusterStore({
+    const store = new ClusterAlone({
       ...REDIS,
       address: parseClusterUrl(url),
       log: (level, message) => log.push(`${level}: ${message}`),

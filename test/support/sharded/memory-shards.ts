@@ -66,6 +66,11 @@ export class MemoryShards implements ShardMap {
     return this.errors.get(part) ?? this.of(part);
   }
 
+  /** Where a bucket lies; does not count as a look. */
+  shardAt({ key }: TakeItem): MemoryShard {
+    return this.of(this.#partOf(key));
+  }
+
   of(part: Part): MemoryShard {
     let shard = this.#shards.get(part);
     if (shard === undefined) {

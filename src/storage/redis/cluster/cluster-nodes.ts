@@ -1,13 +1,13 @@
-import { StorageError, type TakeItem, type TakeResult } from '../../../limiter/bucket-store.js';
+import { type BucketStore, StorageError, type TakeItem } from '../../../limiter/bucket-store.js';
 import { turn } from '../../../runtime/turns.js';
-import type { Part, ShardMap } from '../../sharded/shard.js';
+import type { Part } from '../../sharded/shard.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { endpointName, type HostPort, readHostPort } from '../connection/redis-address.js';
 import { RedisReplyError } from '../connection/redis-error.js';
 import type { ScriptAnswer, ScriptQuestion } from '../questions/script-question.js';
 import type { RedisNodeState } from '../redis-buckets.js';
 import type { RedisStore } from '../redis-store.js';
-import type { TakeBatch, WaitingTake } from '../take-batch.js';
+import type { TakeBatch } from '../take-batch.js';
 import type { ClusterView } from './cluster-view.js';
 import { isRedirection, type Redirect } from './redirect.js';
 import { type BucketSlots, slotOfKey, tagOfSlots } from './slot-keys.js';
@@ -47,13 +47,13 @@ export interface ClusterNodesOptions {
   /** Connects to a node in the background. */
   readonly open: (endpoint: HostPort, options: ClusterNodePlace) => RedisStore;
   /** Asks anew for what a node could not answer in one call. */
-  readonly takeAgain: (take: WaitingTake) => TakeResult | Promise<TakeResult>;
+  readonly takeAgain: BucketStore['take'];
   /** What is known of the slots may be out of date. */
   readonly onDoubt: () => void;
 }
 
 /** The masters of a Redis Cluster, which slots each serves, and where a call goes that one of them refused. */
-export class ClusterNodes implements ShardMap {
+export class ClusterNodes {
   readonly #options: ClusterNodesOptions;
   readonly #nodes = new Map<string, ClusterNode>();
   readonly #table: SlotTable<ClusterNode>;
@@ -240,8 +240,8 @@ export class ClusterNodes implements ShardMap {
   #takeByKey(slot: number, batch: TakeBatch): ReturnType<Redirect> {
     if (typeof batch.part === 'string') return 'failed';
     this.#table.noteMoving(slot);
-    for (const take of batch.handOver()) {
-      void Promise.resolve(this.#options.takeAgain(take)).then((result) => take.resolve(result));
+    for (const { items, deadlineMicros, resolve } of batch.handOver()) {
+      void Promise.resolve(this.#options.takeAgain(items, deadlineMicros)).then(resolve);
     }
     return 'emptied';
   }

@@ -1,13 +1,9 @@
-import { StorageError, type TakeItem, type TakeResult } from '../../../limiter/bucket-store.js';
+import { type BucketStore, StorageError, type TakeItem } from '../../../limiter/bucket-store.js';
 import { systemClock, timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
 import { quantity } from '../../../quantity.js';
 import { Signal } from '../../../runtime/signal.js';
-import { within } from '../../../runtime/turns.js';
-import type { GiveBackStats } from '../../sharded/give-backs.js';
-import type { Taken } from '../../sharded/request-parts.js';
-import type { Asking } from '../../sharded/shard.js';
-import { ShardedStore } from '../../sharded/sharded-store.js';
+import type { Part, Shard } from '../../sharded/shard.js';
 import { ConnectionAttempts } from '../connection/connection-attempts.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { prepareTls } from '../connection/dial.js';
@@ -26,6 +22,7 @@ import { ClusterFinder } from './cluster-finder.js';
 import { type ClusterNodePlace, ClusterNodes } from './cluster-nodes.js';
 import type { ClusterView } from './cluster-view.js';
 import { BucketSlots } from './slot-keys.js';
+import { UNKNOWN_PART, UnknownNodes } from './unknown-nodes.js';
 
 /** Longest that requests of the start wait for the first node to say who serves which slots. Milliseconds. */
 const HOPE_MS = 1000;
@@ -41,14 +38,13 @@ const MAY_HAVE_MOVED: ReadonlySet<StoreFault> = new Set([
 
 /** Settings of {@link ClusterStore}. */
 export interface ClusterStoreOptions extends RedisStoreOptions {
-  /** See {@link ShardedStore}. */
-  readonly onGiveBack?: (refunds: readonly TakeItem[]) => void;
+  /** Asks anew for what could not be asked in one call, or had to wait for the nodes to be found. */
+  readonly takeAgain: BucketStore['take'];
 }
 
 /**
  * Buckets in a Redis Cluster: a {@link RedisStore} for each master, with a breaker of its own, so that tenants of one
- * that is dead are the only ones that notice. All buckets of a tenant lie on one slot, and are decided in one step;
- * what else a request asks is asked for by a {@link ShardedStore}.
+ * that is dead are the only ones that notice. All buckets of a tenant lie on one slot, and are decided in one step.
  */
 export class ClusterStore implements RedisBuckets {
   everReached = false;
@@ -61,7 +57,7 @@ export class ClusterStore implements RedisBuckets {
   readonly #outage: Outage;
   readonly #nodes: ClusterNodes;
   readonly #finder: ClusterFinder;
-  readonly #sharded: ShardedStore;
+  readonly #unknown: UnknownNodes;
   readonly #cameUp = new Signal();
   readonly #wentDown = new Signal<string>();
   readonly onUp = this.#cameUp.add;
@@ -76,14 +72,12 @@ export class ClusterStore implements RedisBuckets {
   #known = false;
   /** Whether requests wait for that. */
   readonly #hope = new Hope(() => this.#hope.end());
-  /** Items of requests that wait for it. */
-  #waitingItems = 0;
   #closed = false;
 
   /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
   constructor(options: ClusterStoreOptions) {
     this.#options = options;
-    const { address, tls, login, timeoutMicros, countDeniedHits, onGiveBack } = options;
+    const { address, tls, login, timeoutMicros, maxInFlight, takeAgain } = options;
     const { prefix = 'REDIS', login: place } = options.names ?? {};
     this.#names = { prefix, login: place, cluster: true };
     this.#monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
@@ -94,15 +88,17 @@ export class ClusterStore implements RedisBuckets {
       slots: new BucketSlots(this.#keys),
       monotonicMicros: this.#monotonicMicros,
       open: (endpoint, node) => this.#open(endpoint, node),
-      takeAgain: ({ items, deadlineMicros }) => this.#sharded.take(items, deadlineMicros),
+      takeAgain,
       onDoubt: () => this.#finder.look(),
     });
-    this.#sharded = new ShardedStore({
-      map: this.#nodes,
+    this.#unknown = new UnknownNodes({
+      name: address.redactedAddress,
+      isKnown: () => this.#known,
+      hope: this.#hope,
+      takeAgain,
+      maxInFlight,
       timeoutMicros,
-      countDeniedHits,
       monotonicMicros: this.#monotonicMicros,
-      onGiveBack,
     });
     this.#finder = new ClusterFinder(
       {
@@ -144,28 +140,16 @@ export class ClusterStore implements RedisBuckets {
     }));
   }
 
-  get giveBackStats(): GiveBackStats {
-    return this.#sharded.giveBackStats;
-  }
-
   othersWork(from: number, micros: number, node: string): void {
     this.#nodes.find(node)?.othersWork(from, micros);
   }
 
-  take(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    connection?: unknown,
-    mayWait = true,
-  ): TakeResult | Promise<TakeResult> {
-    if (this.#known) return this.#sharded.take(items, deadlineMicros, connection, mayWait);
-    return this.#takeSoon(items, deadlineMicros, connection, mayWait);
+  partOf(item: TakeItem): Part {
+    return this.#known ? this.#nodes.partOf(item) : UNKNOWN_PART;
   }
 
-  async takeUndoably(items: readonly TakeItem[], asking: Asking): Promise<Taken> {
-    const { deadlineMicros, mayWait } = asking;
-    const refusal = this.#known ? undefined : await this.#refusalSoon(items.length, deadlineMicros, mayWait);
-    return refusal === undefined ? this.#sharded.takeUndoably(items, asking) : { result: refusal, parts: [] };
+  shardOf(part: Part): Shard | StorageError {
+    return part === UNKNOWN_PART ? this.#unknown : this.#nodes.shardOf(part);
   }
 
   async ask(question: ScriptQuestion): Promise<ScriptAnswer> {
@@ -178,7 +162,7 @@ export class ClusterStore implements RedisBuckets {
     this.#closed = true;
     this.#hope.end();
     this.#finder.close();
-    await this.#sharded.close();
+    await this.#nodes.close();
     this.#login.close();
   }
 
@@ -210,35 +194,6 @@ export class ClusterStore implements RedisBuckets {
     });
     store.onDown(this.#wentDown.tell);
     return store;
-  }
-
-  async #takeSoon(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    connection: unknown,
-    mayWait: boolean,
-  ): Promise<TakeResult> {
-    const refusal = await this.#refusalSoon(items.length, deadlineMicros, mayWait);
-    return refusal ?? this.#sharded.take(items, deadlineMicros, connection, mayWait);
-  }
-
-  /** Waits, where there is hope, until the nodes are known. Resolves with why none can be asked, if none can. */
-  async #refusalSoon(
-    items: number,
-    deadlineMicros: number,
-    mayWait: boolean,
-  ): Promise<StorageError | undefined> {
-    const { maxInFlight, timeoutMicros, address } = this.#options;
-    const away = new StorageError('disconnected', `Redis ${address.redactedAddress} is away`);
-    if (!this.#hope.isAlive || !mayWait) return away;
-    if (this.#waitingItems > 0 && this.#waitingItems + items > maxInFlight) {
-      return new StorageError('overloaded', 'too much waits for the Redis Cluster to be found');
-    }
-    this.#waitingItems += items;
-    const leftMicros = Math.min(deadlineMicros - this.#monotonicMicros(), timeoutMicros);
-    await within(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), this.#hope.ended(), () => {});
-    this.#waitingItems -= items;
-    return this.#known ? undefined : away;
   }
 
   async #onFound(view: ClusterView): Promise<void> {

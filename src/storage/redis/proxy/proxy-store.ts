@@ -1,13 +1,10 @@
-import type { TakeItem, TakeResult } from '../../../limiter/bucket-store.js';
-import { systemClock, timerMs } from '../../../limiter/clock.js';
+import type { TakeItem } from '../../../limiter/bucket-store.js';
+import { timerMs } from '../../../limiter/clock.js';
 import { within } from '../../../runtime/turns.js';
-import type { GiveBackStats } from '../../sharded/give-backs.js';
-import type { Taken } from '../../sharded/request-parts.js';
-import type { Asking, Part } from '../../sharded/shard.js';
-import { ShardedStore } from '../../sharded/sharded-store.js';
-import type { ClusterStoreOptions } from '../cluster/cluster-store.js';
+import type { Part } from '../../sharded/shard.js';
 import type { SendCommand } from '../connection/connection-options.js';
 import { RedisStore } from '../redis-store.js';
+import type { RedisStoreOptions } from '../redis-store-options.js';
 import { type HashTagFinding, type HashTags, lookForHashTags } from './hash-tags.js';
 
 type Finding = Pick<HashTagFinding, 'tags' | 'failure'>;
@@ -17,7 +14,7 @@ const LOOK_EVERY_MS = 60_000;
 /** The same while a server cannot be asked. */
 const LOOK_AGAIN_MS = 5000;
 /** Settings of {@link ProxyStore}. */
-export interface ProxyStoreOptions extends ClusterStoreOptions {
+export interface ProxyStoreOptions extends RedisStoreOptions {
   /** How often hash tags are looked at on a connection that stays; default a minute. Milliseconds. */
   readonly lookEveryMs?: number;
 }
@@ -28,11 +25,10 @@ const TRIED_KEYS = 8;
 /**
  * Buckets behind a proxy that shards. It sends a script to the server of its first key, unchecked, so that a call has
  * one key, or those of one hash tag where it was found that these lie together ({@link lookForHashTags}); at each
- * connection, and now and then. What a request asks beyond that is asked for by a {@link ShardedStore}.
+ * connection, and now and then.
  */
 export class ProxyStore extends RedisStore {
   readonly #options: ProxyStoreOptions;
-  readonly #sharded: ShardedStore;
   #tags: HashTags | undefined;
   /** Whether a server could not be asked when it was last looked for, or since. */
   #lacksServers = false;
@@ -51,15 +47,6 @@ export class ProxyStore extends RedisStore {
       proxied: { probe: (send, take) => this.#probe(send, take) },
     });
     this.#options = options;
-    this.#sharded = new ShardedStore({
-      ...options,
-      map: {
-        partOf: (item) => this.#partOf(item),
-        shardOf: () => this,
-        close: () => super.close(),
-      },
-      monotonicMicros: options.monotonicMicros ?? (() => systemClock.monotonicMicros()),
-    });
   }
 
   /** What was found of hash tags; undefined before the first connection. */
@@ -72,31 +59,14 @@ export class ProxyStore extends RedisStore {
     return this.connected && !this.#lacksServers;
   }
 
-  override get giveBackStats(): GiveBackStats {
-    return this.#sharded.giveBackStats;
+  override partOf({ key, tagLength }: TakeItem): Part {
+    return this.#tags === 'honoured' ? key.slice(0, tagLength) : key;
   }
 
-  override take(
-    items: readonly TakeItem[],
-    deadlineMicros: number,
-    connection?: unknown,
-    mayWait = true,
-  ): TakeResult | Promise<TakeResult> {
-    return this.#sharded.take(items, deadlineMicros, connection, mayWait);
-  }
-
-  override takeUndoably(items: readonly TakeItem[], asking: Asking): Promise<Taken> {
-    return this.#sharded.takeUndoably(items, asking);
-  }
-
-  override async close(): Promise<void> {
+  override close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await this.#sharded.close();
-  }
-
-  #partOf({ key, tagLength }: TakeItem): Part {
-    return this.#tags === 'honoured' ? key.slice(0, tagLength) : key;
+    return super.close();
   }
 
   /** Rejects unless what calls do works on one server at least. */

@@ -22,7 +22,7 @@ function open(countDeniedHits = false): void {
   map = new MemoryShards(clock, countDeniedHits);
   told.length = 0;
   store = new ShardedStore({
-    map,
+    main: map,
     timeoutMicros: TIMEOUT,
     countDeniedHits,
     monotonicMicros: () => clock.monotonicMicros(),

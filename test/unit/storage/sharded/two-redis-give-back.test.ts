@@ -9,12 +9,12 @@ import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
 import { DenyCache } from '../../../../src/storage/deny-cache.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
-import { SplitStore } from '../../../../src/storage/split-store.js';
+import { ShardedStore } from '../../../../src/storage/sharded/sharded-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
-import { undoing } from '../../../support/limiter/undoing-store.js';
 import { waitFor } from '../../../support/process/wait-for.js';
+import { mapOfOne } from '../../../support/sharded/map-of-one.js';
 
 const PER_SECOND = windowRate('second', 2);
 const PER_MINUTE = windowRate('minute', 5);
@@ -46,7 +46,7 @@ class Stepped implements BucketStore {
 let clock: FakeClock;
 let perSecond: Stepped;
 let main: Stepped;
-let split: SplitStore;
+let split: ShardedStore;
 let mainConnection: unknown;
 const told: (readonly TakeItem[])[] = [];
 const unhandled: unknown[] = [];
@@ -61,9 +61,9 @@ function open(countDeniedHits = false): void {
   mainConnection = 1;
   const monotonicMicros = () => clock.monotonicMicros();
   told.length = 0;
-  split = new SplitStore({
-    perSecond,
-    main: undoing(main, () => mainConnection),
+  split = new ShardedStore({
+    perSecond: mapOfOne(perSecond),
+    main: mapOfOne(main, () => mainConnection),
     countDeniedHits,
     timeoutMicros: 1000,
     monotonicMicros,
@@ -196,8 +196,10 @@ describe('a refund to the main store', () => {
   test('that is not answered is the request’s error, and what that took is given back', async () => {
     main.steps.set(2, () => AWAY);
     expect(await take(refund, second, minute)).toBe(AWAY);
-    await settled();
+    // The window of a second as well.
+    await waitFor('both stores to have been given back', () => told.length === 4);
     expect([look(tokens).used, look(minute).used]).toEqual([50, 0]);
+    expect(perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 0 })])).toMatchObject([{ used: 0 }]);
   });
 });
 
@@ -239,9 +241,9 @@ describe('giving back', () => {
   test('makes a deny cache forget what it denied meanwhile', async () => {
     open();
     const cache: DenyCache = new DenyCache({
-      store: new SplitStore({
-        perSecond,
-        main: undoing(main),
+      store: new ShardedStore({
+        perSecond: mapOfOne(perSecond),
+        main: mapOfOne(main),
         countDeniedHits: false,
         timeoutMicros: 1000,
         monotonicMicros: () => clock.monotonicMicros(),

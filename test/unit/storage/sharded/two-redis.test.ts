@@ -7,11 +7,11 @@ import {
 } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
-import { SplitStore } from '../../../../src/storage/split-store.js';
+import { ShardedStore } from '../../../../src/storage/sharded/sharded-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
-import { undoing } from '../../../support/limiter/undoing-store.js';
+import { mapOfOne } from '../../../support/sharded/map-of-one.js';
 
 const PER_SECOND = windowRate('second', 2);
 const PER_MINUTE = windowRate('minute', 5);
@@ -44,15 +44,15 @@ class Recording implements BucketStore {
 let clock: FakeClock;
 let perSecond: Recording;
 let main: Recording;
-let split: SplitStore;
+let split: ShardedStore;
 
 function open(countDeniedHits = true): void {
   clock = new FakeClock();
   perSecond = new Recording(clock, countDeniedHits);
   main = new Recording(clock, countDeniedHits);
-  split = new SplitStore({
-    perSecond,
-    main: undoing(main),
+  split = new ShardedStore({
+    perSecond: mapOfOne(perSecond),
+    main: mapOfOne(main),
     countDeniedHits,
     timeoutMicros: 1000,
     monotonicMicros: () => clock.monotonicMicros(),

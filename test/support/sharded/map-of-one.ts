@@ -1,9 +1,11 @@
 import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
-import { takeFromOne, type UndoableStore } from '../../../src/storage/sharded/request-parts.js';
-import type { Shard } from '../../../src/storage/sharded/shard.js';
+import type { Shard, ShardMap } from '../../../src/storage/sharded/shard.js';
 
-/** A store whose takes can be undone; `holds` says what holds its buckets, undefined while it is away. */
-export function undoing(store: BucketStore, holds: () => unknown = () => 1): UndoableStore {
+/**
+ * A map whose only server keeps its buckets in `store`; `holds` says what holds its buckets, undefined while it is
+ * away.
+ */
+export function mapOfOne(store: BucketStore, holds: () => unknown = () => 1): ShardMap {
   const shard: Shard = {
     refusal: () => undefined,
     takePart: ({ items, deadlineMicros, connection, mayWait }) =>
@@ -17,9 +19,5 @@ export function undoing(store: BucketStore, holds: () => unknown = () => 1): Und
       return result instanceof StorageError ? 'failed' : 'made';
     },
   };
-  return {
-    take: (...asked) => store.take(...asked),
-    close: () => store.close(),
-    takeUndoably: (items, asking) => takeFromOne(0, shard, items, asking),
-  };
+  return { partOf: () => 0, shardOf: () => shard, close: () => store.close() };
 }

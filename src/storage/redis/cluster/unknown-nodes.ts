@@ -1,0 +1,62 @@
+import { type BucketStore, StorageError, type TakeResult } from '../../../limiter/bucket-store.js';
+import { timerMs } from '../../../limiter/clock.js';
+import { within } from '../../../runtime/turns.js';
+import type { GiveBackResult, Part, PartTake, Shard } from '../../sharded/shard.js';
+import type { Hope } from '../load/hope.js';
+
+/** The part that all buckets are of until the nodes are known; no slot. */
+export const UNKNOWN_PART: Part = '';
+
+/** Settings of {@link UnknownNodes}. */
+export interface UnknownNodesOptions {
+  /** As logs show the cluster. */
+  readonly name: string;
+  readonly isKnown: () => boolean;
+  /** Lives as long as requests may wait for the nodes. */
+  readonly hope: Hope;
+  /** Asks for what has waited. */
+  readonly takeAgain: BucketStore['take'];
+  /** Most items that wait, and how long. */
+  readonly maxInFlight: number;
+  readonly timeoutMicros: number;
+  readonly monotonicMicros: () => number;
+}
+
+/** Stands in for the nodes of a Redis Cluster at the start, until one of them has said who serves which slots. */
+export class UnknownNodes implements Shard {
+  /** What waited is taken from several nodes: nothing is given back to all of them at once. */
+  readonly holds = undefined;
+  readonly #options: UnknownNodesOptions;
+  #waitingItems = 0;
+
+  constructor(options: UnknownNodesOptions) {
+    this.#options = options;
+  }
+
+  refusal(mayWait: boolean): StorageError | undefined {
+    const { name, hope, isKnown } = this.#options;
+    if (isKnown() || (hope.isAlive && mayWait)) return undefined;
+    return new StorageError('disconnected', `Redis ${name} is away`);
+  }
+
+  /** Waits, where there is hope, until the nodes are known. */
+  async takePart({ items, deadlineMicros, connection, mayWait }: PartTake): Promise<TakeResult> {
+    const { hope, takeAgain, maxInFlight, timeoutMicros, monotonicMicros } = this.#options;
+    const { length } = items;
+    const refusal = this.refusal(mayWait);
+    if (refusal !== undefined) return refusal;
+    if (this.#waitingItems > 0 && this.#waitingItems + length > maxInFlight) {
+      return new StorageError('overloaded', 'too much waits for the Redis Cluster to be found');
+    }
+    this.#waitingItems += length;
+    const leftMicros = Math.min(deadlineMicros - monotonicMicros(), timeoutMicros);
+    await within(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), hope.ended(), () => {});
+    this.#waitingItems -= length;
+    // Without them it is known by now, or there is no time left.
+    return this.refusal(false) ?? takeAgain(items, deadlineMicros, connection, mayWait);
+  }
+
+  async giveBackPart(): Promise<GiveBackResult> {
+    return 'skipped';
+  }
+}

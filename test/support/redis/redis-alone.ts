@@ -1,0 +1,91 @@
+import type { BucketStore } from '../../../src/limiter/bucket-store.js';
+import { systemClock } from '../../../src/limiter/clock.js';
+import { ClusterStore, type ClusterStoreOptions } from '../../../src/storage/redis/cluster/cluster-store.js';
+import { ProxyStore, type ProxyStoreOptions } from '../../../src/storage/redis/proxy/proxy-store.js';
+import type { RedisBuckets } from '../../../src/storage/redis/redis-buckets.js';
+import { RedisStore } from '../../../src/storage/redis/redis-store.js';
+import type { RedisStoreOptions } from '../../../src/storage/redis/redis-store-options.js';
+import type { GiveBackOptions, GiveBackStats } from '../../../src/storage/sharded/give-backs.js';
+import type { ShardMap } from '../../../src/storage/sharded/shard.js';
+import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
+
+type ToldGiveBacks = Partial<Pick<GiveBackOptions, 'onGiveBack'>>;
+
+/** The only Redis of a store, and that store. */
+export class RedisAlone extends RedisStore implements BucketStore {
+  readonly #store: ShardedStore;
+
+  constructor(options: RedisStoreOptions) {
+    super(options);
+    this.#store = storeOver(this, () => super.close(), options);
+  }
+
+  take(...asked: Parameters<BucketStore['take']>): ReturnType<BucketStore['take']> {
+    return this.#store.take(...asked);
+  }
+}
+
+/** The only Redis Cluster of a store, and that store. */
+export class ClusterAlone extends ClusterStore implements BucketStore {
+  readonly #store: ShardedStore;
+
+  constructor(options: Omit<ClusterStoreOptions, 'takeAgain'> & ToldGiveBacks) {
+    super({ ...options, takeAgain: (...asked) => this.take(...asked) });
+    this.#store = storeOver(this, () => super.close(), options);
+  }
+
+  get giveBackStats(): GiveBackStats {
+    return this.#store.giveBackStats;
+  }
+
+  take(...asked: Parameters<BucketStore['take']>): ReturnType<BucketStore['take']> {
+    return this.#store.take(...asked);
+  }
+
+  override close(): Promise<void> {
+    return this.#store.close();
+  }
+}
+
+/** The only proxy of a store, and that store. */
+export class ProxyAlone extends ProxyStore implements BucketStore {
+  readonly #store: ShardedStore;
+
+  constructor(options: ProxyStoreOptions & ToldGiveBacks) {
+    super(options);
+    this.#store = storeOver(this, () => super.close(), options);
+  }
+
+  get giveBackStats(): GiveBackStats {
+    return this.#store.giveBackStats;
+  }
+
+  take(...asked: Parameters<BucketStore['take']>): ReturnType<BucketStore['take']> {
+    return this.#store.take(...asked);
+  }
+
+  override close(): Promise<void> {
+    return this.#store.close();
+  }
+}
+
+/** What the address of a Redis stands for, as the only one of a store. */
+export function openAlone(options: RedisStoreOptions): RedisBuckets & BucketStore {
+  const { cluster, proxy } = options.address;
+  const Kind = proxy === true ? ProxyAlone : cluster === undefined ? RedisAlone : ClusterAlone;
+  return new Kind(options);
+}
+
+function storeOver(
+  map: ShardMap,
+  close: () => Promise<void>,
+  { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack }: RedisStoreOptions & ToldGiveBacks,
+): ShardedStore {
+  return new ShardedStore({
+    main: { partOf: (item) => map.partOf(item), shardOf: (part) => map.shardOf(part), close },
+    timeoutMicros,
+    countDeniedHits,
+    monotonicMicros: monotonicMicros ?? (() => systemClock.monotonicMicros()),
+    onGiveBack,
+  });
+}
