@@ -5,7 +5,10 @@ import { FakeClock } from '../../support/clock/fake-clock.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
-/* allow_debt: what was used is charged afterwards, whatever is left. */
+/*
+ * allow_debt: what was used is charged afterwards, whatever is left. What single buckets and windows answer is held by
+ * property/limiter/debt.property.test.ts.
+ */
 
 const POLICY = `
 domain: d
@@ -19,8 +22,6 @@ descriptors:
     rate_limit: { unit: minute, requests_per_unit: 100, allow_debt: true, max_debt: 50 }
   - key: deep
     rate_limit: { unit: minute, requests_per_unit: 100, allow_debt: true }
-  - key: day
-    rate_limit: { unit: day, requests_per_unit: 100, calendar: Europe/Berlin, allow_debt: true }
   - key: none
     rate_limit: { unit: day, requests_per_unit: 0 }
   - key: watched
@@ -45,55 +46,6 @@ const ask = (key: string, hits: number, refund = false): readonly (number | unde
   return [status?.code, status?.limitRemaining, status?.durationUntilResetSeconds];
 };
 const PEEK = 0;
-
-describe('a token bucket', () => {
-  test('is charged on any level, down to its deepest debt', () => {
-    expect(ask('tokens', 99)).toEqual([OK, 1, 1]);
-    // A charge of more than is there.
-    expect(ask('tokens', 41)).toEqual([OK, 0, 5]);
-    // And one on an empty bucket, of which 40 are forgiven.
-    expect(ask('tokens', 50)).toEqual([OK, 0, 6]);
-    expect(ask('tokens', 1000)).toEqual([OK, 0, 6]);
-  });
-});
-
-describe('a window', () => {
-  test('counts charges past its limit, which the next one pays', () => {
-    expect(ask('window', 90)).toEqual([OK, 10, 60]);
-    expect(ask('window', 40)).toEqual([OK, 0, 60]);
-    expect(ask('window', 1)).toEqual([OVER_LIMIT, 0, 60]);
-    expect(ask('window', PEEK)).toEqual([OVER_LIMIT, 0, 60]);
-    // 20 of them.
-    expect(ask('window', 40)).toEqual([OK, 0, 60]);
-    decider.clock.advance(60 * SECOND);
-    expect(ask('window', PEEK)).toEqual([OK, 50, 60]);
-    expect(ask('window', 1)).toEqual([OK, 49, 60]);
-    decider.clock.advance(60 * SECOND);
-    expect(ask('window', PEEK)).toEqual([OK, 100, 60]);
-  });
-
-  test('whose debt is the whole next one makes callers wait until that has ended', () => {
-    ask('deep', 200);
-    expect(ask('deep', 1)).toEqual([OVER_LIMIT, 0, 120]);
-    decider.clock.advance(60 * SECOND);
-    expect(ask('deep', 1)).toEqual([OVER_LIMIT, 0, 60]);
-    expect(ask('deep', 500)).toEqual([OK, 0, 60]);
-    expect(ask('deep', PEEK)).toEqual([OVER_LIMIT, 0, 120]);
-    decider.clock.advance(120 * SECOND);
-    expect(ask('deep', PEEK)).toEqual([OK, 100, 60]);
-  });
-
-  test('of a calendar pays in the next day, however long that is', () => {
-    decider.clock.advance(Date.parse('2024-03-30T12:00Z') * 1000 - decider.clock.wall);
-    ask('day', 200);
-    // The rest of the day, and one of 23 hours.
-    expect(ask('day', 1)).toEqual([OVER_LIMIT, 0, (11 + 23) * 3600]);
-    decider.clock.advance(11 * 3600 * SECOND);
-    expect(ask('day', 1)).toEqual([OVER_LIMIT, 0, 23 * 3600]);
-    decider.clock.advance(23 * 3600 * SECOND);
-    expect(ask('day', PEEK)).toEqual([OK, 100, 24 * 3600]);
-  });
-});
 
 describe('several descriptors', () => {
   const codes = (...descriptors: Descriptor[]) =>

@@ -8,8 +8,6 @@ descriptors:
   - { key: five, rate_limit: { unit: minute, requests_per_unit: 5 } }
   - { key: nine, rate_limit: { unit: hour, requests_per_unit: 9 } }
   - { key: one, rate_limit: { unit: minute, requests_per_unit: 1 } }
-  - { key: one-a-day, rate_limit: { unit: day, requests_per_unit: 1 } }
-  - { key: quota, quota_mode: true, rate_limit: { unit: hour, requests_per_unit: 1 } }
   - { key: bucket, rate_limit: { token_bucket: { max_tokens: 3, fill_interval: 7s } } }
   - { key: free, rate_limit: { unlimited: true } }
 `;
@@ -43,15 +41,6 @@ describe('LIMIT_RESPONSE_HEADERS_ENABLED', () => {
     expect(shown(on, one('bucket'))).toBe('3 2 7');
     expect(shown(on, many('bucket', 3))).toBe('3 2 7');
     expect(shown(decider(), many('bucket', 0))).toBe('3 3 0');
-  });
-
-  test('a quota that is over counts as what is left of it', () => {
-    const on = decider();
-    shown(on, one('quota'));
-    expect(shown(on, one('five'), one('quota'))).toBe('1 0 2800');
-    shown(on, one('one'));
-    expect(shown(on, one('quota'), one('one'))).toBe('1 0 40');
-    expect(shown(on, one('one'), one('quota'))).toBe('1 0 40');
   });
 
   test('there are none where no limit applies', () => {

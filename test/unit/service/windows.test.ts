@@ -5,10 +5,9 @@ import { FakeClock } from '../../support/clock/fake-clock.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
 
-/* Windows other than one unit of the clock, and token buckets written as windows. */
+/* Windows other than one unit of the clock, and token buckets written as windows, in answers and over reloads. */
 
 const { OK, OVER_LIMIT } = CODE;
-const HOUR = 3_600_000_000;
 
 function policy(limits: Readonly<Record<string, string>>, head = ''): string {
   const nodes = Object.entries(limits).map(([key, limit]) => `  - { key: ${key}, rate_limit: { ${limit} } }`);
@@ -26,20 +25,6 @@ function ask(decider: Decider, key: string, more: Partial<Descriptor> = {}): rea
 }
 
 describe('unit_multiplier', () => {
-  test('makes windows of so many units, aligned to the epoch', () => {
-    const decider = new Decider(policy({ k: 'unit: minute, requests_per_unit: 2, unit_multiplier: 5' }));
-    setWall(decider, '2024-01-01T00:04:59Z');
-    expect(ask(decider, 'k')).toEqual([OK, 1, 1]);
-    decider.clock.advance(1_000_000);
-    expect(ask(decider, 'k')).toEqual([OK, 1, 300]);
-    expect(ask(decider, 'k')).toEqual([OK, 0, 300]);
-    decider.clock.advance(299_000_000);
-    expect(ask(decider, 'k')).toEqual([OVER_LIMIT, 0, 1]);
-    expect(ask(decider, 'k', { hitsAddend: 0 })).toEqual([OVER_LIMIT, 0, 1]);
-    decider.clock.advance(1_000_000);
-    expect(ask(decider, 'k', { hitsAddend: 0 })).toEqual([OK, 2, 300]);
-  });
-
   test('is told as a unit where the window is one', () => {
     const limit = (times: number) => `unit: minute, requests_per_unit: 2, unit_multiplier: ${times}`;
     const decider = new Decider(policy({ five: limit(5), sixty: limit(60) }));
@@ -52,20 +37,6 @@ describe('unit_multiplier', () => {
 
 describe('calendar', () => {
   const berlin = (unit: string): string => `unit: ${unit}, requests_per_unit: 3, calendar: Europe/Berlin`;
-
-  test('a day of 25 hours is one window, its repeated hour included', () => {
-    const decider = new Decider(policy({ k: berlin('day') }));
-    setWall(decider, '2024-10-26T22:00:00Z');
-    expect(ask(decider, 'k')).toEqual([OK, 2, 90_000]);
-    // 02:30, twice.
-    setWall(decider, '2024-10-27T00:30:00Z');
-    expect(ask(decider, 'k')).toEqual([OK, 1, 81_000]);
-    setWall(decider, '2024-10-27T01:30:00Z');
-    expect(ask(decider, 'k')).toEqual([OK, 0, 77_400]);
-    expect(ask(decider, 'k')).toEqual([OVER_LIMIT, 0, 77_400]);
-    setWall(decider, '2024-10-27T23:00:00Z');
-    expect(ask(decider, 'k')).toEqual([OK, 2, 86_400]);
-  });
 
   test('is told as its unit', () => {
     const decider = new Decider(policy({ k: berlin('month') }));
@@ -109,40 +80,6 @@ describe('a reload', () => {
 });
 
 describe('algorithm: token_bucket', () => {
-  test('refills all the time, and holds its burst', () => {
-    const decider = new Decider(
-      policy({ k: 'unit: minute, requests_per_unit: 6, algorithm: token_bucket, burst: 2' }),
-    );
-    expect(ask(decider, 'k', { hitsAddend: 2 })).toEqual([OK, 0, 10]);
-    expect(ask(decider, 'k')).toEqual([OVER_LIMIT, 0, 10]);
-    expect(ask(decider, 'k', { hitsAddend: 0 })).toEqual([OVER_LIMIT, 0, 10]);
-    decider.clock.advance(9_999_999);
-    expect(ask(decider, 'k')).toEqual([OVER_LIMIT, 0, 1]);
-    decider.clock.advance(1);
-    expect(ask(decider, 'k')).toEqual([OK, 0, 10]);
-    decider.clock.advance(HOUR);
-    expect(ask(decider, 'k', { hitsAddend: 0 })).toEqual([OK, 2, 0]);
-    expect(ask(decider, 'k', { hitsAddend: 3 })).toEqual([OVER_LIMIT, 2, 20]);
-  });
-
-  test('counts unit_multiplier as time to refill', () => {
-    const decider = new Decider(
-      policy({ k: 'unit: minute, requests_per_unit: 1, algorithm: token_bucket, unit_multiplier: 5' }),
-    );
-    expect(ask(decider, 'k')).toEqual([OK, 0, 300]);
-    expect(decider.answer([descriptor(['k=x'])]).statuses[0]?.currentLimit).toMatchObject({
-      unit: LIMIT_UNIT.unknown,
-      requestsPerUnit: 1,
-    });
-  });
-
-  test('of no requests denies all of them', () => {
-    const decider = new Decider(
-      policy({ k: 'unit: minute, requests_per_unit: 0' }, 'algorithm: token_bucket\n'),
-    );
-    expect(ask(decider, 'k').slice(0, 2)).toEqual([OVER_LIMIT, 0]);
-  });
-
   test('holds for limit overrides where the file says so, or the rule matters not', () => {
     const limit = { requestsPerUnit: 6, unit: 2 };
     const left = (head: string) => {
