@@ -1,4 +1,4 @@
-import { Counter } from '@prometheus-io/client';
+import { EventCounter } from './event-counter.js';
 import type { FamilyRegistry } from './family-registry.js';
 
 const RESULTS = {
@@ -16,17 +16,16 @@ export type AdminCounter = (action: string, result: AdminResult) => void;
 
 /** The counter of calls that administer weir. */
 export function adminCounter(registry: FamilyRegistry): AdminCounter {
-  const name = 'weir_admin_total';
-  const counter = new Counter({
-    name,
-    help: 'Calls to the debug port that administer buckets, or ask about them, by action and result.',
-    labelNames: registry.labels(name, {
+  const counter = new EventCounter(
+    'weir_admin_total',
+    {
       action: {
         meaning: 'What was asked for; `access` for calls that were refused before it was looked at.',
       },
       result: { meaning: 'What became of it.', values: RESULTS },
-    }),
-    registers: [registry.client],
-  });
+    },
+    'Calls to the debug port that administer buckets, or ask about them, by action and result.',
+  );
+  registry.addFamily(counter);
   return (action, result) => counter.inc({ action, result });
 }

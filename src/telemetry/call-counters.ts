@@ -1,7 +1,7 @@
-import { Counter } from '@prometheus-io/client';
 import type { StorageFailure } from '../limiter/bucket-store.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { StoreFault } from '../limiter/store-fault.js';
+import { EventCounter } from './event-counter.js';
 import type { FamilyRegistry } from './family-registry.js';
 import { KNOWN_DOMAIN, type LabelMeanings, REDIS_ROLE } from './label-meanings.js';
 
@@ -61,12 +61,15 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
 
 /** Counters of what became of calls, of the store and of reloads. */
 export function callCounters(registry: FamilyRegistry) {
-  const registers = [registry.client];
   const counter = <Label extends string>(
     name: string,
     labels: LabelMeanings<Label>,
     help: string,
-  ): Counter<Label> => new Counter({ name, help, labelNames: registry.labels(name, labels), registers });
+  ): EventCounter<Label> => {
+    const counted = new EventCounter(name, labels, help);
+    registry.addFamily(counted);
+    return counted;
+  };
   return {
     storeErrors: counter(
       'weir_store_errors_total',

@@ -1,5 +1,5 @@
-import { type MetricObject, Registry } from '@prometheus-io/client';
-import { type Family, type FamilyHead, familiesText, readFamily, seriesText } from './family.js';
+import type { Registry } from '@prometheus-io/client';
+import { type Family, type FamilyHead, familiesText, type Labels, readFamily, seriesText } from './family.js';
 import type { LabelMeanings, MetricDescription } from './label-meanings.js';
 
 /** Reading takes steps: between them others have their turn. A promise is to be waited for. */
@@ -9,25 +9,21 @@ export type ReadSteps<Result> = Generator<'' | Promise<unknown>, Result>;
 type ShownMetric<Label extends string> = Pick<FamilyHead, 'name' | 'help'> &
   Partial<Pick<FamilyHead, 'aggregator'>> & { readonly labels?: LabelMeanings<Label> };
 /** The number of a metric, or one for each of its series. */
-type ShownValues<Label extends string> =
-  | number
-  | Iterable<readonly [labels: Readonly<Record<Label, string>>, value: number]>;
+type ShownValues<Label extends string> = number | Iterable<readonly [labels: Labels<Label>, value: number]>;
 
-/**
- * Everything that `/metrics` shows: the metrics of the Prometheus client, and families. Families count on the hot path,
- * have many series, or have names that are not known before. A metric of the client is read in one go, so it must have
- * only a handful of series.
- */
+/** A metric of the Prometheus client, which is read in one go: it has only a handful of series. */
+interface ClientMetric extends Pick<FamilyHead, 'name' | 'help' | 'type'> {
+  get(): Promise<Family>;
+}
+
+/** Everything that `/metrics` shows. */
 export class FamilyRegistry {
-  /** Where metrics of the Prometheus client register. None may be removed once a family was added. */
-  readonly client = new Registry();
-  readonly #inOrder: (MetricObject | Family)[] = [];
+  /** In the order in which they were added. */
+  readonly #metrics: (ClientMetric | Family)[] = [];
   readonly #sources: (() => ReadSteps<readonly Family[]>)[] = [];
-  /** The labels of the client's metrics, by the name of the metric. */
-  readonly #labels = new Map<string, LabelMeanings>();
 
   addFamily(family: Family): void {
-    this.#all().push(family);
+    this.#metrics.push(family);
   }
 
   /** Shows what `values` says whenever metrics are asked for. */
@@ -58,18 +54,23 @@ export class FamilyRegistry {
     });
   }
 
-  /** Says what the labels of a metric of the client mean. Returns their names, for its constructor. */
-  labels<Label extends string>(metric: string, meanings: LabelMeanings<Label>): Label[] {
-    this.#labels.set(metric, meanings);
-    return Object.keys(meanings) as Label[];
+  /** Adds what is registered at the Prometheus client now. */
+  addClient(client: Registry): void {
+    for (const { name, help, type } of client.getMetricsAsArray()) {
+      const get = async (): Promise<Family> => {
+        const metric = client.getSingleMetric<string>(name);
+        if (metric === undefined) throw new Error(`the metric ${name} was removed`);
+        return readFamily(await metric.get());
+      };
+      this.#metrics.push({ name, help, type, get });
+    }
   }
 
   /** What each metric is, but for those of sources. */
   describe(): readonly MetricDescription[] {
-    return this.#all().map((one) => {
+    return this.#metrics.map((one) => {
       const { name, type, help } = one;
-      const labels = 'samples' in one ? one.labels : this.#labels.get(name);
-      return { name, type, help, labels: labels ?? {} };
+      return { name, type, help, labels: ('labels' in one ? one.labels : undefined) ?? {} };
     });
   }
 
@@ -87,9 +88,9 @@ export class FamilyRegistry {
       names.add(family.name);
       families.push(family);
     };
-    for (const one of [...this.#all()]) {
+    for (const one of [...this.#metrics]) {
       if ('samples' in one) add(one);
-      else yield this.#read(one.name).then(add);
+      else yield one.get().then(add);
     }
     for (const source of this.#sources) for (const family of yield* source()) add(family);
     return families;
@@ -108,19 +109,5 @@ export class FamilyRegistry {
       else await piece;
     }
     return all;
-  }
-
-  /** The client's metrics and families, in the order in which they were added. */
-  #all(): (MetricObject | Family)[] {
-    for (const metric of this.client.getMetricsAsArray()) {
-      if (!this.#inOrder.includes(metric)) this.#inOrder.push(metric);
-    }
-    return this.#inOrder;
-  }
-
-  async #read(name: string): Promise<Family> {
-    const metric = this.client.getSingleMetric<string>(name);
-    if (metric === undefined) throw new Error(`the metric ${name} was removed`);
-    return readFamily(await metric.get());
   }
 }

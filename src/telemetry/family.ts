@@ -28,7 +28,8 @@ export interface Family extends FamilyHead {
   samples(): Iterable<Sample | ''>;
 }
 
-type Labels = Readonly<Record<string, string | number>>;
+/** The labels of a series, in the order in which they are written. */
+export type Labels<Label extends string = string> = Readonly<Record<Label, string | number>>;
 
 const ESCAPED = /[\\\n"]/;
 

@@ -1,4 +1,3 @@
-import { Histogram } from '@prometheus-io/client';
 import type { ControlKind } from '../limiter/control.js';
 import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
@@ -93,7 +92,11 @@ export class Metrics {
   readonly #controlled: BoundedCounters;
   readonly #unmatched: BoundedCounters;
   readonly #unknownDomains: BoundedCounters;
-  readonly #storeSeconds: Histogram;
+  readonly #storeSeconds = new DurationHistogram(
+    'weir_store_duration_seconds',
+    'Time from sending a batch of decisions to Redis to its answer.',
+    STORE_SECONDS,
+  );
   readonly #calls: CallCounters;
   readonly #newFailures = new NewFailures();
   #isReloadOk = true;
@@ -120,12 +123,7 @@ export class Metrics {
     this.#exposeCounts();
     exposeMemory(this.registry, options.memoryStats);
     if (options.denyCacheStats !== undefined) exposeDenyCache(this.registry, options.denyCacheStats);
-    this.#storeSeconds = new Histogram({
-      name: 'weir_store_duration_seconds',
-      help: 'Time from sending a batch of decisions to Redis to its answer.',
-      buckets: STORE_SECONDS,
-      registers: [this.registry.client],
-    });
+    this.registry.addFamily(this.#storeSeconds);
     this.#calls = callCounters(this.registry);
     this.administered = adminCounter(this.registry);
     this.#exposeStates(options.version);
@@ -220,7 +218,7 @@ export class Metrics {
   }
 
   brokenInvariant(): void {
-    this.#calls.brokenInvariants.inc();
+    this.#calls.brokenInvariants.inc({});
   }
 
   /** Counts a call that got no decision; `code` is the name of its gRPC status. */

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics } from '@prometheus-io/client';
+import { collectDefaultMetrics, Registry } from '@prometheus-io/client';
 import type { FamilyRegistry } from './family-registry.js';
 
 /** Metrics of the Prometheus client that weir does not show. */
@@ -15,7 +15,9 @@ const LEFT_OUT = [
 const NEVER_MS = 2 ** 31 - 1;
 
 /** Shows `process_*` and `nodejs_*`: what the process uses, and how its event loop and its garbage collector do. */
-export function exposeProcess({ client }: FamilyRegistry): void {
+export function exposeProcess(registry: FamilyRegistry): void {
+  const client = new Registry();
   collectDefaultMetrics({ register: client, eventLoopUtilizationTimeout: NEVER_MS });
   for (const name of LEFT_OUT) client.removeSingleMetric(name);
+  registry.addClient(client);
 }

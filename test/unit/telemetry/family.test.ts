@@ -3,6 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import fc from 'fast-check';
 import { BoundedCounters, SeriesLimit } from '../../../src/telemetry/bounded-counters.js';
 import { countedFamily } from '../../../src/telemetry/counted-family.js';
+import { EventCounter } from '../../../src/telemetry/event-counter.js';
 import { familiesText } from '../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../src/telemetry/family-registry.js';
 import { runs } from '../../support/assert/runs.js';
@@ -28,7 +29,7 @@ describe('the text of metrics', () => {
         async (series, help) => {
           const theirs = new Registry();
           const ours = new FamilyRegistry();
-          const registers = [theirs, ours.client];
+          const registers = [theirs];
           const labelNames = ['one', 'other'];
           const text = `h${help}`;
           const counter = new Counter({ name: 'c', help: text, labelNames, registers });
@@ -47,9 +48,41 @@ describe('the text of metrics', () => {
             counter.inc({ one, other }, Math.abs(value));
             histogram.observe({ one, other }, value);
           }
+          ours.addClient(theirs);
           expect(await ours.metrics()).toBe(await theirs.metrics());
         },
       ),
+      runs(300),
+    );
+  });
+
+  test('of what is read or counted by us is what the Prometheus client writes of the same numbers', async () => {
+    const anyEvents = fc.array(fc.tuple(oddText, fc.nat()), { maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(anyEvents, number, oddText, async (events, alone, help) => {
+        const theirs = new Registry();
+        const ours = new FamilyRegistry();
+        const text = `h${help}`;
+        const labels = { one: { meaning: 'm' } };
+        const counter = new Counter({ name: 'c', help: text, labelNames: ['one'], registers: [theirs] });
+        const counted = new EventCounter('c', labels, text);
+        ours.addFamily(counted);
+        new Counter({ name: 'none', help: text, registers: [theirs] });
+        ours.addFamily(new EventCounter('none', {}, text));
+        const gauge = new Gauge({ name: 'g', help: text, labelNames: ['one'], registers: [theirs] });
+        const last = new Map(events);
+        ours.gauge({ name: 'g', help: text, labels }, () =>
+          [...last].map(([one, value]) => [{ one }, value]),
+        );
+        new Gauge({ name: 'a', help: text, registers: [theirs] }).set(alone);
+        ours.gauge({ name: 'a', help: text }, () => alone);
+        for (const [one, value] of events) {
+          counter.inc({ one }, value);
+          counted.inc({ one }, value);
+          gauge.set({ one }, value);
+        }
+        expect(await ours.metrics()).toBe(await theirs.metrics());
+      }),
       runs(300),
     );
   });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import { Counter, Gauge } from '@prometheus-io/client';
 import { ViewSlices } from '../../../../src/http/views/view-slices.js';
 import { AddedMetrics } from '../../../../src/server/workers/added-metrics.js';
 import { type Family, familiesText } from '../../../../src/telemetry/family.js';
@@ -10,17 +9,17 @@ const slices = new ViewSlices();
 
 function metricsOf(decisions: number, buckets: number): Promise<readonly Family[]> {
   const registry = new FamilyRegistry();
-  const registers = [registry.client];
-  new Counter({ name: 'decisions', help: 'h', labelNames: ['code'], registers }).inc(
-    { code: 'OK' },
-    decisions,
-  );
-  new Gauge({ name: 'buckets', help: 'h', registers }).set(buckets);
-  new Gauge({ name: 'least', help: 'h', aggregator: 'min', registers }).set(buckets);
-  new Gauge({ name: 'most', help: 'h', aggregator: 'max', registers }).set(buckets);
-  new Gauge({ name: 'mean', help: 'h', aggregator: 'average', registers }).set(buckets);
-  new Gauge({ name: 'any', help: 'h', aggregator: 'first', registers }).set(buckets);
-  new Gauge({ name: 'own', help: 'h', aggregator: 'omit', registers }).set(buckets);
+  registry.counter({ name: 'decisions', help: 'h', labels: { code: { meaning: 'c' } } }, () => [
+    [{ code: 'OK' }, decisions],
+  ]);
+  const gauge = (name: string, aggregator?: string): void =>
+    registry.gauge({ name, help: 'h', ...(aggregator !== undefined && { aggregator }) }, () => buckets);
+  gauge('buckets');
+  gauge('least', 'min');
+  gauge('most', 'max');
+  gauge('mean', 'average');
+  gauge('any', 'first');
+  gauge('own', 'omit');
   return slices.run(registry.read());
 }
 
