@@ -11,7 +11,6 @@ import { Health } from '../grpc/health.js';
 import { addReflection } from '../grpc/reflection.js';
 import type { TlsSource } from '../h2/tls-material.js';
 import type { ViewSlices } from '../http/views/view-slices.js';
-import { type BrokenInvariant, reportBrokenInvariants } from '../invariant.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import type { Closers } from '../runtime/closers.js';
@@ -44,6 +43,7 @@ import { exposeStore } from './metrics/store-metrics.js';
 import { openBucketAdmin } from './open-bucket-admin.js';
 import { tooFewFiles } from './open-files.js';
 import type { Decide } from './ports/json-endpoint.js';
+import { tellBrokenInvariants } from './server-logger.js';
 import type { Serving } from './serving.js';
 import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
@@ -117,15 +117,6 @@ function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
   }
 }
 
-function brokenInvariants(log: Logger, metrics: Metrics): (error: BrokenInvariant) => void {
-  const mayTell = seldom();
-  return (err) => {
-    metrics.brokenInvariant();
-    if (!mayTell()) return;
-    log.error({ err }, 'a state that must hold does not: a mistake in weir, please report this line');
-  };
-}
-
 /** Where gRPC is served: for Node, for people (once the port is known), and by which settings. */
 function listenAddress(settings: Settings): {
   readonly address: ListenAddress;
@@ -156,7 +147,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const endCalendars = followCalendars(clock);
   closers.add(async () => endCalendars());
   const metrics = openMetrics(options, store);
-  endReports = reportBrokenInvariants(brokenInvariants(log, metrics));
+  endReports = tellBrokenInvariants(log, metrics);
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   const changed = new Signal();
   const serving = followServing(options, store, closers, (isServing) => {

@@ -1,8 +1,11 @@
 import { showsColours } from '../colours.js';
+import { reportBrokenInvariants } from '../invariant.js';
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
+import { seldom } from '../runtime/seldom.js';
 import { LogOutput, standardOutput } from '../telemetry/log-output.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
+import type { Metrics } from '../telemetry/metrics.js';
 import { domainsOf } from './ports/endpoints.js';
 import type { Settings } from './settings/settings-table.js';
 
@@ -25,6 +28,16 @@ export function createServerLogger(settings: Settings, terminal: boolean, worker
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => log.warn({ name }, `Node.js warns: ${message}`));
   return { log, output };
+}
+
+/** Tells of broken invariants in the log, now and then, and counts all; returns what ends that. */
+export function tellBrokenInvariants(log: Logger, metrics: Metrics): () => void {
+  const mayTell = seldom();
+  return reportBrokenInvariants((err) => {
+    metrics.brokenInvariant();
+    if (!mayTell()) return;
+    log.error({ err }, 'a state that must hold does not: a mistake in weir, please report this line');
+  });
 }
 
 /**

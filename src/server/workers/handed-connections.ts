@@ -1,5 +1,6 @@
 import type { Worker } from 'node:cluster';
 import { Socket, type SocketConstructorOpts } from 'node:net';
+import { expectState } from '../../invariant.js';
 import { LATE_MS, type Pulse } from './pulse.js';
 
 /** What Node.js accepts connections as; `fd` is negative once it was closed. */
@@ -111,7 +112,8 @@ export class HandedConnections {
   }
 
   #release(held: Held): void {
-    this.#held.delete(held);
+    const wasHeld = this.#held.delete(held);
+    expectState(wasHeld, 'a connection is given away once');
     clearTimeout(held.timer);
   }
 

@@ -14,6 +14,7 @@ import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
 import { exposeWorkers, workerState } from '../metrics/worker-gauges.js';
 import type { ServerCore, ServerParts } from '../server-core.js';
+import { tellBrokenInvariants } from '../server-logger.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 import type { WorkerHealth } from './messages.js';
@@ -39,6 +40,8 @@ export function openPrimary(parts: ServerParts): ServerCore {
     version,
     memoryStats: () => NO_BUCKETS,
   });
+  const endReports = tellBrokenInvariants(log, metrics);
+  closers.add(async () => endReports());
   // The workers know about Redis; the smallest of all values is shown.
   metrics.storeUp(true);
   let giveUp: (error: StartError) => void = () => {};

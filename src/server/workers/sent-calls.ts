@@ -1,3 +1,4 @@
+import { expectState } from '../../invariant.js';
 import { MAX_TIMER_MS } from '../../limiter/clock.js';
 import {
   CALL_BOUNDS,
@@ -165,6 +166,7 @@ export class SentCalls {
     if (owed === undefined) return undefined;
     this.#owed.delete(id);
     for (const of of [owed.worker, owed.name]) this.#counts.set(of, this.#owes(of) - 1);
+    expectState(this.#owes(owed.worker) >= 0 && this.#owes(owed.name) >= 0, 'an answer is owed once');
     return owed;
   }
 

@@ -3,6 +3,7 @@ import type { AdminCaller } from '../../admin/admin-access.js';
 import type { AdminAnswer } from '../../admin/admin-endpoint.js';
 import type { TopAsk, TopTold } from '../../admin/top/top-ask.js';
 import type { ViewSlices } from '../../http/views/view-slices.js';
+import { expectState } from '../../invariant.js';
 import type { LostControls } from '../../limiter/control.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { Family } from '../../telemetry/family.js';
@@ -229,6 +230,7 @@ export class WorkerPool {
   }
 
   #fork(slot: WorkerSlot): void {
+    expectState(slot.worker === undefined && !slot.started, 'a slot has one worker at a time');
     const worker = cluster.fork();
     slot.worker = worker;
     slot.othersWork = new LatestValues((told) =>
@@ -263,6 +265,7 @@ export class WorkerPool {
         this.#connections.answered(slot);
         return;
       case 'ready':
+        expectState(!slot.started, 'a worker is ready once');
         if (!this.#closing) worker.send(this.#options.start());
         slot.started = true;
         return;
@@ -277,6 +280,7 @@ export class WorkerPool {
         return;
       case 'policies_taken':
         slot.untaken--;
+        expectState(slot.untaken >= 0, 'a worker takes no more slices than it was sent');
         this.#whenTaken?.();
         return;
       case 'part':
@@ -292,11 +296,13 @@ export class WorkerPool {
         return;
       case 'listening':
         this.#grpc = message.grpc;
+        expectState(slot.started && slot.health === undefined, 'a port opens once, after the start');
         slot.health = message.health;
         this.#watch.listening();
         break;
       case 'health':
-        slot.health = message.health;
+        // Until its port is open, what it says then counts.
+        if (slot.listens) slot.health = message.health;
     }
     this.#storeReached ||= message.health.storeUp;
     if (this.#slots.every(({ health }) => health !== undefined)) this.#onStarted?.();

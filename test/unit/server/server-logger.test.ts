@@ -1,0 +1,20 @@
+import { describe, expect, test } from '@jest/globals';
+import { expectState } from '../../../src/invariant.js';
+import { tellBrokenInvariants } from '../../../src/server/server-logger.js';
+import type { Logger } from '../../../src/telemetry/logger.js';
+import type { Metrics } from '../../../src/telemetry/metrics.js';
+
+describe('tellBrokenInvariants', () => {
+  test('counts every one, tells the first, and lets the process go on', () => {
+    const told: unknown[] = [];
+    let counted = 0;
+    const log = { error: (fields: { err: Error }) => told.push(fields.err.message) };
+    const metrics = { brokenInvariant: () => counted++ };
+    const end = tellBrokenInvariants(log as unknown as Logger, metrics as unknown as Metrics);
+    for (let broken = 0; broken < 3; broken++) expectState(false, 'this holds');
+    end();
+    expect(told).toEqual(['this holds']);
+    expect(counted).toBe(3);
+    expect(() => expectState(false, 'nobody listens')).toThrow('nobody listens');
+  });
+});
