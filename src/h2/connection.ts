@@ -1,3 +1,4 @@
+import { expectState } from '../invariant.js';
 import type { ByteSink } from './byte-sink.js';
 import type { ConnectionEvents, OwnedConnection } from './connection-owner.js';
 import { ControlBudget } from './control-budget.js';
@@ -124,6 +125,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
 
   hold(bytes: number): void {
     this.handlerBytes += bytes;
+    expectState(this.handlerBytes >= 0, 'a handler gives up no more than it holds');
     // The owner looks again when it flushes.
     this.onOutputAdded();
   }
@@ -381,6 +383,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   }
 
   private finish(): void {
+    expectState(!this.ended, 'a connection ends once');
     this.ended = true;
     this.reader.stop();
     this.requests.release();

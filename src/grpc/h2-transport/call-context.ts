@@ -1,4 +1,5 @@
 import type { ServerConnection, ServerStream } from '../../h2/request-handler.js';
+import { expectState } from '../../invariant.js';
 import { OpenStreams } from '../auxiliary-method.js';
 import { GrpcError, type GrpcServerOptions, STATUS, toGrpcError } from '../grpc-server.js';
 import { AuxiliaryTurns } from './auxiliary-turns.js';
@@ -50,6 +51,7 @@ export class CallContext {
 
   ended(): void {
     this.#running--;
+    expectState(this.#running >= 0, 'a call is answered once');
     if (this.#running === 0) this.onQuiet?.();
   }
 
@@ -76,7 +78,9 @@ export class CallContext {
   }
 
   auxiliaryCallEnded({ connection }: ServerStream): void {
-    this.#auxiliaryCalls.set(connection, (this.#auxiliaryCalls.get(connection) ?? 1) - 1);
+    const open = (this.#auxiliaryCalls.get(connection) ?? 0) - 1;
+    expectState(open >= 0, 'an auxiliary call ends once');
+    this.#auxiliaryCalls.set(connection, open);
     connection.hold(-AUXILIARY_CALL_BYTES);
   }
 

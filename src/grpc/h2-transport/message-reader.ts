@@ -1,3 +1,5 @@
+import { expectState } from '../../invariant.js';
+
 /**
  * Bytes of a message's prefix: the compressed flag and a length of four bytes (gRPC over HTTP/2,
  * Length-Prefixed-Message).
@@ -41,6 +43,7 @@ export class ReceiveBudget {
 
   give(bytes: number): void {
     this.#bytes -= bytes;
+    expectState(this.#bytes >= 0, 'no more is given back than was taken');
     this.#onChange?.(-bytes);
   }
 }

@@ -1,3 +1,5 @@
+import { expectState } from '../../invariant.js';
+
 /** Size classes of holdings: four to an octave, so that members of one differ by a quarter at most. */
 const CLASSES = 128;
 
@@ -47,6 +49,7 @@ export class BufferBudget {
     if (bytes === holding.bytes) return;
     this.#bytes += bytes - holding.bytes;
     holding.bytes = bytes;
+    expectState(bytes >= 0 && this.#bytes >= 0, 'nobody holds less than nothing');
     const sizeClass = sizeClassOf(bytes);
     if (sizeClass !== holding.sizeClass) this.#move(holding, sizeClass);
   }

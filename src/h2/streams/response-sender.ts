@@ -1,3 +1,4 @@
+import { expectState } from '../../invariant.js';
 import { CONTROL_PER_MESSAGE, type ControlBudget } from '../control-budget.js';
 import {
   FLAG,
@@ -211,6 +212,7 @@ export class ResponseSender {
   forget(stream: H2Stream): void {
     if (stream.queue === undefined) return;
     this.queuedBytes -= stream.queuedBytes;
+    expectState(this.queuedBytes >= 0, 'streams give up what waits once');
     stream.queuedBytes = 0;
     stream.queue = undefined;
     stream.queuedTrailers = undefined;

@@ -1,3 +1,4 @@
+import { expectState } from '../../invariant.js';
 import type { HeaderField } from '../hpack/header-field.js';
 import type { RequestHead, ServerConnection, ServerStream } from '../request-handler.js';
 import { ReceiveWindow } from './flow-window.js';
@@ -79,6 +80,12 @@ export class H2Stream implements ServerStream {
     this.expectedBytes = expectedBytes;
     this.sendWindow = sendWindow;
     this.receiveWindow = new ReceiveWindow(receiveWindow);
+  }
+
+  /** See {@link over}. */
+  close(): void {
+    expectState(!this.over, 'a stream ends once');
+    this.over = true;
   }
 
   sendHeaders(fields: readonly HeaderField[], endStream: boolean): void {

@@ -378,7 +378,7 @@ export class Streams implements StreamOperations, ResponseEvents {
   }
 
   private close(stream: H2Stream): void {
-    stream.over = true;
+    stream.close();
     this.open.delete(stream.id);
     this.headBytes -= stream.headBytes;
     this.sender.forget(stream);

@@ -35,6 +35,10 @@ describe('BufferBudget', () => {
     expect(budget.bytes).toBe(600);
   });
 
+  test('knows of holders that would hold less than nothing', () => {
+    expect(() => new BufferBudget(1000).set(new TestHolder().holding, -1)).toThrow('less than nothing');
+  });
+
   test('asks anew before it ends one: sockets take what is written without a word', () => {
     const budget = new BufferBudget(1000);
     const [emptied, full] = [new TestHolder(), new TestHolder()];

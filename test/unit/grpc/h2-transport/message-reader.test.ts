@@ -34,6 +34,13 @@ describe('MessageReader', () => {
     );
   });
 
+  test('knows of bytes that are given back twice', () => {
+    const budget = new ReceiveBudget(1000);
+    budget.take(10);
+    budget.give(10);
+    expect(() => budget.give(10)).toThrow('no more is given back than was taken');
+  });
+
   test('refuses on the announced length, before it holds a byte', () => {
     const budget = new ReceiveBudget(1_000_000);
     const reader = new MessageReader(1000, budget);
