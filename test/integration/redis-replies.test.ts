@@ -98,7 +98,7 @@ test('an answer in another form ends the connection: the next ones may be those 
   await waitFor('the answer', () => answerTwice !== undefined);
   forward = () => {};
   const two = store.take([takeItem('b', HUNDRED), takeItem('c', HUNDRED)], Infinity);
-  await waitFor('the other call', () => store.counters.calls === 3);
+  await waitFor('the other call', () => store.calls === 3);
   forward = (to, chunk) => to.write(chunk);
   answerTwice?.();
   expect(await one).toMatchObject([{ limited: false }]);

@@ -40,16 +40,17 @@ export function giveUpAfter(
   onGivenUp: (error: StartError) => void,
 ): () => void {
   if (micros === 0) return () => {};
+  const missing = new Set(pools.map(({ address }) => address));
   const timer = setTimeout(() => {
-    const missing = pools.filter(({ store }) => !store.everReached).map(({ address }) => address);
-    if (missing.length === 0) return;
+    if (missing.size === 0) return;
     onGivenUp(
       new StartError([
-        `Redis ${missing.join(' and ')} was not reached within ${micros / 1e6} s of the start ` +
+        `Redis ${[...missing].join(' and ')} was not reached within ${micros / 1e6} s of the start ` +
           '(REDIS_STARTUP_MAX_ELAPSED_TIME); the log says why: correct that, or raise the variable (0 waits for ever)',
       ]),
     );
   }, timerMs(micros));
   timer.unref();
+  for (const { store, address } of pools) store.onUp(() => missing.delete(address));
   return () => clearTimeout(timer);
 }

@@ -10,7 +10,7 @@ import { mayBeDone } from './connection/redis-fault.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import { RedisLoad } from './load/redis-load.js';
 import { SilenceWatch } from './load/silence-watch.js';
-import type { RedisStoreCounters, RedisStoreOptions } from './redis-store-options.js';
+import type { RedisStoreOptions } from './redis-store-options.js';
 import type { RedisTime } from './redis-time.js';
 import type { ScriptCalls } from './script-calls.js';
 import type { TakeBatch } from './take-batch.js';
@@ -23,12 +23,11 @@ const BUSY = new StorageError('full', 'Redis was busy with others');
 
 /** What {@link CallsUnderWay} works with. */
 export interface CallsUnderWayOptions {
-  readonly calls: ScriptCalls;
+  readonly scripts: ScriptCalls;
   readonly time: RedisTime;
   readonly connection: () => RedisConnection;
   /** See {@link Shard}. */
   readonly holds: () => unknown;
-  readonly counters: RedisStoreCounters;
   readonly timeoutMicros: number;
   readonly monotonicMicros: () => number;
   readonly tellWork: RedisStoreOptions['tellWork'];
@@ -48,6 +47,8 @@ const LATENCY_WEIGHT = 0.05;
  */
 export class CallsUnderWay {
   readonly load: RedisLoad;
+  /** Calls sent since start. */
+  calls = 0;
   /** How long calls took lately, on average; undefined before there was an answer. */
   latencyMicros: number | undefined;
   readonly #options: CallsUnderWayOptions;
@@ -152,7 +153,7 @@ export class CallsUnderWay {
 
   /** Ends a call, whoever has it. */
   fail(batch: TakeBatch, reason: StorageFailure, message: string): void {
-    this.#options.counters.failures[reason] += batch.fail(new StorageError(reason, message));
+    batch.fail(new StorageError(reason, message));
     if (this.#sent.has(batch)) this.#observe(batch, reason);
     this.#end(batch);
   }
@@ -175,10 +176,8 @@ export class CallsUnderWay {
   }
 
   #send(batch: TakeBatch): void {
-    const { counters, calls, monotonicMicros } = this.#options;
-    counters.calls++;
-    counters.takes += batch.takeCount;
-    counters.items += batch.itemCount;
+    const { scripts, monotonicMicros } = this.#options;
+    this.calls++;
     this.load.sent(batch, monotonicMicros());
     this.#sent.add(batch);
     this.#silence.begin();
@@ -187,7 +186,7 @@ export class CallsUnderWay {
     batch.asking = false;
     // What becomes of it on a connection that was lost meanwhile is of no concern.
     const isUnderWay = (): boolean => batch.sends === send && this.#sent.has(batch);
-    calls.run(
+    scripts.run(
       batch,
       asking ? this.#askAndCall : this.#call,
       () => batch.hasPending && isUnderWay(),
@@ -254,7 +253,6 @@ export class CallsUnderWay {
     if (!this.#options.connection().hopeful || !batch.hasPending || batch.undoes) return false;
     if (batch.sends > 1 + batch.redirections) return false;
     this.#hold(batch);
-    this.#options.counters.resent++;
     return true;
   }
 

@@ -20,8 +20,6 @@ export interface RedisBuckets extends ShardMap {
   readonly connected: boolean;
   /** Whether all of it does. */
   readonly whole: boolean;
-  /** Whether it was ever reached, or a part of it. */
-  readonly everReached: boolean;
   /** Of all servers together. */
   readonly connections: ConnectionCounts;
   /** The servers that are known now; before that those that are named. */

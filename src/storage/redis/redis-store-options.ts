@@ -41,30 +41,3 @@ export interface RedisStoreOptions extends RedisServerOptions {
   /** For tests: the time of buckets, in microseconds, in place of Redis's own; a caller's if `clockOf` says so. */
   readonly clock?: () => number;
 }
-
-/** Counts since start. */
-export interface RedisStoreCounters {
-  /** Script calls sent. */
-  calls: number;
-  /** Requests in them. */
-  takes: number;
-  items: number;
-  /** Calls sent again on another connection, because the one that they were sent on was lost. */
-  resent: number;
-  /** Takes that ended with an error, by reason. */
-  readonly failures: Record<StorageError['reason'], number>;
-}
-
-/** {@link RedisStoreCounters} of a store that has just been made. */
-export function newCounters(): RedisStoreCounters {
-  const failures = {
-    timeout: 0,
-    disconnected: 0,
-    overloaded: 0,
-    full: 0,
-    breaker_open: 0,
-    rejected: 0,
-    broken: 0,
-  };
-  return { calls: 0, takes: 0, items: 0, resent: 0, failures };
-}

@@ -17,7 +17,7 @@ import { PROBE, probeRedis } from './probe.js';
 import { ScriptQuestions } from './questions/script-questions.js';
 import type { RedisBuckets, RedisNodeState } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
-import { newCounters, type RedisStoreOptions } from './redis-store-options.js';
+import type { RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { ScriptCalls } from './script-calls.js';
 import { type BatchKeys, type BatchOptions, type BatchOwner, TakeBatch, WHOLE } from './take-batch.js';
@@ -35,19 +35,14 @@ const CLOSE_WAIT_MS = 500;
  * away".
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
-  readonly counters = newCounters();
   readonly ask: ScriptQuestions['ask'];
-  /** Resolves once Redis was reached for the first time. */
-  readonly reached: Promise<void>;
-  private everUp = false;
-  private resolveReached: () => void = () => {};
   private readonly options: RedisStoreOptions;
   private readonly monotonicMicros: () => number;
   private readonly timeoutMicros: number;
   private readonly maxInFlight: number;
   private readonly countDeniedHits: boolean;
   private readonly keys: RedisKeys;
-  private readonly calls: ScriptCalls;
+  private readonly scripts: ScriptCalls;
   private readonly connection: RedisConnection;
   private readonly cameUp = new Signal();
   private readonly wentDown = new Signal<string>();
@@ -72,7 +67,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.timeoutMicros = options.timeoutMicros;
     this.time = new RedisTime(this.monotonicMicros, options.proxied === undefined);
     const clock = new ScriptClock(options, this.time, this.monotonicMicros);
-    this.calls = new ScriptCalls(loadTakeScript(), this.time, clock);
+    this.scripts = new ScriptCalls(loadTakeScript(), this.time, clock);
     const connection = () => this.connection;
     const questions = new ScriptQuestions(options, connection, clock);
     this.ask = (question, asking) => questions.ask(question, asking);
@@ -87,15 +82,11 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     });
     this.countDeniedHits = options.countDeniedHits;
     this.keys = options.keys ?? new RedisKeys(options.keyPrefix ?? DEFAULT_KEY_PREFIX);
-    this.reached = new Promise((resolve) => {
-      this.resolveReached = resolve;
-    });
     this.underWay = new CallsUnderWay({
-      calls: this.calls,
+      scripts: this.scripts,
       time: this.time,
       connection,
       holds: () => this.holds,
-      counters: this.counters,
       timeoutMicros: this.timeoutMicros,
       monotonicMicros: this.monotonicMicros,
       tellWork: options.tellWork,
@@ -133,9 +124,9 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return [{ name, up: this.connected, reason, latencyMicros: this.underWay.latencyMicros }];
   }
 
-  /** Whether Redis was ever reached. */
-  get everReached(): boolean {
-    return this.everUp;
+  /** Calls sent since start. */
+  get calls(): number {
+    return this.underWay.calls;
   }
 
   /** Items sent to Redis, or about to be, and not yet answered. */
@@ -258,7 +249,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private async end(): Promise<void> {
     await this.idle.wait(CLOSE_WAIT_MS);
     const closed = new StorageError('disconnected', 'the store is closed');
-    this.failWide(closed.reason, closed.message);
+    this.wide.fail(closed);
     for (const batch of [...this.underWay, ...this.waiting.takeAll()])
       this.underWay.fail(batch, closed.reason, closed.message);
     this.connection.close();
@@ -267,18 +258,12 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   private refuse(reason: StorageError['reason'], message: string): StorageError {
-    return this.failed(new StorageError(reason, message, { unsent: true }));
+    return new StorageError(reason, message, { unsent: true });
   }
 
   /** Redis that answers is busy, and an error would be a way round the limit; of one that does not it is the truth. */
   private refuseToWait(nowMicros: number, message: string): StorageError {
     return this.refuse(this.underWay.load.isLively(nowMicros) ? 'full' : 'overloaded', message);
-  }
-
-  /** Counts it. */
-  private failed(error: StorageError): StorageError {
-    this.counters.failures[error.reason]++;
-    return error;
   }
 
   private newBatch(options: BatchOptions, keys: BatchKeys = this.keys): TakeBatch {
@@ -302,24 +287,20 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     await (key === undefined
       ? send('ping', [], SHORT_TEXT)
       : send('set', [key, '1', 'PX', '1000'], SHORT_TEXT));
-    if (isNew) this.calls.load(send);
+    if (isNew) this.scripts.load(send);
     if (key === undefined) return;
     const batch = this.newBatch({ sinceMicros: this.monotonicMicros(), owner: this }, { of: () => key });
     void batch.add([PROBE], Infinity);
-    batch.succeed(await this.calls.runFirst(batch, send));
+    batch.succeed(await this.scripts.runFirst(batch, send));
     this.time.note(batch.nowMicros);
   }
 
   /** Fails everything that Redis was not given. */
   private failUnsent(): void {
     const { downReason } = this.connection;
-    this.failWide(downReason, 'Redis went away');
+    this.wide.fail(new StorageError(downReason, 'Redis went away'));
     this.underWay.failHeld(downReason, 'Redis went away');
     for (const batch of this.waiting.takeAll()) this.underWay.fail(batch, downReason, 'Redis went away');
-  }
-
-  private failWide(reason: StorageError['reason'], message: string): void {
-    this.counters.failures[reason] += this.wide.fail(new StorageError(reason, message));
   }
 
   retire(batch: TakeBatch): void {
@@ -332,10 +313,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   private onConnectionUp(): void {
-    if (!this.everUp) {
-      this.everUp = true;
-      this.resolveReached();
-    }
     this.cameUp.tell();
     this.flush();
   }
@@ -345,14 +322,13 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     const due = DeadlineTimer.dueMicros(now);
     // What waits for its turn, or was not sent yet, waits for others.
     const { queue, making } = this.wide;
-    const waits = this.underWay.lateInLine(now);
-    this.counters.failures[waits.reason] += queue.expire(due, waits);
+    queue.expire(due, this.underWay.lateInLine(now));
     let soonest = queue.soonestDeadline;
     for (const batch of [...this.underWay, ...this.waiting, ...(making === undefined ? [] : [making])]) {
       if (!batch.hasPending) continue;
-      const errorOf = (deadline: number): StorageError =>
-        this.failed(this.underWay.late(batch, deadline, now));
-      if (batch.soonestDeadline <= due) batch.expire(due, errorOf);
+      if (batch.soonestDeadline <= due) {
+        batch.expire(due, (deadline) => this.underWay.late(batch, deadline, now));
+      }
       soonest = Math.min(soonest, batch.soonestDeadline);
     }
     if (soonest < Infinity) this.timer.arm(soonest, now);

@@ -228,12 +228,12 @@ export class TakeBatch implements Linked<TakeBatch> {
     return Array.isArray(reply) && reply.length === 1 && typeof reply[0] === 'number' ? reply[0] : undefined;
   }
 
-  /** Hands out the answer. Returns how many still waited for it. Throws UnknownReplyError. */
-  succeed(reply: unknown): number {
+  /** Hands out the answer. Throws UnknownReplyError. */
+  succeed(reply: unknown): void {
     const time = this.timeAlone(reply);
     if (time !== undefined && !this.hasPending) {
       this.nowMicros = time;
-      return 0;
+      return;
     }
     if (!Array.isArray(reply) || reply.length !== this.replyLength) throw new UnknownReplyError();
     // The reader of the connection knows no arrays of anything else.
@@ -242,42 +242,32 @@ export class TakeBatch implements Linked<TakeBatch> {
     if (nowMicros < 0) throw new UnknownReplyError();
     this.nowMicros = nowMicros;
     let at = 1;
-    let settled = 0;
     // The steps stand in the order of their first requests.
     for (const take of this.takes) {
       const { step, items } = take;
       if (!step.started) at = step.start(values, at, nowMicros);
       const result =
         step instanceof TakeGroup ? step.next(nowMicros) : [step.next(items[0] as TakeItem, nowMicros)];
-      if (take.resolve === undefined) continue;
-      settled++;
-      this.settle(take, result);
+      if (take.resolve !== undefined) this.settle(take, result);
     }
-    return settled;
   }
 
-  /** Gives `error` to all who still wait. Returns how many. */
-  fail(error: StorageError): number {
-    return this.expire(Infinity, () => error);
+  /** Gives `error` to all who still wait. */
+  fail(error: StorageError): void {
+    this.expire(Infinity, () => error);
   }
 
-  /**
-   * Gives the error that `errorOf` finds for a deadline to those whose deadline is at `nowMicros` or before. Returns
-   * how many.
-   */
-  expire(nowMicros: number, errorOf: (deadlineMicros: number) => StorageError): number {
-    let settled = 0;
+  /** Gives the error that `errorOf` finds for a deadline to those whose deadline is at `nowMicros` or before. */
+  expire(nowMicros: number, errorOf: (deadlineMicros: number) => StorageError): void {
     this.soonestDeadline = Infinity;
     for (const take of this.takes) {
       if (take.resolve === undefined) continue;
       if (take.deadlineMicros <= nowMicros) {
         this.settle(take, errorOf(take.deadlineMicros));
-        settled++;
       } else {
         this.soonestDeadline = Math.min(this.soonestDeadline, take.deadlineMicros);
       }
     }
-    return settled;
   }
 
   /** Takes out those who still wait, to be asked for in other calls; nothing of this one was done. */

@@ -63,10 +63,10 @@ export class WideSender {
     this.#goOn();
   }
 
-  /** Gives `error` to all that was not sent. Returns to how many. */
-  fail(error: StorageError): number {
-    const waiting = this.queue.expire(Number.POSITIVE_INFINITY, error);
-    return waiting + (this.#making?.fail(error) ?? 0);
+  /** Gives `error` to all that was not sent. */
+  fail(error: StorageError): void {
+    this.queue.expire(Number.POSITIVE_INFINITY, error);
+    this.#making?.fail(error);
   }
 
   /** Nothing more will come of a call. Returns whether it was one of these. */

@@ -151,16 +151,13 @@ export class WideTakes {
     this.#remove(take);
   }
 
-  /** Gives `error` to those whose deadline is at `nowMicros` or before. Returns to how many. */
-  expire(nowMicros: number, error: StorageError): number {
-    let expired = 0;
+  /** Gives `error` to those whose deadline is at `nowMicros` or before. */
+  expire(nowMicros: number, error: StorageError): void {
     for (let take = this.#times.first; take !== undefined; take = this.#times.first) {
       if (take.dueAt > nowMicros) break;
       this.#remove(take);
       take.resolve(error);
-      expired++;
     }
-    return expired;
   }
 
   #nextLine(): Line | undefined {

@@ -13,10 +13,16 @@ type ToldGiveBacks = Partial<Pick<GiveBackOptions, 'onGiveBack'>>;
 
 /** The only Redis of a store, and that store. */
 export class RedisAlone extends RedisStore implements BucketStore {
+  /** Resolves once Redis was reached for the first time. */
+  readonly reached = new Promise<void>((resolve) => this.onUp(resolve));
+  everReached = false;
   readonly #store: ShardedStore;
 
   constructor(options: RedisStoreOptions) {
     super(options);
+    this.onUp(() => {
+      this.everReached = true;
+    });
     this.#store = storeOver(this, () => super.close(), options);
   }
 
@@ -27,10 +33,14 @@ export class RedisAlone extends RedisStore implements BucketStore {
 
 /** The only Redis Cluster of a store, and that store. */
 export class ClusterAlone extends ClusterStore implements BucketStore {
+  everReached = false;
   readonly #store: ShardedStore;
 
   constructor(options: Omit<ClusterStoreOptions, 'takeAgain'> & ToldGiveBacks) {
     super({ ...options, takeAgain: (...asked) => this.take(...asked) });
+    this.onUp(() => {
+      this.everReached = true;
+    });
     this.#store = storeOver(this, () => super.close(), options);
   }
 
@@ -49,10 +59,16 @@ export class ClusterAlone extends ClusterStore implements BucketStore {
 
 /** The only proxy of a store, and that store. */
 export class ProxyAlone extends ProxyStore implements BucketStore {
+  /** Resolves once Redis was reached for the first time. */
+  readonly reached = new Promise<void>((resolve) => this.onUp(resolve));
+  everReached = false;
   readonly #store: ShardedStore;
 
   constructor(options: ProxyStoreOptions & ToldGiveBacks) {
     super(options);
+    this.onUp(() => {
+      this.everReached = true;
+    });
     this.#store = storeOver(this, () => super.close(), options);
   }
 
@@ -70,7 +86,9 @@ export class ProxyAlone extends ProxyStore implements BucketStore {
 }
 
 /** What the address of a Redis stands for, as the only one of a store. */
-export function openAlone(options: RedisStoreOptions): RedisBuckets & BucketStore {
+export function openAlone(
+  options: RedisStoreOptions,
+): RedisBuckets & BucketStore & { readonly everReached: boolean } {
   const { cluster, proxy } = options.address;
   const Kind = proxy === true ? ProxyAlone : cluster === undefined ? RedisAlone : ClusterAlone;
   return new Kind(options);

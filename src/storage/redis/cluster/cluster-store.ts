@@ -47,7 +47,6 @@ export interface ClusterStoreOptions extends RedisStoreOptions {
  * that is dead are the only ones that notice. All buckets of a tenant lie on one slot, and are decided in one step.
  */
 export class ClusterStore implements RedisBuckets {
-  everReached = false;
   readonly #options: ClusterStoreOptions;
   readonly #names: RedisSettingNames;
   readonly #monotonicMicros: () => number;
@@ -188,10 +187,7 @@ export class ClusterStore implements RedisBuckets {
       },
       tellWork: (micros) => tellWork?.(micros, name),
     });
-    store.onUp(() => {
-      this.everReached = true;
-      this.#cameUp.tell();
-    });
+    store.onUp(this.#cameUp.tell);
     store.onDown(this.#wentDown.tell);
     return store;
   }

@@ -90,11 +90,11 @@ describe('requests of many items', () => {
     );
     expect(wide.soonestDeadline).toBe(10);
     const error = new StorageError('timeout', 'late');
-    expect(wide.expire(20, error)).toBe(2);
+    wide.expire(20, error);
     expect([wide.items, wide.soonestDeadline]).toEqual([10, 30]);
     expect(await Promise.all([results[0], results[2]] as Promise<TakeResult>[])).toEqual([error, error]);
     expect(sent(wide)).toEqual(['d300']);
-    expect(wide.expire(100, error)).toBe(0);
+    wide.expire(100, error);
     expect(wide.soonestDeadline).toBe(Number.POSITIVE_INFINITY);
   });
 });
