@@ -45,9 +45,14 @@ export function parseYamlText(
   return readAnyYaml(text, problems, options, showKey);
 }
 
+/** The line ends U+2028 and U+2029; in the group what is passed over: quotes, which may hold them, and comments. */
+const UNICODE_LINE_ENDS =
+  /((?<=^|[\s[{,:])(?:"(?:[^"\\]|\\[\s\S])*"|'(?:[^']|'')*')|(?<=^|\s)#.*)|[\u2028\u2029]/gm;
+
 /**
- * Bytes to text, in UTF-8 or, behind its byte-order mark, UTF-16; undefined where they are not valid. Line ends of old
- * texts, a carriage return or U+0085 alone, become line feeds, so that every place stays where it is.
+ * Bytes to text, in UTF-8 or, behind its byte-order mark, UTF-16; undefined where they are not valid. The other line
+ * ends of YAML 1.1, such as a carriage return or U+2028 alone, become line feeds, so that every place stays where it
+ * is.
  */
 export function yamlText(bytes: Uint8Array): string | undefined {
   const mark = (bytes[0] ?? 0) * 256 + (bytes[1] ?? 0);
@@ -58,7 +63,9 @@ export function yamlText(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
-  return text.replaceAll(/\r(?!\n)|\u0085/g, '\n');
+  text = text.replaceAll(/\r(?!\n)|\u0085/g, '\n');
+  if (!/[\u2028\u2029]/.test(text)) return text;
+  return text.replaceAll(UNICODE_LINE_ENDS, (_found, kept: string | undefined) => kept ?? '\n');
 }
 
 /** Bytes to text; reports what can be no YAML text, and what goes beyond the bounds of one. */

@@ -28,6 +28,8 @@ describe('a file that the reference reads is read, and its errors have their pla
     ['carriage returns and line feeds', Buffer.from(TEXT.replaceAll('\n', '\r\n'))],
     ['both, mixed', Buffer.from(TEXT.replace('\n', '\r').replace('\n', '\r'))],
     ['U+0085', Buffer.from(TEXT.replaceAll('\n', '\u0085'))],
+    ['U+2028', Buffer.from(TEXT.replaceAll('\n', '\u2028'))],
+    ['U+2029 and line feeds', Buffer.from(TEXT.replace('\n', '\u2029'))],
     ['UTF-16 with carriage returns', littleEndian(TEXT.replaceAll('\n', '\r'))],
   ])('%s', (_name, bytes) => {
     expect(said(bytes)).toEqual(FOUND);
@@ -39,6 +41,8 @@ describe('a file that the reference reads is read, and its errors have their pla
     ['a\r\n  b', 'a b'],
     ['a\u0085  b', 'a b'],
     ['a\u2028b', 'a\u2028b'],
+    ["it's\u2028'\u2028 b", "it's\u2028'\u2028 b"],
+    ['\\" #\u2028b', '" #\u2028b'],
   ])('a line end within quotes: %j', (text, value) => {
     const bytes = Buffer.from(
       `domain: d\ndescriptors: [{ key: k, value: "${text}", rate_limit: { unit: day, requests_per_unit: 1 } }]\n`,
@@ -46,6 +50,15 @@ describe('a file that the reference reads is read, and its errors have their pla
     const { policy } = parsePolicy('policy.yaml', bytes, () => Buffer.alloc(0));
     expect(policy?.match([{ key: 'k', value }]).rules).toHaveLength(1);
   });
+});
+
+test("quotes that stand in comments and words end at no line's end", () => {
+  const text =
+    "# don't, \"\u2028domain: it's # '\u2028descriptors:\u2028" +
+    "- { key: 'a''s\u2028', rate_limit: { unit: day } } # \"\u2028";
+  const { policy } = parsePolicy('policy.yaml', Buffer.from(text), () => Buffer.alloc(0));
+  expect(policy?.domain).toBe("it's");
+  expect(policy?.match([{ key: "a's\u2028", value: 'x' }]).rules).toHaveLength(1);
 });
 
 test.each([
