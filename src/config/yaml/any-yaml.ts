@@ -41,15 +41,23 @@ export function readAnyYaml(
   }
   const lines = new LineCounter();
   // The failsafe schema reads every scalar as text. Tags are read here, and unique keys are checked, in linear time.
-  const document = parseDocument(text, {
-    version: '1.2',
-    schema: 'failsafe',
-    resolveKnownTags: false,
-    prettyErrors: false,
-    uniqueKeys: false,
-    logLevel: 'error',
-    lineCounter: lines,
-  });
+  let document: Document.Parsed;
+  try {
+    document = parseDocument(text, {
+      version: '1.2',
+      schema: 'failsafe',
+      resolveKnownTags: false,
+      prettyErrors: false,
+      uniqueKeys: false,
+      logLevel: 'error',
+      lineCounter: lines,
+    });
+  } catch (error) {
+    // The parser nests what is not valid, such as each of many lines `* a: b`, deeper than nesting.ts can foresee.
+    if (!(error instanceof RangeError)) throw error;
+    problems.error(WHOLE_FILE, '', TOO_DEEP);
+    return undefined;
+  }
   const errors = document.errors.filter((error) => error.code !== 'MULTIPLE_DOCS');
   // What follows on the same line is most often owed to the first.
   let reportedLine = 0;
