@@ -18,7 +18,7 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
     );
     return EXIT.USAGE;
   }
-  const options = readLoadOptions('check-config', parsed.values);
+  const options = readLoadOptions('check-config', parsed.values, io);
   if (typeof options === 'string') {
     io.err(options);
     return EXIT.USAGE;

@@ -8,16 +8,13 @@ import { type CheckOptions, parseCheckArguments } from './check-options.js';
 import { type CheckResult, checkJson, checkTable } from './check-report.js';
 import { whyUnmatchedIn } from './check-unmatched.js';
 import { CHECK_HELP } from './help.js';
-import { EXIT, type Io } from './io.js';
+import { EXIT, type Io, PROGRESS_MS } from './io.js';
 
 /** Where the command writes, and the environment that says which server it asks. */
 export interface CheckIo extends Pick<Io, 'out' | 'err' | 'environment'> {
   /** Whether `out` is a terminal that shows colours. */
   readonly colour: boolean;
 }
-
-/** A run longer than this says how far it is, again and again after as long. Milliseconds. */
-const PROGRESS_MS = 2000;
 
 /** `weir check` with the arguments after the command's name. Resolves with the exit code. */
 export async function checkCommand(args: readonly string[], io: CheckIo): Promise<number> {

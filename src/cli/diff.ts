@@ -22,7 +22,7 @@ export async function runDiff(args: readonly string[], io: Io): Promise<number> 
     io.err('weir diff: name two policy files or directories, the old and the new; see weir diff --help\n');
     return EXIT.USAGE;
   }
-  const options = readLoadOptions('diff', parsed.values);
+  const options = readLoadOptions('diff', parsed.values, io);
   if (typeof options === 'string') {
     io.err(options);
     return EXIT.USAGE;

@@ -7,10 +7,7 @@ import { DEFAULT_KEY_PREFIX } from '../storage/redis/redis-key.js';
 import { RedisLookup } from '../storage/redis/redis-lookup.js';
 import { isPerSecond } from '../storage/sharded/sharded-store.js';
 import { bucketPlaceOf } from './bucket-place.js';
-import type { Io } from './io.js';
-
-/** A look longer than this says that it goes on, again and again after as long. Milliseconds. */
-const PROGRESS_MS = 2000;
+import { type Io, PROGRESS_MS } from './io.js';
 
 /** Where the buckets of some rules are, and what could not be found out about that, as sentences. */
 export interface FoundPlaces {

@@ -41,7 +41,7 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
     io.err(typeof entries === 'string' ? entries : missing);
     return EXIT.USAGE;
   }
-  const options = readLoadOptions('explain', parsed.values);
+  const options = readLoadOptions('explain', parsed.values, io);
   if (typeof options === 'string') {
     io.err(options);
     return EXIT.USAGE;

@@ -21,6 +21,9 @@ export interface Io {
   onSignal(listener: (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP') => void): void;
 }
 
+/** A command that takes longer says how far it is, again and again after as long. Milliseconds. */
+export const PROGRESS_MS = 2000;
+
 /** Exit codes of every command, printed by `weir --help`. */
 export const EXIT = {
   OK: 0,

@@ -1,5 +1,6 @@
 import type { LoadOptions } from '../config/files/load-policies.js';
 import { ALGORITHMS } from '../policy/policy.js';
+import { type Io, PROGRESS_MS } from './io.js';
 
 /** Options of commands that load policies as a server would. */
 export const LOAD_OPTIONS = {
@@ -17,8 +18,10 @@ export const LOAD_OPTIONS_HELP = `  --merge-domains  merge files with one domain
 export function readLoadOptions(
   command: string,
   values: { readonly [Name in keyof typeof LOAD_OPTIONS]?: string | boolean | undefined },
+  io: Pick<Io, 'err'>,
 ): LoadOptions | string {
-  const common = { mergeDomains: values['merge-domains'] === true, configMaps: true };
+  const onFile = fileProgress(command, io);
+  const common = { mergeDomains: values['merge-domains'] === true, configMaps: true, onFile };
   const asked = values['default-algorithm'];
   if (asked === undefined) return common;
   const defaultAlgorithm = ALGORITHMS.find((algorithm) => algorithm === asked);
@@ -26,4 +29,18 @@ export function readLoadOptions(
     return `weir ${command}: --default-algorithm is one of ${ALGORITHMS.join(', ')}; see weir ${command} --help\n`;
   }
   return { ...common, defaultAlgorithm };
+}
+
+/** Says, every {@link PROGRESS_MS}, how many policy files were read: a load leaves no turn to a timer. */
+export function fileProgress(
+  command: string,
+  io: Pick<Io, 'err'>,
+  nowMs: () => number = () => performance.now(),
+): NonNullable<LoadOptions['onFile']> {
+  let dueMs = nowMs() + PROGRESS_MS;
+  return (read, of) => {
+    if (nowMs() < dueMs) return;
+    dueMs = nowMs() + PROGRESS_MS;
+    io.err(`weir ${command}: ${read} of ${of} files read\n`);
+  };
 }

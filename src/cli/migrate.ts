@@ -21,6 +21,7 @@ import type { Settings } from '../server/settings/settings-table.js';
 import { writeFiles } from '../written-files.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
+import { fileProgress } from './load-options.js';
 
 const OPTIONS = {
   env: { type: 'string', multiple: true },
@@ -66,7 +67,7 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
   const installation = readInstallation(positionals, envFiles, values.service?.[0]);
   if (typeof installation !== 'string' && installation.conversions.length > 0)
     return showConverted(installation, values, io);
-  const made = typeof installation === 'string' ? installation : makeReport(installation);
+  const made = typeof installation === 'string' ? installation : makeReport(installation, io);
   if (typeof installation === 'string' || typeof made === 'string') {
     io.err(`weir migrate: ${String(typeof made === 'string' ? made : installation)}\n`);
     return EXIT.FAILED;
@@ -115,13 +116,16 @@ interface Made {
   readonly settings: Settings;
 }
 
-function makeReport({ root, inputs, pick, environment, same, decide }: Installation): Made | string {
+function makeReport(
+  { root, inputs, pick, environment, same, decide }: Installation,
+  io: Pick<Io, 'err'>,
+): Made | string {
   const variables = findInVariables(environment.variables, environment.unknown);
   const { settings, keep } = variables;
   const found = locatePolicies(root, inputs, pick?.workload, settings);
   // Without anything that runs the service, policies are all there is to be looked at.
   if (found.kind === 'not-found' && pick === undefined) return found.text;
-  const policies = findingsOf(found, variables);
+  const policies = findingsOf(found, variables, fileProgress('migrate', io));
   const chart = policies.files.find((file) => basename(file) === 'Chart.yaml');
   if (chart !== undefined) return ofChart(dirname(chart));
   const isSilent = pick === undefined && !inputs.some(({ format }) => format === 'variables');
@@ -175,6 +179,7 @@ function openAgain(file: string): readonly OpenedPart[] {
 function findingsOf(
   found: FoundPolicies,
   { settings }: VariableFindings,
+  onFile: (read: number, of: number) => void,
 ): Findings & {
   readonly heading: string;
   readonly files: readonly string[];
@@ -183,7 +188,7 @@ function findingsOf(
 } {
   switch (found.kind) {
     case 'files': {
-      const loaded = loadPolicies(found.places, { ...loadOptions(settings), nothingIsError: true });
+      const loaded = loadPolicies(found.places, { ...loadOptions(settings), nothingIsError: true, onFile });
       const { length } = loaded.files;
       const { directory } = found;
       const isAllBelow =
@@ -193,7 +198,13 @@ function findingsOf(
       const heading = `${quantity(length, 'policy file')} in ${where}`;
       // Opened again, and only where something is wrong: a load does not hand out what it read.
       const bad = new Set(loaded.errors.map(({ file }) => file));
-      const parts = bad.size === 0 ? [] : loaded.files.flatMap(openAgain);
+      const parts =
+        bad.size === 0
+          ? []
+          : loaded.files.flatMap((file, at) => {
+              onFile(at, length);
+              return openAgain(file);
+            });
       const judged = refusedByReference(parts, settings.mergeDomains, (name) => bad.has(name));
       return {
         ...findInPolicies(loaded, judged),

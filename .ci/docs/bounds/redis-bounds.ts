@@ -1,3 +1,4 @@
+import { MAX_LAYOUT_ENTRIES } from '../../../src/config/files/policy-paths.js';
 import { MAX_RESOURCES, MAX_UPDATE_BYTES } from '../../../src/config/xds/envelope.js';
 import { MAX_FIELDS } from '../../../src/config/xds/load-update.js';
 import { MAX_PROBLEMS } from '../../../src/config/yaml/config-problem.js';
@@ -131,6 +132,11 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
           `${shownCount(MAX_RESOURCES)}; ${shownCount(MAX_FIELDS)}; \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ` +
           `${shownSize(MAX_UPDATE_BYTES)}`,
         beyond: 'NACK in a sentence; the old policy stays',
+      },
+      {
+        what: 'files and directories below `RUNTIME_ROOT`, or the directory that `weir migrate` is given',
+        bound: shownCount(MAX_LAYOUT_ENTRIES),
+        beyond: 'an error, and nothing there is read',
       },
       {
         what: 'a policy file; errors listed of a load',

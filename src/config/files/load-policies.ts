@@ -125,9 +125,10 @@ export function readPolicies(
   const warnings: ConfigProblem[] = [];
   const identities = places.map((place) => fileIdentity(pathOfPlace(place), true));
   const found = expandPaths(places, pathErrors, options.nothingIsError === true ? pathErrors : warnings);
-  const opened = found.flatMap(({ file, listed }) =>
-    openPolicyFile(file, reader, options).map((source) => ({ listed, ...source })),
-  );
+  const opened = found.flatMap(({ file, listed }, at) => {
+    options.onFile?.(at, found.length);
+    return openPolicyFile(file, reader, options).map((source) => ({ listed, ...source }));
+  });
   // A key table often lies in the policies' directory: it is no policy then, and what was said about it as one is
   // dropped.
   const tables = new Set(

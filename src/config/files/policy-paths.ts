@@ -89,6 +89,8 @@ export function pathOfPlace(place: PolicyPlace): string {
 
 /** After so many entries a listing yields: each may be a system call. */
 const ENTRIES_PER_TURN = 64;
+/** Most files and directories of a layout. Other trees, such as a whole disk, are not walked to their end. */
+export const MAX_LAYOUT_ENTRIES = 100_000;
 
 /**
  * The policy files of all places, each once. What cannot be listed goes into `errors`; into `warnings` what is left out
@@ -175,9 +177,15 @@ export interface WalkedLayout {
   readonly warnings: readonly ConfigProblem[];
 }
 
-/** Lists a runtime layout; yields after every few entries. Throws what the file system says of `directory` itself. */
-export function* walkLayout(layout: RuntimeLayout): Generator<void, WalkedLayout> {
-  const walk: Walk = { files: [], directories: [], errors: [], warnings: [], entries: 0 };
+/**
+ * Lists a runtime layout; yields after every few entries. Throws what the file system says of `directory` itself, or
+ * that it holds more than `mostEntries`.
+ */
+export function* walkLayout(
+  layout: RuntimeLayout,
+  mostEntries = MAX_LAYOUT_ENTRIES,
+): Generator<void, WalkedLayout> {
+  const walk: Walk = { files: [], directories: [], errors: [], warnings: [], entries: 0, mostEntries };
   const { directory } = layout;
   const parent = dirname(directory);
   const beside = entriesBeside(layout);
@@ -185,6 +193,10 @@ export function* walkLayout(layout: RuntimeLayout): Generator<void, WalkedLayout
     yield* walkDirectory(directory, layout, walk);
   }
   for (const entry of beside) yield* addEntry(parent, entry, layout, walk);
+  if (walk.entries > mostEntries)
+    throw new Error(
+      `the directory holds more than ${mostEntries} files and directories; name the one with the policies`,
+    );
   return walk;
 }
 
@@ -193,8 +205,9 @@ interface Walk {
   readonly directories: string[];
   readonly errors: ConfigProblem[];
   readonly warnings: ConfigProblem[];
-  /** How many were looked at. */
+  /** How many were looked at, and how many may be. */
   entries: number;
+  readonly mostEntries: number;
 }
 
 function* walkDirectory(directory: string, layout: RuntimeLayout, walk: Walk): Generator<void, void> {
@@ -209,6 +222,7 @@ function* addEntry(
   layout: RuntimeLayout,
   walk: Walk,
 ): Generator<void, void> {
+  if (walk.entries > walk.mostEntries) return;
   if (++walk.entries % ENTRIES_PER_TURN === 0) yield;
   const { name } = entry;
   const path = join(directory, name);

@@ -17,6 +17,8 @@ export interface LoadOptions {
   readonly configMaps?: boolean;
   /** A directory without any policy file is an error; else a warning. Default false. */
   readonly nothingIsError?: boolean;
+  /** Told before each file is read, if it is read in this thread: how many were, of how many. */
+  readonly onFile?: (read: number, of: number) => void;
 }
 
 /** What a load leaves behind for the next one, as plain data. */
