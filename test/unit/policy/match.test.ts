@@ -91,53 +91,6 @@ test('names that stand on every object are ordinary keys and values', () => {
   expect(pathOf(policy, 'constructor=x')).toBe('-');
 });
 
-test('rules carry all their settings', () => {
-  const policy = policyOf(`
-domain: d
-on_store_failure: allow
-response_headers: [retry-after, x-ratelimit]
-descriptors:
-  - key: a
-    shadow_mode: true
-    rate_limit:
-      name: one
-      replaces: [{ name: two }]
-      on_store_failure: local
-      token_bucket: { max_tokens: 10, tokens_per_fill: 3, fill_interval: 1500ms }
-  - key: b
-    quota_mode: true
-    rate_limit: { name: two, unlimited: true }
-  - key: c
-    rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1h30m } }
-`);
-  expect(policy.responseHeaders).toMatchObject({ xRateLimit: true, retryAfter: true });
-  expect(policy.onStoreFailure).toBe('allow');
-  expect(policy.rules).toMatchObject([
-    {
-      name: 'one',
-      path: 'a',
-      shadowMode: true,
-      quotaMode: false,
-      replaces: ['two'],
-      onStoreFailure: 'local',
-      rate: { kind: 'token_bucket', maxTokens: 10, tokensPerFill: 3, fillIntervalMicros: 1_500_000 },
-    },
-    { name: 'two', path: 'b', shadowMode: false, quotaMode: true, replaces: [], onStoreFailure: 'allow' },
-    { name: '', path: 'c', rate: { maxTokens: 5, tokensPerFill: 1, fillIntervalMicros: 5_400_000_000 } },
-  ]);
-  expect(policy.rules[1]?.rate).toBeUndefined();
-  expect(policy.match(entries('a=x')).onStoreFailure).toBe('local');
-  expect(policy.match(entries('z=x')).onStoreFailure).toBe('allow');
-});
-
-test('response_headers: absent, and none', () => {
-  expect(policyOf('domain: d\n').responseHeaders).toBeUndefined();
-  expect(policyOf('domain: d\nresponse_headers: []\n').responseHeaders).toMatchObject({
-    xRateLimit: false,
-    retryAfter: false,
-  });
-});
-
 describe('phases', () => {
   const policy = policyOf(`
 domain: d
