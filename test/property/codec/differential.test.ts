@@ -183,6 +183,7 @@ describe('where protobufjs differs, the codec by hand does as protobuf says', ()
     // requests_per_unit 7, unit 3; then unit 2.
     const body = '12 04 0807 1003  12 02 1002';
     expectEqual(descriptorOf(wire, body)?.limit, { requestsPerUnit: 7, unit: 2 });
+    expectEqual(descriptorOf(wire, '12 04 0807 1003  12 02 0809')?.limit, { requestsPerUnit: 9, unit: 3 });
     expectEqual(descriptorOf(reference, body)?.limit, { requestsPerUnit: 0, unit: 2 });
   });
 
