@@ -3,6 +3,7 @@ import {
   DEFAULT_RECEIVE_TIMEOUT_MS,
   MAX_AUXILIARY_CALLS,
 } from '../../../src/grpc/h2-transport/call-context.js';
+import { MAX_UNREAD_BYTES } from '../../../src/grpc/h2-transport/streaming-call.js';
 import { DEFAULT_LIMITS } from '../../../src/h2/limits.js';
 import { TURN_MS, UNIT_BYTES, UNIT_MS } from '../../../src/h2/serving/read-turns.js';
 import {
@@ -50,6 +51,11 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
         what: 'open calls of health and reflection; their messages in a turn',
         bound: `${MAX_AUXILIARY_CALLS}; 1, and 8 of all connections`,
         beyond: 'RESOURCE_EXHAUSTED; the next turn',
+      },
+      {
+        what: 'answers of a call of health or reflection that wait for its caller to read',
+        bound: shownSize(MAX_UNREAD_BYTES),
+        beyond: 'RESOURCE_EXHAUSTED',
       },
       {
         what: 'fields of a request of health or reflection; bytes of a name in it',

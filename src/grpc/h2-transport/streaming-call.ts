@@ -16,7 +16,7 @@ interface ReceivedMessage {
 
 const MICROS_PER_MS = 1000;
 /** Bytes of answers that may wait for a caller that does not read; one more answer ends the call. */
-const MAX_UNREAD_BYTES = 65_536;
+export const MAX_UNREAD_BYTES = 65_536;
 
 /** Calls of one auxiliary method and one head. */
 export class StreamingTarget implements CallTarget {
