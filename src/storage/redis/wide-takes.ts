@@ -1,3 +1,4 @@
+import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import { type Due, DueHeap } from '../../runtime/due-heap.js';
 import { type Linked, LinkedList } from '../../runtime/linked-list.js';
@@ -181,6 +182,7 @@ export class WideTakes {
     line.takes.delete(take);
     line.items -= items.length;
     this.#items -= items.length;
+    expectState(line.items >= 0 && this.#items >= line.items, 'a connection waits with some of all items');
     this.#times.remove(take);
     this.#peeked = undefined;
     if (line.takes.size > 0) return;

@@ -72,7 +72,9 @@ export class GiveBacks {
     const deadlineMicros = monotonicMicros() + timeoutMicros;
     const results: Promise<GiveBackResult>[] = [];
     await inTurns(
-      inStretches(parts, ({ taken, part, shard, takenOn }) => {
+      inStretches(parts, (one) => {
+        const { part, shard, takenOn } = one;
+        const taken = one.takeBack();
         if (shard === undefined || taken === undefined) return;
         const items = refundsOf(taken.asked, taken.outcomes, countDeniedHits);
         if (items.length === 0) return;

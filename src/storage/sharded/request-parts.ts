@@ -1,3 +1,4 @@
+import { expectState } from '../../invariant.js';
 import {
   StorageError,
   type TakeItem,
@@ -53,6 +54,7 @@ export class RequestPart {
   #asked: readonly TakeItem[] = [];
   #result: TakeResult | undefined;
   #which: Step['which'];
+  #isGivenBack = false;
 
   constructor(map: ShardMap, part: Part) {
     const shard = map.shardOf(part);
@@ -119,6 +121,13 @@ export class RequestPart {
     if (outcomes === undefined || outcomes instanceof StorageError) return undefined;
     const asked = this.#asked;
     return deniesRequest(asked, outcomes) ? undefined : { asked, outcomes };
+  }
+
+  /** {@link taken}, for who gives it back. */
+  takeBack(): RequestPart['taken'] {
+    expectState(!this.#isGivenBack, 'what a request took is given back once');
+    this.#isGivenBack = true;
+    return this.taken;
   }
 
   /** What it tells of a request that is denied. */

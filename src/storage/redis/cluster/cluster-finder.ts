@@ -1,3 +1,4 @@
+import { expectState } from '../../../invariant.js';
 import { shuffled } from '../../../runtime/shuffled.js';
 import { AskingClients } from '../connection/client/asking-client.js';
 import { firstAnswers } from '../connection/client/first-answers.js';
@@ -47,6 +48,12 @@ export interface ClusterFinderEvents {
   doubtful(sentence: string): void;
 }
 
+/** What a {@link ClusterFinder} is doing; `hasReason`: there may be something new to find. */
+type FinderState =
+  | { readonly at: 'pause'; readonly timer: NodeJS.Timeout | undefined; readonly hasReason: boolean }
+  | { readonly at: 'look'; hasReason: boolean }
+  | { readonly at: 'end' };
+
 /**
  * Keeps asking the nodes of a Redis Cluster which of them serve which slots, one look at a time: every ten seconds, and
  * soon after {@link look}. Believes the newest of what some nodes say, as one may have been cut off from the others.
@@ -59,15 +66,11 @@ export class ClusterFinder {
   #view: ClusterView | undefined;
   /** Ids of nodes of another cluster that was found beside it. */
   #others: ReadonlySet<string> = new Set();
-  #looking = false;
-  /** Whether there is a reason for another look. */
-  #wanted = false;
-  #timer: NodeJS.Timeout | undefined;
+  #state: FinderState = { at: 'pause', timer: undefined, hasReason: false };
   #lookedMs = Number.NEGATIVE_INFINITY;
   /** Since when there may have been a reason to look, and nothing new was found. */
   #eagerSinceMs = performance.now();
   #loginRefused = false;
-  #closed = false;
 
   constructor(options: ClusterFinderOptions, events: ClusterFinderEvents) {
     this.#options = options;
@@ -76,40 +79,42 @@ export class ClusterFinder {
 
   /** What is believed may no longer be so, or nothing is known yet. */
   look(): void {
-    if (this.#wanted) return;
-    this.#wanted = true;
-    if (!this.#looking) this.#arm(this.#pauseMs());
+    const state = this.#state;
+    if (state.at === 'look') state.hasReason = true;
+    if (state.at === 'pause' && !state.hasReason) this.#pause(this.#pauseMs(), true);
   }
 
   close(): void {
-    this.#closed = true;
-    clearTimeout(this.#timer);
+    if (this.#state.at === 'pause') clearTimeout(this.#state.timer);
+    this.#state = { at: 'end' };
     this.#clients.close();
   }
 
-  #arm(pauseMs: number): void {
-    if (this.#closed) return;
-    clearTimeout(this.#timer);
-    const waitMs = Math.max(0, this.#lookedMs + pauseMs - performance.now());
-    this.#timer = setTimeout(() => void this.#run(), waitMs);
+  #pause(ms: number, hasReason: boolean): void {
+    if (this.#state.at === 'pause') clearTimeout(this.#state.timer);
+    const waitMs = Math.max(0, this.#lookedMs + ms - performance.now());
+    this.#state = { at: 'pause', timer: setTimeout(() => void this.#run(), waitMs), hasReason };
   }
 
   async #run(): Promise<void> {
-    this.#looking = true;
-    const hadReason = this.#wanted;
-    this.#wanted = false;
+    expectState(this.#state.at === 'pause', 'a cluster is looked for once at a time');
+    const hadReason = this.#state.at === 'pause' && this.#state.hasReason;
+    const look: FinderState = { at: 'look', hasReason: false };
+    this.#state = look;
+    const hasEnded = (): boolean => this.#state !== look;
     let found = false;
     try {
       const view = await this.#newest();
       found = true;
-      if (!this.#closed) await this.#believe(view);
+      if (!hasEnded()) await this.#believe(view);
     } catch (error) {
-      if (!this.#closed) this.#events.failed((error as Error).message);
+      if (!hasEnded()) this.#events.failed((error as Error).message);
     }
-    this.#looking = false;
+    if (hasEnded()) return;
     this.#lookedMs = performance.now();
     if (found && !hadReason) this.#eagerSinceMs = this.#lookedMs;
-    this.#arm(this.#wanted || !found ? this.#pauseMs() : QUIET_MS);
+    const { hasReason } = look;
+    this.#pause(hasReason || !found ? this.#pauseMs() : QUIET_MS, hasReason);
   }
 
   #pauseMs(): number {

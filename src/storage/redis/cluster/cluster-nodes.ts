@@ -1,3 +1,4 @@
+import { expectState } from '../../../invariant.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../limiter/bucket-store.js';
 import { turn } from '../../../runtime/turns.js';
 import type { Part } from '../../sharded/shard.js';
@@ -28,10 +29,17 @@ interface ClusterNode {
   readonly endpoint: HostPort;
   readonly name: string;
   readonly store: RedisStore;
-  slots: number;
-  /** Since when it has no slots; undefined while it has. Milliseconds. */
-  idleSinceMs: number | undefined;
+  state: NodeState;
 }
+
+/** What is known of a node: another one has named it, it serves slots, or it did. Milliseconds. */
+type NodeState =
+  | { readonly at: 'named' }
+  | { readonly at: 'serving' }
+  | { readonly at: 'idle'; readonly sinceMs: number };
+
+const NAMED: NodeState = { at: 'named' };
+const SERVING: NodeState = { at: 'serving' };
 
 /** What a node needs to know of the cluster. */
 export interface ClusterNodePlace {
@@ -147,14 +155,17 @@ export class ClusterNodes {
       sliceMs = performance.now();
     }
     this.#table.clear();
-    for (const node of this.#nodes.values()) node.slots = 0;
+    const serving = new Set<ClusterNode>();
     for (const { first, last, master } of ranges) {
       const node = this.#ensure(master);
       if (node === undefined) continue;
-      node.slots += last - first + 1;
+      serving.add(node);
       for (let slot = first; slot <= last; slot++) this.#table.setOwner(slot, node);
     }
-    for (const node of this.#nodes.values()) this.#look(node);
+    for (const node of this.#nodes.values()) {
+      if (serving.has(node)) node.state = SERVING;
+      else this.#leave(node);
+    }
     for (const { store } of this.#nodes.values()) store.reroute((part) => this.shardOf(part));
   }
 
@@ -169,7 +180,7 @@ export class ClusterNodes {
   }
 
   get #serving(): ClusterNode[] {
-    return [...this.#nodes.values()].filter(({ slots }) => slots > 0);
+    return [...this.#nodes.values()].filter(({ state }) => state.at === 'serving');
   }
 
   /** The node there; undefined where there are too many. */
@@ -183,7 +194,7 @@ export class ClusterNodes {
       redirect: (batch, error) => this.#redirect(name, batch, error),
       probeTag: () => this.#probeTagOf(name),
     });
-    const node: ClusterNode = { endpoint, name, store, slots: 0, idleSinceMs: undefined };
+    const node: ClusterNode = { endpoint, name, store, state: NAMED };
     this.#nodes.set(name, node);
     return node;
   }
@@ -191,19 +202,16 @@ export class ClusterNodes {
   /** A hash tag that a node is probed by, another one each time: its slot may be on its way to another node. */
   #probeTagOf(name: string): string | undefined {
     const node = this.#nodes.get(name);
-    if (node === undefined || node.slots === 0) return undefined;
+    if (node?.state.at !== 'serving') return undefined;
     return tagOfSlots((slot) => this.#table.ownerOf(slot) === node);
   }
 
-  /** Forgets a node that has had no slots for a while. */
-  #look(node: ClusterNode): void {
-    if (node.slots > 0) {
-      node.idleSinceMs = undefined;
-      return;
-    }
-    node.idleSinceMs ??= performance.now();
-    if (performance.now() - node.idleSinceMs < FORGET_MS) return;
+  /** A node serves no slots: forgets it once that has been so for a while. */
+  #leave(node: ClusterNode): void {
+    if (node.state.at !== 'idle') node.state = { at: 'idle', sinceMs: performance.now() };
+    if (performance.now() - node.state.sinceMs < FORGET_MS) return;
     const { name, store } = node;
+    expectState(!this.#table.has(node), 'a node that is forgotten serves no slot');
     this.#nodes.delete(name);
     this.#leaving.add(store);
     // What it has of calls goes on, and ends by itself.
@@ -254,7 +262,7 @@ export class ClusterNodes {
     const known = this.#nodes.get(endpointName(endpoint));
     if (known !== undefined) return known;
     let unlisted = 0;
-    for (const { slots } of this.#nodes.values()) if (slots === 0) unlisted++;
+    for (const { state } of this.#nodes.values()) if (state.at !== 'serving') unlisted++;
     return unlisted < MAX_UNLISTED ? this.#ensure(endpoint) : undefined;
   }
 }

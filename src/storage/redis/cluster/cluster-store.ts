@@ -42,6 +42,12 @@ export interface ClusterStoreOptions extends RedisStoreOptions {
   readonly takeAgain: BucketStore['take'];
 }
 
+/** What is known of a cluster: whether a node has said who serves which slots, and those that nobody serves. */
+type ClusterState =
+  | { readonly at: 'unknown' }
+  | { readonly at: 'known'; readonly unserved: string }
+  | { readonly at: 'closed' };
+
 /**
  * Buckets in a Redis Cluster: a {@link RedisStore} for each master, with a breaker of its own, so that tenants of one
  * that is dead are the only ones that notice. All buckets of a tenant lie on one slot, and are decided in one step.
@@ -66,12 +72,9 @@ export class ClusterStore implements RedisBuckets {
   #nodeLinesSinceMs = Number.NEGATIVE_INFINITY;
   /** Whether it was told that the addresses lead to two clusters. */
   #doubted = false;
-  #unserved = '';
-  /** Whether a node has said who serves which slots. */
-  #known = false;
-  /** Whether requests wait for that. */
+  #state: ClusterState = { at: 'unknown' };
+  /** Whether requests wait for the nodes to be known. */
   readonly #hope = new Hope(() => this.#hope.end());
-  #closed = false;
 
   /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
   constructor(options: ClusterStoreOptions) {
@@ -92,7 +95,7 @@ export class ClusterStore implements RedisBuckets {
     });
     this.#unknown = new UnknownNodes({
       name: address.redactedAddress,
-      isKnown: () => this.#known,
+      isKnown: () => this.#state.at === 'known',
       hope: this.#hope,
       takeAgain,
       maxInFlight,
@@ -121,7 +124,7 @@ export class ClusterStore implements RedisBuckets {
   }
 
   get whole(): boolean {
-    return this.#known && this.#nodes.allUp;
+    return this.#state.at === 'known' && this.#nodes.allUp;
   }
 
   get connections(): ConnectionCounts {
@@ -129,7 +132,7 @@ export class ClusterStore implements RedisBuckets {
   }
 
   get nodes(): readonly RedisNodeState[] {
-    if (this.#known) return this.#nodes.states;
+    if (this.#state.at !== 'unknown') return this.#nodes.states;
     const named = new Set(this.#options.address.cluster?.map(endpointName));
     return [...named].map((name) => ({
       name,
@@ -144,7 +147,7 @@ export class ClusterStore implements RedisBuckets {
   }
 
   partOf(item: TakeItem): Part {
-    return this.#known ? this.#nodes.partOf(item) : UNKNOWN_PART;
+    return this.#state.at === 'unknown' ? UNKNOWN_PART : this.#nodes.partOf(item);
   }
 
   shardOf(part: Part): Shard | StorageError {
@@ -152,13 +155,13 @@ export class ClusterStore implements RedisBuckets {
   }
 
   async ask(question: ScriptQuestion): Promise<ScriptAnswer> {
-    if (question.mayWait === true && !this.#known) await this.#hope.ended();
-    if (this.#known) return this.#nodes.ask(question);
+    if (question.mayWait === true && this.#state.at === 'unknown') await this.#hope.ended();
+    if (this.#state.at !== 'unknown') return this.#nodes.ask(question);
     return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is away`);
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#state = { at: 'closed' };
     this.#hope.end();
     this.#finder.close();
     await this.#nodes.close();
@@ -194,21 +197,20 @@ export class ClusterStore implements RedisBuckets {
 
   async #onFound(view: ClusterView): Promise<void> {
     await this.#nodes.apply(view);
-    if (this.#closed) return;
-    const wasKnown = this.#known;
-    this.#known = true;
+    const before = this.#state;
+    if (before.at === 'closed') return;
+    const { unserved } = this.#nodes;
+    this.#state = { at: 'known', unserved };
     this.#hope.end();
     this.#outage.end();
     const { address } = this.#options;
-    const { unserved } = this.#nodes;
-    if (!wasKnown) {
+    if (before.at === 'unknown') {
       this.#log(
         'info',
         `Redis ${address.redactedAddress} has ${quantity(this.#nodes.states.length, 'master')}`,
       );
     }
-    if (unserved === this.#unserved) return;
-    this.#unserved = unserved;
+    if (unserved === (before.at === 'known' ? before.unserved : '')) return;
     if (unserved === '') this.#log('info', `Redis ${address.redactedAddress} serves all slots`);
     else {
       this.#log(
@@ -223,7 +225,7 @@ export class ClusterStore implements RedisBuckets {
     this.#hope.end();
     this.#options.observeFault?.(redisFaultOf(reason).reason);
     // Until it was reached once the settings may be what is wrong.
-    if (this.#known || !this.#outage.isDoubtful(reason)) this.#logFailed(reason);
+    if (this.#state.at === 'known' || !this.#outage.isDoubtful(reason)) this.#logFailed(reason);
     else void this.#lookAndLog(reason);
   }
 
@@ -235,7 +237,7 @@ export class ClusterStore implements RedisBuckets {
     };
     await this.#outage.look((cluster.find(isDoubtful) ?? cluster[0]) as HostPort);
     // It takes up to two seconds.
-    if (!this.#known) this.#logFailed(reason);
+    if (this.#state.at === 'unknown') this.#logFailed(reason);
   }
 
   #logFailed(reason: string): void {
@@ -266,6 +268,6 @@ export class ClusterStore implements RedisBuckets {
   }
 
   #log(level: 'info' | 'warn' | 'error', sentence: string): void {
-    if (!this.#closed) this.#options.log?.(level, sentence);
+    if (this.#state.at !== 'closed') this.#options.log?.(level, sentence);
   }
 }

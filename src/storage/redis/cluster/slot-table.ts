@@ -1,3 +1,4 @@
+import { expectState } from '../../../invariant.js';
 import type { TakeItem } from '../../../limiter/bucket-store.js';
 import { quantity } from '../../../quantity.js';
 import type { Part } from '../../sharded/shard.js';
@@ -37,7 +38,13 @@ export class SlotTable<Node> {
   }
 
   setOwner(slot: number, node: Node): void {
+    expectState(slot >= 0 && slot < SLOTS, 'a slot is one of those of a cluster');
     this.#owners[slot] = node;
+  }
+
+  /** Whether a node serves any. */
+  has(node: Node): boolean {
+    return this.#owners.includes(node);
   }
 
   /** Keys of it were here and there just now. */

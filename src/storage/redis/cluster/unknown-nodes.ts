@@ -1,3 +1,4 @@
+import { expectState } from '../../../invariant.js';
 import { type BucketStore, StorageError, type TakeResult } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { within } from '../../../runtime/turns.js';
@@ -52,6 +53,7 @@ export class UnknownNodes implements Shard {
     const leftMicros = Math.min(deadlineMicros - monotonicMicros(), timeoutMicros);
     await within(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), hope.ended(), () => {});
     this.#waitingItems -= length;
+    expectState(this.#waitingItems >= 0, 'no more items end to wait for a cluster than began');
     // Without them it is known by now, or there is no time left.
     return this.refusal(false) ?? takeAgain(items, deadlineMicros, connection, mayWait);
   }

@@ -3,9 +3,8 @@ import { PatientTimer } from '../connection/patient-timer.js';
 /** Whether a Redis may be up in a moment, for as long as calls are let wait for that. */
 export class Hope {
   readonly #onTimeout: () => void;
-  readonly #waiting: (() => void)[] = [];
-  #timer: PatientTimer | undefined;
-  #isAlive = false;
+  /** Undefined while there is none. */
+  #living: { readonly timer: PatientTimer; readonly waiting: (() => void)[] } | undefined;
 
   /** `onTimeout` is to call {@link end}. */
   constructor(onTimeout: () => void) {
@@ -13,27 +12,29 @@ export class Hope {
   }
 
   get isAlive(): boolean {
-    return this.#isAlive;
+    return this.#living !== undefined;
   }
 
   /** Begins, or begins anew, for so many milliseconds. */
   begin(forMs: number): void {
-    this.#timer?.stop();
-    this.#isAlive = true;
-    this.#timer = new PatientTimer(forMs, this.#onTimeout);
+    this.#living?.timer.stop();
+    const { waiting } = this.#living ?? { waiting: [] };
+    this.#living = { timer: new PatientTimer(forMs, this.#onTimeout), waiting };
   }
 
   /** Returns whether there was any. */
   end(): boolean {
-    const wasAlive = this.#isAlive;
-    this.#timer?.stop();
-    this.#isAlive = false;
-    for (const resolve of this.#waiting.splice(0)) resolve();
-    return wasAlive;
+    const living = this.#living;
+    if (living === undefined) return false;
+    this.#living = undefined;
+    living.timer.stop();
+    for (const resolve of living.waiting) resolve();
+    return true;
   }
 
   /** Resolves once there is none, at once where that is so. */
   async ended(): Promise<void> {
-    if (this.#isAlive) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    const living = this.#living;
+    if (living !== undefined) await new Promise<void>((resolve) => living.waiting.push(resolve));
   }
 }

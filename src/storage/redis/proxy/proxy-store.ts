@@ -1,3 +1,4 @@
+import { expectState } from '../../../invariant.js';
 import type { TakeItem } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { within } from '../../../runtime/turns.js';
@@ -22,6 +23,20 @@ export interface ProxyStoreOptions extends RedisStoreOptions {
 /** Keys, on one server or more, that are tried until one of them works. */
 const TRIED_KEYS = 8;
 
+/** What is known of a proxy: nothing before the first connection. */
+type ProxyState =
+  | { readonly at: 'unknown' }
+  | {
+      readonly at: 'known';
+      readonly tags: HashTags;
+      /** Whether a server could not be asked when it was last looked for, or since. */
+      readonly lacksServers: boolean;
+      /** Sends on the connection that was looked at last, and when it will be looked at again. */
+      readonly send: SendCommand;
+      readonly timer: NodeJS.Timeout;
+    }
+  | { readonly at: 'closed' };
+
 /**
  * Buckets behind a proxy that shards. It sends a script to the server of its first key, unchecked, so that a call has
  * one key, or those of one hash tag where it was found that these lie together ({@link lookForHashTags}); at each
@@ -29,12 +44,7 @@ const TRIED_KEYS = 8;
  */
 export class ProxyStore extends RedisStore {
   readonly #options: ProxyStoreOptions;
-  #tags: HashTags | undefined;
-  /** Whether a server could not be asked when it was last looked for, or since. */
-  #lacksServers = false;
-  #send: SendCommand | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #closed = false;
+  #state: ProxyState = { at: 'unknown' };
 
   /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
   constructor(options: ProxyStoreOptions) {
@@ -51,21 +61,20 @@ export class ProxyStore extends RedisStore {
 
   /** What was found of hash tags; undefined before the first connection. */
   get hashTags(): HashTags | undefined {
-    return this.#tags;
+    return this.#state.at === 'known' ? this.#state.tags : undefined;
   }
 
   /** As far as is known: of a server behind it only a call can tell. */
   override get whole(): boolean {
-    return this.connected && !this.#lacksServers;
+    return this.connected && !(this.#state.at === 'known' && this.#state.lacksServers);
   }
 
   override partOf({ key, tagLength }: TakeItem): Part {
-    return this.#tags === 'honoured' ? key.slice(0, tagLength) : key;
+    return this.hashTags === 'honoured' ? key.slice(0, tagLength) : key;
   }
 
   override close(): Promise<void> {
-    this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#become({ at: 'closed' });
     return super.close();
   }
 
@@ -76,8 +85,7 @@ export class ProxyStore extends RedisStore {
     for (const key of finding.living.slice(0, TRIED_KEYS)) {
       try {
         await take(key);
-        this.#send = send;
-        this.#note(finding);
+        this.#note(finding, send);
         return;
       } catch (error) {
         failure = error;
@@ -86,12 +94,11 @@ export class ProxyStore extends RedisStore {
     throw failure;
   }
 
-  #note({ tags, failure }: Finding): void {
-    if (this.#closed) return;
-    this.#lacksServers = failure !== '';
-    this.#lookLater();
-    if (tags === this.#tags) return;
-    this.#tags = tags;
+  #note({ tags, failure }: Finding, send: SendCommand): void {
+    if (this.#state.at === 'closed') return;
+    const before = this.hashTags;
+    this.#know(tags, failure !== '', send);
+    if (tags === before) return;
     const { log, address } = this.#options;
     const redis = `Redis ${address.redactedAddress}`;
     if (tags === 'honoured')
@@ -111,25 +118,29 @@ export class ProxyStore extends RedisStore {
   }
 
   #lookSoon(): void {
-    if (this.#lacksServers) return;
-    this.#lacksServers = true;
-    this.#lookLater();
+    const state = this.#state;
+    if (state.at === 'known' && !state.lacksServers) this.#know(state.tags, true, state.send);
   }
 
-  #lookLater(): void {
+  #know(tags: HashTags, lacksServers: boolean, send: SendCommand): void {
     const { lookEveryMs = LOOK_EVERY_MS } = this.#options;
-    const pause = this.#lacksServers ? Math.min(LOOK_AGAIN_MS, lookEveryMs) : lookEveryMs;
-    clearTimeout(this.#timer);
-    if (!this.#closed) this.#timer = setTimeout(() => void this.#look(), pause).unref();
+    const pause = lacksServers ? Math.min(LOOK_AGAIN_MS, lookEveryMs) : lookEveryMs;
+    const timer = setTimeout(() => void this.#look(send), pause).unref();
+    this.#become({ at: 'known', tags, lacksServers, send, timer });
   }
 
-  async #look(): Promise<void> {
+  #become(state: ProxyState): void {
+    expectState(this.#state.at !== 'closed' || state.at === 'closed', 'a proxy that is closed stays so');
+    if (this.#state.at === 'known') clearTimeout(this.#state.timer);
+    this.#state = state;
+  }
+
+  async #look(send: SendCommand): Promise<void> {
     const { keyPrefix, timeoutMicros } = this.#options;
-    const send = this.#send;
     // The next connection is looked at anyway.
-    if (send === undefined || !this.connected) return;
+    if (!this.connected) return;
     const failed = ({ message }: Error): Finding => ({ tags: 'unknown', failure: message });
     const looking = lookForHashTags(send, keyPrefix).catch(failed);
-    this.#note(await within(timerMs(timeoutMicros), looking, () => failed(new Error('no answer'))));
+    this.#note(await within(timerMs(timeoutMicros), looking, () => failed(new Error('no answer'))), send);
   }
 }
