@@ -11,7 +11,6 @@ import {
   SMALL_BYTES,
   SMALL_ROOM_BYTES,
 } from '../../../src/service/waiting-requests.js';
-import { MAX_NAMED_NODES } from '../../../src/storage/redis/cluster/cluster-address.js';
 import { ASKED_AT_ONCE, MORE_ASKED, NODES_ASKED } from '../../../src/storage/redis/cluster/cluster-finder.js';
 import { MAX_CLUSTER_NODES } from '../../../src/storage/redis/cluster/cluster-nodes.js';
 import { MAX_REDIRECTIONS } from '../../../src/storage/redis/cluster/redirect.js';
@@ -25,7 +24,7 @@ import {
   MAX_LOGIN_OUTPUT_BYTES,
   PROGRAM_TIMEOUT_MS,
 } from '../../../src/storage/redis/connection/login/run-program.js';
-import { MAX_SENTINELS } from '../../../src/storage/redis/connection/sentinel/sentinel-address.js';
+import { MAX_SERVERS } from '../../../src/storage/redis/connection/named-servers.js';
 import { LIVELY_MICROS } from '../../../src/storage/redis/load/redis-load.js';
 import { MAX_TAKES_PER_CALL } from '../../../src/storage/redis/open-batches.js';
 import { WIDE_ITEMS_IN_FLIGHT } from '../../../src/storage/redis/wide-sender.js';
@@ -89,7 +88,7 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'Sentinels, and nodes of a cluster, that an address names',
-        bound: `${MAX_SENTINELS}; ${MAX_NAMED_NODES}`,
+        bound: `${MAX_SERVERS}; ${MAX_SERVERS}`,
         beyond: 'the start is refused',
       },
       {

@@ -1,11 +1,10 @@
-import { parseClusterUrl } from '../../storage/redis/cluster/cluster-address.js';
+import { parseClusterUrl, parseSentinelUrl } from '../../storage/redis/connection/named-servers.js';
 import {
   parseRedisUrl,
   type RedisAddress,
   RedisUrlLoginError,
 } from '../../storage/redis/connection/redis-address.js';
 import type { RedisLogin } from '../../storage/redis/connection/redis-login.js';
-import { parseSentinelUrl } from '../../storage/redis/connection/sentinel/sentinel-address.js';
 import type { RedisPrefix } from './redis-instance-settings.js';
 import type { Settings } from './settings-table.js';
 import type { RefusedSetting } from './spec.js';

@@ -11,7 +11,7 @@ import type { LoginSource } from '../../storage/redis/connection/login-source.js
 import type { RedisSettingNames } from '../../storage/redis/connection/outage.js';
 import type { RedisAddress } from '../../storage/redis/connection/redis-address.js';
 import { parseLogin } from '../../storage/redis/connection/redis-login.js';
-import { sentinelFinder } from '../../storage/redis/connection/sentinel/sentinel-finder.js';
+import { SentinelFinder } from '../../storage/redis/connection/sentinel/sentinel-finder.js';
 import { DEFAULT_KEY_PREFIX } from '../../storage/redis/redis-key.js';
 import type { RedisStoreOptions } from '../../storage/redis/redis-store-options.js';
 import { LoginFile } from '../login-file.js';
@@ -44,7 +44,8 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
     address,
     tls,
     finder:
-      sentinel && (() => sentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix })),
+      sentinel &&
+      (() => new SentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix })),
     names: { prefix, login: loginPlace(instance, address) },
     login: loginSource(instance, settings),
     startup: startupPauses(settings),

@@ -12,7 +12,7 @@ const LATER_ANSWERS_MS = 100;
 /** Pause between questions that announcements lead to: one may come from each Sentinel, or any number. Milliseconds. */
 const NEWS_PAUSE_MS = 100;
 
-/** Settings of {@link sentinelFinder}. */
+/** Settings of {@link SentinelFinder}. */
 export interface SentinelFinderOptions {
   readonly address: SentinelAddress;
   /** Of the Sentinels themselves. */
@@ -27,11 +27,7 @@ export interface SentinelFinderOptions {
  * Redis Sentinel"): asks all of them, as any may be dead, hang, or not have heard of a failover, and takes the answer
  * of the newest epoch. Asks again when one announces a switch.
  */
-export function sentinelFinder(options: SentinelFinderOptions): RedisFinder {
-  return new SentinelFinder(options);
-}
-
-class SentinelFinder implements RedisFinder {
+export class SentinelFinder implements RedisFinder {
   readonly #options: SentinelFinderOptions;
   readonly #sentinels: readonly Sentinel[];
   #onMoved: (found: FoundRedis) => void = () => {};

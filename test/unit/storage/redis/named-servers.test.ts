@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseSentinelUrl } from '../../../../src/storage/redis/connection/sentinel/sentinel-address.js';
+import { parseSentinelUrl } from '../../../../src/storage/redis/connection/named-servers.js';
 
 describe('REDIS_URL with REDIS_TYPE=SENTINEL', () => {
   test('is the name of the master and where the Sentinels are', () => {

@@ -1,0 +1,105 @@
+import {
+  endpointName,
+  type HostPort,
+  type RedisAddress,
+  type RedisAddressOverrides,
+  readHostPort,
+} from './redis-address.js';
+
+/** More are a mistake: a few nodes are enough to find all others by, and each Sentinel is asked and listened to. */
+export const MAX_SERVERS = 32;
+const CLUSTER_PORT = 6379;
+const SENTINEL_PORT = 26379;
+const CLUSTER_FORM = 'write <host:port of a node>,<host:port of another one>';
+const SENTINEL_FORM = 'write <name of the master>,<host:port of a Sentinel>,<host:port of another one>';
+
+/** How a list of servers is read, and what errors call them. */
+interface ServerList {
+  readonly port: number;
+  /** Of too many of them. */
+  readonly many: string;
+  /** One of them. */
+  readonly one: string;
+  /** Behind its place. */
+  readonly where: string;
+}
+
+/**
+ * Reads what REDIS_URL says with REDIS_TYPE=CLUSTER, in the form of envoyproxy/ratelimit: where some nodes are,
+ * separated by commas; without a port it is 6379. Login and TLS come from `overrides`, the database is 0.
+ *
+ * Throws an Error that says what is wrong, and what to write instead.
+ */
+export function parseClusterUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
+  const entries = entriesOf(url);
+  refuseUrl(
+    url,
+    `with a cluster there are no URLs in it, and no login; ${CLUSTER_FORM}, the login in REDIS_AUTH`,
+  );
+  const cluster = serversOf(entries, {
+    port: CLUSTER_PORT,
+    many: 'nodes; name some of them, which know the others',
+    one: 'node',
+    where: '',
+  });
+  const redactedAddress = `cluster ${cluster.map(endpointName).join(', ')}`;
+  return { cluster, ...loginOf(overrides), redactedAddress };
+}
+
+/**
+ * The same with REDIS_TYPE=SENTINEL: the name of the master as the Sentinels know it, and where they are; without a
+ * port it is 26379.
+ */
+export function parseSentinelUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
+  const [masterName = '', ...entries] = entriesOf(url);
+  refuseUrl(
+    url,
+    `with Sentinels there are no URLs in it, and no login; ${SENTINEL_FORM}, the login of Redis in REDIS_AUTH, that ` +
+      'of the Sentinels in REDIS_SENTINEL_AUTH',
+  );
+  if (masterName === '' || /[:\s/]/.test(masterName)) {
+    throw wrong(`with Sentinels it begins with the name of the master as they know it; ${SENTINEL_FORM}`);
+  }
+  if (entries.length === 0) {
+    throw wrong(`it names no Sentinel behind the name of the master; ${SENTINEL_FORM}`);
+  }
+  const sentinels = serversOf(entries, {
+    port: SENTINEL_PORT,
+    many: 'Sentinels; name some of them',
+    one: 'Sentinel',
+    where: ' behind the name of the master',
+  });
+  const redactedAddress = `${masterName} (Sentinels ${sentinels.map(endpointName).join(', ')})`;
+  return { sentinel: { masterName, sentinels }, ...loginOf(overrides), redactedAddress };
+}
+
+function entriesOf(url: string): string[] {
+  return url.split(',').map((part) => part.trim());
+}
+
+function refuseUrl(url: string, why: string): void {
+  if (url.includes('://') || url.includes('@')) throw wrong(`${why}, and REDIS_TLS=true for TLS`);
+}
+
+function serversOf(entries: readonly string[], { port, many, one, where }: ServerList): HostPort[] {
+  if (entries.length > MAX_SERVERS) throw wrong(`it names more than ${MAX_SERVERS} ${many}`);
+  return entries.map((text, index) => {
+    const server = readHostPort(text, port);
+    if (server !== undefined) return server;
+    const what = `${JSON.stringify(text.slice(0, 100))}, the ${one} at place ${index + 1}${where},`;
+    throw wrong(`${what} cannot be read; write host:port, or [::1]:${port}`);
+  });
+}
+
+function loginOf({ username, password, tls = false }: RedisAddressOverrides) {
+  return {
+    tls,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    db: 0,
+  };
+}
+
+function wrong(what: string): Error {
+  return new Error(`Redis address: ${what}`);
+}
