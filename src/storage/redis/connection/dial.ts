@@ -1,7 +1,7 @@
 import { connect as connectClear, type NetConnectOpts, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
+import { PatientTimer } from '../../../runtime/patient-timer.js';
 import type { RedisTlsOptions } from './connection-options.js';
-import { PatientTimer } from './patient-timer.js';
 import type { RedisEndpoint } from './redis-address.js';
 import { RedisReplyError } from './redis-error.js';
 import type { RedisLogin } from './redis-login.js';

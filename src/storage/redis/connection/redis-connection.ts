@@ -2,6 +2,7 @@ import { expectState } from '../../../invariant.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { quantity } from '../../../quantity.js';
 import { BackOff } from '../../../runtime/back-off.js';
+import { PatientTimer } from '../../../runtime/patient-timer.js';
 import { Hope } from '../load/hope.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {
@@ -14,7 +15,6 @@ import {
 } from './connection-options.js';
 import { expectMaster, expectServer } from './expect-server.js';
 import { Outage } from './outage.js';
-import { PatientTimer } from './patient-timer.js';
 import { RedisReplyError } from './redis-error.js';
 import { redisFaultOf } from './redis-fault.js';
 import type { FoundRedis } from './redis-finder.js';

@@ -1,4 +1,4 @@
-import { PatientTimer } from '../connection/patient-timer.js';
+import { PatientTimer } from '../../../runtime/patient-timer.js';
 
 /** Whether a Redis may be up in a moment, for as long as calls are let wait for that. */
 export class Hope {
