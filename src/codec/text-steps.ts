@@ -1,4 +1,5 @@
 import { isAscii } from 'node:buffer';
+import { freeBuffer } from '../runtime/free-buffer.js';
 
 /** Texts of fewer bytes are decoded at once: it takes some 5 ns a byte where much of it is not ASCII. */
 export const LONG_TEXT_BYTES = 64 * 1024;
@@ -31,6 +32,7 @@ export function* textSteps(
     yield;
   }
   const text = units.toString('utf16le', 0, unitsEnd);
+  freeBuffer(units);
   yield;
   return text;
 }

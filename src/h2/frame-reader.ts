@@ -1,3 +1,4 @@
+import { freeBuffer } from '../runtime/free-buffer.js';
 import { FRAME_HEADER_BYTES } from './frame/frame-type.js';
 import { readUint31 } from './frame/payload.js';
 import type { WorkUnit } from './work-unit.js';
@@ -52,6 +53,7 @@ export class FrameReader {
   /** Nothing is read or held any more. */
   stop(): void {
     this.stopped = true;
+    freeBuffer(this.held);
     this.held = NOTHING;
     this.heldLength = 0;
   }
@@ -121,23 +123,23 @@ export class FrameReader {
     this.hold(chunk, at, at + taken);
     at += taken;
     if (this.heldLength < size) return -1;
-    this.heldLength = 0;
     const frame = this.held;
-    if (frame.length > KEPT_BYTES) this.held = NOTHING;
-    if (
-      !this.consumer.onFrame(
-        frame[3] as number,
-        frame[4] as number,
-        readUint31(frame, 5),
-        frame,
-        FRAME_HEADER_BYTES,
-        size,
-      )
-    ) {
-      this.stop();
-      return -1;
-    }
-    return at;
+    // The consumer may call `stop`, which frees what is held.
+    this.held = NOTHING;
+    this.heldLength = 0;
+    const goesOn = this.consumer.onFrame(
+      frame[3] as number,
+      frame[4] as number,
+      readUint31(frame, 5),
+      frame,
+      FRAME_HEADER_BYTES,
+      size,
+    );
+    if (goesOn && !this.stopped && frame.length <= KEPT_BYTES) this.held = frame;
+    else freeBuffer(frame);
+    if (goesOn) return at;
+    this.stop();
+    return -1;
   }
 
   /**
@@ -149,6 +151,7 @@ export class FrameReader {
     if (needed > this.held.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(FIRST_HELD_BYTES, 2 * needed));
       this.held.copy(larger, 0, 0, this.heldLength);
+      freeBuffer(this.held);
       this.held = larger;
     }
     chunk.copy(this.held, this.heldLength, start, end);

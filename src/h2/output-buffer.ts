@@ -1,3 +1,5 @@
+import { freeBuffer } from '../runtime/free-buffer.js';
+
 const EMPTY = Buffer.alloc(0);
 /** First slab of a connection; small, as most connections of many are idle. */
 const FIRST_SLAB_BYTES = 2048;
@@ -37,9 +39,14 @@ export class OutputBuffer {
     if (this.end === this.start) return undefined;
     const pending = this.bytes.subarray(this.start, this.end);
     this.start = this.end;
-    // A slab that a large answer has made is not kept for small ones.
-    if (this.bytes.length > LARGEST_SLAB_BYTES) this.clear();
-    return pending;
+    if (this.bytes.length <= LARGEST_SLAB_BYTES) return pending;
+    // A slab that a large answer has made is not kept for small ones, and half of it may be free: what is handed out
+    // may wait for long.
+    const cut = Buffer.allocUnsafeSlow(pending.length);
+    pending.copy(cut);
+    freeBuffer(this.bytes);
+    this.clear();
+    return cut;
   }
 
   /** Forgets what is pending. */
@@ -54,6 +61,7 @@ export class OutputBuffer {
     if (this.slabBytes < LARGEST_SLAB_BYTES) this.slabBytes *= 2;
     const next = Buffer.allocUnsafeSlow(Math.max(this.slabBytes, 2 * (pending + octets)));
     this.bytes.copy(next, 0, this.start, this.end);
+    if (this.start === 0) freeBuffer(this.bytes);
     this.bytes = next;
     this.start = 0;
     this.end = pending;

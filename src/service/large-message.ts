@@ -1,4 +1,5 @@
 import type { RateLimitRequest, ServiceCodec } from '../codec/messages.js';
+import { freeBuffer } from '../runtime/free-buffer.js';
 
 /** What a decoded entry takes in memory beside its texts, about; and a descriptor. */
 const ENTRY_BYTES = 100;
@@ -40,8 +41,14 @@ export class LargeMessage {
     if (message === undefined) throw new Error('a message is decoded once');
     const request = yield* codec.decodeSteps(message);
     this.request = request;
-    this.message = undefined;
+    this.drop();
     return request;
+  }
+
+  /** Nobody asks for its bytes any more. */
+  drop(): void {
+    if (this.message !== undefined) freeBuffer(this.message);
+    this.message = undefined;
   }
 
   /** Whether it may hold a limit override, as far as that is known without decoding it. */

@@ -185,7 +185,9 @@ export class ShouldRateLimit {
     }
     if (typeof prepared === 'string') {
       const mayOverride = (): boolean => large.mayOverride();
-      return this.#notDone(prepared, large.domain(), mayOverride, arrival, large.request);
+      const answer = this.#notDone(prepared, large.domain(), mayOverride, arrival, large.request);
+      large.drop();
+      return answer;
     }
     return 'planned' in prepared ? this.#takePlanned(prepared, patience) : prepared;
   }

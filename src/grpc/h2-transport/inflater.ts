@@ -26,6 +26,8 @@ export interface Waiting {
 /** Where a compressed message stands, so that what waits to be inflated is gone as soon as its owner drops it. */
 export interface Compressed {
   readonly message: Buffer;
+  /** The message, whose memory must not be freed any more: it is read beside the event loop, however the call ends. */
+  lend(): Buffer;
 }
 
 interface Job {
@@ -111,7 +113,7 @@ export class Inflater {
 
   #run({ compressed, waiting, done }: Job): void {
     this.#running++;
-    const { message: bytes } = compressed;
+    const bytes = compressed.lend();
     const limit = inflationLimit(this.#options, bytes.length);
     gunzip(bytes, { maxOutputLength: Math.max(1, limit) }, (error, message) => {
       this.#running--;

@@ -223,7 +223,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
         continue;
       }
       this.#inflating = true;
-      const compressed = { message: next.bytes };
+      const compressed = { message: next.bytes, lend: () => next.bytes };
       this.#context.inflater.inflate(this.#head.encoding, compressed, this, (message) => {
         this.#inflating = false;
         if (message instanceof GrpcError) this.end(message);

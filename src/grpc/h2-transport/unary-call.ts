@@ -1,4 +1,5 @@
 import type { ServerStream } from '../../h2/request-handler.js';
+import { freeBuffer } from '../../runtime/free-buffer.js';
 import { type CallInfo, GrpcError, STATUS, type UnaryHandler } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
 import { type CallState, OVER } from './call-state.js';
@@ -156,27 +157,23 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     }
     const reader = this.#reader as MessageReader;
     if (!reader.compressed) {
-      const message = reader.take();
-      this.#hold(message.length);
-      this.run(message);
+      this.#runAndFree(reader.take());
       return;
     }
     // What waits to be inflated still counts as half received.
     context.inflater.inflate(encoding, reader, this, (inflated) => {
       reader.drop();
-      if (inflated instanceof GrpcError) {
-        this.#fail(inflated);
-      } else {
-        this.#hold(inflated.length);
-        this.run(inflated);
-      }
+      if (inflated instanceof GrpcError) this.#fail(inflated);
+      else this.#runAndFree(inflated);
     });
   }
 
-  /** Counts the message until the call is over. */
-  #hold(bytes: number): void {
-    this.#heldBytes = bytes;
-    this.#stream.connection.hold(bytes);
+  /** What the handler makes of the message counts as much, until the call is over. */
+  #runAndFree(message: Buffer): void {
+    this.#heldBytes = message.length;
+    this.#stream.connection.hold(this.#heldBytes);
+    this.run(message);
+    freeBuffer(message);
   }
 
   /** The answer comes later, or the deadline before it. */

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { freeBuffer } from '../../runtime/free-buffer.js';
 import { H2Connection } from '../connection.js';
 import type { ConnectionEvents, OwnedConnection } from '../connection-owner.js';
 import { ERROR_CODE } from '../error-code.js';
@@ -8,6 +9,9 @@ import type { LostConnection, LostConnections } from './lost-connections.js';
 import { type ReadTurns, Seat } from './read-turns.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketSink } from './socket-sink.js';
+
+/** Chunks of so many bytes are freed as soon as they are read; shorter ones are as cheap to leave to the collector. */
+const FREED_BYTES = 4096;
 
 /** What the connections of a server share. */
 export interface Surroundings {
@@ -194,8 +198,9 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
       this.#waiting.push(chunk);
       this.#waitingBytes += chunk.length;
       this.#tellBudget();
-    } else if (!turnIsOver) {
-      return;
+    } else {
+      if (end >= FREED_BYTES) freeBuffer(chunk);
+      if (!turnIsOver) return;
     }
     this.#sink.rest();
     this.#turns.wait(this.#seat);
@@ -222,6 +227,7 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
         this.#waiting.shift();
         this.#readTo = 0;
         this.#waitingBytes -= chunk.length;
+        freeBuffer(chunk);
       }
     }
     if (this.#sink.ended) this.#drop();
@@ -241,6 +247,7 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
 
   /** Forgets what waits to be read. */
   #drop(): void {
+    for (const chunk of this.#waiting) freeBuffer(chunk);
     this.#waiting = [];
     this.#waitingBytes = 0;
   }

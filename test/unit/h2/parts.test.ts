@@ -94,7 +94,41 @@ describe('the output buffer', () => {
   });
 });
 
+test('what is handed out of a large answer holds no more memory than its bytes', () => {
+  const output = new OutputBuffer();
+  const at = output.reserve(100_000);
+  output.bytes.fill(7, at, at + 100_000);
+  output.end = at + 100_000;
+  const taken = output.take();
+  expect(taken?.equals(Buffer.alloc(100_000, 7))).toBe(true);
+  expect(taken?.buffer.byteLength).toBe(100_000);
+});
+
 describe('the frame reader', () => {
+  test('frees a long frame once it is handed on, and what it holds when it stops', () => {
+    const frames: Buffer[] = [];
+    const stopAt = 2;
+    const reader = new FrameReader(
+      {
+        onFrame: (_type, _flags, _id, bytes, start, end) => {
+          expect([...new Set(bytes.subarray(start, end))]).toEqual([frames.length]);
+          if (frames.push(bytes) === stopAt) reader.stop();
+          return true;
+        },
+        onOversizedFrame: () => {},
+      },
+      5000,
+      new WorkUnit(() => 0),
+    );
+    for (let n = 0; n < stopAt; n++) {
+      const bytes = frame(0, 0, 0, Buffer.alloc(5000, n));
+      reader.read(bytes.subarray(0, 100), 0);
+      reader.read(bytes.subarray(100), 0);
+    }
+    expect(frames.map(({ length }) => length)).toEqual([0, 0]);
+    expect(reader.heldBytes).toBe(0);
+  });
+
   test('gives the same frames for every cut', () => {
     const frames = fc.array(
       fc.tuple(fc.nat(255), fc.nat(255), fc.nat(1000), fc.uint8Array({ maxLength: 300 })),

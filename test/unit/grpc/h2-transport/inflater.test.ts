@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import { GrpcError } from '../../../../src/grpc/grpc-server.js';
-import { Inflater } from '../../../../src/grpc/h2-transport/inflater.js';
+import { type Compressed, Inflater } from '../../../../src/grpc/h2-transport/inflater.js';
 import { MessageReader, ReceiveBudget } from '../../../../src/grpc/h2-transport/message-reader.js';
 
 const LIMIT = 1_000_000;
@@ -11,12 +11,14 @@ const LIMITS = { maxReceiveMessageBytes: LIMIT, maxInflatedBytes: LIMIT };
 const CONNECTION = {};
 const STAYS = { connection: CONNECTION, cancelled: () => false };
 
+const held = (message: Buffer): Compressed => ({ message, lend: () => message });
+
 function inflate(
   compressed: Buffer,
   encoding = 'gzip',
   inflater = new Inflater(LIMITS),
 ): Promise<Buffer | GrpcError> {
-  return new Promise((resolve) => inflater.inflate(encoding, { message: compressed }, STAYS, resolve));
+  return new Promise((resolve) => inflater.inflate(encoding, held(compressed), STAYS, resolve));
 }
 
 /** Bytes that gzip cannot make smaller. */
@@ -44,9 +46,7 @@ describe('Inflater', () => {
 
   test('answers short messages before it returns', () => {
     const answers: unknown[] = [];
-    new Inflater(LIMITS).inflate('gzip', { message: gzipSync('short') }, STAYS, (message) =>
-      answers.push(message),
-    );
+    new Inflater(LIMITS).inflate('gzip', held(gzipSync('short')), STAYS, (message) => answers.push(message));
     expect(answers).toEqual([Buffer.from('short')]);
   });
 
@@ -74,7 +74,7 @@ describe('Inflater', () => {
   test('drops what nobody waits for any more', async () => {
     const inflater = new Inflater(LIMITS);
     const told: unknown[] = [];
-    const compressed = { message: gzipSync(noise(20_000)) };
+    const compressed = held(gzipSync(noise(20_000)));
     let gone = false;
     for (let i = 0; i < 10; i++) {
       const leaver = { connection: CONNECTION, cancelled: () => gone };

@@ -58,6 +58,22 @@ describe('MessageReader', () => {
     expect(budget.bytes).toBe(0);
   });
 
+  test('frees what it drops, but neither what was taken nor what was lent', () => {
+    const message = prefixed(Buffer.alloc(100_000, 'x'));
+    const read = (): MessageReader => {
+      const reader = new MessageReader(100_000, new ReceiveBudget(1_000_000));
+      expect(reader.read(message, 0, message.length)).toBe('message');
+      return reader;
+    };
+    const taken = read().take();
+    const lender = read();
+    const lent = lender.lend();
+    const dropper = read();
+    const dropped = dropper.message;
+    for (const reader of [lender, dropper]) reader.drop();
+    expect([taken.length, lent.length, dropped.length]).toEqual([100_000, 100_000, 0]);
+  });
+
   test('shares one budget with the other readers of a connection', () => {
     const budget = new ReceiveBudget(10_000);
     const message = prefixed(Buffer.alloc(8000));
