@@ -42,7 +42,7 @@ const TOOLS_OF = {
     ...['grpcurl', 'ghz', 'h2load'],
   ],
   page: ['redis-server', 'chromium'],
-  memory: ['redis-server', 'node20'],
+  memory: ['redis-server'],
   stall: ['redis-server', 'envoy'],
   chaos: ['redis-server', 'valkey-server', 'stepping-clock'],
 };

@@ -352,7 +352,7 @@ const CATALOGUE = {
     },
     {
       what: 'Node.js 20',
-      optional: 'a start on Node.js 20, which is no longer supported, and the memory of a small container',
+      optional: 'a start on Node.js 20, which is no longer supported',
       without: 'set WEIR_TEST_NODE20 to a Node.js 20',
     },
   ),

@@ -1,4 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
+import { isNodeOlderThan } from './settings/notes/node-version.js';
 
 /**
  * Flags of V8's garbage collector for a process that decides, whose every stop is a wait for somebody. V8 reads them at
@@ -13,7 +14,24 @@ const FLAGS = [
   '--no-parallel-scavenge',
 ];
 
-/** Keeps the stops of the event loop for garbage short. To be called before the process has much to do. */
+/**
+ * Flags that let Node.js 22 and 24 collect garbage as early as Node.js 20 does by itself, so that a thousand hostile
+ * connections stay within 256 MiB (test/memory). Node.js 20 does not know all of them and Node.js 26 knows none: both
+ * would complain on standard error.
+ */
+const FLAGS_OF_22_AND_24 = [
+  // V8 would collect no young objects while it marks old ones, and let their space grow by 32 MB and more instead.
+  '--no-separate-gc-phases',
+  // Young buffers are collected when they take four times as many megabytes. V8 would wait for 128 MB of them.
+  '--scavenger-max-new-space-capacity-mb=4',
+];
+
+/**
+ * Keeps the stops of the event loop for garbage short, and the garbage small. Call it before the process has much to
+ * do.
+ */
 export function tuneCollector(): void {
   for (const flag of FLAGS) setFlagsFromString(flag);
+  if (isNodeOlderThan(22, 0) || !isNodeOlderThan(25, 0)) return;
+  for (const flag of FLAGS_OF_22_AND_24) setFlagsFromString(flag);
 }

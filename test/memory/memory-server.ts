@@ -27,14 +27,12 @@ export class MemoryServer {
     this.collections = collections;
   }
 
-  /** `node`: path of the Node.js that it runs on. */
-  static async start(env: NodeJS.ProcessEnv = {}, node = process.execPath): Promise<MemoryServer> {
+  static async start(env: NodeJS.ProcessEnv = {}): Promise<MemoryServer> {
     const folder = new TempDir();
     const files = { ...MATCHER_FILES, [`${INNOCENT}.yaml`]: innocentPolicy() };
     for (const [name, text] of Object.entries(files)) folder.write(join('policies', name), text);
     const collections = folder.write('collections', '');
     const weir = await startWeir({
-      node,
       env: {
         CONFIG_PATH: folder.join('policies'),
         NODE_OPTIONS: `${preloading('test/memory/collect-garbage.js')} ${CONTAINER_HEAP}`,
