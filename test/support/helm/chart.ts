@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { diff } from 'node:util';
 import { parseAllDocuments } from 'yaml';
 import { runToEnd } from '../process/processes.js';
 import { repositoryRoot, toolPath } from '../process/tools.js';
@@ -8,13 +9,15 @@ import { repositoryRoot, toolPath } from '../process/tools.js';
 export const CHART = join(repositoryRoot, 'deploy/helm/weir');
 const FOLDER = join(repositoryRoot, 'test/integration/deploy/helm');
 const GOLDEN = join(FOLDER, 'golden');
+const DEFAULTS = 'defaults';
 
 /** Names of the value sets in test/integration/deploy/helm/values. */
 export const valueSets = (): readonly string[] =>
   readdirSync(join(FOLDER, 'values')).map((name) => basename(name, '.yaml'));
 
 export const valuesFile = (name: string): string => join(FOLDER, 'values', `${name}.yaml`);
-export const goldenFile = (name: string): string => join(GOLDEN, `${name}.yaml`);
+export const goldenFile = (name: string): string =>
+  join(GOLDEN, name === DEFAULTS ? 'defaults.yaml' : `${name}.diff`);
 
 /** One Kubernetes object, untyped: a test that looks for what is not there fails. */
 export type Manifest = ReturnType<typeof JSON.parse>;
@@ -42,25 +45,54 @@ export const objectsOf = (text: string): Manifest[] =>
     .filter((object) => object !== null);
 
 /** What helm makes of a value set, without the chart's version; throws with what helm said where it fails. */
-async function renderWhole(name: string): Promise<string> {
+export async function renderWhole(name: string): Promise<string> {
   const { code, stdout, stderr } = await template(['--values', valuesFile(name)]);
   if (code !== 0) throw new Error(`helm template with ${name}.yaml: ${stderr}`);
   const { version } = objectsOf(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))[0];
   return stdout.replaceAll(version, 'VERSION');
 }
 
-const DEFAULTS = 'defaults';
-
 /**
- * What golden/ holds of a value set: without the objects that are those of the defaults, and without the rules of the
- * alerts, which are those of deploy/prometheus/.
+ * What golden/ holds of a value set: the defaults in full, of others what differs from the defaults, object by object.
+ * Without the rules of the alerts, which are those of deploy/prometheus/.
  */
 export async function render(name: string): Promise<string> {
   const rules = /^(kind: PrometheusRule\n(?:.+\n)*?spec:\n)(?:(?: {2}.*)?\n)*/m;
   const text = (await renderWhole(name)).replace(rules, '$1  groups: []\n');
   if (name === DEFAULTS) return text;
-  const objects = (whole: string): string[] => whole.split(/^---\n/m).filter((one) => one !== '');
-  const usual = new Set(objects(await renderWhole(DEFAULTS)));
-  const own = objects(text).filter((one) => !usual.has(one));
-  return own.map((one) => `---\n${one}`).join('');
+  const usual = bySource(await renderWhole(DEFAULTS));
+  const own = bySource(text);
+  const changed = [...own].filter(([source, object]) => object !== usual.get(source));
+  const gone = [...usual.keys()].filter((source) => !own.has(source));
+  return [
+    ...changed.map(([source, object]) => `---\n${shown(object, usual.get(source))}`),
+    ...gone.map((source) => `---\n${source}\n- all of it\n`),
+  ].join('');
+}
+
+/** The objects of what helm printed, by the template and their place in it. */
+function bySource(text: string): Map<string, string> {
+  const objects = new Map<string, string>();
+  for (const object of text.split(/^---\n/m).filter((one) => one !== '')) {
+    let source = object.slice(0, object.indexOf('\n'));
+    while (objects.has(source)) source += ', next';
+    objects.set(source, object);
+  }
+  return objects;
+}
+
+/** An object in full, or only the lines that differ and their neighbours where that is shorter. */
+function shown(object: string, usual = ''): string {
+  const entries = diff(usual.trimEnd().split('\n'), object.trimEnd().split('\n'));
+  const lines: string[] = [entries[0]?.[1] ?? ''];
+  let last = 0;
+  entries.forEach(([change, line], at) => {
+    const near = entries.slice(Math.max(0, at - 1), at + 2).some(([other]) => other !== 0);
+    if (at === 0 || !near) return;
+    if (at > last + 1) lines.push('@@');
+    lines.push(`${change === 0 ? ' ' : change > 0 ? '-' : '+'}${line}`);
+    last = at;
+  });
+  const changes = `${lines.join('\n')}\n`;
+  return changes.length < object.length * 0.7 ? changes : object;
 }
