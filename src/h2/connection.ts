@@ -121,6 +121,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   /** Gives up what is only kept for later; to be called now and then. */
   trim(): void {
     this.reader.trim();
+    this.output.trim();
   }
 
   hold(bytes: number): void {

@@ -49,6 +49,13 @@ export class OutputBuffer {
     return cut;
   }
 
+  /** Gives up a slab in which nothing is pending; the next one is small again. */
+  trim(): void {
+    if (this.length > 0) return;
+    this.clear();
+    this.slabBytes = FIRST_SLAB_BYTES / 2;
+  }
+
   /** Forgets what is pending. */
   clear(): void {
     this.bytes = EMPTY;

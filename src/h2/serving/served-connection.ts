@@ -10,6 +10,8 @@ import { type ReadTurns, Seat } from './read-turns.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketSink } from './socket-sink.js';
 
+/** A connection that was silent for so long gives up what it only keeps for later. Milliseconds. */
+const IDLE_MS = 1000;
 /** Chunks of so many bytes are freed as soon as they are read; shorter ones are as cheap to leave to the collector. */
 const FREED_BYTES = 4096;
 
@@ -150,8 +152,8 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
    * this one.
    */
   sweep(nowMs: number): boolean {
+    if (nowMs - this.#connection.lastReceivedMs >= IDLE_MS) this.#connection.trim();
     if (this.#holding.bytes > 0 && !this.#gone) {
-      this.#connection.trim();
       // What the socket had not written when it was counted last may have left since: Node.js tells that of more than a
       // full buffer only.
       this.#budget.set(this.#holding, this.measure());

@@ -104,6 +104,25 @@ test('what is handed out of a large answer holds no more memory than its bytes',
   expect(taken?.buffer.byteLength).toBe(100_000);
 });
 
+test('the output buffer gives up its slab once nothing is pending, and begins with a small one again', () => {
+  const output = new OutputBuffer();
+  const put = (bytes: number): void => {
+    output.end = output.reserve(bytes) + bytes;
+  };
+  for (let n = 0; n < 10; n++) {
+    put(30_000);
+    if (n < 9) output.take();
+  }
+  const slab = output.bytes.length;
+  output.trim();
+  expect([output.length, output.bytes.length]).toEqual([30_000, slab]);
+  output.take();
+  output.trim();
+  expect(output.bytes).toHaveLength(0);
+  put(1);
+  expect(output.bytes.length).toBeLessThan(slab / 8);
+});
+
 describe('the frame reader', () => {
   test('frees a long frame once it is handed on, and what it holds when it stops', () => {
     const frames: Buffer[] = [];
