@@ -120,6 +120,7 @@ export class Level<Node extends LevelNode> {
       this.blocks ??= new CidrTable();
       this.blocks.add(items, node);
     } else {
+      kind satisfies 'regex';
       this.regexes ??= new RegexList();
       this.regexes.add(items, sizes, node);
     }

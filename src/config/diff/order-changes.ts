@@ -1,4 +1,5 @@
 import type { PolicyNode } from '../../policy/policy-node.js';
+import { matcherField } from '../../policy/values/value-matcher.js';
 import { effectOf, type LocalChange } from './change.js';
 import { type PathOf, SideLevel } from './level-classes.js';
 import { type Move, moveEffect, type Taker, takerOf, takersText } from './node-changes.js';
@@ -35,19 +36,22 @@ export function* matchChanges(
   ) as [SideLevel, SideLevel];
   for (const node of now) {
     const standing = oldLevel.get(identityOf(node));
-    if (standing === undefined || shapeOf(node).items.length + shapeOf(standing).items.length <= 2) continue;
+    const { matcher } = node;
+    if (standing === undefined || matcher === undefined) continue;
+    if (shapeOf(node).items.length + shapeOf(standing).items.length <= 2) continue;
     const path = pathOf(after.path, node);
+    const setting = matcherField(matcher);
     const added = without(shapeOf(node), shapeOf(standing));
     const removed = without(shapeOf(standing), shapeOf(node));
     if (added.items.length > 0) {
       const takers = oldLevel.takers(added, identityOf(node), nowLevel, true);
       const move = moveOf(takers, [takerOf(node, path)]);
-      yield placed(path, added, move, `takes ${listed(added)}, too; they had`, takers, context);
+      yield placed(path, setting, move, `takes ${listed(added)}, too; they had`, takers, context);
     }
     if (removed.items.length > 0) {
       const takers = nowLevel.takers(removed, identityOf(node), oldLevel, true);
       const move = moveOf([takerOf(standing, path)], takers);
-      yield placed(path, removed, move, `no longer takes ${listed(removed)}; they get`, takers, context);
+      yield placed(path, setting, move, `no longer takes ${listed(removed)}; they get`, takers, context);
     }
   }
 }
@@ -121,14 +125,13 @@ function moveOf(before: readonly Taker[], after: readonly Taker[]): Move {
 
 function placed(
   path: string,
-  { kind }: ValueShape,
+  setting: string,
   move: Move,
   text: string,
   takers: readonly Taker[],
   context: DiffContext,
 ): MovedValues {
   const { tightens, loosens } = moveEffect(move, context);
-  const setting = kind === 'cidr' ? 'value_cidr' : 'value_regex';
   const sentence = `${text} ${takersText(takers, context.nowMicros)}`;
   return { change: { path, setting, effect: effectOf(tightens, loosens), tightens, text: sentence }, move };
 }

@@ -1,47 +1,46 @@
 import { parseBlock } from '../../policy/values/cidr.js';
 import { MAX_REGEX_LENGTH, patternSize } from '../../policy/values/regex-matcher.js';
-import type { ValueMatcher } from '../../policy/values/value-matcher.js';
+import { MATCHER_FIELDS, type MatcherKind, type ValueMatcher } from '../../policy/values/value-matcher.js';
 import type { FieldReader, Located } from '../yaml/field-reader.js';
 
-const FIELDS = [
-  ['value_cidr', 'cidr'],
-  ['value_regex', 'regex'],
-] as const;
+const KINDS = Object.keys(MATCHER_FIELDS) as MatcherKind[];
+const READERS: Readonly<Record<MatcherKind, (text: string) => Item>> = {
+  cidr: readBlock,
+  regex: readPattern,
+};
 
 /**
  * Reads `value_cidr` or `value_regex` of a node; undefined where it has neither. Of items with errors only the good
  * ones are given.
  */
 export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
-  const [first, second] = FIELDS.filter(([field]) => reader.field(field) !== undefined);
-  if (first === undefined) {
-    for (const [field] of FIELDS) {
+  const [kind, other] = KINDS.filter((one) => reader.field(MATCHER_FIELDS[one]) !== undefined);
+  if (kind === undefined) {
+    for (const field of Object.values(MATCHER_FIELDS)) {
       // A null would leave a node for every value: nobody means that.
       if (reader.has(field))
         reader.error(field, `"${field}" is empty; write what the value must match, or remove it`);
     }
     return undefined;
   }
-  if (second !== undefined) {
-    reader.error(
-      second[0],
-      `"${second[0]}" and "${first[0]}" cannot stand on one descriptor; write two descriptors`,
-    );
+  const field = MATCHER_FIELDS[kind];
+  if (other !== undefined) {
+    const second = MATCHER_FIELDS[other];
+    reader.error(second, `"${second}" and "${field}" cannot stand on one descriptor; write two descriptors`);
   }
-  const [field, kind] = first;
   if (reader.field('value') !== undefined) {
     reader.error(field, `"${field}" takes the place of "value"; remove one of the two`);
   }
-  /** With its size. */
-  const items = new Map<string, number>();
+  /** Each with its size, which blocks do not have. */
+  const items = new Map<string, number | undefined>();
   for (const { value, at, path } of textsOf(reader, field)) {
-    const item = kind === 'cidr' ? readBlock(value) : readPattern(value);
+    const item = READERS[kind](value);
     if ('error' in item) reader.problems.error(at, path, item.error);
     else if (items.has(item.text)) {
       reader.problems.error(at, path, `"${item.text.slice(0, 60)}" is written twice in the list; remove one`);
     } else items.set(item.text, item.size);
   }
-  const sizes = kind === 'cidr' ? [] : [...items.values()];
+  const sizes = [...items.values()].filter((size) => size !== undefined);
   return { kind, items: [...items.keys()], sizes };
 }
 
@@ -87,11 +86,11 @@ function textsOf(reader: FieldReader, field: string): readonly Located<string>[]
   return reader.texts(field, 'texts');
 }
 
-type Item = { readonly text: string; readonly size: number } | { readonly error: string };
+type Item = { readonly text: string; readonly size: number | undefined } | { readonly error: string };
 
 function readBlock(text: string): Item {
   const block = parseBlock(text);
-  return typeof block === 'string' ? { error: block } : { text: block.text, size: 0 };
+  return typeof block === 'string' ? { error: block } : { text: block.text, size: undefined };
 }
 
 function readPattern(text: string): Item {

@@ -2,7 +2,7 @@ import type { Entry } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
 import { UNIT_MICROS, type WindowUnit } from '../../limiter/window-unit.js';
 import { isSecretKey, NO_SECRETS } from '../redact.js';
-import type { ValueMatcher } from '../values/value-matcher.js';
+import type { MatcherKind, ValueMatcher } from '../values/value-matcher.js';
 import { sha256Hex } from './sha256.js';
 
 /*
@@ -120,12 +120,15 @@ export function addressPart(address: string, isSecret: boolean): string {
   return `@${isSecret ? secretPart(address) : textPart(address)}`;
 }
 
+/** What the part of each kind of matcher begins with. */
+const MATCHER_MARKS: Readonly<Record<MatcherKind, string>> = { cidr: '@', regex: '^' };
+
 /**
  * The part for all values of a node with `share_threshold` that matches by blocks or regular expressions: its first,
  * which no other node of its level has. So a list may grow at its end, and its bucket stays.
  */
 export function sharedMatcherPart({ kind, items }: ValueMatcher): string {
-  return (kind === 'cidr' ? '@' : '^') + patternPart(items[0] ?? '');
+  return MATCHER_MARKS[kind] + patternPart(items[0] ?? '');
 }
 
 /**

@@ -1,9 +1,20 @@
 import { sha256Hex } from '../names/sha256.js';
 
+/** Where kinds differ, the compiler asks for each. */
+export type MatcherKind = 'cidr' | 'regex';
+
+/** The field of the policy file that holds each kind. */
+export const MATCHER_FIELDS = {
+  cidr: 'value_cidr',
+  regex: 'value_regex',
+} as const satisfies Readonly<Record<MatcherKind, string>>;
+
+/** What stands between the key and the name of a matcher. */
+const SIGNS: Readonly<Record<MatcherKind, string>> = { cidr: ' in ', regex: '~' };
+
 /** What a node says of values in place of one value. Plain data: part of a node's specification. */
 export interface ValueMatcher {
-  /** `value_cidr` or `value_regex`. */
-  readonly kind: 'cidr' | 'regex';
+  readonly kind: MatcherKind;
   /** Blocks in their canonical texts, or patterns, in file order. */
   readonly items: readonly string[];
   /** How many instructions each pattern compiles to; none of blocks. */
@@ -29,7 +40,7 @@ export function matcherName({ items }: Pick<ValueMatcher, 'items'>): string {
  */
 export function matcherLabel(key: string, matcher: ValueMatcher): string {
   const more = matcher.items.length > 1 ? ',…' : '';
-  return `${key}${matcher.kind === 'cidr' ? ' in ' : '~'}${matcherName(matcher)}${more}`;
+  return `${key}${SIGNS[matcher.kind]}${matcherName(matcher)}${more}`;
 }
 
 /** All that a node matches, for those who read it: `10.0.0.0/8, 192.168.0.0/16 and 3 more`. */
@@ -40,6 +51,6 @@ export function describeMatcher({ items }: ValueMatcher): string {
 }
 
 /** The field of the policy file that holds it. */
-export function matcherField({ kind }: ValueMatcher): 'value_cidr' | 'value_regex' {
-  return kind === 'cidr' ? 'value_cidr' : 'value_regex';
+export function matcherField({ kind }: ValueMatcher): (typeof MATCHER_FIELDS)[MatcherKind] {
+  return MATCHER_FIELDS[kind];
 }

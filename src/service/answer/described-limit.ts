@@ -1,4 +1,3 @@
-import type { HeaderFamilies } from '../../policy/rule.js';
 import type { Decision, PlannedTake, RequestContext } from '../plan.js';
 import { type DecidedTake, rankIn, resetMicros, tightestOf } from './denial.js';
 
@@ -21,10 +20,6 @@ function liveTakes(decisions: readonly Decision[]): readonly PlannedTake[] {
   return decisions.flatMap(({ takes }) => takes);
 }
 
-function asksForAny({ xRateLimit, retryAfter, rateLimitDraft03, rateLimit }: HeaderFamilies): boolean {
-  return xRateLimit || retryAfter || rateLimitDraft03 || rateLimit;
-}
-
 function ruleAsks(takes: readonly PlannedTake[], denied: boolean): boolean {
   for (let i = 0; i < takes.length; i++) {
     const rule = (takes[i] as PlannedTake).rule;
@@ -37,8 +32,7 @@ function ruleAsks(takes: readonly PlannedTake[], denied: boolean): boolean {
 
 /** Whether anything is to be said of one limit; most policies say nothing, and then nothing is looked for. */
 function isAsked({ policy, decisions, options, denied }: RequestContext): boolean {
-  if (policy.responseHeaders !== undefined && asksForAny(policy.responseHeaders)) return true;
-  if (policy.requestHeaders !== undefined && asksForAny(policy.requestHeaders)) return true;
+  if (policy.responseHeaders !== undefined || policy.requestHeaders !== undefined) return true;
   if (policy.decisionMetadata ?? options.answers.decisionMetadata) return true;
   if (denied && policy.deniedResponse !== undefined) return true;
   for (let i = 0; i < decisions.length; i++) {

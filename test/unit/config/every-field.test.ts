@@ -4,6 +4,8 @@ import { diffPolicies } from '../../../src/config/diff/diff-policies.js';
 import type { POLICY_FIELDS } from '../../../src/config/read/policy-fields.js';
 import { dumpJson } from '../../../src/config/show/dump-json.js';
 import { dumpTree } from '../../../src/config/show/dump-tree.js';
+import { explain, renderExplanation } from '../../../src/config/show/explain.js';
+import { explanationJson } from '../../../src/config/show/explain-json.js';
 import { policyItems } from '../../../src/config/threads/policy-transfer.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { textOf } from '../../support/codec/text-of.js';
@@ -200,6 +202,21 @@ const json = (set: PolicySet): string =>
     ),
   );
 const tree = (set: PolicySet): string => textOf(dumpTree(set, NOW));
+/** What weir explain says, as text and as JSON, of descriptors that the policies of {@link AROUND} match. */
+const explained = (set: PolicySet): string => {
+  const asked = ['k=v', 'k=10.0.0.1', 'k=aaa', 'first=v', 'k=v,k=v', 'm=GET', 'm=a'];
+  return asked
+    .map((text) => {
+      const entries = text.split(',').map((entry) => {
+        const [key = '', value = ''] = entry.split('=');
+        return { key, value };
+      });
+      const explanation = explain(set, 'd', entries, NOW);
+      const asJson = explanationJson(explanation, NOW, () => undefined);
+      return renderExplanation(explanation, NOW) + JSON.stringify(asJson);
+    })
+    .join('\n');
+};
 
 const FIELDS = Object.entries(CHANGES).flatMap(([mapping, changes]) =>
   Object.entries(changes).map(([field, change]) => ({
@@ -219,6 +236,7 @@ describe('every field of the policy format', () => {
     const knows: Readonly<Record<string, boolean>> = {
       'src/config/show/dump-json.ts': json(before) !== json(after),
       'src/config/show/dump-tree.ts': tree(before) !== tree(after),
+      'src/config/show/explain': explained(before) !== explained(after),
       'src/config/diff': diffPolicies(before, after, NOW).length > 0,
       'src/config/threads/policy-transfer.ts': json(there) === json(after) && tree(there) === tree(after),
     };

@@ -6,7 +6,9 @@ import {
   ALL_KEYS,
   CANDIDATE_KEYS,
   LIMIT_KEYS,
+  MISPLACED_KEYS,
   NODE_KEYS,
+  OWN_KEYS,
   RATE_KEYS,
   RATE_LIMIT_KEYS,
   ROOT_KEYS,
@@ -71,4 +73,8 @@ describe('the page of all keys', () => {
     const expected = keysOf(mapping).map((key) => `${key} in ${place}`);
     expect(told.filter((one) => one.endsWith(` in ${place}`)).sort()).toEqual([...expected].sort());
   });
+});
+
+test('each key has a place that is named where it was written elsewhere', () => {
+  expect([...MISPLACED_KEYS.keys(), ...OWN_KEYS.keys()].sort()).toEqual([...ALL_KEYS].sort());
 });
