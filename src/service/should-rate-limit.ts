@@ -24,7 +24,7 @@ import { isLargeAnswer, tellInTurns } from './large-answer.js';
 import { bytesOf, hasOverride, LargeMessage } from './large-message.js';
 import { Observation } from './observe.js';
 import { NO_TAKES, type PlannedTake, RequestContext, takesOf, UNREAD_REQUEST } from './plan.js';
-import { type Planned, Planning, plan, stepsTaken, Throttled } from './planning.js';
+import { type Planned, Planning, plan, StepsAtOnce, stepsTaken, Throttled } from './planning.js';
 import { tellStoreSpan } from './record/request-trace.js';
 import {
   CALLER_GONE,
@@ -38,7 +38,6 @@ import {
 } from './refusal.js';
 import { noteTogether } from './shared-bucket.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
-import { StepsAtOnce } from './steps-at-once.js';
 import { decideWithoutStore } from './store-failure.js';
 import { type NotDone, TurnQueue } from './turn-queue.js';
 import { limitsMayDeny, Undecided } from './undecided.js';
