@@ -1,5 +1,6 @@
 import { BrokenInvariant } from '../../invariant.js';
 import { StorageError, type StorageFailure } from '../../limiter/bucket-store.js';
+import { ignore } from '../../runtime/ignore.js';
 import { LinkedList } from '../../runtime/linked-list.js';
 import type { Shard } from '../sharded/shard.js';
 import { isRedirection, MAX_REDIRECTIONS, type Redirect } from './cluster/redirect.js';
@@ -281,5 +282,3 @@ export class CallsUnderWay {
     observeCall?.(micros, batch.itemCount, failure);
   }
 }
-
-function ignore(): void {}

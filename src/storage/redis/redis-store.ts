@@ -36,6 +36,7 @@ const CLOSE_WAIT_MS = 500;
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly ask: ScriptQuestions['ask'];
+  readonly onlyPart: Part | undefined = WHOLE;
   private readonly options: RedisStoreOptions;
   private readonly monotonicMicros: () => number;
   private readonly timeoutMicros: number;

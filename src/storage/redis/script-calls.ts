@@ -1,3 +1,4 @@
+import { ignore } from '../../runtime/ignore.js';
 import type { ScriptClock } from './clock/script-clock.js';
 import type { SendCommand } from './connection/connection-options.js';
 import { RedisReplyError } from './connection/redis-error.js';
@@ -98,5 +99,3 @@ export class ScriptCalls {
     return { args, bound, reply: send('evalsha', args, bound) };
   }
 }
-
-function ignore(): void {}

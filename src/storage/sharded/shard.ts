@@ -45,6 +45,8 @@ export interface Shard {
 
 /** Says where buckets lie. */
 export interface ShardMap {
+  /** The part that all buckets are of; undefined where there are several. */
+  readonly onlyPart?: Part | undefined;
   partOf(item: TakeItem): Part;
   /** The server of a part; an error where none has it. */
   shardOf(part: Part): Shard | StorageError;

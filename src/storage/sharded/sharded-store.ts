@@ -19,7 +19,7 @@ import {
   type RequestPart,
   type Step,
 } from './request-parts.js';
-import type { Asking, Shard, ShardMap } from './shard.js';
+import type { Asking, Part, Shard, ShardMap } from './shard.js';
 
 /** Settings of {@link ShardedStore}. */
 export interface ShardedStoreOptions extends GiveBackOptions {
@@ -55,12 +55,15 @@ export class ShardedStore implements BucketStore {
   readonly #options: ShardedStoreOptions;
   readonly #main: ShardMap;
   readonly #perSecond: ShardMap | undefined;
+  /** {@link ShardMap.onlyPart}, where there is one map. */
+  readonly #onlyPart: Part | undefined;
   readonly #giveBacks: GiveBacks;
 
   constructor(options: ShardedStoreOptions) {
     this.#options = options;
     this.#main = options.main;
     this.#perSecond = options.perSecond;
+    this.#onlyPart = options.perSecond === undefined ? options.main.onlyPart : undefined;
     this.#giveBacks = new GiveBacks(options);
   }
 
@@ -81,16 +84,20 @@ export class ShardedStore implements BucketStore {
     mayWait = true,
   ): TakeResult | Promise<TakeResult> {
     const wide = items.length > NARROW_ITEMS;
-    // Divided in turns, wherever they lie.
-    if (items.length > ITEMS_OF_A_STRETCH) {
-      return this.#takeDivided(items, { deadlineMicros, connection, mayWait, wide });
-    }
-    const map = this.#mapOf(items[0] as TakeItem);
-    const part = map.partOf(items[0] as TakeItem);
-    for (let i = 1; i < items.length; i++) {
-      const item = items[i] as TakeItem;
-      if (this.#mapOf(item) !== map || map.partOf(item) !== part) {
+    let map = this.#main;
+    let part = this.#onlyPart;
+    if (part === undefined) {
+      // Divided in turns, wherever they lie.
+      if (items.length > ITEMS_OF_A_STRETCH) {
         return this.#takeDivided(items, { deadlineMicros, connection, mayWait, wide });
+      }
+      map = this.#mapOf(items[0] as TakeItem);
+      part = map.partOf(items[0] as TakeItem);
+      for (let i = 1; i < items.length; i++) {
+        const item = items[i] as TakeItem;
+        if (this.#mapOf(item) !== map || map.partOf(item) !== part) {
+          return this.#takeDivided(items, { deadlineMicros, connection, mayWait, wide });
+        }
       }
     }
     const shard = map.shardOf(part);

@@ -100,7 +100,12 @@ function storeOver(
   { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack }: RedisStoreOptions & ToldGiveBacks,
 ): ShardedStore {
   return new ShardedStore({
-    main: { partOf: (item) => map.partOf(item), shardOf: (part) => map.shardOf(part), close },
+    main: {
+      onlyPart: map.onlyPart,
+      partOf: (item) => map.partOf(item),
+      shardOf: (part) => map.shardOf(part),
+      close,
+    },
     timeoutMicros,
     countDeniedHits,
     monotonicMicros: monotonicMicros ?? (() => systemClock.monotonicMicros()),

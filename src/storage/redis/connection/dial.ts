@@ -1,5 +1,6 @@
 import { connect as connectClear, type NetConnectOpts, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
+import { ignore } from '../../../runtime/ignore.js';
 import { PatientTimer } from '../../../runtime/patient-timer.js';
 import type { RedisTlsOptions } from './connection-options.js';
 import type { RedisEndpoint } from './redis-address.js';
@@ -57,13 +58,13 @@ export async function dial(options: DialOptions, signal: AbortSignal): Promise<D
   signal.addEventListener('abort', abort, { once: true });
   try {
     const opened = options.tls === undefined ? 'connect' : 'secureConnect';
-    await within(stream, options.connectTimeoutMs, 'connect ETIMEDOUT', (resolve) => {
+    await withinTime(stream, options.connectTimeoutMs, 'connect ETIMEDOUT', (resolve) => {
       stream.once(opened, () => resolve(undefined));
     });
     stream.setNoDelay(true);
     stream.setKeepAlive(true, KEEP_ALIVE_MS);
     const pipe = new RespPipe(stream, (error) => stream.destroy(error));
-    await within(stream, options.greetingTimeoutMs, 'no answer to the greeting', (resolve) => {
+    await withinTime(stream, options.greetingTimeoutMs, 'no answer to the greeting', (resolve) => {
       greet(pipe, options).then(resolve, resolve);
     });
     return { stream, pipe };
@@ -86,7 +87,7 @@ export function openStream({ endpoint, tls }: Pick<DialOptions, 'endpoint' | 'tl
  * Resolves when `listen` resolves with undefined, rejects with the Error that it resolves with, with what `stream` ends
  * with, or after `ms` with `late`.
  */
-function within(
+function withinTime(
   stream: Socket,
   ms: number,
   late: string,
@@ -152,5 +153,3 @@ export async function sendLogin(pipe: RespPipe, { username, password = '' }: Red
 export function isNotAsked({ message }: Error): boolean {
   return /without any password configured|no password is set/.test(message);
 }
-
-function ignore(): void {}

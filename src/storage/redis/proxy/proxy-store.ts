@@ -43,6 +43,7 @@ type ProxyState =
  * connection, and now and then.
  */
 export class ProxyStore extends RedisStore {
+  override readonly onlyPart = undefined;
   readonly #options: ProxyStoreOptions;
   #state: ProxyState = { at: 'unknown' };
 

@@ -1,5 +1,6 @@
 import { StorageError } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
+import { ignore } from '../../../runtime/ignore.js';
 import { within } from '../../../runtime/turns.js';
 import type { ScriptClock } from '../clock/script-clock.js';
 import type { SendCommand } from '../connection/connection-options.js';
@@ -85,5 +86,3 @@ export class ScriptQuestions {
     return new StorageError(mayBeDone(error.message) ? 'timeout' : 'rejected', error.message, cause);
   }
 }
-
-function ignore(): void {}

@@ -1,3 +1,4 @@
+import { ignore } from '../../../../runtime/ignore.js';
 import { isNotAsked, openStream, type PreparedTls } from '../dial.js';
 import type { HostPort } from '../redis-address.js';
 import { withoutArguments } from '../redis-error.js';
@@ -98,5 +99,3 @@ export async function logIn(client: Redis, { username, password }: RedisLogin): 
   // After the login: who is not logged in may not set it.
   client.call('CLIENT', 'SETNAME', 'weir').catch(ignore);
 }
-
-function ignore(): void {}

@@ -1,4 +1,5 @@
 import { BackOff } from '../../../../runtime/back-off.js';
+import { ignore } from '../../../../runtime/ignore.js';
 import { AskingClients, askingOptions, logIn } from '../client/asking-client.js';
 import { Redis } from '../client/ioredis.js';
 import type { PreparedTls } from '../dial.js';
@@ -156,5 +157,3 @@ function pairs(reply: unknown): Map<string, string> {
   }
   return fields;
 }
-
-function ignore(): void {}
