@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { TITLES, textHeading } from '../bench/load/table.js';
 import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { startWeir } from '../support/weir/weir.js';
+
+// A quick run takes seconds of computing, which a busy machine stretches.
+jest.setTimeout(120_000);
 
 const RUN = join(repositoryRoot, 'build/test/bench/run.js');
 
@@ -30,7 +33,7 @@ test('titles of the table stand apart', () => {
 /** A sign of life only: figures of a quick run are not looked at but for being there. */
 test('npm run bench measures weir beside the yardstick and prints a table', async () => {
   const args = [RUN, 'load', '--quick', 'all denied, 1,000 tenants'];
-  const { code, stdout, stderr } = await runToEnd(process.execPath, args, { timeoutMs: 120_000 });
+  const { code, stdout, stderr } = await runToEnd(process.execPath, args, { timeoutMs: 100_000 });
   expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
   const lines = stdout.split('\n').filter((line) => line.startsWith('  '));
   const rows = lines.map((line) => line.trim().split(/ {2,}/));
@@ -49,7 +52,7 @@ test('npm run bench measures weir beside the yardstick and prints a table', asyn
 
 test('micro benchmarks print their figures', async () => {
   const args = [RUN, 'micro', '--quick', 'take, 1 bucket'];
-  const { code, stdout } = await runToEnd(process.execPath, args, { timeoutMs: 60_000 });
+  const { code, stdout } = await runToEnd(process.execPath, args);
   expect(code).toBe(0);
   expect(stdout).toMatch(/memory-store\n {2}take, 1 bucket +\d+ +\d+ ns/);
 });
@@ -66,7 +69,7 @@ test('a part of a name chooses one file or its cases, and nothing is said of oth
   const none = await runToEnd(process.execPath, [RUN, 'load', '--quick', 'nobody']);
   expect(none).toMatchObject({ code: 2, stdout: '' });
   expect(none.stderr).toContain('no name of one holds nobody; --list prints');
-}, 120_000);
+});
 
 test('the load client ends with a sentence when a call is not answered with a decision', async () => {
   const server = await startWeir();
