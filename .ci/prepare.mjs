@@ -20,6 +20,7 @@ const BUILDERS = ['esbuild', 'typescript'];
 const QUIET = ['--no-audit', '--no-fund', '--engine-strict=false', '--loglevel=error'];
 /** How often a line says that npm is still at work. */
 const SAY_EVERY_MS = 5000;
+const npm = (args, cwd = root) => run('npm', args, { cwd, interruptible: true });
 
 /** Files below `folder`. Links are not followed, as readdir's own recursion does in Node.js 24 and does not in 20. */
 function* filesBelow(folder) {
@@ -88,8 +89,10 @@ export async function install() {
   await saying(
     'installing npm packages (node_modules is missing or not what package-lock.json says)',
     async () => {
-      if ((await run('npm', ['ci', ...args])).code === 0) return;
-      await must('installing the npm packages', 'npm', ['install', '--no-save', ...args]);
+      if ((await npm(['ci', ...args])).code === 0) return;
+      await must('installing the npm packages', 'npm', ['install', '--no-save', ...args], {
+        interruptible: true,
+      });
       if (!isInstalled())
         throw new Impossible('npm has not installed the versions of package-lock.json: run `npm ci`');
     },
@@ -126,7 +129,7 @@ async function installForServing() {
   const count = Object.values(lock.packages).filter(({ optional }) => optional !== true).length - 1;
   const what = `first start: installing the ${count} npm packages that serving needs`;
   const args = ['ci', '--include=optional', ...QUIET];
-  if ((await saying(what, () => run('npm', args, { cwd: folder }))).code !== 0) return false;
+  if ((await saying(what, () => npm(args, folder))).code !== 0) return false;
   renameSync(join(folder, 'node_modules'), MODULES);
   return isInstalled(lock);
 }

@@ -20,13 +20,31 @@ export function say(text) {
 /** A failure that one sentence explains; the caller prints it without a stack. */
 export class Impossible extends Error {}
 
+/** Calls `end` before Ctrl-C ends this process. Returns what undoes it. */
+function beforeInterrupt(end) {
+  const listener = () => {
+    end();
+    process.kill(process.pid, 'SIGINT'); // nobody listens any more, so this ends the process
+  };
+  process.once('SIGINT', listener);
+  return () => process.off('SIGINT', listener);
+}
+
 /**
  * Runs a command to its end and resolves with {code, output}. `show: true` passes its output on to stderr, otherwise it
- * is collected (stdout and stderr together). Rejects with {@link Impossible} if the command does not exist.
+ * is collected (stdout and stderr together). `interruptible: true` is for a command such as npm, which goes on for a
+ * while after Ctrl-C: it is killed. Rejects with {@link Impossible} if the command does not exist.
  */
-export function run(command, args, { cwd = root, env = process.env, show = false } = {}) {
+export function run(
+  command,
+  args,
+  { cwd = root, env = process.env, show = false, interruptible = false } = {},
+) {
   return new Promise((resolve, reject) => {
+    // Before the child is there, so that no signal comes in between.
+    const undo = interruptible ? beforeInterrupt(() => child.kill('SIGKILL')) : () => {};
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', show ? 2 : 'pipe', show ? 2 : 'pipe'] });
+    child.once('close', undo);
     let output = '';
     const collect = (chunk) => {
       output += chunk;

@@ -8,6 +8,7 @@ import { TempDir } from '../support/process/temp-dir.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { startWeir } from '../support/weir/weir.js';
+import { isAlive } from '../support/weir/workers.js';
 
 test('npm start passes arguments and signals to the server', async () => {
   const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);
@@ -111,4 +112,30 @@ test('under npm one press of Ctrl-C drains even where it arrives twice, a second
     return twice.process.isRunning() ? undefined : true;
   });
   await expect(twice.process.exited).resolves.toEqual({ code: 130, signal: null });
+}, 60_000);
+
+test('Ctrl-C while packages are installed ends npm, so that the next start is not disturbed', async () => {
+  const clone = new TempDir();
+  try {
+    for (const name of ['.ci', 'package.json', 'package-lock.json'])
+      cpSync(join(repositoryRoot, name), clone.join(name), { recursive: true });
+    // As npm does, it goes on after the first signal.
+    chmodSync(
+      clone.write('bin/npm', '#!/bin/sh\ntrap "" INT\necho $$ > ../../npm.pid\nexec sleep 3600\n'),
+      0o755,
+    );
+    const start = startProcess('node', ['.ci/prepare.mjs', '--serving'], {
+      cwd: clone.path,
+      env: { PATH: [clone.join('bin'), process.env['PATH']].join(':') },
+    });
+    const pid = await waitFor('npm to run', () => {
+      const file = clone.join('npm.pid');
+      return (existsSync(file) && Number(readFileSync(file, 'utf8'))) || undefined;
+    });
+    start.signal('SIGINT');
+    await expect(start.exited).resolves.toEqual({ code: null, signal: 'SIGINT' });
+    await waitFor('npm to end', () => (isAlive(pid) ? undefined : true));
+  } finally {
+    clone.remove();
+  }
 }, 60_000);
