@@ -1,6 +1,6 @@
 /*
  * What docs/policy/charges.md shows and says of Envoy: its part of Envoy's configuration charges what the upstream
- * tells, and hits_addend in another place is ignored.
+ * tells, in each place where Envoy obeys hits_addend, and in the others it is ignored.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -67,18 +67,34 @@ const untilLeft = (tenant: string, left: number) =>
     return found === left || found === left + 1 || undefined;
   });
 
-describe("the page's part of Envoy's configuration", () => {
+type PerFilter = Record<string, { readonly rate_limits: object[] }>;
+interface Route {
+  route: { rate_limits?: object[]; weighted_clusters?: object };
+  typed_per_filter_config?: PerFilter | undefined;
+}
+
+/** The page's part of Envoy's configuration. */
+function pageParts() {
   const parts = parse(shown) as ManagerParts & {
     http_filters: { typed_config: { timeout?: string } }[];
     route_config: {
-      virtual_hosts: { rate_limits?: object[]; routes: { route: { rate_limits?: object[] } }[] }[];
+      virtual_hosts: {
+        rate_limits?: object[];
+        routes: Route[];
+        typed_per_filter_config?: PerFilter | undefined;
+      }[];
     };
   };
+  const [filter] = parts.http_filters;
+  // A busy machine must not change what is charged.
+  if (filter !== undefined) filter.typed_config.timeout = '10s';
+  return parts;
+}
+
+describe("the page's part of Envoy's configuration", () => {
+  const parts = pageParts();
 
   test('charges what the upstream tells, and nothing where it tells nothing', async () => {
-    const [filter] = parts.http_filters;
-    // A busy machine must not change what is charged.
-    if (filter !== undefined) filter.typed_config.timeout = '10s';
     const [host] = parts.route_config.virtual_hosts;
     // Those beside it are ignored, as the page says.
     const ignored = [
@@ -100,6 +116,47 @@ describe("the page's part of Envoy's configuration", () => {
     await envoy.stop();
   }, 60_000);
 });
+
+type Parts = ReturnType<typeof pageParts>;
+const elsewhere: Record<string, (parts: Parts) => void> = {
+  'the virtual host': ({ route_config: { virtual_hosts } }) => {
+    for (const host of virtual_hosts)
+      for (const route of host.routes) {
+        host.typed_per_filter_config = route.typed_per_filter_config;
+        delete route.typed_per_filter_config;
+      }
+  },
+  'a weighted cluster': ({ route_config: { virtual_hosts } }) => {
+    for (const route of virtual_hosts.flatMap(({ routes }) => routes)) {
+      const { typed_per_filter_config } = route;
+      route.route = {
+        weighted_clusters: { clusters: [{ name: 'upstream', weight: 1, typed_per_filter_config }] },
+      };
+      delete route.typed_per_filter_config;
+    }
+  },
+  'the filter': ({ http_filters: [filter], route_config: { virtual_hosts } }) => {
+    for (const route of virtual_hosts.flatMap(({ routes }) => routes)) {
+      const [own] = Object.values(route.typed_per_filter_config ?? {});
+      Object.assign(filter?.typed_config ?? {}, { rate_limits: own?.rate_limits });
+      delete route.typed_per_filter_config;
+    }
+  },
+};
+
+test.each(Object.entries(elsewhere))(
+  'Envoy obeys hits_addend in the configuration of %s',
+  async (place, move) => {
+    const parts = pageParts();
+    move(parts);
+    const envoy = await startEnvoy(undefined, parts);
+    const headers = { 'x-tenant': place, 'x-cost': '400' };
+    expect((await httpRequest(envoy.port, '/', { headers })).status).toBe(200);
+    await untilLeft(place, 600);
+    await envoy.stop();
+  },
+  60_000,
+);
 
 test.each(['route', 'virtual_host'] as const)(
   'Envoy ignores hits_addend in the rate_limits of a %s: peek and charge take 1 hit each',
