@@ -51,7 +51,7 @@ const TOOLS_OF = {
  */
 const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
 /** A page mostly waits for the next step of a history, so that a core keeps more of its tests busy. */
-const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(2 * availableParallelism() + 1);
+const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(2 * availableParallelism());
 
 /** Where the processes of a run find what others of it have compiled; a new build removes it. */
 const COMPILE_CACHE = join(root, 'build/compile-cache');

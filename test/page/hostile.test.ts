@@ -8,6 +8,7 @@ import { goTo, showBucket } from '../support/page/views.js';
 import { descriptor } from '../support/policy/decider.js';
 import { TempDir } from '../support/process/temp-dir.js';
 import { optionalToolPath } from '../support/process/tools.js';
+import { untilHealthy } from '../support/process/until-healthy.js';
 import { waitFor } from '../support/process/wait-for.js';
 
 jest.setTimeout(90_000);
@@ -105,7 +106,10 @@ describePage('ten thousand rules', () => {
       (value) =>
         `  - { key: customer, value: ${value}, rate_limit: { name: ${value}, unit: hour, requests_per_unit: 5 } }`,
     );
-    await served.start({ policy: `domain: big\ndescriptors:\n${rules.join('\n')}\n` });
+    const policy = `domain: big\ndescriptors:\n${rules.join('\n')}\n`;
+    const { process: weir, httpPort } = await served.start({ policy, untilHealthy: false });
+    // So many rules take a busy machine their time.
+    await untilHealthy('weir', weir, httpPort, 60_000);
     const page = await served.open();
     await goTo(page, 'rules');
     await page.getByText('10,000 rules', { exact: true }).waitFor();
