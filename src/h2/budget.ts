@@ -3,30 +3,30 @@
  * It starts full with `burst` and gains `perSecond` tokens a second, up to `burst`.
  */
 export class Budget {
-  private tokens: number;
-  private filledMs: number;
-  private readonly burst: number;
-  private readonly perSecond: number;
+  #tokens: number;
+  #filledMs: number;
+  readonly #burst: number;
+  readonly #perSecond: number;
 
   constructor(burst: number, perSecond: number, nowMs: number) {
-    this.tokens = burst;
-    this.filledMs = nowMs;
-    this.burst = burst;
-    this.perSecond = perSecond;
+    this.#tokens = burst;
+    this.#filledMs = nowMs;
+    this.#burst = burst;
+    this.#perSecond = perSecond;
   }
 
   /** Takes one token; false when there is none. */
   take(nowMs: number): boolean {
-    if (nowMs > this.filledMs) {
-      this.giveBack(((nowMs - this.filledMs) * this.perSecond) / 1000);
-      this.filledMs = nowMs;
+    if (nowMs > this.#filledMs) {
+      this.giveBack(((nowMs - this.#filledMs) * this.#perSecond) / 1000);
+      this.#filledMs = nowMs;
     }
-    if (this.tokens < 1) return false;
-    this.tokens -= 1;
+    if (this.#tokens < 1) return false;
+    this.#tokens -= 1;
     return true;
   }
 
   giveBack(tokens: number): void {
-    this.tokens = Math.min(this.burst, this.tokens + tokens);
+    this.#tokens = Math.min(this.#burst, this.#tokens + tokens);
   }
 }

@@ -49,31 +49,31 @@ const GOAWAY_PING = Buffer.from('weirlast', 'latin1');
 export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer {
   readonly peer: string;
   lastReceivedMs: number;
-  private readonly sink: ByteSink;
-  private readonly events: ConnectionEvents;
-  private readonly limits: H2Limits;
-  private readonly nowMs: () => number;
-  private readonly output = new OutputBuffer();
-  private readonly reader: FrameReader;
-  private readonly streams: Streams;
-  private readonly requests: RequestFrames;
-  private readonly peerSettings = new PeerSettings();
-  private readonly control: ControlBudget;
+  readonly #sink: ByteSink;
+  readonly #events: ConnectionEvents;
+  readonly #limits: H2Limits;
+  readonly #nowMs: () => number;
+  readonly #output = new OutputBuffer();
+  readonly #reader: FrameReader;
+  readonly #streams: Streams;
+  readonly #requests: RequestFrames;
+  readonly #peerSettings = new PeerSettings();
+  readonly #control: ControlBudget;
   readonly unit: WorkUnit;
   /** What the handler says that it holds. */
-  private handlerBytes = 0;
-  private preface: PrefaceReader | undefined = new PrefaceReader();
+  #handlerBytes = 0;
+  #preface: PrefaceReader | undefined = new PrefaceReader();
   /** The peer's first SETTINGS came. */
-  private greeted = false;
+  #greeted = false;
   /** Inside {@link receive}: output leaves at its end. */
-  private receiving = false;
+  #receiving = false;
   /** The owner knows that output waits. */
-  private announced = false;
+  #announced = false;
   /** Nothing is read or written any more. */
-  private ended = false;
-  private closing: 'no' | 'announced' | 'closed' = 'no';
+  #ended = false;
+  #closing: 'no' | 'announced' | 'closed' = 'no';
   /** Keep-alive PINGs without their answer. */
-  private pingsUnanswered = 0;
+  #pingsUnanswered = 0;
 
   /**
    * `options`: `peer` names the peer in logs, `nowMs` is a clock in milliseconds that never goes back, `unit` says when
@@ -94,170 +94,167 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     const now = nowMs();
     this.peer = peer;
     this.lastReceivedMs = now;
-    this.sink = sink;
-    this.events = events;
-    this.limits = limits;
-    this.nowMs = nowMs;
+    this.#sink = sink;
+    this.#events = events;
+    this.#limits = limits;
+    this.#nowMs = nowMs;
     this.unit = options.unit ?? new WorkUnit(nowMs);
-    this.reader = new FrameReader(this, limits.maxFrameBytes, this.unit);
-    this.control = new ControlBudget(limits, now);
-    this.streams = new Streams(this, handler, this.output, limits, this.control);
-    this.requests = new RequestFrames(this.streams, limits);
+    this.#reader = new FrameReader(this, limits.maxFrameBytes, this.unit);
+    this.#control = new ControlBudget(limits, now);
+    this.#streams = new Streams(this, handler, this.#output, limits, this.#control);
+    this.#requests = new RequestFrames(this.#streams, limits);
   }
 
   get openStreams(): number {
-    return this.streams.size;
+    return this.#streams.size;
   }
 
   get unconsumedBytes(): number {
-    return this.streams.window.unconsumed;
+    return this.#streams.window.unconsumed;
   }
 
   get heldBytes(): number {
-    const { reader, requests, streams, output } = this;
-    return reader.heldBytes + requests.heldBytes + streams.heldBytes + output.length + this.handlerBytes;
+    const reader = this.#reader;
+    const requests = this.#requests;
+    const streams = this.#streams;
+    const output = this.#output;
+    return reader.heldBytes + requests.heldBytes + streams.heldBytes + output.length + this.#handlerBytes;
   }
 
   /** Gives up what is only kept for later; to be called now and then. */
   trim(): void {
-    this.reader.trim();
-    this.output.trim();
+    this.#reader.trim();
+    this.#output.trim();
   }
 
   hold(bytes: number): void {
-    this.handlerBytes += bytes;
-    expectState(this.handlerBytes >= 0, 'a handler gives up no more than it holds');
+    this.#handlerBytes += bytes;
+    expectState(this.#handlerBytes >= 0, 'a handler gives up no more than it holds');
     // The owner looks again when it flushes.
     this.onOutputAdded();
   }
 
   receive(chunk: Buffer, from = 0): number {
-    if (this.ended) return chunk.length;
-    this.lastReceivedMs = this.nowMs();
-    this.receiving = true;
+    if (this.#ended) return chunk.length;
+    this.lastReceivedMs = this.#nowMs();
+    this.#receiving = true;
     const end =
-      this.preface === undefined
-        ? this.reader.read(chunk, from)
-        : this.receivePreface(this.preface, chunk, from);
-    this.receiving = false;
-    this.writeOut();
-    return this.ended ? chunk.length : end;
+      this.#preface === undefined
+        ? this.#reader.read(chunk, from)
+        : this.#receivePreface(this.#preface, chunk, from);
+    this.#receiving = false;
+    this.#writeOut();
+    return this.#ended ? chunk.length : end;
   }
 
   flush(): void {
-    this.announced = false;
-    this.writeOut();
+    this.#announced = false;
+    this.#writeOut();
   }
 
   ping(): void {
-    if (this.ended || !this.greeted) return;
-    this.pingsUnanswered++;
-    writePing(this.output, false, KEEP_ALIVE_PING, 0);
+    if (this.#ended || !this.#greeted) return;
+    this.#pingsUnanswered++;
+    writePing(this.#output, false, KEEP_ALIVE_PING, 0);
     this.onOutputAdded();
   }
 
   closeGracefully(): void {
-    if (this.ended || this.closing !== 'no') return;
-    if (!this.greeted) {
+    if (this.#ended || this.#closing !== 'no') return;
+    if (!this.#greeted) {
       // The peer has not begun: it has no request to lose.
-      this.finish();
+      this.#finish();
       return;
     }
-    this.closing = 'announced';
-    writeGoaway(this.output, MAX_WINDOW_BYTES, ERROR_CODE.NO_ERROR, '');
-    writePing(this.output, false, GOAWAY_PING, 0);
+    this.#closing = 'announced';
+    writeGoaway(this.#output, MAX_WINDOW_BYTES, ERROR_CODE.NO_ERROR, '');
+    writePing(this.#output, false, GOAWAY_PING, 0);
     this.onOutputAdded();
   }
 
   terminate(errorCode: number, debug: string): void {
-    if (this.ended) return;
-    this.sendLast(errorCode, debug);
-    this.streams.resetAll(errorCode);
+    if (this.#ended) return;
+    this.#sendLast(errorCode, debug);
+    this.#streams.resetAll(errorCode);
   }
 
   lost(most?: number): void {
-    if (!this.ended) {
-      this.ended = true;
-      this.reader.stop();
-      this.requests.release();
+    if (!this.#ended) {
+      this.#ended = true;
+      this.#reader.stop();
+      this.#requests.release();
     }
-    this.streams.resetAll(ERROR_CODE.CANCEL, most);
-    this.output.clear();
+    this.#streams.resetAll(ERROR_CODE.CANCEL, most);
+    this.#output.clear();
   }
 
   /** For {@link Streams}. */
   onOutputAdded(): void {
-    if (this.receiving || this.announced || this.ended) return;
-    this.announced = true;
-    this.events.onOutput(this);
+    if (this.#receiving || this.#announced || this.#ended) return;
+    this.#announced = true;
+    this.#events.onOutput(this);
   }
 
   /** For {@link FrameReader}. */
   onOversizedFrame(_length: number): void {
-    this.fail(FRAME_SIZE);
+    this.#fail(FRAME_SIZE);
   }
 
   /** For {@link FrameReader}. */
   onFrame(type: number, flags: number, id: number, bytes: Buffer, start: number, end: number): boolean {
-    const failure = this.takeFrame(type, flags, id, bytes, start, end);
-    if (failure === undefined) return !this.ended;
-    const fatal = failure instanceof StreamFailure ? this.streams.fail(id, failure) : failure;
-    if (fatal === undefined) return !this.ended;
-    this.fail(fatal);
+    const failure = this.#takeFrame(type, flags, id, bytes, start, end);
+    if (failure === undefined) return !this.#ended;
+    const fatal = failure instanceof StreamFailure ? this.#streams.fail(id, failure) : failure;
+    if (fatal === undefined) return !this.#ended;
+    this.#fail(fatal);
     return false;
   }
 
-  private writeOut(): void {
-    if (this.ended) return;
-    const pending = this.output.take();
-    if (pending !== undefined) this.sink.write(pending);
-    if (this.sink.bufferedBytes + this.streams.sender.queuedBytes > this.limits.maxOutputBytes) {
+  #writeOut(): void {
+    if (this.#ended) return;
+    const pending = this.#output.take();
+    if (pending !== undefined) this.#sink.write(pending);
+    if (this.#sink.bufferedBytes + this.#streams.sender.queuedBytes > this.#limits.maxOutputBytes) {
       // A GOAWAY would wait behind what the peer does not read.
-      this.ended = true;
-      this.sink.destroy();
-      this.breakOff(ENHANCE_YOUR_CALM, 'the peer does not read its answers');
-    } else if (this.closing === 'closed' && this.streams.size === 0) {
-      this.finish();
+      this.#ended = true;
+      this.#sink.destroy();
+      this.#breakOff(ENHANCE_YOUR_CALM, 'the peer does not read its answers');
+    } else if (this.#closing === 'closed' && this.#streams.size === 0) {
+      this.#finish();
     }
   }
 
-  private receivePreface(preface: PrefaceReader, chunk: Buffer, from: number): number {
+  #receivePreface(preface: PrefaceReader, chunk: Buffer, from: number): number {
     switch (preface.read(from === 0 ? chunk : chunk.subarray(from))) {
       case 'http2':
-        this.preface = undefined;
-        writeServerPreface(this.output, this.limits);
-        return this.reader.read(chunk, from + preface.used);
+        this.#preface = undefined;
+        writeServerPreface(this.#output, this.#limits);
+        return this.#reader.read(chunk, from + preface.used);
       case 'http1':
-        this.sink.write(HTTP1_ANSWER);
-        this.finish();
-        this.events.onBroken(this, 'the peer sent an HTTP/1 request', false);
+        this.#sink.write(HTTP1_ANSWER);
+        this.#finish();
+        this.#events.onBroken(this, 'the peer sent an HTTP/1 request', false);
         return chunk.length;
       case 'garbage':
         // Section 3.4: GOAWAY may be left out, as the peer is not using HTTP/2.
-        this.finish();
-        this.events.onBroken(this, 'the peer did not send the preface of HTTP/2', false);
+        this.#finish();
+        this.#events.onBroken(this, 'the peer did not send the preface of HTTP/2', false);
         return chunk.length;
       case 'more':
         return chunk.length;
     }
   }
 
-  private takeFrame(
-    type: number,
-    flags: number,
-    id: number,
-    bytes: Buffer,
-    start: number,
-    end: number,
-  ): Failure {
-    const { requests, unit } = this;
+  #takeFrame(type: number, flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
+    const { unit } = this;
+    const requests = this.#requests;
     unit.left -= 1 + ((end - start) >> 9);
     // Section 6.10: "any other frame or a frame on a different stream" inside a header block.
     if (requests.openBlockId !== 0 && (type !== FRAME_TYPE.CONTINUATION || id !== requests.openBlockId)) {
       return BROKEN_BLOCK;
     }
     // Section 3.4: the preface ends with SETTINGS, which are the first frame.
-    if (!this.greeted && (type !== FRAME_TYPE.SETTINGS || (flags & FLAG.ACK) !== 0)) return NO_SETTINGS;
+    if (!this.#greeted && (type !== FRAME_TYPE.SETTINGS || (flags & FLAG.ACK) !== 0)) return NO_SETTINGS;
     switch (type) {
       case FRAME_TYPE.DATA:
         return requests.onData(flags, id, bytes, start, end);
@@ -268,15 +265,16 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
       case FRAME_TYPE.PUSH_PROMISE:
         return PUSH;
       case FRAME_TYPE.RST_STREAM:
-        return this.onRstStream(id, bytes, start, end);
+        return this.#onRstStream(id, bytes, start, end);
       default:
         return (
-          this.control.charge(this.lastReceivedMs) ?? this.onControlFrame(type, flags, id, bytes, start, end)
+          this.#control.charge(this.lastReceivedMs) ??
+          this.#onControlFrame(type, flags, id, bytes, start, end)
         );
     }
   }
 
-  private onControlFrame(
+  #onControlFrame(
     type: number,
     flags: number,
     id: number,
@@ -290,13 +288,13 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
         if (end - start !== 5) return PRIORITY_SIZE;
         return readUint31(bytes, start) === id ? SELF_DEPENDENT : undefined;
       case FRAME_TYPE.WINDOW_UPDATE:
-        return this.onWindowUpdate(id, bytes, start, end);
+        return this.#onWindowUpdate(id, bytes, start, end);
       case FRAME_TYPE.SETTINGS:
         // A window may change on every stream, and each of the settings is looked at.
-        this.unit.left -= (this.streams.size + end - start) >> 5;
-        return id === 0 ? this.onSettings(flags, bytes, start, end) : NOT_STREAM_0;
+        this.unit.left -= (this.#streams.size + end - start) >> 5;
+        return id === 0 ? this.#onSettings(flags, bytes, start, end) : NOT_STREAM_0;
       case FRAME_TYPE.PING:
-        return id === 0 ? this.onPing(flags, bytes, start, end) : NOT_STREAM_0;
+        return id === 0 ? this.#onPing(flags, bytes, start, end) : NOT_STREAM_0;
       case FRAME_TYPE.GOAWAY:
         if (id !== 0) return NOT_STREAM_0;
         // The peer ends the connection itself once it has its answers.
@@ -307,87 +305,88 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     }
   }
 
-  private onRstStream(id: number, bytes: Buffer, start: number, end: number): Failure {
+  #onRstStream(id: number, bytes: Buffer, start: number, end: number): Failure {
     if (id === 0) return STREAM_0;
     if (end - start !== 4) return FRAME_SIZE;
-    return this.streams.isIdle(id) ? IDLE_STREAM : this.streams.onRstStream(id, readUint32(bytes, start));
+    return this.#streams.isIdle(id) ? IDLE_STREAM : this.#streams.onRstStream(id, readUint32(bytes, start));
   }
 
-  private onWindowUpdate(id: number, bytes: Buffer, start: number, end: number): Failure {
+  #onWindowUpdate(id: number, bytes: Buffer, start: number, end: number): Failure {
     if (end - start !== 4) return FRAME_SIZE;
     const increment = readUint31(bytes, start);
     if (id === 0) {
-      return increment === 0 ? ZERO_INCREMENT : this.streams.onConnectionWindow(increment);
+      return increment === 0 ? ZERO_INCREMENT : this.#streams.onConnectionWindow(increment);
     }
-    if (this.streams.isIdle(id)) return IDLE_STREAM;
-    return increment === 0 ? ZERO_STREAM_INCREMENT : this.streams.onStreamWindow(id, increment);
+    if (this.#streams.isIdle(id)) return IDLE_STREAM;
+    return increment === 0 ? ZERO_STREAM_INCREMENT : this.#streams.onStreamWindow(id, increment);
   }
 
-  private onSettings(flags: number, bytes: Buffer, start: number, end: number): Failure {
+  #onSettings(flags: number, bytes: Buffer, start: number, end: number): Failure {
     if ((flags & FLAG.ACK) !== 0) {
       if (end !== start) return FRAME_SIZE;
-      this.streams.onSettingsAck();
+      this.#streams.onSettingsAck();
       return undefined;
     }
-    const { peerSettings, streams } = this;
+    const peerSettings = this.#peerSettings;
+    const streams = this.#streams;
     const problem = peerSettings.read(bytes, start, end);
     if (problem !== undefined) return problem;
     streams.sender.maxFrameBytes = peerSettings.maxFrameBytes;
     streams.sender.encoder.setPeerTableBytes(peerSettings.leastHeaderTableBytes);
     streams.sender.encoder.setPeerTableBytes(peerSettings.headerTableBytes);
     // The acknowledgement goes first: what follows it obeys the new values (section 6.5.3).
-    writeSettingsAck(this.output);
+    writeSettingsAck(this.#output);
     const overflow = streams.setSendWindow(peerSettings.initialWindowBytes);
     if (overflow !== undefined) return overflow;
-    if (!this.greeted) {
-      this.greeted = true;
-      this.events.onGreeted(this);
+    if (!this.#greeted) {
+      this.#greeted = true;
+      this.#events.onGreeted(this);
     }
     return undefined;
   }
 
-  private onPing(flags: number, bytes: Buffer, start: number, end: number): Failure {
+  #onPing(flags: number, bytes: Buffer, start: number, end: number): Failure {
     if (end - start !== 8) return FRAME_SIZE;
     if ((flags & FLAG.ACK) === 0) {
-      writePing(this.output, true, bytes, start);
+      writePing(this.#output, true, bytes, start);
     } else if (GOAWAY_PING.compare(bytes, start, end) === 0) {
-      if (this.closing !== 'announced') return undefined;
-      this.closing = 'closed';
-      this.streams.closeToNew();
-      writeGoaway(this.output, this.streams.lastServedId, ERROR_CODE.NO_ERROR, '');
-    } else if (this.pingsUnanswered > 0 && KEEP_ALIVE_PING.compare(bytes, start, end) === 0) {
-      this.pingsUnanswered--;
-      this.events.onAck(this);
+      if (this.#closing !== 'announced') return undefined;
+      this.#closing = 'closed';
+      this.#streams.closeToNew();
+      writeGoaway(this.#output, this.#streams.lastServedId, ERROR_CODE.NO_ERROR, '');
+    } else if (this.#pingsUnanswered > 0 && KEEP_ALIVE_PING.compare(bytes, start, end) === 0) {
+      this.#pingsUnanswered--;
+      this.#events.onAck(this);
     }
     return undefined;
   }
 
   /** The peer broke the protocol or a limit. */
-  private fail(failure: ConnectionFailure): void {
-    if (this.ended) return;
-    this.sendLast(failure.code, failure.text);
-    this.breakOff(failure.code, failure.text);
+  #fail(failure: ConnectionFailure): void {
+    if (this.#ended) return;
+    this.#sendLast(failure.code, failure.text);
+    this.#breakOff(failure.code, failure.text);
   }
 
-  private breakOff(code: number, text: string): void {
-    this.reader.stop();
-    this.streams.resetAll(code);
-    this.events.onBroken(this, text, this.greeted);
+  #breakOff(code: number, text: string): void {
+    this.#reader.stop();
+    this.#streams.resetAll(code);
+    this.#events.onBroken(this, text, this.#greeted);
   }
 
   /** GOAWAY, everything that was written before it, and the end. */
-  private sendLast(errorCode: number, debug: string): void {
-    if (this.preface === undefined) writeGoaway(this.output, this.streams.lastServedId, errorCode, debug);
-    const pending = this.output.take();
-    if (pending !== undefined) this.sink.write(pending);
-    this.finish();
+  #sendLast(errorCode: number, debug: string): void {
+    if (this.#preface === undefined) writeGoaway(this.#output, this.#streams.lastServedId, errorCode, debug);
+    const pending = this.#output.take();
+    if (pending !== undefined) this.#sink.write(pending);
+    this.#finish();
   }
 
-  private finish(): void {
-    expectState(!this.ended, 'a connection ends once');
-    this.ended = true;
-    this.reader.stop();
-    this.requests.release();
-    this.sink.end();
+  #finish(): void {
+    expectState(!this.#ended, 'a connection ends once');
+    this.#ended = true;
+    this.#reader.stop();
+    this.#requests.release();
+    this.#sink.end();
   }
 }

@@ -20,18 +20,18 @@ export const CONTROL_PER_MESSAGE = 2;
 export class ControlBudget {
   /** Frames that requests and answers have earned since the last {@link charge}. */
   earned = 0;
-  private readonly budget: Budget;
+  readonly #budget: Budget;
 
   constructor(limits: H2Limits, nowMs: number) {
-    this.budget = new Budget(limits.controlBurst, limits.controlRefillPerSecond, nowMs);
+    this.#budget = new Budget(limits.controlBurst, limits.controlRefillPerSecond, nowMs);
   }
 
   /** Counts a frame. */
   charge(nowMs: number): ConnectionFailure | undefined {
     if (this.earned > 0) {
-      this.budget.giveBack(this.earned);
+      this.#budget.giveBack(this.earned);
       this.earned = 0;
     }
-    return this.budget.take(nowMs) ? undefined : TOO_MANY;
+    return this.#budget.take(nowMs) ? undefined : TOO_MANY;
   }
 }

@@ -26,36 +26,36 @@ const NOTHING = Buffer.alloc(0);
  * the frame that a chunk's end cuts is copied, and continued with the next chunk.
  */
 export class FrameReader {
-  private readonly consumer: FrameConsumer;
-  private readonly maxFrameBytes: number;
-  private readonly unit: WorkUnit;
-  private held: Buffer = NOTHING;
-  private heldLength = 0;
-  private stopped = false;
+  readonly #consumer: FrameConsumer;
+  readonly #maxFrameBytes: number;
+  readonly #unit: WorkUnit;
+  #held: Buffer = NOTHING;
+  #heldLength = 0;
+  #stopped = false;
 
   /** `unit`: reading stops after the frame that ends it. */
   constructor(consumer: FrameConsumer, maxFrameBytes: number, unit: WorkUnit) {
-    this.consumer = consumer;
-    this.maxFrameBytes = maxFrameBytes;
-    this.unit = unit;
+    this.#consumer = consumer;
+    this.#maxFrameBytes = maxFrameBytes;
+    this.#unit = unit;
   }
 
   /** Memory of the frame that a chunk's end has cut. */
   get heldBytes(): number {
-    return this.held.length;
+    return this.#held.length;
   }
 
   /** Gives up room that no frame is in: idle connections, of which there may be many, hold nothing. */
   trim(): void {
-    if (this.heldLength === 0) this.held = NOTHING;
+    if (this.#heldLength === 0) this.#held = NOTHING;
   }
 
   /** Nothing is read or held any more. */
   stop(): void {
-    this.stopped = true;
-    freeBuffer(this.held);
-    this.held = NOTHING;
-    this.heldLength = 0;
+    this.#stopped = true;
+    freeBuffer(this.#held);
+    this.#held = NOTHING;
+    this.#heldLength = 0;
   }
 
   /**
@@ -63,26 +63,26 @@ export class FrameReader {
    * `chunk.length` when all is taken.
    */
   read(chunk: Buffer, from: number): number {
-    const { unit } = this;
+    const unit = this.#unit;
     const chunkEnd = chunk.length;
-    if (this.stopped) return chunkEnd;
+    if (this.#stopped) return chunkEnd;
     let at = from;
-    if (this.heldLength > 0) {
-      at = this.finishHeld(chunk, from);
+    if (this.#heldLength > 0) {
+      at = this.#finishHeld(chunk, from);
       if (at < 0) return chunkEnd;
       if (unit.left <= 0 && unit.isOver()) return at;
     }
     while (chunkEnd - at >= FRAME_HEADER_BYTES) {
       const length = frameLength(chunk, at);
-      if (length > this.maxFrameBytes) {
-        this.refuse(length);
+      if (length > this.#maxFrameBytes) {
+        this.#refuse(length);
         return chunkEnd;
       }
       const start = at + FRAME_HEADER_BYTES;
       const end = start + length;
       if (end > chunkEnd) break;
       if (
-        !this.consumer.onFrame(
+        !this.#consumer.onFrame(
           chunk[at + 3] as number,
           chunk[at + 4] as number,
           readUint31(chunk, at + 5),
@@ -97,7 +97,7 @@ export class FrameReader {
       at = end;
       if (unit.left <= 0 && unit.isOver()) return at;
     }
-    if (at < chunkEnd && !this.stopped) this.hold(chunk, at, chunkEnd);
+    if (at < chunkEnd && !this.#stopped) this.#hold(chunk, at, chunkEnd);
     return chunkEnd;
   }
 
@@ -105,29 +105,29 @@ export class FrameReader {
    * Completes the held frame and hands it on. Returns where the chunk goes on, or -1 when it is used up or reading
    * stopped.
    */
-  private finishHeld(chunk: Buffer, from: number): number {
+  #finishHeld(chunk: Buffer, from: number): number {
     let at = from;
-    if (this.heldLength < FRAME_HEADER_BYTES) {
-      const taken = Math.min(FRAME_HEADER_BYTES - this.heldLength, chunk.length - at);
-      this.hold(chunk, at, at + taken);
+    if (this.#heldLength < FRAME_HEADER_BYTES) {
+      const taken = Math.min(FRAME_HEADER_BYTES - this.#heldLength, chunk.length - at);
+      this.#hold(chunk, at, at + taken);
       at += taken;
-      if (this.heldLength < FRAME_HEADER_BYTES) return -1;
+      if (this.#heldLength < FRAME_HEADER_BYTES) return -1;
     }
-    const length = frameLength(this.held, 0);
-    if (length > this.maxFrameBytes) {
-      this.refuse(length);
+    const length = frameLength(this.#held, 0);
+    if (length > this.#maxFrameBytes) {
+      this.#refuse(length);
       return -1;
     }
     const size = FRAME_HEADER_BYTES + length;
-    const taken = Math.min(size - this.heldLength, chunk.length - at);
-    this.hold(chunk, at, at + taken);
+    const taken = Math.min(size - this.#heldLength, chunk.length - at);
+    this.#hold(chunk, at, at + taken);
     at += taken;
-    if (this.heldLength < size) return -1;
-    const frame = this.held;
+    if (this.#heldLength < size) return -1;
+    const frame = this.#held;
     // The consumer may call `stop`, which frees what is held.
-    this.held = NOTHING;
-    this.heldLength = 0;
-    const goesOn = this.consumer.onFrame(
+    this.#held = NOTHING;
+    this.#heldLength = 0;
+    const goesOn = this.#consumer.onFrame(
       frame[3] as number,
       frame[4] as number,
       readUint31(frame, 5),
@@ -135,7 +135,7 @@ export class FrameReader {
       FRAME_HEADER_BYTES,
       size,
     );
-    if (goesOn && !this.stopped && frame.length <= KEPT_BYTES) this.held = frame;
+    if (goesOn && !this.#stopped && frame.length <= KEPT_BYTES) this.#held = frame;
     else freeBuffer(frame);
     if (goesOn) return at;
     this.stop();
@@ -146,21 +146,21 @@ export class FrameReader {
    * Keeps `chunk[start, end)`. The room doubles with what has really come, so that announcing long frames costs a peer
    * bytes.
    */
-  private hold(chunk: Buffer, start: number, end: number): void {
-    const needed = this.heldLength + end - start;
-    if (needed > this.held.length) {
+  #hold(chunk: Buffer, start: number, end: number): void {
+    const needed = this.#heldLength + end - start;
+    if (needed > this.#held.length) {
       const larger = Buffer.allocUnsafeSlow(Math.max(FIRST_HELD_BYTES, 2 * needed));
-      this.held.copy(larger, 0, 0, this.heldLength);
-      freeBuffer(this.held);
-      this.held = larger;
+      this.#held.copy(larger, 0, 0, this.#heldLength);
+      freeBuffer(this.#held);
+      this.#held = larger;
     }
-    chunk.copy(this.held, this.heldLength, start, end);
-    this.heldLength = needed;
+    chunk.copy(this.#held, this.#heldLength, start, end);
+    this.#heldLength = needed;
   }
 
-  private refuse(length: number): void {
+  #refuse(length: number): void {
     this.stop();
-    this.consumer.onOversizedFrame(length);
+    this.#consumer.onOversizedFrame(length);
   }
 }
 

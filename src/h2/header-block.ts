@@ -22,31 +22,31 @@ export class HeaderBlock {
   /** The block's fragments so far, in `bytes[0, length)`. */
   bytes: Buffer = Buffer.alloc(0);
   length = 0;
-  private continuations = 0;
-  private readonly maxBytes: number;
-  private readonly maxContinuations: number;
+  #continuations = 0;
+  readonly #maxBytes: number;
+  readonly #maxContinuations: number;
 
   constructor(limits: H2Limits) {
-    this.maxBytes = limits.maxHeaderBlockBytes;
-    this.maxContinuations = limits.maxContinuations;
+    this.#maxBytes = limits.maxHeaderBlockBytes;
+    this.#maxContinuations = limits.maxContinuations;
   }
 
   begin(endStream: boolean, selfDependent: boolean): void {
     this.endStream = endStream;
     this.selfDependent = selfDependent;
     this.length = 0;
-    this.continuations = 0;
+    this.#continuations = 0;
   }
 
   /** A CONTINUATION frame came. */
   countContinuation(): ConnectionFailure | undefined {
-    this.continuations++;
-    return this.continuations > this.maxContinuations ? TOO_MANY : undefined;
+    this.#continuations++;
+    return this.#continuations > this.#maxContinuations ? TOO_MANY : undefined;
   }
 
   append(bytes: Buffer, start: number, end: number): ConnectionFailure | undefined {
     const needed = this.length + end - start;
-    if (needed > this.maxBytes) return HEADER_BLOCK_TOO_LONG;
+    if (needed > this.#maxBytes) return HEADER_BLOCK_TOO_LONG;
     if (needed > this.bytes.length) {
       const larger = Buffer.allocUnsafeSlow(2 * needed);
       this.bytes.copy(larger, 0, 0, this.length);

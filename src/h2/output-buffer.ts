@@ -17,12 +17,12 @@ export class OutputBuffer {
   /** The slab. Write at {@link end} after {@link reserve}, then move {@link end}. */
   bytes: Buffer = EMPTY;
   end = 0;
-  private start = 0;
-  private slabBytes = FIRST_SLAB_BYTES / 2;
+  #start = 0;
+  #slabBytes = FIRST_SLAB_BYTES / 2;
 
   /** Pending bytes. */
   get length(): number {
-    return this.end - this.start;
+    return this.end - this.#start;
   }
 
   /**
@@ -30,15 +30,15 @@ export class OutputBuffer {
    * afterwards.
    */
   reserve(octets: number): number {
-    if (this.bytes.length - this.end < octets) this.nextSlab(octets);
+    if (this.bytes.length - this.end < octets) this.#nextSlab(octets);
     return this.end;
   }
 
   /** Hands out what is pending, or undefined when nothing is. */
   take(): Buffer | undefined {
-    if (this.end === this.start) return undefined;
-    const pending = this.bytes.subarray(this.start, this.end);
-    this.start = this.end;
+    if (this.end === this.#start) return undefined;
+    const pending = this.bytes.subarray(this.#start, this.end);
+    this.#start = this.end;
     if (this.bytes.length <= LARGEST_SLAB_BYTES) return pending;
     // A slab that a large answer has made is not kept for small ones, and half of it may be free: what is handed out
     // may wait for long.
@@ -53,24 +53,24 @@ export class OutputBuffer {
   trim(): void {
     if (this.length > 0) return;
     this.clear();
-    this.slabBytes = FIRST_SLAB_BYTES / 2;
+    this.#slabBytes = FIRST_SLAB_BYTES / 2;
   }
 
   /** Forgets what is pending. */
   clear(): void {
     this.bytes = EMPTY;
-    this.start = 0;
+    this.#start = 0;
     this.end = 0;
   }
 
-  private nextSlab(octets: number): void {
-    const pending = this.end - this.start;
-    if (this.slabBytes < LARGEST_SLAB_BYTES) this.slabBytes *= 2;
-    const next = Buffer.allocUnsafeSlow(Math.max(this.slabBytes, 2 * (pending + octets)));
-    this.bytes.copy(next, 0, this.start, this.end);
-    if (this.start === 0) freeBuffer(this.bytes);
+  #nextSlab(octets: number): void {
+    const pending = this.end - this.#start;
+    if (this.#slabBytes < LARGEST_SLAB_BYTES) this.#slabBytes *= 2;
+    const next = Buffer.allocUnsafeSlow(Math.max(this.#slabBytes, 2 * (pending + octets)));
+    this.bytes.copy(next, 0, this.#start, this.end);
+    if (this.#start === 0) freeBuffer(this.bytes);
     this.bytes = next;
-    this.start = 0;
+    this.#start = 0;
     this.end = pending;
   }
 }

@@ -17,36 +17,36 @@ const HTTP1_BEGINNING = /^[A-Z]+(?: (?:h(?:t(?:tp?)?)?)?)?$/;
 export class PrefaceReader {
   /** Bytes of the last chunk that belong to the preface, once the verdict is `http2`. */
   used = 0;
-  private matched = 0;
-  private seen = '';
+  #matched = 0;
+  #seen = '';
 
   read(chunk: Buffer): PrefaceVerdict {
-    if (this.seen === '') {
+    if (this.#seen === '') {
       let at = 0;
       while (
         at < chunk.length &&
-        this.matched < CLIENT_PREFACE.length &&
-        chunk[at] === CLIENT_PREFACE[this.matched]
+        this.#matched < CLIENT_PREFACE.length &&
+        chunk[at] === CLIENT_PREFACE[this.#matched]
       ) {
         at++;
-        this.matched++;
+        this.#matched++;
       }
       this.used = at;
-      if (this.matched === CLIENT_PREFACE.length) return 'http2';
+      if (this.#matched === CLIENT_PREFACE.length) return 'http2';
       if (at === chunk.length) return 'more';
-      if (this.matched > PRI_METHOD_BYTES) return 'garbage';
-      this.seen = CLIENT_PREFACE.toString('latin1', 0, this.matched);
-      return this.judge(chunk, at);
+      if (this.#matched > PRI_METHOD_BYTES) return 'garbage';
+      this.#seen = CLIENT_PREFACE.toString('latin1', 0, this.#matched);
+      return this.#judge(chunk, at);
     }
-    return this.judge(chunk, 0);
+    return this.#judge(chunk, 0);
   }
 
-  private judge(chunk: Buffer, from: number): PrefaceVerdict {
+  #judge(chunk: Buffer, from: number): PrefaceVerdict {
     for (let at = from; at < chunk.length; at++) {
-      this.seen += String.fromCharCode(chunk[at] as number);
-      if (HTTP1.test(this.seen)) return 'http1';
-      const method = this.seen.indexOf(' ');
-      if (!HTTP1_BEGINNING.test(this.seen) || (method < 0 && this.seen.length > MAX_METHOD_BYTES))
+      this.#seen += String.fromCharCode(chunk[at] as number);
+      if (HTTP1.test(this.#seen)) return 'http1';
+      const method = this.#seen.indexOf(' ');
+      if (!HTTP1_BEGINNING.test(this.#seen) || (method < 0 && this.#seen.length > MAX_METHOD_BYTES))
         return 'garbage';
     }
     return 'more';

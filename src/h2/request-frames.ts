@@ -28,29 +28,29 @@ const NO_PRIORITY = new ConnectionFailure(
 export class RequestFrames {
   /** The stream whose header block goes on; 0 when none does. */
   openBlockId = 0;
-  private readonly streams: Streams;
-  private readonly decoder: HpackDecoder;
-  private readonly block: HeaderBlock;
-  private readonly maxHeaderBlockBytes: number;
+  readonly #streams: Streams;
+  readonly #decoder: HpackDecoder;
+  readonly #block: HeaderBlock;
+  readonly #maxHeaderBlockBytes: number;
 
   constructor(streams: Streams, limits: H2Limits) {
-    this.streams = streams;
-    this.decoder = new HpackDecoder({
+    this.#streams = streams;
+    this.#decoder = new HpackDecoder({
       maxTableBytes: limits.headerTableBytes,
       maxListBytes: limits.maxHeaderListBytes,
     });
-    this.block = new HeaderBlock(limits);
-    this.maxHeaderBlockBytes = limits.maxHeaderBlockBytes;
+    this.#block = new HeaderBlock(limits);
+    this.#maxHeaderBlockBytes = limits.maxHeaderBlockBytes;
   }
 
   /** Memory of the header block that has not ended. */
   get heldBytes(): number {
-    return this.block.bytes.length;
+    return this.#block.bytes.length;
   }
 
   /** The connection is over. */
   release(): void {
-    this.block.release();
+    this.#block.release();
   }
 
   onData(flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
@@ -64,7 +64,7 @@ export class RequestFrames {
       bodyEnd -= padding;
     }
     const endStream = (flags & FLAG.END_STREAM) !== 0;
-    return this.streams.onData(id, end - start, bytes, bodyStart, bodyEnd, endStream);
+    return this.#streams.onData(id, end - start, bytes, bodyStart, bodyEnd, endStream);
   }
 
   onHeaders(flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
@@ -82,27 +82,27 @@ export class RequestFrames {
       if ((flags & FLAG.PRIORITY) !== 0) selfDependent = readUint31(bytes, blockStart - 5) === id;
     }
     if ((flags & FLAG.END_HEADERS) !== 0) {
-      return this.onHeaderBlock(id, bytes, blockStart, blockEnd, endStream, selfDependent);
+      return this.#onHeaderBlock(id, bytes, blockStart, blockEnd, endStream, selfDependent);
     }
     this.openBlockId = id;
-    this.block.begin(endStream, selfDependent);
-    return this.block.append(bytes, blockStart, blockEnd);
+    this.#block.begin(endStream, selfDependent);
+    return this.#block.append(bytes, blockStart, blockEnd);
   }
 
   /** The caller has checked that `id` is {@link openBlockId} if there is one. */
   onContinuation(flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
     if (this.openBlockId === 0) return LONE_CONTINUATION;
-    const { block } = this;
+    const block = this.#block;
     const problem = block.countContinuation() ?? block.append(bytes, start, end);
     if (problem !== undefined || (flags & FLAG.END_HEADERS) === 0) return problem;
     this.openBlockId = 0;
     const complete = block.bytes;
     const { length } = block;
     block.release();
-    return this.onHeaderBlock(id, complete, 0, length, block.endStream, block.selfDependent);
+    return this.#onHeaderBlock(id, complete, 0, length, block.endStream, block.selfDependent);
   }
 
-  private onHeaderBlock(
+  #onHeaderBlock(
     id: number,
     bytes: Buffer,
     start: number,
@@ -110,15 +110,15 @@ export class RequestFrames {
     endStream: boolean,
     selfDependent: boolean,
   ): Failure {
-    if (end - start > this.maxHeaderBlockBytes) return HEADER_BLOCK_TOO_LONG;
+    if (end - start > this.#maxHeaderBlockBytes) return HEADER_BLOCK_TOO_LONG;
     // Every block is decoded, wanted or not, or the tables of both sides would differ from then on (section 4.3).
-    const list = this.decoder.decode(bytes, start, end);
+    const list = this.#decoder.decode(bytes, start, end);
     if (list === undefined) {
       return new ConnectionFailure(
         COMPRESSION_ERROR,
-        `the peer sent a broken header block: ${this.decoder.failure}`,
+        `the peer sent a broken header block: ${this.#decoder.failure}`,
       );
     }
-    return this.streams.onHeaders(id, list, endStream, selfDependent);
+    return this.#streams.onHeaders(id, list, endStream, selfDependent);
   }
 }

@@ -20,26 +20,26 @@ export class WorkUnit {
    * Work until the next look at the clock. Whoever works takes from it, and asks {@link isOver} once nothing is left.
    */
   left = WORK_BETWEEN_LOOKS;
-  private readonly nowMs: () => number;
-  private endMs = Number.POSITIVE_INFINITY;
-  private looks = Number.POSITIVE_INFINITY;
+  readonly #nowMs: () => number;
+  #endMs = Number.POSITIVE_INFINITY;
+  #looks = Number.POSITIVE_INFINITY;
 
   /** `nowMs`: milliseconds on a clock that never goes back. Before the first {@link begin} the unit has no end. */
   constructor(nowMs: () => number) {
-    this.nowMs = nowMs;
+    this.#nowMs = nowMs;
   }
 
   /** A connection begins to read at `nowMs`, for `spanMs` milliseconds. */
   begin(nowMs: number, spanMs: number): void {
     this.left = WORK_BETWEEN_LOOKS;
-    this.looks = MAX_LOOKS;
-    this.endMs = nowMs + spanMs;
+    this.#looks = MAX_LOOKS;
+    this.#endMs = nowMs + spanMs;
   }
 
   /** Whether to stop here and go on in the next turn. */
   isOver(): boolean {
     this.left = WORK_BETWEEN_LOOKS;
-    this.looks--;
-    return this.looks <= 0 || this.nowMs() >= this.endMs;
+    this.#looks--;
+    return this.#looks <= 0 || this.#nowMs() >= this.#endMs;
   }
 }

@@ -55,41 +55,44 @@ const literals = new LiteralCache();
 class StringLiteral {
   /** Bytes of the text. */
   length = 0;
-  private text: string | undefined = undefined;
-  private huffman = false;
+  #text: string | undefined = undefined;
+  #huffman = false;
   /** As it was sent, in the block. */
-  private start = 0;
-  private end = 0;
-  private scratchStart = 0;
+  #start = 0;
+  #end = 0;
+  #scratchStart = 0;
 
   setText(text: string): void {
-    this.text = text;
+    this.#text = text;
     this.length = text.length;
   }
 
   setPlain(start: number, end: number): void {
-    this.text = undefined;
-    this.huffman = false;
-    this.start = start;
-    this.end = end;
+    this.#text = undefined;
+    this.#huffman = false;
+    this.#start = start;
+    this.#end = end;
     this.length = end - start;
   }
 
   setDecoded(start: number, end: number, scratchStart: number, scratchEnd: number): void {
-    this.text = undefined;
-    this.huffman = true;
-    this.start = start;
-    this.end = end;
-    this.scratchStart = scratchStart;
+    this.#text = undefined;
+    this.#huffman = true;
+    this.#start = start;
+    this.#end = end;
+    this.#scratchStart = scratchStart;
     this.length = scratchEnd - scratchStart;
   }
 
   /** `keep`: in {@link literals}. */
   toText(block: Uint8Array, keep: boolean): string {
-    if (this.text !== undefined) return this.text;
+    if (this.#text !== undefined) return this.#text;
     // Spares a call for each of the thousands of empty strings that a hostile block may hold.
     if (this.length === 0) return '';
-    const { start, end, huffman, scratchStart } = this;
+    const start = this.#start;
+    const end = this.#end;
+    const huffman = this.#huffman;
+    const scratchStart = this.#scratchStart;
     const text = huffman
       ? latin1Slice.call(scratch, scratchStart, scratchStart + this.length)
       : latin1Slice.call(block, start, end);
@@ -108,33 +111,33 @@ class StringLiteral {
 export class HpackDecoder {
   /** Why {@link decode} gave undefined. */
   failure = '';
-  private readonly maxTableBytes: number;
-  private readonly maxListBytes: number;
-  private readonly table: DynamicTable;
+  readonly #maxTableBytes: number;
+  readonly #maxListBytes: number;
+  readonly #table: DynamicTable;
   /** Counts the changes of the table: equal numbers, equal table. */
-  private tableState = 0;
-  private readonly recent = new RecentBlocks();
+  #tableState = 0;
+  readonly #recent = new RecentBlocks();
 
   // The block being decoded.
-  private position = 0;
-  private fields: string[] = [];
-  private size = 0;
-  private tooLarge = false;
+  #position = 0;
+  #fields: string[] = [];
+  #size = 0;
+  #tooLarge = false;
   /**
    * The field at hand is never indexed: a secret perhaps, kept out of what connections share (RFC 7541 section 7.1.3).
    */
-  private sensitive = false;
-  private readonly name = new StringLiteral();
-  private readonly value = new StringLiteral();
+  #sensitive = false;
+  readonly #name = new StringLiteral();
+  readonly #value = new StringLiteral();
 
   /**
    * `maxTableBytes`: our SETTINGS_HEADER_TABLE_SIZE. Where it is below 4096, the peer may use 4096 until it has read
    * our SETTINGS and says so by a size update. `maxListBytes`: our SETTINGS_MAX_HEADER_LIST_SIZE.
    */
   constructor(options: { readonly maxTableBytes: number; readonly maxListBytes: number }) {
-    this.maxTableBytes = options.maxTableBytes;
-    this.maxListBytes = options.maxListBytes;
-    this.table = new DynamicTable(DEFAULT_TABLE_BYTES, options.maxTableBytes);
+    this.#maxTableBytes = options.maxTableBytes;
+    this.#maxListBytes = options.maxListBytes;
+    this.#table = new DynamicTable(DEFAULT_TABLE_BYTES, options.maxTableBytes);
   }
 
   /**
@@ -143,118 +146,118 @@ export class HpackDecoder {
    * then says why. A block like one of the last few, on a table that has not moved, gives the same list again.
    */
   decode(bytes: Uint8Array, start: number, end: number): HeaderList | undefined {
-    const tableState = this.tableState;
-    const known = this.recent.find(bytes, start, end, tableState);
+    const tableState = this.#tableState;
+    const known = this.#recent.find(bytes, start, end, tableState);
     if (known !== undefined) return known;
 
     const needed = maxDecodedLength(end - start);
     if (scratch.length < needed) scratch = Buffer.allocUnsafeSlow(needed);
-    this.position = start;
-    this.fields = [];
-    this.size = 0;
-    this.tooLarge = false;
-    if (!this.readBlock(bytes, start, end)) return undefined;
-    const list = new DecodedHeaderList(this.fields, this.size, this.tooLarge);
-    if (this.tableState === tableState) this.recent.keep(bytes, start, end, tableState, list);
+    this.#position = start;
+    this.#fields = [];
+    this.#size = 0;
+    this.#tooLarge = false;
+    if (!this.#readBlock(bytes, start, end)) return undefined;
+    const list = new DecodedHeaderList(this.#fields, this.#size, this.#tooLarge);
+    if (this.#tableState === tableState) this.#recent.keep(bytes, start, end, tableState, list);
     return list;
   }
 
-  private readBlock(bytes: Uint8Array, start: number, end: number): boolean {
+  #readBlock(bytes: Uint8Array, start: number, end: number): boolean {
     let lastUpdateEnd = start;
-    while (this.position < end) {
-      const first = bytes[this.position] as number;
+    while (this.#position < end) {
+      const first = bytes[this.#position] as number;
       if (first >= INDEXED) {
-        if (!this.readIndexed(bytes, end)) return false;
+        if (!this.#readIndexed(bytes, end)) return false;
       } else if (first >= INCREMENTAL) {
-        this.sensitive = false;
-        if (!this.readLiteral(bytes, end, INCREMENTAL_MASK, true)) return false;
+        this.#sensitive = false;
+        if (!this.#readLiteral(bytes, end, INCREMENTAL_MASK, true)) return false;
       } else if (first < SIZE_UPDATE) {
-        this.sensitive = first >= NEVER_INDEXED;
-        if (!this.readLiteral(bytes, end, LITERAL_MASK, false)) return false;
+        this.#sensitive = first >= NEVER_INDEXED;
+        if (!this.#readLiteral(bytes, end, LITERAL_MASK, false)) return false;
       } else {
-        if (this.position !== lastUpdateEnd) return this.fail('a table size update after a field');
-        if (!this.readSizeUpdate(bytes, end)) return false;
-        lastUpdateEnd = this.position;
+        if (this.#position !== lastUpdateEnd) return this.#fail('a table size update after a field');
+        if (!this.#readSizeUpdate(bytes, end)) return false;
+        lastUpdateEnd = this.#position;
       }
     }
     return true;
   }
 
   /** RFC 7541 section 6.1. */
-  private readIndexed(bytes: Uint8Array, end: number): boolean {
-    const index = this.readInteger(bytes, end, INDEXED_MASK);
+  #readIndexed(bytes: Uint8Array, end: number): boolean {
+    const index = this.#readInteger(bytes, end, INDEXED_MASK);
     if (index < 0) return false;
     if (index > 0 && index <= STATIC_TABLE_LENGTH) {
-      this.take(STATIC_NAMES[index] as string, STATIC_VALUES[index] as string);
+      this.#take(STATIC_NAMES[index] as string, STATIC_VALUES[index] as string);
       return true;
     }
     const age = index - STATIC_TABLE_LENGTH - 1;
-    if (index === 0 || age >= this.table.length) return this.failIndex(index);
-    this.take(this.table.nameAt(age), this.table.valueAt(age));
+    if (index === 0 || age >= this.#table.length) return this.#failIndex(index);
+    this.#take(this.#table.nameAt(age), this.#table.valueAt(age));
     return true;
   }
 
-  private take(name: string, value: string): void {
-    this.size += name.length + value.length + ENTRY_OVERHEAD;
-    if (this.size > this.maxListBytes) this.tooLarge = true;
-    else this.fields.push(name, value);
+  #take(name: string, value: string): void {
+    this.#size += name.length + value.length + ENTRY_OVERHEAD;
+    if (this.#size > this.#maxListBytes) this.#tooLarge = true;
+    else this.#fields.push(name, value);
   }
 
   /** RFC 7541 sections 6.2.1 to 6.2.3. `indexing`: it enters the dynamic table. */
-  private readLiteral(bytes: Uint8Array, end: number, mask: number, indexing: boolean): boolean {
-    const nameIndex = this.readInteger(bytes, end, mask);
+  #readLiteral(bytes: Uint8Array, end: number, mask: number, indexing: boolean): boolean {
+    const nameIndex = this.#readInteger(bytes, end, mask);
     if (nameIndex < 0) return false;
     let name: string | undefined;
     let nameLength: number;
     let scratchEnd = 0;
     if (nameIndex === 0) {
-      scratchEnd = this.readString(bytes, end, this.name, 0);
+      scratchEnd = this.#readString(bytes, end, this.#name, 0);
       if (scratchEnd < 0) return false;
-      nameLength = this.name.length;
+      nameLength = this.#name.length;
     } else {
-      name = this.nameOf(nameIndex);
-      if (name === undefined) return this.failIndex(nameIndex);
+      name = this.#nameOf(nameIndex);
+      if (name === undefined) return this.#failIndex(nameIndex);
       nameLength = name.length;
     }
-    if (this.readString(bytes, end, this.value, scratchEnd) < 0) return false;
+    if (this.#readString(bytes, end, this.#value, scratchEnd) < 0) return false;
 
-    const fieldSize = nameLength + this.value.length + ENTRY_OVERHEAD;
-    this.size += fieldSize;
-    if (this.size > this.maxListBytes) this.tooLarge = true;
-    const adding = indexing && this.table.holds(fieldSize);
-    if (adding || !this.tooLarge) {
-      name ??= this.name.toText(bytes, !this.sensitive);
-      const value = this.value.toText(bytes, !this.sensitive);
-      if (!this.tooLarge) this.fields.push(name, value);
-      if (adding) this.table.add(name, value);
+    const fieldSize = nameLength + this.#value.length + ENTRY_OVERHEAD;
+    this.#size += fieldSize;
+    if (this.#size > this.#maxListBytes) this.#tooLarge = true;
+    const adding = indexing && this.#table.holds(fieldSize);
+    if (adding || !this.#tooLarge) {
+      name ??= this.#name.toText(bytes, !this.#sensitive);
+      const value = this.#value.toText(bytes, !this.#sensitive);
+      if (!this.#tooLarge) this.#fields.push(name, value);
+      if (adding) this.#table.add(name, value);
     }
     if (indexing) {
-      this.tableState += 1;
-      if (!adding) this.table.clear();
+      this.#tableState += 1;
+      if (!adding) this.#table.clear();
     }
     return true;
   }
 
-  private nameOf(index: number): string | undefined {
+  #nameOf(index: number): string | undefined {
     if (index <= STATIC_TABLE_LENGTH) return STATIC_NAMES[index];
     const age = index - STATIC_TABLE_LENGTH - 1;
-    return age < this.table.length ? this.table.nameAt(age) : undefined;
+    return age < this.#table.length ? this.#table.nameAt(age) : undefined;
   }
 
   /**
    * Reads a string literal (RFC 7541 section 5.2) into `literal`, through {@link scratch} from `scratchStart` on where
    * it is Huffman code. Returns where the next one may be written in scratch, -1 where it fails.
    */
-  private readString(bytes: Uint8Array, end: number, literal: StringLiteral, scratchStart: number): number {
-    if (this.position >= end) return this.failNumber('the block ends before a string');
-    const huffman = (bytes[this.position] as number) >= HUFFMAN;
-    const length = this.readInteger(bytes, end, STRING_LENGTH_MASK);
+  #readString(bytes: Uint8Array, end: number, literal: StringLiteral, scratchStart: number): number {
+    if (this.#position >= end) return this.#failNumber('the block ends before a string');
+    const huffman = (bytes[this.#position] as number) >= HUFFMAN;
+    const length = this.#readInteger(bytes, end, STRING_LENGTH_MASK);
     if (length < 0) return -1;
-    const start = this.position;
+    const start = this.#position;
     const stringEnd = start + length;
-    if (stringEnd > end) return this.failNumber('the block ends inside a string');
-    this.position = stringEnd;
-    const known = this.sensitive ? undefined : literals.find(bytes, start, stringEnd, huffman);
+    if (stringEnd > end) return this.#failNumber('the block ends inside a string');
+    this.#position = stringEnd;
+    const known = this.#sensitive ? undefined : literals.find(bytes, start, stringEnd, huffman);
     if (known !== undefined) {
       literal.setText(known);
       return scratchStart;
@@ -264,51 +267,51 @@ export class HpackDecoder {
       return scratchStart;
     }
     const scratchEnd = decodeHuffman(bytes, start, stringEnd, scratch, scratchStart);
-    if (scratchEnd < 0) return this.failNumber('a string is no valid Huffman code');
+    if (scratchEnd < 0) return this.#failNumber('a string is no valid Huffman code');
     literal.setDecoded(start, stringEnd, scratchStart, scratchEnd);
     return scratchEnd;
   }
 
   /** RFC 7541 section 6.3. */
-  private readSizeUpdate(bytes: Uint8Array, end: number): boolean {
-    const size = this.readInteger(bytes, end, SIZE_UPDATE_MASK);
+  #readSizeUpdate(bytes: Uint8Array, end: number): boolean {
+    const size = this.#readInteger(bytes, end, SIZE_UPDATE_MASK);
     if (size < 0) return false;
-    if (size > this.maxTableBytes) {
-      return this.fail(`a table size of ${size} bytes, over the limit of ${this.maxTableBytes}`);
+    if (size > this.#maxTableBytes) {
+      return this.#fail(`a table size of ${size} bytes, over the limit of ${this.#maxTableBytes}`);
     }
-    this.table.resize(size);
-    this.tableState += 1;
+    this.#table.resize(size);
+    this.#tableState += 1;
     return true;
   }
 
   /** An integer whose prefix, all bits of `mask`, ends the octet at hand (RFC 7541 section 5.1). -1 where it fails. */
-  private readInteger(bytes: Uint8Array, end: number, mask: number): number {
-    const prefix = (bytes[this.position++] as number) & mask;
-    return prefix < mask ? prefix : this.readLongInteger(bytes, end, mask);
+  #readInteger(bytes: Uint8Array, end: number, mask: number): number {
+    const prefix = (bytes[this.#position++] as number) & mask;
+    return prefix < mask ? prefix : this.#readLongInteger(bytes, end, mask);
   }
 
-  private readLongInteger(bytes: Uint8Array, end: number, mask: number): number {
+  #readLongInteger(bytes: Uint8Array, end: number, mask: number): number {
     let value = mask;
     for (let octet = 0; octet < MAX_INTEGER_OCTETS; octet++) {
-      if (this.position >= end) return this.failNumber('the block ends inside an integer');
-      const byte = bytes[this.position++] as number;
+      if (this.#position >= end) return this.#failNumber('the block ends inside an integer');
+      const byte = bytes[this.#position++] as number;
       value += (byte & 0x7f) << (7 * octet);
       if (byte < 0x80) return value;
     }
-    return this.failNumber('an integer is too large');
+    return this.#failNumber('an integer is too large');
   }
 
-  private fail(reason: string): false {
+  #fail(reason: string): false {
     this.failure = reason;
     return false;
   }
 
-  private failNumber(reason: string): -1 {
+  #failNumber(reason: string): -1 {
     this.failure = reason;
     return -1;
   }
 
-  private failIndex(index: number): false {
-    return this.fail(index === 0 ? 'index 0' : `index ${index} is in no table`);
+  #failIndex(index: number): false {
+    return this.#fail(index === 0 ? 'index 0' : `index ${index} is in no table`);
   }
 }

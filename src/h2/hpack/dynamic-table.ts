@@ -12,28 +12,28 @@ export class DynamicTable {
   length = 0;
   /** Bytes of all entries (RFC 7541 section 4.1). */
   size = 0;
-  private maxSize: number;
+  #maxSize: number;
   // Names and values side by side spare an object for each entry. The ring's length is a power of two; it is made with
   // the first entry, as connections may be many and idle.
-  private names: string[] = NOTHING;
-  private values: string[] = NOTHING;
-  private readonly mask: number;
-  private newest = 0;
+  #names: string[] = NOTHING;
+  #values: string[] = NOTHING;
+  readonly #mask: number;
+  #newest = 0;
 
   /** `maxSize`: bytes at first; `largestSize`: the most that {@link resize} is ever given. */
   constructor(maxSize: number, largestSize: number) {
-    this.maxSize = maxSize;
+    this.#maxSize = maxSize;
     const slots = 2 ** Math.ceil(Math.log2(Math.floor(Math.max(maxSize, largestSize) / ENTRY_OVERHEAD) + 1));
-    this.mask = slots - 1;
+    this.#mask = slots - 1;
   }
 
   /** Name of the entry `age` entries older than the newest, which is there. */
   nameAt(age: number): string {
-    return this.names[(this.newest - age) & this.mask] as string;
+    return this.#names[(this.#newest - age) & this.#mask] as string;
   }
 
   valueAt(age: number): string {
-    return this.values[(this.newest - age) & this.mask] as string;
+    return this.#values[(this.#newest - age) & this.#mask] as string;
   }
 
   /**
@@ -41,41 +41,41 @@ export class DynamicTable {
    * section 4.4).
    */
   holds(entrySize: number): boolean {
-    return entrySize <= this.maxSize;
+    return entrySize <= this.#maxSize;
   }
 
   /** Adds an entry that the table {@link holds}. */
   add(name: string, value: string): void {
     const size = name.length + value.length + ENTRY_OVERHEAD;
-    this.evictDownTo(this.maxSize - size);
-    if (this.names === NOTHING) {
-      this.names = new Array<string>(this.mask + 1).fill('');
-      this.values = new Array<string>(this.mask + 1).fill('');
+    this.#evictDownTo(this.#maxSize - size);
+    if (this.#names === NOTHING) {
+      this.#names = new Array<string>(this.#mask + 1).fill('');
+      this.#values = new Array<string>(this.#mask + 1).fill('');
     }
-    this.newest = (this.newest + 1) & this.mask;
-    this.names[this.newest] = name;
-    this.values[this.newest] = value;
+    this.#newest = (this.#newest + 1) & this.#mask;
+    this.#names[this.#newest] = name;
+    this.#values[this.#newest] = value;
     this.length += 1;
     this.size += size;
   }
 
   clear(): void {
-    this.evictDownTo(0);
+    this.#evictDownTo(0);
   }
 
   /** Sets the maximum size in bytes (RFC 7541 section 4.3). */
   resize(maxSize: number): void {
-    this.maxSize = maxSize;
-    this.evictDownTo(maxSize);
+    this.#maxSize = maxSize;
+    this.#evictDownTo(maxSize);
   }
 
-  private evictDownTo(size: number): void {
+  #evictDownTo(size: number): void {
     while (this.size > size) {
-      const oldest = (this.newest - this.length + 1) & this.mask;
+      const oldest = (this.#newest - this.length + 1) & this.#mask;
       const entrySize =
-        (this.names[oldest] as string).length + (this.values[oldest] as string).length + ENTRY_OVERHEAD;
-      this.names[oldest] = '';
-      this.values[oldest] = '';
+        (this.#names[oldest] as string).length + (this.#values[oldest] as string).length + ENTRY_OVERHEAD;
+      this.#names[oldest] = '';
+      this.#values[oldest] = '';
       this.length -= 1;
       this.size -= entrySize;
     }

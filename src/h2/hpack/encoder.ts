@@ -28,12 +28,12 @@ const STRING_LENGTH_MASK = 0x7f;
  */
 export class HpackEncoder {
   /** The dynamic table, oldest first. The same few objects are sent again and again: they are found by identity. */
-  private entries: HeaderField[] = [];
-  private size = 0;
-  private maxSize = MAX_TABLE_BYTES;
-  /** Least size the table had since the last block, where {@link sizeChanged}. */
-  private leastMaxSize = MAX_TABLE_BYTES;
-  private sizeChanged = false;
+  #entries: HeaderField[] = [];
+  #size = 0;
+  #maxSize = MAX_TABLE_BYTES;
+  /** Least size the table had since the last block, where {@link #sizeChanged}. */
+  #leastMaxSize = MAX_TABLE_BYTES;
+  #sizeChanged = false;
 
   /**
    * The peer's SETTINGS_HEADER_TABLE_SIZE in bytes; 4096 before it says so. The next block begins with the size updates
@@ -41,11 +41,11 @@ export class HpackEncoder {
    */
   setPeerTableBytes(bytes: number): void {
     const maxSize = Math.min(bytes, MAX_TABLE_BYTES);
-    if (maxSize === this.maxSize) return;
-    this.leastMaxSize = this.sizeChanged ? Math.min(this.leastMaxSize, maxSize) : maxSize;
-    this.maxSize = maxSize;
-    this.sizeChanged = true;
-    while (this.size > maxSize) this.size -= sizeOf(this.entries.shift() as HeaderField);
+    if (maxSize === this.#maxSize) return;
+    this.#leastMaxSize = this.#sizeChanged ? Math.min(this.#leastMaxSize, maxSize) : maxSize;
+    this.#maxSize = maxSize;
+    this.#sizeChanged = true;
+    while (this.#size > maxSize) this.#size -= sizeOf(this.#entries.shift() as HeaderField);
   }
 
   /** Upper bound of the bytes that {@link encode} writes for `fields`, size updates included. */
@@ -63,38 +63,38 @@ export class HpackEncoder {
    * after it.
    */
   encode(fields: readonly HeaderField[], out: Uint8Array, at: number): number {
-    let end = this.sizeChanged ? this.writeSizeUpdates(out, at) : at;
+    let end = this.#sizeChanged ? this.#writeSizeUpdates(out, at) : at;
     for (let i = 0; i < fields.length; i++) {
       const field = fields[i] as HeaderField;
       if (field.staticIndex > 0) out[end++] = INDEXED | field.staticIndex;
-      else if (field.indexed) end = this.writeIndexed(field, out, end);
+      else if (field.indexed) end = this.#writeIndexed(field, out, end);
       else end = writeLiteral(field, WITHOUT_INDEXING, WITHOUT_INDEXING_MASK, out, end);
     }
     return end;
   }
 
-  private writeIndexed(field: HeaderField, out: Uint8Array, at: number): number {
-    const count = this.entries.length;
+  #writeIndexed(field: HeaderField, out: Uint8Array, at: number): number {
+    const count = this.#entries.length;
     for (let position = 0; position < count; position++) {
-      if (this.entries[position] !== field) continue;
+      if (this.#entries[position] !== field) continue;
       return writeInteger(INDEXED, INDEXED_MASK, STATIC_TABLE_LENGTH + count - position, out, at);
     }
     const size = sizeOf(field);
-    if (this.size + size > this.maxSize) {
+    if (this.#size + size > this.#maxSize) {
       return writeLiteral(field, WITHOUT_INDEXING, WITHOUT_INDEXING_MASK, out, at);
     }
-    this.entries.push(field);
-    this.size += size;
+    this.#entries.push(field);
+    this.#size += size;
     return writeLiteral(field, INCREMENTAL, INCREMENTAL_MASK, out, at);
   }
 
-  private writeSizeUpdates(out: Uint8Array, at: number): number {
-    this.sizeChanged = false;
+  #writeSizeUpdates(out: Uint8Array, at: number): number {
+    this.#sizeChanged = false;
     let end = at;
-    if (this.leastMaxSize < this.maxSize) {
-      end = writeInteger(SIZE_UPDATE, SIZE_UPDATE_MASK, this.leastMaxSize, out, end);
+    if (this.#leastMaxSize < this.#maxSize) {
+      end = writeInteger(SIZE_UPDATE, SIZE_UPDATE_MASK, this.#leastMaxSize, out, end);
     }
-    return writeInteger(SIZE_UPDATE, SIZE_UPDATE_MASK, this.maxSize, out, end);
+    return writeInteger(SIZE_UPDATE, SIZE_UPDATE_MASK, this.#maxSize, out, end);
   }
 }
 

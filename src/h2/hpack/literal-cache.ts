@@ -12,20 +12,20 @@ const HUFFMAN = 0x80;
  */
 export class LiteralCache {
   // String `slot` lies in `bytes` from slot * MAX_BYTES on.
-  private readonly bytes = new Uint8Array(SLOTS * MAX_BYTES);
-  private readonly lengths = new Uint8Array(SLOTS);
-  private readonly texts: string[] = new Array<string>(SLOTS).fill('');
+  readonly #bytes = new Uint8Array(SLOTS * MAX_BYTES);
+  readonly #lengths = new Uint8Array(SLOTS);
+  readonly #texts: string[] = new Array<string>(SLOTS).fill('');
 
   /** The text of source[start, end), if it is here. */
   find(source: Uint8Array, start: number, end: number, huffman: boolean): string | undefined {
     const length = end - start;
     if (length > MAX_BYTES || length === 0) return undefined;
     const slot = slotOf(source, start, length);
-    if (this.lengths[slot] !== (huffman ? length | HUFFMAN : length)) return undefined;
-    const kept = this.bytes;
+    if (this.#lengths[slot] !== (huffman ? length | HUFFMAN : length)) return undefined;
+    const kept = this.#bytes;
     const base = slot * MAX_BYTES;
     for (let i = 0; i < length; i++) if (kept[base + i] !== source[start + i]) return undefined;
-    return this.texts[slot];
+    return this.#texts[slot];
   }
 
   keep(source: Uint8Array, start: number, end: number, huffman: boolean, text: string): void {
@@ -33,9 +33,9 @@ export class LiteralCache {
     if (length > MAX_BYTES || length === 0) return;
     const slot = slotOf(source, start, length);
     const base = slot * MAX_BYTES;
-    for (let i = 0; i < length; i++) this.bytes[base + i] = source[start + i] as number;
-    this.lengths[slot] = huffman ? length | HUFFMAN : length;
-    this.texts[slot] = text;
+    for (let i = 0; i < length; i++) this.#bytes[base + i] = source[start + i] as number;
+    this.#lengths[slot] = huffman ? length | HUFFMAN : length;
+    this.#texts[slot] = text;
   }
 }
 

@@ -6,24 +6,24 @@ export type ResetBy = 'us' | 'peer' | 'none';
  * after its own is an error (RFC 9113 section 5.1, closed). The memory is bounded; the oldest are forgotten first.
  */
 export class ResetStreams {
-  private readonly by = new Map<number, 'us' | 'peer'>();
-  private readonly capacity: number;
+  readonly #by = new Map<number, 'us' | 'peer'>();
+  readonly #capacity: number;
 
   constructor(capacity: number) {
-    this.capacity = capacity;
+    this.#capacity = capacity;
   }
 
   add(streamId: number, by: 'us' | 'peer'): void {
-    if (this.by.size >= this.capacity) {
-      for (const oldest of this.by.keys()) {
-        this.by.delete(oldest);
+    if (this.#by.size >= this.#capacity) {
+      for (const oldest of this.#by.keys()) {
+        this.#by.delete(oldest);
         break;
       }
     }
-    this.by.set(streamId, by);
+    this.#by.set(streamId, by);
   }
 
   whoReset(streamId: number): ResetBy {
-    return this.by.get(streamId) ?? 'none';
+    return this.#by.get(streamId) ?? 'none';
   }
 }

@@ -37,39 +37,39 @@ export class ResponseSender {
   /** Octets of body waiting for windows, over all streams. */
   queuedBytes = 0;
   readonly encoder = new HpackEncoder();
-  private readonly output: OutputBuffer;
-  private readonly events: ResponseEvents;
-  private readonly control: ControlBudget;
-  private readonly waiting = new Set<H2Stream>();
+  readonly #output: OutputBuffer;
+  readonly #events: ResponseEvents;
+  readonly #control: ControlBudget;
+  readonly #waiting = new Set<H2Stream>();
 
   constructor(output: OutputBuffer, events: ResponseEvents, control: ControlBudget) {
-    this.control = control;
-    this.output = output;
-    this.events = events;
+    this.#control = control;
+    this.#output = output;
+    this.#events = events;
   }
 
   sendHeaders(stream: H2Stream, fields: readonly HeaderField[], endStream: boolean): void {
     stream.headersSent = true;
     this.writeHeaders(stream.id, fields, endStream);
-    if (endStream) this.finish(stream);
+    if (endStream) this.#finish(stream);
   }
 
   sendData(stream: H2Stream, bytes: Uint8Array, endStream: boolean): void {
     // Not by frame: a peer that opens its window octet by octet would earn what that takes.
-    this.control.earned += CONTROL_PER_MESSAGE;
+    this.#control.earned += CONTROL_PER_MESSAGE;
     let rest = 0;
     if (stream.queue === undefined) {
-      rest = this.writeData(stream, bytes, 0, endStream);
+      rest = this.#writeData(stream, bytes, 0, endStream);
       if (rest === bytes.length) {
         if (endStream) {
-          if (rest === 0) this.writeDataFrame(stream.id, NO_BYTES, 0, 0, true);
-          this.finish(stream);
+          if (rest === 0) this.#writeDataFrame(stream.id, NO_BYTES, 0, 0, true);
+          this.#finish(stream);
         }
         return;
       }
     }
     stream.ending = endStream;
-    if (rest < bytes.length) this.enqueue(stream, bytes, rest);
+    if (rest < bytes.length) this.#enqueue(stream, bytes, rest);
   }
 
   sendTrailers(stream: H2Stream, fields: readonly HeaderField[]): void {
@@ -79,7 +79,7 @@ export class ResponseSender {
       return;
     }
     this.writeHeaders(stream.id, fields, true);
-    this.finish(stream);
+    this.#finish(stream);
   }
 
   /** Kept small: the case that the windows and one frame have room for everything. */
@@ -90,7 +90,8 @@ export class ResponseSender {
     body: Uint8Array,
     trailers: readonly HeaderField[],
   ): void {
-    const { encoder, output } = this;
+    const { encoder } = this;
+    const output = this.#output;
     const size = prefix.length + body.length;
     const headersBound = encoder.maxLength(headers);
     const trailersBound = encoder.maxLength(trailers);
@@ -103,7 +104,7 @@ export class ResponseSender {
       headersBound > this.maxFrameBytes ||
       trailersBound > this.maxFrameBytes
     ) {
-      this.sendResponseInParts(stream, headers, prefix, body, trailers);
+      this.#sendResponseInParts(stream, headers, prefix, body, trailers);
       return;
     }
     const { id } = stream;
@@ -136,14 +137,15 @@ export class ResponseSender {
     output.end = trailersEnd;
     stream.sendWindow -= size;
     this.window -= size;
-    this.control.earned += CONTROL_PER_MESSAGE;
+    this.#control.earned += CONTROL_PER_MESSAGE;
     stream.headersSent = true;
-    this.finish(stream);
+    this.#finish(stream);
   }
 
   /** A header block as HEADERS and, past the peer's frame size, CONTINUATION frames. */
   writeHeaders(streamId: number, fields: readonly HeaderField[], endStream: boolean): void {
-    const { encoder, output } = this;
+    const { encoder } = this;
+    const output = this.#output;
     const bound = encoder.maxLength(fields);
     const start = output.reserve(FRAME_HEADER_BYTES + bound);
     const end = encoder.encode(fields, output.bytes, start + FRAME_HEADER_BYTES);
@@ -177,32 +179,32 @@ export class ResponseSender {
       const first = queue[0] as Uint8Array;
       const before = stream.queueOffset;
       const last = queue.length === 1 && stream.ending && stream.queuedTrailers === undefined;
-      const after = this.writeData(stream, first, before, last);
+      const after = this.#writeData(stream, first, before, last);
       stream.queueOffset = after;
       stream.queuedBytes -= after - before;
       this.queuedBytes -= after - before;
       if (after < first.length) {
-        if (stream.sendWindow > 0) this.waiting.add(stream);
+        if (stream.sendWindow > 0) this.#waiting.add(stream);
         return false;
       }
       queue.shift();
       stream.queueOffset = 0;
     }
     stream.queue = undefined;
-    this.waiting.delete(stream);
+    this.#waiting.delete(stream);
     if (stream.queuedTrailers !== undefined) {
       this.writeHeaders(stream.id, stream.queuedTrailers, true);
       stream.queuedTrailers = undefined;
     }
-    if (stream.ending) this.finish(stream);
+    if (stream.ending) this.#finish(stream);
     return true;
   }
 
   /** The next stream that waits for the connection's window, if that has room; it has to be {@link resume}d. */
   nextWaiting(): H2Stream | undefined {
     if (this.window <= 0) return undefined;
-    for (const stream of this.waiting) {
-      this.waiting.delete(stream);
+    for (const stream of this.#waiting) {
+      this.#waiting.delete(stream);
       return stream;
     }
     return undefined;
@@ -216,10 +218,10 @@ export class ResponseSender {
     stream.queuedBytes = 0;
     stream.queue = undefined;
     stream.queuedTrailers = undefined;
-    this.waiting.delete(stream);
+    this.#waiting.delete(stream);
   }
 
-  private sendResponseInParts(
+  #sendResponseInParts(
     stream: H2Stream,
     headers: readonly HeaderField[],
     prefix: Uint8Array,
@@ -237,12 +239,12 @@ export class ResponseSender {
   }
 
   /** Writes DATA frames from `bytes[from, …)` as far as the windows go; returns where it stopped. */
-  private writeData(stream: H2Stream, bytes: Uint8Array, from: number, endStream: boolean): number {
+  #writeData(stream: H2Stream, bytes: Uint8Array, from: number, endStream: boolean): number {
     let at = from;
     while (at < bytes.length) {
       const room = Math.min(sendable(stream.sendWindow, this.window), this.maxFrameBytes, bytes.length - at);
       if (room === 0) break;
-      this.writeDataFrame(stream.id, bytes, at, at + room, endStream && at + room === bytes.length);
+      this.#writeDataFrame(stream.id, bytes, at, at + room, endStream && at + room === bytes.length);
       stream.sendWindow -= room;
       this.window -= room;
       at += room;
@@ -250,20 +252,20 @@ export class ResponseSender {
     return at;
   }
 
-  private writeDataFrame(id: number, bytes: Uint8Array, from: number, to: number, endStream: boolean): void {
-    const at = this.output.reserve(FRAME_HEADER_BYTES + to - from);
-    writeFrameHeader(this.output.bytes, at, to - from, FRAME_TYPE.DATA, endStream ? FLAG.END_STREAM : 0, id);
-    copyInto(this.output.bytes, at + FRAME_HEADER_BYTES, bytes, from, to);
-    this.output.end = at + FRAME_HEADER_BYTES + to - from;
+  #writeDataFrame(id: number, bytes: Uint8Array, from: number, to: number, endStream: boolean): void {
+    const at = this.#output.reserve(FRAME_HEADER_BYTES + to - from);
+    writeFrameHeader(this.#output.bytes, at, to - from, FRAME_TYPE.DATA, endStream ? FLAG.END_STREAM : 0, id);
+    copyInto(this.#output.bytes, at + FRAME_HEADER_BYTES, bytes, from, to);
+    this.#output.end = at + FRAME_HEADER_BYTES + to - from;
   }
 
-  private enqueue(stream: H2Stream, bytes: Uint8Array, from: number): void {
+  #enqueue(stream: H2Stream, bytes: Uint8Array, from: number): void {
     const copy = Buffer.from(bytes.subarray(from));
     if (stream.queue === undefined) {
       stream.queue = [copy];
       stream.queueOffset = 0;
       // A window of its own that is used up wakes the stream itself.
-      if (stream.sendWindow > 0) this.waiting.add(stream);
+      if (stream.sendWindow > 0) this.#waiting.add(stream);
     } else {
       stream.queue.push(copy);
     }
@@ -271,9 +273,9 @@ export class ResponseSender {
     this.queuedBytes += copy.length;
   }
 
-  private finish(stream: H2Stream): void {
+  #finish(stream: H2Stream): void {
     stream.ending = true;
-    this.events.onResponseSent(stream);
+    this.#events.onResponseSent(stream);
   }
 }
 

@@ -60,7 +60,7 @@ export class H2Stream implements ServerStream {
   /** Bytes of the head that no stream before has counted. */
   headBytes = 0;
 
-  private readonly operations: StreamOperations;
+  readonly #operations: StreamOperations;
 
   constructor(
     id: number,
@@ -75,7 +75,7 @@ export class H2Stream implements ServerStream {
     this.id = id;
     this.head = head;
     this.connection = connection;
-    this.operations = operations;
+    this.#operations = operations;
     this.remoteEnded = remoteEnded;
     this.expectedBytes = expectedBytes;
     this.sendWindow = sendWindow;
@@ -90,17 +90,17 @@ export class H2Stream implements ServerStream {
 
   sendHeaders(fields: readonly HeaderField[], endStream: boolean): void {
     if (this.over || this.ending || this.headersSent) return;
-    this.operations.sendHeaders(this, fields, endStream);
+    this.#operations.sendHeaders(this, fields, endStream);
   }
 
   sendData(bytes: Uint8Array, endStream: boolean): void {
     if (this.over || this.ending || !this.headersSent) return;
-    this.operations.sendData(this, bytes, endStream);
+    this.#operations.sendData(this, bytes, endStream);
   }
 
   sendTrailers(fields: readonly HeaderField[]): void {
     if (this.over || this.ending || !this.headersSent) return;
-    this.operations.sendTrailers(this, fields);
+    this.#operations.sendTrailers(this, fields);
   }
 
   sendResponse(
@@ -110,16 +110,16 @@ export class H2Stream implements ServerStream {
     trailers: readonly HeaderField[],
   ): void {
     if (this.over || this.ending || this.headersSent) return;
-    this.operations.sendResponse(this, headers, prefix, body, trailers);
+    this.#operations.sendResponse(this, headers, prefix, body, trailers);
   }
 
   reset(errorCode: number): void {
     if (this.over) return;
-    this.operations.reset(this, errorCode);
+    this.#operations.reset(this, errorCode);
   }
 
   consumed(bytes: number): void {
     if (this.over || bytes <= 0) return;
-    this.operations.consumed(this, bytes);
+    this.#operations.consumed(this, bytes);
   }
 }

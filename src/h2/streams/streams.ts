@@ -58,26 +58,26 @@ export class Streams implements StreamOperations, ResponseEvents {
   readonly window: ReceiveWindow;
   /** Highest stream the peer has opened; all above are idle. */
   highestId = 0;
-  private readonly open = new Map<number, H2Stream>();
-  private readonly resetStreams: ResetStreams;
-  private readonly resets: Budget;
-  private readonly host: StreamsHost;
-  private readonly handler: RequestHandler;
-  private readonly limits: H2Limits;
-  private readonly control: ControlBudget;
-  private readonly output: OutputBuffer;
+  readonly #open = new Map<number, H2Stream>();
+  readonly #resetStreams: ResetStreams;
+  readonly #resets: Budget;
+  readonly #host: StreamsHost;
+  readonly #handler: RequestHandler;
+  readonly #limits: H2Limits;
+  readonly #control: ControlBudget;
+  readonly #output: OutputBuffer;
   /** What a new stream may send us; at least the default until the peer has acknowledged ours. */
-  private receiveWindowBytes: number;
+  #receiveWindowBytes: number;
   /** What a new stream may be sent. */
-  private sendWindowBytes = INITIAL_WINDOW_BYTES;
+  #sendWindowBytes = INITIAL_WINDOW_BYTES;
   /** Streams above are ignored: the last GOAWAY has said so. */
-  private lastAllowedId = Number.POSITIVE_INFINITY;
+  #lastAllowedId = Number.POSITIVE_INFINITY;
   /** The request before; the next is probably like it. */
-  private lastHead: CheckedHead | undefined = undefined;
+  #lastHead: CheckedHead | undefined = undefined;
   /** Header lists of open streams, as far as they do not share one. Bytes. */
-  private headBytes = 0;
-  private readonly streamBatch: number;
-  private readonly connectionBatch: number;
+  #headBytes = 0;
+  readonly #streamBatch: number;
+  readonly #connectionBatch: number;
 
   constructor(
     host: StreamsHost,
@@ -86,27 +86,27 @@ export class Streams implements StreamOperations, ResponseEvents {
     limits: H2Limits,
     control: ControlBudget,
   ) {
-    this.host = host;
-    this.handler = handler;
-    this.output = output;
-    this.limits = limits;
-    this.control = control;
+    this.#host = host;
+    this.#handler = handler;
+    this.#output = output;
+    this.#limits = limits;
+    this.#control = control;
     this.sender = new ResponseSender(output, this, control);
     this.window = new ReceiveWindow(Math.max(INITIAL_WINDOW_BYTES, limits.connectionWindowBytes));
-    this.resetStreams = new ResetStreams(limits.maxRememberedResets);
-    this.resets = new Budget(limits.resetBurst, limits.resetRefillPerSecond, host.lastReceivedMs);
-    this.receiveWindowBytes = Math.max(INITIAL_WINDOW_BYTES, limits.streamWindowBytes);
-    this.streamBatch = Math.ceil(limits.streamWindowBytes / 2);
-    this.connectionBatch = Math.ceil(limits.connectionWindowBytes / 2);
+    this.#resetStreams = new ResetStreams(limits.maxRememberedResets);
+    this.#resets = new Budget(limits.resetBurst, limits.resetRefillPerSecond, host.lastReceivedMs);
+    this.#receiveWindowBytes = Math.max(INITIAL_WINDOW_BYTES, limits.streamWindowBytes);
+    this.#streamBatch = Math.ceil(limits.streamWindowBytes / 2);
+    this.#connectionBatch = Math.ceil(limits.connectionWindowBytes / 2);
   }
 
   get size(): number {
-    return this.open.size;
+    return this.#open.size;
   }
 
   /** Memory of streams, of what the handler has not consumed, and of answers that wait for windows. */
   get heldBytes(): number {
-    return this.open.size * STREAM_BYTES + this.headBytes + this.window.unconsumed + this.sender.queuedBytes;
+    return STREAM_BYTES * this.size + this.#headBytes + this.window.unconsumed + this.sender.queuedBytes;
   }
 
   /** A stream that was never opened: no frame but HEADERS and PRIORITY may name it (RFC 9113 section 5.1, idle). */
@@ -116,48 +116,48 @@ export class Streams implements StreamOperations, ResponseEvents {
 
   /** The last stream that was or may have been acted upon, for GOAWAY (section 6.8). */
   get lastServedId(): number {
-    return Math.min(this.highestId, this.lastAllowedId);
+    return Math.min(this.highestId, this.#lastAllowedId);
   }
 
   /** Streams after {@link lastServedId} are ignored from now on. */
   closeToNew(): void {
-    this.lastAllowedId = this.lastServedId;
+    this.#lastAllowedId = this.lastServedId;
   }
 
   /** A complete header block: a request or, on a stream that is open, trailers. `id` is odd. */
   onHeaders(id: number, list: HeaderList, endStream: boolean, selfDependent: boolean): Failure {
-    if (id <= this.highestId) return this.onTrailers(id, list, endStream, selfDependent);
+    if (id <= this.highestId) return this.#onTrailers(id, list, endStream, selfDependent);
     this.highestId = id;
-    if (id > this.lastAllowedId) return this.chargeControl();
+    if (id > this.#lastAllowedId) return this.#chargeControl();
     if (selfDependent) return SELF_DEPENDENT;
-    if (this.open.size >= this.limits.maxConcurrentStreams) return REFUSED;
+    if (this.#open.size >= this.#limits.maxConcurrentStreams) return REFUSED;
     if (list.tooLarge) {
-      this.refuseFields(id, endStream);
+      this.#refuseFields(id, endStream);
       return undefined;
     }
-    const head = requestHead(list, this.lastHead);
+    const head = requestHead(list, this.#lastHead);
     if (head instanceof MalformedHead) return MALFORMED;
-    const headBytes = head === this.lastHead ? 0 : list.size;
-    this.lastHead = head;
+    const headBytes = head === this.#lastHead ? 0 : list.size;
+    this.#lastHead = head;
     if (endStream) {
       if (head.contentLength > 0) return WRONG_LENGTH;
-      this.control.earned += CONTROL_PER_REQUEST;
+      this.#control.earned += CONTROL_PER_REQUEST;
     }
     const stream = new H2Stream(
       id,
       head,
-      this.host,
+      this.#host,
       this,
       endStream,
       head.contentLength,
-      this.sendWindowBytes,
-      this.receiveWindowBytes,
+      this.#sendWindowBytes,
+      this.#receiveWindowBytes,
     );
     stream.headBytes = headBytes;
-    this.headBytes += headBytes;
-    this.host.unit.left -= endStream ? REQUEST_WORK : HEAD_WORK;
-    this.open.set(id, stream);
-    this.handler.onRequest(stream, endStream);
+    this.#headBytes += headBytes;
+    this.#host.unit.left -= endStream ? REQUEST_WORK : HEAD_WORK;
+    this.#open.set(id, stream);
+    this.#handler.onRequest(stream, endStream);
     return undefined;
   }
 
@@ -166,19 +166,19 @@ export class Streams implements StreamOperations, ResponseEvents {
    */
   onData(id: number, length: number, chunk: Buffer, start: number, end: number, endStream: boolean): Failure {
     if (!this.window.take(length)) return DATA_BEYOND_WINDOW;
-    const stream = this.open.get(id);
+    const stream = this.#open.get(id);
     if (stream === undefined || stream.remoteEnded) {
-      this.giveBack(length);
+      this.#giveBack(length);
       if (stream !== undefined) return ENDED;
-      return this.checkClosed(id) ?? (start === end ? this.chargeControl() : undefined);
+      return this.#checkClosed(id) ?? (start === end ? this.#chargeControl() : undefined);
     }
     if (!stream.receiveWindow.take(length)) {
-      this.giveBack(length);
+      this.#giveBack(length);
       return STREAM_BEYOND_WINDOW;
     }
     const octets = end - start;
     if (octets === 0 && !endStream) {
-      const flood = this.chargeControl();
+      const flood = this.#chargeControl();
       if (flood !== undefined) return flood;
     }
     if (length !== octets) this.consumed(stream, length - octets);
@@ -188,30 +188,30 @@ export class Streams implements StreamOperations, ResponseEvents {
     }
     if (endStream) {
       stream.remoteEnded = true;
-      this.control.earned += CONTROL_PER_REQUEST;
-      this.host.unit.left -= REQUEST_WORK;
+      this.#control.earned += CONTROL_PER_REQUEST;
+      this.#host.unit.left -= REQUEST_WORK;
     }
-    this.handler.onData(stream, chunk, start, end, endStream);
+    this.#handler.onData(stream, chunk, start, end, endStream);
     return undefined;
   }
 
   /** RST_STREAM of the peer. `id` is not idle. */
   onRstStream(id: number, errorCode: number): Failure {
-    const stream = this.open.get(id);
-    if (stream === undefined) return this.chargeControl();
-    this.resetStreams.add(id, 'peer');
-    this.close(stream);
-    this.handler.onReset(stream, errorCode);
-    return this.resets.take(this.host.lastReceivedMs) ? undefined : TOO_MANY_RESETS;
+    const stream = this.#open.get(id);
+    if (stream === undefined) return this.#chargeControl();
+    this.#resetStreams.add(id, 'peer');
+    this.#close(stream);
+    this.#handler.onReset(stream, errorCode);
+    return this.#resets.take(this.#host.lastReceivedMs) ? undefined : TOO_MANY_RESETS;
   }
 
   /** WINDOW_UPDATE of a stream; one that is closed does not care (section 6.9). `id` is not idle. */
   onStreamWindow(id: number, increment: number): Failure {
-    const stream = this.open.get(id);
+    const stream = this.#open.get(id);
     if (stream === undefined) return undefined;
     if (overflowsWindow(stream.sendWindow, increment)) return STREAM_OVERFLOW;
     stream.sendWindow += increment;
-    this.resume(stream);
+    this.#resume(stream);
     return undefined;
   }
 
@@ -221,30 +221,30 @@ export class Streams implements StreamOperations, ResponseEvents {
     if (overflowsWindow(sender.window, increment)) return WINDOW_OVERFLOW;
     sender.window += increment;
     for (let stream = sender.nextWaiting(); stream !== undefined; stream = sender.nextWaiting()) {
-      this.resume(stream);
+      this.#resume(stream);
     }
     return undefined;
   }
 
   /** The peer's SETTINGS_INITIAL_WINDOW_SIZE: changes all streams' windows by the difference (section 6.9.2). */
   setSendWindow(size: number): Failure {
-    const difference = size - this.sendWindowBytes;
-    this.sendWindowBytes = size;
+    const difference = size - this.#sendWindowBytes;
+    this.#sendWindowBytes = size;
     if (difference === 0) return undefined;
-    for (const stream of this.open.values()) {
+    for (const stream of this.#open.values()) {
       if (overflowsWindow(stream.sendWindow, difference)) return SETTINGS_OVERFLOW;
       stream.sendWindow += difference;
     }
     if (difference < 0) return undefined;
-    for (const stream of [...this.open.values()]) {
-      if (!stream.over && stream.sendWindow > 0) this.resume(stream);
+    for (const stream of [...this.#open.values()]) {
+      if (!stream.over && stream.sendWindow > 0) this.#resume(stream);
     }
     return undefined;
   }
 
   /** The peer has read our SETTINGS: new streams get the window they name, be it smaller. */
   onSettingsAck(): void {
-    this.receiveWindowBytes = this.limits.streamWindowBytes;
+    this.#receiveWindowBytes = this.#limits.streamWindowBytes;
   }
 
   /**
@@ -253,13 +253,13 @@ export class Streams implements StreamOperations, ResponseEvents {
    */
   fail(id: number, failure: StreamFailure): ConnectionFailure | undefined {
     if (this.isIdle(id)) return new ConnectionFailure(failure.code, failure.text);
-    if (!this.resets.take(this.host.lastReceivedMs)) return TOO_MANY_RESETS;
-    const stream = this.open.get(id);
-    writeRstStream(this.output, id, failure.code);
-    this.resetStreams.add(id, 'us');
+    if (!this.#resets.take(this.#host.lastReceivedMs)) return TOO_MANY_RESETS;
+    const stream = this.#open.get(id);
+    writeRstStream(this.#output, id, failure.code);
+    this.#resetStreams.add(id, 'us');
     if (stream !== undefined) {
-      this.close(stream);
-      this.handler.onReset(stream, failure.code);
+      this.#close(stream);
+      this.#handler.onReset(stream, failure.code);
     }
     return undefined;
   }
@@ -268,26 +268,26 @@ export class Streams implements StreamOperations, ResponseEvents {
   resetAll(errorCode: number, most: number = Number.POSITIVE_INFINITY): void {
     let left = most;
     // A stream that goes meanwhile is not in the table any more, and none is added.
-    for (const stream of this.open.values()) {
+    for (const stream of this.#open.values()) {
       if (left-- <= 0) return;
-      this.close(stream);
-      this.handler.onReset(stream, errorCode);
+      this.#close(stream);
+      this.#handler.onReset(stream, errorCode);
     }
   }
 
   sendHeaders(stream: H2Stream, fields: readonly HeaderField[], endStream: boolean): void {
     this.sender.sendHeaders(stream, fields, endStream);
-    this.host.onOutputAdded();
+    this.#host.onOutputAdded();
   }
 
   sendData(stream: H2Stream, bytes: Uint8Array, endStream: boolean): void {
     this.sender.sendData(stream, bytes, endStream);
-    this.host.onOutputAdded();
+    this.#host.onOutputAdded();
   }
 
   sendTrailers(stream: H2Stream, fields: readonly HeaderField[]): void {
     this.sender.sendTrailers(stream, fields);
-    this.host.onOutputAdded();
+    this.#host.onOutputAdded();
   }
 
   sendResponse(
@@ -298,42 +298,42 @@ export class Streams implements StreamOperations, ResponseEvents {
     trailers: readonly HeaderField[],
   ): void {
     this.sender.sendResponse(stream, headers, prefix, body, trailers);
-    this.host.onOutputAdded();
+    this.#host.onOutputAdded();
   }
 
   reset(stream: H2Stream, errorCode: number): void {
-    writeRstStream(this.output, stream.id, errorCode);
-    this.resetStreams.add(stream.id, 'us');
-    this.close(stream);
-    this.host.onOutputAdded();
+    writeRstStream(this.#output, stream.id, errorCode);
+    this.#resetStreams.add(stream.id, 'us');
+    this.#close(stream);
+    this.#host.onOutputAdded();
   }
 
   consumed(stream: H2Stream, octets: number): void {
     const counted = stream.receiveWindow.consume(octets);
     if (!stream.remoteEnded) {
-      const increment = stream.receiveWindow.giveBack(this.streamBatch);
+      const increment = stream.receiveWindow.giveBack(this.#streamBatch);
       if (increment > 0) {
-        writeWindowUpdate(this.output, stream.id, increment);
-        this.host.onOutputAdded();
+        writeWindowUpdate(this.#output, stream.id, increment);
+        this.#host.onOutputAdded();
       }
     }
-    this.giveBack(counted);
+    this.#giveBack(counted);
   }
 
   onResponseSent(stream: H2Stream): void {
     if (!stream.remoteEnded) {
       // Section 8.1: a complete response before the end of the request; the rest of the request is not wanted.
-      writeRstStream(this.output, stream.id, ERROR_CODE.NO_ERROR);
-      this.resetStreams.add(stream.id, 'us');
-      this.control.earned += CONTROL_PER_REQUEST;
+      writeRstStream(this.#output, stream.id, ERROR_CODE.NO_ERROR);
+      this.#resetStreams.add(stream.id, 'us');
+      this.#control.earned += CONTROL_PER_REQUEST;
     }
-    this.close(stream);
+    this.#close(stream);
   }
 
-  private onTrailers(id: number, list: HeaderList, endStream: boolean, selfDependent: boolean): Failure {
-    const stream = this.open.get(id);
+  #onTrailers(id: number, list: HeaderList, endStream: boolean, selfDependent: boolean): Failure {
+    const stream = this.#open.get(id);
     if (stream === undefined) {
-      return this.checkClosed(id) === undefined ? this.chargeControl() : this.headersWhenClosed(id);
+      return this.#checkClosed(id) === undefined ? this.#chargeControl() : this.#headersWhenClosed(id);
     }
     if (stream.remoteEnded) return ENDED;
     if (selfDependent) return SELF_DEPENDENT;
@@ -342,8 +342,8 @@ export class Streams implements StreamOperations, ResponseEvents {
     if (checkTrailers(list) !== undefined) return MALFORMED;
     if (stream.expectedBytes > 0) return WRONG_LENGTH;
     stream.remoteEnded = true;
-    this.control.earned += CONTROL_PER_REQUEST;
-    this.handler.onTrailers(stream);
+    this.#control.earned += CONTROL_PER_REQUEST;
+    this.#handler.onTrailers(stream);
     return undefined;
   }
 
@@ -351,50 +351,50 @@ export class Streams implements StreamOperations, ResponseEvents {
    * After END_STREAM in both directions HEADERS end the connection, after the peer's RST_STREAM only the stream
    * (section 5.1, closed).
    */
-  private headersWhenClosed(id: number): Failure {
-    return this.resetStreams.whoReset(id) === 'peer' ? ENDED : HEADERS_WHEN_CLOSED;
+  #headersWhenClosed(id: number): Failure {
+    return this.#resetStreams.whoReset(id) === 'peer' ? ENDED : HEADERS_WHEN_CLOSED;
   }
 
   /** A frame on a stream that is not in the table. */
-  private checkClosed(id: number): Failure {
+  #checkClosed(id: number): Failure {
     if (this.isIdle(id)) return IDLE_STREAM;
-    return id > this.lastAllowedId || this.resetStreams.whoReset(id) === 'us' ? undefined : ENDED;
+    return id > this.#lastAllowedId || this.#resetStreams.whoReset(id) === 'us' ? undefined : ENDED;
   }
 
   /** Counts a frame that brings no request. */
-  private chargeControl(): Failure {
-    return this.control.charge(this.host.lastReceivedMs);
+  #chargeControl(): Failure {
+    return this.#control.charge(this.#host.lastReceivedMs);
   }
 
-  private refuseFields(id: number, endStream: boolean): void {
+  #refuseFields(id: number, endStream: boolean): void {
     this.sender.writeHeaders(id, FIELDS_TOO_LARGE, true);
     if (endStream) return;
-    writeRstStream(this.output, id, ERROR_CODE.NO_ERROR);
-    this.resetStreams.add(id, 'us');
+    writeRstStream(this.#output, id, ERROR_CODE.NO_ERROR);
+    this.#resetStreams.add(id, 'us');
   }
 
-  private resume(stream: H2Stream): void {
-    if (this.sender.resume(stream) && !stream.over) this.handler.onDrained(stream);
+  #resume(stream: H2Stream): void {
+    if (this.sender.resume(stream) && !stream.over) this.#handler.onDrained(stream);
   }
 
-  private close(stream: H2Stream): void {
+  #close(stream: H2Stream): void {
     stream.close();
-    this.open.delete(stream.id);
-    this.headBytes -= stream.headBytes;
+    this.#open.delete(stream.id);
+    this.#headBytes -= stream.headBytes;
     this.sender.forget(stream);
     const { unconsumed } = stream.receiveWindow;
     if (unconsumed > 0) {
       stream.receiveWindow.consume(unconsumed);
-      this.giveBack(unconsumed);
+      this.#giveBack(unconsumed);
     }
   }
 
   /** Octets of the connection's window are consumed; tells the peer once half of the window is owed. */
-  private giveBack(octets: number): void {
+  #giveBack(octets: number): void {
     this.window.consume(octets);
-    const increment = this.window.giveBack(this.connectionBatch);
+    const increment = this.window.giveBack(this.#connectionBatch);
     if (increment === 0) return;
-    writeWindowUpdate(this.output, 0, increment);
-    this.host.onOutputAdded();
+    writeWindowUpdate(this.#output, 0, increment);
+    this.#host.onOutputAdded();
   }
 }
