@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Impossible, isProgram, main, must, root, run, say } from './shell.mjs';
+import { alone, Impossible, isProgram, main, must, root, run, say } from './shell.mjs';
 
 const LOCK = join(root, 'package-lock.json');
 const INSTALLED = join(root, 'node_modules/.package-lock.json');
@@ -84,6 +84,12 @@ function isInstalled(lock = JSON.parse(readFileSync(LOCK, 'utf8'))) {
  */
 export async function install() {
   if (isInstalled()) return;
+  await alone(async () => {
+    if (!isInstalled()) await installAll();
+  });
+}
+
+async function installAll() {
   // Where NODE_ENV or npm's settings leave these out, nothing could be built.
   const args = ['--include=dev', '--include=optional', ...QUIET];
   await saying(
@@ -119,7 +125,13 @@ async function saying(what, body) {
 async function installForServing() {
   const lock = servingLock();
   if (isInstalled(lock)) return true;
-  if (existsSync(MODULES)) return false;
+  return alone(async () => {
+    if (isInstalled(lock)) return true;
+    return !existsSync(MODULES) && (await installOnly(lock));
+  });
+}
+
+async function installOnly(lock) {
   // build/ is made anew afterwards, so that nothing of this stays.
   const folder = join(root, 'build/serving');
   rmSync(folder, { recursive: true, force: true });
@@ -136,11 +148,18 @@ async function installForServing() {
 
 /** Compiles if the sources are not those that build/ was made from; with --serving only what a server needs. */
 export async function build(...args) {
-  const stamp = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : '';
-  const made = args.includes('--serving') && stamp.startsWith(SERVING) ? stamp.slice(SERVING.length) : stamp;
-  if (made === sourceDigest()) return;
-  say('building');
-  await must('the build', process.execPath, ['.ci/build.mjs', ...args], { show: true });
+  const isBuilt = () => {
+    const stamp = existsSync(STAMP) ? readFileSync(STAMP, 'utf8') : '';
+    const made =
+      args.includes('--serving') && stamp.startsWith(SERVING) ? stamp.slice(SERVING.length) : stamp;
+    return made === sourceDigest();
+  };
+  if (isBuilt()) return;
+  await alone(async () => {
+    if (isBuilt()) return;
+    say('building');
+    await must('the build', process.execPath, ['.ci/build.mjs', ...args], { show: true });
+  });
 }
 
 if (isProgram(import.meta.url)) {

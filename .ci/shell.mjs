@@ -1,7 +1,17 @@
 // What the scripts of this folder share: where the repository lies, running a command, saying what is going on.
 import { spawn } from 'node:child_process';
-import { existsSync, realpathSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), '..');
@@ -64,6 +74,56 @@ export async function must(what, command, args, options) {
   if (code === 0) return output;
   const tail = output.trim().split('\n').slice(-5).join('\n  ');
   throw new Impossible(`${what} failed (${command} ended with ${code})${tail === '' ? '' : `:\n  ${tail}`}`);
+}
+
+/** Holds the process id of the command that prepares this checkout. */
+const PREPARING = join(root, '.tools/preparing');
+/** The file is touched more often while that command runs, also where its process id means nothing here. */
+const STALE_MS = 10_000;
+
+/** Whether the command that made {@link PREPARING} is gone. */
+function isStale() {
+  try {
+    if (Date.now() - statSync(PREPARING).mtimeMs > STALE_MS) return true;
+    process.kill(Number(readFileSync(PREPARING, 'utf8')) || process.pid, 0);
+    return false;
+  } catch (error) {
+    return error.code === 'ESRCH';
+  }
+}
+
+function takeTurn() {
+  try {
+    writeFileSync(PREPARING, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+    return false;
+  }
+}
+
+/** Runs `body` while no other command installs or builds in this checkout: what that one makes is half there. */
+export async function alone(body) {
+  mkdirSync(dirname(PREPARING), { recursive: true });
+  let told = false;
+  while (!takeTurn()) {
+    if (isStale()) rmSync(PREPARING, { force: true });
+    else {
+      if (!told) say('another command installs or builds here: waiting for it');
+      told = true;
+      await wait(200);
+    }
+  }
+  const timer = setInterval(
+    () => existsSync(PREPARING) && utimesSync(PREPARING, new Date(), new Date()),
+    1000,
+  );
+  try {
+    return await body();
+  } finally {
+    clearInterval(timer);
+    rmSync(PREPARING, { force: true });
+  }
 }
 
 /** Runs a main function; an {@link Impossible} ends the process with its sentence and exit code 1. */

@@ -139,3 +139,31 @@ test('Ctrl-C while packages are installed ends npm, so that the next start is no
     clone.remove();
   }
 }, 60_000);
+
+test('two first starts at once: the second waits for what the first makes, but not for one that is gone', async () => {
+  const clone = new TempDir();
+  try {
+    cpSync(join(repositoryRoot, '.ci/shell.mjs'), clone.join('.ci/shell.mjs'));
+    // It is alone until a signal comes.
+    const script = `import { alone } from './.ci/shell.mjs';
+      await alone(() => new Promise((end) => { console.log('alone'); process.once('SIGUSR2', end); }));
+      console.log('through');`;
+    const start = () => startProcess('node', ['--input-type=module', '--eval', script], { cwd: clone.path });
+    const first = start();
+    await first.waitForLine(/^alone/);
+    const second = start();
+    await second.waitForLine(/another command installs or builds here: waiting for it/);
+    expect(second.stdout()).toBe('');
+    first.signal('SIGUSR2');
+    await second.waitForLine(/^alone/);
+    await expect(first.exited).resolves.toEqual({ code: 0, signal: null });
+    await second.stop('SIGKILL');
+    const third = start();
+    await third.waitForLine(/^alone/);
+    third.signal('SIGUSR2');
+    await expect(third.exited).resolves.toEqual({ code: 0, signal: null });
+    expect(existsSync(clone.join('.tools/preparing'))).toBe(false);
+  } finally {
+    clone.remove();
+  }
+}, 60_000);
