@@ -88,10 +88,13 @@ const row = {
 const TOP = { of: 'minute', by: 'denied', covers: 60, error: { denied: 0, used: 0 }, sampled: 1, top: [row] };
 const BUCKETS = {
   action: 'blocks',
+  dry_run: false,
   domain: HOSTILE,
   entries,
+  meets: 'none',
   store: HOSTILE,
   buckets: [],
+  more: 0,
   controls: [
     {
       id: HOSTILE,
@@ -103,6 +106,7 @@ const BUCKETS = {
       identity: entries,
     },
   ],
+  more_controls: 0,
   notes: [HOSTILE],
 };
 

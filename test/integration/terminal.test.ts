@@ -40,11 +40,15 @@ beforeAll(async () => {
           }
         : {
             action: 'blocks',
+            dry_run: false,
             domain: null,
             entries: [],
+            meets: 'none',
             store: 'memory',
             buckets: [],
+            more: 0,
             controls: [],
+            more_controls: 0,
             notes: [],
           },
   });

@@ -74,7 +74,8 @@ describe('the npm package', () => {
     const list = await npm('pack', '--json', '--ignore-scripts', '--pack-destination', home.path);
     [packed] = JSON.parse(list) as [Packed];
     const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
-    await npm('install', '--omit=dev', ...quiet, join(home.path, packed.filename));
+    // Else npm installs into the nearest folder above that has a package.json or node_modules.
+    await npm('install', '--prefix', home.path, '--omit=dev', ...quiet, join(home.path, packed.filename));
   }, 240_000);
 
   test('holds what commands read, nothing that builds or tests, and 10 MB at most', () => {
