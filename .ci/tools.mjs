@@ -364,7 +364,7 @@ const CATALOGUE = {
     without: 'install python3-pip',
     async fetch(folder) {
       await pip(folder, this.pin);
-      return launcher(folder, `${folder}/bin/typos`);
+      return launcher(folder, `'${folder}/bin/typos'`);
     },
   },
   'stepping-clock': {
@@ -376,10 +376,13 @@ const CATALOGUE = {
     version: ['true'],
     async fetch(folder) {
       const machine = arch() === 'arm64' ? 'aarch64' : 'x86_64';
-      const library = `usr/lib/${machine}-linux-gnu/faketime/libfaketimeMT.so.1`;
-      await fetchDebianProgram(folder, ['libfaketime'], library);
+      const libraries = `usr/lib/${machine}-linux-gnu/faketime`;
+      const library = 'libfaketimeMT.so.1';
+      await fetchDebianProgram(folder, ['libfaketime'], join(libraries, library));
       const settings = 'FAKETIME_NO_CACHE=1 DONT_FAKE_MONOTONIC=1';
-      return launcher(folder, `env LD_PRELOAD='${join(folder, 'root', library)}' ${settings}`);
+      // LD_PRELOAD ends a path at a space, LD_LIBRARY_PATH does not.
+      const place = `LD_LIBRARY_PATH='${join(folder, 'root', libraries)}' LD_PRELOAD=${library}`;
+      return launcher(folder, `env ${place} ${settings}`);
     },
   },
   curl: ofDebian('curl', 'curl', 'the pages of the manual that are run from top to bottom'),

@@ -179,7 +179,7 @@ describe('redis.yaml', () => {
     const folder = new TempDir();
     const [port = 0] = await freePorts(1);
     const [shell, flag, script] = container.command as [string, string, string];
-    const here = `${toolPath('redis-server')} - --bind 127.0.0.1 --port ${port} --dir ${folder.path}`;
+    const here = `'${toolPath('redis-server')}' - --bind 127.0.0.1 --port ${port} --dir ${folder.path}`;
     const redis = startProcess(shell, [flag, script.replace('redis-server -', here)], {
       env: { REDISCLI_AUTH: 'swordfish' },
     });
