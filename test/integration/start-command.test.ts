@@ -146,7 +146,7 @@ test('two first starts at once: the second waits for what the first makes, but n
     cpSync(join(repositoryRoot, '.ci/shell.mjs'), clone.join('.ci/shell.mjs'));
     // It is alone until a signal comes.
     const script = `import { alone } from './.ci/shell.mjs';
-      await alone(() => new Promise((end) => { console.log('alone'); process.once('SIGUSR2', end); }));
+      await alone(() => new Promise((end) => { process.once('SIGUSR2', end); console.log('alone'); }));
       console.log('through');`;
     const start = () => startProcess('node', ['--input-type=module', '--eval', script], { cwd: clone.path });
     const first = start();
