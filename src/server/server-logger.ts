@@ -16,8 +16,8 @@ export interface ServerLog {
 }
 
 /**
- * The log as the settings say, which takes the warnings of Node.js, too. `worker` stands in every line of a worker
- * process.
+ * Opens the log that the settings describe, which takes the warnings of Node.js, too. In a worker process, every line
+ * has the field `worker`.
  */
 export function createServerLogger(settings: Settings, terminal: boolean, worker?: number): ServerLog {
   const output = new LogOutput({ write: standardOutput() });

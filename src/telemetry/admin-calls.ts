@@ -1,4 +1,3 @@
-import { EventCounter } from './event-counter.js';
 import type { FamilyRegistry } from './family-registry.js';
 
 const RESULTS = {
@@ -16,7 +15,7 @@ export type AdminCounter = (action: string, result: AdminResult) => void;
 
 /** The counter of calls that administer weir. */
 export function adminCounter(registry: FamilyRegistry): AdminCounter {
-  const counter = new EventCounter(
+  const counter = registry.events(
     'weir_admin_total',
     {
       action: {
@@ -26,6 +25,5 @@ export function adminCounter(registry: FamilyRegistry): AdminCounter {
     },
     'Calls to the debug port that administer buckets, or ask about them, by action and result.',
   );
-  registry.addFamily(counter);
   return (action, result) => counter.inc({ action, result });
 }

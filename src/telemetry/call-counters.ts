@@ -1,9 +1,8 @@
 import type { StorageFailure } from '../limiter/bucket-store.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { StoreFault } from '../limiter/store-fault.js';
-import { EventCounter } from './event-counter.js';
 import type { FamilyRegistry } from './family-registry.js';
-import { KNOWN_DOMAIN, type LabelMeanings, REDIS_ROLE } from './label-meanings.js';
+import { KNOWN_DOMAIN, REDIS_ROLE } from './label-meanings.js';
 
 export type CallCounters = ReturnType<typeof callCounters>;
 
@@ -61,22 +60,13 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
 
 /** Counters of what became of calls, of the store and of reloads. */
 export function callCounters(registry: FamilyRegistry) {
-  const counter = <Label extends string>(
-    name: string,
-    labels: LabelMeanings<Label>,
-    help: string,
-  ): EventCounter<Label> => {
-    const counted = new EventCounter(name, labels, help);
-    registry.addFamily(counted);
-    return counted;
-  };
   return {
-    storeErrors: counter(
+    storeErrors: registry.events(
       'weir_store_errors_total',
       { reason: { meaning: 'Why there was no decision.', values: STORE_FAILURES } },
       'Requests that the store could not decide, by reason.',
     ),
-    redisFaults: counter(
+    redisFaults: registry.events(
       'weir_redis_faults_total',
       {
         redis: REDIS_ROLE,
@@ -84,18 +74,18 @@ export function callCounters(registry: FamilyRegistry) {
       },
       'Errors that Redis answered, and connections to it that failed or ended, by reason.',
     ),
-    storeFailureAnswers: counter(
+    storeFailureAnswers: registry.events(
       'weir_store_failure_answers_total',
       { policy: { meaning: 'What `on_store_failure` of the rule says.', values: FAILURE_POLICIES } },
       'Descriptors answered by on_store_failure, by policy.',
     ),
-    matchExceeded: counter(
+    matchExceeded: registry.events(
       'weir_match_budget_exceeded_total',
       { domain: KNOWN_DOMAIN },
       'Requests whose matching took more work than a request may cause, by domain: OVER_LIMIT where a ' +
         'rule in force could have matched.',
     ),
-    requestsGivenUp: counter(
+    requestsGivenUp: registry.events(
       'weir_requests_given_up_total',
       {
         domain: KNOWN_DOMAIN,
@@ -110,12 +100,12 @@ export function callCounters(registry: FamilyRegistry) {
       'Costly requests answered before they were looked at, by domain and reason: late (too long in ' +
         'the queue), full (no room in it).',
     ),
-    brokenInvariants: counter(
+    brokenInvariants: registry.events(
       'weir_broken_invariants_total',
       {},
       'States that must hold and did not: mistakes in weir; please report what the log says.',
     ),
-    refused: counter(
+    refused: registry.events(
       'weir_refused_total',
       {
         code: {
@@ -129,7 +119,7 @@ export function callCounters(registry: FamilyRegistry) {
       },
       'Calls, by gRPC and to `/json`, that got no decision, by gRPC status code.',
     ),
-    reloads: counter(
+    reloads: registry.events(
       'weir_config_reloads_total',
       {
         result: {

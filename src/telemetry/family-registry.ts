@@ -1,4 +1,5 @@
 import type { Registry } from '@prometheus-io/client';
+import { EventCounter } from './event-counter.js';
 import { type Family, type FamilyHead, familiesText, type Labels, readFamily, seriesText } from './family.js';
 import type { LabelMeanings, MetricDescription } from './label-meanings.js';
 
@@ -52,6 +53,17 @@ export class FamilyRegistry {
         else for (const [labels, value] of read) yield [seriesText(name, labels), value];
       },
     });
+  }
+
+  /** Shows the events that the result counts. */
+  events<Label extends string>(
+    name: string,
+    labels: LabelMeanings<Label>,
+    help: string,
+  ): EventCounter<Label> {
+    const counter = new EventCounter(name, labels, help);
+    this.addFamily(counter);
+    return counter;
   }
 
   /** Adds what is registered at the Prometheus client now. */
@@ -109,5 +121,15 @@ export class FamilyRegistry {
       else await piece;
     }
     return all;
+  }
+}
+
+/** Numbers by their names, as series whose `label` is the name. */
+export function* byName<Label extends string>(
+  label: Label,
+  numbers: object,
+): Generator<readonly [Record<Label, string>, number]> {
+  for (const [name, number] of Object.entries(numbers)) {
+    yield [{ [label]: name } as Record<Label, string>, number as number];
   }
 }

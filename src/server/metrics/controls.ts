@@ -1,10 +1,9 @@
 import type { Clock } from '../../limiter/clock.js';
 import type { LostControls } from '../../limiter/control.js';
 import type { ControlIndex } from '../../service/controls/control-index.js';
-import type { FamilyRegistry } from '../../telemetry/family-registry.js';
+import { byName, type FamilyRegistry } from '../../telemetry/family-registry.js';
 import { CONTROL_KIND } from '../../telemetry/label-meanings.js';
 import type { Logger } from '../../telemetry/logger.js';
-import { byName } from './store-metrics.js';
 
 /** How long after the first process others may notice the same loss. */
 const SAME_MICROS = 10_000_000;

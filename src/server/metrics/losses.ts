@@ -1,6 +1,5 @@
-import type { FamilyRegistry } from '../../telemetry/family-registry.js';
+import { byName, type FamilyRegistry } from '../../telemetry/family-registry.js';
 import type { SpanLosses } from '../calls/call-trace.js';
-import { byName } from './store-metrics.js';
 
 const REASONS: Readonly<Record<keyof SpanLosses, string>> = {
   queue: 'too many waited for the collector',

@@ -1,7 +1,7 @@
 import type { StoreNode } from '../../admin/health-detail.js';
 import type { LocalChargeStats } from '../../storage/local/local-buckets.js';
 import type { GiveBackStats } from '../../storage/sharded/give-backs.js';
-import type { FamilyRegistry } from '../../telemetry/family-registry.js';
+import { byName, type FamilyRegistry } from '../../telemetry/family-registry.js';
 import { REDIS_ROLE } from '../../telemetry/label-meanings.js';
 
 type ChargeResult = Exclude<keyof LocalChargeStats, 'waiting'>;
@@ -63,14 +63,4 @@ export function exposeStore(registry: FamilyRegistry, store: ShownStore): void {
     },
     () => store.nodes().map(({ redis, name, up }) => [{ redis, node: name }, Number(up)]),
   );
-}
-
-/** Numbers by their names, as series whose `label` is the name. */
-export function* byName<Label extends string>(
-  label: Label,
-  numbers: object,
-): Generator<readonly [Record<Label, string>, number]> {
-  for (const [name, number] of Object.entries(numbers)) {
-    yield [{ [label]: name } as Record<Label, string>, number as number];
-  }
 }

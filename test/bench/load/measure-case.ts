@@ -145,8 +145,7 @@ async function prepare(bench: BenchCase, target: BenchTarget, options: MeasureOp
   const tenants = bench.tenants === 'many' ? options.many : bench.tenants;
   const closed = { tenants: Math.min(tenants, 1000), firstTenant: 0, rate: undefined };
   const warm = Math.max(WARM_UP_REQUESTS * Math.min(1, options.seconds), closed.tenants, LEAST_REQUESTS);
-  await run(bench, target, { ...closed, requests: Math.ceil(warm) });
-  const first = await run(bench, target, { ...closed, requests: Math.ceil(2 * warm) });
+  const first = await run(bench, target, { ...closed, requests: Math.ceil(3 * warm) });
   // Node.js 24 compiles what is hot again and again for more than a second.
   const long = Math.ceil((2 * options.seconds * first.requests) / first.seconds);
   const { requests, seconds } = await run(bench, target, { ...closed, requests: long });

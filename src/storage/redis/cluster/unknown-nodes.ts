@@ -54,7 +54,7 @@ export class UnknownNodes implements Shard {
     await within(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), hope.ended(), () => {});
     this.#waitingItems -= length;
     expectState(this.#waitingItems >= 0, 'no more items end to wait for a cluster than began');
-    // Without them it is known by now, or there is no time left.
+    // By now the nodes are known, or no time is left.
     return this.refusal(false) ?? takeAgain(items, deadlineMicros, connection, mayWait);
   }
 
