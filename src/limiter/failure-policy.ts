@@ -1,4 +1,4 @@
-/** The words of `on_store_failure`; see docs/operate/redis.md, "When Redis is away". */
+/** The words of `on_store_failure`; see docs/operate/redis.md, "When Redis is unavailable". */
 export const STORE_FAILURE_POLICIES = ['error', 'allow', 'deny', 'local'] as const;
 /** What is answered, whatever share of the limit `local` has. */
 export type StoreFailureAnswer = (typeof STORE_FAILURE_POLICIES)[number];

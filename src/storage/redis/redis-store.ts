@@ -32,7 +32,7 @@ const CLOSE_WAIT_MS = 500;
  * Buckets in one Redis: the map of them, and the only server in it. All takes of one event-loop turn that are of one
  * part travel in one script call, several calls may be under way; requests of many items take turns
  * ({@link WideSender}). A take never rejects and never outlives its deadline; see docs/operate/redis.md, "When Redis is
- * away".
+ * unavailable".
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly ask: ScriptQuestions['ask'];
