@@ -9,7 +9,7 @@ import { startWeir, type WeirServer } from '../support/weir/weir.js';
 const CALL = 'envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 const grpcurl = optionalToolPath('grpcurl');
 
-/** The call that README shows first, as a newcomer types it: no proto files, no settings. */
+/** The call of docs/concepts.md, as a newcomer types it: no proto files, no settings. */
 (grpcurl === undefined ? describe.skip : describe)('grpcurl against a fresh weir', () => {
   let weir: WeirServer;
   beforeAll(async () => {
@@ -51,11 +51,12 @@ const grpcurl = optionalToolPath('grpcurl');
     expect(reset).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000) + 1);
   });
 
-  test('the call of README gives the answer of README', async () => {
-    const readme = readFileSync(join(repositoryRoot, 'README.md'), 'utf8');
-    const command = /^grpcurl -plaintext -d '(.+)' \\\n {2}127\.0\.0\.1:8081 (\S+)$/m.exec(readme);
-    const answer = /^```json\n([\s\S]+?)^```$/m.exec(readme);
-    if (command === null || answer === null) throw new Error('README holds no grpcurl call with its answer');
+  test('the call of docs/concepts.md gives the answer of the page', async () => {
+    const page = readFileSync(join(repositoryRoot, 'docs/concepts.md'), 'utf8');
+    const command = /^grpcurl -plaintext -d '(.+)' \\\n {2}127\.0\.0\.1:8081 (\S+)$/m.exec(page);
+    const answer = /^```json\n([\s\S]+?)^```$/m.exec(page);
+    if (command === null || answer === null)
+      throw new Error('docs/concepts.md has no grpcurl call with its answer');
     expect(command[2]).toBe(CALL);
     // The clock stands still, so that every digit is compared.
     const fixed = await startWeir({ env: FIXED_CLOCK });

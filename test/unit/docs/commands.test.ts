@@ -11,6 +11,7 @@ import { repositoryRoot } from '../../support/process/tools.js';
 /** Commands, by what they begin with, and the test that runs them. */
 const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
   [/^npm start\b/, 'test/e2e/walkthroughs.test.ts'],
+  [/^npm run demo\b/, 'test/e2e/demo.test.ts'],
   [
     /^(?:DECISION_METADATA=true npm start|until curl|sed -e|envoy -c|node build\/deploy\/demo\/|curl -i|curl -s -Z)/,
     'test/e2e/one-machine.test.ts',
