@@ -11,42 +11,45 @@ export interface CommandHelp {
 const COMMANDS: readonly CommandHelp[] = [
   {
     usage: 'init [<folder>]',
-    summary: 'write a policy, an Envoy configuration and a compose file to begin with',
+    summary: 'write a starter policy, Envoy configuration and compose file',
   },
-  { usage: 'serve [--<setting> <value>]', summary: 'answer Envoy over gRPC' },
-  { usage: 'check-config <path>…', summary: 'check policy files; every error at once' },
+  { usage: 'serve [--<setting> <value>]', summary: 'run the rate limit service' },
+  { usage: 'check-config <path>…', summary: 'check policy files and print every error' },
   {
     usage: 'explain <path> --domain <domain> key=value…',
-    summary: 'say which rule and bucket a descriptor meets',
+    summary: 'show which rule and bucket a descriptor matches',
   },
-  { usage: 'diff <old> <new>', summary: 'say what a change of policies changes, and whether it tightens' },
+  { usage: 'diff <old> <new>', summary: 'compare two policies, and show whether any limit tightens' },
   {
     usage: 'check [--address <host:port>] key=value…',
-    summary: 'ask a running server and show what it answers',
+    summary: 'send a request to a running server and show the answer',
   },
   {
     usage: 'health [--address <host:port>]',
-    summary: 'ask a running server for its health, for container probes',
+    summary: 'check the health of a running server, for container probes',
   },
   {
     usage: 'bucket show|grant|block|… key=value…',
-    summary: 'show who is limited and why, and help one caller now',
+    summary: 'show, refill, block or exempt the buckets of one caller',
   },
-  { usage: 'top [--all <addresses>]', summary: 'show who is denied most, and who uses most' },
+  { usage: 'top [--all <addresses>]', summary: 'show the callers that are denied most, or use most' },
 ];
 
-/** Commands for those who come from envoyproxy/ratelimit. */
+/** Commands for users of envoyproxy/ratelimit. */
 const REFERENCE_COMMANDS: readonly CommandHelp[] = [
   {
     usage: 'migrate <file or directory>… [--write <folder>]',
-    summary: 'say what a move changes, and write what to deploy',
+    summary: 'convert an installation and report what changes',
   },
-  { usage: 'ratelimit', summary: 'its service, which reads variables and no flags' },
+  { usage: 'ratelimit', summary: 'its service: weir serve without flags' },
   {
     usage: 'ratelimit-client -domain <domain> -descriptors key=value,…',
-    summary: 'its client, with its flags',
+    summary: 'its client, with the same flags',
   },
-  { usage: 'ratelimit-config-check -config_dir <directory>', summary: 'its check of policy files' },
+  {
+    usage: 'ratelimit-config-check -config_dir <directory>',
+    summary: 'its check of policy files, with the same flags',
+  },
 ];
 
 function columns(rows: readonly (readonly [string, string])[]): string {
@@ -61,18 +64,18 @@ export function mainHelp(): string {
 Usage: weir <command> [options]
 
 ${columns(COMMANDS.map(({ usage, summary }) => [usage, summary]))}
-Coming from envoyproxy/ratelimit:
+For users of envoyproxy/ratelimit:
 
 ${columns(REFERENCE_COMMANDS.map(({ usage, summary }) => [usage, summary]))}
-  weir <command> --help  more on one command
-  weir --version         the version
+  weir <command> --help  show the help of a command
+  weir --version         show the version
 
 Exit codes:
-  0         done
-  1         the answer is no: a bad policy, a taken port, a server that does not answer, a variable with a bad value
-  2         the command line makes no sense: an unknown command or option, or a bad value of a flag
-  3         weir diff: something tightens
-  143, 130  ended by SIGTERM or SIGINT; weir serve by a second one
+  0         success
+  1         failure, such as an invalid policy or variable, a port in use, or a server that does not answer
+  2         invalid command line: an unknown command or option, or an invalid value of a flag
+  3         weir diff: a change tightens
+  143, 130  terminated by SIGTERM or SIGINT; weir serve: by a second signal
 `;
 }
 
@@ -113,18 +116,18 @@ export function serveHelp(): string {
   });
   return `Usage: weir serve [--<setting> <value>]
 
-Answers envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit over gRPC until SIGTERM or SIGINT; a second signal
-ends at once. SIGHUP reloads the policy. Settings are environment variables; a flag of the same name beats the
-variable.
+Serves envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit over gRPC.
 
-Exit code: 0 after a drain; 1 when weir cannot start or go on, also for a variable with a bad value; 2 for a flag that
-is unknown or has a bad value.
+Each setting is an environment variable and a flag; a flag overrides its variable. SIGHUP reloads the policies. SIGTERM
+and SIGINT drain and exit; a second signal exits immediately.
+
+Exit code: 0 after a drain; 1 if weir cannot start or continue, or a variable is invalid; 2 if a flag is invalid.
 
 ${settings.join('')}
-Variables of envoyproxy/ratelimit that are taken and change nothing:
+Variables of envoyproxy/ratelimit that weir accepts and ignores:
 
 ${inertHelp()}
-Variables of earlier versions of weir that are taken and change nothing:
+Variables of earlier versions of weir that weir accepts and ignores:
 
 ${removedHelp()}`;
 }
@@ -132,127 +135,123 @@ ${removedHelp()}`;
 export const INIT_HELP = `Usage: weir init [<folder>]
 
 Writes a commented policy, an Envoy configuration with a placeholder for your service, and a docker compose file that
-runs weir, Envoy and Redis with them as they are, and says what to do next. Where one of the files is there already,
-nothing is written.
+runs both with weir and Redis. Then prints the next steps. If one of the files already exists, nothing is written.
 
-  <folder>  where to; the current one by default, and made where it is not there
+  <folder>  folder for the files (default: the current folder); it is created if necessary
 
-Exit code: 0 when the files are written, 1 when they are not, 2 for wrong arguments.
+Exit code: 0 if the files were written, 1 if not, 2 for invalid arguments.
 `;
 
 export const CHECK_CONFIG_HELP = `Usage: weir check-config [options] <path>…
 
-Checks policy files, directories of them, and manifests with ConfigMaps that hold them, and prints every error with
-file, line, column and the place in the document. A directory without policy files is an error. Nothing else happens.
+Checks policy files and prints every error with its file, line, column and path in the document. <path> is a policy
+file, a directory of policy files, or a Kubernetes manifest with policies in ConfigMaps. A directory without policy
+files is an error. The command changes nothing.
 
 ${LOAD_OPTIONS_HELP}
-Exit code: 0 when all are good (warnings allowed), 1 when any is bad, 2 for wrong arguments.
+Exit code: 0 if all files are valid, even with warnings; 1 if any file is invalid; 2 for invalid arguments.
 `;
 
 export const EXPLAIN_HELP = `Usage: weir explain <path> --domain <domain> key=value…
 
-Says what a descriptor meets in a policy: what \`derive\` made of it, which node matched and why, which rule holds,
-its phase, its name in the statistics, its headers and what denied callers get, and the bucket's key in Redis with its
-slot, if that is a Redis Cluster. Where no rule matches it says what would have to be different. Values of API keys are
-never shown.
+Shows how a policy handles one descriptor: the entries after \`derive\`, the node that matches, the rule with its phase,
+statistic and headers, the answer to denied callers, and the key of the bucket in Redis. If no rule matches, it shows
+what would have to change. API keys are never shown.
 
-It takes one descriptor, whose entries are the arguments key=value in their order. Of a request with several
-descriptors, call it for each; weir check takes several, with a + between them.
+The arguments key=value are the entries of the descriptor, in order. If a request has several descriptors, run the
+command for each one.
 
   --domain <domain>
-                   required when the policy holds more than one
-  --redis          ask Redis which of its nodes serves the bucket. Where Redis is, and how to log in, say the variables
-                   of the server (REDIS_URL, REDIS_TYPE, REDIS_PERSECOND and others), which weir explain must see as
-                   well; keys begin with CACHE_KEY_PREFIX then. Of Sentinels it is the master that they announce; a
-                   single Redis, or a proxy that shards, is named without asking. No bucket is touched
-  --json           the same for machines; docs/reference/explain-json.md tells of each field
+                   domain of the policy; required if the policy files contain several domains
+  --redis          show which Redis server keeps the bucket. Set the same REDIS_* variables and CACHE_KEY_PREFIX as the
+                   server. weir asks a Redis Cluster and Sentinels; it does not read or change buckets
+  --json           print JSON; docs/reference/explain-json.md describes the fields
 ${LOAD_OPTIONS_HELP}
-Exit code: 0 when a rule applies, 1 when none does, the policy is bad, or Redis does not say what --redis asks,
-2 for wrong arguments.
+Exit code: 0 if a rule matches; 1 if no rule matches, the policy is invalid, or Redis does not answer --redis; 2 for
+invalid arguments.
 `;
 
 export const DIFF_HELP = `Usage: weir diff [--json] <old> <new>
 
-Compares two policies, each a file or a directory, and prints a sentence for every descriptor whose limits appear,
-vanish, tighten or loosen, and for whatever else answers differently: phases, order of matching, derive, candidates.
-Nothing else happens.
+Compares two policies, each a file or a directory. Prints a sentence for each limit that appears, vanishes, tightens or
+loosens, and for other changes that affect answers: phases, matching order, derive, candidates. The command changes
+nothing.
 
-A change tightens if some request that passed before could now be denied; a schedule of phases counts from now on.
-Values of API keys are never shown.
+A change tightens if it could deny a request that the old policy allows, now or after a scheduled change of phase.
+API keys are never shown.
 
-  --json           the same for machines
+  --json           print JSON
 ${LOAD_OPTIONS_HELP}
-Exit code: 0 when nothing tightens, 3 when something does, 1 when a policy is bad, 2 for wrong arguments.
+Exit code: 0 if nothing tightens, 3 if a change tightens, 1 if a policy is invalid, 2 for invalid arguments.
 `;
 
 export const CHECK_HELP = `Usage: weir check [options] key=value … [+ key=value …]
 
-Asks a running server and prints how it decided. The entries make one descriptor; a lone + starts the next.
+Sends rate limit requests to a running server and prints the answers. The arguments are the entries of a descriptor; a
+single + starts the next descriptor.
 
-Without --address it asks the server of its own environment, as weir health does: GRPC_UDS, or GRPC_HOST and GRPC_PORT
-(${defaultOf('grpcHost')}:${defaultOf('grpcPort')} when unset), on loopback if they name every address; over TLS if
-GRPC_SERVER_USE_TLS says so, whatever certificate it shows.
+Without --address, the command uses the environment of the server: GRPC_UDS, or GRPC_HOST and GRPC_PORT (default
+${defaultOf('grpcHost')}:${defaultOf('grpcPort')}). If GRPC_SERVER_USE_TLS is set, it uses TLS and accepts any certificate.
 
   --address <host:port>  gRPC address of another server, or unix:<path>
   --domain <name>        domain of the policy (default open-api)
-  --count <n>            calls to make (default 1); percentiles of their latency are shown from 10 on
-  --concurrency <n>      calls at once (default 1)
+  --count <n>            number of calls (default 1); from 10 calls on, latency percentiles are shown
+  --concurrency <n>      number of concurrent calls (default 1)
   --hits <n>             hits of each call (default 1)
-  --timeout <duration>   longest wait for one answer, such as 500ms or 2s (default 1s)
-  --tls                  speak TLS, and trust the issuers Node.js ships
-  --ca <file>            speak TLS, and trust these issuers (PEM)
-  --cert, --key <file>   speak TLS, and show this client certificate (PEM)
-  --policy <path>        policy file or directory that tells why no rule matched
-  --debug <host:port>    debug port of the server, which tells it, too (default: that of the environment, or port
-                         ${defaultOf('debugPort')} beside port ${defaultOf('grpcPort')} of this machine)
-  --json                 print one JSON object instead of the table
-  --help                 print this text
+  --timeout <duration>   timeout of a call, such as 500ms or 2s (default 1s)
+  --tls                  use TLS, and trust the CAs that Node.js trusts
+  --ca <file>            use TLS, and trust these CAs (PEM)
+  --cert, --key <file>   use TLS with this client certificate (PEM)
+  --policy <path>        policy file or directory, to explain why no rule matched
+  --debug <host:port>    debug port of the server, to explain why no rule matched (default: DEBUG_HOST and DEBUG_PORT,
+                         or port ${defaultOf('debugPort')} if the server is on port ${defaultOf('grpcPort')} of this machine)
+  --json                 print a JSON object instead of a table
+  --help                 show this help
 
-Exit code: 0 when every call was answered, OVER_LIMIT included; 1 when a call failed; 2 for wrong arguments.
+Exit code: 0 if every call was answered, even with OVER_LIMIT; 1 if a call failed; 2 for invalid arguments.
 
 Example: weir check --count 200 --concurrency 20 tenant=acme resource_group=user-chats
 `;
 
 export const HEALTH_HELP = `Usage: weir health [--address <host:port>]
 
-Asks a running server for its gRPC health and exits 0 when it is SERVING. Without --address it asks the server of its
-own environment: GRPC_UDS, or GRPC_HOST and GRPC_PORT, on loopback if they name every address; over TLS if
-GRPC_SERVER_USE_TLS says so, whatever certificate it shows. Where GRPC_CLIENT_TLS_CACERT asks for a certificate and
---cert names none, /healthcheck of HOST and PORT is asked, which says the same.
+Checks the gRPC health of a running server.
 
-  --address <host:port>  another server, or unix:<path>
-  --tls                  speak TLS, and trust the issuers Node.js ships
-  --ca <file>            speak TLS, and trust these issuers (PEM)
-  --cert, --key <file>   speak TLS, and show this client certificate (PEM)
+Without --address, the command uses the environment of the server: GRPC_UDS, or GRPC_HOST and GRPC_PORT (default
+${defaultOf('grpcHost')}:${defaultOf('grpcPort')}). If GRPC_SERVER_USE_TLS is set, it uses TLS and accepts any certificate. If
+GRPC_CLIENT_TLS_CACERT is set and --cert is not, it calls /healthcheck at HOST and PORT instead.
 
-Exit code: 0 when it is SERVING, 1 when it is not or does not answer, 2 for wrong arguments.
+  --address <host:port>  gRPC address of another server, or unix:<path>
+  --tls                  use TLS, and trust the CAs that Node.js trusts
+  --ca <file>            use TLS, and trust these CAs (PEM)
+  --cert, --key <file>   use TLS with this client certificate (PEM)
+
+Exit code: 0 if the server is SERVING, 1 if it is not or does not answer, 2 for invalid arguments.
 `;
 
 export const MIGRATE_HELP = `Usage: weir migrate [options] <file or directory>…
 
-Reads an installation of envoyproxy/ratelimit and prints what needs a decision before the switch, what is good to
-know, what will behave the same, what better, and what is set and changes nothing. With --write it also writes what to
-deploy. Starts nothing, asks nobody, and changes no file that is there.
+Reads an installation of envoyproxy/ratelimit and reports what changes with weir: decisions that you have to make,
+notes, behavior that stays the same, improvements, and variables without effect. With --write, it also writes the files
+to deploy. The command contacts no server and changes no input file.
 
-  <file>            describes the installation; several may be named, and each is known by what it holds: a docker
-                    compose file, manifests of Kubernetes (Deployment, ConfigMap and others), values of a Helm chart,
-                    a configuration of Envoy Gateway, variables as lines of KEY=VALUE, or a policy. Limits of Limitador
-                    and RateLimits of Emissary are converted into policies, which --write writes
-                    Compose files are put together in the order of the names, with the override file beside them
-  <directory>       what RUNTIME_ROOT names, or the directory with the policy files; may be left out where a file says
-                    where they are, or where a management server has them
-  --env <file>      a file with the variables of the service, in any of these forms
-  --service <name>  which service or container is the rate limit service, where images and commands do not tell
-  --write <folder>  write the files with image and variables changed, the policies, and a README.md with the next
-                    commands. Compose files that say it in several places, and what kubectl get printed, stay as they
-                    are: an override file or a patch is written instead. Variables that are unset and have another
-                    default in weir are added, so that they mean what they meant. Where one of the files is there
-                    already, nothing is written
-  --force           write over files that are there, but never over one that was read
-  --image <name>    the image to write; weir:<version> by default
-  --json            the same for machines
+  <file>            a file of the installation. weir detects its type: a docker compose file, Kubernetes manifests, Helm
+                    values, an Envoy Gateway configuration, variables (KEY=VALUE lines) or a policy file. Limits of
+                    Limitador and RateLimits of Emissary are converted to policies. Several compose files are merged in
+                    the given order; an override file next to a compose file is merged automatically
+  <directory>       RUNTIME_ROOT, or the directory of the policy files; optional if a file of the installation names it,
+                    or if policies come from a management server
+  --env <file>      file with the variables of the service, in any of these formats
+  --service <name>  name of the rate limit service or container, if weir cannot detect it
+  --write <folder>  write the changed files, the policies, and a README.md with the next commands. If compose files set
+                    the service in several places, or a file is the output of kubectl get, weir writes an override
+                    file or a patch instead. If an unset variable has a different default in weir, the old default is
+                    added. If one of the files already exists, nothing is written
+  --force           overwrite existing files, except input files
+  --image <name>    image to deploy (default weir:<version>)
+  --json            print JSON
 
-Values of Secrets are not looked at; references to them stay as they are.
+weir does not read the values of Secrets, and keeps references to them.
 
-Exit code: 0 when nothing needs a decision, 1 when something does or cannot be read or written, 2 for wrong arguments.
+Exit code: 0 if no decision is needed; 1 if one is, or if a file cannot be read or written; 2 for invalid arguments.
 `;

@@ -9,9 +9,9 @@ export const LOAD_OPTIONS = {
 } as const;
 
 /** Their part of a command's help. */
-export const LOAD_OPTIONS_HELP = `  --merge-domains  merge files with one domain, as a server with MERGE_DOMAIN_CONFIG=true does
+export const LOAD_OPTIONS_HELP = `  --merge-domains  merge files that have the same domain, like MERGE_DOMAIN_CONFIG=true
   --default-algorithm <fixed_window|token_bucket>
-                   of files that name no algorithm, as a server with DEFAULT_ALGORITHM takes them
+                   algorithm of files that do not set one, like DEFAULT_ALGORITHM
 `;
 
 /** What {@link LOAD_OPTIONS} say; a sentence where they make no sense. */

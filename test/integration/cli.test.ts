@@ -57,7 +57,7 @@ describe('weir', () => {
       expect(own.stdout).toMatch(`Usage: weir ${command}`);
     }
     const serve = await weir('help', 'serve');
-    const [active = '', ...lists] = serve.stdout.split('that are taken and change nothing:');
+    const [active = '', ...lists] = serve.stdout.split('that weir accepts and ignores:');
     const inert = lists.join('');
     for (const { name, flag } of SETTINGS) expect(active).toMatch(new RegExp(`${flag} <.*${name}`));
     for (const { name, flag } of INERT_VARIABLES) {

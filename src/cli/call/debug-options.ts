@@ -12,11 +12,9 @@ export const DEBUG_OPTIONS = {
 export type DebugTarget = Readonly<Partial<Record<keyof typeof DEBUG_OPTIONS, string | undefined>>>;
 
 /** {@link DEBUG_OPTIONS} in a help text. */
-export const DEBUG_OPTIONS_HELP = `  --address <address>    the debug port of another server: host:port, http://host:port or https://host:port. Without
-                         it that of the environment is asked: DEBUG_HOST and DEBUG_PORT, on loopback if they name
-                         every address (127.0.0.1:${defaultOf('debugPort')} when unset)
-  --token-file <file>    holds the token that the server wants (ADMIN_TOKENS_FILE); else the variable WEIR_ADMIN_TOKEN
-                         has it. Never write a token as an argument: all users of a machine see those
-  --tls-ca <file>        speak TLS, and trust these issuers (PEM); https:// alone trusts those Node.js ships
-  --timeout <duration>   longest wait for one answer, such as 500ms or 10s (default 5s)
+export const DEBUG_OPTIONS_HELP = `  --address <address>    debug port of the server: host:port, http://host:port or https://host:port (default:
+                         DEBUG_HOST and DEBUG_PORT of the environment, or 127.0.0.1:${defaultOf('debugPort')})
+  --token-file <file>    file with the token, if the server requires one (ADMIN_TOKENS_FILE); or set WEIR_ADMIN_TOKEN
+  --tls-ca <file>        use TLS, and trust these CAs (PEM); without it, https:// trusts the CAs that Node.js trusts
+  --timeout <duration>   timeout of a call, such as 500ms or 10s (default 5s)
 `;

@@ -3,29 +3,30 @@ import { DEBUG_OPTIONS_HELP } from '../call/debug-options.js';
 /** `weir top --help`. */
 export const TOP_HELP = `Usage: weir top [options]
 
-Shows who is denied most, and who uses most, in the last minute or hour: rule, entries, requests denied, hits used, and
-how much of the limit was used when it was last seen. On a terminal the table is drawn anew every two seconds until q
-or Ctrl-C; else it is printed once. Values of API keys are never shown.
+Shows the callers that were denied most, or used most, in the last minute or hour: rule, entries, denied requests, hits
+used, and how much of the limit was used. On a terminal, the table refreshes every two seconds until q or Ctrl-C.
+Otherwise it is printed once. API keys are never shown.
 
-The server keeps so many buckets as TOP_BUCKETS says, so numbers are estimates; the second line says how far they may
-be too high.
+The server tracks a limited number of buckets (TOP_BUCKETS), so the numbers are estimates. The second line shows the
+maximum error.
 
-  --all <addresses>      ask all replicas and add up: their debug ports with commas between them, or dns:<name>:<port>
-                         for all addresses of a name, such as a headless Service of Kubernetes: those of
-                         IPv4, or of IPv6 where there are none
-  --by denied|used       what to sort by (default denied)
-  --of minute|hour       the last minute, or the last hour (default minute)
+  --all <addresses>      add up all replicas: their debug ports, separated by commas, or dns:<name>:<port> for all
+                         addresses of a name, such as a headless Service of Kubernetes. IPv6 addresses are used only if
+                         the name has no IPv4 address
+  --by denied|used       sort order (default denied)
+  --of minute|hour       period (default minute)
   --domain <name>        only this domain
   --rule <path>          only this rule
-  --limit <n>            at most so many rows, up to 1000 (default 20; on a terminal 200)
-  --every <duration>     how often to ask (default 2s)
-  --once                 print the table once, also on a terminal
-  --json                 print the server's answer once; with --all that of all, and who did not answer
+  --limit <n>            maximum number of rows, up to 1000 (default 20; on a terminal 200)
+  --every <duration>     refresh interval (default 2s)
+  --once                 print the table once, even on a terminal
+  --json                 print the answer once, as JSON; with --all, the sum and the servers that did not answer
 ${DEBUG_OPTIONS_HELP}
-Keys: s sorts by the other number, m and h choose minute and hour, / shows only rows with a text, arrows, PgUp, PgDn,
-Home and End scroll, p pauses, r asks at once, ? lists all of them, q quits.
+Keys: s changes the sort order, m and h select minute or hour, / filters rows, arrows, PgUp, PgDn, Home and End scroll,
+p pauses, r refreshes, ? shows all keys, q quits.
 
-Exit code: 0 when every server answered, 1 when one did not or does not know the domain or rule, 2 for wrong arguments.
+Exit code: 0 if every server answered, 1 if a server did not answer or does not know the domain or rule, 2 for invalid
+arguments.
 
 Example: weir top --all dns:weir-headless:6070 --of hour
 `;

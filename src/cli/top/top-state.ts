@@ -37,13 +37,13 @@ export interface Pressed {
 }
 
 const HELP: readonly string[] = [
-  's         sort by denied, or by used',
-  'm, h      the last minute, or the last hour',
-  '/         show only rows with a text; Enter takes it, Escape leaves it',
-  'arrows    a row up or down; PgUp and PgDn a screen, Home and End all of them',
-  'p         pause, or go on',
-  'r, space  ask at once',
-  '?         this list',
+  's         change the sort order: denied or used',
+  'm, h      show the last minute or the last hour',
+  '/         show only rows that contain a text',
+  'arrows    move by a row; PgUp, PgDn: by a screen; Home, End: to the first or last row',
+  'p         pause or resume',
+  'r, space  refresh now',
+  '?         show or hide this list',
   'q         quit',
 ];
 
@@ -163,7 +163,7 @@ function stateLine({ asked }: TopState): string {
 }
 
 function lastLine({ typing, filter }: TopState, all: number, offset: number, seen: number): string {
-  if (typing !== undefined) return `/${typing}_   Enter takes it, Escape leaves it`;
+  if (typing !== undefined) return `/${typing}_   Enter applies, Escape cancels`;
   const place = all > seen ? `${offset + 1}-${offset + seen} of ${all}   ` : '';
   const filtered = filter === '' ? '' : `/${filter}   `;
   return `${place}${filtered}s sort  m minute  h hour  / filter  ? help  q quit`;

@@ -6,7 +6,7 @@ export const ANSWER_SETTINGS = {
     name: 'SHADOW_MODE',
     type: 'boolean',
     default: 'false',
-    help: 'Never answer OVER_LIMIT overall; statuses and metrics tell what would be.',
+    help: 'Never deny: the overall code is always OK. Statuses and metrics still report what would be denied.',
     reference: { default: 'false' },
   },
   quotaMode: {
@@ -20,7 +20,9 @@ export const ANSWER_SETTINGS = {
     name: 'RESPONSE_DYNAMIC_METADATA',
     type: 'boolean',
     default: 'false',
-    help: 'Answer with dynamic metadata: domain, descriptors, hits and the `metadata` of rules that passed.',
+    help:
+      'Return dynamic metadata with the domain, descriptors, hits and the `metadata` of rules that allowed the ' +
+      'request.',
     reference: { default: 'false' },
   },
   decisionMetadata: {
@@ -28,14 +30,14 @@ export const ANSWER_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      'Answer with dynamic metadata that names the rule which decided, in files that do not say ' +
+      'Return dynamic metadata that names the rule that decided, unless the policy file sets ' +
       '`decision_metadata`.',
   },
   limitHeaders: {
     name: 'LIMIT_RESPONSE_HEADERS_ENABLED',
     type: 'boolean',
     default: 'false',
-    help: 'Add the three headers below, in files that do not say `response_headers`.',
+    help: 'Add the next three headers to responses, unless the policy file sets `response_headers`.',
     reference: { default: 'false' },
   },
   limitHeader: {
@@ -43,7 +45,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitHeaders'],
     type: 'string',
     default: 'RateLimit-Limit',
-    help: 'Header for the limit.',
+    help: 'Response header for the limit.',
     reference: { default: 'RateLimit-Limit' },
   },
   remainingHeader: {
@@ -51,7 +53,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitHeaders'],
     type: 'string',
     default: 'RateLimit-Remaining',
-    help: 'Header for what is left.',
+    help: 'Response header for the remaining tokens or hits.',
     reference: { default: 'RateLimit-Remaining' },
   },
   resetHeader: {
@@ -59,7 +61,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitHeaders'],
     type: 'string',
     default: 'RateLimit-Reset',
-    help: 'Header for the seconds until the window ends, or one more token is there.',
+    help: 'Response header for the seconds until the window ends or the next token is added.',
     reference: { default: 'RateLimit-Reset' },
   },
   limitRequestHeaders: {
@@ -67,7 +69,7 @@ export const ANSWER_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      'Add the three headers below to requests that Envoy sends upstream, in files that do not say ' +
+      'Add the next three headers to the requests that Envoy sends upstream, unless the policy file sets ' +
       '`request_headers`.',
     reference: { default: 'false' },
   },
@@ -76,7 +78,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitRequestHeaders'],
     type: 'string',
     default: 'RateLimit-Limit',
-    help: 'Header of the request for the limit.',
+    help: 'Request header for the limit.',
     reference: { default: 'RateLimit-Limit' },
   },
   requestRemainingHeader: {
@@ -84,7 +86,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitRequestHeaders'],
     type: 'string',
     default: 'RateLimit-Remaining',
-    help: 'Header of the request for what is left.',
+    help: 'Request header for the remaining tokens or hits.',
     reference: { default: 'RateLimit-Remaining' },
   },
   requestResetHeader: {
@@ -92,7 +94,7 @@ export const ANSWER_SETTINGS = {
     effectiveWhen: ['limitRequestHeaders'],
     type: 'string',
     default: 'RateLimit-Reset',
-    help: 'Header of the request for the seconds until the window ends, or one more token is added.',
+    help: 'Request header for the seconds until the window ends or the next token is added.',
     reference: { default: 'RateLimit-Reset' },
   },
   envoyAddsHeaders: {
@@ -100,7 +102,7 @@ export const ANSWER_SETTINGS = {
     type: 'string_list',
     default: '',
     help:
-      'What the Envoys in front add themselves, so that it is left to them: `x-ratelimit` ' +
+      'Headers that your Envoys add themselves, so that weir does not add them again: `x-ratelimit` ' +
       '(enable_x_ratelimit_headers), `retry-after` (enable_retry_after_header).',
   },
   nearLimitRatio: {
@@ -108,10 +110,10 @@ export const ANSWER_SETTINGS = {
     type: 'number',
     default: '0.8',
     max: 1,
-    help: 'Share of a limit, from 0 to 1, past which hits count as near_limit.',
+    help: 'Fraction of a limit, from 0 to 1, above which hits count as near_limit.',
     reference: {
       default: '0.8',
-      differs: 'weir refuses a number above 1, which turns near_limit off in envoyproxy/ratelimit.',
+      differs: 'weir rejects values above 1, which turn near_limit off in envoyproxy/ratelimit.',
     },
   },
   maxDescriptors: {
@@ -119,7 +121,7 @@ export const ANSWER_SETTINGS = {
     type: 'count',
     default: '1000',
     max: 50_000,
-    help: 'Most descriptors in one request; more get INVALID_ARGUMENT.',
+    help: 'Maximum number of descriptors in a request. Requests with more get INVALID_ARGUMENT.',
   },
   maxLimits: {
     name: 'MAX_LIMITS',
@@ -127,7 +129,7 @@ export const ANSWER_SETTINGS = {
     default: '4000',
     max: 50_000,
     help:
-      'Most limits that the descriptors of one request meet together, candidates apart; more get ' +
-      'INVALID_ARGUMENT. The store decides a request in one step: 4,000 limits take Redis about 25 ms.',
+      'Maximum number of limits that a request may match, candidates not included. Requests with more get ' +
+      'INVALID_ARGUMENT. Redis decides a request in one step, and 4,000 limits take about 25 ms.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

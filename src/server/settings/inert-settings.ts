@@ -1,13 +1,14 @@
 import type { RedisPrefix } from './redis-instance-settings.js';
 import type { RefusedSetting, SettingType } from './spec.js';
 
-const NO_POOL = 'weir sends all calls of a moment over one connection; there is no pool.';
-const ONE_CALL = 'weir sends all decisions of one event-loop turn in one call, always.';
-const ALL_AT_ONCE = 'weir sends the calls of a moment to all nodes of a cluster at once, always.';
-const LEAVES_REPLICAS = 'weir leaves a Redis that takes no writes, always, and looks for the master.';
-const NO_IAM = 'a program makes the login, see REDIS_AUTH_COMMAND; REDIS_AWS_IAM_AUTH=true is refused.';
-const OWN_EXPIRY = 'keys expire when their bucket is full or their window ends, which spreads them.';
-const NO_MEMCACHE = 'it is about BACKEND_TYPE=memcache, which weir does not have.';
+const NO_POOL = 'weir uses one connection instead of a pool.';
+const ONE_CALL = 'weir always sends all decisions of one event-loop turn in one call.';
+const ALL_AT_ONCE = 'weir always calls all nodes of a cluster in parallel.';
+const LEAVES_REPLICAS = 'weir always leaves a read-only Redis and looks for the master.';
+const NO_IAM = 'use REDIS_AUTH_COMMAND for IAM logins; weir does not start with REDIS_AWS_IAM_AUTH=true.';
+const OWN_EXPIRY =
+  'keys expire when their bucket is full or their window ends, so they do not expire together.';
+const NO_MEMCACHE = 'weir does not support BACKEND_TYPE=memcache.';
 
 /** Those about one Redis; `prefix` begins their names. */
 function ofRedis(prefix: RedisPrefix): readonly (readonly [name: string, reason: string])[] {

@@ -12,11 +12,13 @@ export const LISTEN_SETTINGS = {
     effectiveWhen: ['noUds'],
     type: 'string',
     default: '127.0.0.1',
-    help: 'Address for gRPC. `0.0.0.0`, `::` or nothing (`GRPC_HOST=`) for all.',
+    help:
+      'Address of the gRPC port. To listen on all addresses, use `0.0.0.0`, `::` or an empty value ' +
+      '(`GRPC_HOST=`).',
     reference: {
       default: '0.0.0.0',
       whenEmpty: '',
-      differs: 'The container image of weir binds 0.0.0.0, too.',
+      differs: 'The container image of weir listens on 0.0.0.0, too.',
     },
   },
   grpcPort: {
@@ -24,49 +26,49 @@ export const LISTEN_SETTINGS = {
     effectiveWhen: ['noUds'],
     type: 'port',
     default: '8081',
-    help: 'Port for gRPC; 0 takes a free one.',
+    help: 'gRPC port. 0: any free port.',
     reference: { default: '8081' },
   },
   grpcUds: {
     name: 'GRPC_UDS',
     type: 'string',
     default: '',
-    help: 'Path of a Unix domain socket for gRPC, in the place of GRPC_HOST and GRPC_PORT.',
+    help: 'Path of a Unix domain socket for gRPC. Replaces GRPC_HOST and GRPC_PORT.',
     reference: { default: '' },
   },
   host: {
     name: 'HOST',
     type: 'string',
     default: '127.0.0.1',
-    help: 'Address for `/healthcheck`, `/json` and `/metrics`; as GRPC_HOST.',
+    help: 'Address of the HTTP port. To listen on all addresses, use `0.0.0.0`, `::` or an empty value (`HOST=`).',
     reference: {
       default: '0.0.0.0',
       whenEmpty: '',
-      differs: 'The container image of weir binds 0.0.0.0, too.',
+      differs: 'The container image of weir listens on 0.0.0.0, too.',
     },
   },
   port: {
     name: 'PORT',
     type: 'port',
     default: '8080',
-    help: 'Port for `/healthcheck`, `/json` and `/metrics`; 0 takes a free one.',
+    help: 'HTTP port, which serves `/healthcheck`, `/json` and `/metrics`. 0: any free port.',
     reference: { default: '8080' },
   },
   debugHost: {
     name: 'DEBUG_HOST',
     type: 'string',
     default: '127.0.0.1',
-    help: 'Address for the debug endpoints, which show the policy. Keep it on loopback.',
+    help: 'Address of the debug port. Keep it on loopback, because the debug port shows the policies.',
     reference: {
       default: '0.0.0.0',
-      differs: 'The debug port shows the policy, so weir opens it to its own machine, or container, only.',
+      differs: 'The debug port shows the policies, so weir listens only on its own machine or container.',
     },
   },
   debugPort: {
     name: 'DEBUG_PORT',
     type: 'port',
     default: '6070',
-    help: 'Port for the debug endpoints; 0 takes a free one.',
+    help: 'Debug port. 0: any free port.',
     reference: { default: '6070' },
   },
   debugServerTlsCert: {
@@ -74,8 +76,8 @@ export const LISTEN_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      'File with the certificate of the debug port and its chain (PEM): with it that port speaks TLS. This and ' +
-      'the next one are followed as they change.',
+      'File with the certificate chain of the debug port (PEM). If set, the debug port uses TLS. weir reloads ' +
+      'the certificate and the key when the files change.',
   },
   debugServerTlsKey: {
     name: 'DEBUG_SERVER_TLS_KEY',
@@ -88,16 +90,16 @@ export const LISTEN_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      'File with who may administer buckets through the debug port: a line `name read|write sha256:…` for each ' +
-      'token, as `weir bucket new-token` prints it. Followed as it changes. Without it everybody may, on ' +
-      'loopback only.',
+      'File with the tokens that the debug port accepts for bucket commands, one line `name read|write sha256:…` ' +
+      'for each; `weir bucket new-token` prints such a line. weir reloads the file when it changes. If unset, ' +
+      'all programs on this machine have access, and no others.',
   },
   grpcMaxMessageBytes: {
     name: 'GRPC_MAX_MESSAGE_BYTES',
     type: 'count',
     default: '4194304',
     max: MAX_INT32,
-    help: 'Largest request message; a larger one gets RESOURCE_EXHAUSTED.',
+    help: 'Maximum size of a request message. Larger messages get RESOURCE_EXHAUSTED.',
   },
   grpcMaxInflatedBytes: {
     name: 'GRPC_MAX_INFLATED_BYTES',
@@ -106,8 +108,8 @@ export const LISTEN_SETTINGS = {
     default: '262144',
     max: MAX_INT32,
     help:
-      `Most that a compressed request message may become, and at most ${MAX_INFLATION} times its size; ` +
-      'more gets RESOURCE_EXHAUSTED.',
+      `Maximum size of a compressed request message after decompression, and at most ${MAX_INFLATION} times its ` +
+      'compressed size. Larger messages get RESOURCE_EXHAUSTED.',
   },
   grpcMaxConnections: {
     name: 'GRPC_MAX_CONNECTIONS',
@@ -115,7 +117,7 @@ export const LISTEN_SETTINGS = {
     // Many Envoys times their threads.
     default: '20000',
     max: MAX_INT32,
-    help: 'Most connections at once in each process; one more is closed at once.',
+    help: 'Maximum number of open connections in each process. weir closes further connections immediately.',
   },
   grpcMaxBufferedBytes: {
     name: 'GRPC_MAX_BUFFERED_BYTES',
@@ -126,15 +128,15 @@ export const LISTEN_SETTINGS = {
     default: '33554432',
     max: MAX_INT32,
     help:
-      'Most that all connections of a process may make it hold: unfinished requests, open calls, answers ' +
-      'not read. The one that holds most is ended.',
+      'Maximum memory that all connections of a process may use for partial requests, open calls and unread ' +
+      'answers. Beyond it, weir closes the connection that uses the most.',
   },
   grpcMaxStreams: {
     name: 'GRPC_MAX_CONCURRENT_STREAMS',
     type: 'count',
     default: '1024',
     max: MAX_UINT32,
-    help: 'Most calls at once on one connection. Envoy opens another connection past it.',
+    help: 'Maximum number of concurrent calls on a connection. For more calls, Envoy opens another connection.',
   },
   grpcMaxHeaderBytes: {
     name: 'GRPC_MAX_HEADER_BYTES',
@@ -142,13 +144,15 @@ export const LISTEN_SETTINGS = {
     type: 'count',
     default: '16384',
     max: MAX_UINT32,
-    help: 'Largest header list of a call.',
+    help: 'Maximum size of the header list of a call.',
   },
   grpcMaxConnectionAge: {
     name: 'GRPC_MAX_CONNECTION_AGE',
     type: 'duration',
     default: '24h',
-    help: 'Age at which a connection gets a GOAWAY, so that callers spread over replicas again; 0 for never.',
+    help:
+      'Age at which weir sends GOAWAY on a connection, so that clients reconnect and spread over all replicas. ' +
+      '0: never.',
     reference: { default: '24h' },
   },
   grpcMaxConnectionAgeGrace: {
@@ -156,21 +160,21 @@ export const LISTEN_SETTINGS = {
     effectiveWhen: ['connectionAge'],
     type: 'duration',
     default: '1h',
-    help: 'How long calls on such a connection may still run; 0 for as long as they like.',
+    help: 'Time that running calls get to finish after that GOAWAY. 0: no limit.',
     reference: { default: '1h' },
   },
   grpcKeepAliveInterval: {
     name: 'GRPC_KEEP_ALIVE_INTERVAL',
     type: 'duration',
     default: '1m',
-    help: 'A connection silent for this long is sent a PING; 0 for never.',
+    help: 'Time without traffic after which weir sends a PING on a connection. 0: never.',
   },
   grpcKeepAliveTimeout: {
     name: 'GRPC_KEEP_ALIVE_TIMEOUT',
     effectiveWhen: ['keepAlive'],
     type: 'duration',
     default: '20s',
-    help: 'A connection that does not answer that PING for this long is cut; 0 for never.',
+    help: 'Time to wait for the answer to a PING before weir closes the connection. 0: no limit.',
   },
   grpcServerUseTls: {
     name: 'GRPC_SERVER_USE_TLS',
@@ -185,8 +189,8 @@ export const LISTEN_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      'File with the certificate of the gRPC port and its chain (PEM). This and the next two are ' +
-      'followed as they change.',
+      'File with the certificate chain of the gRPC port (PEM). weir reloads the certificate, its key and ' +
+      'GRPC_CLIENT_TLS_CACERT when the files change.',
     reference: { default: '' },
   },
   grpcServerTlsKey: {
@@ -202,7 +206,9 @@ export const LISTEN_SETTINGS = {
     effectiveWhen: ['grpcTls'],
     type: 'string',
     default: '',
-    help: 'File with the issuers of client certificates (PEM). Set: every client must show one (mTLS).',
+    help:
+      'File with the CA certificates for client certificates (PEM). If set, every client must present a valid ' +
+      'certificate (mTLS).',
     reference: { default: '' },
   },
   grpcClientTlsSan: {
@@ -211,8 +217,8 @@ export const LISTEN_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      "Alternative name that the client's certificate must hold: a DNS name, an IP address, or a URI " +
-      'such as a SPIFFE id.',
+      'Subject alternative name that the client certificate must contain: a DNS name, an IP address, or a URI ' +
+      'such as a SPIFFE ID.',
     reference: { default: '' },
   },
   grpcTransport: {
@@ -220,15 +226,15 @@ export const LISTEN_SETTINGS = {
     type: 'grpc_transport',
     default: 'h2',
     help:
-      "`h2`: weir's own HTTP/2. `grpc-js`: @grpc/grpc-js with its own messages, a fallback without the bounds of " +
-      'GRPC_MAX_HEADER_BYTES, GRPC_MAX_INFLATED_BYTES and GRPC_MAX_BUFFERED_BYTES.',
+      "`h2`: weir's own HTTP/2 server. `grpc-js`: @grpc/grpc-js, a fallback that ignores GRPC_MAX_HEADER_BYTES, " +
+      'GRPC_MAX_INFLATED_BYTES and GRPC_MAX_BUFFERED_BYTES.',
   },
   workers: {
     name: 'WORKERS',
     type: 'count',
     default: '1',
     max: 256,
-    help: 'Processes that decide, on one gRPC port; more than 1 needs Redis. One per core at most.',
+    help: 'Number of processes that share the gRPC port. More than 1 needs Redis. Use at most one per CPU core.',
   },
   workerScheduling: {
     name: 'WORKER_SCHEDULING',
@@ -236,21 +242,21 @@ export const LISTEN_SETTINGS = {
     type: 'worker_scheduling',
     default: 'round-robin',
     help:
-      'How connections come to workers: `round-robin`, `kernel` (one listener for all) or `reuse-port` ' +
-      '(Node.js 22.12).',
+      'How connections are distributed to workers: `round-robin`, `kernel` (one shared listener) or `reuse-port` ' +
+      '(one listener per worker, needs Node.js 22.12).',
   },
   shutdownDrainDelay: {
     name: 'SHUTDOWN_DRAIN_DELAY',
     type: 'duration',
     default: '0s',
     help:
-      'After SIGTERM or SIGINT, how long to go on serving while health says NOT_SERVING. Longer than ' +
-      'your health check interval.',
+      'Time that weir continues to serve after SIGTERM or SIGINT while it reports NOT_SERVING. Set it longer ' +
+      'than the interval of your health checks.',
   },
   shutdownGrace: {
     name: 'SHUTDOWN_GRACE',
     type: 'duration',
     default: '10s',
-    help: 'After that, how long running calls may take to finish.',
+    help: 'Time that running calls get to finish after SHUTDOWN_DRAIN_DELAY.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -9,25 +9,25 @@ export const PER_SECOND_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      'Keep windows of one second in a Redis of their own; token buckets stay in REDIS_URL. Other ' +
-      'REDIS_* settings are of both.',
+      'Keep windows of one second in a second Redis. Token buckets stay in REDIS_URL. Other REDIS_* settings ' +
+      'apply to both.',
     reference: { default: 'false' },
   },
   ...redisInstanceSettings('perSecond', 'REDIS_PERSECOND', {
     url: {
       default: '/var/run/nutcracker/ratelimitpersecond.sock',
-      help: 'That Redis; as REDIS_URL.',
+      help: 'Second Redis, in the same form as REDIS_URL.',
       reference: { default: '/var/run/nutcracker/ratelimitpersecond.sock' },
     },
-    authHelp: 'Its password, or `user:password`.',
-    authFileHelp: 'File that holds what REDIS_PERSECOND_AUTH would; as REDIS_AUTH_FILE.',
-    authCommandHelp: 'Program that prints what REDIS_PERSECOND_AUTH would; as REDIS_AUTH_COMMAND.',
+    authHelp: 'Password of the second Redis, or `user:password`.',
+    authFileHelp: 'File that contains the value of REDIS_PERSECOND_AUTH. See REDIS_AUTH_FILE.',
+    authCommandHelp: 'Command that prints the value of REDIS_PERSECOND_AUTH. See REDIS_AUTH_COMMAND.',
     timeout: {
       type: 'optional_duration',
       default: '',
-      help: 'Longest a decision may wait for it; REDIS_TIMEOUT when unset.',
+      help: 'Maximum time that a request waits for the second Redis. If unset: REDIS_TIMEOUT.',
       reference: { default: '10s' },
     },
-    socketTypeHelp: 'As REDIS_SOCKET_TYPE.',
+    socketTypeHelp: '`tcp` or `unix`. See REDIS_SOCKET_TYPE.',
   }),
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -8,13 +8,15 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['files'],
     type: 'string',
     default: '',
-    help: 'Policy file, or directory of `.yaml` and `.yml` files. Unset: the bundled Open API policy.',
+    help: 'Policy file, or a directory of `.yaml` and `.yml` files. If unset, weir uses the bundled Open API policy.',
   },
   configType: {
     name: 'CONFIG_TYPE',
     type: 'config_type',
     default: 'FILE',
-    help: '`FILE`: CONFIG_PATH or RUNTIME_ROOT. `GRPC_XDS_SOTW`: a management server (ADS, state of the world).',
+    help:
+      '`FILE`: read policies from CONFIG_PATH or RUNTIME_ROOT. `GRPC_XDS_SOTW`: receive policies from a ' +
+      'management server (ADS, state of the world).',
     reference: { default: 'FILE' },
   },
   runtimeRoot: {
@@ -23,13 +25,11 @@ export const POLICY_SETTINGS = {
     type: 'string',
     default: '',
     help:
-      'The directory layout of envoyproxy/ratelimit: policies are all files under ' +
-      'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY. In the place of CONFIG_PATH.',
+      'Read all files in RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY, as envoyproxy/ratelimit does. ' +
+      'Set this or CONFIG_PATH, not both.',
     reference: {
       default: '/srv/runtime_data/current',
-      differs:
-        'Where RUNTIME_SUBDIRECTORY and RUNTIME_APPDIRECTORY are unset, too, weir reads the policy that CONFIG_PATH ' +
-        'names, or one that comes with it.',
+      differs: 'If the three RUNTIME_* paths are unset, weir reads CONFIG_PATH or its bundled policy.',
     },
   },
   runtimeSubdirectory: {
@@ -45,7 +45,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['files'],
     type: 'string',
     default: '',
-    help: 'Directory below that which holds the policy files; `config` when unset.',
+    help: 'Directory that contains the policy files, below RUNTIME_SUBDIRECTORY. If unset: `config`.',
     reference: { default: 'config' },
   },
   runtimeWatchRoot: {
@@ -53,11 +53,14 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['files', 'runtimeRoot'],
     type: 'boolean',
     default: 'true',
-    help: 'true: RUNTIME_ROOT is a link that is swapped. false: the directory of the files changes itself.',
+    help:
+      '`true`: a deployment replaces the symbolic link RUNTIME_ROOT. `false`: a deployment changes files in the ' +
+      'policy directory.',
     reference: {
       default: 'true',
       differs:
-        'weir sees changes in either way. With `true`, files such as `config.yaml` beside the directory count.',
+        'weir detects both kinds of change with either value. With `true`, it also reads files next to the ' +
+        'directory whose names begin with its name, such as `config.yaml`.',
     },
   },
   runtimeIgnoreDotFiles: {
@@ -65,17 +68,17 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['files', 'runtimeRoot'],
     type: 'boolean',
     default: 'false',
-    help: 'Leave out files and directories whose names begin with a dot.',
+    help: 'Ignore files and directories whose names begin with a dot.',
     reference: {
       default: 'false',
-      differs: "weir never reads Kubernetes' `..data` and the directory behind it twice.",
+      differs: "weir never reads the same file twice through Kubernetes' `..data` link.",
     },
   },
   mergeDomains: {
     name: 'MERGE_DOMAIN_CONFIG',
     type: 'boolean',
     default: 'false',
-    help: 'Files with one domain are merged. Off: such a domain is bad in all of them.',
+    help: 'Merge files that have the same domain. If false, a domain that appears in two files is invalid in both.',
     reference: { default: 'false' },
   },
   defaultAlgorithm: {
@@ -83,21 +86,21 @@ export const POLICY_SETTINGS = {
     type: 'algorithm',
     default: DEFAULT_ALGORITHM,
     help:
-      'What `unit` and `requests_per_unit` mean where neither rule nor file says `algorithm`, limit ' +
-      'overrides of callers included: `fixed_window`, or `token_bucket`, which refills at that rate.',
+      'Algorithm of limits with `unit` and `requests_per_unit`, including overrides in requests, unless the rule ' +
+      'or file sets `algorithm`: `fixed_window`, or `token_bucket`, which refills at the same rate.',
   },
   forceStart: {
     name: 'FORCE_START_WITHOUT_INITIAL_CONFIG',
     type: 'boolean',
     default: 'false',
-    help: 'Start, and answer with an error, while there is no good policy yet.',
+    help: 'Start even if no policy is valid. Until one loads, every request gets an error.',
     reference: { default: 'false' },
   },
   healthyWithConfig: {
     name: 'HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED',
     type: 'boolean',
     default: 'false',
-    help: 'Health says NOT_SERVING until a policy with at least one domain is in force.',
+    help: 'Report NOT_SERVING until a policy with at least one domain is loaded.',
     reference: { default: 'false' },
   },
   xdsNodeId: {
@@ -105,7 +108,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds'],
     type: 'string',
     default: 'default',
-    help: 'Node id told to the management server.',
+    help: 'Node ID that weir sends to the management server.',
     reference: { default: 'default' },
   },
   xdsNodeMetadata: {
@@ -113,10 +116,10 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds'],
     type: 'metadata_map',
     default: '',
-    help: 'Node metadata: `key=value,key=value`.',
+    help: 'Node metadata that weir sends to the management server: `key=value,key=value`.',
     reference: {
       default: '',
-      differs: 'weir takes `key:value`, too, which envoyproxy/ratelimit leaves out in silence.',
+      differs: 'weir also accepts `key:value`, which envoyproxy/ratelimit silently ignores.',
     },
   },
   xdsServerUrl: {
@@ -124,7 +127,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds'],
     type: 'string',
     default: 'localhost:18000',
-    help: 'Management server, `host:port`.',
+    help: 'Address of the management server: `host:port`, without a scheme.',
     reference: { default: 'localhost:18000' },
   },
   xdsRetryInterval: {
@@ -132,7 +135,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds'],
     type: 'duration',
     default: '3s',
-    help: 'Longest wait for a connection to the management server.',
+    help: 'Timeout for connecting to the management server. 0: no timeout.',
     reference: { default: '3s' },
   },
   xdsHeaders: {
@@ -140,7 +143,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds'],
     type: 'string_map',
     default: '',
-    help: 'Headers sent along: `name:value,name:value`.',
+    help: 'Headers that weir sends to the management server: `name:value,name:value`.',
     secret: true,
     reference: { default: '' },
   },
@@ -149,7 +152,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds'],
     type: 'boolean',
     default: 'false',
-    help: 'Speak TLS with the management server.',
+    help: 'Connect to the management server over TLS.',
     reference: { default: 'false' },
   },
   xdsTlsCert: {
@@ -157,7 +160,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds', 'xdsTls'],
     type: 'string',
     default: '',
-    help: 'File with the client certificate for it (PEM).',
+    help: 'File with the client certificate for the management server (PEM).',
     reference: { default: '' },
   },
   xdsTlsKey: {
@@ -165,7 +168,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds', 'xdsTls'],
     type: 'string',
     default: '',
-    help: 'File with the key of that certificate (PEM).',
+    help: 'File with the key of CONFIG_GRPC_XDS_CLIENT_TLS_CERT (PEM).',
     reference: { default: '' },
   },
   xdsTlsCaCert: {
@@ -173,7 +176,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds', 'xdsTls'],
     type: 'string',
     default: '',
-    help: 'File with issuers of its certificate (PEM), beside those that Node ships.',
+    help: 'File with CA certificates for the management server (PEM), in addition to the CAs that Node.js trusts.',
     reference: { default: '' },
   },
   xdsTlsSan: {
@@ -181,15 +184,17 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds', 'xdsTls'],
     type: 'string',
     default: '',
-    help: 'Alternative name that its certificate must hold, in the place of its host name.',
-    reference: { default: '', differs: 'In weir it may be a URI (SPIFFE), too.' },
+    help:
+      'Subject alternative name that the certificate of the management server must contain, instead of its host ' +
+      'name.',
+    reference: { default: '', differs: 'weir also accepts a URI (SPIFFE).' },
   },
   xdsBackoffInitial: {
     name: 'XDS_CLIENT_BACKOFF_INITIAL_INTERVAL',
     effectiveWhen: ['xds'],
     type: 'duration',
     default: '10s',
-    help: 'First pause after a lost stream.',
+    help: 'First pause before weir reconnects to the management server.',
     reference: { default: '10s' },
   },
   xdsBackoffMax: {
@@ -197,7 +202,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds'],
     type: 'duration',
     default: '60s',
-    help: 'Longest such pause; each is twice the one before.',
+    help: 'Maximum pause before weir reconnects to the management server. Each pause is twice the previous one.',
     reference: { default: '60s' },
   },
   xdsBackoffRandomFactor: {
@@ -205,7 +210,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds', 'xdsJitter'],
     type: 'number',
     default: '0.5',
-    help: 'How much of a pause chance may add or take, with XDS_CLIENT_BACKOFF_JITTER.',
+    help: 'Random jitter, as a fraction of the pause. Needs XDS_CLIENT_BACKOFF_JITTER.',
     max: 1,
     reference: { default: '0.5' },
   },
@@ -214,7 +219,7 @@ export const POLICY_SETTINGS = {
     effectiveWhen: ['xds'],
     type: 'boolean',
     default: 'true',
-    help: 'Spread the pauses of several servers.',
+    help: 'Add random jitter to the pauses, so that replicas do not reconnect at the same time.',
     reference: { default: 'true' },
   },
   xdsMaxMessageBytes: {
@@ -223,8 +228,8 @@ export const POLICY_SETTINGS = {
     type: 'optional_integer',
     default: '',
     help:
-      'Largest message of the management server, bytes; 4 MiB when unset. An update may have 10,000 ' +
-      'resources, 1,000,000 fields and 64 MiB, whatever this says.',
+      'Maximum size of a message from the management server, in bytes. If unset: 4 MiB. An update is always ' +
+      'limited to 10,000 resources, 1,000,000 fields and 64 MiB.',
     reference: { default: '' },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -57,7 +57,7 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
       effectiveWhen: [...inUse, prefix === 'REDIS' ? 'sentinel' : 'perSecondSentinel'],
       type: 'string',
       default: '',
-      help: 'Password of the Sentinels themselves, or `user:password`.',
+      help: 'Password of the Sentinels, or `user:password`.',
       secret: true,
       reference: { default: '' },
     },
@@ -76,10 +76,10 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
       type: 'redis_type',
       default: 'SINGLE',
       help:
-        '`SINGLE`; `SENTINEL`: the URL is the name of the master and where its Sentinels are, as in ' +
-        '`mymaster,host1:26379,host2:26379`; `CLUSTER`: the URL is where some nodes are, as in ' +
-        '`host1:6379,host2:6379`; or `PROXY`: the URL is where a proxy is that spreads keys over several servers, ' +
-        'such as twemproxy or the redis_proxy of Envoy.',
+        '`SINGLE`; `SENTINEL`: the URL lists the name of the master and its Sentinels, such as ' +
+        '`mymaster,host1:26379,host2:26379`; `CLUSTER`: the URL lists some nodes, such as `host1:6379,host2:6379`; ' +
+        "`PROXY`: the URL is a proxy that shards keys over several servers, such as twemproxy or Envoy's " +
+        'redis_proxy.',
       reference: { default: 'SINGLE' },
     },
     tls: {
@@ -87,7 +87,7 @@ export function redisInstanceSettings<Key extends string, const Timeout extends 
       effectiveWhen: inUse,
       type: 'boolean',
       default: 'false',
-      help: 'Speak TLS with that Redis, as a `rediss://` URL does.',
+      help: 'Connect over TLS, as with a `rediss://` URL.',
       reference: { default: 'false' },
     },
   } as const satisfies Readonly<Record<string, SettingSpec>>;

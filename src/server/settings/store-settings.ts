@@ -2,38 +2,39 @@ import { DEFAULT_RETRY } from '../../storage/redis/connection/connection-options
 import { redisInstanceSettings } from './redis-instance-settings.js';
 import type { SettingSpec } from './spec.js';
 
-// REDIS_TIMEOUT is listed with what else bounds the wait.
+// REDIS_TIMEOUT is listed with the other settings that limit the wait.
 const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
   url: {
     default: '',
     help:
-      'Where the buckets live: `host:port`, a socket path, or a `redis://`, `rediss://` (TLS), `unix://` ' +
-      'URL. Unset: in memory.',
+      'Redis that keeps the buckets: `host:port`, a socket path, or a URL with `redis://`, `rediss://` (TLS) or ' +
+      '`unix://`. If unset, weir keeps buckets in memory.',
     reference: {
       default: '/var/run/nutcracker/ratelimit.sock',
-      differs: 'Where it is unset, weir keeps buckets in memory.',
+      differs: 'If unset, weir keeps buckets in memory.',
     },
   },
-  authHelp: 'Redis password, or `user:password`. Beats one in REDIS_URL.',
+  authHelp: 'Password of Redis, or `user:password`. Overrides a login in REDIS_URL.',
   authFileHelp:
-    'File that holds what REDIS_AUTH would; read anew at each connection and when it changes, so that a rotated ' +
-    'password needs no restart.',
+    'File that contains the value of REDIS_AUTH. weir reads it at each connection and whenever it changes, so ' +
+    'a new password needs no restart.',
   authCommandHelp:
-    'Program that prints what REDIS_AUTH would, or JSON with `username`, `password` and `expiresAt`, with its ' +
-    'arguments: words with spaces between them, or a JSON array of texts. There is no shell. It runs before each ' +
-    'connection and as REDIS_AUTH_REFRESH says, for 5 s at most.',
+    'Command that prints the value of REDIS_AUTH, or JSON with `username`, `password` and `expiresAt`. ' +
+    'Separate the arguments with spaces, or write a JSON array. weir runs it without a shell, before each ' +
+    'connection and every REDIS_AUTH_REFRESH, for at most 5 s.',
   timeout: {
     type: 'duration',
     default: '2s',
-    help: 'Longest a decision may wait for Redis; a shorter `grpc-timeout` of the caller counts instead.',
+    help: 'Maximum time that a request waits for Redis. A shorter `grpc-timeout` of the caller takes precedence.',
     reference: {
       default: '10s',
       differs:
-        'In weir it bounds the whole wait for Redis, in envoyproxy/ratelimit only the time to connect.',
+        'In weir, the timeout includes the answer of Redis; in envoyproxy/ratelimit, only the time to connect.',
     },
   },
   socketTypeHelp:
-    '`tcp`: REDIS_URL is `host:port`; `unix`: it is a path, relative ones too. Unset: what it looks like.',
+    '`tcp`: REDIS_URL is `host:port`. `unix`: REDIS_URL is a path, which may be relative. If unset, weir ' +
+    'detects the type.',
 });
 
 /** Where buckets live. */
@@ -42,10 +43,10 @@ export const STORE_SETTINGS = {
     name: 'BACKEND_TYPE',
     type: 'backend_type',
     default: '',
-    help: '`redis`; needs REDIS_URL. `memcache` is refused.',
+    help: '`redis`, which needs REDIS_URL. `memcache` is not supported.',
     reference: {
       default: 'redis',
-      differs: 'Where it is unset, weir uses Redis if REDIS_URL is set, and its memory otherwise.',
+      differs: 'If unset, weir uses Redis if REDIS_URL is set, and memory otherwise.',
     },
   },
   ...REDIS,
@@ -54,16 +55,14 @@ export const STORE_SETTINGS = {
     effectiveWhen: ['redis', 'authCommand'],
     type: 'duration',
     default: '10m',
-    help:
-      'Longest time that a login of REDIS_AUTH_COMMAND is used before the command runs again; sooner where the ' +
-      'login runs out sooner. At least 1s.',
+    help: 'Interval at which weir runs REDIS_AUTH_COMMAND again, earlier if the login expires earlier. At least 1s.',
   },
   redisTlsCaCert: {
     name: 'REDIS_TLS_CACERT',
     effectiveWhen: ['redis', 'redisTls'],
     type: 'string',
     default: '',
-    help: 'File with CA certificates for TLS to Redis, beside those that Node ships.',
+    help: 'File with CA certificates for Redis (PEM), in addition to the CAs that Node.js trusts.',
     reference: { default: '' },
   },
   redisTlsClientCert: {
@@ -71,7 +70,7 @@ export const STORE_SETTINGS = {
     effectiveWhen: ['redis', 'redisTls'],
     type: 'string',
     default: '',
-    help: 'File with the client certificate for TLS to Redis.',
+    help: 'File with the client certificate for Redis (PEM).',
     reference: { default: '' },
   },
   redisTlsClientKey: {
@@ -79,7 +78,7 @@ export const STORE_SETTINGS = {
     effectiveWhen: ['redis', 'redisTls'],
     type: 'string',
     default: '',
-    help: 'File with the key of REDIS_TLS_CLIENT_CERT.',
+    help: 'File with the key of REDIS_TLS_CLIENT_CERT (PEM).',
     reference: { default: '' },
   },
   redisTlsSkipHostname: {
@@ -87,7 +86,7 @@ export const STORE_SETTINGS = {
     effectiveWhen: ['redis', 'redisTls'],
     type: 'boolean',
     default: 'false',
-    help: "Accept a Redis certificate that names another host. The certificate's issuer is still checked.",
+    help: 'Accept a Redis certificate for another host name. weir still verifies the issuer.',
     reference: { default: 'false' },
   },
   redisTimeout,
@@ -97,16 +96,18 @@ export const STORE_SETTINGS = {
     type: 'redis_clock',
     default: 'auto',
     help:
-      'Whose clock buckets go by. `server`: the script reads the clock of Redis. `caller`: weir asks Redis for its ' +
-      'time now and then and gives it to the script, for services that refuse `TIME` in scripts. `auto`: `server`, ' +
-      'until Redis refuses that.',
+      'Clock for buckets. `server`: the script calls `TIME` in Redis. `caller`: weir reads the time of Redis ' +
+      'regularly and passes it to the script, for services that do not allow `TIME` in scripts. `auto`: ' +
+      '`server`, unless Redis rejects it.',
   },
   redisHealthFollows: {
     name: 'REDIS_HEALTH_CHECK_ACTIVE_CONNECTION',
     effectiveWhen: ['redis'],
     type: 'boolean',
     default: 'false',
-    help: 'Health follows Redis. Off: once Redis was reached, weir stays SERVING and `on_store_failure` answers.',
+    help:
+      'Report NOT_SERVING while Redis is unavailable. If false, weir reports SERVING once it has reached Redis, ' +
+      'and `on_store_failure` answers during outages.',
     reference: { default: 'false' },
   },
   redisStartupInitial: {
@@ -115,8 +116,8 @@ export const STORE_SETTINGS = {
     type: 'optional_duration',
     default: '',
     help:
-      'First pause between tries to connect, until Redis was reached once; doubled each time. ' +
-      `${DEFAULT_RETRY.firstMs}ms when unset, and always later.`,
+      'First pause between connection attempts until weir reaches Redis for the first time. The pause doubles ' +
+      `after each attempt. If unset, and for all later reconnects: ${DEFAULT_RETRY.firstMs}ms.`,
     reference: { default: '1s' },
   },
   redisStartupMax: {
@@ -124,7 +125,9 @@ export const STORE_SETTINGS = {
     effectiveWhen: ['redis'],
     type: 'optional_duration',
     default: '',
-    help: `Longest such pause; ${DEFAULT_RETRY.longestMs}ms when unset, and always later.`,
+    help:
+      'Maximum pause between these attempts. If unset, and for all later reconnects: ' +
+      `${DEFAULT_RETRY.longestMs}ms.`,
     reference: { default: '30s' },
   },
   redisStartupMaxElapsed: {
@@ -132,7 +135,7 @@ export const STORE_SETTINGS = {
     effectiveWhen: ['redis'],
     type: 'duration',
     default: '0s',
-    help: 'weir ends, with exit code 1, when Redis was not reached within this time after the start; 0 for never.',
+    help: 'Exit with code 1 if weir cannot reach Redis within this time after the start. 0: never.',
     reference: { default: '0' },
   },
   redisMaxInFlight: {
@@ -142,10 +145,10 @@ export const STORE_SETTINGS = {
     default: '20000',
     max: 1_000_000,
     help:
-      'Most limits that may wait for Redis at once in each process, of a Redis Cluster for each of its ' +
-      'masters. A request counts once for each limit that it meets, candidates included: one that meets ' +
-      'three counts as three. Beyond it OVER_LIMIT is the answer where a rule may deny, or, once Redis is ' +
-      'silent, `on_store_failure`. Requests of more than 16 limits wait apart, see Bounds.',
+      'Maximum number of limits that may wait for Redis in each process, or for each master of a Redis Cluster. ' +
+      'A request that matches three limits counts as three, candidates included. Beyond it, requests that a rule ' +
+      'could deny get OVER_LIMIT, or `on_store_failure` once Redis stops answering. Requests with more than 16 ' +
+      'limits have a queue of their own (see Bounds).',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',
@@ -154,15 +157,15 @@ export const STORE_SETTINGS = {
     default: '256',
     max: 1000,
     help:
-      'Most buckets in one call to Redis, which does nothing else meanwhile: 256 take about a ' +
-      'millisecond. A request is never split.',
+      'Maximum number of buckets in one call to Redis. 256 buckets block Redis for about a millisecond. A ' +
+      'request is never split.',
   },
   cacheKeyPrefix: {
     name: 'CACHE_KEY_PREFIX',
     effectiveWhen: ['redis'],
     type: 'string',
     default: '',
-    help: 'Stands before every key in Redis; may not hold `{`.',
+    help: 'Prefix of every key in Redis. Must not contain `{`.',
     reference: { default: '' },
   },
   localCacheBytes: {
@@ -171,9 +174,8 @@ export const STORE_SETTINGS = {
     type: 'optional_integer',
     default: '',
     help:
-      'Bytes in which denials are kept, so that they are repeated without asking Redis: of windows until ' +
-      'they end, of token buckets for DENY_CACHE_MAX_AGE. 0: none are. Unset: those of token buckets ' +
-      'only.',
+      'Memory for denials that weir repeats without asking Redis: of windows until they end, and of token ' +
+      'buckets for DENY_CACHE_MAX_AGE. 0: off. If unset, weir caches denials of token buckets only.',
     reference: { default: '0' },
   },
   denyCacheMaxAge: {
@@ -182,8 +184,8 @@ export const STORE_SETTINGS = {
     type: 'duration',
     default: '1s',
     help:
-      'With Redis: how long a denial is repeated without asking while its token bucket cannot have ' +
-      'refilled; 0s asks every time.',
+      'Maximum time that weir repeats the denial of a token bucket without asking Redis, if the bucket cannot ' +
+      'have refilled. 0s: always ask Redis.',
   },
   denyCacheMaxEntries: {
     name: 'DENY_CACHE_MAX_ENTRIES',
@@ -191,18 +193,18 @@ export const STORE_SETTINGS = {
     type: 'count',
     default: '100000',
     max: 10_000_000,
-    help: 'Most denials kept for that; past it the oldest go.',
+    help: 'Maximum number of cached denials of token buckets. Beyond it, weir evicts the oldest.',
   },
   stopIncrementWhenOver: {
     name: 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT',
     type: 'boolean',
     default: 'false',
-    help: 'Denied requests do not count in fixed windows either. Token buckets never take from a denied request.',
+    help: 'Do not count denied requests in fixed windows. Token buckets never count them.',
     reference: {
       default: 'false',
       differs:
-        'weir holds it exactly, where envoyproxy/ratelimit looks first and counts later. A refused request counts ' +
-        'nowhere, also where it is refused.',
+        'weir checks and counts in one step; envoyproxy/ratelimit checks first and counts later. A denied request ' +
+        'counts in no window, not even in the one that denied it.',
     },
   },
   memoryMaxBuckets: {
@@ -210,12 +212,14 @@ export const STORE_SETTINGS = {
     type: 'count',
     default: '2000000',
     max: 16_000_000,
-    help: 'Most buckets in memory; past it the one that will be full soonest goes.',
+    help: 'Maximum number of buckets in memory. Beyond it, weir evicts the bucket that will be full soonest.',
   },
   memoryMaxBytes: {
     name: 'MEMORY_MAX_BYTES',
     type: 'count',
     default: '536870912',
-    help: 'Most bytes of buckets in memory, estimated; past it the one that will be full soonest goes.',
+    help:
+      'Maximum memory for buckets, estimated, in bytes. Beyond it, weir evicts the bucket that will be full ' +
+      'soonest.',
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

@@ -6,20 +6,20 @@ export const TELEMETRY_SETTINGS = {
     name: 'LOG_LEVEL',
     type: 'log_level',
     default: 'info',
-    help: 'Least level to log; `debug` logs every decision.',
+    help: 'Minimum level of log lines. `debug` logs every decision.',
     reference: {
       default: 'WARN',
-      differs: 'With `info` weir logs starts, reloads and what happens to Redis, never single requests.',
+      differs: 'With `info`, weir logs starts, reloads and Redis events, but not single requests.',
     },
   },
   logFormat: {
     name: 'LOG_FORMAT',
     type: 'log_format',
     default: 'auto',
-    help: '`json`, `text`, or `auto`: text on a terminal, else JSON.',
+    help: '`json`, `text`, or `auto`: text on a terminal, JSON otherwise.',
     reference: {
       default: 'text',
-      differs: 'Where it is unset, weir writes text to a terminal, and JSON elsewhere.',
+      differs: 'If unset, weir writes text to a terminal and JSON otherwise.',
     },
   },
   decisionLogSample: {
@@ -27,31 +27,29 @@ export const TELEMETRY_SETTINGS = {
     type: 'decision_sample',
     default: '',
     help:
-      'Log decisions as JSON: the share of denied requests and of all others, as in `denied=1,ok=0.01`. Unset: none. ' +
-      'See docs/operate/decision-log.md.',
+      'Log decisions as JSON, for these fractions of denied and other requests: `denied=1,ok=0.01`. If unset, ' +
+      'weir logs no decisions. See docs/operate/decision-log.md.',
   },
   decisionLogFile: {
     name: 'DECISION_LOG_FILE',
     effectiveWhen: ['decisionLog'],
     type: 'string',
     default: '',
-    help: 'File that those lines are appended to, instead of standard output; it may be rotated.',
+    help: 'File that weir appends the decision log to, instead of standard output. You can rotate it.',
   },
   metricsMaxSeries: {
     name: 'METRICS_MAX_SERIES',
     type: 'count',
     default: '10000',
     max: 1_000_000,
-    help: 'Most series by rule, and as many again by names that callers choose; the rest counts under `other`.',
+    help: 'Maximum number of series by rule, and of series by names from callers. Further names count as `other`.',
   },
   topBuckets: {
     name: 'TOP_BUCKETS',
     type: 'integer',
     default: '500',
     max: 1000,
-    help:
-      'So many buckets are surely told of by `weir top` if they are denied or used most; 0 counts none. Each takes ' +
-      'about 10 KB of memory, and at most 80 KB.',
+    help: 'Number of buckets that `weir top` tracks. 0: off. Each needs about 10 KB of memory, and at most 80 KB.',
   },
   historyRules: {
     name: 'HISTORY_RULES',
@@ -59,8 +57,8 @@ export const TELEMETRY_SETTINGS = {
     default: '500',
     max: 10_000,
     help:
-      'For so many rules the page of the debug port shows what was allowed and denied in the last hour, beside ' +
-      'all of them together. Each takes about 9 KB of memory.',
+      'Number of rules for which the page shows allowed and denied requests of the last hour. The page always ' +
+      'shows the total of all rules. Each rule needs about 9 KB of memory.',
   },
   bucketUsedRatioTop: {
     name: 'BUCKET_USED_RATIO_TOP',
@@ -68,7 +66,7 @@ export const TELEMETRY_SETTINGS = {
     type: 'integer',
     default: '0',
     max: 1000,
-    help: 'So many of the buckets that most is asked of have a series in `weir_bucket_used_ratio`; 0: none.',
+    help: 'Number of the most requested buckets that have a series in `weir_bucket_used_ratio`. 0: none.',
   },
   useStatsd: {
     name: 'USE_STATSD',
@@ -78,7 +76,7 @@ export const TELEMETRY_SETTINGS = {
     help: 'Send metrics to statsd over TCP, at STATSD_HOST and STATSD_PORT.',
     reference: {
       default: 'true',
-      differs: 'weir sends metrics to all that are on; envoyproxy/ratelimit starts with one at most.',
+      differs: 'weir can send metrics to several targets; envoyproxy/ratelimit accepts only one.',
     },
   },
   useDogStatsd: {
@@ -89,7 +87,7 @@ export const TELEMETRY_SETTINGS = {
     help: 'Send metrics to dogstatsd over UDP, at STATSD_HOST and STATSD_PORT.',
     reference: {
       default: 'false',
-      differs: 'weir sends metrics to all that are on; envoyproxy/ratelimit starts with one at most.',
+      differs: 'weir can send metrics to several targets; envoyproxy/ratelimit accepts only one.',
     },
   },
   dogStatsdMogrifiers: {
@@ -97,7 +95,7 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats', 'dogStatsd'],
     type: 'string_list',
     default: '',
-    help: 'Names of mogrifiers: each is DOG_STATSD_MOGRIFIER_<name>_PATTERN, _NAME and _TAGS.',
+    help: 'Names of mogrifiers. Define each with DOG_STATSD_MOGRIFIER_<name>_PATTERN, _NAME and _TAGS.',
     reference: { default: '' },
   },
   statsdHost: {
@@ -105,7 +103,7 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats', 'statsd'],
     type: 'string',
     default: 'localhost',
-    help: 'Host of statsd and dogstatsd.',
+    help: 'Host of statsd or dogstatsd.',
     reference: { default: 'localhost' },
   },
   statsdPort: {
@@ -113,7 +111,7 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats', 'statsd'],
     type: 'port',
     default: '8125',
-    help: 'Port of statsd and dogstatsd.',
+    help: 'Port of statsd or dogstatsd.',
     reference: { default: '8125' },
   },
   extraTags: {
@@ -121,7 +119,7 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats', 'anySink'],
     type: 'string_map',
     default: '',
-    help: 'Tags of every statsd metric: `name:value,name:value`.',
+    help: 'Tags of all statsd and dogstatsd metrics: `name:value,name:value`.',
     reference: { default: '' },
   },
   statsFlushInterval: {
@@ -129,14 +127,14 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats', 'statsd'],
     type: 'duration',
     default: '10s',
-    help: 'How often statsd and dogstatsd are sent to.',
+    help: 'Interval at which weir sends metrics to statsd and dogstatsd.',
     reference: { default: '10s' },
   },
   disableStats: {
     name: 'DISABLE_STATS',
     type: 'boolean',
     default: 'false',
-    help: 'No statsd, no dogstatsd, no PROMETHEUS_ADDR, whatever the others say. `/metrics` of PORT stays.',
+    help: 'Turn off statsd, dogstatsd and PROMETHEUS_ADDR. `/metrics` on PORT stays available.',
     reference: { default: 'false' },
   },
   usePrometheus: {
@@ -144,10 +142,10 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats'],
     type: 'boolean',
     default: 'false',
-    help: "Serve the reference's metrics for Prometheus, and weir's, at PROMETHEUS_ADDR and PORT.",
+    help: "Serve the metrics of envoyproxy/ratelimit together with weir's, at PROMETHEUS_ADDR and at PORT.",
     reference: {
       default: 'false',
-      differs: 'weir sends metrics to all that are on; envoyproxy/ratelimit starts with one at most.',
+      differs: 'weir can send metrics to several targets; envoyproxy/ratelimit accepts only one.',
     },
   },
   prometheusAddr: {
@@ -155,7 +153,7 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats', 'prometheus'],
     type: 'string',
     default: ':9090',
-    help: 'Address of that, `host:port` or `:port`.',
+    help: 'Address of the Prometheus endpoint: `host:port` or `:port`.',
     reference: { default: ':9090' },
   },
   prometheusPath: {
@@ -163,7 +161,7 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats', 'prometheus'],
     type: 'string',
     default: '/metrics',
-    help: 'Path of that.',
+    help: 'Path of the Prometheus endpoint.',
     reference: { default: '/metrics' },
   },
   prometheusMapper: {
@@ -171,7 +169,9 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['stats', 'prometheus'],
     type: 'string',
     default: '',
-    help: 'File with the mapping of statsd_exporter from statistics to metrics. Unset: that of the reference.',
+    help:
+      'File with a statsd_exporter mapping from statistics to metrics. If unset, weir uses the mapping of ' +
+      'envoyproxy/ratelimit.',
     reference: { default: '' },
   },
   prometheusMillis: {
@@ -180,8 +180,8 @@ export const TELEMETRY_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      '`ratelimit_service_response_time_seconds` holds milliseconds, as dashboards made before it was ' +
-      'mended expect.',
+      'Report `ratelimit_service_response_time_seconds` in milliseconds, for dashboards that expect the old, ' +
+      'incorrect unit of envoyproxy/ratelimit.',
     reference: { default: 'false' },
   },
   tracingEnabled: {
@@ -189,8 +189,8 @@ export const TELEMETRY_SETTINGS = {
     type: 'boolean',
     default: 'false',
     help:
-      'Record traces of decisions, and send them to an OpenTelemetry collector, which the OTEL_EXPORTER_OTLP_* ' +
-      'variables of OpenTelemetry name. See docs/operate/tracing.md.',
+      'Record traces of decisions and send them to an OpenTelemetry collector. Configure the collector with the ' +
+      'OTEL_EXPORTER_OTLP_* variables. See docs/operate/tracing.md.',
     reference: { default: 'false' },
   },
   tracingExporterProtocol: {
@@ -198,10 +198,11 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['tracing'],
     type: 'trace_protocol',
     default: 'http',
-    help: 'What the collector is spoken to in: `http` (protobuf over HTTP) or `grpc`.',
+    help: 'Protocol of the collector: `http` (protobuf over HTTP) or `grpc`.',
     reference: {
       default: 'http',
-      differs: 'Where no endpoint is set, weir speaks clear text to localhost, envoyproxy/ratelimit TLS.',
+      differs:
+        'Without an endpoint, weir connects to localhost in plain text; envoyproxy/ratelimit uses TLS.',
     },
   },
   tracingServiceName: {
@@ -209,7 +210,7 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['tracing'],
     type: 'string',
     default: 'RateLimit',
-    help: 'Traces have it as `service.name`.',
+    help: 'Value of `service.name` in traces.',
     reference: { default: 'RateLimit' },
   },
   tracingServiceNamespace: {
@@ -217,7 +218,7 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['tracing'],
     type: 'string',
     default: '',
-    help: 'Traces have it as `service.namespace`.',
+    help: 'Value of `service.namespace` in traces.',
     reference: { default: '' },
   },
   tracingServiceInstanceId: {
@@ -225,7 +226,7 @@ export const TELEMETRY_SETTINGS = {
     effectiveWhen: ['tracing'],
     type: 'string',
     default: '',
-    help: 'Traces have it as `service.instance.id`. Unset: a random UUID, another one in each worker process.',
+    help: 'Value of `service.instance.id` in traces. If unset: a random UUID for each process.',
     reference: { default: '' },
   },
   tracingSamplingRate: {
@@ -234,8 +235,8 @@ export const TELEMETRY_SETTINGS = {
     type: 'number',
     default: '1',
     help:
-      'Share of the traces that begin here which is recorded, 0 to 1; what a caller samples is recorded always. ' +
-      'A number above 1 means 1.',
+      'Fraction of the traces that begin in weir that are recorded, from 0 to 1. Values above 1 mean 1. Traces ' +
+      'that a caller samples are always recorded.',
     reference: { default: '1' },
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;

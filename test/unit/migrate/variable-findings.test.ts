@@ -79,7 +79,7 @@ test('says what is no longer needed, and what nobody reads', () => {
   });
   expect(unused).toContainEqual({
     about: 'REDIS_POOL_SIZE, REDIS_PERSECOND_POOL_SIZE',
-    text: expect.stringContaining('there is no pool'),
+    text: expect.stringContaining('instead of a pool'),
   });
   expect(same).toContainEqual({
     about: 'RUNTIME_WATCH_ROOT',

@@ -218,8 +218,8 @@ function notesOf(environment: Record<string, string>): readonly string[] {
 
 test('a variable that changes nothing is told of, with the reason, if it is set', () => {
   expect(notesOf({ ...REDIS, REDIS_POOL_SIZE: '20', MEMCACHE_SRV: 'x', LOG_LEVEL: 'warn' })).toEqual([
-    'REDIS_POOL_SIZE changes nothing: weir sends all calls of a moment over one connection; there is no pool.',
-    'MEMCACHE_SRV changes nothing: it is about BACKEND_TYPE=memcache, which weir does not have.',
+    'REDIS_POOL_SIZE changes nothing: weir uses one connection instead of a pool.',
+    'MEMCACHE_SRV changes nothing: weir does not support BACKEND_TYPE=memcache.',
   ]);
   expect(notesOf({})).toEqual([]);
 });
@@ -259,8 +259,8 @@ test('a flag is told of as its variable is', () => {
   expect(read).toMatchObject({
     ok: true,
     notes: [
-      'REDIS_PERSECOND_PIPELINE_LIMIT changes nothing: weir sends all decisions of one event-loop turn ' +
-        'in one call, always.',
+      'REDIS_PERSECOND_PIPELINE_LIMIT changes nothing: weir always sends all decisions of one ' +
+        'event-loop turn in one call.',
     ],
   });
 });
