@@ -1,0 +1,115 @@
+// A linter of English prose, called by `npm run prose`: see docs/internals/testing.md, "Prose". Without arguments it
+// checks all files but those of .ci/prose/not-yet.txt.
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, normalize, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { exampleOf, findingsIn, RULES } from './prose/check.mjs';
+
+const ROOMS = ['.ci', 'deploy', 'docs', 'src', 'test'];
+const PAGES = ['README.md', 'CHANGELOG.md'];
+const HELP = `Usage: npm run prose -- [options] [path…]
+
+Checks the English of Markdown pages, comments and messages. Without a path: all that .ci/prose/not-yet.txt does not name.
+
+  --all            check everything, also what .ci/prose/not-yet.txt names
+  --kind <kind>    only doc, comment or message
+  --rule <name>    only this rule
+  --count          print the number of findings for each folder and rule, not the findings
+  --rules          print the rules as JSON, with an example that each finds and one that it does not
+  --root <folder>  check another project
+`;
+
+let root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const read = (path) => readFileSync(join(root, path), 'utf8');
+
+/** Paths of files below a folder of the project, or the path itself if it is a file. */
+function filesAt(path) {
+  if (!existsSync(join(root, path))) throw new Error(`${path} does not exist`);
+  if (statSync(join(root, path)).isFile()) return [path];
+  return readdirSync(join(root, path), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}
+
+const isProse = (path) => /\.(md|ts|mjs|cjs|lua)$/.test(path);
+const isBelow = (path, folder) => path === folder || path.startsWith(`${folder}/`);
+
+const NOT_YET = '.ci/prose/not-yet.txt';
+
+/** The entries of not-yet.txt: [{path, kind}], `kind` being undefined for an entry of all kinds. */
+function notYet() {
+  if (!existsSync(join(root, NOT_YET))) return [];
+  return read(NOT_YET)
+    .split('\n')
+    .map((line) => line.replace(/#.*/, '').trim())
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [path, kind] = line.split(/\s+/);
+      return { path: path.replace(/\/$/, ''), kind };
+    });
+}
+
+function optionsOf(args) {
+  const options = { all: false, count: false, kind: undefined, rule: undefined, paths: [] };
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at];
+    if (arg === '--help') return { ...options, help: true };
+    if (arg === '--all') options.all = true;
+    else if (arg === '--count') options.count = true;
+    else if (arg === '--rules') options.rules = true;
+    else if (arg === '--root') root = args[++at];
+    else if (arg === '--kind' || arg === '--rule') options[arg.slice(2)] = args[++at];
+    else if (arg.startsWith('-')) throw new Error(`unknown option ${arg}; see --help`);
+    else options.paths.push(normalize(relative(root, resolve(arg))).replace(/\/$/, ''));
+  }
+  return options;
+}
+
+/** Prints the number of findings for each folder and for each rule, the largest first. */
+function printCounts(findings) {
+  for (const key of [({ path }) => dirname(path), ({ rule }) => rule]) {
+    const counts = new Map();
+    for (const finding of findings) counts.set(key(finding), (counts.get(key(finding)) ?? 0) + 1);
+    for (const [name, count] of [...counts].sort((a, b) => b[1] - a[1]))
+      process.stdout.write(`${String(count).padStart(6)} ${name}\n`);
+    process.stdout.write('\n');
+  }
+}
+
+function run(options) {
+  const standard = [...PAGES, ...ROOMS].filter((path) => existsSync(join(root, path)));
+  const paths = options.paths.length > 0 ? options.paths : standard;
+  const skipped = options.all || options.paths.length > 0 ? [] : notYet();
+  const files = [...new Set(paths.flatMap(filesAt))].filter(isProse).sort();
+  const findings = [];
+  for (const path of files) {
+    const entries = skipped.filter((entry) => isBelow(path, entry.path));
+    if (entries.some(({ kind }) => kind === undefined)) continue;
+    findings.push(
+      ...findingsIn(path, read(path)).filter(
+        ({ kind, rule }) =>
+          !entries.some((entry) => entry.kind === kind) &&
+          (options.kind ?? kind) === kind &&
+          (options.rule ?? rule) === rule,
+      ),
+    );
+  }
+  if (options.count) printCounts(findings);
+  else
+    for (const { path, line, rule, words } of findings)
+      process.stdout.write(`${path}:${line}: ${rule}: "${words}" (${exampleOf(rule)})\n`);
+  process.stdout.write(
+    findings.length === 0 ? 'prose: no findings\n' : `${findings.length} findings of prose\n`,
+  );
+  return findings.length === 0 ? 0 : 1;
+}
+
+try {
+  const options = optionsOf(process.argv.slice(2));
+  if (options.help) process.stdout.write(HELP);
+  else if (options.rules) process.stdout.write(`${JSON.stringify(RULES)}\n`);
+  else process.exitCode = run(options);
+} catch (error) {
+  process.stderr.write(`prose: ${error.message}\n`);
+  process.exitCode = 2;
+}
