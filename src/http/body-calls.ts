@@ -43,7 +43,7 @@ export class BodyCalls {
     response.once('close', () => {
       this.#running--;
       this.#heldBytes -= size;
-      this.#idle.look();
+      this.#idle.check();
     });
     return new Promise((resolve) => {
       const onData = (chunk: Buffer): void => {

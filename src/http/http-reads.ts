@@ -1,4 +1,4 @@
-import { Turns } from '../runtime/turns.js';
+import { TurnScheduler } from '../runtime/turns.js';
 
 /** Who is read on. */
 export interface Reader {
@@ -19,7 +19,7 @@ export const READING_MS = 1;
  * waits for a later turn, behind those that wait already.
  */
 export class HttpReads {
-  readonly #turns: Turns<Reader>;
+  readonly #turns: TurnScheduler<Reader>;
   readonly #now: () => number;
   /** When this turn's time is over; undefined before anybody asked in it. */
   #until: number | undefined;
@@ -27,7 +27,7 @@ export class HttpReads {
   /** `now` tells monotonic milliseconds; performance.now when absent. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
-    this.#turns = new Turns({
+    this.#turns = new TurnScheduler({
       budget: READ_IN_A_TURN,
       onTurn: () => {
         this.#until = undefined;
@@ -35,7 +35,7 @@ export class HttpReads {
       },
       serve: (reader) => {
         reader.readOn();
-        this.#turns.spend(this.hasTime() ? 1 : this.#turns.left);
+        this.#turns.spend(this.hasTime() ? 1 : this.#turns.remaining);
       },
     });
   }
@@ -45,7 +45,7 @@ export class HttpReads {
     const now = this.#now();
     if (this.#until !== undefined) return now < this.#until;
     this.#until = now + READING_MS;
-    this.#turns.ask();
+    this.#turns.schedule();
     return true;
   }
 
@@ -56,6 +56,6 @@ export class HttpReads {
 
   /** It is gone. */
   forget(reader: Reader): void {
-    this.#turns.forget(reader);
+    this.#turns.cancel(reader);
   }
 }

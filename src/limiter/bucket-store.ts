@@ -34,12 +34,12 @@ export interface TakeItem {
   readonly undoMark?: number;
   /**
    * Of a refund without a mark: it may bring a token bucket past full, and a window below 0 hits. What is over is used
-   * up first, and does not refill. It is void a day after the latest such refund (`OVER_LASTS_MICROS`), or with the end
-   * of the window. It is bounded (`maxOver` of the rate); the outcome tells what is there. No request may take more
+   * up first, and does not refill. It is void a day after the latest such refund (`SURPLUS_LIFETIME_MICROS`), or with the end
+   * of the window. It is bounded (`maxSurplus` of the rate); the outcome tells what is there. No request may take more
    * than the limit even so (`isBeyondLimit`), and other refunds to a bucket past full change nothing, but for those
    * that undo a take.
    */
-  readonly over?: boolean;
+  readonly allowSurplus?: boolean;
   readonly enforcement: Enforcement;
 }
 

@@ -77,7 +77,7 @@ export function timeZoneName(name: string): string | undefined {
 }
 
 /** The zone that was meant by a place without its region, in any spelling: `berlin`, `New York`. */
-export function nearTimeZone(name: string): string | undefined {
+export function suggestTimeZone(name: string): string | undefined {
   const place = name.toLowerCase().replaceAll(/[ -]/g, '_');
   return [...listedZones()].find(([zone]) => zone.endsWith(`/${place}`))?.[1];
 }
@@ -92,22 +92,22 @@ export class CalendarWindows {
   readonly timeZone: string;
   readonly unit: CalendarUnit;
   /** Shared by all windows of the zone and unit. */
-  readonly #row: WindowRow;
+  readonly #sequence: WindowSequence;
 
-  private constructor(timeZone: string, unit: CalendarUnit, row: WindowRow) {
+  private constructor(timeZone: string, unit: CalendarUnit, row: WindowSequence) {
     this.timeZone = timeZone;
     this.unit = unit;
-    this.#row = row;
+    this.#sequence = row;
   }
 
   /** Throws a RangeError for a time zone that this Node does not know; see {@link timeZoneName}. */
   static of(timeZone: string, unit: CalendarUnit, calendars: Calendars = CALENDARS): CalendarWindows {
-    return new CalendarWindows(timeZone, unit, calendars.rowOf(timeZone, unit));
+    return new CalendarWindows(timeZone, unit, calendars.sequenceOf(timeZone, unit));
   }
 
   /** Start of the window that holds `micros`, in microseconds since the epoch. */
   startAt(micros: number): number {
-    const row = this.#row;
+    const row = this.#sequence;
     if (micros < row.startMicros || micros >= row.endMicros) row.find(micros);
     return row.startMicros;
   }
@@ -116,7 +116,7 @@ export class CalendarWindows {
    * End of the window that holds `micros`, such as its start. Asked about the one after the remembered one, both are.
    */
   endOf(micros: number): number {
-    const row = this.#row;
+    const row = this.#sequence;
     if (micros === row.endMicros && micros > 0) return row.nextEnd();
     if (micros < row.startMicros || micros >= row.endMicros) row.find(micros);
     return row.endMicros;
@@ -133,7 +133,7 @@ export class CalendarWindows {
    */
   boundariesAround(micros: number): readonly number[] {
     this.startAt(micros);
-    return this.#row.around();
+    return this.#sequence.around();
   }
 }
 
@@ -143,28 +143,28 @@ export class CalendarWindows {
  */
 const MAX_NAMES = 4096;
 /** Rows that may take work in one turn of the event loop: each takes a quarter of a millisecond at first. */
-const ROWS_IN_A_TURN = 4;
+const SEQUENCES_PER_TURN = 4;
 
 /**
  * What is known of calendars: once for each zone, however it is spelt, and unit, as a zone's boundaries take long to
  * compute. There are some 450 zones, and nothing is forgotten.
  */
 export class Calendars {
-  readonly #rows = new Map<string, WindowRow>();
+  readonly #sequences = new Map<string, WindowSequence>();
   /** By unit and time zone as it is spelt. */
-  readonly #byName = new Map<string, WindowRow>();
+  readonly #byName = new Map<string, WindowSequence>();
 
   /** Throws a RangeError for a time zone that this Node does not know. */
-  rowOf(timeZone: string, unit: CalendarUnit): WindowRow {
+  sequenceOf(timeZone: string, unit: CalendarUnit): WindowSequence {
     const name = `${unit} ${timeZone}`;
     let row = this.#byName.get(name);
     if (row !== undefined) return row;
     const zone = zoneOf(timeZone);
     const key = `${unit} ${zone}`;
-    row = this.#rows.get(key);
+    row = this.#sequences.get(key);
     if (row === undefined) {
-      row = new WindowRow(zone, unit);
-      this.#rows.set(key, row);
+      row = new WindowSequence(zone, unit);
+      this.#sequences.set(key, row);
     }
     if (this.#byName.size >= MAX_NAMES) this.#byName.clear();
     this.#byName.set(name, row);
@@ -178,10 +178,10 @@ export class Calendars {
   *prepare(micros: number): Generator<void, void> {
     let worked = 0;
     // A row that is added meanwhile comes at the end.
-    for (const row of this.#rows.values()) {
+    for (const row of this.#sequences.values()) {
       if (!row.prepare(micros)) continue;
       worked++;
-      if (worked % ROWS_IN_A_TURN === 0) yield;
+      if (worked % SEQUENCES_PER_TURN === 0) yield;
     }
   }
 }
@@ -202,7 +202,7 @@ const BOUNDARIES_AHEAD = 4;
 const MAX_BOUNDARIES = 12;
 
 /** Windows of one zone and unit that follow each other, as far as somebody asked. */
-class WindowRow {
+class WindowSequence {
   /** The window asked for last. */
   startMicros = 0;
   endMicros = 0;
@@ -227,15 +227,15 @@ class WindowRow {
   /** End of the window after the one asked for last. */
   nextEnd(): number {
     const at = this.#indexOf(this.startMicros);
-    this.#extend(at + 2);
+    this.#ensureBoundary(at + 2);
     return this.#boundaries[at + 2] as number;
   }
 
   /** The boundaries around the window asked for last. */
   around(): readonly number[] {
     if (this.#around[1] !== this.startMicros) {
-      const at = this.#withOneBefore(this.#indexOf(this.startMicros));
-      this.#extend(at + BOUNDARIES - 2);
+      const at = this.#ensureBoundaryBefore(this.#indexOf(this.startMicros));
+      this.#ensureBoundary(at + BOUNDARIES - 2);
       this.#around = this.#boundaries.slice(at - 1, at - 1 + BOUNDARIES);
     }
     return this.#around;
@@ -247,8 +247,8 @@ class WindowRow {
   prepare(micros: number): boolean {
     const before = this.#boundaries;
     const { length } = before;
-    const at = this.#withOneBefore(this.#indexOf(micros));
-    this.#extend(at + BOUNDARIES_AHEAD);
+    const at = this.#ensureBoundaryBefore(this.#indexOf(micros));
+    this.#ensureBoundary(at + BOUNDARIES_AHEAD);
     return this.#boundaries !== before || this.#boundaries.length !== length;
   }
 
@@ -278,14 +278,14 @@ class WindowRow {
   }
 
   /** Sees to a boundary before the one at `at`; returns where that is then. */
-  #withOneBefore(at: number): number {
+  #ensureBoundaryBefore(at: number): number {
     if (at > 0) return at;
     this.#boundaries.unshift(this.#windowAt((this.#boundaries[0] as number) - 1).start);
     return 1;
   }
 
   /** Sees to the boundary at `index`. */
-  #extend(index: number): void {
+  #ensureBoundary(index: number): void {
     const boundaries = this.#boundaries;
     while (boundaries.length <= index) boundaries.push(this.#endAt(boundaries.at(-1) as number));
   }

@@ -24,25 +24,25 @@ export interface Control {
   /** Who made it: the name of a token, or `loopback`. */
   readonly by: string;
   /** How long it lasts from when it is made, microseconds. */
-  readonly lastsMicros: number;
+  readonly durationMicros: number;
 }
 
 /** A {@link Control} in force, as one process knows it. */
 export interface LiveControl extends Control {
   /** When it ends, on the monotonic clock of this process. */
-  readonly endsMicros: number;
+  readonly expiresAtMicros: number;
 }
 
 /** What became of the controls since the last time; told in pieces of bounded size. */
 export interface ControlsChange {
   /** Whether all that was told before is void. */
-  readonly anew: boolean;
+  readonly isReset: boolean;
   /** New ones, and those that others of the same {@link Control.id} take the place of. */
   readonly set: readonly LiveControl[];
   /** By {@link Control.id}. */
   readonly ended: readonly string[];
   /** Buckets ({@link TakeItem.key}) that an operator gave tokens to: what caches know of them is void. */
-  readonly touched: readonly string[];
+  readonly granted: readonly string[];
 }
 
 /** `full`: as many are kept as may be. */
@@ -60,9 +60,9 @@ export interface AwaitedRead {
 /** Where controls are kept, for all processes that share it. Bounded: see MAX_CONTROLS. */
 export interface ControlBook {
   /** Whether what is kept outlives this process. */
-  readonly lasting: boolean;
+  readonly isPersistent: boolean;
   /** Whether this process knows all that is kept, as far as it can tell: false while the store cannot be asked. */
-  readonly current: boolean;
+  readonly isCurrent: boolean;
   /** The first time that all which is kept is read, and told to listeners. */
   readonly firstRead: AwaitedRead;
   /** Keeps a control, in the place of those of the same kind, domain and identity. Never rejects. */
@@ -73,7 +73,7 @@ export interface ControlBook {
    */
   end(ids: readonly string[]): Promise<ControlResult | 'gone'>;
   /** Tells all processes that these buckets were given tokens. Never rejects. */
-  touched(keys: readonly string[]): Promise<ControlResult>;
+  announceGrants(keys: readonly string[]): Promise<ControlResult>;
   /**
    * `listener` runs whenever this process learns of a change, its own included, and at once with all that is in force.
    * Within a second of the change, while the store answers.

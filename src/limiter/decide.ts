@@ -1,10 +1,10 @@
 import type { TakeItem } from './bucket-store.js';
 import { isCharge } from './rate.js';
-import type { RunningBucket, TakeFinding } from './running-bucket.js';
+import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 
 /**
- * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and notes in `findings` what each
- * item found, for its outcome. `buckets` and `findings` may be longer than `items`; items of one key share one bucket.
+ * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and notes in `snapshots` what each
+ * item found, for its outcome. `buckets` and `snapshots` may be longer than `items`; items of one key share one bucket.
  * What is neither `dirty` nor `repaired` afterwards need not be stored. src/storage/redis/script/take.lua, with those
  * beside it, is the same text in Lua; test/support/limiter/take-vectors.ts and test/property/ hold the two together.
  * Only what a smaller bucket cuts off is kept there for other servers (take-levels.lua).
@@ -16,7 +16,7 @@ import type { RunningBucket, TakeFinding } from './running-bucket.js';
 export function decide(
   items: readonly TakeItem[],
   buckets: readonly RunningBucket[],
-  findings: readonly TakeFinding[],
+  snapshots: readonly TakeSnapshot[],
   tokenMicros: number,
   windowMicros: number,
   countDeniedHits: boolean,
@@ -26,21 +26,21 @@ export function decide(
     const item = items[i] as TakeItem;
     const { rate, hits } = item;
     const bucket = buckets[i] as RunningBucket;
-    const finding = findings[i] as TakeFinding;
+    const snapshot = snapshots[i] as TakeSnapshot;
     const nowMicros = rate.nowOf(tokenMicros, windowMicros);
     let limited = false;
-    finding.forgiven = 0;
-    if (isCharge(rate, hits, item.refund)) finding.forgiven = rate.charge(bucket, hits, nowMicros);
+    snapshot.forgiven = 0;
+    if (isCharge(rate, hits, item.refund)) snapshot.forgiven = rate.charge(bucket, hits, nowMicros);
     else limited = rate.take(bucket, item, nowMicros, countDeniedHits);
-    finding.note(limited, bucket);
+    snapshot.record(limited, bucket);
   }
-  const denied = deniesRequest(items, findings);
-  if (denied) deny(items, buckets, findings, tokenMicros, windowMicros, countDeniedHits);
+  const denied = deniesRequest(items, snapshots);
+  if (denied) deny(items, buckets, snapshots, tokenMicros, windowMicros, countDeniedHits);
   for (let i = 0; i < count; i++) {
     const bucket = buckets[i] as RunningBucket;
     // The rounding of a mere look is undone.
     if (!bucket.dirty) bucket.restore();
-    else (items[i] as TakeItem).rate.fold(bucket, windowMicros);
+    else (items[i] as TakeItem).rate.toStoredForm(bucket, windowMicros);
   }
   return denied;
 }
@@ -70,7 +70,7 @@ export function deniesRequest(
 function deny(
   items: readonly TakeItem[],
   buckets: readonly RunningBucket[],
-  findings: readonly TakeFinding[],
+  snapshots: readonly TakeSnapshot[],
   tokenMicros: number,
   windowMicros: number,
   countDeniedHits: boolean,
@@ -82,9 +82,9 @@ function deny(
   for (let i = 0; i < items.length; i++) {
     const item = items[i] as TakeItem;
     if (item.enforcement === 'candidate') continue;
-    const finding = findings[i] as TakeFinding;
+    const snapshot = snapshots[i] as TakeSnapshot;
     const nowMicros = item.rate.nowOf(tokenMicros, windowMicros);
-    finding.forgiven = 0;
-    item.rate.deny(buckets[i] as RunningBucket, item, finding, nowMicros, countDeniedHits);
+    snapshot.forgiven = 0;
+    item.rate.deny(buckets[i] as RunningBucket, item, snapshot, nowMicros, countDeniedHits);
   }
 }

@@ -4,10 +4,10 @@ export const STORE_FAILURE_POLICIES = ['error', 'allow', 'deny', 'local'] as con
 export type StoreFailureAnswer = (typeof STORE_FAILURE_POLICIES)[number];
 
 /** Smallest share of a limit that is told from the next one. */
-export const LEAST_SHARE = 1e-6;
+export const MIN_SHARE = 1e-6;
 
 /**
- * `local` with less than the whole limit: the share that each replica holds, from {@link LEAST_SHARE} to below 1. The
+ * `local` with less than the whole limit: the share that each replica holds, from {@link MIN_SHARE} to below 1. The
  * whole limit is the word alone.
  */
 export interface LocalShare {

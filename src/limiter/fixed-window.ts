@@ -1,7 +1,7 @@
 import { invariant } from '../invariant.js';
 import { CalendarWindows, isCalendarUnit } from './calendar.js';
-import { type Ask, chargesFromOf, MAX_UINT32, type RateAlgorithm } from './rate-algorithm.js';
-import type { RunningBucket, TakeFinding } from './running-bucket.js';
+import { type BucketOperation, MAX_UINT32, minChargeHitsOf, type RateAlgorithm } from './rate-algorithm.js';
+import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 
@@ -18,8 +18,8 @@ export interface WindowOptions {
   readonly timeZone?: string | undefined;
   /** See {@link WindowRate.maxDebt}; default 0. */
   readonly maxDebt?: number;
-  /** See {@link WindowRate.chargesFrom}; default what the debt says. */
-  readonly chargesFrom?: number;
+  /** See {@link WindowRate.minChargeHits}; default what the debt says. */
+  readonly minChargeHits?: number;
   /** See {@link WindowRate.allOrNothing}; default false. */
   readonly allOrNothing?: boolean;
 }
@@ -46,10 +46,10 @@ export class WindowRate implements RateAlgorithm {
   /** Hits that charges may count past a used up window, to be paid by the next one: 0 to `requestsPerUnit`. */
   readonly maxDebt: number;
   /** Most hits that may be granted past the limit (`TakeItem.over`): none to a limit of 0, which lets nothing pass. */
-  readonly maxOver: number;
+  readonly maxSurplus: number;
 
   /** Fewest hits that are a charge, see isCharge. */
-  readonly chargesFrom: number;
+  readonly minChargeHits: number;
 
   /** See {@link windowRate}. */
   constructor(unit: WindowUnit, requestsPerUnit: number, options: WindowOptions) {
@@ -62,47 +62,52 @@ export class WindowRate implements RateAlgorithm {
       timeZone === undefined || !isCalendarUnit(unit) ? undefined : CalendarWindows.of(timeZone, unit);
     this.allOrNothing = allOrNothing;
     this.maxDebt = maxDebt;
-    this.maxOver = requestsPerUnit === 0 ? 0 : MAX_UINT32 - requestsPerUnit;
-    this.chargesFrom = options.chargesFrom ?? chargesFromOf(maxDebt);
+    this.maxSurplus = requestsPerUnit === 0 ? 0 : MAX_UINT32 - requestsPerUnit;
+    this.minChargeHits = options.minChargeHits ?? minChargeHitsOf(maxDebt);
   }
 
   nowOf(_tokenMicros: number, windowMicros: number): number {
     return windowMicros;
   }
 
-  take(bucket: RunningBucket, ask: Ask, nowMicros: number, countDeniedHits: boolean): boolean {
-    const { hits, refund } = ask;
+  take(
+    bucket: RunningBucket,
+    operation: BucketOperation,
+    nowMicros: number,
+    countDeniedHits: boolean,
+  ): boolean {
+    const { hits, refund } = operation;
     if (!refund) return this.countHits(bucket, hits, nowMicros, countDeniedHits);
-    this.read(bucket, nowMicros);
-    if (!this.isOwing(bucket)) this.giveBack(bucket, ask);
-    seal(bucket);
+    this.normalize(bucket, nowMicros);
+    if (!this.isDebtLocked(bucket)) this.refund(bucket, operation);
+    encodeSurplus(bucket);
     return false;
   }
 
   charge(bucket: RunningBucket, hits: number, nowMicros: number): number {
-    this.read(bucket, nowMicros);
-    const left = Math.max(0, this.mostCounted - bucket.count);
+    this.normalize(bucket, nowMicros);
+    const left = Math.max(0, this.maxCountWithDebt - bucket.count);
     const counted = Math.min(hits, left);
     const before = bucket.count;
     bucket.count += counted;
     invariant(bucket.count >= before, COUNT);
-    bucket.dirty = !this.isOwing(bucket) || bucket.dirty;
-    seal(bucket);
+    bucket.dirty = !this.isDebtLocked(bucket) || bucket.dirty;
+    encodeSurplus(bucket);
     return hits - counted;
   }
 
   deny(
     bucket: RunningBucket,
-    { hits, refund }: Ask,
-    finding: TakeFinding,
+    { hits, refund }: BucketOperation,
+    snapshot: TakeSnapshot,
     nowMicros: number,
     countDeniedHits: boolean,
   ): void {
     // Hits 0 is a look; refunds and charges of a denied request change nothing.
-    const counts = !refund && hits < this.chargesFrom && this.countsDenied(countDeniedHits);
+    const counts = !refund && hits < this.minChargeHits && this.countsDenied(countDeniedHits);
     this.countHits(bucket, counts ? hits : 0, nowMicros, countDeniedHits);
     // A limit of a list reports what it found, as a limited token bucket does.
-    if (!finding.limited || !this.allOrNothing) finding.note(finding.limited, bucket);
+    if (!snapshot.limited || !this.allOrNothing) snapshot.record(snapshot.limited, bucket);
   }
 
   /**
@@ -110,24 +115,24 @@ export class WindowRate implements RateAlgorithm {
    * which begins with them. Read before, it says that this one is used up, to a rule without debt, too: that one leaves
    * it as it is, or replicas that disagree about `allow_debt` for a while would forget the hits of a window by turns.
    */
-  fold(bucket: RunningBucket, nowMicros: number): void {
+  toStoredForm(bucket: RunningBucket, nowMicros: number): void {
     if (this.maxDebt === 0 || bucket.count <= this.requestsPerUnit) return;
     const start = this.startOf(nowMicros);
     const end = this.endOf(start);
     if (bucket.windowStart !== start || bucket.unit !== start - end) return;
-    bucket.become(end - this.endOf(end), end, this.requestsPerUnit - bucket.count);
+    bucket.setState(end - this.endOf(end), end, this.requestsPerUnit - bucket.count);
   }
 
-  outcome(_hits: number, finding: TakeFinding, nowMicros: number, cached = false): TakeOutcome {
-    const { limited, count, forgiven } = finding;
-    let end = this.endOf(finding.windowStart);
+  outcome(_hits: number, snapshot: TakeSnapshot, nowMicros: number, cached = false): TakeOutcome {
+    const { limited, count, forgiven } = snapshot;
+    let end = this.endOf(snapshot.windowStart);
     // A debt that uses up the next window, too, is paid when that one has ended.
     if (limited && this.maxDebt > 0 && count >= 2 * this.requestsPerUnit) end = this.endOf(end);
     return {
       limited,
       remaining: this.remaining(limited, count),
       waitMicros: Math.max(0, end - nowMicros),
-      undoMark: finding.windowStart,
+      undoMark: snapshot.windowStart,
       used: Math.max(0, count),
       forgiven,
       cached,
@@ -172,7 +177,7 @@ export class WindowRate implements RateAlgorithm {
   }
 
   /** As of a window that was used up, and counts these hits, too. */
-  usedUnseen(hits: number): number {
+  assumedUsed(hits: number): number {
     return this.requestsPerUnit + hits;
   }
 
@@ -189,7 +194,7 @@ export class WindowRate implements RateAlgorithm {
   }
 
   /** The most hits that a window with debt counts. */
-  get mostCounted(): number {
+  get maxCountWithDebt(): number {
     return this.requestsPerUnit + this.maxDebt;
   }
 
@@ -200,9 +205,9 @@ export class WindowRate implements RateAlgorithm {
     nowMicros: number,
     countDeniedHits: boolean,
   ): boolean {
-    this.read(bucket, nowMicros);
+    this.normalize(bucket, nowMicros);
     const before = bucket.count;
-    const owes = this.isOwing(bucket);
+    const owes = this.isDebtLocked(bucket);
     // With debt a peek asks for one hit more, as at a token bucket.
     const asked = this.maxDebt > 0 && hits === 0 ? 1 : hits;
     // The sum of two safe integers may round, but never to below a limit of 32 bits.
@@ -212,56 +217,56 @@ export class WindowRate implements RateAlgorithm {
       invariant(bucket.count >= before, COUNT);
       bucket.dirty = !owes || bucket.dirty;
     }
-    seal(bucket);
+    encodeSurplus(bucket);
     return limited;
   }
 
   /** A refund, to the window that it is for. Below 0 hits goes what says so, or undoes a take while there is more. */
-  private giveBack(bucket: RunningBucket, { hits, undoMark, over = false }: Ask): void {
+  private refund(bucket: RunningBucket, { hits, undoMark, allowSurplus = false }: BucketOperation): void {
     if (undoMark !== undefined && undoMark !== bucket.windowStart) return;
     const before = bucket.count;
-    const isOver = undoMark === undefined ? over : before < 0;
-    bucket.count = Math.max(Math.min(before, isOver ? 0 - this.maxOver : 0), before - hits);
+    const isOver = undoMark === undefined ? allowSurplus : before < 0;
+    bucket.count = Math.max(Math.min(before, isOver ? 0 - this.maxSurplus : 0), before - hits);
     if (bucket.count !== before) bucket.dirty = true;
   }
 
   /** Whether the window is in a debt of a rule that has one, which this one, without, leaves as it is. */
-  private isOwing({ owes }: RunningBucket): boolean {
-    return owes && this.maxDebt === 0;
+  private isDebtLocked({ hasForeignDebt }: RunningBucket): boolean {
+    return hasForeignDebt && this.maxDebt === 0;
   }
 
   /** Brings the state into the terms of the window that holds now; a debt of the one before counts in it. */
-  private read(bucket: RunningBucket, nowMicros: number): void {
+  private normalize(bucket: RunningBucket, nowMicros: number): void {
     const start = this.startOf(nowMicros);
     const end = this.endOf(start);
     if (bucket.whole < 0) {
       // More than the limit may pass in one window; of another one nothing is kept.
       const isOther = bucket.unit !== start - end || bucket.windowStart !== start;
-      bucket.become(start - end, start, isOther ? 0 : bucket.count);
-      if (isOther) bucket.owes = false;
+      bucket.setState(start - end, start, isOther ? 0 : bucket.count);
+      if (isOther) bucket.hasForeignDebt = false;
       return;
     }
     if (bucket.unit !== start - end || bucket.windowStart !== start) {
       // A debt is kept as hits of the next window, see fold.
       const isNext = bucket.unit < 0 && bucket.windowStart === end;
-      bucket.owes = isNext && this.maxDebt === 0 && bucket.count < 0;
+      bucket.hasForeignDebt = isNext && this.maxDebt === 0 && bucket.count < 0;
       let count = 0;
-      if (bucket.owes) count = MAX_COUNT;
+      if (bucket.hasForeignDebt) count = MAX_COUNT;
       else if (isNext && this.maxDebt > 0) {
-        count = Math.min(this.requestsPerUnit + Math.abs(bucket.count), this.mostCounted);
+        count = Math.min(this.requestsPerUnit + Math.abs(bucket.count), this.maxCountWithDebt);
       }
-      bucket.become(start - end, start, count);
+      bucket.setState(start - end, start, count);
       return;
     }
     if (bucket.count < 0) bucket.count = -bucket.count;
     // Another limit was in force, or denied hits were counted: none of it makes a deeper debt.
-    if (this.maxDebt > 0 && bucket.count > this.mostCounted) bucket.count = this.mostCounted;
+    if (this.maxDebt > 0 && bucket.count > this.maxCountWithDebt) bucket.count = this.maxCountWithDebt;
   }
 }
 
 /** Brings a window of which more than the limit may pass into the form in which it is stored, see RunningBucket. */
-function seal(bucket: RunningBucket): void {
-  if (bucket.part < 0) bucket.become(bucket.unit, -1 - bucket.whole, -bucket.part);
+function encodeSurplus(bucket: RunningBucket): void {
+  if (bucket.part < 0) bucket.setState(bucket.unit, -1 - bucket.whole, -bucket.part);
 }
 
 /** Builds a fixed window from already validated numbers; its length is at most MAX_FILL_MICROS. */

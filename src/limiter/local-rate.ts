@@ -3,12 +3,12 @@ import { MAX_FILL_MICROS, type Rate } from './rate.js';
 import { TokenBucketRate } from './token-bucket.js';
 
 /** Shares count to a millionth. */
-const PARTS = 1_000_000;
+const SHARE_UNITS = 1_000_000;
 
 /** The share of a limit that one process holds, as a fraction. */
 interface Share {
-  readonly parts: bigint;
-  readonly of: bigint;
+  readonly numerator: bigint;
+  readonly denominator: bigint;
 }
 
 /**
@@ -18,32 +18,32 @@ interface Share {
  * its share says. The rate itself for all of it.
  */
 export function localRate(rate: Rate, share: number, workers: number): Rate {
-  const parts = Math.max(1, Math.round(share * PARTS));
-  if (parts === PARTS && workers === 1) return rate;
-  const fraction = { parts: BigInt(parts), of: BigInt(PARTS) * BigInt(workers) };
+  const millionths = Math.max(1, Math.round(share * SHARE_UNITS));
+  if (millionths === SHARE_UNITS && workers === 1) return rate;
+  const fraction = { numerator: BigInt(millionths), denominator: BigInt(SHARE_UNITS) * BigInt(workers) };
   return rate.kind === 'window' ? localWindow(rate, fraction) : localBucket(rate, fraction);
 }
 
 /** A part of a count, rounded down; at least 1 of what is not 0. */
-function partOf(count: number, { parts, of }: Share): number {
-  return count === 0 ? 0 : Math.max(1, Number((BigInt(count) * parts) / of));
+function scaleCount(count: number, { numerator, denominator }: Share): number {
+  return count === 0 ? 0 : Math.max(1, Number((BigInt(count) * numerator) / denominator));
 }
 
 function localWindow(rate: WindowRate, share: Share): WindowRate {
-  return windowRate(rate.unit, partOf(rate.requestsPerUnit, share), {
+  return windowRate(rate.unit, scaleCount(rate.requestsPerUnit, share), {
     multiplier: rate.multiplier,
     timeZone: rate.calendar?.timeZone,
-    maxDebt: partOf(rate.maxDebt, share),
+    maxDebt: scaleCount(rate.maxDebt, share),
     allOrNothing: rate.allOrNothing,
   });
 }
 
 function localBucket(rate: TokenBucketRate, share: Share): TokenBucketRate {
-  const maxTokens = partOf(rate.maxTokens, share);
-  const maxDebt = partOf(rate.maxDebt, share);
+  const maxTokens = scaleCount(rate.maxTokens, share);
+  const maxDebt = scaleCount(rate.maxDebt, share);
   // One token takes p / q microseconds.
-  let p = BigInt(rate.p) * share.of;
-  let q = BigInt(rate.q) * share.parts;
+  let p = BigInt(rate.p) * share.denominator;
+  let q = BigInt(rate.q) * share.numerator;
   const slowest = BigInt(Math.floor(MAX_FILL_MICROS / (maxTokens + maxDebt)));
   // Nobody lives to see the difference.
   if (p > slowest * q) [p, q] = [slowest, 1n];
@@ -73,21 +73,21 @@ export function chargingRate(rate: Rate): Rate {
     multiplier: rate.multiplier,
     timeZone: rate.calendar?.timeZone,
     allOrNothing: rate.allOrNothing,
-    chargesFrom: 1,
+    minChargeHits: 1,
   });
 }
 
 /** The same limit, on which no hits are a charge: more than it holds are always limited, and change nothing. */
-export function chargelessRate(rate: Rate): Rate {
-  if (rate.chargesFrom === Number.POSITIVE_INFINITY) return rate;
-  const chargesFrom = Number.POSITIVE_INFINITY;
+export function rateWithoutCharges(rate: Rate): Rate {
+  if (rate.minChargeHits === Number.POSITIVE_INFINITY) return rate;
+  const minChargeHits = Number.POSITIVE_INFINITY;
   if (rate.kind === 'token_bucket') {
     const { maxTokens, tokensPerFill, fillIntervalMicros, maxDebt } = rate;
-    return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, chargesFrom);
+    return new TokenBucketRate(maxTokens, tokensPerFill, fillIntervalMicros, maxDebt, minChargeHits);
   }
   const { unit, requestsPerUnit, multiplier, calendar, maxDebt, allOrNothing } = rate;
   const timeZone = calendar?.timeZone;
-  return windowRate(unit, requestsPerUnit, { multiplier, timeZone, maxDebt, allOrNothing, chargesFrom });
+  return windowRate(unit, requestsPerUnit, { multiplier, timeZone, maxDebt, allOrNothing, minChargeHits });
 }
 
 /** Rates that are derived from others: each is made once, and forgotten with the other. */

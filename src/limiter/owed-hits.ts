@@ -47,8 +47,8 @@ export class OwedHits {
   }
 
   /** Hits were admitted now, or given back. */
-  note(hits: number, refund: boolean, nowMicros: number): void {
-    this.#bringTo(nowMicros);
+  add(hits: number, refund: boolean, nowMicros: number): void {
+    this.#advanceTo(nowMicros);
     const change = refund ? -hits : hits;
     this.#admitted = Math.max(0, this.#admitted + change);
     this.#missing = Math.max(0, this.#missing + change);
@@ -56,7 +56,7 @@ export class OwedHits {
 
   /** Hits to take from the bucket now, at most as many as it holds; 0 for none, as then nothing is owed any more. */
   owed(nowMicros: number): number {
-    this.#bringTo(nowMicros);
+    this.#advanceTo(nowMicros);
     if (this.#rate.kind === 'window') return Math.min(this.#admitted, this.#rate.requestsPerUnit);
     const elapsed = Math.max(0, nowMicros - this.#sinceMicros);
     const refilled = Math.max(0, elapsed * this.#refill - this.#capacity);
@@ -68,16 +68,16 @@ export class OwedHits {
   }
 
   /** Both are owed: `earlier` is of the same bucket and could not be paid. */
-  join(earlier: OwedHits, nowMicros: number): void {
-    this.#bringTo(nowMicros);
-    earlier.#bringTo(nowMicros);
+  merge(earlier: OwedHits, nowMicros: number): void {
+    this.#advanceTo(nowMicros);
+    earlier.#advanceTo(nowMicros);
     if (this.#rate.kind === 'window' && earlier.#sinceMicros !== this.#sinceMicros) return;
     this.#admitted += earlier.#admitted;
     this.#missing += earlier.#missing;
     this.#sinceMicros = Math.min(this.#sinceMicros, earlier.#sinceMicros);
   }
 
-  #bringTo(nowMicros: number): void {
+  #advanceTo(nowMicros: number): void {
     if (this.#rate.kind === 'window') {
       const start = startOf(this.#rate, nowMicros);
       if (start === this.#sinceMicros) return;

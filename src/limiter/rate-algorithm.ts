@@ -1,4 +1,4 @@
-import type { RunningBucket, TakeFinding } from './running-bucket.js';
+import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, type WindowUnit } from './window-unit.js';
 
@@ -8,19 +8,19 @@ export const MAX_UINT32 = 0xffff_ffff;
  * The most that refunds bring a token bucket past full (`TakeItem.over`), as the time that it would take to refill: ten
  * years, so that all sums of times stay below 2^53 µs.
  */
-export const MAX_OVER_MICROS = 10 * 365 * UNIT_MICROS.day;
+export const MAX_SURPLUS_MICROS = 10 * 365 * UNIT_MICROS.day;
 /** How long a token bucket stays past full at most. */
-export const OVER_LASTS_MICROS = UNIT_MICROS.day;
+export const SURPLUS_LIFETIME_MICROS = UNIT_MICROS.day;
 
 /** What one item of a request asks of its bucket. */
-export interface Ask {
+export interface BucketOperation {
   readonly hits: number;
   /** Gives `hits` back instead. */
   readonly refund: boolean;
   /** See TakeItem. */
   readonly undoMark?: number;
   /** See TakeItem. */
-  readonly over?: boolean;
+  readonly allowSurplus?: boolean;
 }
 
 /**
@@ -33,7 +33,12 @@ export interface RateAlgorithm {
   /** Of the two clocks the one that the rate goes by. */
   nowOf(tokenMicros: number, windowMicros: number): number;
   /** A take, a peek (0 hits) or a refund. Returns whether it was limited. */
-  take(bucket: RunningBucket, ask: Ask, nowMicros: number, countDeniedHits: boolean): boolean;
+  take(
+    bucket: RunningBucket,
+    operation: BucketOperation,
+    nowMicros: number,
+    countDeniedHits: boolean,
+  ): boolean;
   /** Usage that already happened: taken down to the deepest debt. Returns the hits beyond, which are forgiven. */
   charge(bucket: RunningBucket, hits: number, nowMicros: number): number;
   /**
@@ -42,15 +47,15 @@ export interface RateAlgorithm {
    */
   deny(
     bucket: RunningBucket,
-    ask: Ask,
-    finding: TakeFinding,
+    operation: BucketOperation,
+    snapshot: TakeSnapshot,
     nowMicros: number,
     countDeniedHits: boolean,
   ): void;
   /** Brings a bucket that was changed into the form in which it is stored. */
-  fold(bucket: RunningBucket, nowMicros: number): void;
-  /** What is reported of `finding`. `cached`: see TakeOutcome. */
-  outcome(hits: number, finding: TakeFinding, nowMicros: number, cached?: boolean): TakeOutcome;
+  toStoredForm(bucket: RunningBucket, nowMicros: number): void;
+  /** What is reported of `snapshot`. `cached`: see TakeOutcome. */
+  outcome(hits: number, snapshot: TakeSnapshot, nowMicros: number, cached?: boolean): TakeOutcome;
   /** Whether hits of denied requests count in its buckets, in a store that counts them (`countDeniedHits`). */
   countsDenied(countDeniedHits: boolean): boolean;
   /** The number to report as the limit: capacity of a bucket, hits of a window. */
@@ -73,10 +78,10 @@ export interface RateAlgorithm {
    */
   resetSecond(seconds: number): number;
   /** What to report as used of a limit that denies `hits` without its bucket being known. */
-  usedUnseen(hits: number): number;
+  assumedUsed(hits: number): number;
 }
 
 /** Fewest hits that are a charge on a rate with such a debt; see isCharge. */
-export function chargesFromOf(maxDebt: number): number {
+export function minChargeHitsOf(maxDebt: number): number {
   return maxDebt > 0 ? 2 : Number.POSITIVE_INFINITY;
 }

@@ -18,8 +18,12 @@ export type Rate = TokenBucketRate | WindowRate;
  * `allow_debt` takes whole however little is left. Envoy's `apply_on_stream_done` sends them like any other hits, so
  * any number above 1 is one. So is what was admitted without the store, see `chargingRate`.
  */
-export function isCharge({ chargesFrom }: Pick<Rate, 'chargesFrom'>, hits: number, refund: boolean): boolean {
-  return hits >= chargesFrom && !refund;
+export function isCharge(
+  { minChargeHits }: Pick<Rate, 'minChargeHits'>,
+  hits: number,
+  refund: boolean,
+): boolean {
+  return hits >= minChargeHits && !refund;
 }
 
 /**
@@ -27,7 +31,7 @@ export function isCharge({ chargesFrom }: Pick<Rate, 'chargesFrom'>, hits: numbe
  * always passes. A peek asks whether one more would, which a limit of 0 never lets.
  */
 export function isBeyondLimit(
-  rate: Pick<Rate, 'chargesFrom' | 'reportedLimit'>,
+  rate: Pick<Rate, 'minChargeHits' | 'reportedLimit'>,
   hits: number,
   refund: boolean,
 ): boolean {

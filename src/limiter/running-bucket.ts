@@ -8,7 +8,7 @@ export class BucketState implements Span {
   whole = 0;
   part = 0;
   /** Of a token bucket {@link fullAtMicros} before the item at hand was applied. */
-  foundMicros = 0;
+  previousFullAtMicros = 0;
 
   /** When a token bucket is full, µs; of one past full see {@link RunningBucket}. */
   get fullAtMicros(): number {
@@ -39,16 +39,16 @@ export class BucketState implements Span {
  * What was found for one item of a request, to be reported: the bucket once the item was applied, and what became of
  * it.
  */
-export class TakeFinding extends BucketState {
+export class TakeSnapshot extends BucketState {
   limited = false;
   /** Hits of a charge that the bucket could not take on. */
   forgiven = 0;
 
-  note(limited: boolean, bucket: BucketState): void {
+  record(limited: boolean, bucket: BucketState): void {
     this.limited = limited;
     this.whole = bucket.whole;
     this.part = bucket.part;
-    this.foundMicros = bucket.foundMicros;
+    this.previousFullAtMicros = bucket.previousFullAtMicros;
   }
 }
 
@@ -74,9 +74,9 @@ export class RunningBucket extends BucketState {
   /** Whether the state was out of bounds when loaded, and must be stored within them; see {@link repair}. */
   repaired = false;
   /** Whether the window at hand is in a debt that its rule, which has none, may not change. */
-  owes = false;
+  hasForeignDebt = false;
   /** When a token bucket past full is full again, if what is over is not used up before, µs. */
-  endsMicros = Infinity;
+  surplusEndMicros = Infinity;
   private loadedEnds = Infinity;
   private loadedUnit = 0;
   private loadedWhole = 0;
@@ -93,13 +93,13 @@ export class RunningBucket extends BucketState {
   }
 
   /** Behind {@link load}: says when a token bucket past full is full again. */
-  endsAt(micros: number): void {
+  setSurplusEnd(micros: number): void {
     this.loadedEnds = micros;
-    this.endsMicros = micros;
+    this.surplusEndMicros = micros;
   }
 
   /** Brings the state into other terms: of another rate, or of another window. */
-  become(unit: number, whole: number, part: number): void {
+  setState(unit: number, whole: number, part: number): void {
     this.unit = unit;
     this.whole = whole;
     this.part = part;
@@ -122,20 +122,20 @@ export class RunningBucket extends BucketState {
     this.unit = this.loadedUnit;
     this.whole = this.loadedWhole;
     this.part = this.loadedPart;
-    this.endsMicros = this.loadedEnds;
+    this.surplusEndMicros = this.loadedEnds;
     this.dirty = false;
-    this.owes = false;
+    this.hasForeignDebt = false;
   }
 
   /** Whether it is a token bucket past full. */
-  get isPastFull(): boolean {
+  get hasSurplus(): boolean {
     return this.whole < 0 && this.unit > 0;
   }
 
   /** Whether nothing need be stored: the bucket is full, the window has no hits. */
   isBlank(nowMicros: number): boolean {
     if (this.unit < 0) return this.part === 0;
-    if (this.whole < 0) return this.endsMicros <= nowMicros;
+    if (this.whole < 0) return this.surplusEndMicros <= nowMicros;
     return this.whole < nowMicros || (this.whole === nowMicros && this.part === 0);
   }
 }

@@ -32,7 +32,7 @@ export interface TakeOutcome {
    * Hits that several items of the request ask of this bucket together, where that is more than it ever holds, so that
    * they can never pass; absent for all others. Not of the store: see service/shared-bucket.ts.
    */
-  readonly together?: number;
+  readonly combinedHits?: number;
   /** True where nobody has looked at the bucket: the store could not decide, and `on_store_failure` denied. */
-  readonly unseen?: true;
+  readonly bucketUnknown?: true;
 }

@@ -1,12 +1,12 @@
 import {
-  type Ask,
-  chargesFromOf,
-  MAX_OVER_MICROS,
+  type BucketOperation,
+  MAX_SURPLUS_MICROS,
   MAX_UINT32,
-  OVER_LASTS_MICROS,
+  minChargeHitsOf,
   type RateAlgorithm,
+  SURPLUS_LIFETIME_MICROS,
 } from './rate-algorithm.js';
-import type { RunningBucket, TakeFinding } from './running-bucket.js';
+import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 import { addTo, exceeds, reaches, type Span, subtractFrom } from './span.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
@@ -39,20 +39,20 @@ export function costCarry(rate: Refill, tokens: number): number {
 }
 
 /** Reused: what is there of a bucket whose outcome is told. */
-const room: Span = { whole: 0, part: 0 };
+const available: Span = { whole: 0, part: 0 };
 
 /**
  * Of a bucket past full: makes `whole` the time at which it would have been full, before now. Returns whether it is
  * one.
  */
-function surface(bucket: RunningBucket, nowMicros: number): boolean {
+function decodeSurplus(bucket: RunningBucket, nowMicros: number): boolean {
   if (bucket.whole >= 0) return false;
   bucket.whole += nowMicros;
   return true;
 }
 
 /** Of a bucket that is (still) past full the way back. */
-function sink(bucket: RunningBucket, nowMicros: number): void {
+function encodeSurplus(bucket: RunningBucket, nowMicros: number): void {
   if (bucket.whole < nowMicros) bucket.whole -= nowMicros;
 }
 
@@ -80,13 +80,13 @@ export class TokenBucketRate implements RateAlgorithm {
   /** Tokens that charges may take from an empty bucket (`max_debt`); 0: no debt, and no request is a charge. */
   readonly maxDebt: number;
   /** Fewest hits that are a charge, see isCharge. */
-  readonly chargesFrom: number;
+  readonly minChargeHits: number;
   /** Time a bucket needs to fill from its deepest debt: that of an empty one where there is none. */
   readonly debtWhole: number;
   readonly debtCarry: number;
   /** Most tokens that a bucket may hold past full (`TakeItem.over`), and the whole µs that they take to refill. */
-  readonly maxOver: number;
-  readonly overMicros: number;
+  readonly maxSurplus: number;
+  readonly surplusMicros: number;
 
   /** See {@link tokenBucketRate}. */
   constructor(
@@ -94,7 +94,7 @@ export class TokenBucketRate implements RateAlgorithm {
     tokensPerFill: number,
     fillIntervalMicros: number,
     maxDebt: number,
-    chargesFrom = chargesFromOf(maxDebt),
+    minChargeHits = minChargeHitsOf(maxDebt),
   ) {
     const divisor = gcd(fillIntervalMicros, tokensPerFill);
     this.maxTokens = maxTokens;
@@ -105,48 +105,48 @@ export class TokenBucketRate implements RateAlgorithm {
     this.fillWhole = costWhole(this, maxTokens);
     this.fillCarry = costCarry(this, maxTokens);
     this.maxDebt = maxDebt;
-    this.chargesFrom = chargesFrom;
+    this.minChargeHits = minChargeHits;
     this.debtWhole = costWhole(this, maxTokens + maxDebt);
     this.debtCarry = costCarry(this, maxTokens + maxDebt);
-    this.maxOver = Math.min(MAX_UINT32 - maxTokens, Math.floor((MAX_OVER_MICROS * this.q) / this.p));
-    this.overMicros = costWhole(this, this.maxOver) + (costCarry(this, this.maxOver) > 0 ? 1 : 0);
+    this.maxSurplus = Math.min(MAX_UINT32 - maxTokens, Math.floor((MAX_SURPLUS_MICROS * this.q) / this.p));
+    this.surplusMicros = costWhole(this, this.maxSurplus) + (costCarry(this, this.maxSurplus) > 0 ? 1 : 0);
   }
 
   nowOf(tokenMicros: number): number {
     return tokenMicros;
   }
 
-  take(bucket: RunningBucket, ask: Ask, nowMicros: number): boolean {
-    const isCut = this.read(bucket, nowMicros);
-    const isOver = surface(bucket, nowMicros);
-    const { hits } = ask;
-    if (ask.refund) {
-      this.refund(bucket, ask, nowMicros, isCut);
-      sink(bucket, nowMicros);
+  take(bucket: RunningBucket, operation: BucketOperation, nowMicros: number): boolean {
+    const isCut = this.normalize(bucket, nowMicros);
+    const isOver = decodeSurplus(bucket, nowMicros);
+    const { hits } = operation;
+    if (operation.refund) {
+      this.refund(bucket, operation, nowMicros, isCut);
+      encodeSurplus(bucket, nowMicros);
       return false;
     }
     // A peek asks whether one more token is there.
     const asked = hits === 0 ? 1 : hits;
     const { whole, part } = bucket;
-    addTo(bucket, this.askedWhole(asked), this.askedCarry(asked), this.q);
+    addTo(bucket, this.takeCostWhole(asked), this.takeCostCarry(asked), this.q);
     const limited =
       exceeds(bucket, nowMicros + this.fillWhole, this.fillCarry) || (isOver && asked > this.maxTokens);
     if (limited || hits === 0) {
       bucket.whole = whole;
       bucket.part = part;
     } else bucket.dirty = true;
-    if (isOver) sink(bucket, nowMicros);
+    if (isOver) encodeSurplus(bucket, nowMicros);
     return limited;
   }
 
   charge(bucket: RunningBucket, hits: number, nowMicros: number): number {
-    this.read(bucket, nowMicros);
-    const isOver = surface(bucket, nowMicros);
+    this.normalize(bucket, nowMicros);
+    const isOver = decodeSurplus(bucket, nowMicros);
     const charged = this.chargedHits(hits);
     addTo(bucket, costWhole(this, charged), costCarry(this, charged), this.q);
     bucket.dirty = true;
     const lowestMicros = nowMicros + this.debtWhole;
-    if (isOver) sink(bucket, nowMicros);
+    if (isOver) encodeSurplus(bucket, nowMicros);
     if (!exceeds(bucket, lowestMicros, this.debtCarry)) return this.forgiven(hits, 0);
     const overMicros = bucket.fullAtMicros - lowestMicros;
     bucket.whole = lowestMicros;
@@ -154,32 +154,41 @@ export class TokenBucketRate implements RateAlgorithm {
     return this.forgiven(hits, overMicros);
   }
 
-  deny(bucket: RunningBucket, _ask: Ask, finding: TakeFinding, nowMicros: number): void {
+  deny(bucket: RunningBucket, _ask: BucketOperation, snapshot: TakeSnapshot, nowMicros: number): void {
     // A limited item reports what it found.
-    if (finding.limited) return;
-    this.read(bucket, nowMicros);
-    finding.note(false, bucket);
+    if (snapshot.limited) return;
+    this.normalize(bucket, nowMicros);
+    snapshot.record(false, bucket);
   }
 
-  fold(): void {}
+  toStoredForm(): void {}
 
-  outcome(hits: number, finding: TakeFinding, nowMicros: number, cached = false): TakeOutcome {
-    const { limited, forgiven, fullAtMicros, foundMicros } = finding;
+  outcome(hits: number, snapshot: TakeSnapshot, nowMicros: number, cached = false): TakeOutcome {
+    const { limited, forgiven, fullAtMicros, previousFullAtMicros } = snapshot;
     // What is there, as the time it took to fill: fill - (full at - now). Negative in debt.
-    room.whole = this.fillWhole;
-    room.part = this.fillCarry;
-    subtractFrom(room, fullAtMicros < 0 ? fullAtMicros : fullAtMicros - nowMicros, finding.carry, this.q);
-    const remaining = room.whole < 0 ? 0 : Math.min(this.wholeTokens(room), MAX_UINT32);
+    available.whole = this.fillWhole;
+    available.part = this.fillCarry;
+    subtractFrom(
+      available,
+      fullAtMicros < 0 ? fullAtMicros : fullAtMicros - nowMicros,
+      snapshot.carry,
+      this.q,
+    );
+    const remaining = available.whole < 0 ? 0 : Math.min(this.wholeTokens(available), MAX_UINT32);
     const asked = limited
       ? Math.min(Math.max(hits, 1), this.maxTokens)
       : Math.min(remaining + 1, this.maxTokens);
-    let waitMicros = costWhole(this, asked) - room.whole;
-    if (costCarry(this, asked) > room.part) waitMicros += 1;
+    let waitMicros = costWhole(this, asked) - available.whole;
+    if (costCarry(this, asked) > available.part) waitMicros += 1;
     return {
       limited,
       remaining,
       waitMicros: Math.max(0, waitMicros),
-      undoMark: cached ? undefined : this.maxDebt > 0 || foundMicros < 0 ? nowMicros : foundMicros,
+      undoMark: cached
+        ? undefined
+        : this.maxDebt > 0 || previousFullAtMicros < 0
+          ? nowMicros
+          : previousFullAtMicros,
       used: Math.max(0, this.maxTokens - remaining),
       forgiven,
       cached,
@@ -207,7 +216,7 @@ export class TokenBucketRate implements RateAlgorithm {
     return Math.ceil(seconds);
   }
 
-  usedUnseen(): number {
+  assumedUsed(): number {
     return this.maxTokens;
   }
 
@@ -216,18 +225,18 @@ export class TokenBucketRate implements RateAlgorithm {
    * debt, and what it may hold past full.
    */
   chargedHits(hits: number): number {
-    return Math.min(hits, this.maxTokens + this.maxDebt + this.maxOver);
+    return Math.min(hits, this.maxTokens + this.maxDebt + this.maxSurplus);
   }
 
   /**
    * {@link costWhole} of `hits`; more than the bucket holds cost more than it takes to fill, so that they never fit.
    */
-  askedWhole(hits: number): number {
+  takeCostWhole(hits: number): number {
     return hits > this.maxTokens ? this.fillWhole + 1 : costWhole(this, hits);
   }
 
-  /** {@link costCarry} of `hits`; see {@link askedWhole}. */
-  askedCarry(hits: number): number {
+  /** {@link costCarry} of `hits`; see {@link takeCostWhole}. */
+  takeCostCarry(hits: number): number {
     return hits > this.maxTokens ? 0 : costCarry(this, hits);
   }
 
@@ -235,7 +244,7 @@ export class TokenBucketRate implements RateAlgorithm {
    * How long, at least, a bucket takes to fill that was limited with `hits` and reported `remaining` and `waitMicros`:
    * these tell its state to less than a microsecond; of what is possible it is the fullest.
    */
-  leastMissing(hits: number, { remaining, waitMicros }: TakeOutcome): Span {
+  minTimeToFill(hits: number, { remaining, waitMicros }: TakeOutcome): Span {
     const asked = Math.min(Math.max(hits, 1), this.maxTokens);
     // Waits are rounded up, so a whole microsecond less was not enough: room < cost(asked) - (waitMicros - 1).
     const bound: Span = { whole: costWhole(this, asked) - (waitMicros - 1), part: costCarry(this, asked) };
@@ -256,20 +265,20 @@ export class TokenBucketRate implements RateAlgorithm {
   }
 
   /** Brings the state into the terms of this rate, and within its bounds. Returns whether it was below these. */
-  private read(bucket: RunningBucket, nowMicros: number): boolean {
-    const isCut = this.bound(bucket, nowMicros);
-    bucket.foundMicros = bucket.fullAtMicros;
+  private normalize(bucket: RunningBucket, nowMicros: number): boolean {
+    const isCut = this.clamp(bucket, nowMicros);
+    bucket.previousFullAtMicros = bucket.fullAtMicros;
     return isCut;
   }
 
-  private bound(bucket: RunningBucket, nowMicros: number): boolean {
+  private clamp(bucket: RunningBucket, nowMicros: number): boolean {
     if (bucket.unit <= 0) {
-      bucket.become(this.q, nowMicros, 0);
+      bucket.setState(this.q, nowMicros, 0);
       return false;
     }
     if (bucket.unit !== this.q) {
       // Another limit was in force: its carry counts in other parts, so it is rounded against the caller.
-      bucket.become(this.q, bucket.part > 0 ? bucket.whole + 1 : bucket.whole, 0);
+      bucket.setState(this.q, bucket.part > 0 ? bucket.whole + 1 : bucket.whole, 0);
     }
     if (exceeds(bucket, nowMicros + this.debtWhole, this.debtCarry)) {
       bucket.whole = nowMicros + this.debtWhole;
@@ -277,7 +286,7 @@ export class TokenBucketRate implements RateAlgorithm {
       if (!bucket.dirty) bucket.repair();
       return true;
     }
-    if (bucket.whole < nowMicros && (bucket.whole >= 0 || bucket.endsMicros <= nowMicros)) {
+    if (bucket.whole < nowMicros && (bucket.whole >= 0 || bucket.surplusEndMicros <= nowMicros)) {
       bucket.whole = nowMicros;
       bucket.part = 0;
     }
@@ -285,17 +294,17 @@ export class TokenBucketRate implements RateAlgorithm {
   }
 
   /** See TakeItem. */
-  private refund(bucket: RunningBucket, ask: Ask, nowMicros: number, isCut: boolean): void {
-    const { hits, undoMark, over = false } = ask;
+  private refund(bucket: RunningBucket, operation: BucketOperation, nowMicros: number, isCut: boolean): void {
+    const { hits, undoMark, allowSurplus = false } = operation;
     if (undoMark === undefined) {
-      const gave = this.giveBack(bucket, hits, over ? nowMicros - this.overMicros : nowMicros, 0);
-      if (over && gave) bucket.endsMicros = nowMicros + OVER_LASTS_MICROS;
+      const gave = this.addTokens(bucket, hits, allowSurplus ? nowMicros - this.surplusMicros : nowMicros, 0);
+      if (allowSurplus && gave) bucket.surplusEndMicros = nowMicros + SURPLUS_LIFETIME_MICROS;
     } else if (isCut || !this.mayUndo(bucket, undoMark)) {
       return;
     } else if (bucket.whole < nowMicros) {
       // It did not refill since, so that nothing would have been spilled.
-      this.giveBack(bucket, hits, nowMicros - this.overMicros, 0);
-    } else this.giveBack(bucket, hits, nowMicros, Math.max(0, nowMicros - undoMark));
+      this.addTokens(bucket, hits, nowMicros - this.surplusMicros, 0);
+    } else this.addTokens(bucket, hits, nowMicros, Math.max(0, nowMicros - undoMark));
   }
 
   /** Whether neither another limit nor the bound of a debt has cut anything off since the take; see TakeItem. */
@@ -308,7 +317,7 @@ export class TokenBucketRate implements RateAlgorithm {
    * A refund that makes the bucket full at `mostMicros` at the soonest, but for what `spiltMicros` would have refilled.
    * Returns whether it changes anything.
    */
-  private giveBack(bucket: RunningBucket, hits: number, mostMicros: number, spiltMicros: number): boolean {
+  private addTokens(bucket: RunningBucket, hits: number, mostMicros: number, spiltMicros: number): boolean {
     if (hits === 0 || !exceeds(bucket, mostMicros, 0)) return false;
     const returned = this.chargedHits(hits);
     const whole = costWhole(this, returned) - spiltMicros;

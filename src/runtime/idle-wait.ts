@@ -1,4 +1,4 @@
-import { within } from './turns.js';
+import { withTimeout } from './turns.js';
 
 /** Lets one who closes wait until nothing is under way. */
 export class IdleWait {
@@ -10,7 +10,7 @@ export class IdleWait {
   }
 
   /** Something has ended. */
-  look(): void {
+  check(): void {
     if (this.#end !== undefined && this.#isIdle()) this.#end();
   }
 
@@ -20,6 +20,6 @@ export class IdleWait {
     const idle = new Promise<void>((resolve) => {
       this.#end = resolve;
     });
-    await within(ms, idle, () => {});
+    await withTimeout(ms, idle, () => {});
   }
 }

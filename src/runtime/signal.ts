@@ -6,7 +6,7 @@ export class Signal<First = void, Second = void> {
     this.#listeners.push(listener);
   };
 
-  readonly tell = (first: First, second: Second): void => {
+  readonly emit = (first: First, second: Second): void => {
     for (const listener of this.#listeners) listener(first, second);
   };
 }

@@ -4,7 +4,7 @@ export function turn(): Promise<void> {
 }
 
 /** Runs work to its end. */
-export function atOnce<T>(work: Generator<void, T>): T {
+export function runToCompletion<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;
@@ -12,7 +12,7 @@ export function atOnce<T>(work: Generator<void, T>): T {
 }
 
 /** Runs work, with a {@link turn} wherever it yields. */
-export async function inTurns<T>(work: Generator<void, T>): Promise<T> {
+export async function runInTurns<T>(work: Generator<void, T>): Promise<T> {
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;
@@ -21,17 +21,17 @@ export async function inTurns<T>(work: Generator<void, T>): Promise<T> {
 }
 
 /** What `promise` comes to, or what `late` gives, or throws, after `ms`. */
-export async function within<Result, Late>(
+export async function withTimeout<Result, Late>(
   ms: number,
   promise: Result | PromiseLike<Result>,
-  late: () => Late,
+  onTimeout: () => Late,
 ): Promise<Result | Late> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);
   });
   try {
-    return await Promise.race([promise, over.then(late)]);
+    return await Promise.race([promise, over.then(onTimeout)]);
   } finally {
     clearTimeout(timer);
   }
@@ -40,7 +40,7 @@ export async function within<Result, Late>(
 /** Calls back once what waits in the event loop has had its turn. */
 export type NextTurn = (callback: () => void) => void;
 
-export interface TurnsOptions<Waiter> {
+export interface TurnSchedulerOptions<Waiter> {
   /** What may be done in one turn of the event loop, in any measure. */
   readonly budget: number;
   /** A turn begins. */
@@ -57,19 +57,19 @@ export interface TurnsOptions<Waiter> {
  * Shares the turns of the event loop: so much is done in one of them, and whoever waits is served in the order of
  * arrival, at most once in a turn.
  */
-export class Turns<Waiter> {
+export class TurnScheduler<Waiter> {
   /** What may still be done in this turn. */
-  left: number;
+  remaining: number;
   readonly #budget: number;
   readonly #onTurn: (() => void) | undefined;
   readonly #serve: ((waiter: Waiter) => void) | undefined;
   readonly #nextTurn: NextTurn;
   /** A Set keeps the order. */
   readonly #waiting = new Set<Waiter>();
-  #isAsked = false;
+  #isScheduled = false;
 
-  constructor({ budget, onTurn, serve, nextTurn = setImmediate }: TurnsOptions<Waiter>) {
-    this.left = budget;
+  constructor({ budget, onTurn, serve, nextTurn = setImmediate }: TurnSchedulerOptions<Waiter>) {
+    this.remaining = budget;
     this.#budget = budget;
     this.#onTurn = onTurn;
     this.#serve = serve;
@@ -83,38 +83,38 @@ export class Turns<Waiter> {
 
   /** So much was done. In the next turn it may be done again. */
   spend(amount: number): void {
-    this.left -= amount;
-    this.ask();
+    this.remaining -= amount;
+    this.schedule();
   }
 
   /** Begins another turn, if none is to come. */
-  ask(): void {
-    if (this.#isAsked) return;
-    this.#isAsked = true;
+  schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
     this.#nextTurn(this.#turn);
   }
 
   wait(waiter: Waiter): void {
     this.#waiting.add(waiter);
-    this.ask();
+    this.schedule();
   }
 
   /** Returns whether it waited. */
-  forget(waiter: Waiter): boolean {
+  cancel(waiter: Waiter): boolean {
     return this.#waiting.delete(waiter);
   }
 
   readonly #turn = (): void => {
-    this.#isAsked = false;
-    this.left = this.#budget;
+    this.#isScheduled = false;
+    this.remaining = this.#budget;
     this.#onTurn?.();
     // Those that wait anew stand behind the ones that were there, which a Set would go on to in the same loop.
     let rest = this.#waiting.size;
     for (const waiter of this.#waiting) {
-      if (this.left <= 0 || rest-- === 0) break;
+      if (this.remaining <= 0 || rest-- === 0) break;
       this.#waiting.delete(waiter);
       this.#serve?.(waiter);
     }
-    if (this.#waiting.size > 0) this.ask();
+    if (this.#waiting.size > 0) this.schedule();
   };
 }

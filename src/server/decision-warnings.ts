@@ -1,4 +1,4 @@
-import { seldom } from '../runtime/seldom.js';
+import { throttledLog } from '../runtime/seldom.js';
 import type { DecisionWarnings } from '../service/decision-observer.js';
 import type { DecisionLine } from '../service/record/decision-line.js';
 import { shown } from '../shown-text.js';
@@ -51,8 +51,8 @@ export class LoggedWarnings implements DecisionWarnings {
     this.charges = new ChargeWarnings(log, nowMs);
     this.#log = log;
     this.#logsDecisions = log.isLevelEnabled('debug');
-    this.#mayTellOfWork = seldom(nowMs);
-    this.#mayTellOfRules = seldom(nowMs);
+    this.#mayTellOfWork = throttledLog(nowMs);
+    this.#mayTellOfRules = throttledLog(nowMs);
   }
 
   matchExceeded(domain: string, key: string, denied: boolean): void {

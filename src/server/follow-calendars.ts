@@ -1,6 +1,6 @@
 import { CALENDARS } from '../limiter/calendar.js';
 import type { Clock } from '../limiter/clock.js';
-import { inTurns } from '../runtime/turns.js';
+import { runInTurns } from '../runtime/turns.js';
 
 /**
  * The shortest window of a calendar is most of a day, and what is computed lasts for two: a look now and then is
@@ -17,7 +17,7 @@ export function followCalendars(clock: Pick<Clock, 'wallMicros'>): () => void {
   const look = async (): Promise<void> => {
     if (isBusy) return;
     isBusy = true;
-    await inTurns(CALENDARS.prepare(clock.wallMicros()));
+    await runInTurns(CALENDARS.prepare(clock.wallMicros()));
     isBusy = false;
   };
   const timer = setInterval(() => void look(), LOOK_MS).unref();

@@ -14,7 +14,7 @@ import type { ViewSlices } from '../http/views/view-slices.js';
 import { type Clock, timerMs } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
 import type { Closers } from '../runtime/closers.js';
-import { seldom } from '../runtime/seldom.js';
+import { throttledLog } from '../runtime/seldom.js';
 import { Signal } from '../runtime/signal.js';
 import { ControlIndex } from '../service/controls/control-index.js';
 import { FirstReadGate } from '../service/controls/first-read-gate.js';
@@ -152,7 +152,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const changed = new Signal();
   const serving = followServing(options, store, closers, (isServing) => {
     if (isServing !== undefined) health.setServing(isServing);
-    changed.tell();
+    changed.emit();
   });
 
   const top = openTop(settings.topBuckets, clock, closers);
@@ -279,7 +279,7 @@ function openMetrics({ settings, policies, version }: GrpcServiceOptions, store:
 }
 
 function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): RateLimitServer {
-  const mayTell = seldom();
+  const mayTell = throttledLog();
   return createGrpcServer(settings.grpcTransport, {
     tls: tls?.options,
     maxReceiveMessageBytes: settings.grpcMaxMessageBytes,

@@ -2,7 +2,7 @@ import { showsColours } from '../colours.js';
 import { reportBrokenInvariants } from '../invariant.js';
 import type { Clock } from '../limiter/clock.js';
 import type { PolicySet } from '../policy/policy-set.js';
-import { seldom } from '../runtime/seldom.js';
+import { throttledLog } from '../runtime/seldom.js';
 import { LogOutput, standardOutput } from '../telemetry/log-output.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -32,7 +32,7 @@ export function createServerLogger(settings: Settings, terminal: boolean, worker
 
 /** Tells of broken invariants in the log, now and then, and counts all; returns what ends that. */
 export function tellBrokenInvariants(log: Logger, metrics: Metrics): () => void {
-  const mayTell = seldom();
+  const mayTell = throttledLog();
   return reportBrokenInvariants((err) => {
     metrics.brokenInvariant();
     if (!mayTell()) return;

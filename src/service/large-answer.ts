@@ -1,5 +1,5 @@
 import type { RateLimitResponse } from '../codec/messages.js';
-import { atOnce } from '../runtime/turns.js';
+import { runToCompletion } from '../runtime/turns.js';
 import type { Observation } from './observe.js';
 import type { Decision, PlannedTake, RequestContext } from './plan.js';
 import { MAX_LOGGED_DESCRIPTORS } from './record/decision-line.js';
@@ -70,5 +70,5 @@ export async function tellInTurns(turns: TurnQueue, answer: LargeAnswer): Promis
     giveUpMicros: Number.POSITIVE_INFINITY,
   });
   // Nothing was begun.
-  return typeof told === 'string' ? atOnce(answerSteps(answer)) : told;
+  return typeof told === 'string' ? runToCompletion(answerSteps(answer)) : told;
 }

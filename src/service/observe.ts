@@ -170,7 +170,7 @@ export class Observation {
   }
 
   private warnOfNever(policy: DomainPolicy, { rate, hits, refund, outcome, label, rule }: PlannedTake): void {
-    const together = outcome?.together;
+    const together = outcome?.combinedHits;
     if (together === undefined && !isBeyondLimit(rate, hits, refund)) return;
     this.warnings.neverPasses(policy.domain, label, together ?? hits, rate.reportedLimit, rule ?? policy);
   }

@@ -3,7 +3,7 @@ import type { LiveControl } from '../limiter/control.js';
 import { EXCEEDED, MatchWork } from '../policy/match-work.js';
 import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
-import { Turns } from '../runtime/turns.js';
+import { TurnScheduler } from '../runtime/turns.js';
 import { BadRequest } from './bad-descriptor.js';
 import { applyReplacesAndQuotas, Decision, NO_TAKES, planOne, type RequestContext } from './plan.js';
 
@@ -268,11 +268,11 @@ const NEGLIGIBLE = 2000;
  * socket, and those of all connections in one turn of the event loop.
  */
 export class StepsAtOnce {
-  readonly #turns = new Turns<never>({ budget: IN_A_TURN });
+  readonly #turns = new TurnScheduler<never>({ budget: IN_A_TURN });
 
   /** What the next request may take. */
   give(): number {
-    return Math.max(LEAST, Math.min(MOST, this.#turns.left));
+    return Math.max(LEAST, Math.min(MOST, this.#turns.remaining));
   }
 
   /** What it took. */

@@ -1,7 +1,7 @@
 import type { TakeOutcome } from '../limiter/bucket-store.js';
 import { isCharge } from '../limiter/rate.js';
 import { costWhole } from '../limiter/token-bucket.js';
-import { atOnce } from '../runtime/turns.js';
+import { runToCompletion } from '../runtime/turns.js';
 import type { PlannedTake } from './plan.js';
 
 /** Keys of so few takes are compared with each other: that takes a microsecond or two, and no memory. */
@@ -53,7 +53,7 @@ class SharedBucket {
  * Quotas deny only together, so one that fits alone lets its request pass: only those that do not fit are marked.
  */
 export function noteTogether(takes: readonly PlannedTake[]): void {
-  if (isAnyLimited(takes) && isAnyShared(takes)) atOnce(note(takes));
+  if (isAnyLimited(takes) && isAnyShared(takes)) runToCompletion(note(takes));
 }
 
 /** {@link noteTogether} of many takes, half a millisecond of it at a time. */
@@ -84,7 +84,7 @@ function* note(takes: readonly PlannedTake[]): Generator<void, void> {
     if (!neverPasses || bucket.asked === take.hits) continue;
     const outcome = take.outcome as TakeOutcome;
     take.outcome = {
-      together: bucket.asked,
+      combinedHits: bucket.asked,
       ...outcome,
       waitMicros: untilFull(take, outcome, Math.max(0, taken)),
     };
@@ -94,7 +94,7 @@ function* note(takes: readonly PlannedTake[]): Generator<void, void> {
 /** Microseconds until the bucket is full, of which a limited take found `taken` less than there is; a window ends. */
 function untilFull({ rate, hits }: PlannedTake, outcome: TakeOutcome, taken: number): number {
   if (rate.kind === 'window') return outcome.waitMicros;
-  const missing = rate.leastMissing(hits, outcome);
+  const missing = rate.minTimeToFill(hits, outcome);
   return Math.max(0, missing.whole - costWhole(rate, taken));
 }
 

@@ -10,9 +10,9 @@ import { noteTogether } from './shared-bucket.js';
  * limit.
  */
 function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
-  const used = rate.usedUnseen(hits);
+  const used = rate.assumedUsed(hits);
   const seen = { remaining: 0, waitMicros: 1_000_000, used, forgiven: 0, cached: false };
-  return { limited: true, ...seen, unseen: true };
+  return { limited: true, ...seen, bucketUnknown: true };
 }
 
 /** Whether rules in force that answer `deny` deny the request: one of them, or all of its quotas. */

@@ -1,6 +1,6 @@
 import { type Due, DueHeap } from '../runtime/due-heap.js';
 import { type Linked, LinkedList } from '../runtime/linked-list.js';
-import { type NextTurn, Turns } from '../runtime/turns.js';
+import { type NextTurn, TurnScheduler } from '../runtime/turns.js';
 
 /** Who waits for a piece of work. */
 export interface Waiter {
@@ -48,7 +48,7 @@ class Piece implements Due, Linked<Piece> {
   readonly line: Line;
   readonly bytes: number;
   readonly dueAt: number;
-  place = -1;
+  heapIndex = -1;
   list: LinkedList<Piece> | undefined;
   before: Piece | undefined;
   after: Piece | undefined;
@@ -116,7 +116,7 @@ export class TurnQueue {
    * Connections whose first piece may have begun, in the order of their turns, and those that wait for a place among
    * them. While there is work there are turns, and each looks for what is late: no timer is needed.
    */
-  readonly #begun: Turns<Line>;
+  readonly #begun: TurnScheduler<Line>;
   readonly #waiting = new Set<Line>();
   readonly #times = new DueHeap<Piece>();
   /** Pieces of this turn that nobody waited for any more. */
@@ -128,7 +128,7 @@ export class TurnQueue {
     this.#options = options;
     this.#maxPieces = options.maxPieces ?? MAX_PIECES;
     this.#maxBytes = options.maxBytes ?? MAX_BYTES;
-    this.#begun = new Turns({
+    this.#begun = new TurnScheduler({
       budget: 1,
       onTurn: () => this.#giveUpLate(),
       serve: (line) => this.#serve(line),
@@ -215,7 +215,7 @@ export class TurnQueue {
 
   /** A connection that had something done goes behind those that wait. */
   #yieldPlace(line: Line): void {
-    if (this.#waiting.size === 0 || !this.#begun.forget(line)) return;
+    if (this.#waiting.size === 0 || !this.#begun.cancel(line)) return;
     this.#waiting.add(line);
     this.#fill();
   }
@@ -256,7 +256,7 @@ export class TurnQueue {
     this.#bytes -= bytes;
     if (line.pieces.size > 0) return;
     this.#lines.delete(line.connection);
-    this.#begun.forget(line);
+    this.#begun.cancel(line);
     this.#waiting.delete(line);
     this.#fill();
   }

@@ -1,4 +1,4 @@
-import { Room } from '../runtime/room.js';
+import { FairCapacity } from '../runtime/room.js';
 
 /** Most bytes of decoded requests that wait for the store. */
 export const MAX_STORE_WAITING_BYTES = 16 * 1024 * 1024;
@@ -12,22 +12,22 @@ export const SMALL_BYTES = 4096;
  * those whose callers have gone, and whose connections count them no more. Large ones leave room for small ones.
  */
 export class WaitingRequests {
-  readonly #room = new Room(MAX_STORE_WAITING_BYTES - SMALL_ROOM_BYTES);
-  readonly #roomForSmall = new Room(SMALL_ROOM_BYTES);
+  readonly #room = new FairCapacity(MAX_STORE_WAITING_BYTES - SMALL_ROOM_BYTES);
+  readonly #roomForSmall = new FairCapacity(SMALL_ROOM_BYTES);
 
   /** Bytes held now. */
   get bytes(): number {
-    return this.#room.taken + this.#roomForSmall.taken;
+    return this.#room.used + this.#roomForSmall.used;
   }
 
   /** A request of so many bytes waits from now until what is returned is called; undefined: there is no room for it. */
   begin(bytes: number, connection: unknown): (() => void) | undefined {
     let room = this.#room;
-    if (!room.has(bytes, connection)) {
+    if (!room.canAcquire(bytes, connection)) {
       room = this.#roomForSmall;
-      if (bytes > SMALL_BYTES || !room.has(bytes, connection)) return undefined;
+      if (bytes > SMALL_BYTES || !room.canAcquire(bytes, connection)) return undefined;
     }
-    const isScarce = room.take(bytes, connection);
-    return () => room.giveBack(bytes, isScarce ? [[connection, bytes]] : undefined);
+    const isScarce = room.acquire(bytes, connection);
+    return () => room.release(bytes, isScarce ? [[connection, bytes]] : undefined);
   }
 }

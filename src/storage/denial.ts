@@ -1,7 +1,7 @@
 import type { TakeItem, TakeOutcome } from '../limiter/bucket-store.js';
 import type { WindowRate } from '../limiter/fixed-window.js';
 import { isCharge } from '../limiter/rate.js';
-import { TakeFinding } from '../limiter/running-bucket.js';
+import { TakeSnapshot } from '../limiter/running-bucket.js';
 import type { TokenBucketRate } from '../limiter/token-bucket.js';
 
 /** What is known of a token bucket that did not hold what was asked. Times are those of the local monotonic clock. */
@@ -45,7 +45,7 @@ export function isDenied(denial: KnownDenial, { rate, hits, refund }: TakeItem, 
 }
 
 /** Reused: what an item is told that was not asked about. */
-const found = new TakeFinding();
+const found = new TakeSnapshot();
 
 /** The outcome of an item that {@link isDenied}. */
 export function deniedOutcome(denial: KnownDenial, item: TakeItem, nowMicros: number): TakeOutcome {
@@ -88,7 +88,7 @@ export function tokenDenial(
   askedMicros: number,
   maxAgeMicros: number,
 ): TokenDenial {
-  const { whole, part } = rate.leastMissing(hits, outcome);
+  const { whole, part } = rate.minTimeToFill(hits, outcome);
   return {
     kind: 'token_bucket',
     rate,

@@ -57,7 +57,7 @@ export class LogOutput {
   #begun = false;
   /** Whether what was written last is a part of a line whose rest is lost. */
   #broken = false;
-  readonly #backOff = new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS });
+  readonly #backOff = new BackOff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS });
 
   constructor(options: LogOutputOptions) {
     this.#options = options;

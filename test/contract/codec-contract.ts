@@ -12,7 +12,7 @@ import {
   type RateLimitResponse,
   type ServiceCodec,
 } from '../../src/codec/messages.js';
-import { atOnce } from '../../src/runtime/turns.js';
+import { runToCompletion } from '../../src/runtime/turns.js';
 
 function hex(text: string): Buffer {
   return Buffer.from(text.replace(/\s/g, ''), 'hex');
@@ -194,7 +194,7 @@ export function runCodecContract({
       const sentenceOf = (bytes: Uint8Array): string => {
         const sentences = [
           () => bounded.decodeRequest(bytes),
-          () => atOnce(bounded.decodeSteps(Uint8Array.from(bytes))),
+          () => runToCompletion(bounded.decodeSteps(Uint8Array.from(bytes))),
         ].map((decode) => {
           try {
             decode();
@@ -290,9 +290,9 @@ export function runCodecContract({
 
       test('that are malformed are refused with the same sentence', () => {
         const value = field(0x12, field(0x0a, field(0x12, Buffer.alloc(100_000, 0xff))));
-        expect(() => atOnce(codec.decodeSteps(value))).not.toThrow();
+        expect(() => runToCompletion(codec.decodeSteps(value))).not.toThrow();
         for (const bytes of [value.subarray(0, -1), Buffer.concat([value, hex('08 01')])]) {
-          expect(() => atOnce(codec.decodeSteps(bytes))).toThrow(
+          expect(() => runToCompletion(codec.decodeSteps(bytes))).toThrow(
             new DecodeError('message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest'),
           );
         }

@@ -39,7 +39,7 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
 
   test('are told to all processes, whole, and ended for all of them', async () => {
     const [one, other] = [await open(), await open()];
-    expect(one.book.lasting).toBe(true);
+    expect(one.book.isPersistent).toBe(true);
     const identity = [
       { key: 'tenant', value: 'ä\n"\u2028\ud800', secret: false },
       { key: 'user', value: 'f00', secret: true },
@@ -49,8 +49,8 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     expect(one.heard.ids).toEqual([first.id]);
     expect(await one.book.put(second)).toBe('done');
     await hears(other, first, second);
-    const endsMicros = bench.clock.monotonicMicros() + first.lastsMicros;
-    expect(other.heard.controls.get(first.id)).toMatchObject({ ...first, endsMicros });
+    const expiresAtMicros = bench.clock.monotonicMicros() + first.durationMicros;
+    expect(other.heard.controls.get(first.id)).toMatchObject({ ...first, expiresAtMicros });
     expect(await other.book.end([first.id, 'unknown'])).toBe('done');
     expect(other.heard.ids).toEqual([second.id]);
     await hears(one, second);
@@ -89,11 +89,11 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
 
   test('end by themselves, everywhere at once, and make room', async () => {
     const [one, other] = [await open({ maxControls: 2 }), await open()];
-    const [short, long, more] = [control('a', { lastsMicros: SHORT }), control('b'), control('c')];
+    const [short, long, more] = [control('a', { durationMicros: SHORT }), control('b'), control('c')];
     await one.book.put(short);
     await one.book.put(long);
     expect(await one.book.put(more)).toBe('full');
-    expect(await one.book.put({ ...long, lastsMicros: 60 * SECOND })).toBe('done');
+    expect(await one.book.put({ ...long, durationMicros: 60 * SECOND })).toBe('done');
     await hears(other, short, long);
     bench.clock.advance(SHORT - 1);
     await hears(await open(), short, long);
@@ -156,14 +156,14 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     await one.book.put(control('a'));
     await waitFor('the first', () => other.heard.ids.length === 1);
     const keys = ['8:open-api6:tenant4:acme', 'ä"\n'];
-    expect(await one.book.touched(keys)).toBe('done');
+    expect(await one.book.announceGrants(keys)).toBe('done');
     expect(one.heard.touched.slice(0, 2)).toEqual(keys);
     await waitFor('the keys', () => other.heard.touched.length === 2);
     expect(other.heard.touched).toEqual(keys);
     // So many that nobody names them.
     const { touchedUnknown } = other;
     const many = Array.from({ length: 3000 }, (_, i) => `k${i}`);
-    expect(await one.book.touched(many)).toBe('done');
+    expect(await one.book.announceGrants(many)).toBe('done');
     await waitFor('all keys', () => other.touchedUnknown === touchedUnknown + 1);
     expect(other.heard.touched).toEqual(keys);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { decide } from '../../src/limiter/decide.js';
-import { RunningBucket, TakeFinding } from '../../src/limiter/running-bucket.js';
+import { RunningBucket, TakeSnapshot } from '../../src/limiter/running-bucket.js';
 import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { OVER_VECTORS } from '../support/limiter/over-vectors.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
@@ -15,7 +15,7 @@ function loaded(value: string | undefined): RunningBucket {
   const [form = '', a, b, c, q] = (value ?? 't1:0:0:0').split(':');
   if (form === 'o1') {
     bucket.load(Number(q), -Number(b), Number(c));
-    bucket.endsAt(Number(a));
+    bucket.setSurplusEnd(Number(a));
     return bucket;
   }
   if (form === 'g1') {
@@ -27,7 +27,8 @@ function loaded(value: string | undefined): RunningBucket {
 }
 
 function text(bucket: RunningBucket): string {
-  if (bucket.isPastFull) return `o1:${bucket.endsMicros}:${-bucket.whole}:${bucket.part}:${bucket.unit}`;
+  if (bucket.hasSurplus)
+    return `o1:${bucket.surplusEndMicros}:${-bucket.whole}:${bucket.part}:${bucket.unit}`;
   if (bucket.whole < 0) return `g1:${bucket.windowStart}:${bucket.part}:${-bucket.unit}`;
   const form = bucket.unit > 0 ? 't1' : bucket.part < 0 ? 'd1' : 'w1';
   return `${form}:${bucket.whole}:${Math.abs(bucket.part)}:${Math.abs(bucket.unit)}`;
@@ -47,7 +48,7 @@ test.each(VECTORS)('decide: $name', ({ nowMicros, before, items, outcomes, after
     byKey.set(key, bucket);
     return bucket;
   });
-  const findings = items.map(() => new TakeFinding());
+  const findings = items.map(() => new TakeSnapshot());
   const denied = decide(items, buckets, findings, nowMicros, nowMicros, countDeniedHits ?? true);
   expect(denied).toBe(outcomes.some(({ limited }, i) => limited && items[i]!.enforcement === 'enforce'));
   const found = items.map(({ rate, hits }, i) => rate.outcome(hits, findings[i]!, nowMicros));

@@ -39,7 +39,7 @@ beforeEach(async () => {
     },
     codec,
     node: { id: 'n', metadata: new Map() },
-    backOff: new BackOff({ firstMs: PAUSE_MS, longestMs: PAUSE_MS }),
+    backOff: new BackOff({ initialMs: PAUSE_MS, maxMs: PAUSE_MS }),
     timers,
     update: ({ version, rejected }) => {
       told.push(`update ${version}${rejected === undefined ? '' : `, not ${rejected}`}`);

@@ -146,7 +146,7 @@ describe('controls in a Redis', () => {
     const made = control('a');
     expect(await one.book.put(made)).toBe('done');
     const heard = await waitFor('the other to hear of it', () => other.heard.controls.get(made.id));
-    expect(heard.endsMicros - systemClock.monotonicMicros()).toBeLessThanOrEqual(made.lastsMicros);
+    expect(heard.expiresAtMicros - systemClock.monotonicMicros()).toBeLessThanOrEqual(made.durationMicros);
   });
 
   test('that has become a replica: nothing is changed, and it is once that is a master again', async () => {
@@ -194,7 +194,7 @@ describe('a deny cache', () => {
     for (const store of [one, other, other]) expect(await isLimited(store)).toBe(true);
     expect(other.denyCacheStats().answers).toBe(1);
     await takeFrom(one.buckets, takeItem('a', SLOW, { hits: 5, refund: true }));
-    expect(await one.controls.touched([takeItem('a', SLOW).key])).toBe('done');
+    expect(await one.controls.announceGrants([takeItem('a', SLOW).key])).toBe('done');
     expect(await isLimited(one)).toBe(false);
     await waitFor('the other to forget', async () => (await isLimited(other)) === false);
   });

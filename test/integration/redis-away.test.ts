@@ -390,7 +390,7 @@ describe('pauses between attempts to connect', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     try {
-      open({ address: parseRedisUrl(`127.0.0.1:${port}`), startup: { firstMs: 1, longestMs: 2 } });
+      open({ address: parseRedisUrl(`127.0.0.1:${port}`), startup: { initialMs: 1, maxMs: 2 } });
       // The usual pauses would take over a minute.
       await waitFor('many attempts', () => attempts > 200);
     } finally {
@@ -399,7 +399,7 @@ describe('pauses between attempts to connect', () => {
   });
 
   test('are the usual ones later', async () => {
-    const store = await reached({ startup: { firstMs: 600_000, longestMs: 600_000 } });
+    const store = await reached({ startup: { initialMs: 600_000, maxMs: 600_000 } });
     await redis.kill();
     await waitFor('Redis to be away', () => !store.connected);
     await redis.restart();

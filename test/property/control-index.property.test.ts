@@ -23,9 +23,9 @@ const control = fc
     identity: fc
       .uniqueArray(part, { minLength: 1, maxLength: 4, selector: (one) => JSON.stringify(one) })
       .map(sorted),
-    endsMicros: fc.integer({ min: 0, max: 20 }),
+    expiresAtMicros: fc.integer({ min: 0, max: 20 }),
   })
-  .map((some): LiveControl => ({ ...some, reason: '', by: '', lastsMicros: 1 }));
+  .map((some): LiveControl => ({ ...some, reason: '', by: '', durationMicros: 1 }));
 const change = fc.record({
   set: fc.uniqueArray(control, { maxLength: 4, selector: ({ id }) => id }),
   ended: fc.array(fc.constantFrom('1', '2', '3', '4'), { maxLength: 2 }),
@@ -47,7 +47,7 @@ test('finds what a list finds, whatever came and went', () => {
         const index = new ControlIndex(() => now);
         const list = new Map<string, LiveControl>();
         for (const { change: one, anew } of changes) {
-          index.apply({ ...one, anew, touched: [] });
+          index.apply({ ...one, isReset: anew, granted: [] });
           if (anew) list.clear();
           for (const id of one.ended) list.delete(id);
           for (const made of one.set) list.set(made.id, made);
@@ -58,12 +58,14 @@ test('finds what a list finds, whatever came and went', () => {
           expect(index.of(domain) === undefined).toBe(ofDomain.length === 0);
           for (const entries of asked) {
             const found = index.of(domain)?.find(entries, unboundedWork());
-            const all = ofDomain.filter((made) => made.endsMicros > now && names(made, entries));
+            const all = ofDomain.filter((made) => made.expiresAtMicros > now && names(made, entries));
             const blocks = all.filter(({ kind }) => kind === 'block');
             const best = blocks.length > 0 ? blocks : all;
-            const last = Math.max(...best.map(({ endsMicros }) => endsMicros));
+            const last = Math.max(...best.map(({ expiresAtMicros }) => expiresAtMicros));
             expect(found === undefined ? [] : [found]).toEqual(
-              best.length === 0 ? [] : [expect.objectContaining({ kind: best[0]?.kind, endsMicros: last })],
+              best.length === 0
+                ? []
+                : [expect.objectContaining({ kind: best[0]?.kind, expiresAtMicros: last })],
             );
             if (typeof found === 'object') expect(best).toContain(found);
           }

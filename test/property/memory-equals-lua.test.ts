@@ -129,7 +129,7 @@ function arbitraryWindowItem(): fc.Arbitrary<TakeItem> {
     .map(({ key, rate, charging, isOther, over, ...rest }) => {
       const item = takeItem(key, charging ? chargingRate(rate) : rate, rest);
       if (rest.refund && isOther !== undefined) return { ...item, undoMark: isOther };
-      return rest.refund && over ? { ...item, over } : item;
+      return rest.refund && over ? { ...item, allowSurplus: over } : item;
     })
     .map(named);
 }
@@ -161,7 +161,7 @@ function arbitraryItem(): fc.Arbitrary<TakeItem> {
       .map(({ key, charging, ahead, over, ...rest }) => {
         const item = takeItem(key, charging ? chargingRate(rate) : rate, rest);
         if (!rest.refund) return item;
-        if (ahead === undefined) return over ? { ...item, over } : item;
+        if (ahead === undefined) return over ? { ...item, allowSurplus: over } : item;
         return {
           ...item,
           undoMark: Math.floor((costWhole(rate, rate.chargedHits(rest.hits)) * ahead) / 1_000),

@@ -13,7 +13,7 @@ import type { Entry } from '../../src/limiter/entry.js';
 import { buildPolicy } from '../../src/policy/build-policy.js';
 import type { CompiledPolicy } from '../../src/policy/compiled-policy.js';
 import type { DomainSpec } from '../../src/policy/spec.js';
-import { atOnce } from '../../src/runtime/turns.js';
+import { runToCompletion } from '../../src/runtime/turns.js';
 import { expectEqual } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { textOf } from '../support/codec/text-of.js';
@@ -90,7 +90,7 @@ test('a policy that takes secrets later has the names of one that was built with
       const later = buildPolicy(spec);
       // Names are made, and must be made anew.
       for (const entries of descriptors) later.match(entries);
-      atOnce(later.takeSecrets(SECRETS));
+      runToCompletion(later.takeSecrets(SECRETS));
       expectEqual(shown(later, descriptors), shown(buildPolicy(spec, SECRETS), descriptors));
       const sent = across(policyItems(setOf(later)));
       expectEqual(shown(sent, descriptors), shown(later, descriptors));

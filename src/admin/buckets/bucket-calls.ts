@@ -68,7 +68,7 @@ export class BucketCalls {
     const back = Math.min(hits + denied, Number.MAX_SAFE_INTEGER);
     return this.#take([
       look,
-      { key, tagLength, rate, hits: back, refund: true, enforcement: 'observe', over },
+      { key, tagLength, rate, hits: back, refund: true, enforcement: 'observe', allowSurplus: over },
     ]);
   }
 

@@ -110,7 +110,7 @@ async function tellCaches(
     return answer instanceof StorageError && !isMaybeDone(answer) ? [] : call.take.key;
   });
   if (keys.length === 0) return [];
-  const told = await store.controls.touched(keys);
+  const told = await store.controls.announceGrants(keys);
   if (told === 'done') return [];
   return [
     'Other processes could not be told, so where DENY_CACHE_MAX_AGE or LOCAL_CACHE_SIZE_IN_BYTES have them remember ' +

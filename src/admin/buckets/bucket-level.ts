@@ -44,7 +44,7 @@ function windowLevel(
 /** {@link levelOf} if `tokens` were given back, up to full, or with `over` as far past it as the rate can hold. */
 export function levelWith(rate: Rate, outcome: TakeOutcome, tokens: number, over: boolean): BucketLevel {
   if (rate.kind === 'window') {
-    const most = rate.requestsPerUnit + (over ? rate.maxOver : 0);
+    const most = rate.requestsPerUnit + (over ? rate.maxSurplus : 0);
     // What is there past the limit is not counted as used; what was denied is given back beside the tokens.
     const left =
       rate.maxDebt === 0 || outcome.remaining > rate.requestsPerUnit
@@ -56,7 +56,7 @@ export function levelWith(rate: Rate, outcome: TakeOutcome, tokens: number, over
   }
   const { left, debt, full_in } = tokenLevel(rate, outcome);
   const after = left - debt + tokens;
-  const most = rate.maxTokens + (over ? rate.maxOver : 0);
+  const most = rate.maxTokens + (over ? rate.maxSurplus : 0);
   if (after >= rate.maxTokens) return levelAt(rate, Math.max(left, Math.min(after, most)), 0, 0);
   const missing = Math.max(0, Math.round(full_in * MICROS) - costWhole(rate, tokens));
   return levelAt(rate, Math.max(0, after), Math.max(0, -after), missing);

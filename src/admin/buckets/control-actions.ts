@@ -57,9 +57,9 @@ export async function makeControl(asked: Asked, context: QuestionContext): Promi
   const { domain } = policy;
   if (!context.index.hasRoomFor(domain, identity)) return new QuestionFailure(409, tooManyKeySets(domain));
   const earlier = await findEqual(asked, kind, context);
-  const lastsMicros = spanMicros(question.for ?? '');
+  const durationMicros = spanMicros(question.for ?? '');
   const id = randomBytes(8).toString('hex');
-  const control = { id, kind, domain, identity, reason, by: caller.by, lastsMicros };
+  const control = { id, kind, domain, identity, reason, by: caller.by, durationMicros };
   const derived = policy.derived(entries);
   const known = typeof derived === 'symbol' ? [] : derived;
   const count = await slices.run(countPossible(planSource(context, policy), known));
@@ -70,7 +70,7 @@ export async function makeControl(asked: Asked, context: QuestionContext): Promi
     if (failure !== undefined) return failure;
   }
   const now = clock.monotonicMicros();
-  const made = shownControl(controls.get(id) ?? { endsMicros: now + lastsMicros, ...control }, now);
+  const made = shownControl(controls.get(id) ?? { expiresAtMicros: now + durationMicros, ...control }, now);
   const notes = [
     ...notesOnControl(kind, count, policy, context),
     ...(kind === 'allow' && beside.controls.some((other) => other.kind === 'block')
@@ -78,7 +78,7 @@ export async function makeControl(asked: Asked, context: QuestionContext): Promi
       : []),
   ];
   if (earlier !== undefined) {
-    const left = quantity(Math.round((earlier.endsMicros - now) / 1_000_000), 'second');
+    const left = quantity(Math.round((earlier.expiresAtMicros - now) / 1_000_000), 'second');
     notes.push(`It takes the place of ${earlier.id}, which would have ended in ${left}.`);
   }
   // No id is promised that a later one would not have.
@@ -113,8 +113,8 @@ async function endOnce(
 ): Promise<Answered | 'gone'> {
   const { question, policy } = asked;
   const { store, clock } = context;
-  const found = await soon(() => findToEnd(asked, kind, context), store.controls.lasting);
-  if (found === undefined && !store.controls.current)
+  const found = await soon(() => findToEnd(asked, kind, context), store.controls.isPersistent);
+  if (found === undefined && !store.controls.isCurrent)
     return new QuestionFailure(503, `${NOT_READ}, so nothing was done: try again`);
   if (found === undefined) return new QuestionFailure(404, notFound(asked, kind));
   if (typeof found === 'string') return new QuestionFailure(400, found);
@@ -150,7 +150,7 @@ export async function listControls(
     controls: await slices.run(mapped(listed, (control) => shownControl(control, now))),
     more_controls: found.length - listed.length,
     notes: [
-      ...(store.controls.current ? [] : [`${NOT_READ}: those are listed that were known before.`]),
+      ...(store.controls.isCurrent ? [] : [`${NOT_READ}: those are listed that were known before.`]),
       ...(found.length > 0 ? memoryNotes(context) : []),
       ...(domain === undefined || asked.policy !== undefined || found.length > 0
         ? []
@@ -200,7 +200,7 @@ function notesOnControl(
 }
 
 function memoryNotes({ store }: QuestionContext): readonly string[] {
-  if (store.controls.lasting) return [];
+  if (store.controls.isPersistent) return [];
   return ['Buckets are in memory: blocks and exemptions hold in this process only, and end with it.'];
 }
 

@@ -27,12 +27,12 @@ export class KnownControls {
     return found;
   }
 
-  #isLive({ endsMicros }: LiveControl): boolean {
-    return endsMicros > this.#monotonicMicros();
+  #isLive({ expiresAtMicros }: LiveControl): boolean {
+    return expiresAtMicros > this.#monotonicMicros();
   }
 
-  #apply({ anew, set, ended }: ControlsChange): void {
-    if (anew) this.#byId.clear();
+  #apply({ isReset, set, ended }: ControlsChange): void {
+    if (isReset) this.#byId.clear();
     for (const id of ended) this.#byId.delete(id);
     for (const control of set) this.#byId.set(control.id, control);
   }

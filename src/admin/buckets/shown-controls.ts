@@ -4,10 +4,10 @@ import type { ShownControl } from './messages.js';
 
 /** A control for people. Values of secret keys are digests, of which the beginning is shown. */
 export function shownControl(
-  { id, kind, domain, identity, reason, by, endsMicros }: LiveControl,
+  { id, kind, domain, identity, reason, by, expiresAtMicros }: LiveControl,
   nowMicros: number,
 ): ShownControl {
-  const endsIn = Math.max(0, endsMicros - nowMicros) / 1_000_000;
+  const endsIn = Math.max(0, expiresAtMicros - nowMicros) / 1_000_000;
   return { id, kind, domain, identity: shownIdentity(identity), reason, by, ends_in: endsIn };
 }
 
@@ -22,5 +22,5 @@ export function listedControls(found: readonly LiveControl[], most: number): rea
 
 function byWeight(one: LiveControl, other: LiveControl): number {
   if (one.kind !== other.kind) return one.kind === 'block' ? -1 : 1;
-  return other.endsMicros - one.endsMicros;
+  return other.expiresAtMicros - one.expiresAtMicros;
 }

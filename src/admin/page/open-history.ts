@@ -43,7 +43,7 @@ export function openHistory(
       // After a time in which this process could not count, as on a machine that slept, there are steps without counts.
       history.end(Math.round((now - endedMicros) / STEP_MICROS));
       endedMicros = now;
-      stepped.tell();
+      stepped.emit();
     } catch (error) {
       onError(error);
     } finally {

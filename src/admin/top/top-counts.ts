@@ -83,7 +83,7 @@ export class TopCounts implements BucketCounter {
   ): void {
     const about = this.about(key, policy, match, label, rule === undefined);
     const { reportedLimit } = rate;
-    if (outcome !== undefined && !outcome.unseen && reportedLimit > 0)
+    if (outcome !== undefined && !outcome.bucketUnknown && reportedLimit > 0)
       about.usedRatio = outcome.used / reportedLimit;
     this.top.count(measure, about, hits);
   }

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { within } from '../../runtime/turns.js';
+import { withTimeout } from '../../runtime/turns.js';
 import { type DebugServer, readDebugServer } from '../call/debug-server.js';
 
 /** Most replicas that are asked. */
@@ -69,7 +69,7 @@ async function addressesOf(
     throw new Error(`no answer within ${timeoutMs} ms`);
   };
   try {
-    const addresses = await within(timeoutMs, lookup(host, { all: true }), late);
+    const addresses = await withTimeout(timeoutMs, lookup(host, { all: true }), late);
     if (addresses.length === 0) throw new Error('it has none');
     const first = addresses.find(({ family }) => family === 4)?.family ?? 6;
     // A replica that has addresses of both kinds is one, and may listen on one of them only.

@@ -218,8 +218,8 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     const kind = this.failure !== '' ? 'failed' : isNew ? 'loaded' : 'unchanged';
     const outcome = this.outcomeOf(kind, reason, loaded, secrets);
     if (reason === 'signal' || isNew || this.failure !== failureBefore) {
-      this.ended.tell(outcome);
-      this.reloaded.tell(kind !== 'failed');
+      this.ended.emit(outcome);
+      this.reloaded.emit(kind !== 'failed');
     }
     return outcome;
   }

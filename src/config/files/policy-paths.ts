@@ -1,7 +1,7 @@
 import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { readRegularFile } from '../../regular-file.js';
-import { atOnce } from '../../runtime/turns.js';
+import { runToCompletion } from '../../runtime/turns.js';
 import { whereLooked } from '../../working-directory.js';
 import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../yaml/yaml-bounds.js';
@@ -101,7 +101,7 @@ export function expandPaths(
   errors: ConfigProblem[],
   warnings: ConfigProblem[] = [],
 ): readonly PolicyPath[] {
-  return atOnce(expandPathsInSteps(places, errors, warnings));
+  return runToCompletion(expandPathsInSteps(places, errors, warnings));
 }
 
 /** {@link expandPaths}, which yields after every few files. */

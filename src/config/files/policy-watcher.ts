@@ -1,6 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { basename } from 'node:path';
-import { atOnce, inTurns } from '../../runtime/turns.js';
+import { runInTurns, runToCompletion } from '../../runtime/turns.js';
 import { FILES_PER_TURN, fileIdentity, fingerprintSteps } from './fingerprint.js';
 import type { PolicyPlace } from './policy-paths.js';
 import { WatchPlan } from './watch-plan.js';
@@ -30,22 +30,22 @@ export class PolicyWatcher {
 
   /** Begins to watch what is not watched yet, or is another directory than before. `files` are those last read. */
   arm(files: readonly string[]): void {
-    atOnce(this.armSteps(files));
+    runToCompletion(this.armSteps(files));
   }
 
   /** Changes whenever a file or directory of the configuration is replaced, written to, added or removed. */
   fingerprint(files: readonly string[]): string {
-    return atOnce(fingerprintSteps(this.places, files));
+    return runToCompletion(fingerprintSteps(this.places, files));
   }
 
   /** {@link arm} for many files, which lets what waits in the event loop go first. */
   armInTurns(files: readonly string[]): Promise<void> {
-    return inTurns(this.armSteps(files));
+    return runInTurns(this.armSteps(files));
   }
 
   /** {@link fingerprint} for many files, likewise. */
   fingerprintInTurns(files: readonly string[]): Promise<string> {
-    return inTurns(fingerprintSteps(this.places, files));
+    return runInTurns(fingerprintSteps(this.places, files));
   }
 
   private *armSteps(files: readonly string[]): Generator<void, void> {

@@ -1,4 +1,4 @@
-import { isCalendarUnit, nearTimeZone, timeZoneName } from '../../limiter/calendar.js';
+import { isCalendarUnit, suggestTimeZone, timeZoneName } from '../../limiter/calendar.js';
 import { MAX_FILL_MICROS, MAX_UINT32 } from '../../limiter/rate.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from '../../limiter/window-unit.js';
 import { nearest } from '../../nearest-name.js';
@@ -160,7 +160,7 @@ function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string
   }
   const name = timeZoneName(text);
   if (name === undefined) {
-    const near = nearTimeZone(text) ?? nearest(text, Intl.supportedValuesOf('timeZone'));
+    const near = suggestTimeZone(text) ?? nearest(text, Intl.supportedValuesOf('timeZone'));
     const hint = near === undefined ? 'write one such as Europe/Berlin or UTC' : `did you mean "${near}"?`;
     reader.error(
       'calendar',

@@ -1,8 +1,4 @@
-import {
-  LEAST_SHARE,
-  STORE_FAILURE_POLICIES,
-  type StoreFailurePolicy,
-} from '../../limiter/failure-policy.js';
+import { MIN_SHARE, STORE_FAILURE_POLICIES, type StoreFailurePolicy } from '../../limiter/failure-policy.js';
 import { nearest } from '../../nearest-name.js';
 import { type DeniedResponse, HEADER_FAMILIES, type HeaderFamilies } from '../../policy/rule.js';
 import type { FieldReader } from '../yaml/field-reader.js';
@@ -54,7 +50,7 @@ export function readStoreFailure(reader: FieldReader): StoreFailurePolicy | unde
     );
     return undefined;
   }
-  const share = mapping.number('local', LEAST_SHARE, 1, SHARE);
+  const share = mapping.number('local', MIN_SHARE, 1, SHARE);
   if (share === undefined) return undefined;
   return share === 1 ? 'local' : { local: share };
 }

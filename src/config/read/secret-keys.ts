@@ -1,5 +1,5 @@
 import type { PolicySet } from '../../policy/policy-set.js';
-import { atOnce, turn } from '../../runtime/turns.js';
+import { runToCompletion, turn } from '../../runtime/turns.js';
 import { YoungGarbage } from '../threads/young-garbage.js';
 
 /**
@@ -28,7 +28,7 @@ export function* sharedSecrets(policySet: PolicySet): Generator<void, void> {
 
 /** {@link sharedSecrets} at once, for a set that no decision is made by yet, or whose domains are all good. */
 export function shareSecrets(policySet: PolicySet): void {
-  atOnce(sharedSecrets(policySet));
+  runToCompletion(sharedSecrets(policySet));
 }
 
 /** Steps between which young objects are collected, four times over; see {@link YoungGarbage}. */

@@ -3,7 +3,7 @@ import { parentPort, Worker } from 'node:worker_threads';
 import { assetPath } from '../../assets.js';
 import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
-import { inTurns, turn } from '../../runtime/turns.js';
+import { runInTurns, turn } from '../../runtime/turns.js';
 import { threadError } from '../../working-directory.js';
 import type { InForce, LoadedPolicies } from '../files/load-policies.js';
 import { type LoadItem, LoadReceiver } from './load-transfer.js';
@@ -45,7 +45,7 @@ export class LoadThread {
       if (this.closed) throw new Error('the loader was closed');
     }
     // Or the first requests, or the first ones in new windows, would have to wait for it.
-    await inTurns(CALENDARS.prepare(systemClock.wallMicros()));
+    await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
     return receiver.finish();
   }
 

@@ -102,7 +102,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
     if (digest === rejected) return { digest, error: '' };
     if (errors.length === 0) this.#accept(version, loaded);
     else this.#reject(version, loaded);
-    this.#loaded.tell(errors.length === 0);
+    this.#loaded.emit(errors.length === 0);
     return errors.length === 0 ? undefined : { digest, error: rejection(errors) };
   }
 
@@ -110,7 +110,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
   #refuse(version: string, message: string): void {
     this.#errors = [{ file: 'update', ...WHOLE_FILE, path: '', message }];
     this.#tellRejected(version, { errors: this.#errors, warnings: [] });
-    this.#loaded.tell(false);
+    this.#loaded.emit(false);
   }
 
   #accept(version: string, loaded: LoadedPolicies): void {
@@ -144,7 +144,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
 
   #onFailed(error: unknown): void {
     this.#events.failed(error);
-    this.#loaded.tell(false);
+    this.#loaded.emit(false);
   }
 
   #onConnected(): void {

@@ -1,4 +1,4 @@
-import { type NextTurn, Turns } from '../../runtime/turns.js';
+import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 
 /**
  * Messages that all connections together may have served in one turn of the event loop; each takes some hundred
@@ -12,14 +12,14 @@ const MESSAGES_PER_TURN = 8;
  * the event loop, and a few of all.
  */
 export class AuxiliaryTurns {
-  readonly #turns: Turns<object>;
+  readonly #turns: TurnScheduler<object>;
   /** What waits, by connection. */
   readonly #calls = new Map<object, (() => void)[]>();
   /** Connections that were served in this turn. */
   readonly #served = new Set<object>();
 
   constructor(nextTurn?: NextTurn) {
-    this.#turns = new Turns({
+    this.#turns = new TurnScheduler({
       budget: MESSAGES_PER_TURN,
       onTurn: () => this.#served.clear(),
       serve: (connection) => this.#serve(connection),
@@ -29,7 +29,7 @@ export class AuxiliaryTurns {
 
   /** Whether a message of `connection` may be served now; if not, {@link wait}. */
   enter(connection: object): boolean {
-    if (this.#turns.left <= 0 || this.#served.has(connection)) return false;
+    if (this.#turns.remaining <= 0 || this.#served.has(connection)) return false;
     this.#served.add(connection);
     this.#turns.spend(1);
     return true;

@@ -34,7 +34,7 @@ export class NotGrpc implements CallTarget {
  */
 class UnwantedRequest implements CallState, Expiring {
   dueAt = 0;
-  place = -1;
+  heapIndex = -1;
   readonly #stream: ServerStream;
   readonly #reason: NotGrpcReason;
   readonly #context: CallContext;

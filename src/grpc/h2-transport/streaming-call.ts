@@ -44,7 +44,7 @@ export class StreamingTarget implements CallTarget {
 /** A call of an auxiliary method, as its HTTP/2 stream. */
 class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   dueAt = 0;
-  place = -1;
+  heapIndex = -1;
   readonly #stream: ServerStream;
   readonly #method: AuxiliaryMethod;
   readonly #head: GrpcHead;

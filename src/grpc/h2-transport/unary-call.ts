@@ -25,7 +25,7 @@ export interface UnaryCallTarget {
 /** One unary call: its request as far as it has come, then what its handler may know of it. */
 export class UnaryCall implements CallInfo, CallState, Expiring {
   dueAt = 0;
-  place = -1;
+  heapIndex = -1;
   readonly #stream: ServerStream;
   readonly #target: UnaryCallTarget;
   /** NaN until somebody asks. */
@@ -214,7 +214,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
   #finish(): void {
     this.#over = true;
     this.#stream.state = OVER;
-    if (this.place >= 0) this.#target.context.deadlines.remove(this);
+    if (this.heapIndex >= 0) this.#target.context.deadlines.remove(this);
     this.#reader?.drop();
     if (this.#heldBytes > 0) this.#stream.connection.hold(-this.#heldBytes);
     if (this.#running) {

@@ -1,4 +1,4 @@
-import { type NextTurn, Turns } from '../../runtime/turns.js';
+import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 
 /** Streams that are reset in one turn of the event loop: about a millisecond's work. */
 const RESETS_IN_A_TURN = 500;
@@ -16,11 +16,11 @@ export interface LostConnection {
  * the turns to come.
  */
 export class LostConnections {
-  readonly #turns: Turns<LostConnection>;
+  readonly #turns: TurnScheduler<LostConnection>;
 
   constructor(nextTurn?: NextTurn) {
     const serve = (connection: LostConnection) => this.add(connection);
-    this.#turns = new Turns({ budget: RESETS_IN_A_TURN, serve, nextTurn });
+    this.#turns = new TurnScheduler({ budget: RESETS_IN_A_TURN, serve, nextTurn });
   }
 
   /** Connections that have streams left. */
@@ -30,7 +30,7 @@ export class LostConnections {
 
   /** `connection` is gone. */
   add(connection: LostConnection): void {
-    const most = this.#turns.left;
+    const most = this.#turns.remaining;
     this.#turns.spend(Math.min(most, connection.openStreams));
     connection.lost(most);
     if (connection.openStreams > 0) this.#turns.wait(connection);

@@ -1,4 +1,4 @@
-import { type NextTurn, Turns } from '../../runtime/turns.js';
+import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 import { WorkUnit } from '../work-unit.js';
 
 /** What one connection may take of a turn. Milliseconds. */
@@ -56,7 +56,7 @@ export class ReadTurns {
   readonly unit: WorkUnit;
   readonly #nowMs: () => number;
   /** Milliseconds. */
-  readonly #turns: Turns<never>;
+  readonly #turns: TurnScheduler<never>;
   /** Waiting, oldest first: those that took little, and the others. */
   readonly #light = new Set<Seat>();
   readonly #heavy = new Set<Seat>();
@@ -66,7 +66,7 @@ export class ReadTurns {
   /** `nowMs`: milliseconds on a clock that never goes back. */
   constructor(nowMs: () => number, nextTurn?: NextTurn) {
     this.#nowMs = nowMs;
-    this.#turns = new Turns({ budget: TURN_MS, onTurn: () => this.#next(), nextTurn });
+    this.#turns = new TurnScheduler({ budget: TURN_MS, onTurn: () => this.#next(), nextTurn });
     this.unit = new WorkUnit(nowMs);
   }
 
@@ -81,7 +81,12 @@ export class ReadTurns {
    */
   enter(seat: Seat): boolean {
     if (seat.turn !== this.#turn) this.#renew(seat);
-    if (this.#turns.left <= 0 || this.#light.size > 0 || seat.usedMs >= UNIT_MS || seat.bytes >= UNIT_BYTES) {
+    if (
+      this.#turns.remaining <= 0 ||
+      this.#light.size > 0 ||
+      seat.usedMs >= UNIT_MS ||
+      seat.bytes >= UNIT_BYTES
+    ) {
       return false;
     }
     if (this.#heavy.size > 0 && seat.recentMs > LIGHT_MS) return false;
@@ -112,7 +117,7 @@ export class ReadTurns {
       seat.rank = Math.log2(seat.shareMs) + this.#turn / SHARE_TURNS;
       this.#heavy.add(seat);
     }
-    this.#turns.ask();
+    this.#turns.schedule();
   }
 
   /** The connection is gone. */
@@ -140,7 +145,7 @@ export class ReadTurns {
     this.#turn++;
     this.#serve(this.#light, LIGHT_UNIT_MS, () => first(this.#light));
     this.#serve(this.#heavy, UNIT_MS, () => this.#smallest());
-    if (this.waiting > 0) this.#turns.ask();
+    if (this.waiting > 0) this.#turns.schedule();
   }
 
   /** Of those that took much, and have not read in this turn, the one with the smallest share. */
@@ -156,7 +161,7 @@ export class ReadTurns {
 
   #serve(seats: Set<Seat>, spanMs: number, next: () => Seat | undefined): void {
     // Those that have to wait on stand behind the ones that were there, which a Set would go on to in the same loop.
-    for (let rest = seats.size; rest > 0 && this.#turns.left > 0; rest--) {
+    for (let rest = seats.size; rest > 0 && this.#turns.remaining > 0; rest--) {
       const seat = next();
       if (seat === undefined) return;
       seats.delete(seat);

@@ -1,7 +1,7 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { quantity } from '../../quantity.js';
-import { seldom } from '../../runtime/seldom.js';
+import { throttledLog } from '../../runtime/seldom.js';
 import { ERROR_CODE } from '../error-code.js';
 import {
   holdsSubjectAltName,
@@ -45,8 +45,8 @@ export class SocketServer {
   readonly #waiting: (() => void)[] = [];
   #path: string | undefined;
   /** Failures to accept, such as too many open files, and refusals come in floods. */
-  readonly #mayTellOfFailures = seldom();
-  readonly #mayTellOfRefusals = seldom();
+  readonly #mayTellOfFailures = throttledLog();
+  readonly #mayTellOfRefusals = throttledLog();
   /** Sockets refused since that was last told. */
   #refused = 0;
 

@@ -1,4 +1,4 @@
-import { type NextTurn, Turns } from '../../runtime/turns.js';
+import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 
 /**
  * So long, milliseconds, may a view be worked on before others have their turn: with a collection of young garbage in
@@ -22,11 +22,11 @@ export interface ViewSlicesOptions {
 export class ViewSlices {
   readonly #now: () => number;
   /** Whoever waits for a slice. */
-  readonly #turns: Turns<() => void>;
+  readonly #turns: TurnScheduler<() => void>;
 
   constructor({ now = () => performance.now(), nextTurn }: ViewSlicesOptions = {}) {
     this.#now = now;
-    this.#turns = new Turns({
+    this.#turns = new TurnScheduler({
       budget: 1,
       serve: (goOn) => {
         this.#turns.spend(1);

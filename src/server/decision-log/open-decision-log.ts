@@ -1,6 +1,6 @@
 import type { Clock } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
-import { seldom } from '../../runtime/seldom.js';
+import { throttledLog } from '../../runtime/seldom.js';
 import type { DecisionLog } from '../../service/record/decision-record.js';
 import { LogOutput } from '../../telemetry/log-output.js';
 import type { Logger } from '../../telemetry/logger.js';
@@ -69,7 +69,7 @@ function openFile(path: string, log: DecisionLogParts['log'], closers: Closers):
 
 /** Says when lines begin to be lost, and when that is over: on a disk that is just full that may be at each line. */
 function complaints(path: string, log: DecisionLogParts['log']): LogOutput['onFailure'] {
-  const mayTell = seldom();
+  const mayTell = throttledLog();
   let told = false;
   return (error) => {
     if (error === undefined && told) log.info({ path }, 'the decision log is written again');

@@ -116,9 +116,9 @@ const LEAST_PAUSE_MS = 100;
 
 function backOffOf(settings: Settings): BackOff {
   return new BackOff({
-    firstMs: timerMs(settings.xdsBackoffInitial),
-    longestMs: timerMs(settings.xdsBackoffMax),
-    leastMs: LEAST_PAUSE_MS,
-    randomFactor: settings.xdsBackoffJitter ? settings.xdsBackoffRandomFactor : 0,
+    initialMs: timerMs(settings.xdsBackoffInitial),
+    maxMs: timerMs(settings.xdsBackoffMax),
+    minMs: LEAST_PAUSE_MS,
+    jitterFactor: settings.xdsBackoffJitter ? settings.xdsBackoffRandomFactor : 0,
   });
 }

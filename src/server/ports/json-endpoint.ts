@@ -4,7 +4,7 @@ import { DecodeError } from '../../codec/messages.js';
 import { timeoutMicros } from '../../grpc/timeout-header.js';
 import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from '../../http/http.js';
 import { isOfPage, otherName, otherSite } from '../../http/other-sites.js';
-import { atOnce } from '../../runtime/turns.js';
+import { runToCompletion } from '../../runtime/turns.js';
 import { Refusal } from '../../service/refusal.js';
 import type { NotDone, TurnQueue, Waiter } from '../../service/turn-queue.js';
 import type { CallHeaders } from '../calls/trace-id.js';
@@ -93,7 +93,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
     giveUpMicros: number,
   ): Result | Promise<Result | NotDone> =>
     bytes <= SHORT_BYTES
-      ? atOnce(steps)
+      ? runToCompletion(steps)
       : turns.run(steps, { connection, cancelled: gone, giveUpMicros, bytes });
   function* wireOf(pieces: readonly Buffer[], bytes: number): Generator<void, Uint8Array> {
     return yield* codec.requestToWire(yield* joined(pieces, bytes));
@@ -101,11 +101,11 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   /** What is decided is told, even when it is late, and at once where no more may wait: it was counted. */
   const tell = async (decided: Uint8Array, { connection }: HttpCall): Promise<JsonResponse> => {
     const steps = codec.responseFromWire(decided);
-    if (decided.length <= SHORT_BYTES) return atOnce(steps);
+    if (decided.length <= SHORT_BYTES) return runToCompletion(steps);
     const giveUpMicros = Number.POSITIVE_INFINITY;
     const told = await turns.run(steps, { connection, cancelled: () => false, giveUpMicros });
     // Nothing was begun.
-    return typeof told === 'string' ? atOnce(steps) : told;
+    return typeof told === 'string' ? runToCompletion(steps) : told;
   };
   const badRequest = (reason: string): HttpAnswer => {
     calls.refused('INVALID_ARGUMENT');

@@ -98,8 +98,8 @@ function loginSource(
 function startupPauses({ redisStartupInitial, redisStartupMax }: Settings): RetryPauses {
   const ms = (micros: number | undefined, usual: number): number =>
     micros === undefined || micros === 0 ? usual : timerMs(micros);
-  const firstMs = ms(redisStartupInitial, DEFAULT_RETRY.firstMs);
-  return { firstMs, longestMs: ms(redisStartupMax, Math.max(firstMs, DEFAULT_RETRY.longestMs)) };
+  const initialMs = ms(redisStartupInitial, DEFAULT_RETRY.initialMs);
+  return { initialMs, maxMs: ms(redisStartupMax, Math.max(initialMs, DEFAULT_RETRY.maxMs)) };
 }
 
 function tlsOptions(settings: Settings): RedisTlsOptions {

@@ -117,7 +117,7 @@ export const STORE_SETTINGS = {
     default: '',
     help:
       'First pause between connection attempts until weir reaches Redis for the first time. The pause doubles ' +
-      `after each attempt. If unset, and for all later reconnects: ${DEFAULT_RETRY.firstMs}ms.`,
+      `after each attempt. If unset, and for all later reconnects: ${DEFAULT_RETRY.initialMs}ms.`,
     reference: { default: '1s' },
   },
   redisStartupMax: {
@@ -127,7 +127,7 @@ export const STORE_SETTINGS = {
     default: '',
     help:
       'Maximum pause between these attempts. If unset, and for all later reconnects: ' +
-      `${DEFAULT_RETRY.longestMs}ms.`,
+      `${DEFAULT_RETRY.maxMs}ms.`,
     reference: { default: '30s' },
   },
   redisStartupMaxElapsed: {

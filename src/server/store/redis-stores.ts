@@ -26,9 +26,9 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const observed = (options: RedisStoreOptions, pool: number): ClusterStoreOptions => ({
     ...options,
     log: (level, message) => log[level](message),
-    observeCall: (micros) => answered.tell(micros),
-    observeFault: (fault) => faulty.tell(roleOf(pool), fault),
-    tellWork: (micros, node = '') => working.tell({ pool, node, micros }),
+    observeCall: (micros) => answered.emit(micros),
+    observeFault: (fault) => faulty.emit(roleOf(pool), fault),
+    tellWork: (micros, node = '') => working.emit({ pool, node, micros }),
     takeAgain: (...asked) => store.take(...asked),
   });
   const mainOptions = mainRedis(settings);
@@ -48,11 +48,11 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const denials = denyCache(settings, store, clock);
   const up = (): boolean => pools.every((pool) => pool.store.connected);
   const controls = controlBook(main.store, mainOptions, clock, log, () => denials?.clear());
-  controls.onChange(({ touched }) => denials?.forget(touched));
+  controls.onChange(({ granted }) => denials?.forget(granted));
   const local = localBuckets(settings, clock, log, store, pools);
   for (const pool of pools) pool.store.onUp(() => local.storeIsUp());
-  followPools(pools, changed.tell);
-  const stopWaiting = giveUpAfter(settings.redisStartupMaxElapsed, pools, givenUp.tell);
+  followPools(pools, changed.emit);
+  const stopWaiting = giveUpAfter(settings.redisStartupMaxElapsed, pools, givenUp.emit);
   return {
     name: `Redis ${pools.map(({ address }) => address).join(' and ')}`,
     buckets: denials ?? store,

@@ -1,6 +1,6 @@
 import { timerMs } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
-import { within } from '../../runtime/turns.js';
+import { withTimeout } from '../../runtime/turns.js';
 import { shown } from '../../shown-text.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { Tracing } from '../calls/call-trace.js';
@@ -40,7 +40,7 @@ export function openTracing(parts: TracingParts, closers: Closers): Tracing | un
     });
     closers.add(() => {
       const longestMs = Math.min(LAST_SPANS_MS, timerMs(settings.shutdownGrace));
-      return within(
+      return withTimeout(
         longestMs,
         tracing.shutdown().catch(() => {}),
         () => {},

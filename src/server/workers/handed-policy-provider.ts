@@ -7,7 +7,7 @@ import { CALENDARS } from '../../limiter/calendar.js';
 import { systemClock } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { Signal } from '../../runtime/signal.js';
-import { atOnce, inTurns } from '../../runtime/turns.js';
+import { runInTurns, runToCompletion } from '../../runtime/turns.js';
 import type { SlicedPolicies } from './messages.js';
 
 /** Policies as the primary process hands them down to a worker, slice by slice. */
@@ -31,7 +31,7 @@ export class HandedPolicyProvider implements PolicyProvider {
     this.begin();
     for (const slice of initial.slices) this.add(slice);
     // Nobody asks yet.
-    atOnce(CALENDARS.prepare(systemClock.wallMicros()));
+    runToCompletion(CALENDARS.prepare(systemClock.wallMicros()));
     this.#current = this.#finish(initial.version);
     this.#taking = shareSecretsInTurns(this.#current);
   }
@@ -64,9 +64,9 @@ export class HandedPolicyProvider implements PolicyProvider {
   }
 
   async #take(policySet: PolicySet): Promise<void> {
-    await inTurns(CALENDARS.prepare(systemClock.wallMicros()));
+    await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
     this.#current = policySet;
-    this.#loaded.tell(true);
+    this.#loaded.emit(true);
     await shareSecretsInTurns(policySet);
   }
 }

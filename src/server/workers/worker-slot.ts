@@ -60,7 +60,7 @@ export function emptySlot(): WorkerSlot {
     othersWork: undefined,
     metrics: new WorkerMetrics(),
     startedMs: 0,
-    backOff: new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS }),
+    backOff: new BackOff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS }),
     retry: undefined,
   };
 }

@@ -121,7 +121,7 @@ class Worker {
     if (isDecision) this.#deciding++;
     await answerCall(this.#handlers, call, sent);
     if (isDecision) this.#deciding--;
-    this.#decided.look();
+    this.#decided.check();
   }
 
   async #decide(
@@ -168,7 +168,7 @@ class Worker {
   /** The primary process asks for no further decision. */
   lastDecided(): void {
     this.#lastDecided = true;
-    this.#decided.look();
+    this.#decided.check();
   }
 
   async drain(why: string): Promise<void> {

@@ -96,7 +96,7 @@ export function resetMicros({ outcome, rate }: DecidedTake): number {
  */
 export function canNeverPass({ rate, hits, refund, outcome, rule }: DecidedTake): boolean {
   if (!outcome.limited) return false;
-  if (outcome.together === undefined && !isBeyondLimit(rate, hits, refund)) return false;
+  if (outcome.combinedHits === undefined && !isBeyondLimit(rate, hits, refund)) return false;
   return rule === undefined || rule.enforcePercent === 0 || rule.enforcePercent === 100;
 }
 

@@ -26,7 +26,7 @@ function longestBlocked(decisions: readonly Decision[]): Decision | undefined {
     const block = blockOf(decision);
     if (block === undefined) continue;
     const known = longest === undefined ? undefined : blockOf(longest);
-    if (known === undefined || block.endsMicros > known.endsMicros) longest = decision;
+    if (known === undefined || block.expiresAtMicros > known.expiresAtMicros) longest = decision;
   }
   return longest;
 }
@@ -39,8 +39,8 @@ function longestBlocked(decisions: readonly Decision[]): Decision | undefined {
 export function blockedAnswer(context: RequestContext, nowMicros: number): RateLimitResponse {
   const { request, policy, decisions, wallMicros } = context;
   const options = context.options.answers;
-  const secondsLeft = ({ endsMicros }: LiveControl): number =>
-    Math.max(1, Math.ceil((endsMicros - nowMicros) / MICROS_PER_SECOND));
+  const secondsLeft = ({ expiresAtMicros }: LiveControl): number =>
+    Math.max(1, Math.ceil((expiresAtMicros - nowMicros) / MICROS_PER_SECOND));
   const statuses = decisions.map((decision): DescriptorStatus => {
     const block = blockOf(decision);
     if (block === undefined) return STATUS_WITHOUT_LIMIT;

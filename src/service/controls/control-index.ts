@@ -38,8 +38,8 @@ export class ControlIndex {
   }
 
   /** Takes some tenths of a millisecond for the largest piece of the book's changes. */
-  apply({ anew, set, ended }: ControlsChange): void {
-    if (anew) {
+  apply({ isReset, set, ended }: ControlsChange): void {
+    if (isReset) {
       this.#byId.clear();
       this.#domains.clear();
       this.#counts.block = 0;

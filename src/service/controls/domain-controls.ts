@@ -172,10 +172,11 @@ class Search {
 
   private consider(control: LiveControl): void {
     this.nowMicros ??= this.monotonicMicros();
-    if (control.endsMicros <= this.nowMicros) return;
+    if (control.expiresAtMicros <= this.nowMicros) return;
     const { found } = this;
     if (found === undefined || (found.kind === 'allow' && control.kind === 'block')) this.found = control;
-    else if (found.kind === control.kind && control.endsMicros > found.endsMicros) this.found = control;
+    else if (found.kind === control.kind && control.expiresAtMicros > found.expiresAtMicros)
+      this.found = control;
   }
 
   /** The values that come under a key; undefined when the work does not last. */

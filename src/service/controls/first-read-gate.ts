@@ -2,7 +2,7 @@ import type { RateLimitRequest } from '../../codec/messages.js';
 import { StorageError } from '../../limiter/bucket-store.js';
 import { timerMs } from '../../limiter/clock.js';
 import type { AwaitedRead } from '../../limiter/control.js';
-import { turn, within } from '../../runtime/turns.js';
+import { turn, withTimeout } from '../../runtime/turns.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros } from '../caller.js';
 import { bytesOf } from '../large-message.js';
 import { CALLER_GONE, type Refusal } from '../refusal.js';
@@ -91,7 +91,7 @@ export class FirstReadGate {
       if (awaited === undefined) return true;
       const leftMs = Math.max(0, timerMs(untilMicros - this.#options.clock.monotonicMicros()));
       const isRead = awaited.then(() => true);
-      if (!(await within(leftMs, isRead, () => false))) return false;
+      if (!(await withTimeout(leftMs, isRead, () => false))) return false;
       // Those who have waited take turns with others.
       if (++this.#decided % DECIDED_A_TURN === 0) this.#turn = this.#turn.then(turn);
       await this.#turn;

@@ -27,7 +27,7 @@ const CHANGED_BYTES = 1024;
 export interface LogChange {
   readonly what: 'c' | 'g' | 't';
   readonly name: string;
-  readonly lastsMicros: number;
+  readonly durationMicros: number;
   readonly id: string;
   readonly text: string;
 }
@@ -76,8 +76,8 @@ export class ControlLog {
     const mark = randomBytes(12).toString('base64url');
     const most = [this.#options.maxControls ?? MAX_CONTROLS, MAX_LOG_BYTES, MAX_LOG_MEMBERS, KEPT_MICROS];
     const args = [mark, ...most.map(String)];
-    for (const { what, name, lastsMicros, id, text } of changes)
-      args.push(what, name, String(lastsMicros), id, text);
+    for (const { what, name, durationMicros, id, text } of changes)
+      args.push(what, name, String(durationMicros), id, text);
     const { key } = this;
     const answer = await this.#options.redis.ask({
       script: this.#changeScript,

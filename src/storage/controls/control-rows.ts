@@ -4,7 +4,7 @@ import type { Control, ControlKind, IdentityPart } from '../../limiter/control.j
 export interface ControlRow {
   readonly version: number;
   /** When it ends, on the clock that the scripts go by, microseconds. */
-  readonly endsMicros: number;
+  readonly expiresAtMicros: number;
   readonly name: string;
   readonly what:
     | { readonly kind: 'set'; readonly control: Control }
@@ -29,9 +29,9 @@ export interface ControlsPolled {
 }
 
 /** A control as text: compact, as ten thousand may be kept. */
-export function controlText({ kind, domain, identity, reason, by, lastsMicros }: Control): string {
+export function controlText({ kind, domain, identity, reason, by, durationMicros }: Control): string {
   const parts = identity.map(({ key, value, secret }) => (secret ? [key, value, 1] : [key, value]));
-  return JSON.stringify([kind, domain, parts, reason, by, lastsMicros]);
+  return JSON.stringify([kind, domain, parts, reason, by, durationMicros]);
 }
 
 /**
@@ -67,7 +67,7 @@ function readRow(line: string): ControlRow | undefined {
   const [, version, ends, what, name, id, text] =
     /^(\d{1,15}) (\d{1,16}) ([a-z]) (\S{1,64}) (\S{1,64}) (.*)$/s.exec(line) ?? [];
   if (name === undefined || id === undefined || text === undefined) return undefined;
-  const row = { version: Number(version), endsMicros: Number(ends), name };
+  const row = { version: Number(version), expiresAtMicros: Number(ends), name };
   if (what === 'g') return { what: { kind: 'ended' }, ...row };
   const value = parsed(text);
   if (what === 'c') {
@@ -80,12 +80,12 @@ function readRow(line: string): ControlRow | undefined {
 
 function controlOf(id: string, value: unknown): Control | undefined {
   if (!Array.isArray(value)) return undefined;
-  const [kind, domain, parts, reason, by, lastsMicros] = value as unknown[];
+  const [kind, domain, parts, reason, by, durationMicros] = value as unknown[];
   const identity = identityOf(parts);
   if (!isKind(kind) || identity === undefined || !isTexts([domain, reason, by])) return undefined;
-  if (!Number.isSafeInteger(lastsMicros)) return undefined;
+  if (!Number.isSafeInteger(durationMicros)) return undefined;
   const texts = { domain: domain as string, reason: reason as string, by: by as string };
-  return { id, kind, identity, ...texts, lastsMicros: lastsMicros as number };
+  return { id, kind, identity, ...texts, durationMicros: durationMicros as number };
 }
 
 function identityOf(value: unknown): readonly IdentityPart[] | undefined {

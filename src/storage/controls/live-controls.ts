@@ -35,7 +35,7 @@ export function controlName({ kind, domain, identity }: Control): string {
 /**
  * The controls that this process knows of, by {@link controlName}, and those who are told of them: in pieces of
  * {@link CHANGES_AT_ONCE}, with a turn of the event loop between two. What has ended is told within a tenth of a second
- * or two: who decides looks at {@link LiveControl.endsMicros}.
+ * or two: who decides looks at {@link LiveControl.expiresAtMicros}.
  */
 export class LiveControls<C extends LiveControl = LiveControl> {
   readonly #monotonicMicros: () => number;
@@ -91,7 +91,7 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     let soonest = Infinity;
     for (const [name, control] of set ?? []) {
       const before = this.#byName.get(name);
-      const isLive = control.endsMicros > now;
+      const isLive = control.expiresAtMicros > now;
       if (before !== undefined && (before.id !== control.id || !isLive)) {
         this.#forget(name, before.id);
         over.push(before.id);
@@ -100,7 +100,7 @@ export class LiveControls<C extends LiveControl = LiveControl> {
       this.#byName.set(name, control);
       this.#names.set(control.id, name);
       fresh.push(control);
-      soonest = Math.min(soonest, control.endsMicros);
+      soonest = Math.min(soonest, control.expiresAtMicros);
     }
     for (const id of ended) {
       const name = this.#names.get(id);
@@ -128,10 +128,10 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     for (let from = 0; from < most; from += CHANGES_AT_ONCE) {
       const to = from + CHANGES_AT_ONCE;
       const change = {
-        anew: only !== undefined && from === 0,
+        isReset: only !== undefined && from === 0,
         set: set.slice(from, to),
         ended: ended.slice(from, to),
-        touched: touched.slice(from, to),
+        granted: touched.slice(from, to),
       };
       this.#queue.push({ change, only });
     }
@@ -162,9 +162,9 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     const now = this.#monotonicMicros();
     const over: string[] = [];
     let soonest = Infinity;
-    for (const { id, endsMicros } of this.#byName.values()) {
-      if (endsMicros <= now) over.push(id);
-      else soonest = Math.min(soonest, endsMicros);
+    for (const { id, expiresAtMicros } of this.#byName.values()) {
+      if (expiresAtMicros <= now) over.push(id);
+      else soonest = Math.min(soonest, expiresAtMicros);
     }
     this.#timerAtMicros = Infinity;
     this.apply({ ended: over });

@@ -10,8 +10,8 @@ import { controlName, LiveControls } from './live-controls.js';
 
 /** Controls of one process, which end with it. */
 export class MemoryControlBook implements ControlBook {
-  readonly lasting = false;
-  readonly current = true;
+  readonly isPersistent = false;
+  readonly isCurrent = true;
   readonly firstRead = { awaited: undefined };
   readonly #monotonicMicros: () => number;
   readonly #maxControls: number;
@@ -27,8 +27,8 @@ export class MemoryControlBook implements ControlBook {
   async put(control: Control): Promise<Exclude<ControlResult, StorageError>> {
     const name = controlName(control);
     if (this.#live.get(name) === undefined && this.#live.size >= this.#maxControls) return 'full';
-    const endsMicros = this.#monotonicMicros() + control.lastsMicros;
-    this.#live.apply({ set: new Map([[name, { endsMicros, ...control }]]) });
+    const expiresAtMicros = this.#monotonicMicros() + control.durationMicros;
+    this.#live.apply({ set: new Map([[name, { expiresAtMicros, ...control }]]) });
     return 'done';
   }
 
@@ -37,7 +37,7 @@ export class MemoryControlBook implements ControlBook {
     return 'done';
   }
 
-  async touched(keys: readonly string[]): Promise<'done'> {
+  async announceGrants(keys: readonly string[]): Promise<'done'> {
     this.#live.apply({ touched: keys });
     return 'done';
   }

@@ -61,7 +61,7 @@ interface Asked {
  * clock but that one matters, and a control ends early by as long as the answer took, never late.
  */
 export class RedisControlBook implements ControlBook {
-  readonly lasting = true;
+  readonly isPersistent = true;
   readonly firstRead: FirstRead;
   readonly #options: RedisControlBookOptions;
   readonly #log: ControlLog;
@@ -108,21 +108,26 @@ export class RedisControlBook implements ControlBook {
     void this.#look();
   }
 
-  get current(): boolean {
+  get isCurrent(): boolean {
     return this.#current && this.#options.redis.connected;
   }
 
   async put(control: Control): Promise<ControlResult> {
-    const { id, lastsMicros } = control;
+    const { id, durationMicros } = control;
     const [name, text] = [controlName(control), controlText(control)];
     if (Buffer.byteLength(text) > MAX_ROW_BYTES)
       return new StorageError('rejected', 'the entries take too much room: name fewer of them');
-    const made = await this.#changes.add({ what: 'c', name, lastsMicros, id, text });
+    const made = await this.#changes.add({ what: 'c', name, durationMicros, id, text });
     if (made instanceof StorageError) return made;
     const { version, askedMicros } = made;
     if (version === 0) return 'full';
     if (this.#changed(name, version)) {
-      const kept = { endsMicros: askedMicros + lastsMicros, version, learntAt: this.#events, ...control };
+      const kept = {
+        expiresAtMicros: askedMicros + durationMicros,
+        version,
+        learntAt: this.#events,
+        ...control,
+      };
       this.#live.apply({ set: new Map([[name, kept]]) });
     }
     return 'done';
@@ -134,7 +139,7 @@ export class RedisControlBook implements ControlBook {
     const endOne = async (id: string): Promise<void> => {
       const name = this.#live.nameOf(id);
       if (name === undefined) return;
-      const made = await this.#changes.add({ what: 'g', name, lastsMicros: 0, id, text: '' });
+      const made = await this.#changes.add({ what: 'g', name, durationMicros: 0, id, text: '' });
       if (made instanceof StorageError) {
         failure = made;
         return;
@@ -150,7 +155,7 @@ export class RedisControlBook implements ControlBook {
     return failure ?? (gone ? 'gone' : 'done');
   }
 
-  touched(keys: readonly string[]): Promise<ControlResult> {
+  announceGrants(keys: readonly string[]): Promise<ControlResult> {
     this.#live.apply({ touched: keys });
     return this.#touched.add(keys);
   }
@@ -169,7 +174,7 @@ export class RedisControlBook implements ControlBook {
 
   async #tellTouched(texts: readonly string[]): Promise<ControlResult> {
     const add = (text: string): Promise<LogChanged | StorageError> =>
-      this.#changes.add({ what: 't', name: '', lastsMicros: 0, id: '-', text });
+      this.#changes.add({ what: 't', name: '', durationMicros: 0, id: '-', text });
     for (const made of await Promise.all(texts.map(add))) {
       if (made instanceof StorageError) return made;
       if (made.version === 0) return 'full';
@@ -242,7 +247,7 @@ export class RedisControlBook implements ControlBook {
     const set = new Map<string, KeptControl>();
     const ended: string[] = [];
     const touched: string[] = [];
-    for (const { what, name, version: rowVersion, endsMicros } of rows) {
+    for (const { what, name, version: rowVersion, expiresAtMicros } of rows) {
       if (what.kind === 'touched') {
         if (what.keys === undefined) this.#options.onTouchedUnknown();
         else for (const key of what.keys) touched.push(key);
@@ -260,7 +265,7 @@ export class RedisControlBook implements ControlBook {
       this.#reread?.add(name);
       const { control } = what;
       if (known?.id === control.id && known.version === rowVersion) continue;
-      const mine = { endsMicros: asked.micros + endsMicros - polled.nowMicros, learntAt: asked.at };
+      const mine = { expiresAtMicros: asked.micros + expiresAtMicros - polled.nowMicros, learntAt: asked.at };
       set.set(name, { version: rowVersion, ...mine, ...control });
     }
     if (at >= version) {
@@ -284,8 +289,9 @@ export class RedisControlBook implements ControlBook {
 
   #tellLost(asked: Asked): void {
     const lost = { block: 0, allow: 0 };
-    for (const { kind, endsMicros } of this.#notReread(asked)) if (endsMicros > asked.micros) lost[kind]++;
-    if (lost.block + lost.allow > 0) this.#lost.tell(lost);
+    for (const { kind, expiresAtMicros } of this.#notReread(asked))
+      if (expiresAtMicros > asked.micros) lost[kind]++;
+    if (lost.block + lost.allow > 0) this.#lost.emit(lost);
   }
 
   /** Whether the log lacks a change of this process, which it has made, and would have told of. */

@@ -65,10 +65,10 @@ export class OwedLedger {
     if (bucket === undefined && refund) return;
     if (bucket?.rate !== rate) {
       const owed = new OwedHits(rate, local, nowMicros);
-      if (bucket !== undefined) owed.join(bucket.hits, nowMicros);
+      if (bucket !== undefined) owed.merge(bucket.hits, nowMicros);
       bucket = { key, tagLength, rate, hits: owed };
     }
-    bucket.hits.note(hits, refund, nowMicros);
+    bucket.hits.add(hits, refund, nowMicros);
     this.#keep(bucket);
   }
 
@@ -96,7 +96,7 @@ export class OwedLedger {
   putBack({ bucket }: OwedCharge): void {
     const since = this.#buckets.get(bucket.key);
     if (since === undefined) this.#keep(bucket);
-    else since.hits.join(bucket.hits, this.#nowOf(since.rate));
+    else since.hits.merge(bucket.hits, this.#nowOf(since.rate));
   }
 
   /** Gives up what is left, and `more` that were taken out. Returns how many records those were. */

@@ -3,7 +3,7 @@ import { StorageError } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { quantity } from '../../quantity.js';
 import { BackOff } from '../../runtime/back-off.js';
-import { within } from '../../runtime/turns.js';
+import { withTimeout } from '../../runtime/turns.js';
 import type { OwedCharge, OwedLedger } from './owed-ledger.js';
 
 /** Buckets charged at once: a quarter of a millisecond of Redis's time, which is all that a decision may wait for. */
@@ -47,7 +47,7 @@ export class Repayment {
   /** The charges under way, which never reject. */
   #underWay: Promise<unknown> = Promise.resolve();
   #closing = false;
-  readonly #pauses = new BackOff({ firstMs: RETRY_MS, longestMs: LONGEST_RETRY_MS });
+  readonly #pauses = new BackOff({ initialMs: RETRY_MS, maxMs: LONGEST_RETRY_MS });
   /** Buckets charged since nothing was owed. */
   #inARow = 0;
 
@@ -72,7 +72,7 @@ export class Repayment {
     this.#closing = true;
     clearTimeout(this.#timer);
     const untilMicros = clock.monotonicMicros() + CLOSE_MS * 1000;
-    await within(CLOSE_MS, this.#underWay, () => {});
+    await withTimeout(CLOSE_MS, this.#underWay, () => {});
     while (ledger.size > 0 && up() && clock.monotonicMicros() < untilMicros) {
       const before = ledger.size;
       await this.#charge(untilMicros);

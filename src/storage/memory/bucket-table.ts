@@ -88,7 +88,7 @@ export class BucketTable {
     if (slot < 0) bucket.load(0, 0, 0);
     else {
       this.records.loadState(slot, bucket);
-      if (bucket.isPastFull) bucket.endsAt(this.heap.keyOf(slot));
+      if (bucket.hasSurplus) bucket.setSurplusEnd(this.heap.keyOf(slot));
     }
     return slot;
   }
@@ -108,14 +108,14 @@ export class BucketTable {
     if (slot < 0) {
       slot = this.claim(tokenMicros);
       records.storeState(slot, bucket);
-      heap.push(slot, bucket.isPastFull ? bucket.endsMicros : this.expiryOf(slot, tokenMicros));
+      heap.push(slot, bucket.hasSurplus ? bucket.surplusEndMicros : this.expiryOf(slot, tokenMicros));
     } else {
       const before = records.wholeOf(slot);
       const mayBeSooner =
         bucket.unit < 0 || bucket.unit !== records.unitOf(slot) || bucket.whole <= before || before < 0;
       records.storeState(slot, bucket);
       // Its time is kept nowhere else.
-      if (bucket.isPastFull) heap.update(slot, bucket.endsMicros);
+      if (bucket.hasSurplus) heap.update(slot, bucket.surplusEndMicros);
       // Later is left for whoever looks at the top; sooner (a refund, another limit) would otherwise stay hidden.
       else if (mayBeSooner) {
         const expiry = this.expiryOf(slot, tokenMicros);

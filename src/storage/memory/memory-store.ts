@@ -1,7 +1,7 @@
 import type { BucketStore, TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import type { Clock } from '../../limiter/clock.js';
 import { decide } from '../../limiter/decide.js';
-import { RunningBucket, TakeFinding } from '../../limiter/running-bucket.js';
+import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { BucketTable } from './bucket-table.js';
 import type { Slot } from './record-arena.js';
 
@@ -37,7 +37,7 @@ export class MemoryStore implements BucketStore {
   private readonly seenKept = new Map<Slot, RunningBucket>();
   /** Those that are not, by name. */
   private readonly seenNew = new Map<string, RunningBucket>();
-  private readonly findings: TakeFinding[] = [];
+  private readonly findings: TakeSnapshot[] = [];
 
   constructor(options: MemoryStoreOptions) {
     this.clock = options.clock;
@@ -88,13 +88,13 @@ export class MemoryStore implements BucketStore {
       bucket.repaired = false;
     }
     const { rate, hits } = item;
-    return rate.outcome(hits, this.findings[i] as TakeFinding, rate.nowOf(tokenMicros, windowMicros));
+    return rate.outcome(hits, this.findings[i] as TakeSnapshot, rate.nowOf(tokenMicros, windowMicros));
   }
 
   /** Fills `buckets` with the stored states, one object per distinct key. */
   private load(items: readonly TakeItem[]): void {
     const { pool, buckets, slots, table, findings } = this;
-    while (findings.length < items.length) findings.push(new TakeFinding());
+    while (findings.length < items.length) findings.push(new TakeSnapshot());
     const many = items.length > FEW_ITEMS;
     for (let i = 0; i < items.length; i++) {
       const { key } = items[i] as TakeItem;

@@ -2,9 +2,9 @@ import { StorageError, type TakeItem, type TakeResult } from '../../limiter/buck
 import { systemClock } from '../../limiter/clock.js';
 import { quantity } from '../../quantity.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
-import { Room } from '../../runtime/room.js';
+import { FairCapacity } from '../../runtime/room.js';
 import { Signal } from '../../runtime/signal.js';
-import { Turns } from '../../runtime/turns.js';
+import { TurnScheduler } from '../../runtime/turns.js';
 import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';
 import { CallsUnderWay } from './calls-under-way.js';
 import { ScriptClock } from './clock/script-clock.js';
@@ -51,10 +51,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly onDown = this.wentDown.add;
   /** Takes of this turn, in calls not yet sent. */
   private readonly waiting: OpenBatches;
-  private readonly turns = new Turns<never>({ budget: 0, onTurn: () => this.flush() });
+  private readonly turns = new TurnScheduler<never>({ budget: 0, onTurn: () => this.flush() });
   private readonly underWay: CallsUnderWay;
   /** Items of requests of few, sent or waiting. */
-  private readonly narrow: Room;
+  private readonly narrow: FairCapacity;
   private readonly wide: WideSender;
   private readonly time: RedisTime;
   private readonly timer = new DeadlineTimer(() => this.onTimer());
@@ -73,7 +73,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     const questions = new ScriptQuestions(options, connection, clock);
     this.ask = (question, asking) => questions.ask(question, asking);
     this.maxInFlight = options.maxInFlight;
-    this.narrow = new Room(this.maxInFlight);
+    this.narrow = new FairCapacity(this.maxInFlight);
     this.waiting = new OpenBatches(options.keysPerCall);
     this.wide = new WideSender(this.maxInFlight, {
       newBatch: ({ part, takenOn }) =>
@@ -92,7 +92,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       monotonicMicros: this.monotonicMicros,
       tellWork: options.tellWork,
       observeCall: options.observeCall,
-      onEnded: () => this.idle.look(),
+      onEnded: () => this.idle.check(),
       redirect: options.redirect,
     });
     this.connection = new RedisConnection(options, {
@@ -103,7 +103,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       up: () => this.onConnectionUp(),
       down: (reason) => {
         if (!this.connection.hopeful) this.failUnsent();
-        this.wentDown.tell(reason);
+        this.wentDown.emit(reason);
       },
       lost: () => this.underWay.lost(),
       hopeless: () => this.failUnsent(),
@@ -132,7 +132,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
 
   /** Items sent to Redis, or about to be, and not yet answered. */
   get inFlight(): number {
-    return this.narrow.taken + this.wide.items;
+    return this.narrow.used + this.wide.items;
   }
 
   /** Connections made and closed so far. */
@@ -184,7 +184,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       if (!queue.hasRoomFor(items.length, connection)) return this.refuse('full', NO_ROOM);
       promise = queue.add(items, deadline, connection, now, part, takenOn);
     } else {
-      if (!this.narrow.has(items.length, connection)) {
+      if (!this.narrow.canAcquire(items.length, connection)) {
         const most = `the ${quantity(this.maxInFlight, 'limit')} that may wait for Redis (REDIS_MAX_IN_FLIGHT)`;
         return this.refuseToWait(now, `there is no room among ${most}`);
       }
@@ -193,13 +193,13 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
         batch = this.newBatch({ sinceMicros: now, part, takenOn, owner: this });
         this.waiting.add(batch);
       }
-      if (this.narrow.take(items.length, connection)) {
+      if (this.narrow.acquire(items.length, connection)) {
         batch.noteScarce(connection, items.length);
       }
       promise = batch.add(items, deadline);
     }
     this.timer.arm(deadline, now);
-    this.turns.ask();
+    this.turns.schedule();
     return promise;
   }
 
@@ -305,8 +305,8 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   retire(batch: TakeBatch): void {
-    if (!this.wide.retire(batch)) this.narrow.giveBack(batch.itemCount, batch.scarce);
-    this.idle.look();
+    if (!this.wide.retire(batch)) this.narrow.release(batch.itemCount, batch.scarce);
+    this.idle.check();
   }
 
   private get isIdle(): boolean {
@@ -314,7 +314,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   private onConnectionUp(): void {
-    this.cameUp.tell();
+    this.cameUp.emit();
     this.flush();
   }
 
@@ -333,6 +333,6 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       soonest = Math.min(soonest, batch.soonestDeadline);
     }
     if (soonest < Infinity) this.timer.arm(soonest, now);
-    this.idle.look();
+    this.idle.check();
   }
 }

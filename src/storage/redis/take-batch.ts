@@ -1,7 +1,7 @@
 import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
-import { atOnce } from '../../runtime/turns.js';
+import { runToCompletion } from '../../runtime/turns.js';
 import type { Part, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import type { RedisKeys } from './redis-key.js';
@@ -169,7 +169,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     const first = items[0] as TakeItem;
     return new Promise((resolve) => {
       if (items.length === 1 && mayRun(first)) this.wait(items, deadlineMicros, this.addRun(first), resolve);
-      else atOnce(this.addInSteps(items, deadlineMicros, resolve));
+      else runToCompletion(this.addInSteps(items, deadlineMicros, resolve));
     });
   }
 
@@ -195,11 +195,11 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.load += items.length;
     this.wait(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
-      const { rate, hits, refund, enforcement, undoMark, over } = items[i] as TakeItem;
+      const { rate, hits, refund, enforcement, undoMark, allowSurplus } = items[i] as TakeItem;
       if (refund) this.givesBack = true;
       const slot = this.slotOf(items[i] as TakeItem);
       touch(slot, group);
-      indexes.push(slot.index, this.asks.indexOf(rate, hits, refund, enforcement, undoMark, over));
+      indexes.push(slot.index, this.asks.indexOf(rate, hits, refund, enforcement, undoMark, allowSurplus));
       if ((i + 1) % ITEMS_OF_A_STEP === 0) {
         yield;
         if (!this.hasPending) return;

@@ -1,11 +1,11 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide } from '../../limiter/decide.js';
-import { RunningBucket, TakeFinding } from '../../limiter/running-bucket.js';
+import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 
 /** Numbers of the reply for each item. */
 const NUMBERS = 3;
 /** Reused: groups are told one after the other. */
-const findings: TakeFinding[] = [];
+const findings: TakeSnapshot[] = [];
 
 /**
  * Equal requests of several items, or of one that is no plain take, with nothing else on their buckets between them.
@@ -66,7 +66,7 @@ export class TakeGroup {
   /** Outcomes of the next request of the group. */
   next(nowMicros: number): TakeOutcome[] {
     const { items, buckets } = this;
-    while (findings.length < items.length) findings.push(new TakeFinding());
+    while (findings.length < items.length) findings.push(new TakeSnapshot());
     decide(items, buckets, findings, nowMicros, nowMicros, this.countDeniedHits);
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
@@ -74,7 +74,7 @@ export class TakeGroup {
       // What it left is what the next one finds.
       if (bucket.dirty) bucket.load(bucket.unit, bucket.whole, bucket.part);
       const { rate, hits } = items[i] as TakeItem;
-      outcomes[i] = rate.outcome(hits, findings[i] as TakeFinding, nowMicros);
+      outcomes[i] = rate.outcome(hits, findings[i] as TakeSnapshot, nowMicros);
     }
     return outcomes;
   }
@@ -100,7 +100,7 @@ function isEqual(one: TakeItem, other: TakeItem): boolean {
     one.hits === other.hits &&
     one.refund === other.refund &&
     one.undoMark === other.undoMark &&
-    one.over === other.over &&
+    one.allowSurplus === other.allowSurplus &&
     one.enforcement === other.enforcement
   );
 }

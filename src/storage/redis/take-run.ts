@@ -2,7 +2,7 @@ import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide } from '../../limiter/decide.js';
 import { MAX_COUNT } from '../../limiter/fixed-window.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
-import { RunningBucket, TakeFinding } from '../../limiter/running-bucket.js';
+import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 import { addTo } from '../../limiter/span.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import type { TakeGroup } from './take-group.js';
@@ -23,7 +23,7 @@ const PAST_FULL = 4e15;
 const bucketOver = new RunningBucket();
 
 /** Reused: the state found for a run of one request, which is told before the next run is started. */
-const foundOfOne = new TakeFinding();
+const foundOfOne = new TakeSnapshot();
 
 /** A bucket of a call. */
 export interface BucketSlot {
@@ -97,7 +97,7 @@ export class TakeRun {
   start(values: readonly number[], at: number, nowMicros: number): number {
     const { rate, hits } = this.item;
     this.started = true;
-    if (this.count > 1) this.found = new TakeFinding();
+    if (this.count > 1) this.found = new TakeSnapshot();
     let found = values[at++] as number;
     if (this.count > 1) {
       if (found < 0 || found > this.count) throw new UnknownReplyError();
@@ -119,8 +119,8 @@ export class TakeRun {
     this.found.whole = found < 0 ? found : nowMicros + found;
     this.found.part = rate.q > 1 ? (values[at++] as number) : 0;
     if (hits > 0) {
-      this.costWhole = rate.askedWhole(hits);
-      this.costCarry = rate.askedCarry(hits);
+      this.costWhole = rate.takeCostWhole(hits);
+      this.costCarry = rate.takeCostCarry(hits);
     }
     return at;
   }
@@ -130,7 +130,7 @@ export class TakeRun {
     const { rate, hits } = item;
     const { found } = this;
     if (found.whole < 0) return this.nextOver(item, nowMicros);
-    found.foundMicros = found.fullAtMicros;
+    found.previousFullAtMicros = found.fullAtMicros;
     found.limited = this.passing === 0;
     if (found.limited) {
       if (rate.countsDenied(this.countDeniedHits)) found.count = Math.min(found.count + hits, MAX_COUNT);

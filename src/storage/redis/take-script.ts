@@ -141,7 +141,7 @@ export class Asks {
     if (rate.kind === 'window') {
       args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit));
       args.push(rate.allOrNothing ? '1' : '0', String(hits), '0');
-      if (rate.maxDebt > 0) args.push(String(rate.mostCounted), '0');
+      if (rate.maxDebt > 0) args.push(String(rate.maxCountWithDebt), '0');
     } else {
       args.push(String(rate.q), String(rate.fillWhole), String(rate.fillCarry));
       if (charge || refund) {
@@ -150,12 +150,12 @@ export class Asks {
       } else {
         // A peek asks for one token more.
         const asked = hits === 0 ? 1 : hits;
-        args.push(String(rate.askedWhole(asked)), String(rate.askedCarry(asked)));
+        args.push(String(rate.takeCostWhole(asked)), String(rate.takeCostCarry(asked)));
       }
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
     }
     if (what === UNDO || what === OVER) {
-      args.push(String(rate.kind === 'window' ? rate.maxOver : rate.overMicros));
+      args.push(String(rate.kind === 'window' ? rate.maxSurplus : rate.surplusMicros));
     }
     if (what === UNDO) args.push(String(undoMark));
     if (calendar === undefined) return;

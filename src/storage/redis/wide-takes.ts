@@ -120,7 +120,7 @@ export class WideTakes {
         resolve,
         line,
         dueAt: deadlineMicros,
-        place: -1,
+        heapIndex: -1,
         list: undefined,
         before: undefined,
         after: undefined,

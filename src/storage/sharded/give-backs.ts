@@ -1,5 +1,5 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
-import { inTurns } from '../../runtime/turns.js';
+import { runInTurns } from '../../runtime/turns.js';
 import { refundsOf } from './give-back.js';
 import { inStretches, type RequestPart } from './request-parts.js';
 import type { GiveBackResult } from './shard.js';
@@ -71,7 +71,7 @@ export class GiveBacks {
     // The time of the request may be over: giving back has its own.
     const deadlineMicros = monotonicMicros() + timeoutMicros;
     const results: Promise<GiveBackResult>[] = [];
-    await inTurns(
+    await runInTurns(
       inStretches(parts, (one) => {
         const { part, shard, takenOn } = one;
         const taken = one.takeBack();

@@ -6,7 +6,7 @@ import {
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import { deniesRequest } from '../../limiter/decide.js';
-import { chargelessRate } from '../../limiter/local-rate.js';
+import { rateWithoutCharges } from '../../limiter/local-rate.js';
 import { isBeyondLimit, isCharge } from '../../limiter/rate.js';
 import { untouched } from './give-back.js';
 import type { Asking, Part, Shard, ShardMap } from './shard.js';
@@ -269,5 +269,5 @@ function certainDenial(items: readonly TakeItem[], countDeniedHits: boolean): Ta
   if (beside === undefined) return [];
   const { key, tagLength, rate } = beside;
   const hits = rate.reportedLimit + 1;
-  return [{ key, tagLength, rate: chargelessRate(rate), hits, refund: false, enforcement: 'enforce' }];
+  return [{ key, tagLength, rate: rateWithoutCharges(rate), hits, refund: false, enforcement: 'enforce' }];
 }

@@ -4,7 +4,7 @@ import {
   type TakeItem,
   type TakeResult,
 } from '../../limiter/bucket-store.js';
-import { inTurns } from '../../runtime/turns.js';
+import { runInTurns } from '../../runtime/turns.js';
 import { NARROW_ITEMS } from '../redis/wide-takes.js';
 import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './give-backs.js';
 import {
@@ -122,7 +122,7 @@ export class ShardedStore implements BucketStore {
   }
 
   async #takeDivided(items: readonly TakeItem[], asking: Asking): Promise<TakeResult> {
-    const parts = await inTurns(divide(items, (item) => this.#mapOf(item)));
+    const parts = await runInTurns(divide(items, (item) => this.#mapOf(item)));
     const [only] = parts;
     if (only === undefined || parts.length > 1) return this.#takeFromSeveral(items, parts, asking);
     await only.ask(asking, items);
@@ -143,7 +143,7 @@ export class ShardedStore implements BucketStore {
     if (!canBeDenied) {
       await this.#ask(parts, several, undefined);
       return (
-        (await this.#notPassing(items, parts, asking)) ?? inTurns(join(items, parts, ({ found }) => found))
+        (await this.#notPassing(items, parts, asking)) ?? runInTurns(join(items, parts, ({ found }) => found))
       );
     }
 
@@ -176,7 +176,7 @@ export class ShardedStore implements BucketStore {
       if (refused !== undefined) return refused;
     }
     const error = await this.#refund(parts, later);
-    if (error === undefined) return inTurns(join(items, parts, ({ found }) => found));
+    if (error === undefined) return runInTurns(join(items, parts, ({ found }) => found));
     this.#giveBacks.begin(parts, asking.connection, asking.wide);
     return error;
   }
@@ -195,7 +195,7 @@ export class ShardedStore implements BucketStore {
   async #ask(parts: readonly RequestPart[], asking: Asking, step: Step | undefined): Promise<void> {
     const { countDeniedHits } = this.#options;
     const answers: (Promise<void> | undefined)[] = [];
-    await inTurns(
+    await runInTurns(
       inStretches(parts, (part) => {
         part.defersRefunds = step?.defersRefunds === true;
         const asked = step === undefined ? part.items : askedFor(part.items, step, countDeniedHits);
@@ -220,7 +220,7 @@ export class ShardedStore implements BucketStore {
     if (error === undefined && !isDenied) return undefined;
     this.#giveBacks.begin(parts, connection, wide);
     if (!isDenied) return error;
-    return inTurns(join(items, parts, (part) => part.outcomesOfDenial(countDeniedHits)));
+    return runInTurns(join(items, parts, (part) => part.outcomesOfDenial(countDeniedHits)));
   }
 
   /** The last step, of a request that passes: the refunds that wait for it. An error of one that could not be made. */
@@ -231,7 +231,7 @@ export class ShardedStore implements BucketStore {
       if (result instanceof StorageError) error ??= result;
       else part.noteRefunds(result);
     };
-    await inTurns(
+    await runInTurns(
       inStretches(parts, (part) => {
         if (!part.defersRefunds || part.shard === undefined) return;
         const items = part.items.filter(isRefund);

@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
-import { within } from '../../runtime/turns.js';
+import { withTimeout } from '../../runtime/turns.js';
 import { type Mogrifier, mogrify } from './mogrifier.js';
 import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
 
@@ -64,7 +64,7 @@ export class DogStatsdUdp implements StatsSink {
 
   async close(): Promise<void> {
     this.flush();
-    await within(CLOSE_MS, this.#sending, () => {});
+    await withTimeout(CLOSE_MS, this.#sending, () => {});
     for (const socket of this.#sockets.values()) socket.close();
     this.#sockets.clear();
   }

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { BackOff } from '../../runtime/back-off.js';
-import { within } from '../../runtime/turns.js';
+import { withTimeout } from '../../runtime/turns.js';
 import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
 
 const CONNECT_MS = 10_000;
@@ -53,7 +53,7 @@ export class StatsdTcp implements StatsSink {
   #socket: Socket | undefined;
   #connected = false;
   #hasFailed = false;
-  readonly #backOff = new BackOff({ firstMs: FIRST_PAUSE_MS, longestMs: LONGEST_PAUSE_MS });
+  readonly #backOff = new BackOff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS });
   #retry: NodeJS.Timeout | undefined;
   /** Runs while a connection is not known to be good. */
   #trial: NodeJS.Timeout | undefined;
@@ -96,7 +96,7 @@ export class StatsdTcp implements StatsSink {
         this.#onIdle = resolve;
       });
       this.flush();
-      await within(CLOSE_MS, idle, () => {});
+      await withTimeout(CLOSE_MS, idle, () => {});
     }
     this.#onIdle = undefined;
     // One that has not taken it all by now is not waited for any longer.
@@ -106,7 +106,7 @@ export class StatsdTcp implements StatsSink {
         // A half-closed connection with lines unread would be reset by destroy().
         socket.end(() => resolve());
       });
-      await within(CLOSE_MS, ended, () => {});
+      await withTimeout(CLOSE_MS, ended, () => {});
     }
     socket.destroy();
   }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { DecodeError, type Descriptor, type RateLimitRequest } from '../../../src/codec/messages.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import { atOnce } from '../../../src/runtime/turns.js';
+import { runToCompletion } from '../../../src/runtime/turns.js';
 import { expectEqual, expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { arbitraryRequest, arbitraryResponse } from '../../support/codec/arbitrary-messages.js';
@@ -35,7 +35,7 @@ function decoded(codec: RequestReader, bytes: Uint8Array): RateLimitRequest | 'r
 /** {@link decoded}, in steps. */
 function decodedInSteps(bytes: Uint8Array): RateLimitRequest | 'refused' {
   try {
-    return atOnce(wire.decodeSteps(bytes));
+    return runToCompletion(wire.decodeSteps(bytes));
   } catch (error) {
     expect(error).toBeInstanceOf(DecodeError);
     return 'refused';

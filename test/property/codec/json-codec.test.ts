@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { createJsonCodec } from '../../../src/codec/json/json-codec.js';
 import { DecodeError } from '../../../src/codec/messages.js';
 import { protoFiles } from '../../../src/codec/proto-files.js';
-import { atOnce } from '../../../src/runtime/turns.js';
+import { runToCompletion } from '../../../src/runtime/turns.js';
 import { expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { anyText } from '../../support/codec/any-text.js';
@@ -189,7 +189,7 @@ function expectTheSame(json: Uint8Array): void {
   const expected = theirs.requestToWire(json);
   let message: Uint8Array | undefined;
   try {
-    message = atOnce(ours.requestToWire(json));
+    message = runToCompletion(ours.requestToWire(json));
   } catch (error) {
     expect(error).toBeInstanceOf(DecodeError);
     expect((error as Error).message).toMatch(/^.{10,400}$/s);
@@ -251,7 +251,7 @@ describe('a response in protobuf JSON against @bufbuild/protobuf', () => {
           },
         });
         const expected = theirs.responseFromWire(bytes) as Readonly<Record<string, unknown>>;
-        const { text, overLimit } = atOnce(ours.responseFromWire(bytes));
+        const { text, overLimit } = runToCompletion(ours.responseFromWire(bytes));
         expectSame(isDeepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(expected))), true);
         expectSame(overLimit, expected['overallCode'] === 'OVER_LIMIT');
       }),

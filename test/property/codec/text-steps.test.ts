@@ -1,7 +1,7 @@
 import { describe, test } from '@jest/globals';
 import fc from 'fast-check';
 import { textSteps } from '../../../src/codec/text-steps.js';
-import { atOnce } from '../../../src/runtime/turns.js';
+import { runToCompletion } from '../../../src/runtime/turns.js';
 import { expectSame } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
 import { anyText } from '../../support/codec/any-text.js';
@@ -28,7 +28,7 @@ describe('a text that is decoded in pieces', () => {
       fc.property(nearlyText, fc.integer({ min: 4, max: 20 }), fc.nat(5), (bytes, pieceBytes, around) => {
         const larger = Buffer.concat([Buffer.alloc(around, 0xe2), bytes, Buffer.alloc(around, 0x80)]);
         for (const view of [larger, new Uint8Array(larger)]) {
-          const text = atOnce(textSteps(view, around, around + bytes.length, pieceBytes));
+          const text = runToCompletion(textSteps(view, around, around + bytes.length, pieceBytes));
           expectSame(text, bytes.toString());
         }
       }),

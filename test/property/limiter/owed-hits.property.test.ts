@@ -77,7 +77,7 @@ describe('what is owed', () => {
           const at = process % processes;
           if (refund && owed[at] === undefined) continue;
           owed[at] ??= new OwedHits(rate, local, outage.nowMicros);
-          owed[at].note(hits, refund, outage.nowMicros);
+          owed[at].add(hits, refund, outage.nowMicros);
           outage.charge('seen', hits, refund);
         }
         outage.clock.advance(until);
@@ -99,7 +99,7 @@ describe('what is owed', () => {
           clock.advance(wait);
           if (store.take([takeItem('k', local, { hits })])[0]?.limited === true) continue;
           owed ??= new OwedHits(rate, local, clock.monotonic);
-          owed.note(hits, false, clock.monotonic);
+          owed.add(hits, false, clock.monotonic);
         }
         clock.advance(until);
         const left = store.take([takeItem('k', local, { hits: 0 })])[0]?.remaining as number;
@@ -127,7 +127,7 @@ describe('what is owed', () => {
           const owed = new OwedHits(rate, rate, outage.nowMicros);
           for (const { wait, hits } of steps) {
             outage.clock.advance(wait);
-            owed.note(hits, false, outage.nowMicros);
+            owed.add(hits, false, outage.nowMicros);
             outage.charge('seen', hits);
           }
           outage.charge('stored', owed.owed(outage.nowMicros));

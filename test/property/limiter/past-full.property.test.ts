@@ -62,7 +62,7 @@ test('a grant past full is there to the last hit, does not refill, and never goe
           expectAtMost(remaining, now + hits + 1);
           if (kind === 'refund') expectAtMost(remaining, Math.max(now, rate.reportedLimit));
           else if (isOver)
-            expectSame(remaining, Math.max(now, Math.min(now + hits, rate.reportedLimit + rate.maxOver)));
+            expectSame(remaining, Math.max(now, Math.min(now + hits, rate.reportedLimit + rate.maxSurplus)));
         }
       }
       // Nothing outlives its day.

@@ -65,7 +65,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 );
 
 /** What Redis keeps, by tenant, and until when. */
-type Kept = Map<string, { readonly control: Control; readonly endsMicros: number }>;
+type Kept = Map<string, { readonly control: Control; readonly expiresAtMicros: number }>;
 
 /** Two processes, one Redis, and what it should keep. */
 class World {
@@ -116,7 +116,7 @@ class World {
         this.#fates = [...one.fates];
         const book = this.books[one.who] as ProcessBook;
         if (one.do === 'put')
-          await this.#put(book, control(one.tenant, { lastsMicros: one.lasts }), one.tenant);
+          await this.#put(book, control(one.tenant, { durationMicros: one.lasts }), one.tenant);
         else if (one.do === 'end') await this.#end(book, one.which);
         else if (one.do === 'touch') await this.#touch(one.who);
         else if (book.isUp) book.comeUp();
@@ -134,14 +134,16 @@ class World {
         .filter(([, ends]) => ends > now)
         .map(([id, ends]) => `${id} ${ends - now}`)
         .sort();
-    const truth = shown([...this.#kept.values()].map(({ control: { id }, endsMicros }) => [id, endsMicros]));
+    const truth = shown(
+      [...this.#kept.values()].map(({ control: { id }, expiresAtMicros }) => [id, expiresAtMicros]),
+    );
     for (const [i, book] of this.books.entries()) {
       if (!book.isUp) continue;
       book.comeUp();
       await this.#idle();
-      expect(shown([...book.heard.controls.values()].map(({ id, endsMicros }) => [id, endsMicros]))).toEqual(
-        truth,
-      );
+      expect(
+        shown([...book.heard.controls.values()].map(({ id, expiresAtMicros }) => [id, expiresAtMicros])),
+      ).toEqual(truth);
       for (const { key, unknown } of this.#owed[i] as { key: string; unknown: number }[]) {
         expect(book.touchedUnknown > unknown || book.heard.touched.includes(key)).toBe(true);
       }
@@ -165,11 +167,11 @@ class World {
 
   async #put(book: ProcessBook, made: Control, tenant: string): Promise<void> {
     const isDone = this.#isDone(book);
-    const endsMicros = this.#bench.clock.monotonicMicros() + made.lastsMicros;
+    const expiresAtMicros = this.#bench.clock.monotonicMicros() + made.durationMicros;
     if (isDone) this.#dropEnded();
     const isFull = !this.#kept.has(tenant) && this.#kept.size >= MAX_CONTROLS;
     const result = await book.book.put(made);
-    if (isDone && !isFull) this.#kept.set(tenant, { control: made, endsMicros });
+    if (isDone && !isFull) this.#kept.set(tenant, { control: made, expiresAtMicros });
     this.#expectResult(book, result, isFull ? 'full' : 'done');
   }
 
@@ -186,7 +188,7 @@ class World {
     const [book, other] = [this.books[from], this.books[1 - from]] as [ProcessBook, ProcessBook];
     const key = `k${++this.#touches}`;
     if (this.#isDone(book)) this.#owed[1 - from]?.push({ key, unknown: other.touchedUnknown });
-    await book.book.touched([key]);
+    await book.book.announceGrants([key]);
     expect(book.heard.touched).toContain(key);
   }
 
@@ -202,7 +204,8 @@ class World {
 
   #dropEnded(): void {
     const now = this.#bench.clock.monotonicMicros();
-    for (const [tenant, { endsMicros }] of this.#kept) if (endsMicros <= now) this.#kept.delete(tenant);
+    for (const [tenant, { expiresAtMicros }] of this.#kept)
+      if (expiresAtMicros <= now) this.#kept.delete(tenant);
   }
 
   async #ask(isUp: boolean, question: ScriptQuestion): Promise<ScriptAnswer> {

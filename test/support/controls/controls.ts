@@ -12,7 +12,7 @@ export function control(tenant: string, fields: Partial<Control> = {}): Control 
     identity: [{ key: 'tenant', value: tenant, secret: false }],
     reason: 'a test',
     by: 'loopback',
-    lastsMicros: 600_000_000,
+    durationMicros: 600_000_000,
     ...fields,
   };
 }
@@ -25,10 +25,10 @@ export class ControlsHeard {
 
   readonly listener = (change: ControlsChange): void => {
     this.changes.push(change);
-    if (change.anew) this.controls.clear();
+    if (change.isReset) this.controls.clear();
     for (const one of change.set) this.controls.set(one.id, one);
     for (const id of change.ended) this.controls.delete(id);
-    this.touched.push(...change.touched);
+    this.touched.push(...change.granted);
   };
 
   /** Ids in force, sorted. */

@@ -58,9 +58,9 @@ class GoldenService {
       const identity = [{ key: 'tenant', value: 'acme', secret: false }];
       const live = {
         ...control('acme', { kind, domain: 'plain', identity }),
-        endsMicros: clock.monotonic + 6e8,
+        expiresAtMicros: clock.monotonic + 6e8,
       };
-      controls.apply({ anew: false, set: [live], ended: [], touched: [] });
+      controls.apply({ isReset: false, set: [live], ended: [], granted: [] });
     }
     const { policySet } = policies();
     this.#service = new ShouldRateLimit({
@@ -140,7 +140,7 @@ async function redis(): Promise<string> {
     await book.put(block);
     await book.put({ ...control('globex', { kind: 'allow' }), id: 'c2' });
     await book.end(['c1']);
-    await book.touched(['granted']);
+    await book.announceGrants(['granted']);
     await book.close();
     return await contents(bench.redis);
   } finally {

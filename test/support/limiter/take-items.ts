@@ -21,6 +21,6 @@ export function takeItem(key: string, rate: Rate, options: ItemOptions = {}): Ta
     hits: options.hits ?? 1,
     refund: options.refund ?? false,
     enforcement: options.enforcement ?? 'enforce',
-    ...(options.over === true ? { over: true } : {}),
+    ...(options.over === true ? { allowSurplus: true } : {}),
   };
 }

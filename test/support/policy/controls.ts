@@ -9,10 +9,24 @@ let made = 0;
 export function control(
   kind: ControlKind,
   texts: readonly string[],
-  { endsMicros = Infinity, policy = PLAIN, ...more }: Partial<LiveControl> & { policy?: typeof PLAIN } = {},
+  {
+    expiresAtMicros = Infinity,
+    policy = PLAIN,
+    ...more
+  }: Partial<LiveControl> & { policy?: typeof PLAIN } = {},
 ): LiveControl {
   const identity = identityOf(policy, entries(...texts));
   if (typeof identity === 'string') throw new Error(identity);
   const id = `c${++made}`;
-  return { id, kind, domain: 'd', identity, reason: '', by: 'loopback', lastsMicros: 1, endsMicros, ...more };
+  return {
+    id,
+    kind,
+    domain: 'd',
+    identity,
+    reason: '',
+    by: 'loopback',
+    durationMicros: 1,
+    expiresAtMicros,
+    ...more,
+  };
 }

@@ -9,12 +9,12 @@ import {
 } from '../../../src/codec/messages.js';
 import { protoFiles } from '../../../src/codec/proto-files.js';
 import { createWireCodec } from '../../../src/codec/wire-codec.js';
-import { atOnce } from '../../../src/runtime/turns.js';
+import { runToCompletion } from '../../../src/runtime/turns.js';
 
 const steps = createJsonCodec(protoFiles(), 100);
 const codec = {
-  requestToWire: (json: Uint8Array) => atOnce(steps.requestToWire(json)),
-  responseFromWire: (bytes: Uint8Array) => atOnce(steps.responseFromWire(bytes)),
+  requestToWire: (json: Uint8Array) => runToCompletion(steps.requestToWire(json)),
+  responseFromWire: (bytes: Uint8Array) => runToCompletion(steps.responseFromWire(bytes)),
 };
 const wire = createWireCodec();
 const read = (json: string) => wire.decodeRequest(codec.requestToWire(Buffer.from(json)));

@@ -6,7 +6,7 @@ import {
   type CalendarUnit,
   CalendarWindows,
   isCalendarUnit,
-  nearTimeZone,
+  suggestTimeZone,
   timeZoneName,
 } from '../../../src/limiter/calendar.js';
 import { windowRate } from '../../../src/limiter/fixed-window.js';
@@ -347,7 +347,7 @@ describe('names of time zones', () => {
     ['', undefined],
     ['Atlantis', undefined],
   ])('the place %j is %s', (name, expected) => {
-    expect(nearTimeZone(name)).toBe(expected);
+    expect(suggestTimeZone(name)).toBe(expected);
   });
 
   test('windows of what is none throw', () => {

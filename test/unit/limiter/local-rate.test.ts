@@ -22,7 +22,7 @@ describe('the part of a token bucket that a process holds', () => {
       { maxTokens: 3, p: 10_000_000, q: 9 },
     ],
     ['at least a token', tokenBucketRate(1, 1, HOUR), 0.25, 2, { maxTokens: 1, p: 8 * HOUR, q: 1 }],
-    ['a debt, too', tokenBucketRate(8, 8, HOUR, 4), 0.5, 1, { maxTokens: 4, maxDebt: 2, chargesFrom: 2 }],
+    ['a debt, too', tokenBucketRate(8, 8, HOUR, 4), 0.5, 1, { maxTokens: 4, maxDebt: 2, minChargeHits: 2 }],
     ['at least a token of debt', tokenBucketRate(8, 8, HOUR, 1), 0.5, 1, { maxTokens: 4, maxDebt: 1 }],
   ] as const)('%s', (_, rate, share, workers, expected) => {
     expect(localRate(rate, share, workers)).toMatchObject(expected);

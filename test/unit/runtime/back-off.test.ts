@@ -6,10 +6,10 @@ const LEAST_PAUSE_MS = 100;
 describe('pauses', () => {
   const pauses = (count: number, random: number, options: object = {}) => {
     const backOff = new BackOff({
-      firstMs: 1000,
-      leastMs: LEAST_PAUSE_MS,
-      longestMs: 5000,
-      randomFactor: 0.5,
+      initialMs: 1000,
+      minMs: LEAST_PAUSE_MS,
+      maxMs: 5000,
+      jitterFactor: 0.5,
       random: () => random,
       ...options,
     });
@@ -27,9 +27,7 @@ describe('pauses', () => {
 
   test('are never so short that a refused connection is asked for without end', () => {
     expect(pauses(3, 0, { randomFactor: 1 })).toEqual([LEAST_PAUSE_MS, LEAST_PAUSE_MS, LEAST_PAUSE_MS]);
-    expect(pauses(2000, 0, { firstMs: 0, longestMs: 0 }).every((pause) => pause === LEAST_PAUSE_MS)).toBe(
-      true,
-    );
+    expect(pauses(2000, 0, { initialMs: 0, maxMs: 0 }).every((pause) => pause === LEAST_PAUSE_MS)).toBe(true);
   });
 
   test('stay as they are after very many', () => {
@@ -37,7 +35,7 @@ describe('pauses', () => {
   });
 
   test('begin again after a success', () => {
-    const backOff = new BackOff({ firstMs: 1000, longestMs: 5000, randomFactor: 0, random: () => 0 });
+    const backOff = new BackOff({ initialMs: 1000, maxMs: 5000, jitterFactor: 0, random: () => 0 });
     backOff.next();
     backOff.next();
     backOff.reset();

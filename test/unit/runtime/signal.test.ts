@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { seldom } from '../../../src/runtime/seldom.js';
+import { throttledLog } from '../../../src/runtime/seldom.js';
 import { Signal } from '../../../src/runtime/signal.js';
 
 test('listeners are told in the order in which they began to listen', () => {
@@ -7,7 +7,7 @@ test('listeners are told in the order in which they began to listen', () => {
   const signal = new Signal<string, number>();
   signal.add((text, number) => heard.push(['first', text, number]));
   signal.add((text) => heard.push(['second', text]));
-  signal.tell('a', 1);
+  signal.emit('a', 1);
   expect(heard).toEqual([
     ['first', 'a', 1],
     ['second', 'a'],
@@ -16,7 +16,7 @@ test('listeners are told in the order in which they began to listen', () => {
 
 test('something may be said once in ten seconds', () => {
   let nowMs = 0;
-  const mayTell = seldom(() => nowMs);
+  const mayTell = throttledLog(() => nowMs);
   const told = [0, 1, 9999, 10_000, 10_001, 19_999, 25_000].filter((at) => {
     nowMs = at;
     return mayTell();

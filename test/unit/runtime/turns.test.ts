@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { Turns, within } from '../../../src/runtime/turns.js';
+import { TurnScheduler, withTimeout } from '../../../src/runtime/turns.js';
 
 describe('turns of the event loop', () => {
   let ends: (() => void)[];
@@ -17,8 +17,8 @@ describe('turns of the event loop', () => {
     return served;
   }
 
-  function turnsOf(budget: number, again: ReadonlySet<string> = new Set()): Turns<string> {
-    const turns: Turns<string> = new Turns({
+  function turnsOf(budget: number, again: ReadonlySet<string> = new Set()): TurnScheduler<string> {
+    const turns: TurnScheduler<string> = new TurnScheduler({
       budget,
       serve: (waiter) => {
         served.push(waiter);
@@ -33,8 +33,8 @@ describe('turns of the event loop', () => {
   test('serve as many as the budget is for, in the order in which they came', () => {
     const turns = turnsOf(2);
     for (const waiter of ['a', 'b', 'c', 'b', 'd', 'e']) turns.wait(waiter);
-    expect(turns.forget('c')).toBe(true);
-    expect(turns.forget('c')).toBe(false);
+    expect(turns.cancel('c')).toBe(true);
+    expect(turns.cancel('c')).toBe(false);
     expect([turns.size, ends.length, served]).toEqual([4, 1, []]);
     expect([turn(), turn(), turn()]).toEqual([['a', 'b'], ['d', 'e'], []]);
     expect([turns.size, ends.length]).toEqual([0, 0]);
@@ -50,22 +50,22 @@ describe('turns of the event loop', () => {
     const turns = turnsOf(2);
     turns.spend(1.5);
     turns.spend(1);
-    expect([turns.left, ends.length]).toEqual([-0.5, 1]);
+    expect([turns.remaining, ends.length]).toEqual([-0.5, 1]);
     turns.wait('a');
     expect(turn()).toEqual(['a']);
-    expect(turns.left).toBe(1);
+    expect(turns.remaining).toBe(1);
     turn();
-    expect([turns.left, ends.length]).toEqual([2, 0]);
+    expect([turns.remaining, ends.length]).toEqual([2, 0]);
   });
 });
 
 test('what does not come in time is not waited for, and what fails in time fails', async () => {
   const never = new Promise<string>(() => {});
-  expect(await within(1, never, () => 'late')).toBe('late');
-  expect(await within(1e6, Promise.resolve('in time'), () => 'late')).toBe('in time');
-  await expect(within(1e6, Promise.reject(new Error('broken')), () => 'late')).rejects.toThrow('broken');
+  expect(await withTimeout(1, never, () => 'late')).toBe('late');
+  expect(await withTimeout(1e6, Promise.resolve('in time'), () => 'late')).toBe('in time');
+  await expect(withTimeout(1e6, Promise.reject(new Error('broken')), () => 'late')).rejects.toThrow('broken');
   const tooLate = (): never => {
     throw new Error('too late');
   };
-  await expect(within(1, never, tooLate)).rejects.toThrow('too late');
+  await expect(withTimeout(1, never, tooLate)).rejects.toThrow('too late');
 });

@@ -190,8 +190,8 @@ export class ClusterStore implements RedisBuckets {
       },
       tellWork: (micros) => tellWork?.(micros, name),
     });
-    store.onUp(this.#cameUp.tell);
-    store.onDown(this.#wentDown.tell);
+    store.onUp(this.#cameUp.emit);
+    store.onDown(this.#wentDown.emit);
     return store;
   }
 

@@ -1,7 +1,7 @@
 import { expectState } from '../../../invariant.js';
 import { type BucketStore, StorageError, type TakeResult } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
-import { within } from '../../../runtime/turns.js';
+import { withTimeout } from '../../../runtime/turns.js';
 import type { GiveBackResult, Part, PartTake, Shard } from '../../sharded/shard.js';
 import type { Hope } from '../load/hope.js';
 
@@ -51,7 +51,7 @@ export class UnknownNodes implements Shard {
     }
     this.#waitingItems += length;
     const leftMicros = Math.min(deadlineMicros - monotonicMicros(), timeoutMicros);
-    await within(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), hope.ended(), () => {});
+    await withTimeout(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), hope.ended(), () => {});
     this.#waitingItems -= length;
     expectState(this.#waitingItems >= 0, 'no more items end to wait for a cluster than began');
     // By now the nodes are known, or no time is left.

@@ -28,8 +28,8 @@ export type SendCommand = (name: string, args: string[], bound: ReplyBound) => P
 
 /** Pauses between attempts to connect: each twice the one before, milliseconds. */
 export interface RetryPauses {
-  readonly firstMs: number;
-  readonly longestMs: number;
+  readonly initialMs: number;
+  readonly maxMs: number;
 }
 
 /**
@@ -99,4 +99,4 @@ export interface RedisConnectionEvents {
 }
 
 // With these, service is back well within two seconds of Redis.
-export const DEFAULT_RETRY: RetryPauses = { firstMs: 50, longestMs: 500 };
+export const DEFAULT_RETRY: RetryPauses = { initialMs: 50, maxMs: 500 };

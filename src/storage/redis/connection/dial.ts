@@ -1,7 +1,7 @@
 import { connect as connectClear, type NetConnectOpts, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import { ignore } from '../../../runtime/ignore.js';
-import { PatientTimer } from '../../../runtime/patient-timer.js';
+import { StallTolerantTimer } from '../../../runtime/patient-timer.js';
 import type { RedisTlsOptions } from './connection-options.js';
 import type { RedisEndpoint } from './redis-address.js';
 import { RedisReplyError } from './redis-error.js';
@@ -94,7 +94,7 @@ function withinTime(
   listen: (resolve: (error: Error | undefined) => void) => void,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let timer: PatientTimer | undefined;
+    let timer: StallTolerantTimer | undefined;
     const onClose = (): void => settle(new Error(endOf(stream)));
     const settle = (error: Error | undefined): void => {
       timer?.stop();
@@ -102,7 +102,7 @@ function withinTime(
       if (error === undefined) resolve();
       else reject(error);
     };
-    timer = new PatientTimer(ms, () => settle(new Error(late)));
+    timer = new StallTolerantTimer(ms, () => settle(new Error(late)));
     stream.on('close', onClose);
     if (stream.destroyed) onClose();
     else listen(settle);

@@ -2,7 +2,7 @@ import { expectState } from '../../../invariant.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { quantity } from '../../../quantity.js';
 import { BackOff } from '../../../runtime/back-off.js';
-import { PatientTimer } from '../../../runtime/patient-timer.js';
+import { StallTolerantTimer } from '../../../runtime/patient-timer.js';
 import { Hope } from '../load/hope.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {
@@ -75,7 +75,7 @@ export class RedisConnection {
   private renewalRefused = false;
   /** Counts connections, so that answers of an earlier one are known as such. */
   private epoch = 0;
-  private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, firstMs: FIRST_PROBE_MS });
+  private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, initialMs: FIRST_PROBE_MS });
   private unansweredProbes = 0;
   /** When the latest probe began. */
   private probedMs = -Infinity;
@@ -83,7 +83,7 @@ export class RedisConnection {
   /** Whether what answers is known to be no proxy. */
   private isServer = false;
   /** Ends the probe at hand; undefined while there is none. */
-  private probeDeadline: PatientTimer | undefined;
+  private probeDeadline: StallTolerantTimer | undefined;
 
   /** Starts connecting. Throws an Error when the TLS settings cannot be used. */
   constructor(options: RedisServerOptions, events: RedisConnectionEvents) {
@@ -269,7 +269,7 @@ export class RedisConnection {
     let over = false;
     this.stopProbing();
     this.probedMs = performance.now();
-    this.probeDeadline = new PatientTimer(Math.max(LEAST_PROBE_TIMEOUT_MS, this.patienceMs), () => {
+    this.probeDeadline = new StallTolerantTimer(Math.max(LEAST_PROBE_TIMEOUT_MS, this.patienceMs), () => {
       over = true;
       this.onSilentProbe();
     });

@@ -1,10 +1,10 @@
-import { PatientTimer } from '../../../runtime/patient-timer.js';
+import { StallTolerantTimer } from '../../../runtime/patient-timer.js';
 
 /** Whether a Redis may be up in a moment, for as long as calls are let wait for that. */
 export class Hope {
   readonly #onTimeout: () => void;
   /** Undefined while there is none. */
-  #living: { readonly timer: PatientTimer; readonly waiting: (() => void)[] } | undefined;
+  #living: { readonly timer: StallTolerantTimer; readonly waiting: (() => void)[] } | undefined;
 
   /** `onTimeout` is to call {@link end}. */
   constructor(onTimeout: () => void) {
@@ -19,7 +19,7 @@ export class Hope {
   begin(forMs: number): void {
     this.#living?.timer.stop();
     const { waiting } = this.#living ?? { waiting: [] };
-    this.#living = { timer: new PatientTimer(forMs, this.#onTimeout), waiting };
+    this.#living = { timer: new StallTolerantTimer(forMs, this.#onTimeout), waiting };
   }
 
   /** Returns whether there was any. */

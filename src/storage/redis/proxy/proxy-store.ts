@@ -1,7 +1,7 @@
 import { expectState } from '../../../invariant.js';
 import type { TakeItem } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
-import { within } from '../../../runtime/turns.js';
+import { withTimeout } from '../../../runtime/turns.js';
 import type { Part } from '../../sharded/shard.js';
 import type { SendCommand } from '../connection/connection-options.js';
 import { RedisStore } from '../redis-store.js';
@@ -142,6 +142,9 @@ export class ProxyStore extends RedisStore {
     if (!this.connected) return;
     const failed = ({ message }: Error): Finding => ({ tags: 'unknown', failure: message });
     const looking = lookForHashTags(send, keyPrefix).catch(failed);
-    this.#note(await within(timerMs(timeoutMicros), looking, () => failed(new Error('no answer'))), send);
+    this.#note(
+      await withTimeout(timerMs(timeoutMicros), looking, () => failed(new Error('no answer'))),
+      send,
+    );
   }
 }

@@ -1,7 +1,7 @@
 import { StorageError } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { ignore } from '../../../runtime/ignore.js';
-import { within } from '../../../runtime/turns.js';
+import { withTimeout } from '../../../runtime/turns.js';
 import type { ScriptClock } from '../clock/script-clock.js';
 import type { SendCommand } from '../connection/connection-options.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
@@ -50,7 +50,7 @@ export class ScriptQuestions {
     const answer = this.#answer(question, asking);
     void answer.then(() => this.#unanswered--);
     const late = () => new StorageError('timeout', `Redis ${this.#name} did not answer in time`);
-    return within(this.#timeoutMs, answer, late);
+    return withTimeout(this.#timeoutMs, answer, late);
   }
 
   async #answer(question: ScriptQuestion, asking: boolean): Promise<ScriptAnswer> {

@@ -30,7 +30,7 @@ let touched: string[];
 beforeEach(() => {
   bench = new AdminBench(POLICY);
   touched = [];
-  bench.book.onChange((change) => touched.push(...change.touched));
+  bench.book.onChange((change) => touched.push(...change.granted));
 });
 const change = (
   action: 'reset' | 'grant',

@@ -151,12 +151,12 @@ test('refuses what cannot be kept, and says so where the index is full or does n
   );
   const book = new MemoryControlBook(() => 0);
   bench = new AdminBench(POLICY, true, {
-    lasting: true,
+    isPersistent: true,
     firstRead: { awaited: undefined },
-    current: true,
+    isCurrent: true,
     put: async () => new StorageError('timeout', 'no answer within 20ms'),
     end: async () => new StorageError('breaker_open', 'Redis failed 5 times'),
-    touched: (keys) => book.touched(keys),
+    announceGrants: (keys) => book.announceGrants(keys),
     onChange: (listener) => book.onChange(listener),
     close: () => book.close(),
   });
@@ -169,12 +169,12 @@ test('refuses what cannot be kept, and says so where the index is full or does n
 test('a control that another process has just made can be ended at once', async () => {
   const book = new MemoryControlBook(() => bench.clock.monotonicMicros());
   bench = new AdminBench(POLICY, true, {
-    lasting: true,
+    isPersistent: true,
     firstRead: { awaited: undefined },
-    current: true,
+    isCurrent: true,
     put: (control) => book.put(control),
     end: (ids) => book.end(ids),
-    touched: (keys) => book.touched(keys),
+    announceGrants: (keys) => book.announceGrants(keys),
     onChange: (listener) => book.onChange(listener),
     close: () => book.close(),
   });
@@ -188,7 +188,7 @@ test('a control that another process has just made can be ended at once', async 
       identity,
       reason: '',
       by: 'x',
-      lastsMicros: 60_000_000,
+      durationMicros: 60_000_000,
     });
   }, 20);
   expect((await ended).controls).toMatchObject([{ id: 'a', by: 'x' }]);
@@ -201,13 +201,19 @@ test.each([1, 9])(
     let replaced = 0;
     const renewed = async (): Promise<void> => {
       const identity = [{ key: 'tenant', value: 'acme', secret: false }];
-      const about = { kind: 'block', domain: 'd', reason: 'again', by: 'others', lastsMicros: 7e9 } as const;
+      const about = {
+        kind: 'block',
+        domain: 'd',
+        reason: 'again',
+        by: 'others',
+        durationMicros: 7e9,
+      } as const;
       await book.put({ ...about, id: `n${replaced}`, identity });
     };
     bench = new AdminBench(POLICY, true, {
-      lasting: true,
+      isPersistent: true,
       firstRead: { awaited: undefined },
-      current: true,
+      isCurrent: true,
       put: (control) => book.put(control),
       async end(ids) {
         if (replaced++ < times) {
@@ -216,7 +222,7 @@ test.each([1, 9])(
         }
         return book.end(ids);
       },
-      touched: (keys) => book.touched(keys),
+      announceGrants: (keys) => book.announceGrants(keys),
       onChange: (listener) => book.onChange(listener),
       close: () => book.close(),
     });
@@ -235,12 +241,12 @@ test.each([1, 9])(
 test('what cannot be read from Redis now is not said to be none', async () => {
   const book = new MemoryControlBook(() => 0);
   bench = new AdminBench(POLICY, true, {
-    lasting: true,
+    isPersistent: true,
     firstRead: { awaited: undefined },
-    current: false,
+    isCurrent: false,
     put: (control) => book.put(control),
     end: (ids) => book.end(ids),
-    touched: (keys) => book.touched(keys),
+    announceGrants: (keys) => book.announceGrants(keys),
     onChange: (listener) => book.onChange(listener),
     close: () => book.close(),
   });
@@ -262,7 +268,7 @@ test('lists the most that an answer holds, and counts the rest', async () => {
       identity: [{ key: 'tenant', value: `t${i}`, secret: false }],
       reason: '',
       by: 'x',
-      lastsMicros: 60_000_000,
+      durationMicros: 60_000_000,
     });
   }
   expect(await bench.ask({ action: 'blocks' })).toMatchObject({

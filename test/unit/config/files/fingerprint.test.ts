@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { fingerprintSteps } from '../../../../src/config/files/fingerprint.js';
 import { loadPolicies } from '../../../../src/config/files/load-policies.js';
 import type { PolicyPlace } from '../../../../src/config/files/policy-paths.js';
-import { atOnce } from '../../../../src/runtime/turns.js';
+import { runToCompletion } from '../../../../src/runtime/turns.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 let dir: TempDir;
@@ -64,7 +64,7 @@ const PLACES: readonly (readonly [name: string, make: () => readonly PolicyPlace
 test.each(PLACES)('what was read is what lies there until it changes: %s', (_name, make) => {
   const places = make();
   const { fingerprint, files } = loadPolicies(places);
-  const now = (): string => atOnce(fingerprintSteps(places, files));
+  const now = (): string => runToCompletion(fingerprintSteps(places, files));
   expect(now()).toBe(fingerprint);
   for (const file of files) {
     mkdirSync(dirname(file), { recursive: true });

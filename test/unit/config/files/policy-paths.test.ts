@@ -10,7 +10,7 @@ import {
 } from '../../../../src/config/files/policy-paths.js';
 import { WatchPlan } from '../../../../src/config/files/watch-plan.js';
 import { type ConfigProblem, formatProblem } from '../../../../src/config/yaml/config-problem.js';
-import { atOnce } from '../../../../src/runtime/turns.js';
+import { runToCompletion } from '../../../../src/runtime/turns.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
 let dir: TempDir;
@@ -210,8 +210,8 @@ test('a listing of many files pauses again and again, so that decisions need not
 
 test('a layout that holds too much is not walked to its end', () => {
   for (const name of ['a', 'b/c', 'b/d']) dir.write(`root/config/${name}`, '');
-  expect(atOnce(walkLayout(layout(), 4)).files).toHaveLength(3);
-  expect(() => atOnce(walkLayout(layout(), 3))).toThrow(
+  expect(runToCompletion(walkLayout(layout(), 4)).files).toHaveLength(3);
+  expect(() => runToCompletion(walkLayout(layout(), 3))).toThrow(
     'the directory holds more than 3 files and directories; name the one with the policies',
   );
 });

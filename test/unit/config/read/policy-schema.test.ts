@@ -7,7 +7,7 @@ import {
   REQUEST_HEADER_FAMILIES,
   RESPONSE_HEADER_FAMILIES,
 } from '../../../../src/config/read/read-response.js';
-import { LEAST_SHARE, STORE_FAILURE_POLICIES } from '../../../../src/limiter/failure-policy.js';
+import { MIN_SHARE, STORE_FAILURE_POLICIES } from '../../../../src/limiter/failure-policy.js';
 import { MAX_UINT32 } from '../../../../src/limiter/rate.js';
 import { WINDOW_UNITS } from '../../../../src/limiter/window-unit.js';
 import { ALGORITHMS } from '../../../../src/policy/policy.js';
@@ -66,7 +66,7 @@ describe('the schema', () => {
     const [failurePolicies] = definition('on_store_failure').anyOf ?? [];
     expect(failurePolicies?.enum).toEqual(STORE_FAILURE_POLICIES);
     expect(mappingOf(definition('on_store_failure')).properties?.['local']).toMatchObject({
-      minimum: LEAST_SHARE,
+      minimum: MIN_SHARE,
       maximum: 1,
     });
     expect(definition('algorithm').enum).toEqual(ALGORITHMS);

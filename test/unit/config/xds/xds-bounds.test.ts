@@ -9,7 +9,7 @@ import {
   MAX_PROBLEMS,
   ProblemList,
 } from '../../../../src/config/yaml/config-problem.js';
-import { atOnce } from '../../../../src/runtime/turns.js';
+import { runToCompletion } from '../../../../src/runtime/turns.js';
 import { loadDocuments, loadResponse } from '../../../support/policy/loads.js';
 import { encodeConfig } from '../../../support/xds/xds-server.js';
 
@@ -31,14 +31,18 @@ describe('an envelope', () => {
       text(1, 'v'),
       text(5, 'last'),
     ]);
-    expect(atOnce(readEnvelope(bytes))).toEqual({
+    expect(runToCompletion(readEnvelope(bytes))).toEqual({
       versionInfo: 'v',
       typeUrl: 't',
       nonce: 'last',
       bytes,
       refusal: undefined,
     });
-    expect(atOnce(readEnvelope(Buffer.alloc(0)))).toMatchObject({ versionInfo: '', typeUrl: '', nonce: '' });
+    expect(runToCompletion(readEnvelope(Buffer.alloc(0)))).toMatchObject({
+      versionInfo: '',
+      typeUrl: '',
+      nonce: '',
+    });
   });
 
   test('of two million resources is refused, with the nonce that follows them, in parts of 2,000 fields', () => {
@@ -66,7 +70,7 @@ describe('an envelope', () => {
     ['has a length beyond all', [0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]],
     ['has a nonce of 70 KB', [0x2a, 0xf0, 0xa2, 0x04, ...Array<number>(70_000).fill(0x61)]],
   ])('that %s is none', (_, bytes) => {
-    expect(() => atOnce(readEnvelope(Uint8Array.from(bytes)))).toThrow();
+    expect(() => runToCompletion(readEnvelope(Uint8Array.from(bytes)))).toThrow();
   });
 });
 

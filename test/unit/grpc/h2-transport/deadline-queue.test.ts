@@ -6,7 +6,7 @@ import { FakeTimerSource } from '../../../support/clock/fake-timer-source.js';
 
 class Entry implements Expiring {
   dueAt = 0;
-  place = -1;
+  heapIndex = -1;
   expiredMs: number | undefined;
   readonly #timers: FakeTimerSource;
 
@@ -55,7 +55,7 @@ describe('DeadlineQueue', () => {
     const turns: (() => void)[] = [];
     timers.nextTurn = (callback) => turns.push(callback);
     for (let index = 0; index < 1000; index++) {
-      queue.add({ dueAt: 0, place: -1, expire: () => expired.push(index) }, 10);
+      queue.add({ dueAt: 0, heapIndex: -1, expire: () => expired.push(index) }, 10);
     }
     timers.advance(11);
     expect(expired.length).toBeGreaterThan(0);
@@ -63,7 +63,7 @@ describe('DeadlineQueue', () => {
       expect(expired.length - before).toBeLessThanOrEqual(100);
       expect(turns).toHaveLength(1);
       // A soonest entry of all that comes in between is not forgotten, and needs no timer.
-      if (before === 0) queue.add({ dueAt: 0, place: -1, expire: () => expired.push(-1) }, 1);
+      if (before === 0) queue.add({ dueAt: 0, heapIndex: -1, expire: () => expired.push(-1) }, 1);
       expect(timers.waiting).toBe(0);
       turns.shift()?.();
     }

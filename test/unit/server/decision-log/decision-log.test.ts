@@ -161,10 +161,10 @@ test('a line tells all that a request asked and got, secrets redacted, in the fo
 test('a line names the block or exemption that decided, and the rule that did not', () => {
   const { decider, lines } = logging({ denied: 1, ok: 1 });
   const allow = control('allow', ['free=1'], { id: 'a1' });
-  decider.controls.apply({ anew: true, set: [allow], ended: [], touched: [] });
+  decider.controls.apply({ isReset: true, set: [allow], ended: [], granted: [] });
   decider.answer([descriptor(['free=1'])]);
   const block = control('block', ['tenant=t'], { id: 'b1', reason: `why ${'!'.repeat(1000)}` });
-  decider.controls.apply({ anew: true, set: [block], ended: [], touched: [] });
+  decider.controls.apply({ isReset: true, set: [block], ended: [], granted: [] });
   decider.answer([descriptor(['tenant=t']), descriptor(['free=1'])]);
   const reason = expect.stringMatching(/^why !{200,}… /);
   expect(lines()).toMatchObject([

@@ -15,13 +15,13 @@ function startupOf(environment: Record<string, string>) {
 test('pauses until Redis was reached are those of the settings, and fit a timer', () => {
   expect(
     startupOf({ REDIS_STARTUP_INITIAL_INTERVAL: '1s', REDIS_STARTUP_MAX_INTERVAL: '30s' }),
-  ).toMatchObject({ firstMs: 1000, longestMs: 30_000 });
+  ).toMatchObject({ initialMs: 1000, maxMs: 30_000 });
   // Node.js takes a timer that is too long for one of a millisecond: a Redis that is away would be asked all the time.
   expect(
     startupOf({ REDIS_STARTUP_INITIAL_INTERVAL: '2000000h', REDIS_STARTUP_MAX_INTERVAL: '2000000h' }),
-  ).toMatchObject({ firstMs: MAX_TIMER_MS, longestMs: MAX_TIMER_MS });
+  ).toMatchObject({ initialMs: MAX_TIMER_MS, maxMs: MAX_TIMER_MS });
   expect(startupOf({ REDIS_STARTUP_INITIAL_INTERVAL: '2000000h' })).toMatchObject({
-    longestMs: MAX_TIMER_MS,
+    maxMs: MAX_TIMER_MS,
   });
 });
 

@@ -63,14 +63,14 @@ class Asked implements BucketStore {
 
 function deciding(set: readonly LiveControl[], options: DeciderOptions = {}, policy = POLICY): Decider {
   const decider = new Decider(policy, options);
-  decider.controls.apply({ anew: false, set, ended: [], touched: [] });
+  decider.controls.apply({ isReset: false, set, ended: [], granted: [] });
   return decider;
 }
 function lasting(decider: Decider, micros: number, ...args: Parameters<typeof control>): void {
-  const endsMicros = decider.clock.monotonicMicros() + micros;
+  const expiresAtMicros = decider.clock.monotonicMicros() + micros;
   const [kind, texts, more] = args;
-  const set = [control(kind, texts, { endsMicros, ...more })];
-  decider.controls.apply({ anew: false, set, ended: [], touched: [] });
+  const set = [control(kind, texts, { expiresAtMicros, ...more })];
+  decider.controls.apply({ isReset: false, set, ended: [], granted: [] });
 }
 const told = (decider: Decider): string[] => decider.observer.told.splice(0);
 const block = (...texts: string[]) => control('block', texts);
@@ -354,7 +354,7 @@ test('follows a book, and costs no look at the clock while that is empty', async
   const decider = new Decider(POLICY);
   const book = new MemoryControlBook(() => decider.clock.monotonicMicros());
   book.onChange((change) => decider.controls.apply(change));
-  const made = control('block', ['tenant=acme'], { lastsMicros: SECOND });
+  const made = control('block', ['tenant=acme'], { durationMicros: SECOND });
   expect(decider.answer([descriptor(['tenant=acme'])]).overallCode).toBe(OK);
   await book.put(made);
   expect(decider.answer([descriptor(['tenant=acme'])]).overallCode).toBe(OVER_LIMIT);

@@ -7,7 +7,7 @@ import { MAX_KEY_SETS } from '../../../../src/service/controls/domain-controls.j
 import { control } from '../../../support/policy/controls.js';
 import { entries } from '../../../support/policy/policies.js';
 
-const none = { anew: false, set: [], ended: [], touched: [] };
+const none = { isReset: false, set: [], ended: [], granted: [] };
 const LOTS = 1_000_000;
 
 function indexOf(...set: LiveControl[]): ControlIndex {

@@ -49,8 +49,8 @@ describe('before the first read of controls', () => {
     const answer = ask('allow');
     const made = control('x', { domain: 'd', identity: [{ key: 'allow', value: 'x', secret: false }] });
     decider.controls.apply({
-      ...{ anew: false, ended: [], touched: [] },
-      set: [{ ...made, endsMicros: decider.clock.monotonicMicros() + made.lastsMicros }],
+      ...{ isReset: false, ended: [], granted: [] },
+      set: [{ ...made, expiresAtMicros: decider.clock.monotonicMicros() + made.durationMicros }],
     });
     end();
     expect(await answer).toBe(CODE.OVER_LIMIT);

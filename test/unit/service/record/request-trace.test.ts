@@ -45,9 +45,9 @@ test('it is told of the question to the store and of the rule that decided', asy
     'decided d OVER_LIMIT none',
   ]);
   expect(await ask(descriptor(['other=a']))).toEqual(['decided d OK']);
-  const ends = { endsMicros: decider.clock.monotonicMicros() + 60_000_000 };
+  const ends = { expiresAtMicros: decider.clock.monotonicMicros() + 60_000_000 };
   const [block, allow] = [control('block', ['one=bad'], ends), control('allow', ['one=good'], ends)];
-  decider.controls.apply({ anew: false, set: [block, allow], ended: [], touched: [] });
+  decider.controls.apply({ isReset: false, set: [block, allow], ended: [], granted: [] });
   expect(await ask(descriptor(['one=bad']), descriptor(['one=c']))).toEqual(['decided d OVER_LIMIT block']);
   expect(await ask(descriptor(['one=good']))).toEqual(['decided d OK allow']);
 });

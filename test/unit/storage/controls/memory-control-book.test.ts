@@ -23,10 +23,10 @@ afterEach(() => book.close());
 
 describe('a book in memory', () => {
   test('tells of a control at once, with its end', async () => {
-    const one = control('acme', { lastsMicros: 5 * SECOND });
+    const one = control('acme', { durationMicros: 5 * SECOND });
     expect(await book.put(one)).toBe('done');
-    expect(heard.controls.get(one.id)).toEqual({ ...one, endsMicros: clock.monotonic + 5 * SECOND });
-    expect(book.lasting).toBe(false);
+    expect(heard.controls.get(one.id)).toEqual({ ...one, expiresAtMicros: clock.monotonic + 5 * SECOND });
+    expect(book.isPersistent).toBe(false);
   });
 
   test('puts a control in the place of the one of the same kind, domain and identity', async () => {
@@ -46,7 +46,10 @@ describe('a book in memory', () => {
   });
 
   test('ends a control when its time is over, and makes room for another', async () => {
-    const [short, long] = [control('a', { lastsMicros: SECOND }), control('b', { lastsMicros: 60 * SECOND })];
+    const [short, long] = [
+      control('a', { durationMicros: SECOND }),
+      control('b', { durationMicros: 60 * SECOND }),
+    ];
     await book.put(short);
     await book.put(long);
     clock.advance(SECOND);
@@ -55,7 +58,7 @@ describe('a book in memory', () => {
   });
 
   test('tells who comes later of all that is in force', async () => {
-    const over = control('over', { lastsMicros: SECOND });
+    const over = control('over', { durationMicros: SECOND });
     const one = control('acme');
     await book.put(over);
     await book.put(one);
@@ -63,11 +66,11 @@ describe('a book in memory', () => {
     const later = new ControlsHeard();
     book.onChange(later.listener);
     expect(later.ids).toEqual([one.id]);
-    expect(later.changes[0]?.anew).toBe(true);
+    expect(later.changes[0]?.isReset).toBe(true);
   });
 
   test('tells of buckets that were given tokens', async () => {
-    await book.touched(['k1', 'k2']);
+    await book.announceGrants(['k1', 'k2']);
     expect(heard.touched).toEqual(['k1', 'k2']);
   });
 

@@ -100,9 +100,9 @@ test('knows of each bucket past full until when it is, whatever others come, cha
         table.read(key, bucket, anyPlace());
         const ends = model.get(key);
         // One that is void may still be kept.
-        const isOver = bucket.isPastFull && bucket.endsMicros > now;
+        const isOver = bucket.hasSurplus && bucket.surplusEndMicros > now;
         expectSame(
-          isOver ? bucket.endsMicros : undefined,
+          isOver ? bucket.surplusEndMicros : undefined,
           ends !== undefined && ends > now ? ends : undefined,
         );
       };
@@ -113,7 +113,7 @@ test('knows of each bucket past full until when it is, whatever others come, cha
         bucket.load(1, ends === undefined ? now + 7 : -5, 0);
         if (ends === undefined) model.delete(name);
         else {
-          bucket.endsAt(now + ends);
+          bucket.setSurplusEnd(now + ends);
           model.set(name, now + ends);
         }
         table.write(name, bucket, anyPlace(), now);

@@ -1,6 +1,6 @@
 import { MAX_TIMER_MS } from '../../../../limiter/clock.js';
 import { BackOff } from '../../../../runtime/back-off.js';
-import { within } from '../../../../runtime/turns.js';
+import { withTimeout } from '../../../../runtime/turns.js';
 import type { LoginListeners, LoginSource } from '../login-source.js';
 import type { RedisLogin } from '../redis-login.js';
 import { readPrintedLogin } from './printed-login.js';
@@ -18,7 +18,7 @@ export interface LoginCommandOptions {
 }
 
 /** Pauses between runs that one connection after the other asks for, or that failed. */
-const PAUSES = { firstMs: 1000, longestMs: 30_000 };
+const PAUSES = { initialMs: 1000, maxMs: 30_000 };
 /** A login is renewed no more often than this, however soon it runs out. */
 const LEAST_REFRESH_MS = 1000;
 /** Longest that a login is renewed before it runs out. */
@@ -60,12 +60,12 @@ export class LoginCommand implements LoginSource {
 
   async login(refused: boolean): Promise<RedisLogin> {
     const now = performance.now();
-    if (now - this.#askedAtMs > PAUSES.longestMs) this.#pauses.reset();
+    if (now - this.#askedAtMs > PAUSES.maxMs) this.#pauses.reset();
     this.#askedAtMs = now;
     const isFirstRefusal = refused && !this.#ranForRefusal;
     if (now >= this.#pauseUntilMs || isFirstRefusal) void this.#run(refused);
     const isGood = !refused && now < this.#goodUntilMs;
-    await (isGood ? within(PATIENCE_MS, this.#underWay, () => {}) : this.#underWay);
+    await (isGood ? withTimeout(PATIENCE_MS, this.#underWay, () => {}) : this.#underWay);
     if (this.#login === undefined)
       throw this.#failure ?? new Error(`${this.#options.variable}: it was ended`);
     return this.#login;

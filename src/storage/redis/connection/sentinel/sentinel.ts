@@ -7,7 +7,7 @@ import { endpointName } from '../redis-address.js';
 import type { RedisLogin } from '../redis-login.js';
 
 /** Pauses before a Sentinel that cannot be reached is listened to again. */
-const PAUSES = { firstMs: 100, longestMs: 2000 };
+const PAUSES = { initialMs: 100, maxMs: 2000 };
 /** After so long a Sentinel that was listened to is no longer one that comes and goes. Milliseconds. */
 const STABLE_MS = 5000;
 /**
