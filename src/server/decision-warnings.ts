@@ -1,4 +1,4 @@
-import { throttledLog } from '../runtime/seldom.js';
+import { throttledLog } from '../runtime/throttled-log.js';
 import type { DecisionWarnings } from '../service/decision-observer.js';
 import type { DecisionLine } from '../service/record/decision-line.js';
 import { shown } from '../shown-text.js';

@@ -1,4 +1,4 @@
-import { FairCapacity } from '../runtime/room.js';
+import { FairCapacity } from '../runtime/fair-capacity.js';
 
 /** Most bytes of decoded requests that wait for the store. */
 export const MAX_STORE_WAITING_BYTES = 16 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
 import { quantity } from '../../quantity.js';
-import { throttledLog } from '../../runtime/seldom.js';
+import { throttledLog } from '../../runtime/throttled-log.js';
 import { ERROR_CODE } from '../error-code.js';
 import {
   holdsSubjectAltName,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../limiter/clock.js';
 import type { Closers } from '../../runtime/closers.js';
-import { throttledLog } from '../../runtime/seldom.js';
+import { throttledLog } from '../../runtime/throttled-log.js';
 import type { DecisionLog } from '../../service/record/decision-record.js';
 import { LogOutput } from '../../telemetry/log-output.js';
 import type { Logger } from '../../telemetry/logger.js';

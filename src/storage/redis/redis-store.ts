@@ -1,8 +1,8 @@
 import { StorageError, type TakeItem, type TakeResult } from '../../limiter/bucket-store.js';
 import { systemClock } from '../../limiter/clock.js';
 import { quantity } from '../../quantity.js';
+import { FairCapacity } from '../../runtime/fair-capacity.js';
 import { IdleWait } from '../../runtime/idle-wait.js';
-import { FairCapacity } from '../../runtime/room.js';
 import { Signal } from '../../runtime/signal.js';
 import { TurnScheduler } from '../../runtime/turns.js';
 import type { GiveBackResult, Part, PartTake, Shard } from '../sharded/shard.js';

@@ -17,7 +17,7 @@ describe('pauses', () => {
   };
 
   test('double up to the longest', () => {
-    expect(pauses(5, 0.5, { randomFactor: 0 })).toEqual([1000, 2000, 4000, 5000, 5000]);
+    expect(pauses(5, 0.5, { jitterFactor: 0 })).toEqual([1000, 2000, 4000, 5000, 5000]);
   });
 
   test('are spread round that, never above the longest', () => {
@@ -26,12 +26,12 @@ describe('pauses', () => {
   });
 
   test('are never so short that a refused connection is asked for without end', () => {
-    expect(pauses(3, 0, { randomFactor: 1 })).toEqual([LEAST_PAUSE_MS, LEAST_PAUSE_MS, LEAST_PAUSE_MS]);
+    expect(pauses(3, 0, { jitterFactor: 1 })).toEqual([LEAST_PAUSE_MS, LEAST_PAUSE_MS, LEAST_PAUSE_MS]);
     expect(pauses(2000, 0, { initialMs: 0, maxMs: 0 }).every((pause) => pause === LEAST_PAUSE_MS)).toBe(true);
   });
 
   test('stay as they are after very many', () => {
-    expect(pauses(5000, 0.5, { randomFactor: 0 }).at(-1)).toBe(5000);
+    expect(pauses(5000, 0.5, { jitterFactor: 0 }).at(-1)).toBe(5000);
   });
 
   test('begin again after a success', () => {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { throttledLog } from '../../../src/runtime/seldom.js';
 import { Signal } from '../../../src/runtime/signal.js';
+import { throttledLog } from '../../../src/runtime/throttled-log.js';
 
 test('listeners are told in the order in which they began to listen', () => {
   const heard: unknown[] = [];

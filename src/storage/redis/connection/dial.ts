@@ -1,7 +1,7 @@
 import { connect as connectClear, type NetConnectOpts, type Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext } from 'node:tls';
 import { ignore } from '../../../runtime/ignore.js';
-import { StallTolerantTimer } from '../../../runtime/patient-timer.js';
+import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
 import type { RedisTlsOptions } from './connection-options.js';
 import type { RedisEndpoint } from './redis-address.js';
 import { RedisReplyError } from './redis-error.js';

@@ -2,7 +2,7 @@ import { expectState } from '../../../invariant.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { quantity } from '../../../quantity.js';
 import { BackOff } from '../../../runtime/back-off.js';
-import { StallTolerantTimer } from '../../../runtime/patient-timer.js';
+import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
 import { Hope } from '../load/hope.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {

@@ -1,4 +1,4 @@
-import { StallTolerantTimer } from '../../../runtime/patient-timer.js';
+import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
 
 /** Whether a Redis may be up in a moment, for as long as calls are let wait for that. */
 export class Hope {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { FairCapacity } from '../../../src/runtime/room.js';
+import { FairCapacity } from '../../../src/runtime/fair-capacity.js';
 
 test('a connection has no more of the upper half than is left free, and others always find room', () => {
   const room = new FairCapacity(1024);
