@@ -33,11 +33,11 @@ export interface TakeItem {
    */
   readonly undoMark?: number;
   /**
-   * Of a refund without a mark: it may bring a token bucket past full, and a window below 0 hits. What is over is used
-   * up first, and does not refill. It is void a day after the latest such refund (`SURPLUS_LIFETIME_MICROS`), or with the end
-   * of the window. It is bounded (`maxSurplus` of the rate); the outcome tells what is there. No request may take more
-   * than the limit even so (`isBeyondLimit`), and other refunds to a bucket past full change nothing, but for those
-   * that undo a take.
+   * Allows a refund without `undoMark` to raise a token bucket above its capacity, or a window below 0 hits. The
+   * surplus is used first and does not refill. It expires one day after the latest such refund
+   * (`SURPLUS_LIFETIME_MICROS`), or when the window ends, and is at most `maxSurplus` of the rate. The outcome reports
+   * what the bucket then holds. Even with a surplus, no request may take more than the limit (`isBeyondLimit`). Other
+   * refunds do not change a bucket that has a surplus, unless they undo a take.
    */
   readonly allowSurplus?: boolean;
   readonly enforcement: Enforcement;

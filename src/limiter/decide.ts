@@ -3,13 +3,16 @@ import { isCharge } from './rate.js';
 import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 
 /**
- * Decides one request by the rules of BucketStore: changes `buckets`, freshly loaded, and notes in `snapshots` what each
- * item found, for its outcome. `buckets` and `snapshots` may be longer than `items`; items of one key share one bucket.
- * What is neither `dirty` nor `repaired` afterwards need not be stored. src/storage/redis/script/take.lua, with those
- * beside it, is the same text in Lua; test/support/limiter/take-vectors.ts and test/property/ hold the two together.
- * Only what a smaller bucket cuts off is kept there for other servers (take-levels.lua).
+ * Decides one request by the rules of BucketStore. Changes `buckets`, which are freshly loaded, and records in
+ * `snapshots` the state of each item's bucket for its outcome. `buckets` and `snapshots` may be longer than `items`;
+ * items with the same key share one bucket. A bucket that is neither `dirty` nor `repaired` afterwards need not be
+ * stored.
  *
- * `tokenMicros` is the time of token buckets, `windowMicros` that of windows: Redis has one clock for both.
+ * src/storage/redis/script/take.lua and the scripts next to it implement the same rules in Lua;
+ * test/support/limiter/take-vectors.ts and test/property/ check that both agree. Only the Lua version keeps what a
+ * smaller limit has cut off, for servers that still use the larger one (take-levels.lua).
+ *
+ * `tokenMicros` is the time for token buckets, `windowMicros` the time for windows. Redis uses one clock for both.
  *
  * Returns whether the request is denied.
  */

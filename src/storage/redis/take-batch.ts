@@ -83,7 +83,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   dueMicros = 0;
   /** What Redis had done for other processes when it was sent, by the same. */
   othersMicros = 0;
-  /** Items of connections that hold a part of the room that is scarce, undefined for none; see {@link Room}. */
+  /** Items of connections that hold a part of the room that is scarce, undefined for none; see {@link FairCapacity}. */
   scarce: Map<unknown, number> | undefined;
   /** Redis's time in the answer. */
   nowMicros = 0;
