@@ -51,9 +51,9 @@ describe('the alerts', () => {
       const page = pageText(annotations['runbook'] as string);
       expect(page.startsWith(`# ${alert}\n\nSeverity ${labels['severity']}: `)).toBe(true);
       expect([...page.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual([
-        'What users notice',
-        'How to look',
-        'What to do',
+        'Impact',
+        'Diagnose',
+        'Fix',
         'When to ignore it',
       ]);
       expect(unknownIn(rule.expr)).toEqual([]);
