@@ -23,7 +23,7 @@ export const CALLER_WITHOUT_DEADLINE: Caller = {
 };
 
 /** The part of the time a caller has left that a request may work, and may wait for its turns. */
-export const SHARE = 0.25;
+export const WORK_SHARE = 0.25;
 /** The most that it may work, CPU microseconds. */
 export const MAX_WORK_MICROS = 5000;
 /** Steps (MatchWork) of a microsecond. */
@@ -32,19 +32,19 @@ export const STEPS_PER_MICRO = 200;
  * The least that it waits, if the caller has so long: with less, a busy turn of the event loop would deny what is only
  * a little costly.
  */
-export const LEAST_WAIT_MICROS = 5000;
-const LEAST_WAIT_SHARE = 0.6;
+export const MIN_WAIT_MICROS = 5000;
+const MIN_WAIT_SHARE = 0.6;
 /** How long requests wait whose callers wait for ever. */
 export const WAIT_WITHOUT_DEADLINE_MICROS = 1_000_000;
 
 /** Steps that matching a request may take whose caller waits for another `leftMicros`. */
-export function stepsFor(leftMicros: number): number {
-  return Math.max(0, Math.min(MAX_WORK_MICROS, leftMicros * SHARE)) * STEPS_PER_MICRO;
+export function maxStepsFor(leftMicros: number): number {
+  return Math.max(0, Math.min(MAX_WORK_MICROS, leftMicros * WORK_SHARE)) * STEPS_PER_MICRO;
 }
 
 function waitFor(leftMicros: number): number {
   if (leftMicros === Number.POSITIVE_INFINITY) return WAIT_WITHOUT_DEADLINE_MICROS;
-  return Math.max(leftMicros * SHARE, Math.min(LEAST_WAIT_MICROS, leftMicros * LEAST_WAIT_SHARE));
+  return Math.max(leftMicros * WORK_SHARE, Math.min(MIN_WAIT_MICROS, leftMicros * MIN_WAIT_SHARE));
 }
 
 /** How `caller` waits in the queue from `nowMicros` on, with so many bytes. */
@@ -52,7 +52,7 @@ export function waiterOf(caller: Caller, nowMicros: number, bytes: number): Wait
   return {
     connection: caller.connection,
     cancelled: () => caller.cancelled(),
-    giveUpMicros: nowMicros + waitFor(caller.deadlineMicros - nowMicros),
+    deadlineMicros: nowMicros + waitFor(caller.deadlineMicros - nowMicros),
     bytes,
   };
 }
@@ -61,11 +61,11 @@ export function waiterOf(caller: Caller, nowMicros: number, bytes: number): Wait
 const REPLY_SHARE = 0.1;
 const MAX_REPLY_MICROS = 50_000;
 /** Timers fire a millisecond or two late, and Envoy's default timeout is only 20 ms. */
-const LEAST_REPLY_MICROS = 5000;
-const LEAST_REPLY_SHARE = 0.4;
+const MIN_REPLY_MICROS = 5000;
+const MIN_REPLY_SHARE = 0.4;
 
 /** Microseconds before a caller's deadline, which is `leftMicros` away, at which the store must have answered. */
 export function replyMarginMicros(leftMicros: number): number {
-  const least = Math.min(LEAST_REPLY_MICROS, leftMicros * LEAST_REPLY_SHARE);
-  return Math.min(Math.max(leftMicros * REPLY_SHARE, least), MAX_REPLY_MICROS);
+  const min = Math.min(MIN_REPLY_MICROS, leftMicros * MIN_REPLY_SHARE);
+  return Math.min(Math.max(leftMicros * REPLY_SHARE, min), MAX_REPLY_MICROS);
 }

@@ -101,7 +101,7 @@ export type CountedTake = Pick<PlannedTake, 'key' | 'rate' | 'hits' | 'label' | 
 /** Counts what is asked of single buckets. Called on the hot path: implementations look at few of the calls. */
 export interface BucketCounter {
   /** Hits of a take, at least 1, were let through. */
-  letThrough(policy: DomainPolicy, match: Match, take: CountedTake): void;
+  allowed(policy: DomainPolicy, match: Match, take: CountedTake): void;
   /** A request was denied because of the bucket of a take. */
   denied(policy: DomainPolicy, match: Match, take: CountedTake): void;
   /** A request was denied because an operator blocks one of its descriptors. */

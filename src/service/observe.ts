@@ -18,7 +18,7 @@ import {
   unlimitedRule,
 } from './record/decision-line.js';
 import type { DecisionLog, UndecidedReason } from './record/decision-record.js';
-import { recordOf, type ToldRequest, tellSpan } from './record/record-of.js';
+import { type ReportedRequest, recordOf, recordSpan } from './record/record-of.js';
 
 /** Tells everybody who wants to know what became of requests; the only place that does. */
 export class Observation {
@@ -85,12 +85,12 @@ export class Observation {
     this.countUnknownDomain(request.domain, request.descriptors.length);
     if (!this.wantsStart() && caller.trace === undefined) return;
     const policy = { domain: request.domain, secretKeys: secretKeysOf(policies) };
-    const told: ToldRequest = { request, policy, caller, startMicros, decisions: [] };
-    this.record(told, response, 'unknown_domain');
+    const reported: ReportedRequest = { request, policy, caller, startMicros, decisions: [] };
+    this.record(reported, response, 'unknown_domain');
     if (!this.warnings.logsDecisions()) return;
     for (const { entries } of request.descriptors.slice(0, MAX_LOGGED_DESCRIPTORS)) {
       const micros = this.clock.monotonicMicros() - startMicros;
-      this.warnings.logDecision(decisionLine(told, entries, LOGGED_UNKNOWN_DOMAIN, micros));
+      this.warnings.logDecision(decisionLine(reported, entries, LOGGED_UNKNOWN_DOMAIN, micros));
     }
   }
 
@@ -135,9 +135,9 @@ export class Observation {
       this.counts.decided(domain, take.label, denied, limited && !denied);
       if (buckets !== undefined) {
         if (denied) buckets.denied(policy, match, take);
-        else if (passes && take.hits > 0 && !take.refund) buckets.letThrough(policy, match, take);
+        else if (passes && take.hits > 0 && !take.refund) buckets.allowed(policy, match, take);
       }
-      if (limited) this.warnOfNever(policy, take);
+      if (limited) this.warnNeverPasses(policy, take);
       if (take.rate.maxDebt > 0) this.warnings.charges.asked(domain, take.label, take.hits, take.refund);
       const forgiven = take.outcome?.forgiven ?? 0;
       if (forgiven > 0) this.counts.forgiven(domain, take.label, forgiven);
@@ -146,7 +146,7 @@ export class Observation {
     if (candidateOver !== undefined) {
       this.counts.candidate(domain, (candidate as PlannedTake).label, overLimit, candidateOver);
     }
-    if (takes.length === 0) this.withoutLimit(domain, decision);
+    if (takes.length === 0) this.unlimitedOrUnmatched(domain, decision);
   }
 
   /** Tells of a descriptor that a control decided, or that no limit was asked for because another was blocked. */
@@ -158,7 +158,7 @@ export class Observation {
     if (isBlock) this.observer.buckets?.blocked(policy, match);
   }
 
-  private withoutLimit(domain: string, decision: Decision): void {
+  private unlimitedOrUnmatched(domain: string, decision: Decision): void {
     const { match } = decision;
     const rule = unlimitedRule(decision);
     if (rule !== '') this.counts.decided(domain, rule, false, false);
@@ -169,20 +169,23 @@ export class Observation {
     }
   }
 
-  private warnOfNever(policy: DomainPolicy, { rate, hits, refund, outcome, label, rule }: PlannedTake): void {
+  private warnNeverPasses(
+    policy: DomainPolicy,
+    { rate, hits, refund, outcome, label, rule }: PlannedTake,
+  ): void {
     const together = outcome?.combinedHits;
     if (together === undefined && !isBeyondLimit(rate, hits, refund)) return;
     this.warnings.neverPasses(policy.domain, label, together ?? hits, rate.reportedLimit, rule ?? policy);
   }
 
-  private record(told: ToldRequest, response: RateLimitResponse, reason?: UndecidedReason): void {
-    const { trace } = told.caller;
+  private record(reported: ReportedRequest, response: RateLimitResponse, reason?: UndecidedReason): void {
+    const { trace } = reported.caller;
     if (this.log === undefined && trace === undefined) return;
-    if (trace?.span !== undefined) tellSpan(trace.span, told, response, reason);
+    if (trace?.span !== undefined) recordSpan(trace.span, reported, response, reason);
     const sample = this.log?.sample(response.overallCode === CODE.OVER_LIMIT) ?? 0;
     if (sample === 0) return;
-    const micros = this.clock.monotonicMicros() - told.startMicros;
-    this.log?.write(recordOf(told, response, { micros, sample, reason }));
+    const micros = this.clock.monotonicMicros() - reported.startMicros;
+    this.log?.write(recordOf(reported, response, { micros, sample, reason }));
   }
 }
 

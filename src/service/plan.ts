@@ -111,7 +111,7 @@ function enforcementOfRule(rule: Rule, quota: boolean, context: RequestContext):
 export const NO_TAKES: readonly PlannedTake[] = [];
 
 /** Steps (MatchWork) that an entry takes in the name of a limit override's bucket. */
-const ENTRY_STEPS = 60;
+const OVERRIDE_ENTRY_STEPS = 60;
 
 /** What all requests of a service are planned and answered by. */
 export interface PlanOptions {
@@ -127,7 +127,7 @@ export interface PlanOptions {
 }
 
 /** Stands for a request that is answered before it is decoded. */
-export const UNREAD_REQUEST: RateLimitRequest = { domain: '', descriptors: [], hitsAddend: 0 };
+export const UNDECODED_REQUEST: RateLimitRequest = { domain: '', descriptors: [], hitsAddend: 0 };
 
 /**
  * One request on its way from its descriptors to its answer. Made once for each request of a domain that has a policy,
@@ -225,9 +225,9 @@ function overrideRate(unit: WindowUnit, requests: number, algorithm: Algorithm):
 }
 
 /** Steps that it takes to name the bucket of a limit override: every entry enters its name. */
-function overrideSteps(entries: readonly Entry[]): number {
+function overrideNamingSteps(entries: readonly Entry[]): number {
   let steps = 0;
-  for (let i = 0; i < entries.length; i++) steps += ENTRY_STEPS + namingSteps(entries[i] as Entry);
+  for (let i = 0; i < entries.length; i++) steps += OVERRIDE_ENTRY_STEPS + namingSteps(entries[i] as Entry);
   return steps;
 }
 
@@ -270,7 +270,7 @@ function takeOfOverride(
 }
 
 /** Plans a descriptor that is matched; undefined when `work` does not last. */
-export function planOne(
+export function planDescriptor(
   context: RequestContext,
   descriptor: Descriptor,
   match: Match,
@@ -278,7 +278,7 @@ export function planOne(
 ): Decision | undefined {
   const { rules, entries } = match;
   if (descriptor.limit !== undefined && entries.length > 0) {
-    if (!work.invest(overrideSteps(entries))) return undefined;
+    if (!work.invest(overrideNamingSteps(entries))) return undefined;
     const take = takeOfOverride(context, descriptor, match, descriptor.limit);
     return new Decision(match, [take], undefined, false, undefined, true);
   }
@@ -286,11 +286,11 @@ export function planOne(
   if (count === 0) return new Decision(match, NO_TAKES, undefined, false);
   const last = rules[count - 1] as Rule;
   const candidate = last.candidate ? takeOfRule(context, descriptor, match, count - 1) : undefined;
-  const live = candidate === undefined ? count : count - 1;
-  const unlimited = live > 0 && (rules[0] as Rule).rate === undefined;
-  if (live === 0 || unlimited) return new Decision(match, NO_TAKES, candidate, unlimited);
-  const takes = new Array<PlannedTake>(live);
-  for (let i = 0; i < live; i++) {
+  const liveCount = candidate === undefined ? count : count - 1;
+  const unlimited = liveCount > 0 && (rules[0] as Rule).rate === undefined;
+  if (liveCount === 0 || unlimited) return new Decision(match, NO_TAKES, candidate, unlimited);
+  const takes = new Array<PlannedTake>(liveCount);
+  for (let i = 0; i < liveCount; i++) {
     takes[i] = takeOfRule(context, descriptor, match, i);
   }
   return new Decision(match, takes, candidate, false);
@@ -343,7 +343,7 @@ function drawForQuotas(context: RequestContext): void {
   const quotas = context.decisions.flatMap(({ takes }) =>
     takes.filter(({ ruleEnforcement }) => ruleEnforcement === 'quota'),
   );
-  const percent = quotas.reduce((most, { rule }) => Math.max(most, rule?.enforcePercent ?? 100), 0);
+  const percent = quotas.reduce((max, { rule }) => Math.max(max, rule?.enforcePercent ?? 100), 0);
   if (quotas.length === 0 || percent === 100 || context.percent() < percent) return;
   for (const take of quotas) {
     take.ruleEnforcement = 'observe';

@@ -5,7 +5,7 @@ import type { DomainPolicy, Exceeded, Match } from '../policy/policy.js';
 import { phaseAt } from '../policy/rule.js';
 import { TurnScheduler } from '../runtime/turns.js';
 import { BadRequest } from './bad-descriptor.js';
-import { applyReplacesAndQuotas, Decision, NO_TAKES, planOne, type RequestContext } from './plan.js';
+import { applyReplacesAndQuotas, Decision, NO_TAKES, planDescriptor, type RequestContext } from './plan.js';
 
 /**
  * A request that is denied because nobody knows what one of its descriptors matches: to find out takes more work than
@@ -30,106 +30,106 @@ export class Throttled {
 export type Planned = RequestContext | BadRequest | Throttled;
 
 /** Steps of a stretch: about a millisecond. What cannot be interrupted takes no more than that, either. */
-export const STRETCH_STEPS = 200_000;
+export const SLICE_STEPS = 200_000;
 
 /** Requests of more descriptors are not planned at once. */
-const DESCRIPTORS_AT_ONCE = 100;
+const MAX_INLINE_DESCRIPTORS = 100;
 /** Steps that planning a descriptor takes beside matching it, and for each of its entries. */
 const DESCRIPTOR_STEPS = 300;
 const ENTRY_STEPS = 10;
 
 /** For what is planned at once: nobody else uses it meanwhile. */
-const WORK_AT_ONCE = new MatchWork(0);
+const INLINE_WORK = new MatchWork(0);
 
 /** A request that takes too long to be planned at once: the rest of it. */
-export class Planning {
+export class SlicedPlan {
   readonly context: RequestContext;
   /**
    * Of an entry whose value took more work than there was, in a descriptor that is not denied for it: no rule in force
    * could have matched.
    */
-  exceededKey: string | undefined;
+  exceededKeyOfAllowed: string | undefined;
 
   constructor(context: RequestContext) {
     this.context = context;
   }
 
-  /** Plans with `steps` in all, in stretches of at most {@link STRETCH_STEPS} or so. */
+  /** Plans with `steps` in all, in stretches of at most {@link SLICE_STEPS} or so. */
   *steps(steps: number): Generator<void, Planned> {
     const { context } = this;
     const { decisions } = context;
     const { descriptors } = context.request;
-    const budget = new Budget(steps);
+    const budget = new SliceBudget(steps);
     while (decisions.length < descriptors.length) {
       const descriptor = descriptors[decisions.length] as Descriptor;
-      const { fresh } = budget;
+      const { isUntouched } = budget;
       const before = budget.progress();
       const match = context.policy.match(descriptor.entries, budget.work);
       const control = controlOf(context, match, budget.work);
       let decision = decisionOf(context, descriptor, match, control, budget.work);
       if (decision === undefined) {
-        const goesOn = !fresh || budget.progress() > before;
+        const hasProgressed = !isUntouched || budget.progress() > before;
         budget.refill();
-        if (goesOn && budget.given > 0) {
+        if (hasProgressed && budget.granted > 0) {
           yield;
           continue;
         }
-        const exceeded = match.exceeded ?? ofOverride(context.policy, descriptor);
+        const exceeded = match.exceeded ?? exceededByOverride(context.policy, descriptor);
         const mayBeBlocked = control === EXCEEDED && (context.controls?.blocks ?? 0) > 0;
         if (!context.blocked && (mayBeBlocked || mayDeny(context, descriptor, match, exceeded))) {
           return new Throttled(decisions.length, exceeded.key, mayBeBlocked);
         }
-        this.exceededKey ??= exceeded.key;
+        this.exceededKeyOfAllowed ??= exceeded.key;
         decision = new Decision(match, NO_TAKES, undefined, false);
       }
       budget.work.searches.length = 0;
-      if (!add(context, decision)) return tooMany(context);
-      budget.planned(descriptor);
-      if (!budget.isStretchOver) continue;
+      if (!addDecision(context, decision)) return tooManyLimitsRefusal(context);
+      budget.addPlanned(descriptor);
+      if (!budget.isSliceSpent) continue;
       budget.refill();
       yield;
     }
     // The store decides all of it at once, and its answer is put together at once.
-    if (descriptors.length > DESCRIPTORS_AT_ONCE) yield;
-    return planned(context);
+    if (descriptors.length > MAX_INLINE_DESCRIPTORS) yield;
+    return finishPlan(context);
   }
 }
 
 /** The steps of one request, given out stretch by stretch. */
-class Budget {
+class SliceBudget {
   readonly work = new MatchWork(0);
   /** What this stretch began with. */
-  given = 0;
-  private rest: number;
+  granted = 0;
+  private stepsLeft: number;
   /** Steps of this stretch that {@link work} knows nothing of. */
-  private beside = 0;
+  private plannedSteps = 0;
 
   constructor(steps: number) {
-    this.rest = steps;
+    this.stepsLeft = steps;
     this.refill();
   }
 
   /** Whether nothing was taken yet in this stretch: what does not fit into it fits into none. */
-  get fresh(): boolean {
-    return this.work.left === this.given;
+  get isUntouched(): boolean {
+    return this.work.left === this.granted;
   }
 
   /** A descriptor is planned. */
-  planned(descriptor: Descriptor): void {
-    this.beside += DESCRIPTOR_STEPS + ENTRY_STEPS * descriptor.entries.length;
+  addPlanned(descriptor: Descriptor): void {
+    this.plannedSteps += DESCRIPTOR_STEPS + ENTRY_STEPS * descriptor.entries.length;
   }
 
-  get isStretchOver(): boolean {
-    return this.given - this.work.left + this.beside >= STRETCH_STEPS;
+  get isSliceSpent(): boolean {
+    return this.granted - this.work.left + this.plannedSteps >= SLICE_STEPS;
   }
 
   /** Begins the next stretch. */
   refill(): void {
     const { work } = this;
-    this.beside = 0;
-    this.rest -= this.given - work.left - work.invested;
-    this.given = Math.max(0, Math.min(STRETCH_STEPS, this.rest));
-    work.left = this.given;
+    this.plannedSteps = 0;
+    this.stepsLeft -= this.granted - work.left - work.invested;
+    this.granted = Math.max(0, Math.min(SLICE_STEPS, this.stepsLeft));
+    work.left = this.granted;
     work.invested = 0;
   }
 
@@ -145,7 +145,7 @@ class Budget {
 }
 
 /** A limit override whose bucket takes too long to name. */
-function ofOverride(policy: DomainPolicy, descriptor: Descriptor): Exceeded {
+function exceededByOverride(policy: DomainPolicy, descriptor: Descriptor): Exceeded {
   return { key: descriptor.entries[0]?.key ?? '', denial: policy.denial, isDerived: true };
 }
 
@@ -193,10 +193,10 @@ function decisionOf(
     return new Decision(match, NO_TAKES, undefined, false, control, overridden);
   }
   if (context.blocked) return new Decision(match, NO_TAKES, undefined, false);
-  return match.exceeded === undefined ? planOne(context, descriptor, match, work) : undefined;
+  return match.exceeded === undefined ? planDescriptor(context, descriptor, match, work) : undefined;
 }
 
-function planned(context: RequestContext): RequestContext {
+function finishPlan(context: RequestContext): RequestContext {
   if (context.blocked) dropTakes(context.decisions);
   else applyReplacesAndQuotas(context);
   return context;
@@ -211,72 +211,72 @@ function dropTakes(decisions: readonly Decision[]): void {
 }
 
 /** False when the request meets too many limits. */
-function add(context: RequestContext, decision: Decision): boolean {
+function addDecision(context: RequestContext, decision: Decision): boolean {
   context.limits += decision.takes.length;
   if (context.limits > context.options.maxLimits && !context.blocked) return false;
   context.decisions.push(decision);
   return true;
 }
 
-function tooMany({ options }: RequestContext): BadRequest {
+function tooManyLimitsRefusal({ options }: RequestContext): BadRequest {
   return new BadRequest(tooManyLimits(options.maxLimits));
 }
 
 /**
  * Matches every descriptor of a checked request against its snapshot of the domain's policy, as far as `steps`
- * (MatchWork) go; a request that takes more is left as {@link Planning}. A request that meets more than `maxLimits`
+ * (MatchWork) go; a request that takes more is left as {@link SlicedPlan}. A request that meets more than `maxLimits`
  * limits is refused: so many the store decides in one step. A candidate never changes an answer, so it does not count;
  * there is one for a descriptor at most.
  */
-export function plan(context: RequestContext, steps: number): RequestContext | BadRequest | Planning {
+export function plan(context: RequestContext, steps: number): RequestContext | BadRequest | SlicedPlan {
   const { policy } = context;
   const { descriptors } = context.request;
-  const work = WORK_AT_ONCE;
+  const work = INLINE_WORK;
   work.left = steps;
-  if (descriptors.length > DESCRIPTORS_AT_ONCE) return new Planning(context);
+  if (descriptors.length > MAX_INLINE_DESCRIPTORS) return new SlicedPlan(context);
   for (let i = 0; i < descriptors.length; i++) {
     const descriptor = descriptors[i] as Descriptor;
     const match = policy.match(descriptor.entries, work);
     const decision = decisionOf(context, descriptor, match, controlOf(context, match, work), work);
     if (decision === undefined) {
       work.searches.length = 0;
-      return new Planning(context);
+      return new SlicedPlan(context);
     }
-    if (!add(context, decision)) return tooMany(context);
+    if (!addDecision(context, decision)) return tooManyLimitsRefusal(context);
   }
-  return planned(context);
+  return finishPlan(context);
 }
 
 /** Steps that {@link plan} took, the last time it was called. */
-export function stepsTaken(given: number): number {
-  return given - WORK_AT_ONCE.left;
+export function stepsSpent(given: number): number {
+  return given - INLINE_WORK.left;
 }
 
 /**
  * Steps (MatchWork) that a request may take at once, and those that each may take however many there are: usual ones
  * take far fewer.
  */
-const MOST = 20_000;
-const LEAST = 8000;
+const MAX_INLINE_STEPS = 20_000;
+const MIN_INLINE_STEPS = 8000;
 /** All requests together, in one turn of the event loop. */
-const IN_A_TURN = 200_000;
+const INLINE_STEPS_PER_TURN = 200_000;
 /** Nobody waits longer for so few. */
-const NEGLIGIBLE = 2000;
+const NEGLIGIBLE_STEPS = 2000;
 
 /**
  * How much matching may be done at once, before a request has to take its turns: many requests come by one read of a
  * socket, and those of all connections in one turn of the event loop.
  */
-export class StepsAtOnce {
-  readonly #turns = new TurnScheduler<never>({ budget: IN_A_TURN });
+export class InlineStepBudget {
+  readonly #turns = new TurnScheduler<never>({ budget: INLINE_STEPS_PER_TURN });
 
   /** What the next request may take. */
-  give(): number {
-    return Math.max(LEAST, Math.min(MOST, this.#turns.remaining));
+  grant(): number {
+    return Math.max(MIN_INLINE_STEPS, Math.min(MAX_INLINE_STEPS, this.#turns.remaining));
   }
 
   /** What it took. */
-  took(steps: number): void {
-    if (steps > NEGLIGIBLE) this.#turns.spend(steps);
+  spend(steps: number): void {
+    if (steps > NEGLIGIBLE_STEPS) this.#turns.spend(steps);
   }
 }

@@ -16,8 +16,8 @@ export const NO_DOMAIN = new Refusal('bad_request', 'rate limit domain must not 
 export const NO_DESCRIPTORS = new Refusal('bad_request', 'rate limit descriptor list must not be empty');
 export const NO_CONFIGURATION = new Refusal('unavailable', 'no rate limit configuration loaded');
 /** Nobody reads it. */
-export const CALLER_GONE = new Refusal('unavailable', 'the caller has gone');
-export const UNREADABLE = new Refusal('bad_request', NO_REQUEST);
+export const CALLER_CANCELLED = new Refusal('unavailable', 'the caller has gone');
+export const UNDECODABLE = new Refusal('bad_request', NO_REQUEST);
 export const STORE_UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
 
 /** What a caller is told of a message that does not decode. */

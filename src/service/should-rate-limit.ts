@@ -17,41 +17,41 @@ import { answer, answerWithoutLimits } from './answer/answer.js';
 import { noteDenial } from './answer/denial.js';
 import { passingAnswer } from './answer/throttled-answer.js';
 import { BadRequest, findBadDescriptor } from './bad-descriptor.js';
-import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros, stepsFor, waiterOf } from './caller.js';
+import { CALLER_WITHOUT_DEADLINE, type Caller, maxStepsFor, replyMarginMicros, waiterOf } from './caller.js';
 import { blockedAnswer } from './controls/blocked-answer.js';
 import { ControlIndex } from './controls/control-index.js';
-import { isLargeAnswer, tellInTurns } from './large-answer.js';
+import { answerInSlices, isLargeAnswer } from './large-answer.js';
 import { bytesOf, hasOverride, LargeMessage } from './large-message.js';
 import { Observation } from './observe.js';
-import { NO_TAKES, type PlannedTake, RequestContext, takesOf, UNREAD_REQUEST } from './plan.js';
-import { type Planned, Planning, plan, StepsAtOnce, stepsTaken, Throttled } from './planning.js';
-import { tellStoreSpan } from './record/request-trace.js';
+import { NO_TAKES, type PlannedTake, RequestContext, takesOf, UNDECODED_REQUEST } from './plan.js';
+import { InlineStepBudget, type Planned, plan, SlicedPlan, stepsSpent, Throttled } from './planning.js';
+import { recordStoreSpan } from './record/request-trace.js';
 import {
-  CALLER_GONE,
+  CALLER_CANCELLED,
   NO_CONFIGURATION,
   NO_DESCRIPTORS,
   NO_DOMAIN,
   Refusal,
   refusalOf,
   STORE_UNAVAILABLE,
-  UNREADABLE,
+  UNDECODABLE,
 } from './refusal.js';
-import { noteTogether } from './shared-bucket.js';
+import { markNeverPassing } from './shared-bucket.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
 import { decideWithoutStore } from './store-failure.js';
-import { type NotDone, TurnQueue } from './turn-queue.js';
-import { limitsMayDeny, Undecided } from './undecided.js';
+import { type AbandonReason, TurnQueue } from './turn-queue.js';
+import { limitsMayDeny, UndecidedAnswers } from './undecided.js';
 import { WaitingRequests } from './waiting-requests.js';
 
 const NO_OUTCOMES: readonly TakeOutcome[] = [];
 
-type Decided = RateLimitResponse | Refusal;
-type Patience = Pick<Caller, 'deadlineMicros'>;
+type Reply = RateLimitResponse | Refusal;
+type CallerDeadline = Pick<Caller, 'deadlineMicros'>;
 type Arrival = Pick<RequestContext, 'caller' | 'startMicros'>;
 
 /** A request as far as its turns bring it: planned, or why it is not. */
 interface Prepared {
-  readonly planning: Planning;
+  readonly slicedPlan: SlicedPlan;
   readonly planned: Planned;
 }
 
@@ -62,15 +62,15 @@ interface Prepared {
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
   readonly #turns: TurnQueue;
-  readonly #stepsAtOnce = new StepsAtOnce();
+  readonly #inlineSteps = new InlineStepBudget();
   readonly #observation: Observation;
-  readonly #undecided: Undecided;
+  readonly #undecided: UndecidedAnswers;
   /** Whether buckets live in memory: then no deadline is ever near, and no clock is read for it. */
-  readonly #answersAtOnce: boolean;
+  readonly #isSynchronous: boolean;
   readonly #waiting: WaitingRequests;
   readonly #controls: ControlIndex;
   /** A field, so that no request makes a function of its own for it. */
-  readonly #encoded = (decided: Decided): Uint8Array | Refusal =>
+  readonly #encoded = (decided: Reply): Uint8Array | Refusal =>
     decided instanceof Refusal ? decided : this.#options.codec.encodeResponse(decided);
 
   constructor(options: ShouldRateLimitOptions) {
@@ -79,8 +79,8 @@ export class ShouldRateLimit {
     this.#turns = options.turns ?? new TurnQueue(options.clock);
     this.#waiting = options.waiting ?? new WaitingRequests();
     this.#observation = new Observation(options.observer, options.clock, options.decisionLog);
-    this.#undecided = new Undecided(options, this.#observation);
-    this.#answersAtOnce = (options.store as unknown) === options.local;
+    this.#undecided = new UndecidedAnswers(options, this.#observation);
+    this.#isSynchronous = (options.store as unknown) === options.local;
   }
 
   /**
@@ -107,28 +107,28 @@ export class ShouldRateLimit {
   }
 
   /** {@link handle} without the codec. */
-  decide(request: RateLimitRequest, caller: Caller = CALLER_WITHOUT_DEADLINE): Decided | Promise<Decided> {
+  decide(request: RateLimitRequest, caller: Caller = CALLER_WITHOUT_DEADLINE): Reply | Promise<Reply> {
     return this.#decide(request, this.#startMicros(), caller);
   }
 
   #startMicros(): number {
-    return this.#answersAtOnce && !this.#observation.wantsStart() ? 0 : this.#options.clock.monotonicMicros();
+    return this.#isSynchronous && !this.#observation.wantsStart() ? 0 : this.#options.clock.monotonicMicros();
   }
 
-  #decide(request: RateLimitRequest, startMicros: number, caller: Caller): Decided | Promise<Decided> {
+  #decide(request: RateLimitRequest, startMicros: number, caller: Caller): Reply | Promise<Reply> {
     const policy = this.#policyFor(request, startMicros, caller);
     if (!('match' in policy)) return policy;
     const context = new RequestContext(this.#options, request, policy, caller, startMicros);
-    const steps = this.#stepsAtOnce.give();
+    const steps = this.#inlineSteps.grant();
     const planned = plan(context, steps);
-    this.#stepsAtOnce.took(stepsTaken(steps));
-    if (planned instanceof Planning) return this.#planInTurns(planned);
+    this.#inlineSteps.spend(stepsSpent(steps));
+    if (planned instanceof SlicedPlan) return this.#planInSlices(planned);
     if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
     return this.#take(context, this.#storeDeadline(startMicros, caller));
   }
 
   /** The policy that decides a request, or the answer where none does. */
-  #policyFor(request: RateLimitRequest, startMicros: number, caller: Caller): DomainPolicy | Decided {
+  #policyFor(request: RateLimitRequest, startMicros: number, caller: Caller): DomainPolicy | Reply {
     const { policies, maxDescriptors, answers } = this.#options;
     if (request.domain === '') return this.#refuse(NO_DOMAIN);
     const count = request.descriptors.length;
@@ -149,34 +149,34 @@ export class ShouldRateLimit {
     return bad === undefined ? policy : this.#refuse(new Refusal('bad_request', bad.message));
   }
 
-  async #planInTurns(planning: Planning): Promise<Decided> {
-    const { context } = planning;
+  async #planInSlices(slicedPlan: SlicedPlan): Promise<Reply> {
+    const { context } = slicedPlan;
     const { request, caller } = context;
     const nowMicros = this.#options.clock.monotonicMicros();
-    const patience: Patience = { deadlineMicros: caller.deadlineMicros };
+    const deadline: CallerDeadline = { deadlineMicros: caller.deadlineMicros };
     const planned = await this.#turns.run(
-      planning.steps(stepsFor(patience.deadlineMicros - nowMicros)),
+      slicedPlan.steps(maxStepsFor(deadline.deadlineMicros - nowMicros)),
       waiterOf(caller, nowMicros, bytesOf(request)),
     );
     if (typeof planned === 'string') {
-      return this.#notDone(planned, request.domain, () => hasOverride(request), context, request);
+      return this.#answerAbandoned(planned, request.domain, () => hasOverride(request), context, request);
     }
-    return this.#takePlanned({ planning, planned }, patience);
+    return this.#takePlanned({ slicedPlan, planned }, deadline);
   }
 
-  async #handleLarge(message: Uint8Array, caller: Caller): Promise<Decided> {
+  async #handleLarge(message: Uint8Array, caller: Caller): Promise<Reply> {
     const { clock, codec } = this.#options;
     const startMicros = clock.monotonicMicros();
     // Read here: what is known of the caller may change with the first turn.
-    const patience: Patience = { deadlineMicros: caller.deadlineMicros };
+    const deadline: CallerDeadline = { deadlineMicros: caller.deadlineMicros };
     const arrival = { caller, startMicros };
     if (!this.#turns.hasRoomFor(message.length, caller.connection)) {
       const mayOverride = (): boolean => codec.mayOverride(message);
-      return this.#notDone('full', codec.domainOf(message), mayOverride, arrival);
+      return this.#answerAbandoned('full', codec.domainOf(message), mayOverride, arrival);
     }
     const large = new LargeMessage(message, codec);
-    const steps = this.#prepare(large, arrival, stepsFor(patience.deadlineMicros - startMicros));
-    let prepared: Prepared | Decided | NotDone;
+    const steps = this.#prepare(large, arrival, maxStepsFor(deadline.deadlineMicros - startMicros));
+    let prepared: Prepared | Reply | AbandonReason;
     try {
       prepared = await this.#turns.run(steps, waiterOf(caller, startMicros, message.length));
     } catch (error) {
@@ -184,85 +184,88 @@ export class ShouldRateLimit {
     }
     if (typeof prepared === 'string') {
       const mayOverride = (): boolean => large.mayOverride();
-      const answer = this.#notDone(prepared, large.domain(), mayOverride, arrival, large.request);
+      const answer = this.#answerAbandoned(prepared, large.domain(), mayOverride, arrival, large.request);
       large.drop();
       return answer;
     }
-    return 'planned' in prepared ? this.#takePlanned(prepared, patience) : prepared;
+    return 'planned' in prepared ? this.#takePlanned(prepared, deadline) : prepared;
   }
 
   *#prepare(
     large: LargeMessage,
     { caller, startMicros }: Arrival,
     steps: number,
-  ): Generator<void, Prepared | Decided> {
+  ): Generator<void, Prepared | Reply> {
     const request = yield* large.decode();
     yield;
     const policy = this.#policyFor(request, startMicros, caller);
     if (!('match' in policy)) return policy;
-    const planning = new Planning(new RequestContext(this.#options, request, policy, caller, startMicros));
-    return { planning, planned: yield* planning.steps(steps) };
+    const slicedPlan = new SlicedPlan(
+      new RequestContext(this.#options, request, policy, caller, startMicros),
+    );
+    return { slicedPlan, planned: yield* slicedPlan.steps(steps) };
   }
 
-  #takePlanned({ planning, planned }: Prepared, patience: Patience): Decided | Promise<Decided> {
+  #takePlanned({ slicedPlan, planned }: Prepared, deadline: CallerDeadline): Reply | Promise<Reply> {
     const { clock } = this.#options;
-    const { context, exceededKey } = planning;
+    const { context, exceededKeyOfAllowed } = slicedPlan;
     if (planned instanceof Throttled) return this.#undecided.throttled(context, planned);
-    if (exceededKey !== undefined) this.#observation.matchExceeded(context.policy.domain, exceededKey, false);
+    if (exceededKeyOfAllowed !== undefined)
+      this.#observation.matchExceeded(context.policy.domain, exceededKeyOfAllowed, false);
     if (planned instanceof BadRequest) return this.#refuse(new Refusal('bad_request', planned.message));
     context.wallMicros = clock.wallMicros();
-    return this.#take(context, this.#storeDeadline(clock.monotonicMicros(), patience));
+    return this.#take(context, this.#storeDeadline(clock.monotonicMicros(), deadline));
   }
 
   /** The answer to a request that nobody looked at, or not to the end; `request` is there once it is decoded. */
-  #notDone(
-    why: NotDone,
+  #answerAbandoned(
+    why: AbandonReason,
     domain: string | undefined,
     mayOverride: () => boolean,
     { caller, startMicros }: Arrival,
-    request = UNREAD_REQUEST,
-  ): Decided {
-    if (why === 'cancelled') return CALLER_GONE;
+    request = UNDECODED_REQUEST,
+  ): Reply {
+    if (why === 'cancelled') return CALLER_CANCELLED;
     const { policies, clock, random = Math.random } = this.#options;
-    if (domain === undefined) return this.#refuse(UNREADABLE);
+    if (domain === undefined) return this.#refuse(UNDECODABLE);
     if (domain === '') return this.#refuse(NO_DOMAIN);
     const policySet = policies();
     if (policySet === undefined) return this.#refuse(NO_CONFIGURATION);
     const policy = policySet.domains.get(domain);
     if (policy === undefined) {
-      const descriptors = request === UNREAD_REQUEST ? 1 : request.descriptors.length;
+      const descriptors = request === UNDECODED_REQUEST ? 1 : request.descriptors.length;
       this.#observation.countUnknownDomain(domain, descriptors);
       return passingAnswer(request);
     }
     const context = new RequestContext(this.#options, request, policy, caller, startMicros);
-    if (this.#controls.blocks(domain)) return this.#undecided.unseen(context, why, 'block');
+    if (this.#controls.blocks(domain)) return this.#undecided.unevaluated(context, why, 'block');
     const mayDeny = limitsMayDeny(policy, mayOverride, clock.wallMicros(), random);
-    return this.#undecided.unseen(context, why, mayDeny ? 'limits' : 'nothing');
+    return this.#undecided.unevaluated(context, why, mayDeny ? 'limits' : 'nothing');
   }
 
-  #take(context: RequestContext, storeDeadlineMicros: number): Decided | Promise<Decided> {
+  #take(context: RequestContext, storeDeadlineMicros: number): Reply | Promise<Reply> {
     if (context.blocked) return this.#answerBlocked(context);
     const takes = takesOf(context.decisions);
     context.takes = takes;
     if (takes.length === 0) return this.#finish(context, NO_OUTCOMES);
     const { request, caller } = context;
     const { connection } = caller;
-    const answered = this.#answersAtOnce ? undefined : this.#waiting.begin(bytesOf(request), connection);
-    const mayWait = this.#answersAtOnce || answered !== undefined;
-    const span = caller.trace?.span?.storeAsked(takes.length);
+    const answered = this.#isSynchronous ? undefined : this.#waiting.begin(bytesOf(request), connection);
+    const mayWait = this.#isSynchronous || answered !== undefined;
+    const span = caller.trace?.span?.storeCalled(takes.length);
     let result = askStore(this.#options.store, takes, storeDeadlineMicros, connection, mayWait, answered);
-    if (span !== undefined) result = tellStoreSpan(span, result, !this.#answersAtOnce);
-    if (result instanceof Promise) return this.#finishLate(context, result, answered);
+    if (span !== undefined) result = recordStoreSpan(span, result, !this.#isSynchronous);
+    if (result instanceof Promise) return this.#finishAsync(context, result, answered);
     answered?.();
     return this.#finish(context, result);
   }
 
   /** {@link #finish} once the store has answered; `answered` says that it has. */
-  #finishLate(
+  #finishAsync(
     context: RequestContext,
     result: Promise<TakeResult>,
     answered: (() => void) | undefined,
-  ): Promise<Decided> {
+  ): Promise<Reply> {
     return result.then(
       (late) => {
         answered?.();
@@ -282,15 +285,15 @@ export class ShouldRateLimit {
   }
 
   /** The caller's deadline less the margin for the reply, or the store's timeout if that is sooner. */
-  #storeDeadline(nowMicros: number, caller: Patience): number {
-    if (this.#answersAtOnce) return Number.POSITIVE_INFINITY;
+  #storeDeadline(nowMicros: number, caller: CallerDeadline): number {
+    if (this.#isSynchronous) return Number.POSITIVE_INFINITY;
     const own = nowMicros + this.#options.storeTimeoutMicros;
     const { deadlineMicros } = caller;
     if (deadlineMicros === Number.POSITIVE_INFINITY) return own;
     return Math.min(own, deadlineMicros - replyMarginMicros(deadlineMicros - nowMicros));
   }
 
-  #finish(context: RequestContext, result: TakeResult): Decided | Promise<Decided> {
+  #finish(context: RequestContext, result: TakeResult): Reply | Promise<Reply> {
     const { takes } = context;
     const isFailed = result instanceof StorageError;
     if (isFailed) {
@@ -305,21 +308,21 @@ export class ShouldRateLimit {
       counts.reference.globalShadow();
     }
     const shared = isFailed ? NO_TAKES : takes;
-    if (isLargeAnswer(context)) return this.#answerInTurns(context, shared);
-    if (shared.length > 1) noteTogether(shared);
+    if (isLargeAnswer(context)) return this.#answerInSlices(context, shared);
+    if (shared.length > 1) markNeverPassing(shared);
     const response = answer(context);
     this.#observation.answered(context, response);
     return response;
   }
 
   /** Decides by the failure policies; returns the answer where they leave the request undecided. */
-  #decideWithoutStore(context: RequestContext, error: StorageError): Decided | undefined {
+  #decideWithoutStore(context: RequestContext, error: StorageError): Reply | undefined {
     const { counts } = this.#observation;
     const { takes, policy, decisions } = context;
     if (error.reason === 'full') {
       // It is known which rules it met, and whether they may deny.
       const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
-      return this.#undecided.unseen(context, 'full', mayDeny ? 'limits' : 'nothing');
+      return this.#undecided.unevaluated(context, 'full', mayDeny ? 'limits' : 'nothing');
     }
     counts.storeError(error.reason);
     if (decideWithoutStore(decisions, this.#options.local, counts)) return undefined;
@@ -329,23 +332,23 @@ export class ShouldRateLimit {
   }
 
   /** The answer to a request that a block denies. */
-  #answerBlocked(context: RequestContext): Decided | Promise<Decided> {
+  #answerBlocked(context: RequestContext): Reply | Promise<Reply> {
     const nowMicros = this.#options.clock.monotonicMicros();
-    if (isLargeAnswer(context)) return this.#answerInTurns(context, NO_TAKES, nowMicros);
+    if (isLargeAnswer(context)) return this.#answerInSlices(context, NO_TAKES, nowMicros);
     const response = blockedAnswer(context, nowMicros);
     this.#observation.answered(context, response);
     return response;
   }
 
   /** A large answer; `blockedMicros`: of a request that a block denies, at this time. */
-  #answerInTurns(
+  #answerInSlices(
     context: RequestContext,
     shared: readonly PlannedTake[],
     blockedMicros?: number,
-  ): Promise<Decided> {
+  ): Promise<Reply> {
     const build = () =>
       blockedMicros === undefined ? answer(context) : blockedAnswer(context, blockedMicros);
-    return tellInTurns(this.#turns, { context, observation: this.#observation, shared, build });
+    return answerInSlices(this.#turns, { context, observation: this.#observation, shared, build });
   }
 }
 

@@ -3,7 +3,7 @@ import { deniesRequest } from '../limiter/decide.js';
 import { answerOf, type StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { DecisionCounts } from './decision-observer.js';
 import { type Decision, type PlannedTake, takesOf } from './plan.js';
-import { noteTogether } from './shared-bucket.js';
+import { markNeverPassing } from './shared-bucket.js';
 
 /**
  * `deny` cannot know more than that the caller should come back a little later. Its hits count as those past a used up
@@ -56,6 +56,6 @@ export function decideWithoutStore(
     if (take.onStoreFailure === 'deny') take.outcome = denyOutcome(take);
     else if (policyOf(take) === 'local') take.outcome = localOutcomes[nextLocal++];
   }
-  if (localTakes.length > 1) noteTogether(localTakes);
+  if (localTakes.length > 1) markNeverPassing(localTakes);
   return true;
 }

@@ -9,7 +9,7 @@ export interface Waiter {
   /** True once nobody wants the result any more. */
   cancelled(): boolean;
   /** When the work is given up, monotonic clock; Infinity for never. */
-  readonly giveUpMicros: number;
+  readonly deadlineMicros: number;
   /** The memory that waits with it, in bytes; nothing to speak of when absent. */
   readonly bytes?: number;
 }
@@ -18,40 +18,40 @@ export interface Waiter {
  * Why a piece of work came to no result: nobody waits for it any more, it was not done in time, or too much waits
  * already.
  */
-export type NotDone = 'cancelled' | 'late' | 'full';
+export type AbandonReason = 'cancelled' | 'late' | 'full';
 
 export interface TurnQueueOptions {
   monotonicMicros(): number;
   readonly nextTurn?: NextTurn;
-  /** Most pieces that wait; {@link MAX_PIECES} when absent. */
-  readonly maxPieces?: number;
-  /** Most bytes that wait with them; {@link MAX_BYTES} when absent. */
+  /** Most pieces that wait; {@link MAX_QUEUED_JOBS} when absent. */
+  readonly maxJobs?: number;
+  /** Most bytes that wait with them; {@link MAX_QUEUED_BYTES} when absent. */
   readonly maxBytes?: number;
 }
 
 /** Pieces that may wait at once. */
-export const MAX_PIECES = 10_000;
+export const MAX_QUEUED_JOBS = 10_000;
 /** What may wait with them, in bytes. */
-export const MAX_BYTES = 32 * 1024 * 1024;
+export const MAX_QUEUED_BYTES = 32 * 1024 * 1024;
 
 /**
  * So many connections have a piece begun; others wait for one of them to end. What is begun takes more memory than what
  * waits.
  */
-const BEGUN_AT_ONCE = 32;
+const MAX_STARTED_QUEUES = 32;
 /** So many pieces are given up in a turn. */
-const GIVEN_UP_IN_A_TURN = 50;
+const MAX_GIVEN_UP_PER_TURN = 50;
 
 /** A piece of work that waits, or has begun. */
-class Piece implements Due, Linked<Piece> {
+class Job implements Due, Linked<Job> {
   readonly waiter: Waiter;
-  readonly line: Line;
+  readonly queue: ConnectionQueue;
   readonly bytes: number;
   readonly dueAt: number;
   heapIndex = -1;
-  list: LinkedList<Piece> | undefined;
-  before: Piece | undefined;
-  after: Piece | undefined;
+  list: LinkedList<Job> | undefined;
+  before: Job | undefined;
+  after: Job | undefined;
   readonly #steps: Generator<void, unknown>;
   readonly #resolve: (result: unknown) => void;
   readonly #reject: (error: unknown) => void;
@@ -59,14 +59,14 @@ class Piece implements Due, Linked<Piece> {
   constructor(
     steps: Generator<void, unknown>,
     waiter: Waiter,
-    line: Line,
+    queue: ConnectionQueue,
     resolve: (result: unknown) => void,
     reject: (error: unknown) => void,
   ) {
     this.waiter = waiter;
-    this.line = line;
+    this.queue = queue;
     this.bytes = waiter.bytes ?? 0;
-    this.dueAt = waiter.giveUpMicros;
+    this.dueAt = waiter.deadlineMicros;
     this.#steps = steps;
     this.#resolve = resolve;
     this.#reject = reject;
@@ -84,17 +84,17 @@ class Piece implements Due, Linked<Piece> {
     return true;
   }
 
-  giveUp(why: NotDone): void {
+  giveUp(why: AbandonReason): void {
     this.#steps.return(undefined);
     this.#resolve(why);
   }
 }
 
 /** What one connection has waiting. */
-class Line {
+class ConnectionQueue {
   readonly connection: unknown;
   /** First to last. */
-  readonly pieces = new LinkedList<Piece>();
+  readonly jobs = new LinkedList<Job>();
   bytes = 0;
 
   constructor(connection: unknown) {
@@ -109,36 +109,36 @@ class Line {
  */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
-  readonly #maxPieces: number;
+  readonly #maxJobs: number;
   readonly #maxBytes: number;
-  readonly #lines = new Map<unknown, Line>();
+  readonly #queues = new Map<unknown, ConnectionQueue>();
   /**
    * Connections whose first piece may have begun, in the order of their turns, and those that wait for a place among
    * them. While there is work there are turns, and each looks for what is late: no timer is needed.
    */
-  readonly #begun: TurnScheduler<Line>;
-  readonly #waiting = new Set<Line>();
-  readonly #times = new DueHeap<Piece>();
+  readonly #started: TurnScheduler<ConnectionQueue>;
+  readonly #unstarted = new Set<ConnectionQueue>();
+  readonly #byDeadline = new DueHeap<Job>();
   /** Pieces of this turn that nobody waited for any more. */
-  #gone = 0;
-  #pieces = 0;
+  #cancelledThisTurn = 0;
+  #jobCount = 0;
   #bytes = 0;
 
   constructor(options: TurnQueueOptions) {
     this.#options = options;
-    this.#maxPieces = options.maxPieces ?? MAX_PIECES;
-    this.#maxBytes = options.maxBytes ?? MAX_BYTES;
-    this.#begun = new TurnScheduler({
+    this.#maxJobs = options.maxJobs ?? MAX_QUEUED_JOBS;
+    this.#maxBytes = options.maxBytes ?? MAX_QUEUED_BYTES;
+    this.#started = new TurnScheduler({
       budget: 1,
       onTurn: () => this.#giveUpLate(),
-      serve: (line) => this.#serve(line),
+      serve: (queue) => this.#serve(queue),
       nextTurn: options.nextTurn,
     });
   }
 
   /** Pieces that wait or have begun. */
   get size(): number {
-    return this.#pieces;
+    return this.#jobCount;
   }
 
   /** The memory that waits with them, in bytes. */
@@ -148,7 +148,7 @@ export class TurnQueue {
 
   /** Connections that have a piece that waits or has begun. */
   get connections(): number {
-    return this.#lines.size;
+    return this.#queues.size;
   }
 
   /**
@@ -157,11 +157,10 @@ export class TurnQueue {
    * (Choudhury and Hahne, Dynamic Queue Length Thresholds, 1998).
    */
   hasRoomFor(bytes: number, connection: unknown): boolean {
-    const line = this.#lines.get(connection);
-    const held = line?.bytes ?? 0;
+    const queue = this.#queues.get(connection);
+    const held = queue?.bytes ?? 0;
     return (
-      (line?.pieces.size ?? 0) < this.#maxPieces - this.#pieces &&
-      held + bytes <= this.#maxBytes - this.#bytes
+      (queue?.jobs.size ?? 0) < this.#maxJobs - this.#jobCount && held + bytes <= this.#maxBytes - this.#bytes
     );
   }
 
@@ -169,95 +168,95 @@ export class TurnQueue {
    * Runs `steps` to its end, a step in a turn, each of which should take well under two milliseconds. Rejects with what
    * a step throws; work that is given up is ended by `return()`.
    */
-  run<Result>(steps: Generator<void, Result>, waiter: Waiter): Promise<Result | NotDone> {
+  run<Result>(steps: Generator<void, Result>, waiter: Waiter): Promise<Result | AbandonReason> {
     if (!this.hasRoomFor(waiter.bytes ?? 0, waiter.connection)) return Promise.resolve('full');
-    return new Promise<Result | NotDone>((resolve, reject) => {
-      const line = this.#lineOf(waiter.connection);
-      this.#add(new Piece(steps, waiter, line, (result) => resolve(result as Result), reject));
+    return new Promise<Result | AbandonReason>((resolve, reject) => {
+      const queue = this.#queueOf(waiter.connection);
+      this.#add(new Job(steps, waiter, queue, (result) => resolve(result as Result), reject));
     });
   }
 
   #giveUpLate(): void {
-    this.#gone = 0;
+    this.#cancelledThisTurn = 0;
     const now = this.#options.monotonicMicros();
-    for (let count = 0; count < GIVEN_UP_IN_A_TURN; count++) {
-      const piece = this.#times.first;
-      if (piece === undefined || piece.dueAt > now) return;
-      this.#remove(piece);
-      piece.giveUp(piece.waiter.cancelled() ? 'cancelled' : 'late');
+    for (let count = 0; count < MAX_GIVEN_UP_PER_TURN; count++) {
+      const job = this.#byDeadline.first;
+      if (job === undefined || job.dueAt > now) return;
+      this.#remove(job);
+      job.giveUp(job.waiter.cancelled() ? 'cancelled' : 'late');
     }
   }
 
   /** One step of the connection whose turn it is. */
-  #serve(line: Line): void {
-    const piece = this.#wanted(line);
+  #serve(queue: ConnectionQueue): void {
+    const job = this.#firstUncancelled(queue);
     // Nobody waits for anything of it, and it is gone.
-    if (line.pieces.size === 0) return;
-    this.#begun.spend(1);
-    this.#begun.wait(line);
+    if (queue.jobs.size === 0) return;
+    this.#started.spend(1);
+    this.#started.wait(queue);
     // So many had to be given up that the next turn goes on.
-    if (piece === undefined || !piece.step()) return;
-    this.#remove(piece);
-    this.#yieldPlace(line);
+    if (job === undefined || !job.step()) return;
+    this.#remove(job);
+    this.#yieldSlot(queue);
   }
 
   /** The first piece of a connection that somebody waits for. */
-  #wanted(line: Line): Piece | undefined {
+  #firstUncancelled(queue: ConnectionQueue): Job | undefined {
     for (;;) {
-      const piece = line.pieces.first;
-      if (piece === undefined || !piece.waiter.cancelled()) return piece;
-      if (this.#gone >= GIVEN_UP_IN_A_TURN) return undefined;
-      this.#gone++;
-      this.#remove(piece);
-      piece.giveUp('cancelled');
+      const job = queue.jobs.first;
+      if (job === undefined || !job.waiter.cancelled()) return job;
+      if (this.#cancelledThisTurn >= MAX_GIVEN_UP_PER_TURN) return undefined;
+      this.#cancelledThisTurn++;
+      this.#remove(job);
+      job.giveUp('cancelled');
     }
   }
 
   /** A connection that had something done goes behind those that wait. */
-  #yieldPlace(line: Line): void {
-    if (this.#waiting.size === 0 || !this.#begun.cancel(line)) return;
-    this.#waiting.add(line);
-    this.#fill();
+  #yieldSlot(queue: ConnectionQueue): void {
+    if (this.#unstarted.size === 0 || !this.#started.cancel(queue)) return;
+    this.#unstarted.add(queue);
+    this.#startUnstarted();
   }
 
-  #fill(): void {
-    for (const line of this.#waiting) {
-      if (this.#begun.size >= BEGUN_AT_ONCE) return;
-      this.#waiting.delete(line);
-      this.#begun.wait(line);
+  #startUnstarted(): void {
+    for (const queue of this.#unstarted) {
+      if (this.#started.size >= MAX_STARTED_QUEUES) return;
+      this.#unstarted.delete(queue);
+      this.#started.wait(queue);
     }
   }
 
-  #lineOf(connection: unknown): Line {
-    const known = this.#lines.get(connection);
+  #queueOf(connection: unknown): ConnectionQueue {
+    const known = this.#queues.get(connection);
     if (known !== undefined) return known;
-    const line = new Line(connection);
-    this.#lines.set(connection, line);
-    this.#waiting.add(line);
-    this.#fill();
-    return line;
+    const queue = new ConnectionQueue(connection);
+    this.#queues.set(connection, queue);
+    this.#unstarted.add(queue);
+    this.#startUnstarted();
+    return queue;
   }
 
-  #add(piece: Piece): void {
-    const { line, bytes } = piece;
-    line.pieces.add(piece);
-    line.bytes += bytes;
-    this.#times.add(piece);
-    this.#pieces++;
+  #add(job: Job): void {
+    const { queue, bytes } = job;
+    queue.jobs.add(job);
+    queue.bytes += bytes;
+    this.#byDeadline.add(job);
+    this.#jobCount++;
     this.#bytes += bytes;
   }
 
-  #remove(piece: Piece): void {
-    const { line, bytes } = piece;
-    line.pieces.delete(piece);
-    line.bytes -= bytes;
-    this.#times.remove(piece);
-    this.#pieces--;
+  #remove(job: Job): void {
+    const { queue, bytes } = job;
+    queue.jobs.delete(job);
+    queue.bytes -= bytes;
+    this.#byDeadline.remove(job);
+    this.#jobCount--;
     this.#bytes -= bytes;
-    if (line.pieces.size > 0) return;
-    this.#lines.delete(line.connection);
-    this.#begun.cancel(line);
-    this.#waiting.delete(line);
-    this.#fill();
+    if (queue.jobs.size > 0) return;
+    this.#queues.delete(queue.connection);
+    this.#started.cancel(queue);
+    this.#unstarted.delete(queue);
+    this.#startUnstarted();
   }
 }

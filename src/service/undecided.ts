@@ -9,10 +9,10 @@ import type { Throttled } from './planning.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
 
 /** What may deny it: a block lets nothing pass, not even in SHADOW_MODE. */
-export type PossiblyDenies = 'nothing' | 'limits' | 'block';
+export type PossibleDenier = 'nothing' | 'limits' | 'block';
 
 /** Answers requests that nobody decided: they are denied if something in force might have denied them. */
-export class Undecided {
+export class UndecidedAnswers {
   readonly #options: Pick<ShouldRateLimitOptions, 'answers' | 'clock'>;
   readonly #observation: Observation;
 
@@ -22,9 +22,9 @@ export class Undecided {
   }
 
   /** That nobody looked at, or not to the end. */
-  unseen(context: RequestContext, why: 'late' | 'full', denies: PossiblyDenies): RateLimitResponse {
+  unevaluated(context: RequestContext, why: 'late' | 'full', denies: PossibleDenier): RateLimitResponse {
     const { domain } = context.policy;
-    const answers = this.#answersWhere(denies);
+    const answers = this.#optionsFor(denies);
     const mayDeny = denies !== 'nothing';
     this.#observation.givenUp(domain, why, mayDeny && !answers.shadowMode);
     if (mayDeny && answers.shadowMode) this.#observation.counts.reference.globalShadow();
@@ -36,7 +36,7 @@ export class Undecided {
 
   /** That took too much work to match. */
   throttled(context: RequestContext, { index, key, mayBeBlocked }: Throttled): RateLimitResponse {
-    const answers = this.#answersWhere(mayBeBlocked ? 'block' : 'limits');
+    const answers = this.#optionsFor(mayBeBlocked ? 'block' : 'limits');
     this.#observation.matchExceeded(context.policy.domain, key, !answers.shadowMode);
     if (answers.shadowMode) this.#observation.counts.reference.globalShadow();
     const why = 'match_budget_exceeded';
@@ -46,7 +46,7 @@ export class Undecided {
     return response;
   }
 
-  #answersWhere(denies: PossiblyDenies): AnswerOptions {
+  #optionsFor(denies: PossibleDenier): AnswerOptions {
     const { answers } = this.#options;
     return denies === 'block' ? { ...answers, shadowMode: false } : answers;
   }

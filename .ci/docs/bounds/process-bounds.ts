@@ -23,7 +23,7 @@ import { CALL_BOUNDS } from '../../../src/server/workers/calls.js';
 import { LATE_MS, SILENT_MS } from '../../../src/server/workers/pulse.js';
 import { ALL_SILENT_MS, REPLACED_MS } from '../../../src/server/workers/worker-watch.js';
 import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../../src/service/record/record-of.js';
-import { MAX_BYTES, MAX_PIECES } from '../../../src/service/turn-queue.js';
+import { MAX_QUEUED_BYTES, MAX_QUEUED_JOBS } from '../../../src/service/turn-queue.js';
 import { MAX_OWED_BUCKETS, MAX_OWED_BYTES } from '../../../src/storage/local/local-buckets.js';
 import { CHARGES_AT_ONCE } from '../../../src/storage/local/repayment.js';
 import { MAX_WAITING_BYTES } from '../../../src/telemetry/log-output.js';
@@ -57,7 +57,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'requests that wait for their turns',
-        bound: `${shownCount(MAX_PIECES)}, ${shownSize(MAX_BYTES)} of messages`,
+        bound: `${shownCount(MAX_QUEUED_JOBS)}, ${shownSize(MAX_QUEUED_BYTES)} of messages`,
         beyond: `${IS_THROTTLED}; \`weir_requests_given_up_total\``,
       },
       {

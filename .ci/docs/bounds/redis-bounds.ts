@@ -7,9 +7,9 @@ import { MAX_LOGIN_FILE_BYTES } from '../../../src/server/login-file.js';
 import { MAX_NAMED_FILE_BYTES } from '../../../src/server/settings/named-file.js';
 import { MAX_TLS_FILE_BYTES } from '../../../src/server/tls-files.js';
 import {
+  MAX_SMALL_REQUEST_BYTES,
   MAX_STORE_WAITING_BYTES,
-  SMALL_BYTES,
-  SMALL_ROOM_BYTES,
+  SMALL_REQUEST_RESERVE_BYTES,
 } from '../../../src/service/waiting-requests.js';
 import { ASKED_AT_ONCE, MORE_ASKED, NODES_ASKED } from '../../../src/storage/redis/cluster/cluster-finder.js';
 import { MAX_CLUSTER_NODES } from '../../../src/storage/redis/cluster/cluster-nodes.js';
@@ -69,8 +69,8 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'decoded requests that wait for Redis, those whose callers have gone included',
         bound:
-          `${shownSize(MAX_STORE_WAITING_BYTES)}, ${shownSize(SMALL_ROOM_BYTES)} of them for requests of at most ` +
-          `${shownSize(SMALL_BYTES)}; ${SCARCE_ROOM}; \`weir_store_waiting_bytes\``,
+          `${shownSize(MAX_STORE_WAITING_BYTES)}, ${shownSize(SMALL_REQUEST_RESERVE_BYTES)} of them for ` +
+          `requests of at most ${shownSize(MAX_SMALL_REQUEST_BYTES)}; ${SCARCE_ROOM}; \`weir_store_waiting_bytes\``,
         beyond:
           'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched; ' +
           '`on_store_failure` answers if Redis is away or ' +

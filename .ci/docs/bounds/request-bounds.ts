@@ -3,15 +3,15 @@ import { LARGE_MESSAGE_BYTES, MAX_ENTRIES, maxFields } from '../../../src/codec/
 import { MAX_INFLATION } from '../../../src/grpc/grpc-server.js';
 import { MAX_NAME_BYTES, MAX_PART_BYTES } from '../../../src/policy/names/bucket-key.js';
 import { defaultOf } from '../../../src/server/settings/settings-table.js';
-import { MAX_REPEATED } from '../../../src/service/answer/dynamic-metadata.js';
+import { MAX_ECHOED_UNITS } from '../../../src/service/answer/dynamic-metadata.js';
 import {
-  LEAST_WAIT_MICROS,
   MAX_WORK_MICROS,
-  SHARE,
+  MIN_WAIT_MICROS,
   STEPS_PER_MICRO,
   WAIT_WITHOUT_DEADLINE_MICROS,
+  WORK_SHARE,
 } from '../../../src/service/caller.js';
-import { STRETCH_STEPS } from '../../../src/service/planning.js';
+import { SLICE_STEPS } from '../../../src/service/planning.js';
 import { MAX_LOGGED_ENTRIES } from '../../../src/service/record/decision-line.js';
 import { MAX_CHARACTERS } from '../../../src/shown-text.js';
 import {
@@ -61,7 +61,7 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'work of matching',
         bound:
-          `${SHARE * 100} % of the time that the caller has left, at most ` +
+          `${WORK_SHARE * 100} % of the time that the caller has left, at most ` +
           `${shownTime(MAX_WORK_MICROS / 1000)} of CPU, counted in steps`,
         beyond: `${IS_THROTTLED}; \`weir_match_budget_exceeded_total\``,
       },
@@ -71,15 +71,15 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
           shownSize(LARGE_MESSAGE_BYTES) +
           ', many descriptors, costly matching',
         bound:
-          `about ${shownTime(STRETCH_STEPS / STEPS_PER_MICRO / 1000)}, one stretch in a turn of the event ` +
+          `about ${shownTime(SLICE_STEPS / STEPS_PER_MICRO / 1000)}, one stretch in a turn of the event ` +
           'loop for all requests',
         beyond: 'the rest takes turns with other connections',
       },
       {
         what: 'waiting for those turns',
         bound:
-          `${SHARE * 100} % of the time that the caller has left, at least ` +
-          `${shownTime(LEAST_WAIT_MICROS / 1000)}; ${shownTime(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} without a ` +
+          `${WORK_SHARE * 100} % of the time that the caller has left, at least ` +
+          `${shownTime(MIN_WAIT_MICROS / 1000)}; ${shownTime(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} without a ` +
           'deadline',
         beyond: `${IS_THROTTLED}; \`weir_requests_given_up_total\``,
       },
@@ -90,7 +90,7 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'what dynamic metadata repeat of a request; `metadata` of rules in it',
-        bound: `${shownSize(MAX_REPEATED)} of characters each`,
+        bound: `${shownSize(MAX_ECHOED_UNITS)} of characters each`,
         beyond: 'what is left out is counted in `descriptorsLeftOut`, `metadataLeftOut`',
       },
       {

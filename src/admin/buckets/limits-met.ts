@@ -11,10 +11,10 @@ import {
   applyReplacesAndQuotas,
   type Decision,
   type PlannedTake,
-  planOne,
+  planDescriptor,
   RequestContext,
 } from '../../service/plan.js';
-import { Planning, Throttled } from '../../service/planning.js';
+import { SlicedPlan, Throttled } from '../../service/planning.js';
 import type { AskedOverride } from './read-question.js';
 
 /** By what a descriptor is planned here: as in a request. */
@@ -65,7 +65,7 @@ export function* limitsMet(
   entries: readonly Entry[],
   override?: AskedOverride,
 ): QuestionSteps<MetLimits | string> {
-  const planning = new Planning(contextOf(source, entries, override));
+  const planning = new SlicedPlan(contextOf(source, entries, override));
   const steps = planning.steps(Number.POSITIVE_INFINITY);
   for (;;) {
     const step = steps.next();
@@ -75,7 +75,7 @@ export function* limitsMet(
     }
     const planned = step.value;
     if (planned instanceof BadRequest) return planned.message;
-    const exceeded = planned instanceof Throttled ? planned.key : planning.exceededKey;
+    const exceeded = planned instanceof Throttled ? planned.key : planning.exceededKeyOfAllowed;
     if (exceeded === undefined) return metBy(planning.context.decisions[0] as Decision);
     return (
       `to match the value of ${exceeded} takes more work than a request may cause, so it is not known which limits ` +
@@ -89,7 +89,7 @@ export function limitsAt(source: PlanSource, match: Match): MetLimits {
   const context = contextOf(source, match.entries);
   const [descriptor] = context.request.descriptors as readonly [Descriptor];
   // Unbounded work lasts.
-  const decision = planOne(context, descriptor, match, unboundedWork()) as Decision;
+  const decision = planDescriptor(context, descriptor, match, unboundedWork()) as Decision;
   context.decisions.push(decision);
   applyReplacesAndQuotas(context);
   return metBy(decision);

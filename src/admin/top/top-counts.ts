@@ -56,7 +56,7 @@ export class TopCounts implements BucketCounter {
     this.refused = top.samplers.denied;
   }
 
-  letThrough(policy: DomainPolicy, match: Match, take: CountedTake): void {
+  allowed(policy: DomainPolicy, match: Match, take: CountedTake): void {
     const hits = this.used.take(take.hits);
     if (hits > 0) this.count('used', policy, match, take, hits);
   }

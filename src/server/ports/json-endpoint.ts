@@ -6,7 +6,7 @@ import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from '../..
 import { isOfPage, otherName, otherSite } from '../../http/other-sites.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import { Refusal } from '../../service/refusal.js';
-import type { NotDone, TurnQueue, Waiter } from '../../service/turn-queue.js';
+import type { AbandonReason, TurnQueue, Waiter } from '../../service/turn-queue.js';
 import type { CallHeaders } from '../calls/trace-id.js';
 
 /**
@@ -45,7 +45,7 @@ const SCHEMES = ['http', 'https'];
 /** Bodies and answers of at most so many bytes take their time at once: it is a tenth of a millisecond. */
 const SHORT_BYTES = 4 * 1024;
 
-const NOT_DONE: Readonly<Record<NotDone, string>> = {
+const NOT_DONE: Readonly<Record<AbandonReason, string>> = {
   cancelled: 'the caller has gone',
   late: 'grpc-timeout was over before the request was read',
   full: 'too many long requests wait',
@@ -91,10 +91,10 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
     steps: Generator<void, Result>,
     { connection, gone }: HttpCall,
     giveUpMicros: number,
-  ): Result | Promise<Result | NotDone> =>
+  ): Result | Promise<Result | AbandonReason> =>
     bytes <= SHORT_BYTES
       ? runToCompletion(steps)
-      : turns.run(steps, { connection, cancelled: gone, giveUpMicros, bytes });
+      : turns.run(steps, { connection, cancelled: gone, deadlineMicros: giveUpMicros, bytes });
   function* wireOf(pieces: readonly Buffer[], bytes: number): Generator<void, Uint8Array> {
     return yield* codec.requestToWire(yield* joined(pieces, bytes));
   }
@@ -103,7 +103,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
     const steps = codec.responseFromWire(decided);
     if (decided.length <= SHORT_BYTES) return runToCompletion(steps);
     const giveUpMicros = Number.POSITIVE_INFINITY;
-    const told = await turns.run(steps, { connection, cancelled: () => false, giveUpMicros });
+    const told = await turns.run(steps, { connection, cancelled: () => false, deadlineMicros: giveUpMicros });
     // Nothing was begun.
     return typeof told === 'string' ? runToCompletion(steps) : told;
   };
@@ -122,7 +122,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
     }
     const deadlineMicros = startMicros + patience;
     const bytes = lengthOf(call.body);
-    let message: Uint8Array | NotDone;
+    let message: Uint8Array | AbandonReason;
     try {
       message = await run(bytes, wireOf(call.body, bytes), call, deadlineMicros);
     } catch (error) {

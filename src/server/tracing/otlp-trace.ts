@@ -76,7 +76,7 @@ export class OtlpTrace implements CallTrace, DecisionSpan {
     if (reason !== undefined) this.#span.setAttribute('weir.reason', reason);
   }
 
-  storeAsked(limits: number): StoreSpan {
+  storeCalled(limits: number): StoreSpan {
     const span = this.#store === undefined ? this.#memorySpan() : this.#redisSpan(this.#store());
     span.setAttribute('weir.limits', limits);
     return {

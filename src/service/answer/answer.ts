@@ -64,20 +64,20 @@ export function answer(context: RequestContext): RateLimitResponse {
   for (let i = 0; i < decisions.length; i++) statuses[i] = statusOf(decisions[i] as Decision);
   const described = describedOf(context);
   const headers = headersToAdd(context, statuses, described, false);
-  const upstream = headersToAdd(context, statuses, described, true);
+  const upstreamHeaders = headersToAdd(context, statuses, described, true);
   const body = denied && described !== undefined ? deniedBody(described) : undefined;
-  const asked = options.dynamicMetadata
+  const metadata = options.dynamicMetadata
     ? dynamicMetadata(request, decisions, statuses, policy.secretKeys)
     : undefined;
-  const tells = policy.decisionMetadata ?? options.decisionMetadata;
-  const decision = tells ? decisionMetadata(context, described) : undefined;
+  const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
+  const decision = addsDecision ? decisionMetadata(context, described) : undefined;
   return {
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
-    requestHeadersToAdd: upstream,
+    requestHeadersToAdd: upstreamHeaders,
     rawBody: body?.body,
-    dynamicMetadata: withDecision(asked, decision),
+    dynamicMetadata: withDecision(metadata, decision),
   };
 }
 

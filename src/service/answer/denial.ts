@@ -60,15 +60,15 @@ export type DecidedTake = PlannedTake & { readonly outcome: TakeOutcome };
 /** Ranks of takes: the highest is described. */
 export const DENIES = 3;
 export const WOULD_DENY = 2;
-const FITS = 1;
+const ALLOWS = 1;
 /** Fits, or is only observed, where others are not. */
-const LEAST = 0;
+const UNRANKED = 0;
 
 /** How much a take has to do with the answer to its request: it denies it, would deny it, or fits. */
 export function rankIn(denial: Denial, take: DecidedTake): number {
   const { outcome } = take;
   if (denies(take, outcome, denial)) return DENIES;
-  return wouldDeny(take, outcome, denial) ? WOULD_DENY : LEAST;
+  return wouldDeny(take, outcome, denial) ? WOULD_DENY : UNRANKED;
 }
 
 /**
@@ -76,8 +76,8 @@ export function rankIn(denial: Denial, take: DecidedTake): number {
  * than there is.
  */
 function rankInStatus({ ruleEnforcement, outcome }: DecidedTake): number {
-  if (ruleEnforcement === 'observe') return LEAST;
-  return outcome.limited ? DENIES : FITS;
+  if (ruleEnforcement === 'observe') return UNRANKED;
+  return outcome.limited ? DENIES : ALLOWS;
 }
 
 /**
@@ -109,7 +109,7 @@ export function passesAfter(take: DecidedTake): number {
 }
 
 /** The same where quotas deny together, and one of them will pass: those that never do deny nothing then. */
-function passesBesideQuotas(take: DecidedTake): number {
+function passesAfterAmongQuotas(take: DecidedTake): number {
   return take.quota && canNeverPass(take) ? -1 : passesAfter(take);
 }
 
@@ -117,8 +117,13 @@ function passesBesideQuotas(take: DecidedTake): number {
  * Whether `one` rather than `than` is to be described, both of one rank: the denying one that passes last, else the one
  * with the fewest tokens left; the first of equals.
  */
-function tellsMore(one: DecidedTake, than: DecidedTake, rank: number, wait: typeof passesAfter): boolean {
-  return rank >= WOULD_DENY ? wait(one) > wait(than) : one.outcome.remaining < than.outcome.remaining;
+function isDescribedBefore(
+  take: DecidedTake,
+  other: DecidedTake,
+  rank: number,
+  wait: typeof passesAfter,
+): boolean {
+  return rank >= WOULD_DENY ? wait(take) > wait(other) : take.outcome.remaining < other.outcome.remaining;
 }
 
 /** Whether a take has an outcome. */
@@ -142,7 +147,7 @@ export function tightestOf(
   const rank = rankIn(denial, tightest);
   const willPass = (take: PlannedTake): boolean =>
     take.quota && isDecided(take) && rankIn(denial, take) === rank && !canNeverPass(take);
-  return takes.some(willPass) ? tightestBy(takes, denial, passesBesideQuotas) : tightest;
+  return takes.some(willPass) ? tightestBy(takes, denial, passesAfterAmongQuotas) : tightest;
 }
 
 function tightestBy(
@@ -151,18 +156,18 @@ function tightestBy(
   wait: typeof passesAfter,
 ): DecidedTake | undefined {
   let tightest: DecidedTake | undefined;
-  let itsRank = -1;
+  let tightestRank = -1;
   for (let i = 0; i < takes.length; i++) {
     const take = takes[i] as PlannedTake;
     if (!isDecided(take)) continue;
     const rank = denial === undefined ? rankInStatus(take) : rankIn(denial, take);
     if (
       tightest === undefined ||
-      rank > itsRank ||
-      (rank === itsRank && tellsMore(take, tightest, rank, wait))
+      rank > tightestRank ||
+      (rank === tightestRank && isDescribedBefore(take, tightest, rank, wait))
     ) {
       tightest = take;
-      itsRank = rank;
+      tightestRank = rank;
     }
   }
   return tightest;

@@ -21,7 +21,7 @@ const textBodies = new WeakMap<DeniedResponse, DeniedBody>();
 /** The contents of bodies with one violated policy, which most have, by its name. */
 const problems = new Map<string, Uint8Array>();
 /** Names are those of rules, which reloads change: past so many the oldest go. */
-const MAX_PROBLEMS = 1000;
+const MAX_CACHED_PROBLEMS = 1000;
 
 /** Names of the limits that deny, each once, in order. */
 function violatedPolicies({ take, takes, context }: DescribedLimit): readonly string[] {
@@ -53,13 +53,13 @@ function problemOf(described: DescribedLimit): Uint8Array {
   if (body === undefined) {
     body = problem(names);
     const [oldest] = problems.keys();
-    if (problems.size >= MAX_PROBLEMS && oldest !== undefined) problems.delete(oldest);
+    if (problems.size >= MAX_CACHED_PROBLEMS && oldest !== undefined) problems.delete(oldest);
     problems.set(only, body);
   }
   return body;
 }
 
-const PROBLEM_OF_NONE = problem([]);
+const PROBLEM_WITHOUT_POLICY = problem([]);
 
 const PROBLEM_JSON: HeaderValue = { key: 'content-type', value: 'application/problem+json' };
 
@@ -75,7 +75,7 @@ export function deniedBody(described: DescribedLimit): DeniedBody | undefined {
 
 /** A `denied_response` for a denial that no limit is known of; undefined where it gives no body. */
 export function bodyWithoutLimit(denied: DeniedResponse | undefined): DeniedBody | undefined {
-  if (denied?.preset === 'problem+json') return { body: PROBLEM_OF_NONE, contentType: PROBLEM_JSON };
+  if (denied?.preset === 'problem+json') return { body: PROBLEM_WITHOUT_POLICY, contentType: PROBLEM_JSON };
   return denied === undefined ? undefined : textBody(denied);
 }
 

@@ -20,7 +20,7 @@ function liveTakes(decisions: readonly Decision[]): readonly PlannedTake[] {
   return decisions.flatMap(({ takes }) => takes);
 }
 
-function ruleAsks(takes: readonly PlannedTake[], denied: boolean): boolean {
+function ruleNeedsDescription(takes: readonly PlannedTake[], denied: boolean): boolean {
   for (let i = 0; i < takes.length; i++) {
     const rule = (takes[i] as PlannedTake).rule;
     if (rule === undefined) continue;
@@ -31,12 +31,12 @@ function ruleAsks(takes: readonly PlannedTake[], denied: boolean): boolean {
 }
 
 /** Whether anything is to be said of one limit; most policies say nothing, and then nothing is looked for. */
-function isAsked({ policy, decisions, options, denied }: RequestContext): boolean {
+function needsDescription({ policy, decisions, options, denied }: RequestContext): boolean {
   if (policy.responseHeaders !== undefined || policy.requestHeaders !== undefined) return true;
   if (policy.decisionMetadata ?? options.answers.decisionMetadata) return true;
   if (denied && policy.deniedResponse !== undefined) return true;
   for (let i = 0; i < decisions.length; i++) {
-    if (ruleAsks((decisions[i] as Decision).takes, denied)) return true;
+    if (ruleNeedsDescription((decisions[i] as Decision).takes, denied)) return true;
   }
   return false;
 }
@@ -46,7 +46,7 @@ function isAsked({ policy, decisions, options, denied }: RequestContext): boolea
  * left. Undefined where no policy asks for it, and where no limit applied.
  */
 export function describedOf(context: RequestContext): DescribedLimit | undefined {
-  if (!isAsked(context)) return undefined;
+  if (!needsDescription(context)) return undefined;
   const takes = liveTakes(context.decisions);
   const take = tightestOf(takes, context);
   if (take === undefined) return undefined;

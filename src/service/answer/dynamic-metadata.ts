@@ -37,23 +37,26 @@ function descriptorObject(descriptor: Descriptor, secretKeys: ReadonlySet<string
  * What an answer repeats of its request at most, in UTF-16 units; and what an entry, and a descriptor, count beside
  * their texts: encoding takes as long. As much, members counted as entries are, may come from rules.
  */
-export const MAX_REPEATED = 98_304;
+export const MAX_ECHOED_UNITS = 98_304;
 const ENTRY_UNITS = 128;
 /** Members of rules' metadata that are looked at for one answer; most rules say what others have said. */
-const MAX_LOOKS = 5000;
+const MAX_MERGED_MEMBERS = 5000;
 
 /** Descriptors as the answer repeats them, up to a size that nobody waits for. */
-function repeated(descriptors: readonly Descriptor[], secretKeys: ReadonlySet<string>): JsonObject[] {
+function echoedDescriptors(
+  descriptors: readonly Descriptor[],
+  secretKeys: ReadonlySet<string>,
+): JsonObject[] {
   const objects: JsonObject[] = [];
   let units = 0;
   for (let i = 0; i < descriptors.length; i++) {
     const descriptor = descriptors[i] as Descriptor;
     units += ENTRY_UNITS;
-    for (let at = 0; at < descriptor.entries.length && units <= MAX_REPEATED; at++) {
+    for (let at = 0; at < descriptor.entries.length && units <= MAX_ECHOED_UNITS; at++) {
       const { key, value } = descriptor.entries[at] as Descriptor['entries'][number];
       units += ENTRY_UNITS + key.length + value.length;
     }
-    if (units > MAX_REPEATED) return objects;
+    if (units > MAX_ECHOED_UNITS) return objects;
     objects.push(descriptorObject(descriptor, secretKeys));
   }
   return objects;
@@ -64,14 +67,14 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 /** What a member of metadata counts, key apart; above `most` any number above it. */
-function unitsOf(member: unknown, most: number): number {
+function unitsOf(member: unknown, max: number): number {
   if (typeof member === 'string') return ENTRY_UNITS + member.length;
   let units = ENTRY_UNITS;
   if (typeof member !== 'object' || member === null) return units;
   const isList = Array.isArray(member);
   for (const [key, value] of Object.entries(member)) {
-    units += (isList ? 0 : key.length) + unitsOf(value, most - units);
-    if (units > most) break;
+    units += (isList ? 0 : key.length) + unitsOf(value, max - units);
+    if (units > max) break;
   }
   return units;
 }
@@ -81,9 +84,9 @@ class Merged {
   // Without a prototype, so that a key named `__proto__` is a key.
   readonly members: Record<string, unknown> = Object.create(null);
   /** The objects within it that are no rule's. */
-  private readonly own = new Set<unknown>([this.members]);
-  private unitsLeft = MAX_REPEATED;
-  private looksLeft = MAX_LOOKS;
+  private readonly ownedObjects = new Set<unknown>([this.members]);
+  private unitsLeft = MAX_ECHOED_UNITS;
+  private membersLeft = MAX_MERGED_MEMBERS;
 
   /**
    * Adds what `members` says that was not said before, and never changes it. Returns false where it ended as all became
@@ -91,7 +94,7 @@ class Merged {
    */
   add(members: JsonObject, to: Record<string, unknown> = this.members): boolean {
     for (const key of Object.keys(members)) {
-      if (--this.looksLeft < 0) return false;
+      if (--this.membersLeft < 0) return false;
       const value = members[key];
       const known = to[key];
       if (known === undefined) {
@@ -107,9 +110,9 @@ class Merged {
   }
 
   private owned(known: JsonObject, key: string, to: Record<string, unknown>): Record<string, unknown> {
-    if (this.own.has(known)) return known;
+    if (this.ownedObjects.has(known)) return known;
     const copy: Record<string, unknown> = Object.assign(Object.create(null), known);
-    this.own.add(copy);
+    this.ownedObjects.add(copy);
     to[key] = copy;
     return copy;
   }
@@ -154,10 +157,10 @@ export function dynamicMetadata(
   secretKeys: ReadonlySet<string>,
 ): JsonObject {
   const passed = passedMetadata(decisions, statuses);
-  const descriptors = repeated(request.descriptors, secretKeys);
+  const descriptors = echoedDescriptors(request.descriptors, secretKeys);
   const leftOut = request.descriptors.length - descriptors.length;
   return {
-    domain: request.domain.slice(0, MAX_REPEATED),
+    domain: request.domain.slice(0, MAX_ECHOED_UNITS),
     descriptors,
     ...(leftOut > 0 && { descriptorsLeftOut: leftOut }),
     ...(request.hitsAddend !== 0 && { hitsAddend: request.hitsAddend }),

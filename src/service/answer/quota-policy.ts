@@ -17,7 +17,7 @@ interface QuotaPolicy {
   readonly item: string;
 }
 
-interface Named {
+interface LimitName {
   /** Name of the limit in fields and bodies; plain ASCII. */
   readonly name: string;
   /** The same as a String of structured fields (RFC 9651 section 3.3.3), quotes included. */
@@ -32,18 +32,18 @@ function asciiName(name: string): string {
   );
 }
 
-function named(text: string): Named {
+function named(text: string): LimitName {
   const name = asciiName(text);
   return { name, quoted: `"${name.replaceAll(/["\\]/g, '\\$&')}"`, policy: undefined };
 }
 
 /** Limit overrides come from callers, each with a rate of its own. */
 const OVERRIDE = named('override');
-const namedRules = new WeakMap<Rule, Named>();
-const pathsOfRules = new WeakMap<Rule, Named>();
+const namedRules = new WeakMap<Rule, LimitName>();
+const pathsOfRules = new WeakMap<Rule, LimitName>();
 
 /** Computed once per rule, and gone with it. */
-function remembered(known: WeakMap<Rule, Named>, rule: Rule, text: string): Named {
+function cachedName(known: WeakMap<Rule, LimitName>, rule: Rule, text: string): LimitName {
   let names = known.get(rule);
   if (names === undefined) {
     names = named(text);
@@ -52,9 +52,9 @@ function remembered(known: WeakMap<Rule, Named>, rule: Rule, text: string): Name
   return names;
 }
 
-function namesOf({ rule }: PlannedTake): Named {
+function namesOf({ rule }: PlannedTake): LimitName {
   if (rule === undefined) return OVERRIDE;
-  return remembered(namedRules, rule, rule.name === '' ? rule.path : rule.name);
+  return cachedName(namedRules, rule, rule.name === '' ? rule.path : rule.name);
 }
 
 /** The name of a limit in fields and bodies: the rule's name, else its path; `override` for a limit of the caller. */
@@ -66,7 +66,7 @@ export function quotaName(take: PlannedTake): string {
  * Computed once per rule, and again when a window of a calendar has another length; overrides have a rate of their own
  * each time.
  */
-function policyOf(names: Named, rate: Rate, wallMicros: number): QuotaPolicy {
+function policyOf(names: LimitName, rate: Rate, wallMicros: number): QuotaPolicy {
   const known = names.policy;
   if (known?.rate === rate && rate.hasFixedPeriod) return known;
   const seconds = rate.periodSeconds(wallMicros);
@@ -79,20 +79,20 @@ function policyOf(names: Named, rate: Rate, wallMicros: number): QuotaPolicy {
 }
 
 /** One limit of a request as fields list it. */
-interface Listed {
-  readonly names: Named;
+interface ListedLimit {
+  readonly names: LimitName;
   take: DecidedTake;
 }
 
 /** Whether `one` leaves less room than `than`. */
-function isTighter(one: DecidedTake, than: DecidedTake): boolean {
-  if (one.outcome.limited !== than.outcome.limited) return one.outcome.limited;
-  if (one.outcome.limited) return passesAfter(one) > passesAfter(than);
-  return one.outcome.remaining < than.outcome.remaining;
+function isTighter(take: DecidedTake, other: DecidedTake): boolean {
+  if (take.outcome.limited !== other.outcome.limited) return take.outcome.limited;
+  if (take.outcome.limited) return passesAfter(take) > passesAfter(other);
+  return take.outcome.remaining < other.outcome.remaining;
 }
 
-function listedOf(list: readonly Listed[], rule: Rule | undefined): Listed | undefined {
-  for (let i = 0; i < list.length; i++) if ((list[i] as Listed).take.rule === rule) return list[i];
+function findListed(list: readonly ListedLimit[], rule: Rule | undefined): ListedLimit | undefined {
+  for (let i = 0; i < list.length; i++) if ((list[i] as ListedLimit).take.rule === rule) return list[i];
   return undefined;
 }
 
@@ -101,13 +101,16 @@ function listedOf(list: readonly Listed[], rule: Rule | undefined): Listed | und
  * A rule whose name another has already stands with its path. At most {@link MAX_LISTED}, the described one always
  * among them.
  */
-function listed(described: DescribedLimit, isShown: (take: PlannedTake) => boolean): readonly Listed[] {
-  const list: Listed[] = [];
+function listedLimits(
+  described: DescribedLimit,
+  isShown: (take: PlannedTake) => boolean,
+): readonly ListedLimit[] {
+  const list: ListedLimit[] = [];
   for (let i = 0; i < described.takes.length; i++) {
     const take = described.takes[i] as PlannedTake;
     const { rule } = take;
     if (!isDecided(take) || !isShown(take)) continue;
-    const known = listedOf(list, rule);
+    const known = findListed(list, rule);
     if (known !== undefined) {
       if (isTighter(take, known.take)) known.take = take;
       continue;
@@ -116,7 +119,7 @@ function listed(described: DescribedLimit, isShown: (take: PlannedTake) => boole
     if (list.length === MAX_LISTED && take !== described.take) continue;
     let names = namesOf(take);
     if (rule !== undefined && list.some((other) => other.names.name === names.name)) {
-      names = remembered(pathsOfRules, rule, rule.path);
+      names = cachedName(pathsOfRules, rule, rule.path);
     }
     if (list.length < MAX_LISTED) list.push({ names, take });
     else list[MAX_LISTED - 1] = { names, take };
@@ -130,10 +133,10 @@ function listed(described: DescribedLimit, isShown: (take: PlannedTake) => boole
  */
 export function familiesOf(
   { rule }: PlannedTake,
-  ofFile: HeaderFamilies | undefined,
+  domainFamilies: HeaderFamilies | undefined,
   upstream: boolean,
 ): HeaderFamilies | undefined {
-  return (upstream ? rule?.requestHeaders : rule?.responseHeaders) ?? ofFile;
+  return (upstream ? rule?.requestHeaders : rule?.responseHeaders) ?? domainFamilies;
 }
 
 /** The values of `ratelimit-policy` and `ratelimit`. */
@@ -143,18 +146,18 @@ export interface QuotaFields {
 }
 
 /** Whether a limit that applied is listed in the fields of {@link quotaFields}. */
-function isListed(take: PlannedTake, ofFile: HeaderFamilies | undefined, upstream: boolean): boolean {
-  return take.outcome !== undefined && familiesOf(take, ofFile, upstream)?.rateLimit === true;
+function isListed(take: PlannedTake, domainFamilies: HeaderFamilies | undefined, upstream: boolean): boolean {
+  return take.outcome !== undefined && familiesOf(take, domainFamilies, upstream)?.rateLimit === true;
 }
 
 /** Whether the rule of any limit that applied asks for the fields of {@link quotaFields}. */
-export function asksQuotaFields(
+export function wantsQuotaFields(
   { takes }: DescribedLimit,
-  ofFile: HeaderFamilies | undefined,
+  domainFamilies: HeaderFamilies | undefined,
   upstream: boolean,
 ): boolean {
   for (let i = 0; i < takes.length; i++) {
-    if (isListed(takes[i] as PlannedTake, ofFile, upstream)) return true;
+    if (isListed(takes[i] as PlannedTake, domainFamilies, upstream)) return true;
   }
   return false;
 }
@@ -162,19 +165,19 @@ export function asksQuotaFields(
 /** Both fields of draft-ietf-httpapi-ratelimit-headers-11, with an item for every limit whose rule asks for them. */
 export function quotaFields(
   described: DescribedLimit,
-  ofFile: HeaderFamilies | undefined,
+  domainFamilies: HeaderFamilies | undefined,
   upstream: boolean,
 ): QuotaFields {
   const { wallMicros } = described.context;
   let policies = '';
   let quotas = '';
-  for (const { names, take } of listed(described, (one) => isListed(one, ofFile, upstream))) {
-    const parting = policies === '' ? '' : ', ';
-    policies += parting + policyOf(names, take.rate, wallMicros).item;
+  for (const { names, take } of listedLimits(described, (one) => isListed(one, domainFamilies, upstream))) {
+    const separator = policies === '' ? '' : ', ';
+    policies += separator + policyOf(names, take.rate, wallMicros).item;
     const seconds = resetSeconds(take);
     // A full bucket gets no more.
     const until = seconds > 0 ? `;t=${seconds}` : '';
-    quotas += `${parting}${names.quoted};r=${take.outcome.remaining}${until}`;
+    quotas += `${separator}${names.quoted};r=${take.outcome.remaining}${until}`;
   }
   return { policies, quotas };
 }
@@ -185,14 +188,14 @@ export function quotaFields(
  */
 export function draft03Limit(
   described: DescribedLimit,
-  ofFile: HeaderFamilies | undefined,
+  domainFamilies: HeaderFamilies | undefined,
   upstream: boolean,
 ): string {
   const { wallMicros } = described.context;
   let value = String(described.take.rate.reportedLimit);
-  for (const { names, take } of listed(
+  for (const { names, take } of listedLimits(
     described,
-    (one) => familiesOf(one, ofFile, upstream)?.rateLimitDraft03 === true,
+    (one) => familiesOf(one, domainFamilies, upstream)?.rateLimitDraft03 === true,
   )) {
     value += `, ${policyOf(names, take.rate, wallMicros).quota}`;
   }

@@ -3,7 +3,7 @@ import type { PlannedTake, RequestContext } from '../plan.js';
 import { canNeverPass, type DecidedTake, resetMicros, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, resetSeconds, retryAfterSeconds } from './described-limit.js';
 import { limitHeadersOf } from './limit-headers.js';
-import { asksQuotaFields, draft03Limit, familiesOf, quotaFields } from './quota-policy.js';
+import { draft03Limit, familiesOf, quotaFields, wantsQuotaFields } from './quota-policy.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 export const NO_HEADERS: readonly HeaderValue[] = [];
@@ -63,32 +63,33 @@ export function headersToAdd(
 ): readonly HeaderValue[] {
   const { policy, decisions, denied } = context;
   const { limitRequestHeaders, limitHeaders, envoyAdds } = context.options.answers;
-  const ofFile = upstream ? policy.requestHeaders : policy.responseHeaders;
-  const ofEnvironment = upstream ? limitRequestHeaders : limitHeaders;
-  const wanted = described === undefined ? ofFile : familiesOf(described.take, ofFile, upstream);
-  if (wanted === undefined && ofEnvironment !== undefined) {
-    return limitHeadersOf(decisions, statuses, ofEnvironment);
+  const domainFamilies = upstream ? policy.requestHeaders : policy.responseHeaders;
+  const envNames = upstream ? limitRequestHeaders : limitHeaders;
+  const families =
+    described === undefined ? domainFamilies : familiesOf(described.take, domainFamilies, upstream);
+  if (families === undefined && envNames !== undefined) {
+    return limitHeadersOf(decisions, statuses, envNames);
   }
   if (described === undefined) return NO_HEADERS;
-  const listsQuotas = asksQuotaFields(described, ofFile, upstream);
-  if (wanted === undefined && !listsQuotas) return NO_HEADERS;
+  const listsQuotas = wantsQuotaFields(described, domainFamilies, upstream);
+  if (families === undefined && !listsQuotas) return NO_HEADERS;
   const { take } = described;
   // Envoy adds its own headers to responses only.
   const byEnvoy = !upstream && envoyAdds.xRateLimit;
-  const headers = wanted?.xRateLimit === true ? xRateLimit(described, byEnvoy) : [];
-  if (wanted?.rateLimitDraft03 === true) {
+  const headers = families?.xRateLimit === true ? xRateLimit(described, byEnvoy) : [];
+  if (families?.rateLimitDraft03 === true) {
     headers.push(
-      { key: 'ratelimit-limit', value: draft03Limit(described, ofFile, upstream) },
+      { key: 'ratelimit-limit', value: draft03Limit(described, domainFamilies, upstream) },
       { key: 'ratelimit-remaining', value: String(take.outcome.remaining) },
       { key: 'ratelimit-reset', value: String(denied ? retryAfterSeconds(take) : resetSeconds(take)) },
     );
   }
   if (listsQuotas) {
-    const { policies, quotas } = quotaFields(described, ofFile, upstream);
+    const { policies, quotas } = quotaFields(described, domainFamilies, upstream);
     headers.push({ key: 'ratelimit-policy', value: policies }, { key: 'ratelimit', value: quotas });
   }
-  const retries = !upstream && wanted?.retryAfter === true && denied && !envoyAdds.retryAfter;
-  if (retries && !canNeverPass(take)) {
+  const addsRetryAfter = !upstream && families?.retryAfter === true && denied && !envoyAdds.retryAfter;
+  if (addsRetryAfter && !canNeverPass(take)) {
     headers.push({ key: 'retry-after', value: String(retryAfterSeconds(take)) });
   }
   return headers;

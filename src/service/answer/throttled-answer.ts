@@ -7,7 +7,7 @@ import {
 } from '../../codec/messages.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import type { HeaderFamilies } from '../../policy/rule.js';
-import { type RequestContext, UNREAD_REQUEST } from '../plan.js';
+import { type RequestContext, UNDECODED_REQUEST } from '../plan.js';
 import { STATUS_WITHOUT_LIMIT } from './answer.js';
 import type { AnswerOptions } from './answer-options.js';
 import { bodyWithoutLimit } from './denied-response.js';
@@ -21,7 +21,7 @@ const MICROS_PER_SECOND = 1_000_000;
 /** Nobody can know when such a request would pass: the caller should come back a little later. */
 const WAIT_SECONDS = 1;
 
-const ADDED_BY_WEIR = { envoyAdds: { xRateLimit: false, retryAfter: false }, shadowMode: false };
+const NO_ENVOY_HEADERS = { envoyAdds: { xRateLimit: false, retryAfter: false }, shadowMode: false };
 
 const STATUS_THROTTLED: DescriptorStatus = {
   code: CODE.OVER_LIMIT,
@@ -64,7 +64,7 @@ export function requestHeadersWithoutLimit(
   waitSeconds: number,
   wallMicros: number,
 ): readonly HeaderValue[] {
-  return headersWithoutLimit(families, waitSeconds, ADDED_BY_WEIR, wallMicros);
+  return headersWithoutLimit(families, waitSeconds, NO_ENVOY_HEADERS, wallMicros);
 }
 
 /** The member `decision` of the dynamic metadata where no limit decided, with the members it has for limits. */
@@ -105,11 +105,11 @@ export function throttledAnswer(
   );
   const headers = headersWithoutLimit(policy.responseHeaders, WAIT_SECONDS, options, wallMicros);
   const body = denied ? bodyWithoutLimit(policy.deniedResponse) : undefined;
-  const asked =
-    options.dynamicMetadata && request !== UNREAD_REQUEST
+  const metadata =
+    options.dynamicMetadata && request !== UNDECODED_REQUEST
       ? dynamicMetadata(request, [], statuses, policy.secretKeys)
       : undefined;
-  const tells = policy.decisionMetadata ?? options.decisionMetadata;
+  const addsDecision = policy.decisionMetadata ?? options.decisionMetadata;
   return {
     overallCode: denied ? CODE.OVER_LIMIT : CODE.OK,
     statuses,
@@ -117,8 +117,8 @@ export function throttledAnswer(
     requestHeadersToAdd: requestHeadersWithoutLimit(policy.requestHeaders, WAIT_SECONDS, wallMicros),
     rawBody: body?.body,
     dynamicMetadata: withDecision(
-      asked,
-      tells ? decisionWithoutLimit(policy, reason, denied, WAIT_SECONDS) : undefined,
+      metadata,
+      addsDecision ? decisionWithoutLimit(policy, reason, denied, WAIT_SECONDS) : undefined,
     ),
   };
 }

@@ -21,14 +21,14 @@ function blockOf({ control }: Decision): LiveControl | undefined {
 
 /** The decision whose block ends last: only then does such a request pass. The first of equals. */
 function longestBlocked(decisions: readonly Decision[]): Decision | undefined {
-  let longest: Decision | undefined;
+  let latest: Decision | undefined;
   for (const decision of decisions) {
     const block = blockOf(decision);
     if (block === undefined) continue;
-    const known = longest === undefined ? undefined : blockOf(longest);
-    if (known === undefined || block.expiresAtMicros > known.expiresAtMicros) longest = decision;
+    const latestBlock = latest === undefined ? undefined : blockOf(latest);
+    if (latestBlock === undefined || block.expiresAtMicros > latestBlock.expiresAtMicros) latest = decision;
   }
-  return longest;
+  return latest;
 }
 
 /**
@@ -56,16 +56,16 @@ export function blockedAnswer(context: RequestContext, nowMicros: number): RateL
   if (blocked === undefined || block === undefined) throw new Error('no descriptor is blocked');
   const [rule] = blocked.match.rules;
   const wait = secondsLeft(block);
-  const inForce = { ...options, shadowMode: false };
+  const enforcedOptions = { ...options, shadowMode: false };
   const families = rule?.responseHeaders ?? policy.responseHeaders;
-  const headers = headersWithoutLimit(families, wait, inForce, wallMicros);
-  const upstream = requestHeadersWithoutLimit(
+  const headers = headersWithoutLimit(families, wait, enforcedOptions, wallMicros);
+  const upstreamHeaders = requestHeadersWithoutLimit(
     rule?.requestHeaders ?? policy.requestHeaders,
     wait,
     wallMicros,
   );
   const body = bodyWithoutLimit(rule?.deniedResponse ?? policy.deniedResponse);
-  const asked = options.dynamicMetadata
+  const metadata = options.dynamicMetadata
     ? dynamicMetadata(request, [], statuses, policy.secretKeys)
     : undefined;
   const decision =
@@ -76,8 +76,8 @@ export function blockedAnswer(context: RequestContext, nowMicros: number): RateL
     overallCode: CODE.OVER_LIMIT,
     statuses,
     responseHeadersToAdd: body?.contentType === undefined ? headers : [...headers, body.contentType],
-    requestHeadersToAdd: upstream,
+    requestHeadersToAdd: upstreamHeaders,
     rawBody: body?.body,
-    dynamicMetadata: withDecision(asked, decision),
+    dynamicMetadata: withDecision(metadata, decision),
   };
 }

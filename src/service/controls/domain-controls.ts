@@ -71,9 +71,9 @@ export class DomainControls {
     if (keySet === undefined) {
       keySet = { name, keys: identity.map(({ key, secret }) => ({ key, secret })), root: emptyBranch() };
       this.#keySets.set(name, keySet);
-      const beside = this.#byKey.get(first.key);
-      if (beside === undefined) this.#byKey.set(first.key, [keySet]);
-      else beside.push(keySet);
+      const keySets = this.#byKey.get(first.key);
+      if (keySets === undefined) this.#byKey.set(first.key, [keySet]);
+      else keySets.push(keySet);
     }
     let branch = keySet.root;
     for (const { value } of identity) {
@@ -91,19 +91,19 @@ export class DomainControls {
   remove({ id, identity, kind }: LiveControl): void {
     const keySet = this.#keySets.get(keySetName(identity));
     if (keySet === undefined) return;
-    const way: Branch[] = [keySet.root];
+    const path: Branch[] = [keySet.root];
     for (const { value } of identity) {
-      const next = way.at(-1)?.next.get(value);
+      const next = path.at(-1)?.next.get(value);
       if (next === undefined) return;
-      way.push(next);
+      path.push(next);
     }
-    const last = way.at(-1) as Branch;
+    const last = path.at(-1) as Branch;
     last.controls = last.controls.filter((other) => other.id !== id);
     if (kind === 'block') this.blocks--;
-    for (let at = way.length - 1; at > 0; at--) {
-      const { next, controls } = way[at] as Branch;
+    for (let at = path.length - 1; at > 0; at--) {
+      const { next, controls } = path[at] as Branch;
       if (next.size > 0 || controls.length > 0) return;
-      way[at - 1]?.next.delete((identity[at - 1] as IdentityPart).value);
+      path[at - 1]?.next.delete((identity[at - 1] as IdentityPart).value);
     }
     if (keySet.root.next.size === 0) this.#forget(keySet);
   }
@@ -130,8 +130,8 @@ export class DomainControls {
   #forget({ name, keys }: KeySet): void {
     this.#keySets.delete(name);
     const key = keys[0]?.key ?? '';
-    const left = (this.#byKey.get(key) ?? []).filter((other) => other.name !== name);
-    if (left.length > 0) this.#byKey.set(key, left);
+    const remaining = (this.#byKey.get(key) ?? []).filter((other) => other.name !== name);
+    if (remaining.length > 0) this.#byKey.set(key, remaining);
     else this.#byKey.delete(key);
   }
 }
@@ -155,16 +155,16 @@ class Search {
   /** Goes on below `branch` with a value of the key of that level; false when the work does not last. */
   follow(keySet: KeySet, branch: Branch, level: number, value: string): boolean {
     if (!this.work.spend(LOOKUP_STEPS)) return false;
-    const known = keySet.keys[level]?.secret === true ? this.digest(value) : value;
-    if (known === undefined) return false;
-    const next = branch.next.get(known);
+    const storedValue = keySet.keys[level]?.secret === true ? this.digest(value) : value;
+    if (storedValue === undefined) return false;
+    const next = branch.next.get(storedValue);
     if (next === undefined) return true;
-    const below = keySet.keys[level + 1];
-    if (below === undefined) {
+    const nextKey = keySet.keys[level + 1];
+    if (nextKey === undefined) {
       for (const control of next.controls) this.consider(control);
       return true;
     }
-    const values = this.valuesOf(below.key);
+    const values = this.valuesOf(nextKey.key);
     if (values === undefined) return false;
     for (const other of values) if (!this.follow(keySet, next, level + 1, other)) return false;
     return true;

@@ -5,13 +5,13 @@ import type { AwaitedRead } from '../../limiter/control.js';
 import { turn, withTimeout } from '../../runtime/turns.js';
 import { CALLER_WITHOUT_DEADLINE, type Caller, replyMarginMicros } from '../caller.js';
 import { bytesOf } from '../large-message.js';
-import { CALLER_GONE, type Refusal } from '../refusal.js';
+import { CALLER_CANCELLED, type Refusal } from '../refusal.js';
 import { ShouldRateLimit } from '../should-rate-limit.js';
 import type { ShouldRateLimitOptions } from '../should-rate-limit-options.js';
 import { WaitingRequests } from '../waiting-requests.js';
 
 /** Calls that waited and are decided in one turn of the event loop. */
-export const DECIDED_A_TURN = 50;
+export const DECISIONS_PER_TURN = 50;
 /** What a waiting call takes beside its message, about. */
 const CALL_BYTES = 500;
 
@@ -23,7 +23,7 @@ export class FirstReadGate {
   readonly #firstRead: AwaitedRead;
   readonly #service: ShouldRateLimit;
   /** Decides without the store. */
-  readonly #late: ShouldRateLimit;
+  readonly #withoutStore: ShouldRateLimit;
   readonly #options: ShouldRateLimitOptions;
   readonly #waiting: WaitingRequests;
   #decided = 0;
@@ -36,7 +36,7 @@ export class FirstReadGate {
     this.#service = new ShouldRateLimit(options);
     const error = new StorageError('timeout', 'blocks and exemptions were not read from Redis in time');
     const store = { take: () => error, close: async () => {} };
-    this.#late = new ShouldRateLimit({ ...options, store });
+    this.#withoutStore = new ShouldRateLimit({ ...options, store });
   }
 
   /** {@link ShouldRateLimit.handle}. */
@@ -47,7 +47,7 @@ export class FirstReadGate {
     if (this.#firstRead.awaited === undefined) return this.#service.handle(message, caller);
     // The message is only there until this returns.
     const copy = new Uint8Array(message);
-    return this.#later(copy.length, caller, (service, waiter) => service.handle(copy, waiter));
+    return this.#decideAfterRead(copy.length, caller, (service, waiter) => service.handle(copy, waiter));
   }
 
   /** {@link ShouldRateLimit.decide}. */
@@ -56,10 +56,12 @@ export class FirstReadGate {
     caller: Caller = CALLER_WITHOUT_DEADLINE,
   ): ReturnType<ShouldRateLimit['decide']> {
     if (this.#firstRead.awaited === undefined) return this.#service.decide(request, caller);
-    return this.#later(bytesOf(request), caller, (service, waiter) => service.decide(request, waiter));
+    return this.#decideAfterRead(bytesOf(request), caller, (service, waiter) =>
+      service.decide(request, waiter),
+    );
   }
 
-  async #later<Answer>(
+  async #decideAfterRead<Answer>(
     bytes: number,
     caller: Caller,
     decide: (service: ShouldRateLimit, waiter: Caller) => Answer | Promise<Answer>,
@@ -67,8 +69,9 @@ export class FirstReadGate {
     const { clock, storeTimeoutMicros } = this.#options;
     const now = clock.monotonicMicros();
     const { deadlineMicros, connection, requestName, trace } = caller;
-    const patience = deadlineMicros - now;
-    const untilMicros = now + Math.min(storeTimeoutMicros, patience - replyMarginMicros(patience));
+    const remainingMicros = deadlineMicros - now;
+    const untilMicros =
+      now + Math.min(storeTimeoutMicros, remainingMicros - replyMarginMicros(remainingMicros));
     // What is known of the caller is only there until this returns.
     const waiter: Caller = {
       deadlineMicros: Math.min(deadlineMicros, now + storeTimeoutMicros),
@@ -77,15 +80,15 @@ export class FirstReadGate {
       ...(requestName !== undefined && { requestName }),
       ...(trace !== undefined && { trace }),
     };
-    const ended = this.#waiting.begin(bytes + CALL_BYTES, connection);
-    const isRead = ended !== undefined && (await this.#read(untilMicros));
-    ended?.();
-    if (waiter.cancelled()) return CALLER_GONE;
-    return decide(isRead ? this.#service : this.#late, waiter);
+    const release = this.#waiting.begin(bytes + CALL_BYTES, connection);
+    const isRead = release !== undefined && (await this.#waitForRead(untilMicros));
+    release?.();
+    if (waiter.cancelled()) return CALLER_CANCELLED;
+    return decide(isRead ? this.#service : this.#withoutStore, waiter);
   }
 
   /** Whether nobody waits any more before `untilMicros`. */
-  async #read(untilMicros: number): Promise<boolean> {
+  async #waitForRead(untilMicros: number): Promise<boolean> {
     for (;;) {
       const { awaited } = this.#firstRead;
       if (awaited === undefined) return true;
@@ -93,7 +96,7 @@ export class FirstReadGate {
       const isRead = awaited.then(() => true);
       if (!(await withTimeout(leftMs, isRead, () => false))) return false;
       // Those who have waited take turns with others.
-      if (++this.#decided % DECIDED_A_TURN === 0) this.#turn = this.#turn.then(turn);
+      if (++this.#decided % DECISIONS_PER_TURN === 0) this.#turn = this.#turn.then(turn);
       await this.#turn;
     }
   }

@@ -1,7 +1,7 @@
 import type { LiveControl } from '../../limiter/control.js';
 
 /** A block or an exemption as metadata and logs name it. */
-export interface ToldControl {
+export interface ReportedControl {
   readonly kind: 'block' | 'allow';
   readonly id: string;
   /** Why, as the operator said; absent where nobody did. */
@@ -9,11 +9,11 @@ export interface ToldControl {
 }
 
 /** A control without whom it names. */
-export function toldControl({ kind, id, reason }: LiveControl): ToldControl {
+export function reportedControl({ kind, id, reason }: LiveControl): ReportedControl {
   return reason === '' ? { kind, id } : { kind, id, reason };
 }
 
 /** The member `control` of what is told of a decision; empty where there is none. */
-export function controlMember(control: LiveControl | undefined): { readonly control?: ToldControl } {
-  return control === undefined ? {} : { control: toldControl(control) };
+export function controlMember(control: LiveControl | undefined): { readonly control?: ReportedControl } {
+  return control === undefined ? {} : { control: reportedControl(control) };
 }

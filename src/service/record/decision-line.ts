@@ -1,10 +1,10 @@
 import type { Entry } from '../../limiter/entry.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
-import { type ToldControl, toldControl } from '../controls/told-control.js';
+import { type ReportedControl, reportedControl } from '../controls/told-control.js';
 import type { Decision } from '../plan.js';
 import { codeName } from './decision-record.js';
-import type { ToldRequest } from './record-of.js';
+import type { ReportedRequest } from './record-of.js';
 
 /** Descriptors of one request that are logged. */
 export const MAX_LOGGED_DESCRIPTORS = 100;
@@ -33,7 +33,7 @@ export interface DecisionLine {
   /** What the `candidate` of the node would have answered; absent where there is none. */
   readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
   /** The block or exemption that decided it; absent where limits did. */
-  readonly control?: ToldControl | undefined;
+  readonly control?: ReportedControl | undefined;
   /** From the first byte decoded to the answer, the store's time included. */
   readonly micros: number;
 }
@@ -46,7 +46,7 @@ type LoggedDecision = Pick<
 
 /** Returns the line of a descriptor with these entries. */
 export function decisionLine(
-  { caller, policy }: ToldRequest,
+  { caller, policy }: ReportedRequest,
   entries: readonly Entry[],
   decided: LoggedDecision,
   micros: number,
@@ -101,6 +101,6 @@ export function loggedControl({ control }: Decision): LoggedDecision {
     code: codeName(control?.kind === 'block'),
     remaining: undefined,
     candidate: undefined,
-    control: control && toldControl(control),
+    control: control && reportedControl(control),
   };
 }

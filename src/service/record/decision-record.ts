@@ -1,5 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
-import type { ToldControl } from '../controls/told-control.js';
+import type { ReportedControl } from '../controls/told-control.js';
 
 /** What a sampled log of decisions tells of one request; see docs/operate/decision-log.md, which is its format. */
 export interface DecisionRecord {
@@ -57,7 +57,7 @@ export interface DescriptorRecord {
   /** What the `candidate` of the rule would have answered. */
   readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
   /** The block or exemption that decided it. */
-  readonly control: ToldControl | undefined;
+  readonly control: ReportedControl | undefined;
 }
 
 /** A sampled log of decisions. Called once for each request that is answered. */

@@ -3,7 +3,7 @@ import type { Entry } from '../../limiter/entry.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
-import { toldControl } from '../controls/told-control.js';
+import { reportedControl } from '../controls/told-control.js';
 import { hitsOf, type RequestContext } from '../plan.js';
 import {
   codeName,
@@ -19,22 +19,22 @@ export const MAX_RECORDED_DESCRIPTORS = 100;
 export const MAX_RECORDED_ENTRIES = 32;
 
 /** As much of a {@link RequestContext} as logs and spans tell; there is no whole one of a domain without a policy. */
-export interface ToldRequest
+export interface ReportedRequest
   extends Pick<RequestContext, 'request' | 'caller' | 'startMicros' | 'decisions'> {
   readonly policy: Pick<DomainPolicy, 'domain' | 'secretKeys'>;
 }
 
 /** The record of a request, by its decisions or, where there are none, by the `reason`. */
 export function recordOf(
-  told: ToldRequest,
+  reported: ReportedRequest,
   response: RateLimitResponse,
   { sample, micros, reason }: Pick<DecisionRecord, 'sample' | 'micros' | 'reason'>,
 ): DecisionRecord {
-  const { request, policy, caller } = told;
+  const { request, policy, caller } = reported;
   const all = request.descriptors;
   const descriptors: DescriptorRecord[] = [];
   for (let at = 0; at < Math.min(all.length, MAX_RECORDED_DESCRIPTORS); at++) {
-    descriptors.push(descriptorRecord(told, response, at));
+    descriptors.push(descriptorRecord(reported, response, at));
   }
   return {
     sample,
@@ -50,21 +50,27 @@ export function recordOf(
 }
 
 /** Tells the span of a request the same in short. */
-export function tellSpan(
+export function recordSpan(
   span: DecisionSpan,
-  { policy, decisions }: ToldRequest,
+  { policy, decisions }: ReportedRequest,
   { overallCode, statuses }: RateLimitResponse,
   reason: UndecidedReason | undefined,
 ): void {
   const overLimit = overallCode === CODE.OVER_LIMIT;
   const denying = overLimit ? statuses.findIndex(({ code }) => code === CODE.OVER_LIMIT) : -1;
-  const told = decisions[denying] ?? decisions.find(({ takes, control }) => takes.length > 0 || control);
-  const shown = told === undefined ? undefined : tightestOf(told.takes, undefined);
-  span.decided(policy.domain, codeName(overLimit), shown?.label ?? told?.control?.kind ?? '', reason);
+  const shownDecision =
+    decisions[denying] ?? decisions.find(({ takes, control }) => takes.length > 0 || control);
+  const shown = shownDecision === undefined ? undefined : tightestOf(shownDecision.takes, undefined);
+  span.decided(
+    policy.domain,
+    codeName(overLimit),
+    shown?.label ?? shownDecision?.control?.kind ?? '',
+    reason,
+  );
 }
 
 function descriptorRecord(
-  { request, policy, decisions }: ToldRequest,
+  { request, policy, decisions }: ReportedRequest,
   response: RateLimitResponse,
   at: number,
 ): DescriptorRecord {
@@ -93,11 +99,11 @@ function descriptorRecord(
     remaining: shown?.outcome.remaining,
     wouldBeThrottled: !overLimit && takes.some(({ outcome }) => outcome?.limited === true),
     candidate: candidateOver === undefined ? undefined : codeName(candidateOver),
-    control: decision?.control === undefined ? undefined : toldControl(decision.control),
+    control: decision?.control === undefined ? undefined : reportedControl(decision.control),
   };
 }
 
 function shownEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
-  const some = entries.length > MAX_RECORDED_ENTRIES ? entries.slice(0, MAX_RECORDED_ENTRIES) : entries;
-  return redactEntries(some, secretKeys);
+  const kept = entries.length > MAX_RECORDED_ENTRIES ? entries.slice(0, MAX_RECORDED_ENTRIES) : entries;
+  return redactEntries(kept, secretKeys);
 }

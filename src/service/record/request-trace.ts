@@ -17,7 +17,7 @@ export interface DecisionSpan {
    */
   decided(domain: string, code: 'OK' | 'OVER_LIMIT', rule: string, reason: UndecidedReason | undefined): void;
   /** The store is asked about so many limits; what comes back is told how that ended. */
-  storeAsked(limits: number): StoreSpan;
+  storeCalled(limits: number): StoreSpan;
 }
 
 /** The span of one question to the store. */
@@ -29,17 +29,17 @@ export interface StoreSpan {
 }
 
 /** Tells `span` what came of a question to the store; `calls`: what is answered at once was not asked of it. */
-export function tellStoreSpan(
+export function recordStoreSpan(
   span: StoreSpan,
   result: TakeResult | Promise<TakeResult>,
   calls: boolean,
 ): TakeResult | Promise<TakeResult> {
-  const tell = (settled: TakeResult): TakeResult => {
+  const end = (settled: TakeResult): TakeResult => {
     span.ended(settled instanceof StorageError ? settled : undefined);
     return settled;
   };
-  if (result instanceof Promise) return result.then(tell);
+  if (result instanceof Promise) return result.then(end);
   if (calls && !(result instanceof StorageError)) span.notCalled();
-  else tell(result);
+  else end(result);
   return result;
 }

@@ -41,7 +41,7 @@ function counting(buckets: number, denied: boolean): MicroCase {
       // A prime as the step: one bucket seldom comes twice in a row.
       take.key = keys[(call * 7919) % buckets] as string;
       if (denied) counts.denied(POLICY, match, take);
-      else counts.letThrough(POLICY, match, take);
+      else counts.allowed(POLICY, match, take);
       if (call % CALLS !== 0) return;
       if (nowMicros() - tickedMicros < SECOND_MICROS) return;
       tickedMicros = nowMicros();

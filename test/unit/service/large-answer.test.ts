@@ -32,7 +32,7 @@ const request = {
 /** A decider whose turns are taken one by one. */
 function byTurns(
   policy = POLICY,
-  queue: { readonly maxPieces?: number } = {},
+  queue: { readonly maxJobs?: number } = {},
 ): {
   readonly on: Decider;
   readonly turn: () => Promise<boolean>;
@@ -90,7 +90,7 @@ describe('a large answer', () => {
     await answer;
     expect(on.observer.told).toHaveLength(3 * COUNT);
 
-    const full = byTurns(MANY, { maxPieces: 0 });
+    const full = byTurns(MANY, { maxJobs: 0 });
     const few = { ...request, descriptors: request.descriptors.slice(0, 70) };
     const told = await full.on.service.decide(few);
     expect(told).toMatchObject({ overallCode: CODE.OK });

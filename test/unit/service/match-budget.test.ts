@@ -307,7 +307,7 @@ describe('a large message', () => {
   });
 
   test('that finds no room is answered by its domain alone', async () => {
-    const turns = new TurnQueue({ monotonicMicros: () => 0, maxPieces: 0 });
+    const turns = new TurnQueue({ monotonicMicros: () => 0, maxJobs: 0 });
     const ask = async (policy: string, domain: string | undefined) => {
       const decider = new Decider(policy, { turns, domainOf: () => domain });
       const answer = await decider.service.handle(decider.codec.encodeRequest(large('d', 1000)));
@@ -324,7 +324,7 @@ describe('a large message', () => {
   });
 
   test('that finds no room, and may have a limit override, is over the limit where one could be in force', async () => {
-    const turns = new TurnQueue({ monotonicMicros: () => 0, maxPieces: 0 });
+    const turns = new TurnQueue({ monotonicMicros: () => 0, maxJobs: 0 });
     const override = { requestsPerUnit: 10, unit: 2 };
     const shadow = (more: string) =>
       policyOf('shadow_mode: true', more).split('  - key: tenant')[0] as string;

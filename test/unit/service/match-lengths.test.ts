@@ -1,7 +1,7 @@
 /* How long values may be that regular expressions are matched with: what docs/policy/matching.md says of it. */
 import { describe, expect, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
-import { CALLER_WITHOUT_DEADLINE, stepsFor } from '../../../src/service/caller.js';
+import { CALLER_WITHOUT_DEADLINE, maxStepsFor } from '../../../src/service/caller.js';
 import { Refusal } from '../../../src/service/refusal.js';
 import { pageText } from '../../support/docs/pages.js';
 import { Decider, descriptor } from '../../support/policy/decider.js';
@@ -37,8 +37,8 @@ const text = pageText('docs/policy/matching.md').replaceAll(/\s+/g, ' ');
 const number = (count: number): string => count.toLocaleString('en-US');
 
 test('the manual tells how many steps there are', () => {
-  expect(text).toContain(`A request may take ${number(stepsFor(1000))} steps for each millisecond`);
-  expect(text).toContain(`and at most ${number(stepsFor(Number.POSITIVE_INFINITY))} steps`);
+  expect(text).toContain(`A request may take ${number(maxStepsFor(1000))} steps for each millisecond`);
+  expect(text).toContain(`and at most ${number(maxStepsFor(Number.POSITIVE_INFINITY))} steps`);
 });
 
 describe.each([
@@ -61,7 +61,7 @@ describe.each([
   });
 
   test('a value beyond all steps is denied unseen, however long its caller waits', async () => {
-    const most = Math.ceil(stepsFor(Number.POSITIVE_INFINITY) / sets);
+    const most = Math.ceil(maxStepsFor(Number.POSITIVE_INFINITY) / sets);
     expect(await decide(decider, 'a'.repeat(most), 60_000)).toBe('denied unseen');
     expect(await decide(decider, '€'.repeat(Math.ceil(most / 4)), 60_000)).toBe('denied unseen');
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  type NotDone,
+  type AbandonReason,
   TurnQueue,
   type TurnQueueOptions,
   type Waiter,
@@ -54,11 +54,11 @@ class Turns {
     }
   }
 
-  run(name: string, steps: number, waiter: Partial<Waiter> = {}): Promise<string | NotDone> {
+  run(name: string, steps: number, waiter: Partial<Waiter> = {}): Promise<string | AbandonReason> {
     return this.queue.run(this.work(name, steps), {
       connection: name[0],
       cancelled: () => false,
-      giveUpMicros: Number.POSITIVE_INFINITY,
+      deadlineMicros: Number.POSITIVE_INFINITY,
       ...waiter,
     });
   }
@@ -113,7 +113,7 @@ describe('turns', () => {
       (function* (): Generator<void, string> {
         throw new Error('broken');
       })(),
-      { connection: 'a', cancelled: () => false, giveUpMicros: Number.POSITIVE_INFINITY },
+      { connection: 'a', cancelled: () => false, deadlineMicros: Number.POSITIVE_INFINITY },
     );
     const next = turns.run('a', 1);
     const told = expect(failing).rejects.toThrow('broken');
@@ -126,9 +126,9 @@ describe('turns', () => {
 describe('work that is given up', () => {
   test('ends with its time, whether begun or not, and only then', async () => {
     const turns = new Turns();
-    const begun = turns.run('a', 100, { giveUpMicros: 1000 });
-    const waiting = turns.run('aa', 100, { giveUpMicros: 2000 });
-    const patient = turns.run('ab', 2, { giveUpMicros: 5000 });
+    const begun = turns.run('a', 100, { deadlineMicros: 1000 });
+    const waiting = turns.run('aa', 100, { deadlineMicros: 2000 });
+    const patient = turns.run('ab', 2, { deadlineMicros: 5000 });
     await turns.turn();
     turns.micros = 1000;
     await turns.turn();
@@ -146,7 +146,7 @@ describe('work that is given up', () => {
     for (let i = 0; i < 1000; i++) {
       // Not in the order of their times.
       const giveUpMicros = 1000 + ((i * 7919) % 1000);
-      void turns.run(`a${i}`, 1000, { giveUpMicros }).then((result) => {
+      void turns.run(`a${i}`, 1000, { deadlineMicros: giveUpMicros }).then((result) => {
         expect(result).toBe('late');
         expect(turns.micros).toBeGreaterThanOrEqual(giveUpMicros);
         late++;
@@ -181,7 +181,7 @@ describe('work that is given up', () => {
 
 describe('a full queue', () => {
   test('takes no piece beyond their number', async () => {
-    const turns = new Turns({ maxPieces: 2 });
+    const turns = new Turns({ maxJobs: 2 });
     const first = turns.run('a', 1);
     void turns.run('b', 1);
     expect(await turns.run('c', 1)).toBe('full');
@@ -195,7 +195,7 @@ describe('a full queue', () => {
   test('takes no more bytes than it may, and has room again for those that are done', async () => {
     const turns = new Turns({ maxBytes: 1000 });
     void turns.run('a', 1, { bytes: 600 });
-    const late = turns.run('b', 1, { bytes: 400, giveUpMicros: 10 });
+    const late = turns.run('b', 1, { bytes: 400, deadlineMicros: 10 });
     expect(turns.queue.hasRoomFor(1, 'c')).toBe(false);
     expect(await turns.run('c', 1, { bytes: 1 })).toBe('full');
     turns.micros = 10;
@@ -206,7 +206,7 @@ describe('a full queue', () => {
 });
 
 test('connections that ask for all they can leave room for one that asks for little', async () => {
-  const turns = new Turns({ maxPieces: 100, maxBytes: 10_000 });
+  const turns = new Turns({ maxJobs: 100, maxBytes: 10_000 });
   const flood = async (name: string, bytes: number): Promise<number> => {
     for (let taken = 0; ; taken++) {
       const end = await Promise.race([turns.run(name, 1, { bytes }), Promise.resolve('waits')]);
@@ -225,7 +225,7 @@ test.each([1, 2, 3])(
   async (seed) => {
     const random = seededRandom(seed);
     const maxBytes = 60_000;
-    const turns = new Turns({ maxPieces: 150, maxBytes });
+    const turns = new Turns({ maxJobs: 150, maxBytes });
     const connections = Array.from({ length: 60 }, () => ({}));
     const ends = new Map<string, number>();
     let open = 0;
@@ -252,7 +252,7 @@ test.each([1, 2, 3])(
             isGone ||= turns.micros >= goesAt;
             return isGone;
           },
-          giveUpMicros: random() < 0.5 ? turns.micros + 200 * random() : Number.POSITIVE_INFINITY,
+          deadlineMicros: random() < 0.5 ? turns.micros + 200 * random() : Number.POSITIVE_INFINITY,
           bytes: Math.floor(1000 * random()),
         });
         const note = (end: string): void => void ends.set(end, (ends.get(end) ?? 0) + 1);

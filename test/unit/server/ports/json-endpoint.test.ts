@@ -21,7 +21,7 @@ test('a decision is told even while no more may wait for turns, as it was counte
     decide: () => new Uint8Array(100_000),
     isOnLoopback: true,
     maxBodyBytes: 1000,
-    turns: new TurnQueue({ monotonicMicros, maxPieces: 0 }),
+    turns: new TurnQueue({ monotonicMicros, maxJobs: 0 }),
     calls: { ended: () => {}, refused: () => {} },
     monotonicMicros,
   });

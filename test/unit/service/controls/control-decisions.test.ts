@@ -210,7 +210,7 @@ describe('a block', () => {
     const decider = deciding([block('tenant=acme')]);
     const counted: string[] = [];
     decider.observer.buckets = {
-      letThrough: (_policy, _match, { key }) => counted.push(`through ${key}`),
+      allowed: (_policy, _match, { key }) => counted.push(`through ${key}`),
       denied: (_policy, _match, { key }) => counted.push(`denied ${key}`),
       blocked: (_policy, { entries }) => counted.push(`blocked ${entries[0]?.value}`),
     };

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { createClientCodec } from '../../../../src/codec/client-codec.js';
 import { CODE } from '../../../../src/codec/messages.js';
 import { CALLER_WITHOUT_DEADLINE } from '../../../../src/service/caller.js';
-import { DECIDED_A_TURN, FirstReadGate } from '../../../../src/service/controls/first-read-gate.js';
+import { DECISIONS_PER_TURN, FirstReadGate } from '../../../../src/service/controls/first-read-gate.js';
 import { Refusal } from '../../../../src/service/refusal.js';
 import { control } from '../../../support/controls/controls.js';
 import { Decider, descriptor } from '../../../support/policy/decider.js';
@@ -66,12 +66,12 @@ describe('before the first read of controls', () => {
   test('those who have waited are decided a few in a turn of the event loop', async () => {
     const { end, ask } = gated();
     let answered = 0;
-    const all = Array.from({ length: 3 * DECIDED_A_TURN }, () => ask('allow').then(() => answered++));
+    const all = Array.from({ length: 3 * DECISIONS_PER_TURN }, () => ask('allow').then(() => answered++));
     end();
     await new Promise((resolve) => setImmediate(resolve));
-    expect(answered).toBeLessThanOrEqual(2 * DECIDED_A_TURN);
+    expect(answered).toBeLessThanOrEqual(2 * DECISIONS_PER_TURN);
     await Promise.all(all);
-    expect(answered).toBe(3 * DECIDED_A_TURN);
+    expect(answered).toBe(3 * DECISIONS_PER_TURN);
   });
 
   test('a decoded request waits as well', async () => {

@@ -19,7 +19,7 @@ function recorded(options?: DeciderOptions) {
   const decider = new Decider(POLICY, options);
   const span: DecisionSpan = {
     decided: (...all) => told.push(`decided ${all.join(' ')}`.trim()),
-    storeAsked(limits) {
+    storeCalled(limits) {
       told.push(`asked ${limits}`);
       return {
         ended: (error) => told.push(error === undefined ? 'answered' : `failed ${error.reason}`),
