@@ -24,7 +24,6 @@ import { answerInSlices, isLargeAnswer } from './large-answer.js';
 import { bytesOf, hasOverride, LargeMessage } from './large-message.js';
 import { Observation } from './observe.js';
 import { NO_TAKES, type PlannedTake, RequestContext, takesOf, UNDECODED_REQUEST } from './plan.js';
-import { InlineStepBudget, type Planned, plan, SlicedPlan, stepsSpent, Throttled } from './planning.js';
 import { recordStoreSpan } from './record/request-trace.js';
 import {
   CALLER_CANCELLED,
@@ -38,9 +37,10 @@ import {
 } from './refusal.js';
 import { markNeverPassing } from './shared-bucket.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
+import { InlineStepBudget, type Planned, plan, SlicedPlan, stepsSpent, Throttled } from './sliced-plan.js';
 import { decideWithoutStore } from './store-failure.js';
 import { type AbandonReason, TurnQueue } from './turn-queue.js';
-import { limitsMayDeny, UndecidedAnswers } from './undecided.js';
+import { limitsMayDeny, UndecidedAnswers } from './undecided-answers.js';
 import { WaitingRequests } from './waiting-requests.js';
 
 const NO_OUTCOMES: readonly TakeOutcome[] = [];

@@ -11,8 +11,8 @@ import {
   WAIT_WITHOUT_DEADLINE_MICROS,
   WORK_SHARE,
 } from '../../../src/service/caller.js';
-import { SLICE_STEPS } from '../../../src/service/planning.js';
 import { MAX_LOGGED_ENTRIES } from '../../../src/service/record/decision-line.js';
+import { SLICE_STEPS } from '../../../src/service/sliced-plan.js';
 import { MAX_CHARACTERS } from '../../../src/shown-text.js';
 import {
   type BoundGroup,

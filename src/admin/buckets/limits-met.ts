@@ -14,7 +14,7 @@ import {
   planDescriptor,
   RequestContext,
 } from '../../service/plan.js';
-import { SlicedPlan, Throttled } from '../../service/planning.js';
+import { SlicedPlan, Throttled } from '../../service/sliced-plan.js';
 import type { AskedOverride } from './read-question.js';
 
 /** By what a descriptor is planned here: as in a request. */

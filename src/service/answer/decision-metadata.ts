@@ -1,6 +1,6 @@
 import type { LiveControl } from '../../limiter/control.js';
 import { fixedPhase, phaseAt } from '../../policy/rule.js';
-import { controlMember } from '../controls/told-control.js';
+import { controlMember } from '../controls/reported-control.js';
 import type { Decision, RequestContext } from '../plan.js';
 import { canNeverPass, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';

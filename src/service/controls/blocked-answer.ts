@@ -9,7 +9,7 @@ import {
   requestHeadersWithoutLimit,
 } from '../answer/throttled-answer.js';
 import type { Decision, RequestContext } from '../plan.js';
-import { controlMember } from './told-control.js';
+import { controlMember } from './reported-control.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 /** The `reason` in the metadata of decisions. */

@@ -1,7 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
-import { type ReportedControl, reportedControl } from '../controls/told-control.js';
+import { type ReportedControl, reportedControl } from '../controls/reported-control.js';
 import type { Decision } from '../plan.js';
 import { codeName } from './decision-record.js';
 import type { ReportedRequest } from './record-of.js';

@@ -1,5 +1,5 @@
 import type { Entry } from '../../limiter/entry.js';
-import type { ReportedControl } from '../controls/told-control.js';
+import type { ReportedControl } from '../controls/reported-control.js';
 
 /** What a sampled log of decisions tells of one request; see docs/operate/decision-log.md, which is its format. */
 export interface DecisionRecord {

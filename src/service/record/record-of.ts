@@ -3,7 +3,7 @@ import type { Entry } from '../../limiter/entry.js';
 import type { DomainPolicy } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import { tightestOf } from '../answer/denial.js';
-import { reportedControl } from '../controls/told-control.js';
+import { reportedControl } from '../controls/reported-control.js';
 import { hitsOf, type RequestContext } from '../plan.js';
 import {
   codeName,

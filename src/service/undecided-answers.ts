@@ -5,8 +5,8 @@ import type { AnswerOptions } from './answer/answer-options.js';
 import { passingAnswer, throttledAnswer } from './answer/throttled-answer.js';
 import type { Observation } from './observe.js';
 import type { RequestContext } from './plan.js';
-import type { Throttled } from './planning.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
+import type { Throttled } from './sliced-plan.js';
 
 /** What may deny it: a block lets nothing pass, not even in SHADOW_MODE. */
 export type PossibleDenier = 'nothing' | 'limits' | 'block';
