@@ -1,7 +1,7 @@
 import type { Descriptor } from '../codec/messages.js';
 import type { WindowUnit } from '../limiter/window-unit.js';
 
-/** A request that cannot be decided because it is wrong; `message` is safe for the caller. */
+/** A request that cannot be decided because it is invalid. The caller may see `message`. */
 export class BadRequest {
   readonly message: string;
 
@@ -10,7 +10,10 @@ export class BadRequest {
   }
 }
 
-/** envoy.type.v3.RateLimitUnit; RateLimitResponse's WEEK (7) is taken too, since callers mix the two up. */
+/**
+ * Window units by number of envoy.type.v3.RateLimitUnit. Also accepts WEEK (7) of RateLimitResponse, since callers mix
+ * the two enums up.
+ */
 export const OVERRIDE_UNITS: Readonly<Record<number, WindowUnit>> = {
   1: 'second',
   2: 'minute',
@@ -21,7 +24,7 @@ export const OVERRIDE_UNITS: Readonly<Record<number, WindowUnit>> = {
   7: 'week',
 };
 
-/** The first thing wrong with the descriptors of a request to a known domain, or undefined. */
+/** Returns the first error in the descriptors of a request to a known domain, or undefined. */
 export function findBadDescriptor(descriptors: readonly Descriptor[]): BadRequest | undefined {
   for (let index = 0; index < descriptors.length; index++) {
     const descriptor = descriptors[index] as Descriptor;

@@ -1,43 +1,43 @@
 import type { RequestTrace } from './record/request-trace.js';
 import type { Waiter } from './turn-queue.js';
 
-/** Who asks, as far as a decision depends on it. */
+/** The properties of a caller that affect a decision. */
 export interface Caller {
-  /** When the caller stops waiting, monotonic clock; Infinity if it never does. */
+  /** Monotonic time at which the caller stops waiting; Infinity if it never does. */
   readonly deadlineMicros: number;
-  /** True once nobody waits for the answer any more. */
+  /** Returns true once the caller no longer waits for the answer. */
   cancelled(): boolean;
-  /** Stands for the connection that the request came by. */
+  /** Identifies the connection that the request arrived on. */
   readonly connection: unknown;
-  /** How the log names the request; absent where no decisions are logged. */
+  /** Name of the request in the logs; absent if decisions are not logged. */
   readonly requestName?: string;
-  /** The trace that the request belongs to; absent where nobody asks for it. */
+  /** Trace that the request belongs to; absent if traces are off. */
   readonly trace?: RequestTrace;
 }
 
-/** Stands for a caller that nothing is known of, and that waits as long as it takes. */
+/** A caller about which nothing is known, and which waits without a deadline. */
 export const CALLER_WITHOUT_DEADLINE: Caller = {
   deadlineMicros: Number.POSITIVE_INFINITY,
   cancelled: () => false,
   connection: undefined,
 };
 
-/** The part of the time a caller has left that a request may work, and may wait for its turns. */
+/** Fraction of a caller's remaining time that a request may use for work, and again for waiting in the queue. */
 export const WORK_SHARE = 0.25;
-/** The most that it may work, CPU microseconds. */
+/** Maximum work for one request, in CPU microseconds. */
 export const MAX_WORK_MICROS = 5000;
-/** Steps (MatchWork) of a microsecond. */
+/** Number of steps (MatchWork) that take about 1 µs. */
 export const STEPS_PER_MICRO = 200;
 /**
- * The least that it waits, if the caller has so long: with less, a busy turn of the event loop would deny what is only
- * a little costly.
+ * Minimum wait in the queue, if the caller's deadline allows it. With less, one busy turn of the event loop would deny
+ * requests that are only slightly expensive.
  */
 export const MIN_WAIT_MICROS = 5000;
 const MIN_WAIT_SHARE = 0.6;
-/** How long requests wait whose callers wait for ever. */
+/** Maximum wait in the queue for callers without a deadline, in microseconds. */
 export const WAIT_WITHOUT_DEADLINE_MICROS = 1_000_000;
 
-/** Steps that matching a request may take whose caller waits for another `leftMicros`. */
+/** Returns the maximum number of matching steps for a request whose caller waits for another `leftMicros`. */
 export function maxStepsFor(leftMicros: number): number {
   return Math.max(0, Math.min(MAX_WORK_MICROS, leftMicros * WORK_SHARE)) * STEPS_PER_MICRO;
 }
@@ -47,7 +47,7 @@ function waitFor(leftMicros: number): number {
   return Math.max(leftMicros * WORK_SHARE, Math.min(MIN_WAIT_MICROS, leftMicros * MIN_WAIT_SHARE));
 }
 
-/** How `caller` waits in the queue from `nowMicros` on, with so many bytes. */
+/** Returns the queue entry of `caller` for a request of `bytes` that arrives at `nowMicros`. */
 export function waiterOf(caller: Caller, nowMicros: number, bytes: number): Waiter {
   return {
     connection: caller.connection,
@@ -57,14 +57,17 @@ export function waiterOf(caller: Caller, nowMicros: number, bytes: number): Wait
   };
 }
 
-/** The share of the time left that is kept for the reply: one that arrives at the deadline is too late. */
+/** Fraction of the remaining time that is reserved for the reply: a reply that arrives at the deadline is too late. */
 const REPLY_SHARE = 0.1;
 const MAX_REPLY_MICROS = 50_000;
-/** Timers fire a millisecond or two late, and Envoy's default timeout is only 20 ms. */
+/** Minimum reserve, because timers fire one or two milliseconds late and Envoy's default timeout is only 20 ms. */
 const MIN_REPLY_MICROS = 5000;
 const MIN_REPLY_SHARE = 0.4;
 
-/** Microseconds before a caller's deadline, which is `leftMicros` away, at which the store must have answered. */
+/**
+ * Returns how long before the caller's deadline, which is `leftMicros` away, the store must have answered, in
+ * microseconds.
+ */
 export function replyMarginMicros(leftMicros: number): number {
   const min = Math.min(MIN_REPLY_MICROS, leftMicros * MIN_REPLY_SHARE);
   return Math.min(Math.max(leftMicros * REPLY_SHARE, min), MAX_REPLY_MICROS);

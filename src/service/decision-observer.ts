@@ -6,54 +6,58 @@ import type { DomainPolicy, Match } from '../policy/policy.js';
 import type { PlannedTake } from './plan.js';
 import type { DecisionLine } from './record/decision-line.js';
 
-/** Who is told of decisions. */
+/** Receives the decisions of a service. */
 export interface DecisionObserver {
   readonly counts: DecisionCounts;
   readonly warnings: DecisionWarnings;
-  /** Absent where nobody wants to know of single buckets. */
+  /** Absent if no per-bucket counts are needed. */
   readonly buckets?: BucketCounter | undefined;
 }
 
-/** The numbers of one series of {@link DecisionCounts}; {@link DecisionWarnings} keeps in it what it has told of. */
+/**
+ * The values of one series of {@link DecisionCounts}. {@link DecisionWarnings} records in it which warnings it has
+ * logged.
+ */
 export type CountedSeries = number[];
 
-/** Counts decisions. Called on the hot path: implementations only count. */
+/** Counts decisions. The hot path calls it, so implementations do nothing but count. */
 export interface DecisionCounts {
   /**
-   * A descriptor was decided by `rule` (`Rule.path`, `override`, `block` or `allow`). `wouldBeThrottled`: it did not
-   * fit, but its phase or shadow mode let it pass.
+   * Counts a descriptor that `rule` decided (`Rule.path`, `override`, `block` or `allow`). `wouldBeThrottled`: the hits
+   * did not fit, but the phase or shadow mode allowed the descriptor.
    */
   decided(domain: string, rule: string, overLimit: boolean, wouldBeThrottled: boolean): void;
-  /** A block or an exemption decided a descriptor. {@link decided} is told, too. */
+  /** Counts a descriptor that a block or an exemption decided. {@link decided} is called as well. */
   controlled(domain: string, kind: ControlKind): void;
   /**
-   * The `candidate` of the node at `rule` saw the same descriptor: what it was answered, and what the candidate would
-   * have.
+   * Counts a descriptor that the `candidate` of the node at `rule` also evaluated: the answer given, and the answer
+   * that the candidate would have given.
    */
   candidate(domain: string, rule: string, liveOverLimit: boolean, candidateOverLimit: boolean): void;
-  /** `hits` of a charge went past the `max_debt` of `rule`. */
+  /** Counts `hits` of a charge that exceeded the `max_debt` of `rule`. */
   forgiven(domain: string, rule: string, hits: number): void;
-  /** A descriptor matched no rule. */
+  /** Counts a descriptor that matched no rule. */
   unmatched(domain: string, entries: readonly Entry[]): CountedSeries;
-  /** A request named a domain that no policy has, in so many descriptors. */
+  /** Counts a request, with its number of descriptors, for a domain that has no policy. */
   unknownDomain(domain: string, descriptors: number): CountedSeries;
-  /** Matching a request took more work than it may cause. */
+  /** Counts a request whose matching exceeded its work budget. */
   matchExceeded(domain: string): void;
-  /** A request waited for its turn until there was no time left (`late`), or could not even wait (`full`). */
+  /** Counts a request that waited in the queue until its time ran out (`late`), or found the queue full (`full`). */
   requestGivenUp(domain: string, why: 'late' | 'full'): void;
-  /** The store could not decide a request; `reason` is StorageError's. */
+  /** Counts a request that the store could not decide; `reason` is the one of StorageError. */
   storeError(reason: string): void;
-  /** Then `policy` answered for one of its rules. */
+  /** Counts a rule for which the failure policy `policy` answered. */
   storeFailed(policy: StoreFailureAnswer): void;
   readonly reference: ReferenceCounts;
 }
 
-/** The statistics of the reference. */
+/** The statistics of envoyproxy/ratelimit. */
 export interface ReferenceCounts {
   /**
-   * A descriptor was decided. `stat` is Match.statName, or for a limit override the name the reference gives it, which
-   * callers choose (`fromCaller`): such series are bounded apart. `outcome` is undefined where nothing decided.
-   * Unlimited and replaced rules count nothing. `shadowed`: it did not fit, but `shadow_mode` or the phase let it pass.
+   * Counts a descriptor; unlimited and replaced rules are not counted. `stat` is one of Match.statNames. For a limit
+   * override it is the name that the reference uses; callers choose it (`fromCaller`), so such series have a bound of
+   * their own. `outcome` is undefined if nothing decided the descriptor. `shadowed`: the hits did not fit, but
+   * `shadow_mode` or the phase allowed the descriptor.
    */
   counted(
     stat: string,
@@ -62,48 +66,54 @@ export interface ReferenceCounts {
     outcome: TakeOutcome | undefined,
     shadowed: boolean,
   ): void;
-  /** SHADOW_MODE let a request pass that would be OVER_LIMIT. */
+  /** Counts a request that SHADOW_MODE allowed and that would be OVER_LIMIT otherwise. */
   globalShadow(): void;
-  /** A request got no decision, for its own fault or for want of a policy (`service`), or for the store's (`redis`). */
+  /**
+   * Counts a request without a decision: because it is invalid or no policy is loaded (`service`), or because the store
+   * failed (`redis`).
+   */
   failed(cause: 'service' | 'redis'): void;
 }
 
-/** Logs what somebody should know of, seldom or once, and at level debug each decision. */
+/** Logs throttled warnings about decisions and, at level debug, each decision. */
 export interface DecisionWarnings {
-  /** What passes because nothing limits it. */
+  /** Warnings about requests that are allowed because no limit applies. */
   readonly unlimited: {
-    /** A descriptor matched no rule, and the policy does not say that this is meant. */
+    /** Warns that a descriptor matched no rule; not called if the policy declares this as intended. */
     unmatched(domain: string, entries: readonly Entry[], series: CountedSeries): void;
     unknownDomain(domain: string, series: CountedSeries): void;
   };
-  /** Requests for rules with `allow_debt`, for `hits`; `refund`: they give them back. */
+  /** Warns about requests of `hits` for rules with `allow_debt`; `refund`: the request gives the hits back. */
   readonly charges: { asked(domain: string, rule: string, hits: number, refund: boolean): void };
   /**
-   * A descriptor, or several that fall on one bucket, asked `rule` for more hits than its `limit` can ever hold.
-   * `about` is the rule, or for an override the policy: one object for as long as that is in force.
+   * Warns that a descriptor, or several descriptors with the same bucket, requested more hits from `rule` than its
+   * `limit` can ever hold. `about` is the rule, or the policy for an override, and stays the same object until a
+   * reload.
    */
   neverPasses(domain: string, rule: string, hits: number, limit: number, about: object): void;
   /**
-   * Matching a request took more work than it may cause, because of the value under `key`: it was `denied`, or no rule
-   * in force could have matched.
+   * Warns that matching a request exceeded its work budget because of the value of `key`. The request was `denied`, or
+   * no enforced rule could have matched.
    */
   matchExceeded(domain: string, key: string, denied: boolean): void;
-  /** A request was answered before it was looked at: it was `denied`, or see above. */
+  /**
+   * Warns that a request was answered before it was evaluated. It was `denied`, or no enforced rule could have matched.
+   */
   givenUp(domain: string, why: 'late' | 'full', denied: boolean): void;
-  /** Whether {@link logDecision} wants to be called at all. */
+  /** Returns whether {@link logDecision} should be called. */
   logsDecisions(): boolean;
   logDecision(line: DecisionLine): void;
 }
 
-/** What is counted of one take. */
+/** The fields of a take that are counted. */
 export type CountedTake = Pick<PlannedTake, 'key' | 'rate' | 'hits' | 'label' | 'rule' | 'outcome'>;
 
-/** Counts what is asked of single buckets. Called on the hot path: implementations look at few of the calls. */
+/** Counts hits by bucket. The hot path calls it, so implementations sample the calls. */
 export interface BucketCounter {
-  /** Hits of a take, at least 1, were let through. */
+  /** Counts a take whose hits, at least 1, were allowed. */
   allowed(policy: DomainPolicy, match: Match, take: CountedTake): void;
-  /** A request was denied because of the bucket of a take. */
+  /** Counts a request that was denied because of the bucket of a take. */
   denied(policy: DomainPolicy, match: Match, take: CountedTake): void;
-  /** A request was denied because an operator blocks one of its descriptors. */
+  /** Counts a request that was denied because an operator blocks one of its descriptors. */
   blocked(policy: DomainPolicy, match: Match): void;
 }

@@ -7,29 +7,28 @@ import { markNeverPassingInSlices } from './shared-bucket.js';
 import type { TurnQueue } from './turn-queue.js';
 
 /**
- * Descriptors and limits of a request that is answered in one piece: building the answer and counting it take at most
- * about half a millisecond.
+ * Maximum number of descriptors plus limits of a request that is answered in one turn. Building and counting such an
+ * answer takes at most about 0.5 ms.
  */
 const MAX_INLINE_ITEMS = 1000;
 /**
- * Descriptors and limits that are counted in one step; a descriptor that may be logged is as much work as
- * {@link LOGGED_DESCRIPTOR_ITEMS} of them.
+ * Number of descriptors plus limits that are counted in one slice. A descriptor that may be logged counts as {@link
+ * LOGGED_DESCRIPTOR_ITEMS} more.
  */
 const ITEMS_PER_SLICE = 500;
 const LOGGED_DESCRIPTOR_ITEMS = 8;
 
-/** Whether the answer to so much is told in steps. */
+/** Returns whether the answer is so large that it must be built in slices. */
 export function isLargeAnswer({ decisions, takes }: RequestContext): boolean {
   return decisions.length + takes.length > MAX_INLINE_ITEMS;
 }
 
-/** What is left to do once a request is decided. */
+/** A decided request whose answer still has to be built and counted. */
 export interface LargeAnswer {
   readonly context: RequestContext;
   readonly observation: Observation;
-  /** Takes that the store decided, which may share buckets. */
+  /** Takes that the store decided; several of them may use the same bucket. */
   readonly shared: readonly PlannedTake[];
-  /** Builds the answer. */
   build(): RateLimitResponse;
 }
 
@@ -57,14 +56,14 @@ function* answerSlices({
     yield;
   }
   observation.answered(context, response, from, decisions.length);
-  // Whoever waits for the response encodes it at once.
+  // The caller encodes the response in one turn, so it gets a turn of its own.
   yield;
   return response;
 }
 
 /**
- * Tells a large answer in turns with all that takes long. What was taken is taken, so it is counted to its end however
- * late it is and whether or not the caller has gone, and where no more may wait it is told at once.
+ * Builds and counts a large answer in slices, in turns with other long work. Its hits are already taken, so the answer
+ * is counted completely even if it is late or the caller has gone. If the queue is full, the answer is built at once.
  */
 export async function answerInSlices(turns: TurnQueue, answer: LargeAnswer): Promise<RateLimitResponse> {
   const answered = await turns.run(answerSlices(answer), {
@@ -72,6 +71,6 @@ export async function answerInSlices(turns: TurnQueue, answer: LargeAnswer): Pro
     cancelled: () => false,
     deadlineMicros: Number.POSITIVE_INFINITY,
   });
-  // Nothing was begun.
+  // The queue rejected the work before it started.
   return typeof answered === 'string' ? runToCompletion(answerSlices(answer)) : answered;
 }

@@ -1,11 +1,11 @@
 import type { RateLimitRequest, ServiceCodec } from '../codec/messages.js';
 import { freeBuffer } from '../runtime/free-buffer.js';
 
-/** What a decoded entry takes in memory beside its texts, about; and a descriptor. */
+/** Approximate memory of a decoded entry and of a descriptor, without their strings, in bytes. */
 const ENTRY_BYTES = 100;
 const DESCRIPTOR_BYTES = 200;
 
-/** What a decoded request takes in memory, about. */
+/** Returns the approximate memory of a decoded request, in bytes. */
 export function bytesOf({ descriptors }: RateLimitRequest): number {
   let bytes = 0;
   for (let i = 0; i < descriptors.length; i++) {
@@ -18,24 +18,24 @@ export function bytesOf({ descriptors }: RateLimitRequest): number {
   return bytes;
 }
 
-/** Whether a descriptor of a request has a limit override. */
+/** Returns whether any descriptor of a request has a limit override. */
 export function hasOverride({ descriptors }: RateLimitRequest): boolean {
   return descriptors.some(({ limit }) => limit !== undefined);
 }
 
-/** A large message that waits: what is known of it at any time. */
+/** A large message in the queue, of which parts can be read before it is decoded. */
 export class LargeMessage {
   request: RateLimitRequest | undefined;
   private message: Uint8Array | undefined;
   private readonly codec: ServiceCodec;
 
-  /** Copies `message`, which its owner writes to again. */
+  /** Copies `message`, because its owner reuses the buffer. */
   constructor(message: Uint8Array, codec: ServiceCodec) {
     this.message = new Uint8Array(message);
     this.codec = codec;
   }
 
-  /** Decodes it; throws DecodeError. */
+  /** Decodes the message in slices. Throws DecodeError. */
   *decode(): Generator<void, RateLimitRequest> {
     const { codec, message } = this;
     if (message === undefined) throw new Error('a message is decoded once');
@@ -45,19 +45,19 @@ export class LargeMessage {
     return request;
   }
 
-  /** Nobody asks for its bytes any more. */
+  /** Frees the encoded message. */
   drop(): void {
     if (this.message !== undefined) freeBuffer(this.message);
     this.message = undefined;
   }
 
-  /** Whether it may hold a limit override, as far as that is known without decoding it. */
+  /** Returns whether the message may contain a limit override, as far as this is known without decoding it. */
   mayOverride(): boolean {
     if (this.request !== undefined) return hasOverride(this.request);
     return this.message === undefined || this.codec.mayOverride(this.message);
   }
 
-  /** Undefined when it cannot be read. */
+  /** Returns the domain of the request; undefined if it cannot be read. */
   domain(): string | undefined {
     if (this.request !== undefined) return this.request.domain;
     return this.message === undefined ? undefined : this.codec.domainOf(this.message);

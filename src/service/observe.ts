@@ -20,7 +20,7 @@ import {
 import type { DecisionLog, UndecidedReason } from './record/decision-record.js';
 import { type ReportedRequest, recordOf, recordSpan } from './record/record-of.js';
 
-/** Tells everybody who wants to know what became of requests; the only place that does. */
+/** Reports the outcome of each request to metrics, logs and traces. No other code reports decisions. */
 export class Observation {
   readonly counts: DecisionCounts;
   private readonly warnings: DecisionWarnings;
@@ -28,7 +28,7 @@ export class Observation {
   private readonly clock: Clock;
   private readonly log: DecisionLog | undefined;
 
-  /** `log` is told of samples of them. */
+  /** `log` receives samples of the decisions. */
   constructor(observer: DecisionObserver, clock: Clock, log: DecisionLog | undefined) {
     this.counts = observer.counts;
     this.warnings = observer.warnings;
@@ -37,12 +37,15 @@ export class Observation {
     this.log = log;
   }
 
-  /** Whether anybody wants to know when a request came. */
+  /** Returns whether the time at which a request arrived is needed. */
   wantsStart(): boolean {
     return this.log !== undefined || this.warnings.logsDecisions();
   }
 
-  /** Tells of an answered request. A large one is told in pieces: its decisions from `from` on and before `to`. */
+  /**
+   * Reports an answered request. A large one is reported in slices: the decisions from `from` up to, but not including,
+   * `to`.
+   */
   answered(
     context: RequestContext,
     response: RateLimitResponse,
@@ -55,7 +58,7 @@ export class Observation {
     for (let index = from; index < to; index++) {
       const decision = decisions[index] as Decision;
       const isControlled = blocked || decision.control !== undefined;
-      // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
+      // A quota that is over its limit next to one that is not has the status OVER_LIMIT, but allows the request.
       const overLimit = !passes && response.statuses[index]?.code === CODE.OVER_LIMIT;
       if (isControlled) this.controlled(context.policy, decision);
       else this.limited(context.policy, decision, overLimit, passes);
@@ -67,14 +70,14 @@ export class Observation {
     if (to === decisions.length) this.record(context, response);
   }
 
-  /** Tells of a request that was answered without a decision. */
+  /** Reports a request that was answered without a decision. */
   undecided(context: RequestContext, response: RateLimitResponse, reason: UndecidedReason): void {
     const { request, policy, caller, startMicros } = context;
-    // What was planned of it by then decided nothing.
+    // Decisions that were planned before the request was abandoned had no effect.
     this.record({ request, policy, caller, startMicros, decisions: [] }, response, reason);
   }
 
-  /** Tells of a request for a domain that no policy has. */
+  /** Reports a request for a domain that has no policy. */
   unknownDomain(
     request: RateLimitRequest,
     policies: PolicySet,
@@ -94,24 +97,24 @@ export class Observation {
     }
   }
 
-  /** Counts a request for such a domain, and warns about it. */
+  /** Counts a request for a domain that has no policy, and warns about it. */
   countUnknownDomain(domain: string, descriptors: number): void {
     this.warnings.unlimited.unknownDomain(domain, this.counts.unknownDomain(domain, descriptors));
   }
 
-  /** Matching a request took more work than it may cause, because of the value under `key`. */
+  /** Reports that matching a request exceeded its work budget because of the value of `key`. */
   matchExceeded(domain: string, key: string, denied: boolean): void {
     this.counts.matchExceeded(domain);
     this.warnings.matchExceeded(domain, key, denied);
   }
 
-  /** A request was answered before it was looked at. */
+  /** Reports a request that was answered before it was evaluated. */
   givenUp(domain: string, why: 'late' | 'full', denied: boolean): void {
     this.counts.requestGivenUp(domain, why);
     this.warnings.givenUp(domain, why, denied);
   }
 
-  /** Counts a descriptor for the reference's statistics. */
+  /** Counts a descriptor in the reference's statistics. */
   counted(policy: DomainPolicy, { match, takes }: Decision): void {
     for (let at = 0; at < takes.length; at++) {
       const take = takes[at] as PlannedTake;
@@ -122,7 +125,7 @@ export class Observation {
     }
   }
 
-  /** Tells of a descriptor that was decided by limits. */
+  /** Reports a descriptor that limits decided. */
   private limited(policy: DomainPolicy, decision: Decision, overLimit: boolean, passes: boolean): void {
     const { match, takes, candidate } = decision;
     const { domain } = policy;
@@ -149,7 +152,7 @@ export class Observation {
     if (takes.length === 0) this.unlimitedOrUnmatched(domain, decision);
   }
 
-  /** Tells of a descriptor that a control decided, or that no limit was asked for because another was blocked. */
+  /** Reports a descriptor that a control decided, or that was not evaluated because another descriptor was blocked. */
   private controlled(policy: DomainPolicy, { match, control }: Decision): void {
     if (control === undefined) return;
     const isBlock = control.kind === 'block';
@@ -164,7 +167,7 @@ export class Observation {
     if (rule !== '') this.counts.decided(domain, rule, false, false);
     else if (match.exceeded === undefined) {
       const series = this.counts.unmatched(domain, match.entries);
-      // Where a candidate stands alone somebody has thought of them.
+      // A node with only a candidate is not reported as unmatched: its author knows of these descriptors.
       if (match.onUnmatched === 'warn') this.warnings.unlimited.unmatched(domain, match.entries, series);
     }
   }
@@ -190,8 +193,8 @@ export class Observation {
 }
 
 /**
- * The name that envoyproxy/ratelimit's statistics have for a limit override: domain and entries,
- * `domain.key_value.key`. Values of credentials are redacted. `entries` after `derive`.
+ * Returns the name of a limit override in envoyproxy/ratelimit's statistics: `domain.key_value.key`. Secret values are
+ * redacted. `entries` are those after `derive`.
  */
 function overrideStat(policy: DomainPolicy, entries: readonly Entry[]): string {
   const shown = redactEntries(entries, policy.secretKeys);

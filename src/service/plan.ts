@@ -18,43 +18,40 @@ import type { Caller } from './caller.js';
 import type { ControlIndex } from './controls/control-index.js';
 import type { DomainControls } from './controls/domain-controls.js';
 
-/** What one descriptor asks of one bucket, and what came of it. */
+/** A take that one descriptor requests from one bucket, and its outcome. */
 export interface PlannedTake extends TakeItem {
-  /** What the store is told: {@link ruleEnforcement}, or `observe` where the request cannot be denied for it. */
+  /** Enforcement in the store: {@link ruleEnforcement}, or `observe` if the take cannot deny the request. */
   enforcement: Enforcement;
-  /**
-   * What the rule itself can do to the answer, deny or only be seen: by phase, `shadow_mode`, `quota_mode` and
-   * `enforce_percent`.
-   */
+  /** Enforcement of the rule in this request: phase, `shadow_mode`, `quota_mode` and `enforce_percent` determine it. */
   ruleEnforcement: Enforcement;
   /** Absent for a limit override. */
   readonly rule: Rule | undefined;
   /** `Rule.name`; '' for an override, as in the reference. */
   readonly name: string;
-  /** Match.statNames of it; '' for an override, whose name nobody needs but statistics. */
+  /** The entry of Match.statNames; '' for an override, whose name only statistics need. */
   readonly stat: string;
-  /** For metrics and logs: `Rule.path`, or `override`. */
+  /** Label in metrics and logs: `Rule.path`, or `override`. */
   readonly label: string;
-  /** `quota_mode` or QUOTA_MODE, whatever the phase makes of {@link ruleEnforcement}. */
+  /** Whether `quota_mode` or QUOTA_MODE applies, in every phase. */
   readonly quota: boolean;
   /** `shadow_mode` of the rule. */
   readonly shadow: boolean;
   readonly onStoreFailure: StoreFailurePolicy;
-  /** What the store, or the failure policy, said; absent before, and where the failure policy `allow` answered. */
+  /** Outcome from the store or the failure policy; absent before, and with the failure policy `allow`. */
   outcome: TakeOutcome | undefined;
 }
 
-/** One descriptor on its way from match to answer. */
+/** The state of one descriptor from its match to its answer. */
 export class Decision {
   readonly match: Match;
-  /** What may deny or be observed; none where no bucket is concerned: no rule, unlimited, replaced, controlled. */
+  /** Takes that can deny or are observed; none without a rule, or if unlimited, replaced or controlled. */
   takes: readonly PlannedTake[];
-  /** That of a `candidate`, which no answer shows. */
+  /** Take of a `candidate`, which never appears in the answer. */
   candidate: PlannedTake | undefined;
   readonly unlimited: boolean;
-  /** The block or exemption that decides the descriptor in the place of all limits. */
+  /** The block or exemption that decides the descriptor instead of its limits. */
   readonly control: LiveControl | undefined;
-  /** Whether the descriptor brings a limit of its own, which stands in the place of the rules. */
+  /** Whether the descriptor has a limit override, which replaces the rules. */
   readonly overridden: boolean;
 
   constructor(
@@ -76,13 +73,10 @@ export class Decision {
 
 const NO_RULES: readonly Rule[] = [];
 
-/**
- * The label of a limit override in metrics and logs: overrides come from callers, so they never make series of their
- * own.
- */
+/** Label of limit overrides in metrics and logs. Callers choose overrides, so all of them share one series. */
 export const OVERRIDE_LABEL = 'override';
 
-/** How many hits a descriptor asks for: its own addend, else the request's, where 0 means 1. */
+/** Returns the hits of a descriptor: its own addend, or the addend of the request, where 0 means 1. */
 export function hitsOf(descriptor: Descriptor, request: RateLimitRequest): number {
   return descriptor.hitsAddend ?? (request.hitsAddend === 0 ? 1 : request.hitsAddend);
 }
@@ -98,8 +92,8 @@ function enforcementOf(
 }
 
 /**
- * What a rule can do in this request: `enforce_percent` lets some only be observed. Quotas deny together: see
- * {@link drawForQuotas}.
+ * Returns the enforcement of a rule in this request; with `enforce_percent` some requests are only observed. Quotas
+ * deny only together, see {@link drawForQuotas}.
  */
 function enforcementOfRule(rule: Rule, quota: boolean, context: RequestContext): Enforcement {
   if (rule.candidate) return 'candidate';
@@ -110,54 +104,54 @@ function enforcementOfRule(rule: Rule, quota: boolean, context: RequestContext):
 
 export const NO_TAKES: readonly PlannedTake[] = [];
 
-/** Steps (MatchWork) that an entry takes in the name of a limit override's bucket. */
+/** Steps (MatchWork) for each entry in the name of a limit override's bucket. */
 const OVERRIDE_ENTRY_STEPS = 60;
 
-/** What all requests of a service are planned and answered by. */
+/** Options that apply to all requests of a service. */
 export interface PlanOptions {
   readonly clock: Pick<Clock, 'wallMicros'>;
-  /** What holds for every answer. */
+  /** Options that apply to every answer. */
   readonly answers: AnswerOptions;
-  /** More limits that a request meets are refused, candidates apart: one request is one atomic step of the store. */
+  /** Maximum number of limits in a request, without candidates: the store decides a request in one atomic step. */
   readonly maxLimits: number;
-  /** Blocks and exemptions; none when absent. */
+  /** Blocks and exemptions; absent if there are none. */
   readonly controls?: ControlIndex;
-  /** Gives numbers from 0 to just below 1, for `enforce_percent`; Math.random when absent. */
+  /** Returns random numbers from 0 up to, but not including, 1, for `enforce_percent`; Math.random if absent. */
   readonly random?: () => number;
 }
 
-/** Stands for a request that is answered before it is decoded. */
+/** Placeholder for a request that is answered before it is decoded. */
 export const UNDECODED_REQUEST: RateLimitRequest = { domain: '', descriptors: [], hitsAddend: 0 };
 
 /**
- * One request on its way from its descriptors to its answer. Made once for each request of a domain that has a policy,
- * and handed on from step to step, each of which adds what it has found.
+ * The state of one request from its descriptors to its answer. Created once for each request of a domain that has a
+ * policy; each step adds its results.
  */
 export class RequestContext {
   readonly options: PlanOptions;
   readonly request: RateLimitRequest;
-  /** The snapshot that decides it. */
+  /** The policy snapshot that decides the request. */
   readonly policy: DomainPolicy;
   readonly caller: Caller;
-  /** When the request came, monotonic; 0 where neither a deadline nor a log needs it. */
+  /** Monotonic time of arrival; 0 if neither a deadline nor a log needs it. */
   readonly startMicros: number;
-  /** When it is planned; from then on, when it is answered. */
+  /** Wall clock time of planning, and later of the answer. */
   wallMicros: number;
-  /** Of the domain; undefined where there are none. */
+  /** Controls of the domain; undefined if it has none. */
   readonly controls: DomainControls | undefined;
-  /** For each descriptor that is planned, in order. */
+  /** The decision of each planned descriptor, in order. */
   readonly decisions: Decision[] = [];
-  /** What the store is asked; see {@link takesOf}. */
+  /** The takes that are sent to the store; see {@link takesOf}. */
   takes: readonly PlannedTake[] = NO_TAKES;
-  /** Limits that its descriptors have met so far, candidates apart. */
+  /** Number of limits that the descriptors have matched so far, without candidates. */
   limits = 0;
-  /** Whether one of its descriptors is blocked, so that the others need not be planned. */
+  /** Whether a descriptor is blocked, so that the others need not be planned. */
   blocked = false;
-  /** An enforced bucket is over. */
+  /** Whether an enforced bucket is over its limit. */
   limitDenies = false;
-  /** Quota buckets are in force, and every one of them is over. */
+  /** Whether there are enforced quotas and all of them are over their limits. */
   quotasDeny = false;
-  /** The same if all phases were active. */
+  /** Value of {@link quotasDeny} if all phases were active. */
   quotasWouldDeny = false;
   /** Whether the answer is OVER_LIMIT. */
   denied = false;
@@ -180,8 +174,8 @@ export class RequestContext {
   }
 
   /**
-   * The number from 0 to just below 100 that `enforce_percent` is held against: drawn once per request, when it is
-   * first needed, so that rules agree.
+   * Returns the number from 0 up to, but not including, 100 that is compared with `enforce_percent`. It is drawn once
+   * per request, when it is first needed, so that all rules agree.
    */
   percent(): number {
     if (this.drawn < 0) this.drawn = (this.options.random ?? Math.random)() * 100;
@@ -224,14 +218,14 @@ function overrideRate(unit: WindowUnit, requests: number, algorithm: Algorithm):
   return tokenBucketRate(requests, requests, UNIT_MICROS[unit]);
 }
 
-/** Steps that it takes to name the bucket of a limit override: every entry enters its name. */
+/** Returns the steps for naming the bucket of a limit override: the name contains every entry. */
 function overrideNamingSteps(entries: readonly Entry[]): number {
   let steps = 0;
   for (let i = 0; i < entries.length; i++) steps += OVERRIDE_ENTRY_STEPS + namingSteps(entries[i] as Entry);
   return steps;
 }
 
-/** A limit override stands in the place of the node's rules, its candidate included. */
+/** Returns the take of a limit override, which replaces the node's rules, including its candidate. */
 function takeOfOverride(
   context: RequestContext,
   descriptor: Descriptor,
@@ -269,7 +263,7 @@ function takeOfOverride(
   };
 }
 
-/** Plans a descriptor that is matched; undefined when `work` does not last. */
+/** Plans a matched descriptor; returns undefined if `work` is exhausted. */
 export function planDescriptor(
   context: RequestContext,
   descriptor: Descriptor,
@@ -296,14 +290,12 @@ export function planDescriptor(
   return new Decision(match, takes, candidate, false);
 }
 
-/** The rules of a decision that may replace others; a limit override stands in their place and replaces nothing. */
+/** Returns the rules of a decision that may replace other rules: none for a limit override. */
 function replacingRules({ match, overridden }: Decision): readonly Rule[] {
   return overridden ? NO_RULES : match.rules;
 }
 
-/**
- * Drops the takes whose rule another matched rule names in `replaces`; a candidate goes with the last rule of its node.
- */
+/** Removes takes whose rule another rule `replaces`; a candidate is removed with the last rule of its node. */
 function applyReplaces(decisions: readonly Decision[]): void {
   const names = new Set<string>();
   for (const decision of decisions) {
@@ -317,15 +309,15 @@ function applyReplaces(decisions: readonly Decision[]): void {
   }
 }
 
-/** Whether all limits are quotas, candidates apart. */
+/** Returns whether all limits, except candidates, are quotas. */
 function areQuotas(rules: readonly Rule[]): boolean {
   return rules.some(({ candidate }) => !candidate) && rules.every((rule) => rule.quotaMode || rule.candidate);
 }
 
 /**
- * Whether a decision counts as a quota that always passes, as in the reference: then no quota denies the request. So
- * does a quota in shadow mode, and under QUOTA_MODE a descriptor without a limit; of one that took too much work to
- * match nobody knows that. An exempted quota is one with room.
+ * Returns whether a decision counts as a quota that always allows, so that no quota denies the request, as in the
+ * reference. This applies to a quota in shadow mode, to an exempted quota and, with QUOTA_MODE, to a descriptor without
+ * a limit. It does not apply to a descriptor that exceeded its work budget, because its limits are unknown.
  */
 export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean {
   const { match, takes, unlimited, control, overridden } = decision;
@@ -336,8 +328,8 @@ export function isPassingQuota(decision: Decision, quotaMode: boolean): boolean 
 }
 
 /**
- * `enforce_percent` of quotas: they deny only together, so the draw is held against the highest of them, and none is
- * left out alone. Or a quota with room would, unless drawn, let the others deny.
+ * Applies `enforce_percent` to quotas. They deny only together, so one draw is compared with their highest percentage.
+ * Otherwise a draw could drop the quota that is not full, and the others would deny.
  */
 function drawForQuotas(context: RequestContext): void {
   const quotas = context.decisions.flatMap(({ takes }) =>
@@ -351,7 +343,7 @@ function drawForQuotas(context: RequestContext): void {
   }
 }
 
-/** Beside a quota that always passes the others deny nothing, and the store need not know of them. */
+/** Sets quotas to `observe` if another one always allows: then they cannot deny the request. */
 function applyPassingQuotas({ decisions, options }: RequestContext): void {
   if (!decisions.some((decision) => isPassingQuota(decision, options.answers.quotaMode))) return;
   for (const { takes } of decisions) {
@@ -359,7 +351,7 @@ function applyPassingQuotas({ decisions, options }: RequestContext): void {
   }
 }
 
-/** What the decisions of a request mean for each other: rules that replace others, quotas that deny together. */
+/** Applies the effects of decisions on each other: rules that replace others, and quotas that deny together. */
 export function applyReplacesAndQuotas(context: RequestContext): void {
   const { decisions } = context;
   let replaces = false;
@@ -382,10 +374,10 @@ export function applyReplacesAndQuotas(context: RequestContext): void {
   applyPassingQuotas(context);
 }
 
-/** What the store is asked, in the order of the descriptors, candidates after the limits beside them. */
+/** Returns the takes for the store, in the order of the descriptors; candidates follow their limits. */
 export function takesOf(decisions: readonly Decision[]): readonly PlannedTake[] {
   const [only] = decisions;
-  // By far the most frequent.
+  // This is by far the most frequent case.
   if (only !== undefined && decisions.length === 1) {
     return only.candidate === undefined ? only.takes : [...only.takes, only.candidate];
   }

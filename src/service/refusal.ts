@@ -1,6 +1,9 @@
 import { DecodeError, NO_REQUEST } from '../codec/messages.js';
 
-/** Why a request got no decision. Texts are safe for the caller; where the reference has one, it is that one. */
+/**
+ * The reason why a request has no decision. Messages are safe for the caller, and equal to those of the reference where
+ * it has one.
+ */
 export class Refusal {
   readonly kind: 'bad_request' | 'unavailable';
   readonly message: string;
@@ -11,16 +14,16 @@ export class Refusal {
   }
 }
 
-/** The reference's texts: people search their logs for them. */
+/** Messages of the reference, which people search for in their logs. */
 export const NO_DOMAIN = new Refusal('bad_request', 'rate limit domain must not be empty');
 export const NO_DESCRIPTORS = new Refusal('bad_request', 'rate limit descriptor list must not be empty');
 export const NO_CONFIGURATION = new Refusal('unavailable', 'no rate limit configuration loaded');
-/** Nobody reads it. */
+/** No caller is left to read this message. */
 export const CALLER_CANCELLED = new Refusal('unavailable', 'the caller has gone');
 export const UNDECODABLE = new Refusal('bad_request', NO_REQUEST);
 export const STORE_UNAVAILABLE = new Refusal('unavailable', 'rate limit store unavailable');
 
-/** What a caller is told of a message that does not decode. */
+/** Returns the refusal of a message that cannot be decoded. */
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof DecodeError) return new Refusal('bad_request', error.message);
   throw error;

@@ -4,24 +4,24 @@ import { costWhole } from '../limiter/token-bucket.js';
 import { runToCompletion } from '../runtime/turns.js';
 import type { PlannedTake } from './plan.js';
 
-/** Keys of so few takes are compared with each other: that takes a microsecond or two, and no memory. */
+/** Maximum number of takes whose keys are compared pairwise, which takes 1 or 2 µs and no memory. */
 const MAX_COMPARED_TAKES = 16;
 
-/** Takes that are looked at in one step. */
+/** Number of takes that are processed in one slice. */
 const TAKES_PER_SLICE = 500;
 
-/** What the takes of one request ask of one bucket together. */
+/** The total that the takes of one request request from one bucket. */
 class SharedBucket {
-  /** Hits of all of them, refunds apart. */
+  /** Total hits, without refunds. */
   requestedHits = 0;
-  /** Hits that were taken for those that the store let pass, less what was given back. */
+  /** Hits of the takes that the store allowed, minus refunds. */
   takenHits = 0;
-  /** Whether the takes do not all fit even into a full bucket, or into an empty window. */
+  /** Whether the takes together do not fit even into a full bucket or an empty window. */
   exceedsLimit = false;
-  /** Hits that a full bucket, or an empty window, would have given by now. */
+  /** Hits that a full bucket, or an empty window, would have given so far. */
   private usedHits = 0;
 
-  /** Returns whether the take, after those before, does not fit even into a full bucket. */
+  /** Adds a take; returns whether it would not fit even if the bucket had been full before this request. */
   add({ rate, hits, refund, outcome }: PlannedTake): boolean {
     if (refund) {
       this.usedHits = Math.max(0, this.usedHits - hits);
@@ -34,7 +34,7 @@ class SharedBucket {
       this.usedHits = Math.min(this.usedHits + hits, rate.reportedLimit + rate.maxDebt);
       return false;
     }
-    // A peek asks whether one more hit is there, except at a window without debt.
+    // A peek checks for one more hit, except in a window without debt.
     const isPeek = hits === 0 && (rate.kind === 'token_bucket' || rate.maxDebt > 0);
     if (this.usedHits + (isPeek ? 1 : hits) > rate.reportedLimit) {
       this.exceedsLimit = true;
@@ -46,17 +46,17 @@ class SharedBucket {
 }
 
 /**
- * Finds takes of one request that can never pass because several of them fall on one bucket, and ask together for more
- * than it ever holds. Their outcomes get `together`, and the wait until the bucket is full, as a single take has that
- * asks for too much. The takes of a request that denies nothing cost one look at each.
+ * Marks takes that can never pass because several takes of the request use one bucket and together request more than it
+ * can hold. Their outcomes get `together` and the wait until the bucket is full, like a single take that is too large.
+ * If nothing is denied, the function only reads each take once.
  *
- * Quotas deny only together, so one that fits alone lets its request pass: only those that do not fit are marked.
+ * Quotas deny only together, so a quota that fits alone allows its request. Only quotas that do not fit are marked.
  */
 export function markNeverPassing(takes: readonly PlannedTake[]): void {
   if (isAnyLimited(takes) && isAnyShared(takes)) runToCompletion(markSlices(takes));
 }
 
-/** {@link markNeverPassing} of many takes, half a millisecond of it at a time. */
+/** Does the work of {@link markNeverPassing} for many takes, in slices of about 0.5 ms. */
 export function* markNeverPassingInSlices(takes: readonly PlannedTake[]): Generator<void, void> {
   if (!isAnyLimited(takes) || !isAnyShared(takes)) return;
   yield;
@@ -66,7 +66,7 @@ export function* markNeverPassingInSlices(takes: readonly PlannedTake[]): Genera
 function* markSlices(takes: readonly PlannedTake[]): Generator<void, void> {
   const buckets = new Map<string, SharedBucket>();
   const oversized = new Set<PlannedTake>();
-  /** What was taken from its bucket before each limited take. */
+  /** Hits taken from the bucket before each limited take. */
   const takenBefore = new Map<PlannedTake, number>();
   let visited = 0;
   for (const take of takes) {
@@ -79,7 +79,7 @@ function* markSlices(takes: readonly PlannedTake[]): Generator<void, void> {
   for (const [take, taken] of takenBefore) {
     if (++visited % TAKES_PER_SLICE === 0) yield;
     const bucket = buckets.get(take.key) as SharedBucket;
-    // A take that asks for too much alone is known without this.
+    // A single take that is too large is detected elsewhere.
     const neverPasses = take.quota ? oversized.has(take) : bucket.exceedsLimit;
     if (!neverPasses || bucket.requestedHits === take.hits) continue;
     const outcome = take.outcome as TakeOutcome;
@@ -91,7 +91,10 @@ function* markSlices(takes: readonly PlannedTake[]): Generator<void, void> {
   }
 }
 
-/** Microseconds until the bucket is full, of which a limited take found `taken` less than there is; a window ends. */
+/**
+ * Returns the microseconds until the bucket is full, without the `taken` hits of this request; for a window, until it
+ * ends.
+ */
 function untilFull({ rate, hits }: PlannedTake, outcome: TakeOutcome, taken: number): number {
   if (rate.kind === 'window') return outcome.waitMicros;
   const missing = rate.minTimeToFill(hits, outcome);
@@ -103,7 +106,7 @@ function isAnyLimited(takes: readonly PlannedTake[]): boolean {
   return false;
 }
 
-/** Whether two of the takes name one bucket. */
+/** Returns whether two of the takes have the same bucket. */
 function isAnyShared(takes: readonly PlannedTake[]): boolean {
   if (takes.length > MAX_COMPARED_TAKES) return new Set(takes.map(({ key }) => key)).size < takes.length;
   for (let i = 1; i < takes.length; i++) {

@@ -8,24 +8,24 @@ import type { DecisionLog } from './record/decision-record.js';
 import type { TurnQueue } from './turn-queue.js';
 import type { WaitingRequests } from './waiting-requests.js';
 
-/** What {@link ShouldRateLimit} builds on. */
+/** Dependencies and options of {@link ShouldRateLimit}. */
 export interface ShouldRateLimitOptions extends PlanOptions {
   readonly codec: ServiceCodec;
   readonly clock: Clock;
   readonly store: BucketStore;
   /** Synchronous store in memory for `on_store_failure: local`. */
   readonly local: LocalStore;
-  /** The snapshot in force; undefined while there is none yet. */
+  /** Returns the policies in effect; undefined until the first load. */
   readonly policies: () => PolicySet | undefined;
   readonly observer: DecisionObserver;
-  /** Is told of samples of decisions; absent: nobody is. */
+  /** Receives samples of decisions; absent if there is no decision log. */
   readonly decisionLog?: DecisionLog | undefined;
-  /** Longest a store may take (REDIS_TIMEOUT), in microseconds. */
+  /** Maximum time for a store call (REDIS_TIMEOUT), in microseconds. */
   readonly storeTimeoutMicros: number;
-  /** More descriptors in one request are refused: one request is one answer. */
+  /** Maximum number of descriptors in a request, because one request has one answer. Requests with more are refused. */
   readonly maxDescriptors: number;
-  /** Where requests that take long have their turns, one for the whole process; one of its own when absent. */
+  /** Queue for long requests, shared by the whole process; a new queue if absent. */
   readonly turns?: TurnQueue;
-  /** Those that wait for the store; of its own when absent. */
+  /** Requests that wait for the store; a new object if absent. */
   readonly waiting?: WaitingRequests;
 }

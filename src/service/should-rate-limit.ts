@@ -49,15 +49,16 @@ type Reply = RateLimitResponse | Refusal;
 type CallerDeadline = Pick<Caller, 'deadlineMicros'>;
 type Arrival = Pick<RequestContext, 'caller' | 'startMicros'>;
 
-/** A request as far as its turns bring it: planned, or why it is not. */
+/** A request after its last slice: planned, or the reason why it has no plan. */
 interface Prepared {
   readonly slicedPlan: SlicedPlan;
   readonly planned: Planned;
 }
 
 /**
- * Decides RateLimitRequests. Knows neither transport nor store: bytes come in, bytes or a {@link Refusal} go out, at
- * once when the request is a usual one and the store answers at once. What takes longer takes turns with others.
+ * Decides RateLimitRequests, independent of transport and store. Accepts encoded messages, and returns encoded answers
+ * or a {@link Refusal}. It answers synchronously if the request is small and the store answers at once, otherwise in
+ * turns with other long requests.
  */
 export class ShouldRateLimit {
   readonly #options: ShouldRateLimitOptions;
@@ -65,11 +66,11 @@ export class ShouldRateLimit {
   readonly #inlineSteps = new InlineStepBudget();
   readonly #observation: Observation;
   readonly #undecided: UndecidedAnswers;
-  /** Whether buckets live in memory: then no deadline is ever near, and no clock is read for it. */
+  /** Whether buckets are in memory. Then calls cannot miss a deadline, so the clock is not read for it. */
   readonly #isSynchronous: boolean;
   readonly #waiting: WaitingRequests;
   readonly #controls: ControlIndex;
-  /** A field, so that no request makes a function of its own for it. */
+  /** A field, so that requests share one function object. */
   readonly #encoded = (decided: Reply): Uint8Array | Refusal =>
     decided instanceof Refusal ? decided : this.#options.codec.encodeResponse(decided);
 
@@ -84,7 +85,9 @@ export class ShouldRateLimit {
   }
 
   /**
-   * @param message an encoded RateLimitRequest, which may change once this returns
+   * Decides an encoded request.
+   *
+   * @param message an encoded RateLimitRequest; the caller may reuse its buffer after this method returns
    * @returns an encoded RateLimitResponse
    */
   handle(
@@ -106,7 +109,7 @@ export class ShouldRateLimit {
     return decided instanceof Promise ? decided.then(this.#encoded) : this.#encoded(decided);
   }
 
-  /** {@link handle} without the codec. */
+  /** Decides a decoded request, like {@link handle}. */
   decide(request: RateLimitRequest, caller: Caller = CALLER_WITHOUT_DEADLINE): Reply | Promise<Reply> {
     return this.#decide(request, this.#startMicros(), caller);
   }
@@ -127,13 +130,13 @@ export class ShouldRateLimit {
     return this.#take(context, this.#storeDeadline(startMicros, caller));
   }
 
-  /** The policy that decides a request, or the answer where none does. */
+  /** Returns the policy that decides a request, or the answer if there is none. */
   #policyFor(request: RateLimitRequest, startMicros: number, caller: Caller): DomainPolicy | Reply {
     const { policies, maxDescriptors, answers } = this.#options;
     if (request.domain === '') return this.#refuse(NO_DOMAIN);
     const count = request.descriptors.length;
     if (count === 0) return this.#refuse(NO_DESCRIPTORS);
-    // Before the domain, which may be unknown: the answer to it is as long as the request.
+    // Checked before the domain: the answer for an unknown domain is as long as the request.
     if (count > maxDescriptors) {
       return this.#refuse(new Refusal('bad_request', tooManyDescriptors(count, maxDescriptors)));
     }
@@ -167,7 +170,7 @@ export class ShouldRateLimit {
   async #handleLarge(message: Uint8Array, caller: Caller): Promise<Reply> {
     const { clock, codec } = this.#options;
     const startMicros = clock.monotonicMicros();
-    // Read here: what is known of the caller may change with the first turn.
+    // Copied now, because the caller's fields may change in the next turn.
     const deadline: CallerDeadline = { deadlineMicros: caller.deadlineMicros };
     const arrival = { caller, startMicros };
     if (!this.#turns.hasRoomFor(message.length, caller.connection)) {
@@ -217,7 +220,7 @@ export class ShouldRateLimit {
     return this.#take(context, this.#storeDeadline(clock.monotonicMicros(), deadline));
   }
 
-  /** The answer to a request that nobody looked at, or not to the end; `request` is there once it is decoded. */
+  /** Answers a request that was not evaluated, or not completely. `request` is set once it is decoded. */
   #answerAbandoned(
     why: AbandonReason,
     domain: string | undefined,
@@ -260,7 +263,7 @@ export class ShouldRateLimit {
     return this.#finish(context, result);
   }
 
-  /** {@link #finish} once the store has answered; `answered` says that it has. */
+  /** Calls {@link #finish} after the store has answered; `answered` releases the memory of the waiting request. */
   #finishAsync(
     context: RequestContext,
     result: Promise<TakeResult>,
@@ -284,7 +287,10 @@ export class ShouldRateLimit {
     return refusal;
   }
 
-  /** The caller's deadline less the margin for the reply, or the store's timeout if that is sooner. */
+  /**
+   * Returns the store's deadline: the caller's deadline minus the margin for the reply, or the end of the store's
+   * timeout, whichever is earlier.
+   */
   #storeDeadline(nowMicros: number, caller: CallerDeadline): number {
     if (this.#isSynchronous) return Number.POSITIVE_INFINITY;
     const own = nowMicros + this.#options.storeTimeoutMicros;
@@ -315,12 +321,12 @@ export class ShouldRateLimit {
     return response;
   }
 
-  /** Decides by the failure policies; returns the answer where they leave the request undecided. */
+  /** Applies the failure policies; returns an answer if they leave the request undecided. */
   #decideWithoutStore(context: RequestContext, error: StorageError): Reply | undefined {
     const { counts } = this.#observation;
     const { takes, policy, decisions } = context;
     if (error.reason === 'full') {
-      // It is known which rules it met, and whether they may deny.
+      // The matched rules are known, and therefore whether they can deny.
       const mayDeny = takes.some(({ enforcement }) => enforcement === 'enforce' || enforcement === 'quota');
       return this.#undecided.unevaluated(context, 'full', mayDeny ? 'limits' : 'nothing');
     }
@@ -331,7 +337,7 @@ export class ShouldRateLimit {
     return STORE_UNAVAILABLE;
   }
 
-  /** The answer to a request that a block denies. */
+  /** Answers a request that a block denies. */
   #answerBlocked(context: RequestContext): Reply | Promise<Reply> {
     const nowMicros = this.#options.clock.monotonicMicros();
     if (isLargeAnswer(context)) return this.#answerInSlices(context, NO_TAKES, nowMicros);
@@ -340,7 +346,9 @@ export class ShouldRateLimit {
     return response;
   }
 
-  /** A large answer; `blockedMicros`: of a request that a block denies, at this time. */
+  /**
+   * Builds a large answer in slices. `blockedMicros` is the monotonic time of the answer if a block denies the request.
+   */
   #answerInSlices(
     context: RequestContext,
     shared: readonly PlannedTake[],
@@ -353,8 +361,8 @@ export class ShouldRateLimit {
 }
 
 /**
- * Asks a store. A store whose state turns out to be broken could not decide, so the failure policies answer. `mayWait`
- * is that of {@link BucketStore.take}; `failed` is called before an error is thrown.
+ * Calls a store. If the store finds its own state broken, the failure policies answer. `mayWait` is a parameter of
+ * {@link BucketStore.take}; `failed` is called before an error is thrown.
  */
 function askStore(
   store: BucketStore,

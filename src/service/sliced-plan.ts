@@ -8,15 +8,15 @@ import { BadRequest } from './bad-descriptor.js';
 import { applyReplacesAndQuotas, Decision, NO_TAKES, planDescriptor, type RequestContext } from './plan.js';
 
 /**
- * A request that is denied because nobody knows what one of its descriptors matches: to find out takes more work than
- * it may cause.
+ * A request that is denied because matching one of its descriptors exceeds its work budget, so that its rules are
+ * unknown.
  */
 export class Throttled {
-  /** The place of the descriptor. */
+  /** Index of the descriptor. */
   readonly index: number;
-  /** Of the entry whose value takes too much. */
+  /** Key of the entry whose value exceeds the budget. */
   readonly key: string;
-  /** Whether it may be one that is blocked, so that no shadow mode lets it pass. */
+  /** Whether the descriptor may be blocked; then shadow mode does not allow the request. */
   readonly mayBeBlocked: boolean;
 
   constructor(index: number, key: string, mayBeBlocked: boolean) {
@@ -26,27 +26,27 @@ export class Throttled {
   }
 }
 
-/** What became of a request: itself, with a decision for each descriptor, or why it has none. */
+/** The result of planning: the request with a decision for each descriptor, or the reason why it has none. */
 export type Planned = RequestContext | BadRequest | Throttled;
 
-/** Steps of a stretch: about a millisecond. What cannot be interrupted takes no more than that, either. */
+/** Number of steps in a slice, about 1 ms. Work that cannot be interrupted takes no longer than that, either. */
 export const SLICE_STEPS = 200_000;
 
-/** Requests of more descriptors are not planned at once. */
+/** Maximum number of descriptors of a request that is planned in one turn. */
 const MAX_INLINE_DESCRIPTORS = 100;
-/** Steps that planning a descriptor takes beside matching it, and for each of its entries. */
+/** Steps for planning a descriptor in addition to matching, and for each of its entries. */
 const DESCRIPTOR_STEPS = 300;
 const ENTRY_STEPS = 10;
 
-/** For what is planned at once: nobody else uses it meanwhile. */
+/** Work budget for plans that are made in one turn; only one such plan runs at a time. */
 const INLINE_WORK = new MatchWork(0);
 
-/** A request that takes too long to be planned at once: the rest of it. */
+/** The plan of a request that takes too long for one turn. */
 export class SlicedPlan {
   readonly context: RequestContext;
   /**
-   * Of an entry whose value took more work than there was, in a descriptor that is not denied for it: no rule in force
-   * could have matched.
+   * Key of an entry whose value exceeded the work budget in a descriptor that is allowed nevertheless, because no
+   * enforced rule could have matched.
    */
   exceededKeyOfAllowed: string | undefined;
 
@@ -54,7 +54,7 @@ export class SlicedPlan {
     this.context = context;
   }
 
-  /** Plans with `steps` in all, in stretches of at most {@link SLICE_STEPS} or so. */
+  /** Plans with `steps` in total, in slices of about {@link SLICE_STEPS}. */
   *steps(steps: number): Generator<void, Planned> {
     const { context } = this;
     const { decisions } = context;
@@ -89,19 +89,19 @@ export class SlicedPlan {
       budget.refill();
       yield;
     }
-    // The store decides all of it at once, and its answer is put together at once.
+    // The store decides the request, and the answer is built, in one turn each.
     if (descriptors.length > MAX_INLINE_DESCRIPTORS) yield;
     return finishPlan(context);
   }
 }
 
-/** The steps of one request, given out stretch by stretch. */
+/** The work budget of one request, granted in slices. */
 class SliceBudget {
   readonly work = new MatchWork(0);
-  /** What this stretch began with. */
+  /** Steps at the start of this slice. */
   granted = 0;
   private stepsLeft: number;
-  /** Steps of this stretch that {@link work} knows nothing of. */
+  /** Steps of this slice that {@link work} does not count. */
   private plannedSteps = 0;
 
   constructor(steps: number) {
@@ -109,12 +109,12 @@ class SliceBudget {
     this.refill();
   }
 
-  /** Whether nothing was taken yet in this stretch: what does not fit into it fits into none. */
+  /** Whether this slice is unused: work that does not fit into it fits into no other slice. */
   get isUntouched(): boolean {
     return this.work.left === this.granted;
   }
 
-  /** A descriptor is planned. */
+  /** Adds the steps of planning a descriptor. */
   addPlanned(descriptor: Descriptor): void {
     this.plannedSteps += DESCRIPTOR_STEPS + ENTRY_STEPS * descriptor.entries.length;
   }
@@ -123,7 +123,7 @@ class SliceBudget {
     return this.granted - this.work.left + this.plannedSteps >= SLICE_STEPS;
   }
 
-  /** Begins the next stretch. */
+  /** Starts the next slice. */
   refill(): void {
     const { work } = this;
     this.plannedSteps = 0;
@@ -134,8 +134,8 @@ class SliceBudget {
   }
 
   /**
-   * Rises as searches go on, and with what is made that stays. What is invested in a name is gone when the same is
-   * tried anew.
+   * Returns a number that rises while searches advance or create lasting results. Steps invested in a name are lost
+   * when the name is built again.
    */
   progress(): number {
     let sum = this.work.lasting;
@@ -144,14 +144,15 @@ class SliceBudget {
   }
 }
 
-/** A limit override whose bucket takes too long to name. */
+/** Describes a limit override whose bucket name exceeds the work budget. */
 function exceededByOverride(policy: DomainPolicy, descriptor: Descriptor): Exceeded {
   return { key: descriptor.entries[0]?.key ?? '', denial: policy.denial, isDerived: true };
 }
 
 /**
- * Whether a rule in force could have matched; a limit override is one. Its phase is that of the node where the
- * descriptor ends, or of the domain if that is none: as long as nobody knows which, each counts that it could be.
+ * Returns whether an enforced rule, or the limit override, could have matched. The phase of an override is the one of
+ * the node where the descriptor ends, or of the domain if there is no such node. While the node is unknown, every
+ * possible phase counts.
  */
 function mayDeny(
   context: RequestContext,
@@ -168,7 +169,7 @@ function mayDeny(
   return denial.mayDeny(wallMicros, () => context.percent());
 }
 
-/** What is in force for a descriptor in the place of its limits; EXCEEDED where `work` does not last to know. */
+/** Returns the control that decides a descriptor instead of its limits; EXCEEDED if `work` is exhausted. */
 function controlOf(
   { controls }: RequestContext,
   { exceeded, entries }: Match,
@@ -178,7 +179,7 @@ function controlOf(
   return exceeded?.isDerived === false ? EXCEEDED : controls.find(entries, work);
 }
 
-/** Undefined where the work did not last. */
+/** Returns undefined if the work budget is exhausted. */
 function decisionOf(
   context: RequestContext,
   descriptor: Descriptor,
@@ -202,7 +203,7 @@ function finishPlan(context: RequestContext): RequestContext {
   return context;
 }
 
-/** A request that a block denies does not ask the store, and takes nothing. */
+/** Removes all takes of a request that a block denies: it does not ask the store, and takes nothing. */
 function dropTakes(decisions: readonly Decision[]): void {
   for (const decision of decisions) {
     decision.takes = NO_TAKES;
@@ -210,7 +211,7 @@ function dropTakes(decisions: readonly Decision[]): void {
   }
 }
 
-/** False when the request meets too many limits. */
+/** Returns false if the request matches too many limits. */
 function addDecision(context: RequestContext, decision: Decision): boolean {
   context.limits += decision.takes.length;
   if (context.limits > context.options.maxLimits && !context.blocked) return false;
@@ -223,10 +224,9 @@ function tooManyLimitsRefusal({ options }: RequestContext): BadRequest {
 }
 
 /**
- * Matches every descriptor of a checked request against its snapshot of the domain's policy, as far as `steps`
- * (MatchWork) go; a request that takes more is left as {@link SlicedPlan}. A request that meets more than `maxLimits`
- * limits is refused: so many the store decides in one step. A candidate never changes an answer, so it does not count;
- * there is one for a descriptor at most.
+ * Matches every descriptor of a validated request with one snapshot of the domain's policy, for at most `steps`
+ * (MatchWork). Returns a {@link SlicedPlan} if the request needs more, and a {@link BadRequest} if it matches more than
+ * `maxLimits` limits. Candidates do not count: a descriptor has at most one, and it never changes an answer.
  */
 export function plan(context: RequestContext, steps: number): RequestContext | BadRequest | SlicedPlan {
   const { policy } = context;
@@ -247,35 +247,35 @@ export function plan(context: RequestContext, steps: number): RequestContext | B
   return finishPlan(context);
 }
 
-/** Steps that {@link plan} took, the last time it was called. */
+/** Returns the steps that the last call of {@link plan} used. */
 export function stepsSpent(given: number): number {
   return given - INLINE_WORK.left;
 }
 
 /**
- * Steps (MatchWork) that a request may take at once, and those that each may take however many there are: usual ones
- * take far fewer.
+ * Maximum and minimum steps (MatchWork) of a request in one turn. Most requests need far fewer than the minimum, which
+ * each request gets regardless of the load.
  */
 const MAX_INLINE_STEPS = 20_000;
 const MIN_INLINE_STEPS = 8000;
-/** All requests together, in one turn of the event loop. */
+/** Maximum steps of all requests in one turn of the event loop. */
 const INLINE_STEPS_PER_TURN = 200_000;
-/** Nobody waits longer for so few. */
+/** Requests with at most this many steps are not counted, because they delay no other request. */
 const NEGLIGIBLE_STEPS = 2000;
 
 /**
- * How much matching may be done at once, before a request has to take its turns: many requests come by one read of a
- * socket, and those of all connections in one turn of the event loop.
+ * Limits the matching that is done at once, before a request has to enter the queue. One read of a socket can contain
+ * many requests, and one turn of the event loop serves all connections.
  */
 export class InlineStepBudget {
   readonly #turns = new TurnScheduler<never>({ budget: INLINE_STEPS_PER_TURN });
 
-  /** What the next request may take. */
+  /** Returns the maximum steps of the next request. */
   grant(): number {
     return Math.max(MIN_INLINE_STEPS, Math.min(MAX_INLINE_STEPS, this.#turns.remaining));
   }
 
-  /** What it took. */
+  /** Records the steps that it used. */
   spend(steps: number): void {
     if (steps > NEGLIGIBLE_STEPS) this.#turns.spend(steps);
   }

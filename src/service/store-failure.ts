@@ -6,8 +6,8 @@ import { type Decision, type PlannedTake, takesOf } from './plan.js';
 import { markNeverPassing } from './shared-bucket.js';
 
 /**
- * `deny` cannot know more than that the caller should come back a little later. Its hits count as those past a used up
- * limit.
+ * Returns the outcome of `deny`. When the request would pass is unknown, so the caller should retry after 1 s. The hits
+ * count as hits over the limit.
  */
 function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
   const used = rate.assumedUsed(hits);
@@ -15,7 +15,7 @@ function denyOutcome({ rate, hits }: PlannedTake): TakeOutcome {
   return { limited: true, ...seen, bucketUnknown: true };
 }
 
-/** Whether rules in force that answer `deny` deny the request: one of them, or all of its quotas. */
+/** Returns whether enforced rules with `deny` deny the request: one limit, or all of its quotas. */
 function isDenied(takes: readonly PlannedTake[]): boolean {
   return deniesRequest(
     takes,
@@ -24,31 +24,31 @@ function isDenied(takes: readonly PlannedTake[]): boolean {
 }
 
 /**
- * What a rule answers. One that denies nothing in this request (monitoring, grace period, `shadow_mode`, SHADOW_MODE,
- * not drawn by `enforce_percent`) only looks, and what it sees is not worth the call: its `error` says nothing, as
- * `allow` does.
+ * Returns the failure policy that applies to a take. A rule that cannot deny this request is not worth failing the
+ * call, so its `error` becomes `allow`. Such a rule is in the monitoring or grace period phase, in shadow mode, or not
+ * drawn by `enforce_percent`.
  */
 function policyOf({ enforcement, onStoreFailure }: PlannedTake): StoreFailureAnswer {
   return enforcement === 'observe' && onStoreFailure === 'error' ? 'allow' : answerOf(onStoreFailure);
 }
 
 /**
- * Decides a request whose store could not, by each rule's `on_store_failure`: fills the outcomes. A `deny` that is in
- * force decides; else any `error` of a rule in force leaves the request undecided (false: the call becomes UNAVAILABLE,
- * so that Envoy's `failure_mode_deny` decides); else `local` rules take from `local`, which knows their shares, and
- * `allow` rules say nothing.
+ * Decides a request without the store, by the `on_store_failure` of each rule, and sets the outcomes. An enforced
+ * `deny` denies the request. Otherwise, an enforced `error` leaves it undecided: the function returns false, the call
+ * fails with UNAVAILABLE, and Envoy's `failure_mode_deny` decides. Otherwise, rules with `local` take from `local`,
+ * which holds their shares, and rules with `allow` have no outcome.
  */
 export function decideWithoutStore(
   decisions: readonly Decision[],
   local: LocalStore,
   counts: DecisionCounts,
 ): boolean {
-  // What a candidate would say then, nobody needs to know.
+  // A candidate needs no outcome while the store is unavailable.
   const takes = takesOf(decisions).filter(({ ruleEnforcement }) => ruleEnforcement !== 'candidate');
   for (const take of takes) counts.storeFailed(policyOf(take));
   const denied = isDenied(takes);
   if (!denied && takes.some((take) => policyOf(take) === 'error')) return false;
-  // A denied request takes nothing, so local buckets are not even asked then.
+  // A denied request takes nothing, so local buckets are not used.
   const localTakes = denied ? [] : takes.filter((take) => policyOf(take) === 'local');
   const localOutcomes: readonly TakeOutcome[] = localTakes.length > 0 ? local.take(localTakes) : [];
   let nextLocal = 0;

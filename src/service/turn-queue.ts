@@ -2,47 +2,47 @@ import { type Due, DueHeap } from '../runtime/due-heap.js';
 import { type Linked, LinkedList } from '../runtime/linked-list.js';
 import { type NextTurn, TurnScheduler } from '../runtime/turns.js';
 
-/** Who waits for a piece of work. */
+/** The caller of a queued job. */
 export interface Waiter {
-  /** Pieces of one connection wait for each other, and connections take turns: none gets more for asking more. */
+  /**
+   * Identifies the connection. Jobs of one connection run one after the other and connections take turns, so a
+   * connection gains nothing by sending more.
+   */
   readonly connection: unknown;
-  /** True once nobody wants the result any more. */
+  /** Returns true once the result is no longer needed. */
   cancelled(): boolean;
-  /** When the work is given up, monotonic clock; Infinity for never. */
+  /** Monotonic time at which the job is given up; Infinity for never. */
   readonly deadlineMicros: number;
-  /** The memory that waits with it, in bytes; nothing to speak of when absent. */
+  /** Memory that the job holds while it waits, in bytes; 0 if absent. */
   readonly bytes?: number;
 }
 
-/**
- * Why a piece of work came to no result: nobody waits for it any more, it was not done in time, or too much waits
- * already.
- */
+/** The reason why a job has no result: its caller has gone, its deadline passed, or the queue was full. */
 export type AbandonReason = 'cancelled' | 'late' | 'full';
 
 export interface TurnQueueOptions {
   monotonicMicros(): number;
   readonly nextTurn?: NextTurn;
-  /** Most pieces that wait; {@link MAX_QUEUED_JOBS} when absent. */
+  /** Maximum number of queued jobs; {@link MAX_QUEUED_JOBS} if absent. */
   readonly maxJobs?: number;
-  /** Most bytes that wait with them; {@link MAX_QUEUED_BYTES} when absent. */
+  /** Maximum bytes of queued jobs; {@link MAX_QUEUED_BYTES} if absent. */
   readonly maxBytes?: number;
 }
 
-/** Pieces that may wait at once. */
+/** Maximum number of queued jobs. */
 export const MAX_QUEUED_JOBS = 10_000;
-/** What may wait with them, in bytes. */
+/** Maximum memory of queued jobs, in bytes. */
 export const MAX_QUEUED_BYTES = 32 * 1024 * 1024;
 
 /**
- * So many connections have a piece begun; others wait for one of them to end. What is begun takes more memory than what
- * waits.
+ * Maximum number of connections with a started job; others wait until one ends. A started job takes more memory than a
+ * waiting one.
  */
 const MAX_STARTED_QUEUES = 32;
-/** So many pieces are given up in a turn. */
+/** Maximum number of jobs that are given up in one turn. */
 const MAX_GIVEN_UP_PER_TURN = 50;
 
-/** A piece of work that waits, or has begun. */
+/** A queued or started unit of work. */
 class Job implements Due, Linked<Job> {
   readonly waiter: Waiter;
   readonly queue: ConnectionQueue;
@@ -72,7 +72,7 @@ class Job implements Due, Linked<Job> {
     this.#reject = reject;
   }
 
-  /** One step; true when it was the last. */
+  /** Runs one step; returns true if it was the last. */
   step(): boolean {
     try {
       const step = this.#steps.next();
@@ -90,10 +90,10 @@ class Job implements Due, Linked<Job> {
   }
 }
 
-/** What one connection has waiting. */
+/** The jobs of one connection. */
 class ConnectionQueue {
   readonly connection: unknown;
-  /** First to last. */
+  /** Jobs in the order of arrival. */
   readonly jobs = new LinkedList<Job>();
   bytes = 0;
 
@@ -103,9 +103,9 @@ class ConnectionQueue {
 }
 
 /**
- * Work that takes longer than other callers should wait, cut into steps: one step in a turn of the event loop, whoever
- * asked for how much. Connections take turns; on one connection the work that came first is done first. What is not
- * done in time is given up, and so is what comes while too much waits.
+ * Runs long work in slices, one slice in each turn of the event loop, so that other callers need not wait. Connections
+ * take turns; jobs of one connection run in the order of arrival. Jobs that miss their deadline are given up, and jobs
+ * that arrive while the queue is full are rejected.
  */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
@@ -113,13 +113,13 @@ export class TurnQueue {
   readonly #maxBytes: number;
   readonly #queues = new Map<unknown, ConnectionQueue>();
   /**
-   * Connections whose first piece may have begun, in the order of their turns, and those that wait for a place among
-   * them. While there is work there are turns, and each looks for what is late: no timer is needed.
+   * Connections whose first job may have started, in the order of their turns, and those that wait for a slot. While
+   * there is work there are turns, and each turn checks the deadlines, so no timer is needed.
    */
   readonly #started: TurnScheduler<ConnectionQueue>;
   readonly #unstarted = new Set<ConnectionQueue>();
   readonly #byDeadline = new DueHeap<Job>();
-  /** Pieces of this turn that nobody waited for any more. */
+  /** Number of cancelled jobs that were removed in this turn. */
   #cancelledThisTurn = 0;
   #jobCount = 0;
   #bytes = 0;
@@ -136,24 +136,24 @@ export class TurnQueue {
     });
   }
 
-  /** Pieces that wait or have begun. */
+  /** Number of queued and started jobs. */
   get size(): number {
     return this.#jobCount;
   }
 
-  /** The memory that waits with them, in bytes. */
+  /** Memory of queued and started jobs, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Connections that have a piece that waits or has begun. */
+  /** Number of connections with a queued or started job. */
   get connections(): number {
     return this.#queues.size;
   }
 
   /**
-   * Whether another piece of so many bytes may wait. A connection holds no more than is left free, so that one takes
-   * half of the room at most, two a third each, and there is always some for a connection that has nothing waiting
+   * Returns whether another job of `bytes` may wait. A connection may hold no more than what is free. One connection
+   * therefore gets at most half of the queue, and two get a third each. A connection without jobs always finds space
    * (Choudhury and Hahne, Dynamic Queue Length Thresholds, 1998).
    */
   hasRoomFor(bytes: number, connection: unknown): boolean {
@@ -165,8 +165,8 @@ export class TurnQueue {
   }
 
   /**
-   * Runs `steps` to its end, a step in a turn, each of which should take well under two milliseconds. Rejects with what
-   * a step throws; work that is given up is ended by `return()`.
+   * Runs `steps` to its end, one step in each turn; a step should take well under 2 ms. Rejects with the error of a
+   * step. A job that is given up ends with `return()`.
    */
   run<Result>(steps: Generator<void, Result>, waiter: Waiter): Promise<Result | AbandonReason> {
     if (!this.hasRoomFor(waiter.bytes ?? 0, waiter.connection)) return Promise.resolve('full');
@@ -187,20 +187,20 @@ export class TurnQueue {
     }
   }
 
-  /** One step of the connection whose turn it is. */
+  /** Runs one step of the connection whose turn it is. */
   #serve(queue: ConnectionQueue): void {
     const job = this.#firstUncancelled(queue);
-    // Nobody waits for anything of it, and it is gone.
+    // All jobs of the connection were cancelled, so its queue was removed.
     if (queue.jobs.size === 0) return;
     this.#started.spend(1);
     this.#started.wait(queue);
-    // So many had to be given up that the next turn goes on.
+    // After too many cancelled jobs, the next turn continues.
     if (job === undefined || !job.step()) return;
     this.#remove(job);
     this.#yieldSlot(queue);
   }
 
-  /** The first piece of a connection that somebody waits for. */
+  /** Returns the first job of a connection that is not cancelled, and removes those before it. */
   #firstUncancelled(queue: ConnectionQueue): Job | undefined {
     for (;;) {
       const job = queue.jobs.first;
@@ -212,7 +212,7 @@ export class TurnQueue {
     }
   }
 
-  /** A connection that had something done goes behind those that wait. */
+  /** Moves a connection behind the waiting ones after one of its jobs has ended. */
   #yieldSlot(queue: ConnectionQueue): void {
     if (this.#unstarted.size === 0 || !this.#started.cancel(queue)) return;
     this.#unstarted.add(queue);

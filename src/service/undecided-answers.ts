@@ -8,10 +8,12 @@ import type { RequestContext } from './plan.js';
 import type { ShouldRateLimitOptions } from './should-rate-limit-options.js';
 import type { Throttled } from './sliced-plan.js';
 
-/** What may deny it: a block lets nothing pass, not even in SHADOW_MODE. */
+/** What may deny a request: nothing, limits, or a block, which denies even in SHADOW_MODE. */
 export type PossibleDenier = 'nothing' | 'limits' | 'block';
 
-/** Answers requests that nobody decided: they are denied if something in force might have denied them. */
+/**
+ * Answers requests without a decision: denies them if an enforced rule, an override or a block might have denied them.
+ */
 export class UndecidedAnswers {
   readonly #options: Pick<ShouldRateLimitOptions, 'answers' | 'clock'>;
   readonly #observation: Observation;
@@ -21,7 +23,7 @@ export class UndecidedAnswers {
     this.#observation = observation;
   }
 
-  /** That nobody looked at, or not to the end. */
+  /** Answers a request that was not evaluated, or not completely. */
   unevaluated(context: RequestContext, why: 'late' | 'full', denies: PossibleDenier): RateLimitResponse {
     const { domain } = context.policy;
     const answers = this.#optionsFor(denies);
@@ -34,7 +36,7 @@ export class UndecidedAnswers {
     return response;
   }
 
-  /** That took too much work to match. */
+  /** Answers a request whose matching exceeded its work budget. */
   throttled(context: RequestContext, { index, key, mayBeBlocked }: Throttled): RateLimitResponse {
     const answers = this.#optionsFor(mayBeBlocked ? 'block' : 'limits');
     this.#observation.matchExceeded(context.policy.domain, key, !answers.shadowMode);
@@ -53,8 +55,8 @@ export class UndecidedAnswers {
 }
 
 /**
- * Whether a rule of the domain, or a limit override, may deny a request that nobody has looked at. `random` gives
- * numbers from 0 to just below 1.
+ * Returns whether a rule of the domain, or a limit override, may deny a request that was not evaluated. `random`
+ * returns numbers from 0 up to, but not including, 1.
  */
 export function limitsMayDeny(
   { denial, phase }: DomainPolicy,

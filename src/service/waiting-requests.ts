@@ -1,15 +1,16 @@
 import { FairCapacity } from '../runtime/fair-capacity.js';
 
-/** Most bytes of decoded requests that wait for the store. */
+/** Maximum memory of decoded requests that wait for the store, in bytes. */
 export const MAX_STORE_WAITING_BYTES = 16 * 1024 * 1024;
-/** Of these, what small requests find where others have taken the rest. */
+/** Part of this memory that only small requests may use, in bytes. */
 export const SMALL_REQUEST_RESERVE_BYTES = 2 * 1024 * 1024;
-/** Small: most bytes of a request. */
+/** Maximum size of a small request, in bytes. */
 export const MAX_SMALL_REQUEST_BYTES = 4096;
 
 /**
- * What requests hold while they wait for the store: a store that does not answer keeps them until its timeout, also
- * those whose callers have gone, and whose connections count them no more. Large ones leave room for small ones.
+ * Bounds the memory of requests that wait for the store. A store that does not answer holds them until its timeout,
+ * even after their callers have gone and their connections no longer count them. A reserve for small requests stays
+ * free of large ones.
  */
 export class WaitingRequests {
   readonly #sharedRoom = new FairCapacity(MAX_STORE_WAITING_BYTES - SMALL_REQUEST_RESERVE_BYTES);
@@ -20,7 +21,9 @@ export class WaitingRequests {
     return this.#sharedRoom.used + this.#smallReserve.used;
   }
 
-  /** A request of so many bytes waits from now until what is returned is called; undefined: there is no room for it. */
+  /**
+   * Counts a request of `bytes` until the returned function is called. Returns undefined if there is not enough space.
+   */
   begin(bytes: number, connection: unknown): (() => void) | undefined {
     let room = this.#sharedRoom;
     if (!room.canAcquire(bytes, connection)) {

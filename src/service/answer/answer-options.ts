@@ -5,22 +5,20 @@ export interface LimitHeaderNames {
   readonly reset: string;
 }
 
-/** What holds for every answer, whatever the policy says. */
+/** Options that apply to every answer, regardless of the policy. */
 export interface AnswerOptions {
-  /** SHADOW_MODE: nobody is denied; statuses and metrics tell what would be. */
+  /** SHADOW_MODE: no request is denied; statuses and metrics show which would be. */
   readonly shadowMode: boolean;
-  /**
-   * QUOTA_MODE: every rule and override counts as a quota, and a descriptor that no limit concerns as one that passes.
-   */
+  /** QUOTA_MODE: every rule and override is a quota, and a descriptor without a limit counts as a quota that allows. */
   readonly quotaMode: boolean;
   /** RESPONSE_DYNAMIC_METADATA. */
   readonly dynamicMetadata: boolean;
-  /** DECISION_METADATA: for files that do not say `decision_metadata`. */
+  /** DECISION_METADATA: default for policy files without `decision_metadata`. */
   readonly decisionMetadata: boolean;
-  /** Headers for files that do not say `response_headers`; undefined: none. */
+  /** Default headers for policy files without `response_headers`; undefined for none. */
   readonly limitHeaders: LimitHeaderNames | undefined;
-  /** Headers of the request upstream for files that do not say `request_headers`; undefined: none. */
+  /** Default headers of the request upstream for policy files without `request_headers`; undefined for none. */
   readonly limitRequestHeaders: LimitHeaderNames | undefined;
-  /** ENVOY_ADDS_HEADERS: what Envoy's filter adds itself, so that clients would get it twice. */
+  /** ENVOY_ADDS_HEADERS: the headers that Envoy's filter adds itself and that clients would otherwise receive twice. */
   readonly envoyAdds: { readonly xRateLimit: boolean; readonly retryAfter: boolean };
 }

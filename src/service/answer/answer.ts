@@ -17,7 +17,7 @@ import { describedOf, resetSeconds } from './described-limit.js';
 import { dynamicMetadata, withDecision } from './dynamic-metadata.js';
 import { headersToAdd, NO_HEADERS } from './response-headers.js';
 
-/** Of a descriptor that no limit concerns. */
+/** Status of a descriptor without a limit. */
 export const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
   code: CODE.OK,
   currentLimit: undefined,
@@ -25,10 +25,10 @@ export const STATUS_WITHOUT_LIMIT: DescriptorStatus = {
   durationUntilResetSeconds: undefined,
 };
 
-/** As the reference answers for `unlimited: true`: no limit, and as much left as the field can say. */
+/** Status for `unlimited: true`, as in the reference: no limit, and the largest value as the remaining hits. */
 const STATUS_UNLIMITED: DescriptorStatus = { ...STATUS_WITHOUT_LIMIT, limitRemaining: MAX_UINT32 };
 
-/** Status for a descriptor that no limit concerns. */
+/** Returns the status of a descriptor without a limit. */
 export function statusWithoutLimit(unlimited: boolean): DescriptorStatus {
   return unlimited ? STATUS_UNLIMITED : STATUS_WITHOUT_LIMIT;
 }
@@ -56,7 +56,7 @@ function statusOf({ takes, unlimited }: Decision): DescriptorStatus {
   };
 }
 
-/** Builds the response from what was decided; one status per descriptor, in order. */
+/** Builds the response of a decided request, with one status per descriptor, in order. */
 export function answer(context: RequestContext): RateLimitResponse {
   const { request, policy, decisions, denied } = context;
   const options = context.options.answers;
@@ -81,7 +81,7 @@ export function answer(context: RequestContext): RateLimitResponse {
   };
 }
 
-/** The answer to a request of a domain without policy: every descriptor OK, no headers. */
+/** Answers a request for a domain without a policy: every descriptor OK, no headers. */
 export function answerWithoutLimits(
   request: RateLimitRequest,
   policies: PolicySet,
@@ -100,7 +100,7 @@ export function answerWithoutLimits(
   };
 }
 
-/** What any policy takes for a secret. */
+/** Returns the keys that any of the policies declares as secret. */
 export function secretKeysOf(policies: PolicySet): ReadonlySet<string> {
   const all = new Set<string>();
   for (const policy of policies.domains.values()) for (const key of policy.secretKeys) all.add(key);

@@ -5,16 +5,18 @@ import type { Decision, RequestContext } from '../plan.js';
 import { canNeverPass, WOULD_DENY } from './denial.js';
 import { type DescribedLimit, retryAfterSeconds } from './described-limit.js';
 
-/** The `reason` of a denial that lasts for ever. */
+/** The `reason` of a denial that lasts forever. */
 const NEVER_PASSES = 'never_passes';
 const ACTIVE = fixedPhase('active');
 
-/** The first exemption among decisions. */
+/** Returns the first exemption among the decisions. */
 function exemptionOf(decisions: readonly Decision[]): LiveControl | undefined {
   return decisions.find(({ control }) => control !== undefined)?.control;
 }
 
-/** The member `decision` where no limit is to be described: there is one only where a descriptor is exempted. */
+/**
+ * Returns the member `decision` for a request without a limit to describe; undefined unless a descriptor is exempted.
+ */
 function exemptionMetadata({
   policy,
   decisions,
@@ -25,9 +27,9 @@ function exemptionMetadata({
 }
 
 /**
- * The member `decision` of the dynamic metadata: the limit that headers would describe, in names and numbers of the
- * policy, and the exemption of another descriptor if there is one; no value of the request enters it. `retry_after` is
- * 0 unless the request is denied; where it can never pass there is none, and a `reason`.
+ * Returns the member `decision` of the dynamic metadata. It describes the same limit as the headers, with names and
+ * numbers of the policy, and the exemption of another descriptor if there is one. It contains no value of the request.
+ * `retry_after` is 0 unless the request is denied; a denial that lasts forever has a `reason` instead.
  */
 export function decisionMetadata(
   context: RequestContext,

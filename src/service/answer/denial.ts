@@ -4,10 +4,10 @@ import { type Decision, isPassingQuota, type PlannedTake, type RequestContext } 
 
 const MICROS_PER_SECOND = 1_000_000;
 
-/** What denies a request. */
+/** The reasons for the denial of a request. */
 type Denial = Pick<RequestContext, 'limitDenies' | 'quotasDeny' | 'quotasWouldDeny'>;
 
-/** Notes what denies the request, or would without SHADOW_MODE, once all of its takes have their outcomes. */
+/** Records what denies the request, or would deny it without SHADOW_MODE, after all of its takes have outcomes. */
 export function noteDenial(context: RequestContext): void {
   const { decisions } = context;
   const { quotaMode, shadowMode } = context.options.answers;
@@ -24,7 +24,7 @@ export function noteDenial(context: RequestContext): void {
     }
     for (let at = 0; at < takes.length; at++) {
       const take = takes[at] as PlannedTake;
-      // A bucket that `on_store_failure: allow` answered for is not over.
+      // A take that `on_store_failure: allow` answered is not over its limit.
       const over = take.outcome?.limited === true;
       if (take.ruleEnforcement === 'enforce' && over) context.limitDenies = true;
       if (take.ruleEnforcement === 'quota') {
@@ -49,22 +49,22 @@ function denies(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolea
   );
 }
 
-/** Whether the bucket would deny were its rule active: a quota only together with all others. */
+/** Returns whether the take would deny if its rule were active: a quota denies only together with all others. */
 function wouldDeny(take: PlannedTake, outcome: TakeOutcome, denial: Denial): boolean {
   return outcome.limited && (!take.quota || denial.quotasDeny || denial.quotasWouldDeny);
 }
 
-/** A take that the store, or the failure policy, has decided. */
+/** A take that the store or the failure policy has decided. */
 export type DecidedTake = PlannedTake & { readonly outcome: TakeOutcome };
 
-/** Ranks of takes: the highest is described. */
+/** Ranks of takes; the take with the highest rank is described. */
 export const DENIES = 3;
 export const WOULD_DENY = 2;
 const ALLOWS = 1;
-/** Fits, or is only observed, where others are not. */
+/** Rank of takes that are allowed or only observed. */
 const UNRANKED = 0;
 
-/** How much a take has to do with the answer to its request: it denies it, would deny it, or fits. */
+/** Returns the rank of a take in the answer to its request: it denies, would deny, or allows. */
 export function rankIn(denial: Denial, take: DecidedTake): number {
   const { outcome } = take;
   if (denies(take, outcome, denial)) return DENIES;
@@ -72,8 +72,8 @@ export function rankIn(denial: Denial, take: DecidedTake): number {
 }
 
 /**
- * How much it has to do with the status of its descriptor: what is enforced comes first, so that nobody sees less left
- * than there is.
+ * Returns the rank of a take in the status of its descriptor. Enforced takes come first, so that the status never shows
+ * less than what remains.
  */
 function rankInStatus({ ruleEnforcement, outcome }: DecidedTake): number {
   if (ruleEnforcement === 'observe') return UNRANKED;
@@ -81,8 +81,9 @@ function rankInStatus({ ruleEnforcement, outcome }: DecidedTake): number {
 }
 
 /**
- * Microseconds until the reset that answers tell: of a denial until the hits pass, or, as they never do, until the
- * bucket is full. A full one that denies says how long it takes to fill from empty, so that nobody asks again at once.
+ * Returns the microseconds until the reset that answers report. For a denial, this is the time until the hits pass, or
+ * until the bucket is full if they never do. For a full bucket that denies, it is the time to fill from empty, so that
+ * callers do not retry at once.
  */
 export function resetMicros({ outcome, rate }: DecidedTake): number {
   const { waitMicros, limited } = outcome;
@@ -90,9 +91,9 @@ export function resetMicros({ outcome, rate }: DecidedTake): number {
 }
 
 /**
- * Whether a denial lasts for ever: the take asks for more than its limit can hold, alone (see {@link isBeyondLimit}) or
- * together with others of its request. Not where `enforce_percent` lets some denials pass: the next one may be among
- * them.
+ * Returns whether a denial lasts forever: the take requests more than its limit can hold, alone (see {@link
+ * isBeyondLimit}) or together with others of its request. With an `enforce_percent` between 0 and 100 it does not: the
+ * next request may not be enforced.
  */
 export function canNeverPass({ rate, hits, refund, outcome, rule }: DecidedTake): boolean {
   if (!outcome.limited) return false;
@@ -100,22 +101,27 @@ export function canNeverPass({ rate, hits, refund, outcome, rule }: DecidedTake)
   return rule === undefined || rule.enforcePercent === 0 || rule.enforcePercent === 100;
 }
 
-/** Microseconds, beyond any wait (MAX_FILL_MICROS); with one added still exact. */
+/** Larger than any wait in microseconds (MAX_FILL_MICROS); a sum of both is still exact. */
 const NEVER_MICROS = 2 ** 52;
 
-/** Microseconds until a limited take passes; those that never do come last, in the order of their resets. */
+/**
+ * Returns the microseconds until a limited take passes. Takes that never pass sort last, in the order of their resets.
+ */
 export function passesAfter(take: DecidedTake): number {
   return canNeverPass(take) ? NEVER_MICROS + resetMicros(take) : take.outcome.waitMicros;
 }
 
-/** The same where quotas deny together, and one of them will pass: those that never do deny nothing then. */
+/**
+ * Variant of {@link passesAfter} for quotas of which one will pass: quotas that never pass do not deny then, so they
+ * sort first.
+ */
 function passesAfterAmongQuotas(take: DecidedTake): number {
   return take.quota && canNeverPass(take) ? -1 : passesAfter(take);
 }
 
 /**
- * Whether `one` rather than `than` is to be described, both of one rank: the denying one that passes last, else the one
- * with the fewest tokens left; the first of equals.
+ * Returns whether `take` is described rather than `other`, which has the same rank. The denying take that passes last
+ * comes first, otherwise the take with the fewest tokens remaining. Equal takes keep their order.
  */
 function isDescribedBefore(
   take: DecidedTake,
@@ -126,21 +132,21 @@ function isDescribedBefore(
   return rank >= WOULD_DENY ? wait(take) > wait(other) : take.outcome.remaining < other.outcome.remaining;
 }
 
-/** Whether a take has an outcome. */
+/** Returns whether a take has an outcome. */
 export function isDecided(take: PlannedTake): take is DecidedTake {
   return take.outcome !== undefined;
 }
 
 /**
- * The take to describe, of those that are decided: the tightest. For a request its `denial`, for the status of one
- * descriptor undefined.
+ * Returns the tightest of the decided takes, which the answer describes. `denial` is undefined for the status of one
+ * descriptor.
  */
 export function tightestOf(
   takes: readonly PlannedTake[],
   denial: Denial | undefined,
 ): DecidedTake | undefined {
   const [only] = takes;
-  // By far the most frequent.
+  // This is by far the most frequent case.
   if (only !== undefined && takes.length === 1) return isDecided(only) ? only : undefined;
   const tightest = tightestBy(takes, denial, passesAfter);
   if (denial === undefined || tightest?.quota !== true || !canNeverPass(tightest)) return tightest;

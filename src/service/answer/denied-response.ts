@@ -5,10 +5,10 @@ import { canNeverPass, DENIES, isDecided, rankIn } from './denial.js';
 import type { DescribedLimit } from './described-limit.js';
 import { MAX_LISTED, quotaName } from './quota-policy.js';
 
-/** What a denied caller gets beside the status. */
+/** The body of a denied request. */
 export interface DeniedBody {
   readonly body: Uint8Array;
-  /** Absent: Envoy says text/plain. */
+  /** Absent: Envoy sends text/plain. */
   readonly contentType: HeaderValue | undefined;
 }
 
@@ -18,12 +18,12 @@ const NEVER_PASSES = 'The request asks for more than the limit ever allows at on
 
 const encoder = new TextEncoder();
 const textBodies = new WeakMap<DeniedResponse, DeniedBody>();
-/** The contents of bodies with one violated policy, which most have, by its name. */
+/** Encoded bodies with one violated policy, which is the most frequent case, by the name of the policy. */
 const problems = new Map<string, Uint8Array>();
-/** Names are those of rules, which reloads change: past so many the oldest go. */
+/** Maximum number of cached bodies. Reloads change the names of rules, so the oldest bodies are removed. */
 const MAX_CACHED_PROBLEMS = 1000;
 
-/** Names of the limits that deny, each once, in order. */
+/** Returns the distinct names of the limits that deny, in order. */
 function violatedPolicies({ take, takes, context }: DescribedLimit): readonly string[] {
   const names = new Set([quotaName(take)]);
   for (let i = 0; i < takes.length && names.size < MAX_LISTED; i++) {
@@ -64,8 +64,8 @@ const PROBLEM_WITHOUT_POLICY = problem([]);
 const PROBLEM_JSON: HeaderValue = { key: 'content-type', value: 'application/problem+json' };
 
 /**
- * The `denied_response` of the rule described, else the file's; undefined where neither gives a body. Only for answers
- * that deny.
+ * Returns the body of a denied request: the `denied_response` of the described rule, or of the policy file. Undefined
+ * if neither has a body.
  */
 export function deniedBody(described: DescribedLimit): DeniedBody | undefined {
   const denied = described.take.rule?.deniedResponse ?? described.context.policy.deniedResponse;
@@ -73,7 +73,7 @@ export function deniedBody(described: DescribedLimit): DeniedBody | undefined {
   return denied === undefined ? undefined : textBody(denied);
 }
 
-/** A `denied_response` for a denial that no limit is known of; undefined where it gives no body. */
+/** Returns the body of a denial without a known limit; undefined if `denied` has no body. */
 export function bodyWithoutLimit(denied: DeniedResponse | undefined): DeniedBody | undefined {
   if (denied?.preset === 'problem+json') return { body: PROBLEM_WITHOUT_POLICY, contentType: PROBLEM_JSON };
   return denied === undefined ? undefined : textBody(denied);

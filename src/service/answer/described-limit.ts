@@ -3,17 +3,17 @@ import { type DecidedTake, rankIn, resetMicros, tightestOf } from './denial.js';
 
 const MICROS_PER_SECOND = 1_000_000;
 
-/** The limit that headers, metadata and body describe, and what it was chosen from. */
+/** The limit that headers, metadata and body describe. */
 export interface DescribedLimit {
   readonly take: DecidedTake;
-  /** How it was chosen, see {@link rankIn}: `DENIES`, `WOULD_DENY`, or less where the request fits. */
+  /** Rank by which it was chosen, see {@link rankIn}: `DENIES`, `WOULD_DENY`, or lower if the request is allowed. */
   readonly rank: number;
   readonly context: RequestContext;
-  /** All takes of the request, candidates apart. */
+  /** All takes of the request, without candidates. */
   readonly takes: readonly PlannedTake[];
 }
 
-/** Every take of a request, candidates apart. */
+/** Returns all takes of a request, without candidates. */
 function liveTakes(decisions: readonly Decision[]): readonly PlannedTake[] {
   const [only] = decisions;
   if (only !== undefined && decisions.length === 1) return only.takes;
@@ -30,7 +30,9 @@ function ruleNeedsDescription(takes: readonly PlannedTake[], denied: boolean): b
   return false;
 }
 
-/** Whether anything is to be said of one limit; most policies say nothing, and then nothing is looked for. */
+/**
+ * Returns whether headers, metadata or body describe a limit. For most policies they do not, and the search is skipped.
+ */
 function needsDescription({ policy, decisions, options, denied }: RequestContext): boolean {
   if (policy.responseHeaders !== undefined || policy.requestHeaders !== undefined) return true;
   if (policy.decisionMetadata ?? options.answers.decisionMetadata) return true;
@@ -42,8 +44,8 @@ function needsDescription({ policy, decisions, options, denied }: RequestContext
 }
 
 /**
- * The limit to describe for the whole request: the denying one that passes last, else the one with the fewest tokens
- * left. Undefined where no policy asks for it, and where no limit applied.
+ * Returns the limit to describe for the whole request: the denying limit that passes last, otherwise the limit with the
+ * fewest tokens remaining. Undefined if no policy requests a description, or if no limit applied.
  */
 export function describedOf(context: RequestContext): DescribedLimit | undefined {
   if (!needsDescription(context)) return undefined;
@@ -53,12 +55,15 @@ export function describedOf(context: RequestContext): DescribedLimit | undefined
   return { take, rank: rankIn(context, take), context, takes };
 }
 
-/** {@link resetMicros} in whole seconds, rounded up; 0 for a full bucket that does not deny. */
+/** Returns {@link resetMicros} in whole seconds, rounded up; 0 for a full bucket that does not deny. */
 export function resetSeconds(take: DecidedTake): number {
   return Math.ceil(resetMicros(take) / MICROS_PER_SECOND);
 }
 
-/** Whole seconds to wait after a denial, at least 1: what `retry-after` says, unless the request can never pass. */
+/**
+ * Returns the whole seconds to wait after a denial, at least 1. This is the value of `retry-after`, unless the request
+ * can never pass.
+ */
 export function retryAfterSeconds(take: DecidedTake): number {
   return Math.max(1, resetSeconds(take));
 }

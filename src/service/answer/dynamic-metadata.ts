@@ -10,12 +10,12 @@ import type { Decision } from '../plan.js';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** envoy.type.v3.RateLimitUnit by number. */
+/** Names of envoy.type.v3.RateLimitUnit by number. */
 const UNIT_NAMES: readonly string[] = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR'];
 
 /**
- * An override as protobuf's text format on one line; fields of value 0 are left out, enum values without a name are
- * numbers.
+ * Formats an override in protobuf's text format, on one line. Fields of value 0 are omitted, and enum values without a
+ * name are numbers.
  */
 function overrideText({ requestsPerUnit, unit }: RateLimitOverride): string {
   const fields: string[] = [];
@@ -34,15 +34,17 @@ function descriptorObject(descriptor: Descriptor, secretKeys: ReadonlySet<string
 }
 
 /**
- * What an answer repeats of its request at most, in UTF-16 units; and what an entry, and a descriptor, count beside
- * their texts: encoding takes as long. As much, members counted as entries are, may come from rules.
+ * Maximum size of the request's echo in an answer, in UTF-16 units. Each entry and each descriptor adds {@link
+ * ENTRY_UNITS} to its strings, because encoding takes as long. The metadata of rules has a bound of the same size.
  */
 export const MAX_ECHOED_UNITS = 98_304;
 const ENTRY_UNITS = 128;
-/** Members of rules' metadata that are looked at for one answer; most rules say what others have said. */
+/**
+ * Maximum number of metadata members that are read for one answer; the rules of a request mostly have the same members.
+ */
 const MAX_MERGED_MEMBERS = 5000;
 
-/** Descriptors as the answer repeats them, up to a size that nobody waits for. */
+/** Returns the descriptors that the answer echoes, up to {@link MAX_ECHOED_UNITS}. */
 function echoedDescriptors(
   descriptors: readonly Descriptor[],
   secretKeys: ReadonlySet<string>,
@@ -66,7 +68,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a member of metadata counts, key apart; above `most` any number above it. */
+/** Returns the size of a metadata member without its key, in UTF-16 units; any number above `max` if it is larger. */
 function unitsOf(member: unknown, max: number): number {
   if (typeof member === 'string') return ENTRY_UNITS + member.length;
   let units = ENTRY_UNITS;
@@ -79,18 +81,17 @@ function unitsOf(member: unknown, max: number): number {
   return units;
 }
 
-/** What several objects say: of members that two have the first counts, but objects are merged. */
+/** Merges objects: of equal members the first one wins, but objects are merged recursively. */
 class Merged {
-  // Without a prototype, so that a key named `__proto__` is a key.
+  // Has no prototype, so that a key named `__proto__` is an ordinary key.
   readonly members: Record<string, unknown> = Object.create(null);
-  /** The objects within it that are no rule's. */
+  /** Objects of the result that this class created, which therefore belong to no rule. */
   private readonly ownedObjects = new Set<unknown>([this.members]);
   private unitsLeft = MAX_ECHOED_UNITS;
   private membersLeft = MAX_MERGED_MEMBERS;
 
   /**
-   * Adds what `members` says that was not said before, and never changes it. Returns false where it ended as all became
-   * too much.
+   * Adds the members of `members` that are missing, without changing `members`. Returns false if a bound stopped it.
    */
   add(members: JsonObject, to: Record<string, unknown> = this.members): boolean {
     for (const key of Object.keys(members)) {
@@ -119,8 +120,8 @@ class Merged {
 }
 
 /**
- * The merged `metadata` of the rules that let their descriptors pass, up to a size that nobody waits for; and of how
- * many there was more.
+ * Returns the merged `metadata` of the rules that allowed their descriptors, up to a bound, and the number of rules
+ * that were left out.
  */
 function passedMetadata(
   decisions: readonly Decision[],
@@ -128,12 +129,12 @@ function passedMetadata(
 ): { readonly metadata: JsonObject | undefined; readonly leftOut: number } {
   let all: Merged | undefined;
   let leftOut = 0;
-  // Thousands of descriptors may meet one rule, and the second time it says nothing new.
+  // Thousands of descriptors may match one rule, whose metadata needs to be merged only once.
   const known = new Set<JsonObject>();
   for (let i = 0; i < decisions.length; i++) {
     const { takes } = decisions[i] as Decision;
     if (statuses[i]?.code === CODE.OVER_LIMIT) continue;
-    // The limits of a list have the metadata of their node.
+    // All limits of a node share its metadata.
     const metadata = takes[0]?.rule?.metadata;
     if (metadata === undefined || known.has(metadata)) continue;
     known.add(metadata);
@@ -145,10 +146,11 @@ function passedMetadata(
 }
 
 /**
- * The dynamic metadata of RESPONSE_DYNAMIC_METADATA: the request as it came, values of credentials redacted, and the
- * metadata of rules that passed. Members as in envoyproxy/ratelimit (ratelimitToMetadata), which repeats a request
- * whatever its size; `descriptorsLeftOut` says how many are too much here, and `metadataLeftOut` how many rules have
- * metadata that is not, or not all, there. `decisions` is empty where no policy concerns the request.
+ * Returns the dynamic metadata of RESPONSE_DYNAMIC_METADATA: the request as received, with secret values redacted, and
+ * the metadata of rules that allowed it. The members are those of envoyproxy/ratelimit (ratelimitToMetadata), which
+ * echoes requests of any size. Here, `descriptorsLeftOut` is the number of descriptors over the bound, and
+ * `metadataLeftOut` the number of rules whose metadata is incomplete or missing. `decisions` is empty if no policy
+ * applies to the request.
  */
 export function dynamicMetadata(
   request: RateLimitRequest,
@@ -169,7 +171,7 @@ export function dynamicMetadata(
   };
 }
 
-/** `metadata` itself, with `decision` as its last member where one is told; undefined where there is neither. */
+/** Adds `decision`, if there is one, to `metadata` as its last member; undefined if both are undefined. */
 export function withDecision(
   metadata: JsonObject | undefined,
   decision: JsonObject | undefined,

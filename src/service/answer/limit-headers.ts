@@ -4,8 +4,8 @@ import type { Decision } from '../plan.js';
 import type { LimitHeaderNames } from './answer-options.js';
 
 /**
- * Of all statuses with a limit the one with the least left, the first of equals; but a denying one beats it, the last
- * of those.
+ * Returns the status with the fewest hits remaining, or the first of equals. A status that denies is preferred, and the
+ * last one of those.
  */
 function described(
   decisions: readonly Decision[],
@@ -26,9 +26,8 @@ function described(
 }
 
 /**
- * The headers of LIMIT_RESPONSE_HEADERS_ENABLED and LIMIT_REQUEST_HEADERS_ENABLED: bare integers that describe one
- * descriptor, chosen as the reference chooses (envoyproxy/ratelimit, src/service/ratelimit.go); none where no limit
- * applied.
+ * Returns the headers of LIMIT_RESPONSE_HEADERS_ENABLED and LIMIT_REQUEST_HEADERS_ENABLED. Their integers describe one
+ * descriptor, chosen as in the reference (envoyproxy/ratelimit, src/service/ratelimit.go). Empty if no limit applied.
  */
 export function limitHeadersOf(
   decisions: readonly Decision[],

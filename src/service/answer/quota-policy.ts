@@ -4,28 +4,31 @@ import type { PlannedTake } from '../plan.js';
 import { type DecidedTake, isDecided, passesAfter } from './denial.js';
 import { type DescribedLimit, resetSeconds } from './described-limit.js';
 
-/** Most limits that one answer lists: a request may meet thousands, and Envoy refuses long headers. */
+/** Maximum number of limits in one answer: a request may match thousands, and Envoy rejects long headers. */
 export const MAX_LISTED = 16;
 
-/** What the fields of the drafts say of a limit that does not change from request to request. */
+/** The part of a limit's header values that does not depend on the request. */
 interface QuotaPolicy {
   readonly rate: Rate;
   readonly seconds: number;
-  /** `10;w=1`. */
+  /** For example, `10;w=1`. */
   readonly quota: string;
-  /** `"burst";q=10;w=1`. */
+  /** For example, `"burst";q=10;w=1`. */
   readonly item: string;
 }
 
 interface LimitName {
-  /** Name of the limit in fields and bodies; plain ASCII. */
+  /** Name of the limit in headers and bodies, in ASCII. */
   readonly name: string;
-  /** The same as a String of structured fields (RFC 9651 section 3.3.3), quotes included. */
+  /** The name as a String of structured fields (RFC 9651 section 3.3.3), with quotes. */
   readonly quoted: string;
   policy: QuotaPolicy | undefined;
 }
 
-/** Strings of structured fields hold visible ASCII and spaces: the UTF-8 bytes of all else are written as `%C3%A4`. */
+/**
+ * Percent-encodes the UTF-8 bytes of all characters except visible ASCII and spaces, for example `%C3%A4`: a String of
+ * structured fields cannot contain them.
+ */
 function asciiName(name: string): string {
   return name.replaceAll(/[^ -~]+/g, (rest) =>
     [...Buffer.from(rest)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
@@ -37,12 +40,12 @@ function named(text: string): LimitName {
   return { name, quoted: `"${name.replaceAll(/["\\]/g, '\\$&')}"`, policy: undefined };
 }
 
-/** Limit overrides come from callers, each with a rate of its own. */
+/** All limit overrides share one name, because callers choose them. */
 const OVERRIDE = named('override');
 const namedRules = new WeakMap<Rule, LimitName>();
 const pathsOfRules = new WeakMap<Rule, LimitName>();
 
-/** Computed once per rule, and gone with it. */
+/** Returns the name of a rule, computed once and freed together with the rule. */
 function cachedName(known: WeakMap<Rule, LimitName>, rule: Rule, text: string): LimitName {
   let names = known.get(rule);
   if (names === undefined) {
@@ -57,14 +60,17 @@ function namesOf({ rule }: PlannedTake): LimitName {
   return cachedName(namedRules, rule, rule.name === '' ? rule.path : rule.name);
 }
 
-/** The name of a limit in fields and bodies: the rule's name, else its path; `override` for a limit of the caller. */
+/**
+ * Returns the name of a limit in headers and bodies: the rule's name or, without one, its path; `override` for a limit
+ * override.
+ */
 export function quotaName(take: PlannedTake): string {
   return namesOf(take).name;
 }
 
 /**
- * Computed once per rule, and again when a window of a calendar has another length; overrides have a rate of their own
- * each time.
+ * Returns the header values of a limit. They are computed once per rule, and again when a calendar window has a
+ * different length. Each override has its own rate.
  */
 function policyOf(names: LimitName, rate: Rate, wallMicros: number): QuotaPolicy {
   const known = names.policy;
@@ -78,13 +84,13 @@ function policyOf(names: LimitName, rate: Rate, wallMicros: number): QuotaPolicy
   return policy;
 }
 
-/** One limit of a request as fields list it. */
+/** A limit of a request in the header fields. */
 interface ListedLimit {
   readonly names: LimitName;
   take: DecidedTake;
 }
 
-/** Whether `one` leaves less room than `than`. */
+/** Returns whether `take` allows less than `other`. */
 function isTighter(take: DecidedTake, other: DecidedTake): boolean {
   if (take.outcome.limited !== other.outcome.limited) return take.outcome.limited;
   if (take.outcome.limited) return passesAfter(take) > passesAfter(other);
@@ -97,9 +103,9 @@ function findListed(list: readonly ListedLimit[], rule: Rule | undefined): Liste
 }
 
 /**
- * The limits of a request for which `isShown` holds, in order, each name once: of two buckets of one rule the tighter.
- * A rule whose name another has already stands with its path. At most {@link MAX_LISTED}, the described one always
- * among them.
+ * Returns the limits of a request for which `isShown` holds, in order. Of two buckets of one rule, the tighter one is
+ * listed. If two rules have the same name, the second one is listed by its path. Returns at most {@link MAX_LISTED}
+ * limits, and always the described one.
  */
 function listedLimits(
   described: DescribedLimit,
@@ -115,7 +121,7 @@ function listedLimits(
       if (isTighter(take, known.take)) known.take = take;
       continue;
     }
-    // Of thousands that are not listed, nobody needs the names.
+    // Skipped before computing the name: a request may match thousands of limits.
     if (list.length === MAX_LISTED && take !== described.take) continue;
     let names = namesOf(take);
     if (rule !== undefined && list.some((other) => other.names.name === names.name)) {
@@ -128,8 +134,8 @@ function listedLimits(
 }
 
 /**
- * The families in force for a take: those of its rule, else those of the file. `upstream` asks for those of the request
- * instead of the response.
+ * Returns the header families for a take: those of its rule, or those of the policy file. `upstream` selects the
+ * families of the request instead of the response.
  */
 export function familiesOf(
   { rule }: PlannedTake,
@@ -145,12 +151,12 @@ export interface QuotaFields {
   readonly quotas: string;
 }
 
-/** Whether a limit that applied is listed in the fields of {@link quotaFields}. */
+/** Returns whether a limit appears in {@link quotaFields}. */
 function isListed(take: PlannedTake, domainFamilies: HeaderFamilies | undefined, upstream: boolean): boolean {
   return take.outcome !== undefined && familiesOf(take, domainFamilies, upstream)?.rateLimit === true;
 }
 
-/** Whether the rule of any limit that applied asks for the fields of {@link quotaFields}. */
+/** Returns whether any limit that applied appears in {@link quotaFields}. */
 export function wantsQuotaFields(
   { takes }: DescribedLimit,
   domainFamilies: HeaderFamilies | undefined,
@@ -162,7 +168,10 @@ export function wantsQuotaFields(
   return false;
 }
 
-/** Both fields of draft-ietf-httpapi-ratelimit-headers-11, with an item for every limit whose rule asks for them. */
+/**
+ * Returns both header fields of draft-ietf-httpapi-ratelimit-headers-11, with an item for every limit whose rule
+ * requests them.
+ */
 export function quotaFields(
   described: DescribedLimit,
   domainFamilies: HeaderFamilies | undefined,
@@ -175,7 +184,7 @@ export function quotaFields(
     const separator = policies === '' ? '' : ', ';
     policies += separator + policyOf(names, take.rate, wallMicros).item;
     const seconds = resetSeconds(take);
-    // A full bucket gets no more.
+    // A full bucket has no next token.
     const until = seconds > 0 ? `;t=${seconds}` : '';
     quotas += `${separator}${names.quoted};r=${take.outcome.remaining}${until}`;
   }
@@ -183,8 +192,8 @@ export function quotaFields(
 }
 
 /**
- * The value of `ratelimit-limit` in draft-03: the limit described, then the policy of every limit whose rule asks for
- * it.
+ * Returns the value of `ratelimit-limit` in draft-03: the described limit, followed by the policy of every limit whose
+ * rule requests it.
  */
 export function draft03Limit(
   described: DescribedLimit,

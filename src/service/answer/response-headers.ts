@@ -8,12 +8,15 @@ import { draft03Limit, familiesOf, quotaFields, wantsQuotaFields } from './quota
 const MICROS_PER_SECOND = 1_000_000;
 export const NO_HEADERS: readonly HeaderValue[] = [];
 
-/** The epoch second of a header. */
+/** Returns the reset time for a header, in seconds since the epoch. */
 function resetSecond(take: DecidedTake, wallMicros: number): number {
   return take.rate.resetSecond((wallMicros + resetMicros(take)) / MICROS_PER_SECOND);
 }
 
-/** Whether a denial of the rule would be answered as in the monitoring phase, at least at times. */
+/**
+ * Returns whether the rule may allow requests that are over its limit: it is observed, or `enforce_percent` is below
+ * 100.
+ */
 function isObserved({ ruleEnforcement, outcome, rule }: PlannedTake): boolean {
   return (
     outcome !== undefined &&
@@ -24,7 +27,7 @@ function isObserved({ ruleEnforcement, outcome, rule }: PlannedTake): boolean {
 let latestSecond = 0;
 let latestSecondText = '0';
 
-/** The second as text; most answers of a second name the same one. */
+/** Returns the second as a string, cached because most answers within a second have the same one. */
 function secondText(second: number): string {
   if (second !== latestSecond) {
     latestSecondText = String(second);
@@ -33,7 +36,10 @@ function secondText(second: number): string {
   return latestSecondText;
 }
 
-/** The family `x-ratelimit`, as docs/policy/answers.md describes it. `byEnvoy`: Envoy adds the first three itself. */
+/**
+ * Returns the headers of the family `x-ratelimit`, see docs/policy/answers.md. `byEnvoy`: Envoy adds the first three
+ * itself.
+ */
 function xRateLimit({ take, rank, takes, context }: DescribedLimit, byEnvoy: boolean): HeaderValue[] {
   const { outcome } = take;
   const headers: HeaderValue[] = byEnvoy
@@ -44,16 +50,16 @@ function xRateLimit({ take, rank, takes, context }: DescribedLimit, byEnvoy: boo
         { key: 'x-ratelimit-reset', value: secondText(resetSecond(take, context.wallMicros)) },
       ];
   if (context.denied || context.options.answers.shadowMode || takes.some(isObserved)) {
-    // The most telling one denies, or would, if any does.
+    // The described limit has the highest rank, so it denies, or would deny, if any limit does.
     headers.push({ key: 'x-ratelimit-will-be-throttled', value: rank >= WOULD_DENY ? 'true' : 'false' });
   }
   return headers;
 }
 
 /**
- * The headers to add to the response, or with `upstream` to the request that goes upstream, where Envoy ignores them if
- * it denies the request: the families that the rule described asks for, else the file; where neither says, those of the
- * environment. The family `ratelimit` lists every limit whose rule asks for it.
+ * Returns the headers to add to the response or, with `upstream`, to the request upstream, which Envoy does not send if
+ * it denies the request. The families are those of the described rule, or else of the policy file, or else of the
+ * environment. The family `ratelimit` lists every limit whose rule requests it.
  */
 export function headersToAdd(
   context: RequestContext,

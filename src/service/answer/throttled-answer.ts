@@ -14,11 +14,11 @@ import { bodyWithoutLimit } from './denied-response.js';
 import { dynamicMetadata, withDecision } from './dynamic-metadata.js';
 import { NO_HEADERS } from './response-headers.js';
 
-/** Why a request was denied that nobody looked at, or not to the end; stands in the metadata of decisions. */
+/** The reason for denying a request that was not evaluated, or not completely; a value in the metadata of decisions. */
 export type ThrottleReason = 'match_budget_exceeded' | 'late' | 'full';
 
 const MICROS_PER_SECOND = 1_000_000;
-/** Nobody can know when such a request would pass: the caller should come back a little later. */
+/** When such a request would pass is unknown, so the caller should retry after 1 s. */
 const WAIT_SECONDS = 1;
 
 const NO_ENVOY_HEADERS = { envoyAdds: { xRateLimit: false, retryAfter: false }, shadowMode: false };
@@ -31,8 +31,8 @@ const STATUS_THROTTLED: DescriptorStatus = {
 };
 
 /**
- * What can be said without a limit to say it of: not `x-ratelimit-limit`, nor the fields of the drafts, which need one.
- * The caller should come back after `waitSeconds`.
+ * Returns the headers that need no limit: all except `x-ratelimit-limit` and the fields of the drafts. `waitSeconds` is
+ * the time after which the caller should retry.
  */
 export function headersWithoutLimit(
   families: HeaderFamilies | undefined,
@@ -58,7 +58,7 @@ export function headersWithoutLimit(
   return headers;
 }
 
-/** The same for the request that goes upstream, to which Envoy adds no headers of its own. */
+/** Returns the same headers for the request upstream, to which Envoy adds none of its own. */
 export function requestHeadersWithoutLimit(
   families: HeaderFamilies | undefined,
   waitSeconds: number,
@@ -67,7 +67,10 @@ export function requestHeadersWithoutLimit(
   return headersWithoutLimit(families, waitSeconds, NO_ENVOY_HEADERS, wallMicros);
 }
 
-/** The member `decision` of the dynamic metadata where no limit decided, with the members it has for limits. */
+/**
+ * Returns the member `decision` of the dynamic metadata for a decision without a limit. It has the same members as one
+ * with a limit.
+ */
 export function decisionWithoutLimit(
   policy: DomainPolicy,
   reason: string,
@@ -90,8 +93,8 @@ export function decisionWithoutLimit(
 }
 
 /**
- * The answer to a request that is denied because nobody can tell which limits it meets: OVER_LIMIT, though under
- * SHADOW_MODE OK over all. `index` is the place of the descriptor that it is denied for; -1: all of them.
+ * Answers a request that is denied because its limits are unknown: OVER_LIMIT, but an overall OK in SHADOW_MODE.
+ * `index` is the index of the denied descriptor; -1 for all of them.
  */
 export function throttledAnswer(
   { request, policy, wallMicros }: RequestContext,
@@ -123,7 +126,7 @@ export function throttledAnswer(
   };
 }
 
-/** The answer to such a request where no rule in force could have denied it: every descriptor OK. */
+/** Answers a request without a decision that no enforced rule could have denied: every descriptor is OK. */
 export function passingAnswer({ descriptors }: RateLimitRequest): RateLimitResponse {
   return {
     overallCode: CODE.OK,

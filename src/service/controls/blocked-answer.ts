@@ -19,7 +19,7 @@ function blockOf({ control }: Decision): LiveControl | undefined {
   return control?.kind === 'block' ? control : undefined;
 }
 
-/** The decision whose block ends last: only then does such a request pass. The first of equals. */
+/** Returns the decision whose block ends last, because the request cannot pass before that; the first of equals. */
 function longestBlocked(decisions: readonly Decision[]): Decision | undefined {
   let latest: Decision | undefined;
   for (const decision of decisions) {
@@ -32,9 +32,9 @@ function longestBlocked(decisions: readonly Decision[]): Decision | undefined {
 }
 
 /**
- * The answer to a request of which a block names a descriptor: OVER_LIMIT until that ends, whatever SHADOW_MODE, phase
- * or rule says. Headers and body are those that its rule, else the file, has for denials. `nowMicros` is the monotonic
- * time of the answer.
+ * Answers a request with a blocked descriptor: OVER_LIMIT until the block ends, regardless of SHADOW_MODE, phase and
+ * rule. Headers and body are those that the descriptor's rule, or the policy file, defines for denials. `nowMicros` is
+ * the monotonic time of the answer.
  */
 export function blockedAnswer(context: RequestContext, nowMicros: number): RateLimitResponse {
   const { request, policy, decisions, wallMicros } = context;

@@ -2,7 +2,8 @@ import type { ControlKind, ControlsChange, IdentityPart, LiveControl } from '../
 import { DomainControls } from './domain-controls.js';
 
 /**
- * The controls in force, by domain, as decisions look for them. Follows a ControlBook by {@link ControlIndex.apply}.
+ * Indexes the active controls by domain, for decisions. {@link ControlIndex.apply} applies the changes of a
+ * ControlBook.
  */
 export class ControlIndex {
   readonly #monotonicMicros: () => number;
@@ -14,30 +15,30 @@ export class ControlIndex {
     this.#monotonicMicros = monotonicMicros;
   }
 
-  /** How many controls are in force; some may have ended in the last tenths of a second. */
+  /** Returns the number of active controls; it may include some that ended within the last second. */
   count(kind: ControlKind): number {
     return this.#counts[kind];
   }
 
-  /** Undefined where the domain has none, which is nearly always. */
+  /** Returns the controls of a domain; undefined, as for most domains, if there are none. */
   of(domain: string): DomainControls | undefined {
     return this.#byId.size === 0 ? undefined : this.#domains.get(domain);
   }
 
-  /** Whether a request of the domain may be blocked, so far as nobody looks at it. */
+  /** Returns whether a request of the domain may be blocked, before its descriptors are known. */
   blocks(domain: string): boolean {
     return (this.of(domain)?.blocks ?? 0) > 0;
   }
 
   /**
-   * Whether one more control may name these keys: decisions look for each set of keys by itself, so a domain has at
-   * most MAX_KEY_SETS of them.
+   * Returns whether another control with these keys can be added. A decision looks up each set of keys separately, so a
+   * domain has at most MAX_KEY_SETS of them.
    */
   hasRoomFor(domain: string, identity: readonly IdentityPart[]): boolean {
     return this.#domains.get(domain)?.hasRoomFor(identity) ?? true;
   }
 
-  /** Takes some tenths of a millisecond for the largest piece of the book's changes. */
+  /** Applies a change of the book. The largest change takes less than 1 ms. */
   apply({ isReset, set, ended }: ControlsChange): void {
     if (isReset) {
       this.#byId.clear();

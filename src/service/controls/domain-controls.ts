@@ -4,17 +4,17 @@ import { EXCEEDED, type MatchWork } from '../../policy/match-work.js';
 import { sha256Hex } from '../../policy/names/sha256.js';
 
 /**
- * Most different sets of keys that the controls of one domain name. With as many, a descriptor is looked up 64 times,
- * and once more for each further key of a set whose first value is that of a control.
+ * Maximum number of key sets in the controls of one domain. With as many, a descriptor needs 64 lookups, and one more
+ * for each further key of a set whose first value matches.
  */
 export const MAX_KEY_SETS = 64;
 
-/** Steps (MatchWork) that it takes to look up a value, to digest one, and each of its units. */
+/** Steps (MatchWork) to look up a value, to hash one, and for each of its UTF-16 units. */
 const LOOKUP_STEPS = 10;
 const DIGEST_STEPS = 400;
 const DIGEST_UNIT_STEPS = 0.5;
 
-/** Those that name the same keys, by the values of these in their order: a level of branches for each. */
+/** Controls with the same keys, as a tree with one level for each key. */
 interface KeySet {
   readonly name: string;
   readonly keys: readonly Pick<IdentityPart, 'key' | 'secret'>[];
@@ -23,7 +23,7 @@ interface KeySet {
 
 interface Branch {
   readonly next: Map<string, Branch>;
-  /** Below the last level there are those with these values: a block, an exemption, or both. */
+  /** Controls with these values, on the last level only: a block, an exemption, or both. */
   controls: readonly LiveControl[];
 }
 
@@ -31,22 +31,21 @@ function emptyBranch(): Branch {
   return { next: new Map(), controls: [] };
 }
 
-/** What names the keys of an identity. */
+/** Returns the name of the key set of an identity. */
 function keySetName(identity: readonly IdentityPart[]): string {
   return JSON.stringify(identity.map(({ key, secret }) => [key, secret]));
 }
 
 /**
- * The controls of one domain. What it takes to find one does not depend on how many there are, but on how many
- * different sets of keys they name. An entry that comes with several values under one key takes more, which is
- * bounded by MatchWork.
+ * The controls of one domain. The cost of a lookup depends on the number of key sets, not of controls. A descriptor
+ * with several values under one key costs more, within the bounds of MatchWork.
  */
 export class DomainControls {
-  /** How many of them are blocks. */
+  /** Number of blocks. */
   blocks = 0;
   readonly #monotonicMicros: () => number;
   readonly #keySets = new Map<string, KeySet>();
-  /** By the first of their keys. */
+  /** Key sets by their first key. */
   readonly #byKey = new Map<string, KeySet[]>();
 
   constructor(monotonicMicros: () => number) {
@@ -64,7 +63,7 @@ export class DomainControls {
   add(control: LiveControl): void {
     const { identity, kind } = control;
     const [first] = identity;
-    // It would name everybody; nobody can make one.
+    // A control without an identity would apply to every caller; the API does not allow one.
     if (first === undefined) return;
     const name = keySetName(identity);
     let keySet = this.#keySets.get(name);
@@ -109,8 +108,8 @@ export class DomainControls {
   }
 
   /**
-   * The control in force that names a descriptor with these entries, after `derive`: a block rather than an exemption,
-   * and the one that ends last. EXCEEDED when `work` does not last.
+   * Returns the active control for a descriptor with these entries, after `derive`. A block takes precedence over an
+   * exemption, and a later end over an earlier one. Returns EXCEEDED if `work` is exhausted.
    */
   find(entries: readonly Entry[], work: MatchWork): LiveControl | undefined | typeof EXCEEDED {
     let search: Search | undefined;
@@ -136,7 +135,7 @@ export class DomainControls {
   }
 }
 
-/** One look for the controls that name a descriptor. */
+/** A search for the controls of one descriptor. */
 class Search {
   found: LiveControl | undefined;
   private readonly entries: readonly Entry[];
@@ -152,7 +151,7 @@ class Search {
     this.monotonicMicros = monotonicMicros;
   }
 
-  /** Goes on below `branch` with a value of the key of that level; false when the work does not last. */
+  /** Continues below `branch` with a value of the key on that level; returns false if the work budget is exhausted. */
   follow(keySet: KeySet, branch: Branch, level: number, value: string): boolean {
     if (!this.work.spend(LOOKUP_STEPS)) return false;
     const storedValue = keySet.keys[level]?.secret === true ? this.digest(value) : value;
@@ -179,7 +178,7 @@ class Search {
       this.found = control;
   }
 
-  /** The values that come under a key; undefined when the work does not last. */
+  /** Returns the values under a key; undefined if the work budget is exhausted. */
   private valuesOf(key: string): Iterable<string> | undefined {
     if (this.valuesByKey === undefined) {
       if (!this.work.spend(this.entries.length * LOOKUP_STEPS)) return undefined;
@@ -193,7 +192,7 @@ class Search {
     return this.valuesByKey.get(key) ?? [];
   }
 
-  /** Undefined when the work does not last. */
+  /** Returns the SHA-256 of a value in hexadecimal digits; undefined if the work budget is exhausted. */
   private digest(value: string): string | undefined {
     this.digests ??= new Map();
     let digest = this.digests.get(value);

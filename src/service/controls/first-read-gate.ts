@@ -10,19 +10,20 @@ import { ShouldRateLimit } from '../should-rate-limit.js';
 import type { ShouldRateLimitOptions } from '../should-rate-limit-options.js';
 import { WaitingRequests } from '../waiting-requests.js';
 
-/** Calls that waited and are decided in one turn of the event loop. */
+/** Maximum number of delayed calls that are decided in one turn of the event loop. */
 export const DECISIONS_PER_TURN = 50;
-/** What a waiting call takes beside its message, about. */
+/** Approximate memory of a waiting call in addition to its message, in bytes. */
 const CALL_BYTES = 500;
 
 /**
- * Has calls wait, within their time, until blocks and exemptions were read for the first time: without them a blocked
- * caller would pass. Calls whose time ends before are answered by `on_store_failure`, as if the store had been late.
+ * Delays calls, within their deadlines, until blocks and exemptions have been read for the first time, because a
+ * blocked caller would be allowed without them. A call whose deadline passes first is answered by `on_store_failure`,
+ * as if the store had timed out.
  */
 export class FirstReadGate {
   readonly #firstRead: AwaitedRead;
   readonly #service: ShouldRateLimit;
-  /** Decides without the store. */
+  /** Decides by the failure policies, because the store is never available to it. */
   readonly #withoutStore: ShouldRateLimit;
   readonly #options: ShouldRateLimitOptions;
   readonly #waiting: WaitingRequests;
@@ -39,18 +40,18 @@ export class FirstReadGate {
     this.#withoutStore = new ShouldRateLimit({ ...options, store });
   }
 
-  /** {@link ShouldRateLimit.handle}. */
+  /** Decides an encoded request, like {@link ShouldRateLimit.handle}. */
   handle(
     message: Uint8Array,
     caller: Caller = CALLER_WITHOUT_DEADLINE,
   ): ReturnType<ShouldRateLimit['handle']> {
     if (this.#firstRead.awaited === undefined) return this.#service.handle(message, caller);
-    // The message is only there until this returns.
+    // The message is valid only until this method returns.
     const copy = new Uint8Array(message);
     return this.#decideAfterRead(copy.length, caller, (service, waiter) => service.handle(copy, waiter));
   }
 
-  /** {@link ShouldRateLimit.decide}. */
+  /** Decides a decoded request, like {@link ShouldRateLimit.decide}. */
   decide(
     request: RateLimitRequest,
     caller: Caller = CALLER_WITHOUT_DEADLINE,
@@ -72,7 +73,7 @@ export class FirstReadGate {
     const remainingMicros = deadlineMicros - now;
     const untilMicros =
       now + Math.min(storeTimeoutMicros, remainingMicros - replyMarginMicros(remainingMicros));
-    // What is known of the caller is only there until this returns.
+    // The fields of the caller are valid only until this method returns.
     const waiter: Caller = {
       deadlineMicros: Math.min(deadlineMicros, now + storeTimeoutMicros),
       cancelled: () => caller.cancelled(),
@@ -87,7 +88,7 @@ export class FirstReadGate {
     return decide(isRead ? this.#service : this.#withoutStore, waiter);
   }
 
-  /** Whether nobody waits any more before `untilMicros`. */
+  /** Waits for the first read until `untilMicros`; returns whether it has ended. */
   async #waitForRead(untilMicros: number): Promise<boolean> {
     for (;;) {
       const { awaited } = this.#firstRead;
@@ -95,7 +96,7 @@ export class FirstReadGate {
       const leftMs = Math.max(0, timerMs(untilMicros - this.#options.clock.monotonicMicros()));
       const isRead = awaited.then(() => true);
       if (!(await withTimeout(leftMs, isRead, () => false))) return false;
-      // Those who have waited take turns with others.
+      // Delayed calls take turns with other work.
       if (++this.#decided % DECISIONS_PER_TURN === 0) this.#turn = this.#turn.then(turn);
       await this.#turn;
     }

@@ -6,45 +6,45 @@ import type { Decision } from '../plan.js';
 import { codeName } from './decision-record.js';
 import type { ReportedRequest } from './record-of.js';
 
-/** Descriptors of one request that are logged. */
+/** Maximum number of logged descriptors per request. */
 export const MAX_LOGGED_DESCRIPTORS = 100;
-/** Entries of one descriptor that are logged; a line is for people to read. */
+/** Maximum number of logged entries per descriptor, so that people can read a line. */
 export const MAX_LOGGED_ENTRIES = 32;
 
-/** One line of the log of decisions at level debug; see docs/operate/logs.md. */
+/** A line of the decision log at level debug; see docs/operate/logs.md. */
 export interface DecisionLine {
-  /** {@link Caller.requestName}: the same in all lines of one request; '' where nobody named it. */
+  /** {@link Caller.requestName}: the same in all lines of one request; '' if it has no name. */
   readonly request: string;
   readonly domain: string;
-  /** The descriptor's entries after `derive`, secrets redacted. */
+  /** The descriptor's entries after `derive`, with secrets redacted. */
   readonly entries: readonly Entry[];
-  /** How many entries are left out; absent for none. */
+  /** Number of omitted entries; absent for none. */
   readonly moreEntries?: number;
   /**
-   * Of the limit that {@link remaining} is of: `Rule.path`, `override`, the kind of {@link control}, or '' where
-   * nothing matched, and where another descriptor is blocked.
+   * The limit that {@link remaining} describes: `Rule.path`, `override`, or the kind of {@link control}. It is '' if
+   * nothing matched, or if another descriptor is blocked.
    */
   readonly rule: string;
-  /** Why nothing matched: no policy has the domain, no rule these entries, or matching took too much work. */
+  /** Why nothing matched: the domain has no policy, no rule matches the entries, or the work budget was exceeded. */
   readonly unmatched: 'domain' | 'entries' | 'work' | undefined;
   readonly code: 'OK' | 'OVER_LIMIT';
-  /** Absent where no limit applied. */
+  /** Absent if no limit applied. */
   readonly remaining: number | undefined;
-  /** What the `candidate` of the node would have answered; absent where there is none. */
+  /** The answer that the `candidate` of the node would have given; absent if it has none. */
   readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
-  /** The block or exemption that decided it; absent where limits did. */
+  /** The block or exemption that decided the descriptor; absent if limits did. */
   readonly control?: ReportedControl | undefined;
-  /** From the first byte decoded to the answer, the store's time included. */
+  /** Microseconds from the first decoded byte to the answer, including the store. */
   readonly micros: number;
 }
 
-/** What became of one descriptor, as its line says. */
+/** The part of a line that describes the decision. */
 type LoggedDecision = Pick<
   DecisionLine,
   'rule' | 'unmatched' | 'code' | 'remaining' | 'candidate' | 'control'
 >;
 
-/** Returns the line of a descriptor with these entries. */
+/** Returns the log line of a descriptor with these entries. */
 export function decisionLine(
   { caller, policy }: ReportedRequest,
   entries: readonly Entry[],
@@ -63,7 +63,7 @@ export function decisionLine(
   };
 }
 
-/** What is logged of a descriptor whose domain no policy has. */
+/** The decision for a descriptor whose domain has no policy. */
 export const LOGGED_UNKNOWN_DOMAIN: LoggedDecision = {
   rule: '',
   unmatched: 'domain',
@@ -72,13 +72,13 @@ export const LOGGED_UNKNOWN_DOMAIN: LoggedDecision = {
   candidate: undefined,
 };
 
-/** The path of the unlimited rule that decides a descriptor; '' for none. */
+/** Returns the path of the unlimited rule that decides a descriptor; '' for none. */
 export function unlimitedRule({ takes, match }: Decision): string {
   const first = takes.length === 0 ? match.rules[0] : undefined;
   return first === undefined || first.candidate ? '' : first.path;
 }
 
-/** What is logged of a descriptor that limits decided. */
+/** Returns the log fields of a descriptor that limits decided. */
 export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDecision {
   const { takes, match, candidate } = decision;
   const shown = tightestOf(takes, undefined);
@@ -93,7 +93,9 @@ export function loggedLimits(decision: Decision, overLimit: boolean): LoggedDeci
   };
 }
 
-/** What is logged of a descriptor that a control decided, or that is not decided because another one is blocked. */
+/**
+ * Returns the log fields of a descriptor that a control decided, or that is undecided because another one is blocked.
+ */
 export function loggedControl({ control }: Decision): LoggedDecision {
   return {
     rule: control?.kind ?? '',

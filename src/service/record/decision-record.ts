@@ -1,68 +1,70 @@
 import type { Entry } from '../../limiter/entry.js';
 import type { ReportedControl } from '../controls/reported-control.js';
 
-/** What a sampled log of decisions tells of one request; see docs/operate/decision-log.md, which is its format. */
+/** A record of one request in the sampled decision log; docs/operate/decision-log.md describes the format. */
 export interface DecisionRecord {
-  /** The share of such requests that is written. */
+  /** The fraction of such requests that is written. */
   readonly sample: number;
-  /** {@link RequestTrace.traceId}; '' where the caller sent none. */
+  /** {@link RequestTrace.traceId}; '' if the caller sent none. */
   readonly traceId: string;
   /** {@link Caller.requestName}. */
   readonly request: string;
   readonly domain: string;
   readonly code: 'OK' | 'OVER_LIMIT';
-  /** Why nobody decided it; absent where somebody did. */
+  /** Why the request was not decided; absent if it was. */
   readonly reason: UndecidedReason | undefined;
-  /** From the first byte decoded to the answer, the store's time included. */
+  /** Microseconds from the first decoded byte to the answer, including the store. */
   readonly micros: number;
   readonly descriptors: readonly DescriptorRecord[];
-  /** How many descriptors are left out. */
+  /** Number of omitted descriptors. */
   readonly moreDescriptors: number;
 }
 
-/** The code of a decision as logs name it. */
+/** Returns the name of a code in logs. */
 export function codeName(overLimit: boolean): 'OK' | 'OVER_LIMIT' {
   return overLimit ? 'OVER_LIMIT' : 'OK';
 }
 
 /**
- * No policy has the domain; matching took too much work; the request waited too long, or could not even wait; the store
- * could not decide.
+ * Reasons for an answer without a decision: the domain has no policy, matching exceeded its work budget, the request
+ * waited too long, or too much was waiting already.
  */
 export type UndecidedReason = 'unknown_domain' | 'match_budget_exceeded' | 'late' | 'full';
 
-/** One descriptor of a {@link DecisionRecord}. */
+/** A descriptor of a {@link DecisionRecord}. */
 export interface DescriptorRecord {
-  /** After `derive`, secrets redacted. */
+  /** Entries after `derive`, with secrets redacted. */
   readonly entries: readonly Entry[];
-  /** As they were sent, secrets redacted; absent where `derive` changed nothing. */
+  /** Entries as received, with secrets redacted; absent if `derive` changed nothing. */
   readonly sent: readonly Entry[] | undefined;
-  /** How many entries are left out of either. */
+  /** Number of entries omitted from either list. */
   readonly moreEntries: number;
   readonly hits: number;
-  /** Gives hits back (`is_negative_hits`). */
+  /** Whether the hits are given back (`is_negative_hits`). */
   readonly refund: boolean;
   /** Limit override; `unit` is a number of envoy.type.v3.RateLimitUnit. */
   readonly override: { readonly requestsPerUnit: number; readonly unit: number } | undefined;
   /**
-   * `Rule.path`, `override`, or '' where nothing matched; of several limits the one that the answer shows; of a blocked
-   * or exempted descriptor the one that it would have met.
+   * `Rule.path`, `override`, or '' if nothing matched. Of several limits, the one that the answer shows. For a blocked
+   * or exempted descriptor, the rule that would have applied.
    */
   readonly rule: string;
   readonly code: 'OK' | 'OVER_LIMIT';
   readonly limit: number | undefined;
   readonly remaining: number | undefined;
-  /** It did not fit, and yet passed: by phase, shadow mode, percent, or the quotas beside it. */
+  /**
+   * Whether the hits did not fit, but were allowed because of phase, shadow mode, `enforce_percent` or other quotas.
+   */
   readonly wouldBeThrottled: boolean;
-  /** What the `candidate` of the rule would have answered. */
+  /** The answer that the `candidate` of the rule would have given. */
   readonly candidate: 'OK' | 'OVER_LIMIT' | undefined;
-  /** The block or exemption that decided it. */
+  /** The block or exemption that decided the descriptor. */
   readonly control: ReportedControl | undefined;
 }
 
-/** A sampled log of decisions. Called once for each request that is answered. */
+/** A sampled decision log, called once for each answered request. */
 export interface DecisionLog {
-  /** The share of requests like this one that is written, if it is to be written; else 0. */
+  /** Returns the fraction of such requests that is written if this request is to be written, otherwise 0. */
   sample(denied: boolean): number;
   write(record: DecisionRecord): void;
 }

@@ -13,18 +13,18 @@ import {
 } from './decision-record.js';
 import type { DecisionSpan } from './request-trace.js';
 
-/** Descriptors of one request that a record holds. */
+/** Maximum number of descriptors in a record. */
 export const MAX_RECORDED_DESCRIPTORS = 100;
-/** Entries of one descriptor that a record holds. */
+/** Maximum number of entries per descriptor in a record. */
 export const MAX_RECORDED_ENTRIES = 32;
 
-/** As much of a {@link RequestContext} as logs and spans tell; there is no whole one of a domain without a policy. */
+/** The part of a {@link RequestContext} that logs and spans need; a domain without a policy has no complete one. */
 export interface ReportedRequest
   extends Pick<RequestContext, 'request' | 'caller' | 'startMicros' | 'decisions'> {
   readonly policy: Pick<DomainPolicy, 'domain' | 'secretKeys'>;
 }
 
-/** The record of a request, by its decisions or, where there are none, by the `reason`. */
+/** Returns the record of a request from its decisions, or from `reason` if there are none. */
 export function recordOf(
   reported: ReportedRequest,
   response: RateLimitResponse,
@@ -49,7 +49,7 @@ export function recordOf(
   };
 }
 
-/** Tells the span of a request the same in short. */
+/** Records a summary of the decision in the span of a request. */
 export function recordSpan(
   span: DecisionSpan,
   { policy, decisions }: ReportedRequest,
@@ -82,7 +82,7 @@ function descriptorRecord(
   const takes = decision?.takes ?? [];
   const shown = tightestOf(takes, undefined);
   const first = takes[0]?.label ?? decision?.match.rules.find(({ candidate }) => !candidate)?.path;
-  // A quota that is over beside one that is not says OVER_LIMIT of itself, but lets the request pass.
+  // A quota that is over its limit next to one that is not has the status OVER_LIMIT, but allows the request.
   const overLimit =
     response.overallCode === CODE.OVER_LIMIT && response.statuses[at]?.code === CODE.OVER_LIMIT;
   const candidateOver = decision?.candidate?.outcome?.limited;

@@ -1,34 +1,34 @@
 import { StorageError, type TakeResult } from '../../limiter/bucket-store.js';
 import type { UndecidedReason } from './decision-record.js';
 
-/** What is known of the trace that a request belongs to. */
+/** The trace that a request belongs to. */
 export interface RequestTrace {
-  /** 32 hexadecimal digits; '' where there is none. */
+  /** 32 hexadecimal digits; '' if there is no trace. */
   readonly traceId: string;
-  /** Where the decision is recorded; absent where it is not. */
+  /** Span in which the decision is recorded; absent if the trace is not recorded. */
   readonly span?: DecisionSpan | undefined;
 }
 
-/** The span of one request, which is told what becomes of it. */
+/** The span of one request. */
 export interface DecisionSpan {
   /**
-   * It was answered. `rule` is that of the limit which decided, else of one that it met, or `block` or `allow` where an
-   * operator did; '' for none.
+   * Records the answer. `rule` is the limit that decided, or one that applied, or `block` or `allow` for a control; ''
+   * for none.
    */
   decided(domain: string, code: 'OK' | 'OVER_LIMIT', rule: string, reason: UndecidedReason | undefined): void;
-  /** The store is asked about so many limits; what comes back is told how that ended. */
+  /** Records a store call about `limits` limits. The returned span records how the call ended. */
   storeCalled(limits: number): StoreSpan;
 }
 
-/** The span of one question to the store. */
+/** The span of one store call. */
 export interface StoreSpan {
-  /** `error`: it could not decide. */
+  /** Ends the span; `error` if the store could not decide. */
   ended(error: StorageError | undefined): void;
-  /** The answer was at hand, and no call was made. */
+  /** Discards the span, because the answer was cached and no call was made. */
   notCalled(): void;
 }
 
-/** Tells `span` what came of a question to the store; `calls`: what is answered at once was not asked of it. */
+/** Ends `span` with the result of a store call. `calls`: an immediate result was cached, so no call was made. */
 export function recordStoreSpan(
   span: StoreSpan,
   result: TakeResult | Promise<TakeResult>,
