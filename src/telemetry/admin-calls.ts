@@ -1,10 +1,10 @@
 import type { FamilyRegistry } from './family-registry.js';
 
 const RESULTS = {
-  ok: 'it was done, or shown',
-  refused: 'the caller may not do it, or asked for what cannot be: nothing was done',
-  failed: 'the store, or a worker, could not be asked: the answer says whether it may have been done',
-  dry_run: 'what it would do was shown, and nothing was done',
+  ok: 'done',
+  refused: 'no permission, or an invalid request; nothing changed',
+  failed: 'the store or a worker was unavailable; the answer says whether the action may have succeeded',
+  dry_run: 'shown only; nothing changed',
 } as const;
 
 /** What became of a call that administers weir. */
@@ -19,11 +19,11 @@ export function adminCounter(registry: FamilyRegistry): AdminCounter {
     'weir_admin_total',
     {
       action: {
-        meaning: 'What was asked for; `access` for calls that were refused before it was looked at.',
+        meaning: 'The action; `access` for calls without permission.',
       },
-      result: { meaning: 'What became of it.', values: RESULTS },
+      result: { meaning: 'The result.', values: RESULTS },
     },
-    'Calls to the debug port that administer buckets, or ask about them, by action and result.',
+    'Calls of bucket commands on the debug port, by action and result.',
   );
   return (action, result) => counter.inc({ action, result });
 }

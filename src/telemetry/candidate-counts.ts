@@ -19,17 +19,18 @@ export class CandidateCounts {
     registry.addFamily(
       countedFamily({
         name: 'weir_candidate_decisions_total',
-        help:
-          'Descriptors that a candidate saw, by domain, rule, the code they were answered and the one ' +
-          'the candidate would have given.',
+        help: 'Descriptors that a candidate evaluated, by domain, rule, actual code and code of the candidate.',
         labels: ['domain', 'rule'],
         meanings: {
           domain: DOMAIN,
           rule: RULE,
-          live: { meaning: 'What the descriptor was answered.', values: CODE_MEANINGS },
+          live: { meaning: 'The code of the descriptor.', values: CODE_MEANINGS },
           candidate: {
-            meaning: 'What the candidate would have answered.',
-            values: { OK: 'it would have passed', OVER_LIMIT: 'it would have been denied' },
+            meaning: 'The code of the candidate.',
+            values: {
+              OK: 'the candidate would have allowed it',
+              OVER_LIMIT: 'the candidate would have denied it',
+            },
           },
         },
         counts,

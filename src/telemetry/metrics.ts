@@ -79,7 +79,7 @@ export class Metrics {
   /** How long callers of ShouldRateLimit waited. */
   readonly requestSeconds = new DurationHistogram(
     'weir_request_duration_seconds',
-    'Time from a whole request, by gRPC or to `/json`, to its answer, refusals included.',
+    'Time from a complete request over gRPC or `/json` to its answer, including errors.',
     REQUEST_SECONDS,
   );
   /** Counts calls to the debug port that administer weir. */
@@ -94,7 +94,7 @@ export class Metrics {
   readonly #unknownDomains: BoundedCounters;
   readonly #storeSeconds = new DurationHistogram(
     'weir_store_duration_seconds',
-    'Time from sending a batch of decisions to Redis to its answer.',
+    'Time of a call to Redis.',
     STORE_SECONDS,
   );
   readonly #calls: CallCounters;
@@ -239,8 +239,8 @@ export class Metrics {
       {
         name: 'weir_domain_state',
         help:
-          '1 for each domain with its state: ok (as the files say), kept (bad now, the last good version ' +
-          'is in force), absent (bad, not in force).',
+          '1 for the state of each domain: ok (in sync), kept (invalid, previous version in effect), absent ' +
+          '(invalid, not in effect).',
         labels: { domain: KNOWN_DOMAIN, state: DOMAIN_STATE },
       },
       function* () {
@@ -254,7 +254,7 @@ export class Metrics {
     this.registry.counter(
       {
         name: 'weir_log_lines_dropped_total',
-        help: 'Lines of the log that nobody read, or that could not be written.',
+        help: 'Lost log lines, because the reader was too slow or a write failed.',
       },
       () => output.dropped,
     );
@@ -286,7 +286,9 @@ export class Metrics {
     this.registry.gauge(
       {
         name: 'weir_config_last_reload_successful',
-        help: '1 when the policy on disk is the one in force, 0 when it is bad and an older one is.',
+        help:
+          '1 if the current policies are in effect, 0 if a policy is invalid and its previous version is in ' +
+          'effect.',
         aggregator: 'min',
       },
       () => Number(this.#isReloadOk),
@@ -294,7 +296,7 @@ export class Metrics {
     this.registry.gauge(
       {
         name: 'weir_store_up',
-        help: '1 when decisions can be made by the store, 0 while Redis is away.',
+        help: '1 if the store is available, 0 while Redis is unavailable.',
         aggregator: 'min',
       },
       () => Number(this.#isStoreUp),
@@ -302,11 +304,11 @@ export class Metrics {
     this.registry.gauge(
       {
         name: 'weir_info',
-        help: 'Version of weir and of the policy in force.',
+        help: 'Version of weir and of its policies. The value is always 1.',
         aggregator: 'first',
         labels: {
           version: { meaning: 'The version of weir.' },
-          policy: { meaning: 'A short hash of the policies in force, or `none`.' },
+          policy: { meaning: 'A short hash of the policies in effect, or `none`.' },
         },
       },
       () => (this.#policyVersion === undefined ? [] : [[{ version, policy: this.#policyVersion }, 1]]),
@@ -320,9 +322,9 @@ export class Metrics {
     const add = (options: CountedFamilyOptions): void => this.registry.addFamily(countedFamily(options));
     add({
       name: 'weir_decisions_total',
-      help: 'Descriptors decided, by domain, rule and code.',
+      help: 'Decided descriptors, by domain, rule and code.',
       labels: ['domain', 'rule'],
-      meanings: { ...byRule, code: { meaning: 'What it was answered.', values: CODES } },
+      meanings: { ...byRule, code: { meaning: 'The code of the descriptor.', values: CODES } },
       counts: decisions,
       numbers: (values) => [
         ['code="OK"', values[OK] ?? 0],
@@ -332,7 +334,7 @@ export class Metrics {
     add({
       name: 'weir_would_be_throttled_total',
       help:
-        'Descriptors that did not fit but passed: monitoring, grace period, shadow mode, quota mode, ' +
+        'Descriptors over their limit that were allowed: monitoring, grace period, shadow mode, quota mode, ' +
         'enforce_percent.',
       labels: ['domain', 'rule'],
       meanings: byRule,
@@ -341,7 +343,7 @@ export class Metrics {
     });
     add({
       name: 'weir_debt_forgiven_total',
-      help: 'Hits of charges that went past max_debt, so that nobody pays for them, by domain and rule.',
+      help: 'Charged hits beyond max_debt, which no caller pays, by domain and rule.',
       labels: ['domain', 'rule'],
       meanings: byRule,
       counts: decisions,
@@ -349,7 +351,7 @@ export class Metrics {
     });
     add({
       name: 'weir_controlled_total',
-      help: 'Descriptors that a block or an exemption decided, which operators make, by domain and kind.',
+      help: 'Descriptors decided by a block or exemption of an operator, by domain and kind.',
       labels: ['domain', 'kind'],
       meanings: { domain: DOMAIN, kind: CONTROL_KIND },
       counts: this.#controlled,
@@ -365,7 +367,7 @@ export class Metrics {
     });
     add({
       name: 'weir_unknown_domain_total',
-      help: 'Requests whose domain no policy has, by domain.',
+      help: 'Requests with an unknown domain, by domain.',
       labels: ['domain'],
       meanings: { domain: ASKED_DOMAIN },
       counts: this.#unknownDomains,
@@ -374,7 +376,7 @@ export class Metrics {
     this.registry.counter(
       {
         name: 'weir_metrics_series_refused_total',
-        help: 'How often a new series was counted as `other` because of METRICS_MAX_SERIES.',
+        help: 'Events counted as `other` because METRICS_MAX_SERIES was reached.',
       },
       () => this.#limits.reduce((sum, { refused }) => sum + refused, 0),
     );

@@ -47,19 +47,18 @@ export function exposeUsedRatio(
   registry.addFamily({
     name: NAME,
     help:
-      'How much of the limit was used when the bucket was last seen, from 0 to 1, more where hits count that are ' +
-      'over the limit; of the BUCKET_USED_RATIO_TOP buckets that most was asked of in the last minute.',
+      'Used fraction of the limit at the last request, from 0 to 1, or above 1 if denied hits count. For ' +
+      'the BUCKET_USED_RATIO_TOP most requested buckets of the last minute.',
     type: 'gauge',
     aggregator: 'max',
     labels: {
       domain: KNOWN_DOMAIN,
       rule: {
-        meaning:
-          'The place of the rule in the tree of descriptors, as `weir explain` shows it; `override` for a limit that ' +
-          'the caller sent.',
+        meaning: 'The path of the rule, as `weir explain` shows it; `override` for a limit in the request.',
       },
       bucket: {
-        meaning: 'The entries that it is the bucket of, as `key=value`; secrets redacted, long values cut.',
+        meaning:
+          'The entries of the bucket, as `key=value`; secrets are redacted, and long values are shortened.',
       },
     },
     samples: () => (top === undefined || most === 0 ? [] : samplesOf(top, secretKeys, most)),

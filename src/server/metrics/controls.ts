@@ -13,7 +13,7 @@ export function exposeControls(registry: FamilyRegistry, index: Pick<ControlInde
   registry.gauge(
     {
       name: 'weir_controls',
-      help: 'Blocks and exemptions in force, which operators make, by kind.',
+      help: 'Current blocks and exemptions of operators, by kind.',
       aggregator: 'max',
       labels: { kind: CONTROL_KIND },
     },
@@ -26,7 +26,7 @@ export function exposeLostControls(registry: FamilyRegistry, lost: LostControls)
   registry.counter(
     {
       name: 'weir_controls_lost_total',
-      help: 'Blocks and exemptions in force that Redis has lost, by kind.',
+      help: 'Blocks and exemptions that Redis lost before they expired, by kind.',
       labels: { kind: CONTROL_KIND },
     },
     () => byName('kind', { block: lost.block, allow: lost.allow }),

@@ -14,11 +14,11 @@ export interface Load {
 }
 
 const WAITING = {
-  reads: 'connections whose bytes are to be read',
-  answers: 'calls that are to be answered',
-  deadlines: 'calls that have a deadline',
-  inflating: 'compressed messages that are to be inflated',
-  lost: 'connections that are gone, and some of whose calls have not ended',
+  reads: 'connections with unread bytes',
+  answers: 'calls without an answer',
+  deadlines: 'calls with a deadline',
+  inflating: 'messages to decompress',
+  lost: 'closed connections with calls that have not ended',
 } as const;
 const WAITERS = Object.keys(WAITING) as (keyof typeof WAITING)[];
 
@@ -29,35 +29,35 @@ export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
   };
   gauge(
     'weir_costly_requests_waiting',
-    'Requests that take long and wait for their turns.',
+    'Expensive requests that wait for their turn.',
     ({ costly }) => costly.requests,
   );
   gauge(
     'weir_costly_requests_waiting_bytes',
-    'Memory of the requests that take long and wait for their turns.',
+    'Memory of expensive requests that wait for their turn, in bytes.',
     ({ costly }) => costly.bytes,
   );
   gauge(
     'weir_costly_requests_waiting_connections',
-    'Connections of the requests that take long and wait for their turns.',
+    'Connections with expensive requests that wait for their turn.',
     ({ costly }) => costly.connections,
   );
   gauge(
     'weir_store_waiting_bytes',
-    'Memory of the requests that wait for Redis.',
+    'Memory of the requests that wait for Redis, in bytes.',
     ({ storeWaitingBytes }) => storeWaitingBytes,
   );
   if (load().grpc === undefined) return;
   gauge('weir_grpc_connections', 'Open gRPC connections.', ({ grpc }) => grpc?.connections ?? 0);
   gauge(
     'weir_grpc_buffered_bytes',
-    'Memory held for gRPC connections, which GRPC_MAX_BUFFERED_BYTES bounds.',
+    'Memory used by gRPC connections, in bytes, at most GRPC_MAX_BUFFERED_BYTES.',
     ({ grpc }) => grpc?.bufferedBytes ?? 0,
   );
   registry.gauge(
     {
       name: 'weir_grpc_waiting',
-      help: 'What waits on the gRPC port, by what it waits for.',
+      help: 'Connections, calls or messages that wait on the gRPC port, by reason.',
       labels: { for: { meaning: 'What waits.', values: WAITING } },
     },
     () => {
@@ -72,7 +72,7 @@ export function exposeServing(registry: FamilyRegistry, isServing: () => boolean
   registry.gauge(
     {
       name: 'weir_serving',
-      help: '1 when this server should get requests, 0 when it should not: /healthcheck says why.',
+      help: '1 if this server accepts requests, 0 if not. /healthcheck shows the reason.',
     },
     () => Number(isServing()),
   );

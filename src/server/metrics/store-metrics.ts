@@ -6,14 +6,14 @@ import { REDIS_ROLE } from '../../telemetry/label-meanings.js';
 
 type ChargeResult = Exclude<keyof LocalChargeStats, 'waiting'>;
 const CHARGE_RESULTS: Readonly<Record<ChargeResult, string>> = {
-  charged: 'what was admitted was taken from the bucket in Redis, as far as it held so much',
-  lapsed: 'the bucket had time enough to refill, or its window ended, before Redis was back',
-  forgotten: 'there was no room to remember it, or the process ended before Redis was back',
+  charged: 'the allowed hits were taken from the bucket in Redis, down to an empty bucket',
+  lapsed: 'the bucket refilled, or the window ended, before Redis was available',
+  forgotten: 'lost, because there was no room or the process ended before Redis was available',
 };
 const GIVE_BACK_RESULTS: Readonly<Record<keyof GiveBackStats, string>> = {
-  made: 'it is back',
-  failed: 'a Redis refused it, or did not answer: it may have it back',
-  skipped: 'it was not sent, because the connection on which it was taken was lost',
+  made: 'returned',
+  failed: 'Redis returned an error or did not answer, so the tokens may have been returned',
+  skipped: 'not sent, because the connection was lost',
 };
 
 /** What {@link exposeStore} shows of a store. */
@@ -29,15 +29,15 @@ export function exposeStore(registry: FamilyRegistry, store: ShownStore): void {
   registry.gauge(
     {
       name: 'weir_local_charges_waiting',
-      help: 'Buckets that `on_store_failure: local` took from, and that are to be charged once Redis is back.',
+      help: 'Buckets used by `on_store_failure: local` whose charges wait for Redis.',
     },
     () => store.localChargeStats().waiting,
   );
   registry.counter(
     {
       name: 'weir_local_charges_total',
-      help: 'Buckets that `on_store_failure: local` took from, by what became of their charges.',
-      labels: { result: { meaning: 'What became of the charge.', values: CHARGE_RESULTS } },
+      help: 'Charges for buckets used by `on_store_failure: local`, by result.',
+      labels: { result: { meaning: 'The result of the charge.', values: CHARGE_RESULTS } },
     },
     () => {
       const { waiting: _, ...counts } = store.localChargeStats();
@@ -48,18 +48,18 @@ export function exposeStore(registry: FamilyRegistry, store: ShownStore): void {
     {
       name: 'weir_redis_give_backs_total',
       help:
-        'Requests to two Redis, or to several slots, of which one denied them, or failed, after another one had let ' +
-        'them pass, by what became of what they had taken there.',
-      labels: { result: { meaning: 'What became of it.', values: GIVE_BACK_RESULTS } },
+        'Attempts to return tokens to one Redis or slot after another one denied the request or failed, by ' +
+        'result.',
+      labels: { result: { meaning: 'The result.', values: GIVE_BACK_RESULTS } },
     },
     () => byName('result', store.giveBackStats()),
   );
   registry.gauge(
     {
       name: 'weir_redis_node_up',
-      help: 'Whether this server decides now, for each Redis, or each master of a Redis Cluster.',
+      help: '1 if weir can decide with this Redis, or with this master of a Redis Cluster, otherwise 0.',
       aggregator: 'min',
-      labels: { redis: REDIS_ROLE, node: { meaning: 'Its address.' } },
+      labels: { redis: REDIS_ROLE, node: { meaning: 'The address.' } },
     },
     () => store.nodes().map(({ redis, name, up }) => [{ redis, node: name }, Number(up)]),
   );

@@ -25,15 +25,12 @@ export function exposeWorkers(
     readonly silentKilled: number;
   },
 ): void {
-  registry.gauge(
-    { name: 'weir_workers', help: 'Worker processes that are alive.' },
-    () => pool.workers.length,
-  );
+  registry.gauge({ name: 'weir_workers', help: 'Running workers.' }, () => pool.workers.length);
   const states = Object.keys(WORKER_STATES) as (keyof typeof WORKER_STATES)[];
   registry.gauge(
     {
       name: 'weir_worker_states',
-      help: 'Worker processes that are alive, by how they stand.',
+      help: 'Running workers, by state.',
       labels: { state: WORKER_STATE },
     },
     () =>
@@ -45,14 +42,14 @@ export function exposeWorkers(
   registry.counter(
     {
       name: 'weir_worker_restarts_total',
-      help: 'Worker processes that ended unasked and were replaced.',
+      help: 'Workers that crashed and were replaced.',
     },
     () => pool.restarts,
   );
   registry.counter(
     {
       name: 'weir_silent_workers_killed_total',
-      help: 'Worker processes that did not answer and were killed, to be replaced.',
+      help: 'Workers that did not answer and were killed and replaced.',
     },
     () => pool.silentKilled,
   );

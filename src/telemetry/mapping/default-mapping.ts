@@ -8,10 +8,10 @@ const RULE_STATS = ['near_limit', 'over_limit', 'total_hits', 'within_limit', 's
 export const MAPPED_LABELS: LabelMeanings = {
   domain: { meaning: 'The domain of the policy.' },
   key1: { meaning: 'The first level of the rule: its key, or `key_value`.' },
-  key2: { meaning: 'The second level; levels below it are left out. Rules of one level do not have it.' },
+  key2: { meaning: 'The second level of the rule, if it has one. Deeper levels are omitted.' },
   err_type: {
-    meaning: 'What was at fault.',
-    values: { redis_error: 'Redis', service_error: 'the request, or there was no policy' },
+    meaning: 'The cause.',
+    values: { redis_error: 'Redis', service_error: 'an invalid request, or no policy was loaded' },
   },
   grpc_method: { meaning: 'The method, such as `ShouldRateLimit` or `Check`.' },
 };

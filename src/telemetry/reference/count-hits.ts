@@ -4,13 +4,14 @@ import { counted } from './stat-series.js';
 
 /** What the reference counts for a rule, in the order of a series' values, and what each says. */
 export const RULE_COUNTER_MEANINGS = {
-  total_hits: 'Hits that were asked for.',
-  over_limit: 'Hits beyond the limit.',
-  near_limit: 'Hits within the limit, but past the share of it that NEAR_LIMIT_RATIO says.',
-  within_limit: 'Hits of descriptors that fitted.',
-  over_limit_with_local_cache: 'Hits that were denied without asking Redis; `over_limit` holds them, too.',
-  shadow_mode: 'Hits beyond the limit that passed: `shadow_mode`, or a phase that does not deny yet.',
-  total_negative_hits: 'Hits that were given back.',
+  total_hits: 'All hits.',
+  over_limit: 'Hits over the limit.',
+  near_limit: 'Hits within the limit, but above the NEAR_LIMIT_RATIO of it.',
+  within_limit: 'Hits of descriptors within the limit.',
+  over_limit_with_local_cache:
+    'Hits that the deny cache denied without asking Redis. `over_limit` includes them.',
+  shadow_mode: 'Hits over the limit that were allowed by `shadow_mode` or a phase before active.',
+  total_negative_hits: 'Refunded hits.',
 } as const;
 
 /** Their names. */

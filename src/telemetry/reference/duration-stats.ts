@@ -8,7 +8,7 @@ export function describeDurations(method: string) {
   const prefix = prefixOf(method);
   return [
     { name: `${prefix}total_requests`, type: 'counter', meaning: 'Calls of a gRPC method.' },
-    { name: `${prefix}response_time`, type: 'timer', meaning: 'How long they took, in milliseconds.' },
+    { name: `${prefix}response_time`, type: 'timer', meaning: 'Duration of the calls, in milliseconds.' },
   ] as const;
 }
 

@@ -22,21 +22,21 @@ const OTHER_DOMAIN = 'other';
 
 /** The counters of `ratelimit.service`, in the order of their values, and what each says. */
 const SERVICE_COUNTERS = {
-  config_load_success: 'Loads of the policies that ended well.',
-  config_load_error: 'Loads of the policies that did not.',
-  global_shadow_mode: 'Requests that passed because of SHADOW_MODE alone.',
-  'call.should_rate_limit.redis_error': 'Requests that got no decision because Redis failed.',
+  config_load_success: 'Successful loads of the policies.',
+  config_load_error: 'Failed loads of the policies.',
+  global_shadow_mode: 'Requests that only SHADOW_MODE allowed.',
+  'call.should_rate_limit.redis_error': 'Requests without a decision because Redis failed.',
   'call.should_rate_limit.service_error':
-    'Requests that got no decision for their own fault, or for want of a policy.',
+    'Requests without a decision because they were invalid or no policy was loaded.',
 } as const;
 /** Those of a domain that no policy has. */
 const DOMAIN_COUNTERS = {
-  domain_not_found: 'Descriptors of requests for a domain that no policy has.',
+  domain_not_found: 'Descriptors of requests with an unknown domain.',
 } as const;
 /** Those of a pool. */
 const POOL_COUNTERS = {
-  cx_total: 'Connections to Redis that were opened.',
-  cx_local_close: 'Connections to Redis that were closed.',
+  cx_total: 'Opened connections to Redis.',
+  cx_local_close: 'Closed connections to Redis.',
 } as const;
 
 /** A statistic as the manual shows it; `<…>` stands for what differs. */
@@ -60,12 +60,13 @@ export function describeStats(): readonly StatDescription[] {
     ...counters('ratelimit.service.', SERVICE_COUNTERS),
     ...describeDurations('<method>'),
     ...counters('ratelimit.<pool>.', POOL_COUNTERS),
-    { name: 'ratelimit.<pool>.cx_active', type: 'gauge', meaning: 'Connections to Redis that are open.' },
+    { name: 'ratelimit.<pool>.cx_active', type: 'gauge', meaning: 'Open connections to Redis.' },
     {
       name: 'ratelimit.localcache.<number>',
       type: 'gauge',
       meaning:
-        'What the deny cache counts (`hitCount`, `missCount`, `entryCount`, …), if LOCAL_CACHE_SIZE_IN_BYTES is set.',
+        'Counters of the deny cache (`hitCount`, `missCount`, `entryCount`, …), if LOCAL_CACHE_SIZE_IN_BYTES ' +
+        'is set.',
     },
   ];
 }
