@@ -37,6 +37,10 @@ const RUN_BY: readonly (readonly [begins: RegExp, test: string])[] = [
 const NOT_RUN: readonly (readonly [begins: RegExp, reason: string])[] = [
   [/^npm (?:test$|run test)/, 'it is what runs the tests'],
   [/^npm run mutate\b/, 'it takes up to an hour; test/unit/mutation/ holds how it draws and changes'],
+  [
+    /^npm run messages\b/,
+    'it may change the source; test/integration/messages.test.ts runs it on small files',
+  ],
   [/^npm run bench:compare/, 'it needs two revisions and minutes; .ci/run has no other revision'],
   [
     /^docker |^alias weir='docker|^curl http:\/\/127\.0\.0\.1:8080\/healthcheck/,

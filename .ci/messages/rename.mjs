@@ -1,0 +1,178 @@
+// Replaces texts by a table, in the source and in the tests and pages that quote them.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  longestOf,
+  partsOfPattern,
+  patternOf,
+  patternOfParts,
+  quoteOf,
+  renaming,
+  replaceWhole,
+  withHoles,
+  withoutHoles,
+} from './quotes.mjs';
+import { filesBelow, isForPeople, sourceTexts } from './sources.mjs';
+import { partsOfLine, shown, textsOfCode } from './texts.mjs';
+import { withEdits } from './write.mjs';
+
+const CODE = /\.(?:ts|mjs|cjs)$/;
+/** The formatter does not break strings; `npm run lint` rejects longer lines. */
+const MAX_COLUMNS = 120;
+const BROKEN_COLUMNS = 110;
+/** Minimum number of words of a text that is replaced in prose. */
+const WORDS_IN_PROSE = 4;
+
+/** Parses lines `old<TAB>new`; skips empty lines and comments (#). */
+export function readTable(text) {
+  const rows = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'));
+  return rows.map((line) => line.split('\t'));
+}
+
+/** Changes the files below `root`. `format` formats files. Returns {places, files, complaints}. */
+export function rename(root, table, format) {
+  const all = sourceTexts(root);
+  const byText = new Map();
+  for (const text of all) byText.set(text.shown, [...(byText.get(text.shown) ?? []), text]);
+  const complaints = [];
+  const edits = new Map();
+  const renamings = [];
+  const add = (path, edit) => edits.set(path, [...(edits.get(path) ?? []), edit]);
+  const seen = new Map();
+  for (const [from, to, ...rest] of table) {
+    if (to === undefined || rest.length > 0) complaints.push(`no line of two columns: ${from}`);
+    else if (seen.has(from) && seen.get(from) !== to)
+      complaints.push(`ambiguous, as it is given twice: ${from}`);
+    else if (!byText.has(from)) complaints.push(`not found: ${from}`);
+    else if (from !== to && !seen.has(from)) {
+      for (const text of byText.get(from)) {
+        const placeholders = text.parts.filter((part) => typeof part !== 'string');
+        const parts = partsOfLine(to, placeholders);
+        for (const name of shown(parts.filter((part) => typeof part === 'string')).match(
+          /\{[a-z][A-Za-z\d]*\}/g,
+        ) ?? []) {
+          if (!from.includes(name))
+            complaints.push(`${text.path}:${text.line}: no placeholder ${name}: ${to}`);
+        }
+        for (const { name } of placeholders) {
+          if (!to.includes(`{${name}}`))
+            complaints.push(`${text.path}:${text.line}: without {${name}} now: ${to}`);
+        }
+        add(text.path, text.use === 'plain' ? { text, plain: parts.join('') } : { text, parts });
+        if (text === byText.get(from)[0]) renamings.push({ ...renaming(text.parts, parts), old: from });
+      }
+    }
+    seen.set(from, to);
+  }
+  const kept = all.filter((text) => !seen.has(text.shown) && isForPeople(text));
+  const ours = renamings
+    .sort((a, b) => b.old.length - a.old.length)
+    .map((one) => ({
+      ...one,
+      keepers: kept
+        .filter((text) => text.shown !== one.old && text.shown.includes(one.longest))
+        .map(({ parts }) => patternOf(parts).pattern),
+    }));
+  for (const [path, edit] of quotesInTests(root, ours, kept, complaints)) add(path, edit);
+  for (const [path, list] of edits) {
+    const source = readFileSync(join(root, path), 'utf8');
+    writeFileSync(join(root, path), withEdits(source, list));
+  }
+  const prose = renameProse(root, ours);
+  const code = [...edits.keys()].filter((path) => CODE.test(path));
+  format(code);
+  for (const path of code) breakLines(root, path, edits.get(path));
+  format(code);
+  const places = [...edits.values()].reduce((sum, list) => sum + list.length, prose.length);
+  return { places, files: new Set([...edits.keys(), ...prose]).size, complaints };
+}
+
+/** Breaks the texts of `edits` that make a line too wide. */
+function breakLines(root, path, edits) {
+  const source = readFileSync(join(root, path), 'utf8');
+  const lines = source.split('\n');
+  const written = new Set(edits.filter(({ parts }) => parts).map(({ parts }) => shown(parts)));
+  const wide = textsOfCode(path, source).texts.filter((text) => {
+    if (!written.has(text.shown) || (/\n/.test(source.slice(text.start, text.end)) && text.isOneTemplate))
+      return false;
+    const last = source.slice(0, text.end).split('\n').length;
+    return lines.slice(text.line - 1, last).some((line) => line.length > MAX_COLUMNS);
+  });
+  if (wide.length === 0) return;
+  const list = wide.map((text) => {
+    const indent = /^ */.exec(lines[text.line - 1])[0].length;
+    return { text, parts: text.parts, width: BROKEN_COLUMNS - indent - 5 };
+  });
+  writeFileSync(join(root, path), withEdits(source, list));
+}
+
+/** Returns edits for the texts and regular expressions in tests that quote old texts. */
+function quotesInTests(root, renamings, kept, complaints) {
+  const code = [];
+  for (const path of filesBelow(root, ['test'], CODE)) {
+    const source = readFileSync(join(root, path), 'utf8');
+    const { texts, regexps } = textsOfCode(path, source);
+    const say = (place, { quote }, { old }) =>
+      complaints.push(`${path}:${place.line}: quotes "${quote}" of: ${old}`);
+    for (const text of texts) {
+      if (text.use === 'key' && !text.shown.includes(' ')) continue;
+      const now = requoted(withHoles(text.parts), renamings, kept, (...what) => say(text, ...what));
+      if (now !== undefined) code.push([path, { text, parts: withoutHoles(now, text.parts) }]);
+    }
+    for (const regexp of regexps) {
+      const parts = partsOfPattern(regexp.pattern);
+      const now = requoted(withHoles(parts), renamings, kept, (...what) => say(regexp, ...what));
+      if (now === undefined) continue;
+      const flags = source.slice(regexp.start + regexp.pattern.length + 2, regexp.end);
+      code.push([path, { text: regexp, plain: `/${patternOfParts(withoutHoles(now, parts))}/${flags}` }]);
+    }
+  }
+  return code;
+}
+
+/** Replaces texts in the manual and in data files of tests. Returns the paths of the changed files. */
+function renameProse(root, renamings) {
+  const paths = [
+    ...filesBelow(root, ['docs', 'deploy'], /\.(?:md|ya?ml|sh)$/),
+    ...filesBelow(root, ['test'], /\.(?:txt|json|ya?ml)$/),
+    ...(existsSync(join(root, 'README.md')) ? ['README.md'] : []),
+  ];
+  const sure = renamings.filter(({ from }) => from.join(' ').split(/\s+/).length >= WORDS_IN_PROSE);
+  return paths.filter((path) => {
+    const before = readFileSync(join(root, path), 'utf8');
+    const after = sure.reduce((text, one) => replaceWhole(text, one, true), before);
+    if (after !== before) writeFileSync(join(root, path), after);
+    return after !== before;
+  });
+}
+
+/** Returns `text` with its quotes rewritten, or undefined if nothing changes. */
+function requoted(text, renamings, kept, say) {
+  if (!/[A-Za-z]{2,}/.test(text)) return undefined;
+  let now = text;
+  for (const one of renamings) {
+    if (!now.includes(one.longest)) continue;
+    const longer = one.keepers.some((pattern) => now.search(pattern) >= 0);
+    if (!longer) now = replaceWhole(now, one);
+  }
+  if (now !== text) return now;
+  if (!/\s/.test(text)) return undefined;
+  for (const one of renamings) {
+    if (!sharesWords(text, one)) continue;
+    const quote = quoteOf(text, one);
+    if (quote === undefined) continue;
+    const keepers = kept.filter(({ shown: keptText }) => keptText.includes(quote.quote));
+    if (keepers.some((keeper) => text.includes(longestOf(keeper.parts)))) continue;
+    if (quote.text === undefined || keepers.length > 0) say(quote, one);
+    else return quote.text;
+  }
+  return undefined;
+}
+
+/** Tells whether two adjacent words match, which is much cheaper than {@link quoteOf}. */
+function sharesWords(text, one) {
+  one.pairs ??= one.words
+    .slice(1)
+    .map((word, index) => `${one.words[index]} ${word.replace(/[.,;:]+$/, '')}`);
+  return one.pairs.some((pair) => text.includes(pair));
+}

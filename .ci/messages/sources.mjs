@@ -1,0 +1,48 @@
+// Selects the texts that people read.
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { textsOfCode, textsOfLines, textsOfPage } from './texts.mjs';
+
+/** Folders with code that prints texts for people. */
+export const SPEAKING = ['.ci', 'deploy', 'src'];
+
+/** Strings that look like texts for people, and the reasons to exclude them. */
+const NO_TEXTS = [
+  [/redis\.call|^(?:GET|PING|CLIENT|SCRIPT|EVALSHA) [a-z]+:|^~\* ?weir/, 'commands and scripts of Redis'],
+  [/^HTTP\/1\.1 |^event: |^[a-z]+\/[a-z-]+; charset=/, 'parts of HTTP messages'],
+  [/^\\n?#!\/|^#!\/|^<\?xml|^--[a-z-]+(?:=\S*)? \S+$|^env [A-Z_]+=/, 'programs, and options of commands'],
+  [/^[|:]?[- |:]+$|^sum by \(/, 'lines of tables, and queries'],
+  [/^[a-z -]+$/, 'names of classes', ({ use }) => use === 'class:' || use === 'className'],
+];
+
+export function filesBelow(root, folders, ending) {
+  return folders
+    .filter((folder) => existsSync(join(root, folder)))
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && ending.test(entry.name))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .sort();
+}
+
+/** Returns all texts below `root`, or of the given files and folders, including texts that are not for people. */
+export function sourceTexts(root, parts = []) {
+  const isAsked = (path) => parts.some((part) => `${path}/`.startsWith(`${part.replace(/\/$/, '')}/`));
+  const paths = filesBelow(root, SPEAKING, /\.(?:ts|mjs|cjs|html|ya?ml|sh)$/);
+  return (parts.length === 0 ? paths : paths.filter(isAsked)).flatMap((path) => {
+    const source = readFileSync(join(root, path), 'utf8');
+    if (path.endsWith('.html')) return textsOfPage(path, source);
+    if (/\.(?:ya?ml|sh)$/.test(path)) return textsOfLines(path, source);
+    return textsOfCode(path, source).texts;
+  });
+}
+
+/** Tells whether people read a text: it has a word and a space before another word or a placeholder. */
+export function isForPeople(text) {
+  const { parts, use, shown } = text;
+  if (use === 'key' || use === 'compared') return false;
+  const words = parts.map((part) => (typeof part === 'string' ? part : 'Word')).join('');
+  const isSentence = /[A-Za-z]{2,}\S*\s+\S*[A-Za-z]{2,}/.test(words) && /[a-z]{2,}/.test(words);
+  return (
+    isSentence && !NO_TEXTS.some(([pattern, , isMeant]) => pattern.test(shown) && (isMeant?.(text) ?? true))
+  );
+}
