@@ -5,31 +5,37 @@ import type { TakeOutcome } from './take-outcome.js';
 export type { TakeOutcome } from './take-outcome.js';
 
 /**
- * How a bucket that does not fit weighs in the request:
- * - `enforce`: the request is denied;
- * - `observe`: never denies (monitoring, grace period, shadow mode);
- * - `quota`: the request is denied only if every `quota` bucket of it does not fit;
- * - `candidate`: never denies, and is decided as if it were a request of its own: what is denied beside it counts, too.
+ * Effect of a limited item on the request:
+ * - `enforce`: the request is denied.
+ * - `observe`: the request is never denied by this item (monitoring, grace period, shadow mode).
+ * - `quota`: the request is denied only if all its `quota` items are limited.
+ * - `candidate`: the item never denies and is decided independently: its take counts even if the request is denied.
  */
 export type Enforcement = 'enforce' | 'observe' | 'quota' | 'candidate';
 
-/** One bucket of a request, and what is asked of it. */
+/** One bucket of a request, and the operation to apply to it. */
 export interface TakeItem {
-  /** Unambiguous name of the bucket, without hash tag and store prefix; see policy/names/bucket-key.ts. */
+  /** Unique name of the bucket, without hash tag and store prefix; see policy/names/bucket-key.ts. */
   readonly key: string;
-  /** How many characters of `key` name domain and first entry: what all buckets of one tenant share. */
+  /**
+   * Number of leading characters of `key` that name the domain and the first entry. All buckets of one tenant share
+   * these characters, and therefore a slot.
+   */
   readonly tagLength: number;
   readonly rate: Rate;
-  /** Whole number from 0 (a peek) to 2^53-1; larger requests are saturated before. */
+  /** Integer from 0 (a peek) to 2^53-1. Callers saturate larger values first. */
   readonly hits: number;
-  /** Gives `hits` back instead (`is_negative_hits`). Never limited. */
+  /** Gives `hits` back instead of taking them (`is_negative_hits`). A refund is never limited. */
   readonly refund: boolean;
   /**
-   * Of a refund that undoes a take: the `TakeOutcome.undoMark` of that take, so that it never gives back more than the
-   * take has cost by then, however late it comes. A window that began later is left as it is. A token bucket gets back
-   * what would not have been spilled without the take: less what refills after it would have been full. With debt that
-   * is less all that refilled since the take. Nothing goes back to a bucket whose debt met its bound with the take or
-   * since, as nobody knows what others were forgiven then, nor to one that a smaller limit has cut off.
+   * For a refund that undoes a take: the `TakeOutcome.undoMark` of that take. The refund then never gives back more
+   * than the take still costs other callers, however late it arrives.
+   *
+   * A window that started after the take stays unchanged. A token bucket gets back the tokens that would not have
+   * overflowed without the take: the hits minus what refills after the bucket would have been full. With debt,
+   * everything that refilled since the take is subtracted. Nothing is given back to a bucket that has reached its
+   * maximum debt since the take, because other charges may have been forgiven, nor to a bucket that a smaller limit has
+   * cut off.
    */
   readonly undoMark?: number;
   /**
@@ -44,8 +50,8 @@ export interface TakeItem {
 }
 
 /**
- * `full`: the store works, and other requests had the room or the time; `broken`: its state here is not as it must be,
- * a mistake of ours; the others are about Redis.
+ * Why a store could not decide. `full`: the store works, but other requests use its capacity or time. `broken`: the
+ * state in this process violates an invariant, which is a bug in weir. All other values concern Redis.
  */
 export type StorageFailure =
   | 'timeout'
@@ -56,17 +62,20 @@ export type StorageFailure =
   | 'full'
   | 'broken';
 
-/** A take of a rule that answers `local`, and the share that it says. */
+/** A take of a rule with `on_store_failure: local`, with the share that the rule configures. */
 export interface LocalTake extends TakeItem {
   readonly onStoreFailure: StoreFailurePolicy;
 }
 
-/** Why a store could not decide. Expected, so stores return it; the message goes to the log, never to the wire. */
+/**
+ * The reason why a store could not decide. Stores return this error instead of throwing it, because it is expected. The
+ * message is logged and never sent to clients.
+ */
 export class StorageError extends Error {
   override readonly name = 'StorageError';
-  /** Short and bounded, fit for a metric label. */
+  /** Short value from a fixed set, suitable as a metric label. */
   readonly reason: StorageFailure;
-  /** Whether it is certain that nothing was sent to the store. */
+  /** Whether it is certain that no command was sent to the store. */
   readonly unsent: boolean;
 
   constructor(
@@ -80,26 +89,25 @@ export class StorageError extends Error {
   }
 }
 
-/** Outcomes of one request, one for each item in their order, or the reason why there are none. */
+/** One outcome for each item of the request, in the same order, or the reason why the store could not decide. */
 export type TakeResult = readonly TakeOutcome[] | StorageError;
 
 /**
- * Keeps buckets and decides on them. Everything one request asks is decided in one atomic step:
- * - items apply in order on the running state, so the same bucket twice must hold the sum;
- * - a request that is denied (an `enforce` item is limited, or all `quota` items are) takes nothing from any token
- *   bucket and gives nothing back; windows count its hits all the same unless `countDeniedHits` is false. Its other
- *   token bucket items report the untouched bucket;
- * - a limited item itself takes nothing from its token bucket, denied request or not;
- * - a charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt, and
- *   windows of a list of limits, count no denied hits;
- * - `candidate` items keep what they took or counted even if the request is denied.
+ * Keeps buckets, and decides requests on them. All items of one request are decided in one atomic step:
+ * - Items apply in order to the running state, so a bucket that is named twice must hold the sum.
+ * - A denied request (an `enforce` item is limited, or all `quota` items are) does not change token buckets. Windows
+ *   still count its hits unless `countDeniedHits` is false. Its other token bucket items report the unchanged bucket.
+ * - A limited item does not change its token bucket, even if the request is allowed.
+ * - A charge ({@link isCharge}) is never limited: its bucket goes into debt, down to `max_debt`. Rates with debt, and
+ *   windows in a list of limits, never count denied hits.
+ * - `candidate` items keep what they took or counted, even if the request is denied.
  */
 export interface BucketStore {
   /**
-   * Decides `items`, at least one. Synchronous stores return the result itself; a remote store returns a promise that
-   * never rejects and is settled by `deadlineMicros` (monotonic clock). `connection` stands for what the request came
-   * by: where requests have to wait for each other, connections take turns. Without `mayWait` (default true), as there
-   * is no room for more that wait, what cannot be answered at once is refused, as `full` where the store works.
+   * Decides `items`, which must not be empty. Synchronous stores return the result. Remote stores return a promise that
+   * never rejects and settles by `deadlineMicros` (monotonic clock). `connection` identifies the client connection of
+   * the request; if requests have to wait, connections take turns. If `mayWait` is false (the default is true), a
+   * request that cannot be decided immediately is rejected, with reason `full` if the store works.
    */
   take(
     items: readonly TakeItem[],
@@ -107,12 +115,12 @@ export interface BucketStore {
     connection?: unknown,
     mayWait?: boolean,
   ): TakeResult | Promise<TakeResult>;
-  /** Stops timers and connections. Running takes are settled first. */
+  /** Stops timers and closes connections. Running takes are settled first. */
   close(): Promise<void>;
 }
 
-/** Decides at once, in this process, while a {@link BucketStore} cannot. */
+/** Decides requests immediately in this process while a {@link BucketStore} is unavailable. */
 export interface LocalStore {
-  /** Outcomes of one request, at least one item, by the rules of {@link BucketStore}. */
+  /** Returns one outcome for each item of the request, by the rules of {@link BucketStore}. `items` is not empty. */
   take(items: readonly LocalTake[]): readonly TakeOutcome[];
 }

@@ -1,28 +1,28 @@
 import type { WindowUnit } from './window-unit.js';
 
-/** Units that a calendar has. */
+/** Units for which calendar windows exist. */
 export const CALENDAR_UNITS = ['day', 'week', 'month', 'year'] as const;
 export type CalendarUnit = (typeof CALENDAR_UNITS)[number];
 
-/** Whether a calendar has windows of this unit. */
+/** Returns whether calendar windows exist for this unit. */
 export function isCalendarUnit(unit: WindowUnit): unit is CalendarUnit {
   return CALENDAR_UNITS.some((known) => known === unit);
 }
 
-/** Numbers of {@link CalendarWindows.boundariesAround}, which are those of four windows. */
+/** Number of values that {@link CalendarWindows.boundariesAround} returns: the boundaries of four windows. */
 export const BOUNDARIES = 5;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Zones whose formatters are kept: making one takes a hundred times as long as using it. */
+/** Caches formatters by time zone, because creating one takes a hundred times as long as using it. */
 const formatters = new Map<string, Intl.DateTimeFormat>();
 /**
- * More than there are zones and usual other names of them; how a name that this Node does not list is spelt has no
- * bound.
+ * Exceeds the number of time zones and their common aliases. Names that this Node.js does not list can be spelled in
+ * any case, so their number has no bound.
  */
 const MAX_FORMATTERS = 1000;
 
-/** Throws a RangeError for a time zone that this Node does not know. */
+/** Throws a RangeError if this Node.js does not know the time zone. */
 function formatterOf(timeZone: string): Intl.DateTimeFormat {
   let formatter = formatters.get(timeZone);
   if (formatter === undefined) {
@@ -44,12 +44,12 @@ function formatterOf(timeZone: string): Intl.DateTimeFormat {
   return formatter;
 }
 
-/** UTC by its own names; all other zones have a region, as in `Europe/Berlin`. */
+/** Names of UTC that are accepted without a region. All other zones have a region, as in `Europe/Berlin`. */
 const UTC_NAMES: readonly string[] = ['UTC', 'GMT'];
-/** Region and place, and perhaps a place within: `America/Argentina/Ushuaia`, `Etc/GMT+5`. */
+/** A region and a place, and optionally a place within it: `America/Argentina/Ushuaia`, `Etc/GMT+5`. */
 const ZONE_NAME = /^[A-Za-z]+(?:\/[A-Za-z0-9_+-]+){1,2}$/;
 
-/** All zones by their names in lower case, as far as this Node lists them: it knows more, older names above all. */
+/** The time zones that this Node.js lists, by their lowercase names. Node.js accepts further, mostly older names. */
 let listed: ReadonlyMap<string, string> | undefined;
 
 function listedZones(): ReadonlyMap<string, string> {
@@ -60,9 +60,10 @@ function listedZones(): ReadonlyMap<string, string> {
 }
 
 /**
- * The name of a time zone of the IANA database, such as `Europe/Berlin` or UTC; undefined for what is none. Case does
- * not matter there (RFC 9557), so a name that this Node lists is spelt as it is listed. Not taken: names without region
- * such as EST or PST, which are an offset to some Nodes and a place to others, or unknown; and offsets.
+ * Returns the name of a time zone of the IANA database, such as `Europe/Berlin` or UTC, or undefined if `name` is not
+ * valid. Names are case-insensitive (RFC 9557), so a name that this Node.js lists is returned in its listed spelling.
+ * Names without a region, such as EST or PST, are not accepted, because Node.js versions interpret them as an offset,
+ * as a place, or not at all. Offsets are not accepted.
  */
 export function timeZoneName(name: string): string | undefined {
   const known = listedZones().get(name.toLowerCase());
@@ -76,7 +77,7 @@ export function timeZoneName(name: string): string | undefined {
   }
 }
 
-/** The zone that was meant by a place without its region, in any spelling: `berlin`, `New York`. */
+/** Returns the time zone of a place that was given without its region, in any spelling: `berlin`, `New York`. */
 export function suggestTimeZone(name: string): string | undefined {
   const place = name.toLowerCase().replaceAll(/[ -]/g, '_');
   return [...listedZones()].find(([zone]) => zone.endsWith(`/${place}`))?.[1];
@@ -84,9 +85,9 @@ export function suggestTimeZone(name: string): string | undefined {
 
 /**
  * The days, weeks (from Monday, ISO 8601), months or years of a time zone as windows, for times from 1970 on. A window
- * starts at the first instant at which clocks there show its date, so those in which clocks change are longer or
- * shorter, and where midnight is skipped a day starts later. What is computed is shared by all windows of one zone and
- * unit ({@link Calendars}).
+ * starts at the first instant at which local clocks show its date. A window in which clocks change is therefore shorter
+ * or longer, and a day whose midnight is skipped starts later. All windows of one zone and unit share the computed
+ * boundaries ({@link Calendars}).
  */
 export class CalendarWindows {
   readonly timeZone: string;
@@ -100,12 +101,12 @@ export class CalendarWindows {
     this.#sequence = row;
   }
 
-  /** Throws a RangeError for a time zone that this Node does not know; see {@link timeZoneName}. */
+  /** Throws a RangeError if this Node.js does not know the time zone; see {@link timeZoneName}. */
   static of(timeZone: string, unit: CalendarUnit, calendars: Calendars = CALENDARS): CalendarWindows {
     return new CalendarWindows(timeZone, unit, calendars.sequenceOf(timeZone, unit));
   }
 
-  /** Start of the window that holds `micros`, in microseconds since the epoch. */
+  /** Returns the start of the window that contains `micros`, in microseconds since the epoch. */
   startAt(micros: number): number {
     const row = this.#sequence;
     if (micros < row.startMicros || micros >= row.endMicros) row.find(micros);
@@ -113,7 +114,8 @@ export class CalendarWindows {
   }
 
   /**
-   * End of the window that holds `micros`, such as its start. Asked about the one after the remembered one, both are.
+   * Returns the end of the window that contains `micros`, for example the start of the window. Asking for the window
+   * after the cached one keeps the cached one.
    */
   endOf(micros: number): number {
     const row = this.#sequence;
@@ -122,14 +124,14 @@ export class CalendarWindows {
     return row.endMicros;
   }
 
-  /** In JSON the windows are their time zone: the unit stands beside them. */
+  /** Serializes the windows as their time zone. The unit is a separate field in JSON. */
   toJSON(): string {
     return this.timeZone;
   }
 
   /**
-   * Boundaries of the windows around `micros`: the start of the one before, of its own, of the next and of the one
-   * after that, and the end of that one. For a store that goes by another clock and picks the window itself.
+   * Returns the boundaries of the windows around `micros`: the starts of the previous, current and next windows and of
+   * the window after that, and the end of the last. For a store that uses another clock and selects the window itself.
    */
   boundariesAround(micros: number): readonly number[] {
     this.startAt(micros);
@@ -138,23 +140,26 @@ export class CalendarWindows {
 }
 
 /**
- * Zones and units have so few names that a process meets all of them once at most, but for spellings that this Node
- * does not list.
+ * Zones and units have few names, so a process rarely reaches this bound, except with spellings that this Node.js does
+ * not list.
  */
 const MAX_NAMES = 4096;
-/** Rows that may take work in one turn of the event loop: each takes a quarter of a millisecond at first. */
+/**
+ * Number of sequences that are extended in one turn of the event loop. The first extension of a sequence takes a
+ * quarter of a millisecond.
+ */
 const SEQUENCES_PER_TURN = 4;
 
 /**
- * What is known of calendars: once for each zone, however it is spelt, and unit, as a zone's boundaries take long to
- * compute. There are some 450 zones, and nothing is forgotten.
+ * Caches calendar boundaries, which take long to compute, once for each zone (under any spelling) and unit. There are
+ * about 450 zones, so nothing is evicted.
  */
 export class Calendars {
   readonly #sequences = new Map<string, WindowSequence>();
-  /** By unit and time zone as it is spelt. */
+  /** By unit and time zone, as spelled by the caller. */
   readonly #byName = new Map<string, WindowSequence>();
 
-  /** Throws a RangeError for a time zone that this Node does not know. */
+  /** Throws a RangeError if this Node.js does not know the time zone. */
   sequenceOf(timeZone: string, unit: CalendarUnit): WindowSequence {
     const name = `${unit} ${timeZone}`;
     let row = this.#byName.get(name);
@@ -172,12 +177,12 @@ export class Calendars {
   }
 
   /**
-   * Computes what requests around `micros`, and in the window after it, will ask, so that none has to wait for many
-   * calendars. Yields where the event loop should have a turn.
+   * Precomputes what requests around `micros` and in the following window need, so that no request waits for the
+   * computation. Yields where the event loop should have a turn.
    */
   *prepare(micros: number): Generator<void, void> {
     let worked = 0;
-    // A row that is added meanwhile comes at the end.
+    // A sequence that is added meanwhile is visited last.
     for (const row of this.#sequences.values()) {
       if (!row.prepare(micros)) continue;
       worked++;
@@ -186,29 +191,38 @@ export class Calendars {
   }
 }
 
-/** Those of this thread. */
+/** The calendars of this thread. */
 export const CALENDARS = new Calendars();
 
-/** A time zone as this Node calls it, whatever name or spelling it goes by. Throws a RangeError where there is none. */
+/**
+ * Returns the canonical name of a time zone in this Node.js for any alias or spelling. Throws a RangeError if the zone
+ * is unknown.
+ */
 function zoneOf(timeZone: string): string {
-  // Making a formatter takes a fifth of a millisecond, so it waits until it is needed.
+  // Creating a formatter takes a fifth of a millisecond, so the list of zones is tried first.
   const listedName = listedZones().get(timeZone.toLowerCase());
   return listedName ?? formatterOf(timeZone).resolvedOptions().timeZone;
 }
 
-/** Boundaries kept ahead of the window that is asked for: those that it needs, and one for the window after it. */
+/**
+ * Number of boundaries computed after the start of the current window: those that the current window needs, and one for
+ * the window after it.
+ */
 const BOUNDARIES_AHEAD = 4;
-/** More are not kept; those of long ago go first. */
+/** Maximum number of boundaries kept; the oldest are dropped first. */
 const MAX_BOUNDARIES = 12;
 
-/** Windows of one zone and unit that follow each other, as far as somebody asked. */
+/** Consecutive windows of one zone and unit, as far as requests needed them. */
 class WindowSequence {
-  /** The window asked for last. */
+  /** Bounds of the window that was requested last, in microseconds. */
   startMicros = 0;
   endMicros = 0;
   readonly #zone: string;
   readonly #unit: CalendarUnit;
-  /** Microseconds, rising, without gap: each is the start of a window and the end of the one before. */
+  /**
+   * Ascending and without gaps, in microseconds: each boundary is the start of a window and the end of the previous
+   * one.
+   */
   #boundaries: number[] = [];
   #around: readonly number[] = [];
 
@@ -217,21 +231,21 @@ class WindowSequence {
     this.#unit = unit;
   }
 
-  /** Makes the window that holds `micros` that of {@link startMicros} and {@link endMicros}. */
+  /** Sets {@link startMicros} and {@link endMicros} to the window that contains `micros`. */
   find(micros: number): void {
     const at = this.#indexOf(micros);
     this.startMicros = this.#boundaries[at] as number;
     this.endMicros = this.#boundaries[at + 1] as number;
   }
 
-  /** End of the window after the one asked for last. */
+  /** Returns the end of the window after the one requested last. */
   nextEnd(): number {
     const at = this.#indexOf(this.startMicros);
     this.#ensureBoundary(at + 2);
     return this.#boundaries[at + 2] as number;
   }
 
-  /** The boundaries around the window asked for last. */
+  /** Returns the boundaries around the window requested last. */
   around(): readonly number[] {
     if (this.#around[1] !== this.startMicros) {
       const at = this.#ensureBoundaryBefore(this.#indexOf(this.startMicros));
@@ -242,7 +256,8 @@ class WindowSequence {
   }
 
   /**
-   * Computes what is asked around `micros` and in the window after it. Returns whether there was anything to compute.
+   * Computes the boundaries that are needed around `micros` and in the following window. Returns whether any were
+   * missing.
    */
   prepare(micros: number): boolean {
     const before = this.#boundaries;
@@ -252,11 +267,11 @@ class WindowSequence {
     return this.#boundaries !== before || this.#boundaries.length !== length;
   }
 
-  /** Index of the start of the window that holds `micros`. */
+  /** Returns the index of the start of the window that contains `micros`. */
   #indexOf(micros: number): number {
     let boundaries = this.#boundaries;
     const last = boundaries.at(-1);
-    // What comes next is computed from what is known.
+    // The next boundary follows from the last known one, at half the cost.
     if (last !== undefined && micros >= last) {
       const end = this.#endAt(last);
       if (micros < end) boundaries.push(end);
@@ -277,14 +292,14 @@ class WindowSequence {
     return 1;
   }
 
-  /** Sees to a boundary before the one at `at`; returns where that is then. */
+  /** Ensures that a boundary exists before the one at `at`. Returns the new index of the latter. */
   #ensureBoundaryBefore(at: number): number {
     if (at > 0) return at;
     this.#boundaries.unshift(this.#windowAt((this.#boundaries[0] as number) - 1).start);
     return 1;
   }
 
-  /** Sees to the boundary at `index`. */
+  /** Ensures that the boundary at `index` exists. */
   #ensureBoundary(index: number): void {
     const boundaries = this.#boundaries;
     while (boundaries.length <= index) boundaries.push(this.#endAt(boundaries.at(-1) as number));
@@ -295,8 +310,8 @@ class WindowSequence {
     let first = firstDayOf(this.#localDay(ms), this.#unit);
     let start = this.#dayStart(first);
     let end = start;
-    // Where clocks were turned back over midnight, the date that they show again has ended; and a day that a zone skips
-    // (Samoa, 30 December 2011) is no window.
+    // If clocks are turned back across midnight, they show a date again whose window has already ended. A day that a
+    // zone skips (Samoa, 30 December 2011) is not a window.
     while (end <= ms) {
       start = end;
       first = nextFirstDay(first, this.#unit);
@@ -305,7 +320,7 @@ class WindowSequence {
     return { start: start * 1000, end: end * 1000 };
   }
 
-  /** End of the window that holds `micros`, for half of the work. */
+  /** Returns the end of the window that contains `micros`, at half the cost of #windowAt. */
   #endAt(micros: number): number {
     const ms = Math.floor(micros / 1000);
     let first = firstDayOf(this.#localDay(ms), this.#unit);
@@ -317,7 +332,7 @@ class WindowSequence {
     return end * 1000;
   }
 
-  /** What clocks show at `ms`, as if it were UTC. */
+  /** Returns the local time at `ms`, as if it were UTC. */
   #localMs(ms: number): number {
     const fields: Record<string, number> = {};
     for (const { type, value } of formatterOf(this.#zone).formatToParts(ms)) fields[type] = Number(value);
@@ -325,17 +340,17 @@ class WindowSequence {
     return Date.UTC(year, month - 1, day, hour, minute, second);
   }
 
-  /** The date at `ms`, as days since 1970-01-01. */
+  /** Returns the local date at `ms`, in days since 1970-01-01. */
   #localDay(ms: number): number {
     return Math.floor(this.#localMs(ms) / DAY_MS);
   }
 
-  /** The first millisecond at which clocks show the date `day`, or a later one where it is skipped. */
+  /** Returns the first millisecond at which local clocks show the date `day`, or a later date if `day` is skipped. */
   #dayStart(day: number): number {
-    // Clocks are at most 26 hours apart from UTC, and what changes them lies at least a day from the next change.
+    // Local clocks differ from UTC by at most 26 hours, and changes of the offset are at least a day apart.
     let before = day * DAY_MS - 30 * HOUR_MS;
     let after = day * DAY_MS + 30 * HOUR_MS;
-    // Where the offset before midnight holds up to midnight, the search is over at once.
+    // If the offset before midnight still applies at midnight, no search is needed.
     const guess = day * DAY_MS - (this.#localMs(before) - before);
     if (this.#localDay(guess) >= day && this.#localDay(guess - 1) < day) return guess;
     while (after - before > 1) {
@@ -347,7 +362,7 @@ class WindowSequence {
   }
 }
 
-/** First day of the unit that holds `day`, as days since 1970-01-01, a Thursday. */
+/** Returns the first day of the unit that contains `day`, in days since 1970-01-01, a Thursday. */
 function firstDayOf(day: number, unit: CalendarUnit): number {
   if (unit === 'day') return day;
   if (unit === 'week') return day - ((((day + 3) % 7) + 7) % 7);
@@ -355,7 +370,7 @@ function firstDayOf(day: number, unit: CalendarUnit): number {
   return Date.UTC(date.getUTCFullYear(), unit === 'month' ? date.getUTCMonth() : 0) / DAY_MS;
 }
 
-/** First day of the unit after the one that begins with `first`. */
+/** Returns the first day of the unit after the one that begins with `first`. */
 function nextFirstDay(first: number, unit: CalendarUnit): number {
   if (unit === 'day') return first + 1;
   if (unit === 'week') return first + 7;

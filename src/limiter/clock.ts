@@ -1,27 +1,28 @@
 /**
- * The two times a decision needs, as whole microseconds. Injected everywhere, so that tests decide what time it is.
+ * The two clocks that decisions need, in whole microseconds. The clock is injected everywhere so that tests can control
+ * time.
  *
  * The monotonic clock never steps: token buckets in memory, deadlines and measured durations use it. The wall clock is
- * what clients see: header epochs, fixed windows and phase schedules use it.
+ * the time that clients see: header epochs, fixed windows and phase schedules use it.
  */
 export interface Clock {
-  /** Microseconds since an arbitrary start; never goes back. */
+  /** Microseconds since an arbitrary start. Never decreases. */
   monotonicMicros(): number;
-  /** Microseconds since 1970-01-01T00:00:00Z; may step either way. */
+  /** Microseconds since 1970-01-01T00:00:00Z. May step in either direction. */
   wallMicros(): number;
 }
 
-/** Longest delay of a Node timer, 24.8 days; of a longer one Node would make 1 ms. Milliseconds. */
+/** Maximum delay of a Node.js timer, in milliseconds (24.8 days). Node.js replaces a longer delay with 1 ms. */
 export const MAX_TIMER_MS = 2_147_483_647;
 
-/** Delay of a Node timer for a duration of so many microseconds: milliseconds, at most {@link MAX_TIMER_MS}. */
+/** Converts microseconds to the delay of a Node.js timer, in milliseconds, at most {@link MAX_TIMER_MS}. */
 export function timerMs(micros: number): number {
   return Math.min(micros / 1000, MAX_TIMER_MS);
 }
 
-/** The machine's clocks. */
+/** The clocks of the operating system. */
 export const systemClock: Clock = {
   monotonicMicros: () => Math.floor(performance.now() * 1000),
-  // performance.timeOrigin would not follow a step of the wall clock, Date.now() does.
+  // Date.now() follows steps of the wall clock; performance.timeOrigin does not.
   wallMicros: () => Date.now() * 1000,
 };

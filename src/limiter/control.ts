@@ -1,93 +1,100 @@
 import type { StorageError } from './bucket-store.js';
 
-/** What an operator has decided about all whom an identity names: `block` denies them, `allow` exempts them. */
+/**
+ * An operator's decision about all callers that an identity names: `block` denies their requests, `allow` exempts them.
+ */
 export type ControlKind = 'block' | 'allow';
 
-/** One pair that a descriptor must have, after `derive`, for an identity to name it. */
+/** One entry that a descriptor must contain, after `derive`, to match an identity. */
 export interface IdentityPart {
   readonly key: string;
-  /** Of a secret key the SHA-256 of the value in hex, so that no secret is kept. */
+  /** The value, or for a secret key the SHA-256 of the value in hex, so that no secret is stored. */
   readonly value: string;
   readonly secret: boolean;
 }
 
-/** A block or an exemption, as it is kept and told to all processes. */
+/** A block or an exemption, in the form that is stored and sent to all processes. */
 export interface Control {
-  /** Unique among those that are kept; short, of letters and digits. */
+  /** Unique among the stored controls. Short, letters and digits only. */
   readonly id: string;
   readonly kind: ControlKind;
   readonly domain: string;
-  /** At least one part, sorted by key, and by value where a key comes twice. */
+  /** At least one part, sorted by key and then by value. */
   readonly identity: readonly IdentityPart[];
-  /** For people; '' where nobody gave one. */
+  /** Free text for people. Empty if the operator gave no reason. */
   readonly reason: string;
-  /** Who made it: the name of a token, or `loopback`. */
+  /** Creator of the control: the name of a token, or `loopback`. */
   readonly by: string;
-  /** How long it lasts from when it is made, microseconds. */
+  /** Lifetime in microseconds, counted from creation. */
   readonly durationMicros: number;
 }
 
-/** A {@link Control} in force, as one process knows it. */
+/** A {@link Control} that has not expired, as one process knows it. */
 export interface LiveControl extends Control {
-  /** When it ends, on the monotonic clock of this process. */
+  /** Expiry time on the monotonic clock of this process, in microseconds. */
   readonly expiresAtMicros: number;
 }
 
-/** What became of the controls since the last time; told in pieces of bounded size. */
+/** Changes to the controls since the previous notification. Large changes are split into several notifications. */
 export interface ControlsChange {
-  /** Whether all that was told before is void. */
+  /** Whether all earlier notifications are void. */
   readonly isReset: boolean;
-  /** New ones, and those that others of the same {@link Control.id} take the place of. */
+  /** New controls, and controls that replace those with the same {@link Control.id}. */
   readonly set: readonly LiveControl[];
-  /** By {@link Control.id}. */
+  /** Ids of the controls that ended; see {@link Control.id}. */
   readonly ended: readonly string[];
-  /** Buckets ({@link TakeItem.key}) that an operator gave tokens to: what caches know of them is void. */
+  /**
+   * Keys ({@link TakeItem.key}) of buckets that an operator granted tokens to. Caches must drop what they know of them.
+   */
   readonly granted: readonly string[];
 }
 
-/** `full`: as many are kept as may be. */
+/** Result of a change to the controls. `full`: the maximum number of controls is reached. */
 export type ControlResult = 'done' | 'full' | StorageError;
 
-/** How many controls that were in force a store has lost. */
+/** Number of active controls that a store has lost, by kind. */
 export type LostControls = Readonly<Record<ControlKind, number>>;
 
-/** What calls wait for, as it decides them. */
+/** The first read of the controls, which calls wait for before they are decided. */
 export interface AwaitedRead {
-  /** Resolves when nobody has to wait any more; undefined while nobody has to. */
+  /** Resolves when calls no longer have to wait. Undefined if calls do not have to wait now. */
   readonly awaited: Promise<void> | undefined;
 }
 
-/** Where controls are kept, for all processes that share it. Bounded: see MAX_CONTROLS. */
+/** Stores controls for all processes that share the store, at most {@link MAX_CONTROLS}. */
 export interface ControlBook {
-  /** Whether what is kept outlives this process. */
+  /** Whether controls outlive this process. */
   readonly isPersistent: boolean;
-  /** Whether this process knows all that is kept, as far as it can tell: false while the store cannot be asked. */
+  /** Whether this process knows all stored controls. False while the store is unavailable. */
   readonly isCurrent: boolean;
-  /** The first time that all which is kept is read, and told to listeners. */
+  /** The first time that all stored controls are read and sent to listeners. */
   readonly firstRead: AwaitedRead;
-  /** Keeps a control, in the place of those of the same kind, domain and identity. Never rejects. */
+  /** Stores a control, and replaces those of the same kind, domain and identity. Never rejects. */
   put(control: Control): Promise<ControlResult>;
   /**
-   * Ends controls by their ids, as far as they are kept. `gone`: one of them is not kept any more, so that another one
-   * may be in its place. Never rejects.
+   * Ends the controls with these ids, if they exist. `gone`: one of them no longer exists, so another control may have
+   * replaced it. Never rejects.
    */
   end(ids: readonly string[]): Promise<ControlResult | 'gone'>;
-  /** Tells all processes that these buckets were given tokens. Never rejects. */
+  /** Tells all processes that an operator granted tokens to these buckets. Never rejects. */
   announceGrants(keys: readonly string[]): Promise<ControlResult>;
   /**
-   * `listener` runs whenever this process learns of a change, its own included, and at once with all that is in force.
-   * Within a second of the change, while the store answers.
+   * Registers a listener. It is called immediately with all active controls, and then for each change, including those
+   * of this process. A change arrives within a second while the store is available.
    */
   onChange(listener: (change: ControlsChange) => void): void;
   close(): Promise<void>;
 }
 
-/** Most controls that are kept. */
+/** Maximum number of stored controls. */
 export const MAX_CONTROLS = 10_000;
-/** Longest that one lasts, microseconds: a year. */
+/** Maximum lifetime of a control, in microseconds: one year. */
 export const MAX_CONTROL_MICROS = 365 * 24 * 3600 * 1_000_000;
-/** Most pairs of an identity. */
+/** Maximum number of entries in an identity. */
 export const MAX_IDENTITY_PARTS = 16;
-/** Most bytes of UTF-8 of a reason, and of a value of an identity; longer values are not named. */
+/**
+ * Maximum length of a reason, and of a value in an identity, in bytes of UTF-8. Identities with longer values cannot be
+ * named.
+ */
 export const MAX_REASON_BYTES = 200;
 export const MAX_IDENTITY_BYTES = 1024;

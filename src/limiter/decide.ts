@@ -41,7 +41,7 @@ export function decide(
   if (denied) deny(items, buckets, snapshots, tokenMicros, windowMicros, countDeniedHits);
   for (let i = 0; i < count; i++) {
     const bucket = buckets[i] as RunningBucket;
-    // The rounding of a mere look is undone.
+    // A peek may only have rounded the state, so its changes are undone.
     if (!bucket.dirty) bucket.restore();
     else (items[i] as TakeItem).rate.toStoredForm(bucket, windowMicros);
   }
@@ -49,8 +49,8 @@ export function decide(
 }
 
 /**
- * Whether a request is denied by the rules of BucketStore: an `enforce` item is limited, or all `quota` items are.
- * `found` has an entry for each item, and may be longer.
+ * Returns whether a request is denied by the rules of BucketStore: an `enforce` item is limited, or all `quota` items
+ * are. `found` has one element for each item and may be longer.
  */
 export function deniesRequest(
   items: readonly Pick<TakeItem, 'enforcement'>[],
@@ -69,7 +69,7 @@ export function deniesRequest(
   return quotas > 0 && quotasLimited === quotas;
 }
 
-/** Takes everything back, counts the hits of a denied request, and notes what is then there. */
+/** Undoes all takes, counts the hits of a denied request, and records the resulting state. */
 function deny(
   items: readonly TakeItem[],
   buckets: readonly RunningBucket[],
@@ -78,7 +78,7 @@ function deny(
   windowMicros: number,
   countDeniedHits: boolean,
 ): void {
-  // A candidate's bucket has a name of its own, so no other item names it.
+  // A candidate's bucket has its own key, so no other item uses that bucket.
   for (let i = 0; i < items.length; i++) {
     if ((items[i] as TakeItem).enforcement !== 'candidate') (buckets[i] as RunningBucket).restore();
   }

@@ -5,50 +5,58 @@ import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 
-/** Hits of a window saturate here. */
+/** Maximum number of hits that a window counts; larger counts saturate. */
 export const MAX_COUNT = Number.MAX_SAFE_INTEGER;
 
 const COUNT = 'hits that are counted leave no more than before';
 
-/** How a window differs from one plain unit. */
+/** Options of a window that differs from one plain unit. */
 export interface WindowOptions {
-  /** Units to a window, an integer >= 1; default 1. */
+  /** Number of units in a window, an integer >= 1. Default: 1. */
   readonly multiplier?: number;
-  /** IANA name of a time zone whose days, weeks, months or years the windows are; see {@link CalendarWindows}. */
+  /** IANA name of the time zone whose days, weeks, months or years are the windows; see {@link CalendarWindows}. */
   readonly timeZone?: string | undefined;
-  /** See {@link WindowRate.maxDebt}; default 0. */
+  /** See {@link WindowRate.maxDebt}. Default: 0. */
   readonly maxDebt?: number;
-  /** See {@link WindowRate.minChargeHits}; default what the debt says. */
+  /** See {@link WindowRate.minChargeHits}. The default depends on the debt. */
   readonly minChargeHits?: number;
-  /** See {@link WindowRate.allOrNothing}; default false. */
+  /** See {@link WindowRate.allOrNothing}. Default: false. */
   readonly allOrNothing?: boolean;
 }
 
 /**
- * A fixed window: at most `requestsPerUnit` hits in each. Aligned to the epoch, so many `lengthMicros` each, or with
- * `calendar` the days, weeks, months or years of a time zone. Its state is the start of the window and the hits
- * counted: fewer than 0 where more than the limit was granted (`TakeItem.over`), see {@link RunningBucket}.
+ * A fixed window: at most `requestsPerUnit` hits in each window. Windows are aligned to the epoch and `lengthMicros`
+ * long, or, with `calendar`, the days, weeks, months or years of a time zone. The state is the start of the window and
+ * the hits counted. The count is negative if more hits than the limit were granted (`TakeItem.allowSurplus`); see
+ * {@link RunningBucket}.
  */
 export class WindowRate implements RateAlgorithm {
   readonly kind = 'window' as const;
   readonly byWallClock = true;
   readonly unit: WindowUnit;
-  /** Units to a window (`unit_multiplier`); 1 with a calendar. */
+  /** Number of units in a window (`unit_multiplier`). Always 1 with a calendar. */
   readonly multiplier: number;
   readonly requestsPerUnit: number;
-  /** Of a calendar's windows, which differ, the nominal length. */
+  /** Length of a window in microseconds. Calendar windows vary in length, so this is their nominal length. */
   readonly lengthMicros: number;
   readonly calendar: CalendarWindows | undefined;
   /**
-   * Counts no hits of a denied request, whatever other windows do: a limit of a list, which is decided all or nothing.
+   * Never counts the hits of a denied request, whatever `countDeniedHits` says. Set for a limit in a list of limits,
+   * which is decided all or nothing.
    */
   readonly allOrNothing: boolean;
-  /** Hits that charges may count past a used up window, to be paid by the next one: 0 to `requestsPerUnit`. */
+  /**
+   * Maximum number of hits that charges may count above the limit, from 0 to `requestsPerUnit`. The next window pays
+   * for them.
+   */
   readonly maxDebt: number;
-  /** Most hits that may be granted past the limit (`TakeItem.over`): none to a limit of 0, which lets nothing pass. */
+  /**
+   * Maximum number of hits that may be granted above the limit (`TakeItem.allowSurplus`). 0 for a limit of 0, which
+   * never allows a request.
+   */
   readonly maxSurplus: number;
 
-  /** Fewest hits that are a charge, see isCharge. */
+  /** Smallest number of hits that is a charge, see isCharge. */
   readonly minChargeHits: number;
 
   /** See {@link windowRate}. */
@@ -103,17 +111,18 @@ export class WindowRate implements RateAlgorithm {
     nowMicros: number,
     countDeniedHits: boolean,
   ): void {
-    // Hits 0 is a look; refunds and charges of a denied request change nothing.
+    // 0 hits is a peek. Refunds and charges of a denied request do not change the window.
     const counts = !refund && hits < this.minChargeHits && this.countsDenied(countDeniedHits);
     this.countHits(bucket, counts ? hits : 0, nowMicros, countDeniedHits);
-    // A limit of a list reports what it found, as a limited token bucket does.
+    // A limit in a list reports the state that it found, as a limited token bucket does.
     if (!snapshot.limited || !this.allOrNothing) snapshot.record(snapshot.limited, bucket);
   }
 
   /**
-   * A window in debt is stored as the next one with minus the hits that are too many: so it lasts until that one ends,
-   * which begins with them. Read before, it says that this one is used up, to a rule without debt, too: that one leaves
-   * it as it is, or replicas that disagree about `allow_debt` for a while would forget the hits of a window by turns.
+   * A window in debt is stored as the next window with minus the excess hits, so that the debt lasts until the next
+   * window ends. If that state is read before the next window starts, the current window is used up. A rule without
+   * debt leaves such a state unchanged: otherwise, replicas that briefly disagree about `allow_debt` would in turn
+   * forget the hits of a window.
    */
   toStoredForm(bucket: RunningBucket, nowMicros: number): void {
     if (this.maxDebt === 0 || bucket.count <= this.requestsPerUnit) return;
@@ -126,7 +135,7 @@ export class WindowRate implements RateAlgorithm {
   outcome(_hits: number, snapshot: TakeSnapshot, nowMicros: number, cached = false): TakeOutcome {
     const { limited, count, forgiven } = snapshot;
     let end = this.endOf(snapshot.windowStart);
-    // A debt that uses up the next window, too, is paid when that one has ended.
+    // If the debt also uses up the next window, hits are allowed again after the next window ends.
     if (limited && this.maxDebt > 0 && count >= 2 * this.requestsPerUnit) end = this.endOf(end);
     return {
       limited,
@@ -140,15 +149,18 @@ export class WindowRate implements RateAlgorithm {
   }
 
   /**
-   * Hits left once `count` were counted. Where one is limited, a limit of a list says how many smaller requests may
-   * still take; any other window says 0, as the reference does.
+   * Returns the hits that remain after `count` hits. If the take was limited, a limit in a list reports how many hits a
+   * smaller request may still take. Any other window reports 0, as envoyproxy/ratelimit does.
    */
   remaining(limited: boolean, count: number): number {
     if (limited && !this.allOrNothing) return 0;
     return Math.min(Math.max(0, this.requestsPerUnit - count), MAX_UINT32);
   }
 
-  /** Not in lists of limits, nor with debt, which must not grow by what was denied. */
+  /**
+   * Limits in a list never count denied hits. Windows with debt do not either, because denied hits must not increase
+   * the debt.
+   */
   countsDenied(countDeniedHits: boolean): boolean {
     return countDeniedHits && !this.allOrNothing && this.maxDebt === 0;
   }
@@ -176,29 +188,29 @@ export class WindowRate implements RateAlgorithm {
     return Math.round(seconds);
   }
 
-  /** As of a window that was used up, and counts these hits, too. */
+  /** Assumes a window that was used up and also counts these hits. */
   assumedUsed(hits: number): number {
     return this.requestsPerUnit + hits;
   }
 
-  /** Start of the window that holds `micros`, wall clock microseconds. */
+  /** Returns the start of the window that contains `micros`, in microseconds of the wall clock. */
   startOf(micros: number): number {
     const { calendar, lengthMicros } = this;
     return calendar === undefined ? micros - (micros % lengthMicros) : calendar.startAt(micros);
   }
 
-  /** End of the window that starts at `start`, which is the start of the next one. */
+  /** Returns the end of the window that starts at `start`, which is the start of the next window. */
   endOf(start: number): number {
     const { calendar, lengthMicros } = this;
     return calendar === undefined ? start + lengthMicros : calendar.endOf(start);
   }
 
-  /** The most hits that a window with debt counts. */
+  /** Maximum number of hits that a window with debt counts. */
   get maxCountWithDebt(): number {
     return this.requestsPerUnit + this.maxDebt;
   }
 
-  /** Counts a take, or looks (0 hits). Returns whether it was limited. */
+  /** Counts a take, or peeks (0 hits). Returns whether it was limited. */
   private countHits(
     bucket: RunningBucket,
     hits: number,
@@ -208,9 +220,9 @@ export class WindowRate implements RateAlgorithm {
     this.normalize(bucket, nowMicros);
     const before = bucket.count;
     const owes = this.isDebtLocked(bucket);
-    // With debt a peek asks for one hit more, as at a token bucket.
+    // With debt, a peek asks for one more hit, as it does for a token bucket.
     const asked = this.maxDebt > 0 && hits === 0 ? 1 : hits;
-    // The sum of two safe integers may round, but never to below a limit of 32 bits.
+    // The sum of two safe integers may be rounded, but never to below a 32-bit limit.
     const limited = before + asked > this.requestsPerUnit || asked > this.requestsPerUnit;
     if (hits > 0 && (!limited || this.countsDenied(countDeniedHits))) {
       bucket.count = Math.min(before + hits, MAX_COUNT);
@@ -221,7 +233,10 @@ export class WindowRate implements RateAlgorithm {
     return limited;
   }
 
-  /** A refund, to the window that it is for. Below 0 hits goes what says so, or undoes a take while there is more. */
+  /**
+   * Refunds hits to the window that they were taken from. The count may become negative only with `allowSurplus`, or
+   * when a take is undone while the window has a surplus.
+   */
   private refund(bucket: RunningBucket, { hits, undoMark, allowSurplus = false }: BucketOperation): void {
     if (undoMark !== undefined && undoMark !== bucket.windowStart) return;
     const before = bucket.count;
@@ -230,24 +245,26 @@ export class WindowRate implements RateAlgorithm {
     if (bucket.count !== before) bucket.dirty = true;
   }
 
-  /** Whether the window is in a debt of a rule that has one, which this one, without, leaves as it is. */
+  /**
+   * Returns whether another rule, which allows debt, put the window into debt. A rule without debt leaves it unchanged.
+   */
   private isDebtLocked({ hasForeignDebt }: RunningBucket): boolean {
     return hasForeignDebt && this.maxDebt === 0;
   }
 
-  /** Brings the state into the terms of the window that holds now; a debt of the one before counts in it. */
+  /** Converts the state to the current window of this rate. A debt of the previous window counts in it. */
   private normalize(bucket: RunningBucket, nowMicros: number): void {
     const start = this.startOf(nowMicros);
     const end = this.endOf(start);
     if (bucket.whole < 0) {
-      // More than the limit may pass in one window; of another one nothing is kept.
+      // The window has a surplus, which applies to one window only.
       const isOther = bucket.unit !== start - end || bucket.windowStart !== start;
       bucket.setState(start - end, start, isOther ? 0 : bucket.count);
       if (isOther) bucket.hasForeignDebt = false;
       return;
     }
     if (bucket.unit !== start - end || bucket.windowStart !== start) {
-      // A debt is kept as hits of the next window, see fold.
+      // A debt is stored as hits of the next window; see toStoredForm.
       const isNext = bucket.unit < 0 && bucket.windowStart === end;
       bucket.hasForeignDebt = isNext && this.maxDebt === 0 && bucket.count < 0;
       let count = 0;
@@ -259,17 +276,17 @@ export class WindowRate implements RateAlgorithm {
       return;
     }
     if (bucket.count < 0) bucket.count = -bucket.count;
-    // Another limit was in force, or denied hits were counted: none of it makes a deeper debt.
+    // Another limit applied before, or denied hits were counted. Neither may increase the debt.
     if (this.maxDebt > 0 && bucket.count > this.maxCountWithDebt) bucket.count = this.maxCountWithDebt;
   }
 }
 
-/** Brings a window of which more than the limit may pass into the form in which it is stored, see RunningBucket. */
+/** Converts a window with a surplus to its stored form; see RunningBucket. */
 function encodeSurplus(bucket: RunningBucket): void {
   if (bucket.part < 0) bucket.setState(bucket.unit, -1 - bucket.whole, -bucket.part);
 }
 
-/** Builds a fixed window from already validated numbers; its length is at most MAX_FILL_MICROS. */
+/** Creates a fixed window from validated numbers. Its length is at most MAX_FILL_MICROS. */
 export function windowRate(
   unit: WindowUnit,
   requestsPerUnit: number,

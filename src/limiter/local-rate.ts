@@ -2,20 +2,20 @@ import { type WindowRate, windowRate } from './fixed-window.js';
 import { MAX_FILL_MICROS, type Rate } from './rate.js';
 import { TokenBucketRate } from './token-bucket.js';
 
-/** Shares count to a millionth. */
+/** Resolution of a share: one millionth. */
 const SHARE_UNITS = 1_000_000;
 
-/** The share of a limit that one process holds, as a fraction. */
+/** The share of a limit that one process enforces, as a fraction. */
 interface Share {
   readonly numerator: bigint;
   readonly denominator: bigint;
 }
 
 /**
- * What one process holds of a rate while the store is away: a limit of `share` (above 0, at most 1) divided by
- * `workers`, a whole number from 1. Capacity, refill, debt and the hits of a window all shrink. A limit that lets
- * anything pass keeps at least one token, one hit, and the debt that makes charges of hits; it refills as slowly as
- * its share says. The rate itself for all of it.
+ * Returns the part of a rate that one process enforces while the store is unavailable: `share` (above 0, at most 1)
+ * divided by `workers` (an integer >= 1). Capacity, refill rate, debt and the hits of a window are all scaled down. A
+ * limit above 0 keeps at least one token or hit, and a debt above 0 stays above 0, so that charges remain charges. The
+ * refill rate has no such minimum. Returns `rate` itself if the process enforces all of it.
  */
 export function localRate(rate: Rate, share: number, workers: number): Rate {
   const millionths = Math.max(1, Math.round(share * SHARE_UNITS));
@@ -24,7 +24,7 @@ export function localRate(rate: Rate, share: number, workers: number): Rate {
   return rate.kind === 'window' ? localWindow(rate, fraction) : localBucket(rate, fraction);
 }
 
-/** A part of a count, rounded down; at least 1 of what is not 0. */
+/** Scales a count down and rounds down. The result is at least 1 unless the count is 0. */
 function scaleCount(count: number, { numerator, denominator }: Share): number {
   return count === 0 ? 0 : Math.max(1, Number((BigInt(count) * numerator) / denominator));
 }
@@ -41,16 +41,16 @@ function localWindow(rate: WindowRate, share: Share): WindowRate {
 function localBucket(rate: TokenBucketRate, share: Share): TokenBucketRate {
   const maxTokens = scaleCount(rate.maxTokens, share);
   const maxDebt = scaleCount(rate.maxDebt, share);
-  // One token takes p / q microseconds.
+  // One token takes p / q microseconds to refill.
   let p = BigInt(rate.p) * share.denominator;
   let q = BigInt(rate.q) * share.numerator;
   const slowest = BigInt(Math.floor(MAX_FILL_MICROS / (maxTokens + maxDebt)));
-  // Nobody lives to see the difference.
+  // Clamp to the slowest representable rate.
   if (p > slowest * q) [p, q] = [slowest, 1n];
   const divisor = gcd(p, q);
   p /= divisor;
   q /= divisor;
-  // Slower by less than a microsecond a token.
+  // Rounding up makes the refill slower by less than a microsecond for each token.
   if (p > BigInt(Number.MAX_SAFE_INTEGER)) [p, q] = [(p + q - 1n) / q, 1n];
   return new TokenBucketRate(maxTokens, Number(q), Number(p), maxDebt);
 }
@@ -62,8 +62,8 @@ function gcd(a: bigint, b: bigint): bigint {
 }
 
 /**
- * The same limit, of which hits, however many, take what is there, down to empty and not into debt, and are never
- * limited: for what was admitted without the store.
+ * Returns the same limit with all hits treated as charges: any number of hits takes what remains, down to empty and not
+ * into debt, and is never limited. Used for hits that were allowed without the store.
  */
 export function chargingRate(rate: Rate): Rate {
   if (rate.kind === 'token_bucket') {
@@ -77,7 +77,10 @@ export function chargingRate(rate: Rate): Rate {
   });
 }
 
-/** The same limit, on which no hits are a charge: more than it holds are always limited, and change nothing. */
+/**
+ * Returns the same limit without charges: a request for more than the limit holds is always limited and does not change
+ * the bucket.
+ */
 export function rateWithoutCharges(rate: Rate): Rate {
   if (rate.minChargeHits === Number.POSITIVE_INFINITY) return rate;
   const minChargeHits = Number.POSITIVE_INFINITY;
@@ -90,13 +93,13 @@ export function rateWithoutCharges(rate: Rate): Rate {
   return windowRate(unit, requestsPerUnit, { multiplier, timeZone, maxDebt, allOrNothing, minChargeHits });
 }
 
-/** Rates that are derived from others: each is made once, and forgotten with the other. */
+/** Caches the rates that are derived from other rates. Each entry is dropped together with the original rate. */
 export class DerivedRates {
   readonly #workers: number;
   readonly #local = new WeakMap<Rate, Map<number, Rate>>();
   readonly #charging = new WeakMap<Rate, Rate>();
 
-  /** `workers`: processes that a replica's share is divided among. */
+  /** `workers`: number of processes that divide the share of a replica. */
   constructor(workers: number) {
     this.#workers = workers;
   }

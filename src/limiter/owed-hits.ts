@@ -1,37 +1,40 @@
 import type { Rate } from './rate.js';
 
-/** More than the rounding of all that is added up here, in tokens. */
+/** Tolerance in tokens that exceeds the accumulated rounding error. */
 const ROUNDING = 1e-6;
 
 /**
- * What one bucket of the store is owed for the hits that a process admitted without it.
+ * Computes how many hits one bucket of the store is owed for hits that a process allowed without the store.
  *
- * Nobody knows what the bucket held when the first of them was admitted, T microseconds ago. It holds C tokens and
- * refills at r a microsecond; this process has the share s of both. With A hits admitted since:
+ * The state of the bucket T microseconds ago, when the first of these hits was allowed, is unknown. The bucket holds C
+ * tokens and refills r tokens a microsecond; this process enforces the share s of both. If A hits were allowed since:
  *
- * - If the bucket was full then, it would now miss B: what a bucket misses that refills at s r and paid for each hit.
- * - If it was not, it would miss all of A beside what it misses now, until it had time to refill: from empty to full
- *   takes C / r, and from then on s r more of A have refilled each microsecond.
+ * - If the bucket was full then, it would now miss B tokens: those missing from a bucket that started full, refills at
+ *   s r, and paid for each hit.
+ * - If the bucket was not full, it would miss A tokens in addition to those it misses now. A refill from empty to full
+ *   takes C / r; after that time, s r tokens of A refill each microsecond.
  *
- * So max(B, A - max(0, s (r T - C))) is enough, whatever it held: taken from the bucket, down to empty, it leaves no
- * more than if the store had seen every hit. For a bucket that was full it is at most s C above B. As
- * each process counts only the refill of its own share, the sum over all processes is enough as well, if their shares
- * add up to no more than the limit. A window owes what was admitted in it, until it ends.
+ * Therefore max(B, A - max(0, s (r T - C))) is enough in both cases. Once that many tokens are taken, down to empty,
+ * the bucket holds no more than if the store had seen every hit. For a bucket that was full, the result exceeds B by at
+ * most s C. Each process counts only the refill of its share. The sum over all processes is therefore also enough if
+ * their shares add up to at most the limit. A window owes the hits that were allowed in it, until it ends.
  */
 export class OwedHits {
-  /** The whole limit. */
+  /** The rate of the whole limit. */
   readonly #rate: Rate;
-  /** What one microsecond refills of this process's share, and the share of the capacity. */
+  /** Tokens that this process's share refills in one microsecond, and the share of the capacity. */
   readonly #refill: number;
   readonly #capacity: number;
-  /** When the first hit was admitted; of a window its start. */
+  /** When the first hit was allowed. For a window: the start of the window. */
   #sinceMicros: number;
   #admitted = 0;
   /** B, as of #atMicros. */
   #missing = 0;
   #atMicros: number;
 
-  /** `local`: what this process holds of `rate`. `nowMicros`: the time by the clock that the rate goes by. */
+  /**
+   * `local`: the part of `rate` that this process enforces. `nowMicros`: the current time on the clock of the rate.
+   */
   constructor(rate: Rate, local: Rate, nowMicros: number) {
     this.#rate = rate;
     this.#atMicros = nowMicros;
@@ -46,7 +49,7 @@ export class OwedHits {
     }
   }
 
-  /** Hits were admitted now, or given back. */
+  /** Adds hits that were allowed now, or subtracts refunded hits. */
   add(hits: number, refund: boolean, nowMicros: number): void {
     this.#advanceTo(nowMicros);
     const change = refund ? -hits : hits;
@@ -54,20 +57,20 @@ export class OwedHits {
     this.#missing = Math.max(0, this.#missing + change);
   }
 
-  /** Hits to take from the bucket now, at most as many as it holds; 0 for none, as then nothing is owed any more. */
+  /** Returns the hits to take from the bucket now, at most its capacity. 0 means that nothing is owed any more. */
   owed(nowMicros: number): number {
     this.#advanceTo(nowMicros);
     if (this.#rate.kind === 'window') return Math.min(this.#admitted, this.#rate.requestsPerUnit);
     const elapsed = Math.max(0, nowMicros - this.#sinceMicros);
     const refilled = Math.max(0, elapsed * this.#refill - this.#capacity);
     const { maxTokens } = this.#rate;
-    // No part of a token is in that, and what is missing is never more.
+    // The value is exact without rounding, and B is never larger.
     if (refilled === 0) return Math.min(maxTokens, this.#admitted);
     const owed = Math.max(this.#missing, this.#admitted - refilled);
     return owed <= 0 ? 0 : Math.min(maxTokens, Math.ceil(owed + ROUNDING));
   }
 
-  /** Both are owed: `earlier` is of the same bucket and could not be paid. */
+  /** Adds what `earlier` owes for the same bucket, because it could not be paid. */
   merge(earlier: OwedHits, nowMicros: number): void {
     this.#advanceTo(nowMicros);
     earlier.#advanceTo(nowMicros);

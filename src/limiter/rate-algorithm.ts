@@ -2,20 +2,20 @@ import type { RunningBucket, TakeSnapshot } from './running-bucket.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, type WindowUnit } from './window-unit.js';
 
-/** Largest value of the 32 bit fields of a token bucket. */
+/** Maximum value of the 32-bit fields of a token bucket. */
 export const MAX_UINT32 = 0xffff_ffff;
 /**
- * The most that refunds bring a token bucket past full (`TakeItem.over`), as the time that it would take to refill: ten
- * years, so that all sums of times stay below 2^53 µs.
+ * Maximum surplus of a token bucket (`TakeItem.allowSurplus`), as the time that it would take to refill, in
+ * microseconds: ten years, so that all sums of times stay below 2^53 µs.
  */
 export const MAX_SURPLUS_MICROS = 10 * 365 * UNIT_MICROS.day;
-/** How long a token bucket stays past full at most. */
+/** Maximum time for which a token bucket keeps a surplus, in microseconds. */
 export const SURPLUS_LIFETIME_MICROS = UNIT_MICROS.day;
 
-/** What one item of a request asks of its bucket. */
+/** The operation that one item of a request applies to its bucket: a take, a peek, a charge or a refund. */
 export interface BucketOperation {
   readonly hits: number;
-  /** Gives `hits` back instead. */
+  /** Gives `hits` back instead of taking them. */
   readonly refund: boolean;
   /** See TakeItem. */
   readonly undoMark?: number;
@@ -24,26 +24,29 @@ export interface BucketOperation {
 }
 
 /**
- * What deciding and answering need of a rate, whichever its algorithm: a token bucket (token-bucket.ts) or a fixed
- * window (fixed-window.ts). Times are those of its own clock, see {@link nowOf}. Buckets change in place.
+ * The operations that deciding and answering need from a rate, implemented by token buckets (token-bucket.ts) and fixed
+ * windows (fixed-window.ts). Times are on the clock of the rate, see {@link nowOf}. Buckets are changed in place.
  */
 export interface RateAlgorithm {
-  /** Whether it goes by the wall clock, as windows do; else by the monotonic one. */
+  /** Whether the rate uses the wall clock, as windows do. Token buckets use the monotonic clock. */
   readonly byWallClock: boolean;
-  /** Of the two clocks the one that the rate goes by. */
+  /** Returns the time on the clock that the rate uses. */
   nowOf(tokenMicros: number, windowMicros: number): number;
-  /** A take, a peek (0 hits) or a refund. Returns whether it was limited. */
+  /** Applies a take, a peek (0 hits) or a refund. Returns whether it was limited. */
   take(
     bucket: RunningBucket,
     operation: BucketOperation,
     nowMicros: number,
     countDeniedHits: boolean,
   ): boolean;
-  /** Usage that already happened: taken down to the deepest debt. Returns the hits beyond, which are forgiven. */
+  /**
+   * Charges usage that already happened, down to the maximum debt. Returns the hits beyond the maximum, which are
+   * forgiven.
+   */
   charge(bucket: RunningBucket, hits: number, nowMicros: number): number;
   /**
-   * The request was denied for another item, or this one, and its bucket is as it was before: counts what denied hits
-   * count, and notes what is there.
+   * Handles one item of a denied request, after its bucket was restored to the state before the request. Counts denied
+   * hits if this rate counts them, and records the resulting state.
    */
   deny(
     bucket: RunningBucket,
@@ -52,36 +55,39 @@ export interface RateAlgorithm {
     nowMicros: number,
     countDeniedHits: boolean,
   ): void;
-  /** Brings a bucket that was changed into the form in which it is stored. */
+  /** Converts a changed bucket to the form in which it is stored. */
   toStoredForm(bucket: RunningBucket, nowMicros: number): void;
-  /** What is reported of `snapshot`. `cached`: see TakeOutcome. */
+  /** Returns the outcome to report for `snapshot`. For `cached`, see TakeOutcome. */
   outcome(hits: number, snapshot: TakeSnapshot, nowMicros: number, cached?: boolean): TakeOutcome;
-  /** Whether hits of denied requests count in its buckets, in a store that counts them (`countDeniedHits`). */
+  /**
+   * Returns whether this rate counts the hits of denied requests, given the setting `countDeniedHits` of the store.
+   */
   countsDenied(countDeniedHits: boolean): boolean;
-  /** The number to report as the limit: capacity of a bucket, hits of a window. */
+  /** The limit to report: the capacity of a bucket, or the hits of a window. */
   readonly reportedLimit: number;
   /**
-   * The unit to report: that of a calendar's window; else the one as long as the window, or as the time an empty bucket
-   * needs to fill, if there is one.
+   * Returns the unit to report: the unit of a calendar window, or the unit that is as long as the window or as the time
+   * an empty bucket needs to fill. Undefined if there is no such unit.
    */
   reportedUnit(): WindowUnit | undefined;
-  /** Whether {@link periodSeconds} is always the same. */
+  /** Whether {@link periodSeconds} is constant. */
   readonly hasFixedPeriod: boolean;
   /**
-   * Whole seconds, rounded up: the time an empty bucket needs to fill, or the length of the window that holds
-   * `wallMicros`.
+   * Returns the time an empty bucket needs to fill, or the length of the window that contains `wallMicros`, in whole
+   * seconds, rounded up.
    */
   periodSeconds(wallMicros: number): number;
   /**
-   * The epoch second to report for an instant in seconds of the local wall clock. Windows end on whole seconds of the
-   * store's clock, so the nearest is exact as long as the two clocks agree to half a second; a bucket's is rounded up.
+   * Converts an instant in seconds of the local wall clock to the epoch second to report. Windows end on whole seconds
+   * of the store's clock, so rounding to the nearest second is exact while the two clocks differ by less than half a
+   * second. The reset time of a token bucket is rounded up.
    */
   resetSecond(seconds: number): number;
-  /** What to report as used of a limit that denies `hits` without its bucket being known. */
+  /** Returns the used hits to report if the limit denies `hits` and the state of its bucket is unknown. */
   assumedUsed(hits: number): number;
 }
 
-/** Fewest hits that are a charge on a rate with such a debt; see isCharge. */
+/** Returns the smallest number of hits that is a charge for a rate with this maximum debt; see isCharge. */
 export function minChargeHitsOf(maxDebt: number): number {
   return maxDebt > 0 ? 2 : Number.POSITIVE_INFINITY;
 }

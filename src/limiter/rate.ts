@@ -4,19 +4,23 @@ import { UNIT_MICROS } from './window-unit.js';
 
 export { MAX_UINT32 } from './rate-algorithm.js';
 
-/** Longest time a bucket may need to fill; keeps `now + time to fill` below 2^53 µs with two centuries to spare. */
+/**
+ * Maximum time a bucket may need to fill, in microseconds. Keeps `now + time to fill` below 2^53 µs, with two centuries
+ * to spare.
+ */
 export const MAX_FILL_MICROS = 100 * 365 * UNIT_MICROS.day;
 
 /**
- * How much of what a rule allows. `kind` tells them apart where a rate is read or shown; deciding asks an
- * RateAlgorithm.
+ * The rate of a rule. `kind` distinguishes the algorithms where a rate is read or shown; deciding uses the
+ * RateAlgorithm interface.
  */
 export type Rate = TokenBucketRate | WindowRate;
 
 /**
- * Whether hits are a charge: usage that already happened (an LLM's tokens, the bytes of a response), which a rule with
- * `allow_debt` takes whole however little is left. Envoy's `apply_on_stream_done` sends them like any other hits, so
- * any number above 1 is one. So is what was admitted without the store, see `chargingRate`.
+ * Returns whether hits are a charge: usage that already happened, such as the tokens of an LLM or the bytes of a
+ * response. A rule with `allow_debt` takes a charge completely, however little remains. Envoy's `apply_on_stream_done`
+ * sends a charge like any other hits, so any number above 1 is a charge. Hits that were allowed without the store are
+ * charges as well, see `chargingRate`.
  */
 export function isCharge(
   { minChargeHits }: Pick<Rate, 'minChargeHits'>,
@@ -27,8 +31,8 @@ export function isCharge(
 }
 
 /**
- * Whether hits can never pass, however long a caller waits: more than a full bucket or an empty window holds. A charge
- * always passes. A peek asks whether one more would, which a limit of 0 never lets.
+ * Returns whether hits can never be allowed because they exceed the capacity of the bucket or the limit of the window.
+ * A charge is always allowed. A peek asks for one hit, which a limit of 0 never allows.
  */
 export function isBeyondLimit(
   rate: Pick<Rate, 'minChargeHits' | 'reportedLimit'>,

@@ -1,31 +1,31 @@
 import type { Span } from './span.js';
 
 /**
- * The state of one bucket, under the names of both algorithms. A token bucket is the time at which it is full; a window
- * is its start and the hits that it has counted.
+ * The state of one bucket, with accessors for both algorithms. The state of a token bucket is the time at which it is
+ * full; the state of a window is its start and the hits counted.
  */
 export class BucketState implements Span {
   whole = 0;
   part = 0;
-  /** Of a token bucket {@link fullAtMicros} before the item at hand was applied. */
+  /** {@link fullAtMicros} of a token bucket before the current item was applied. */
   previousFullAtMicros = 0;
 
-  /** When a token bucket is full, µs; of one past full see {@link RunningBucket}. */
+  /** Time at which a token bucket is full, in microseconds. For a bucket with a surplus, see {@link RunningBucket}. */
   get fullAtMicros(): number {
     return this.whole;
   }
 
-  /** The rest of {@link fullAtMicros}, in 1/q µs. */
+  /** Fraction of {@link fullAtMicros}, in 1/q µs. */
   get carry(): number {
     return this.part;
   }
 
-  /** Start of a window, µs. */
+  /** Start of a window, in microseconds. */
   get windowStart(): number {
     return this.whole < 0 ? -1 - this.whole : this.whole;
   }
 
-  /** Hits counted in a window; negative where more than its limit may pass. */
+  /** Hits counted in a window. Negative if more hits than the limit are granted. */
   get count(): number {
     return this.whole < 0 ? -this.part : this.part;
   }
@@ -36,12 +36,12 @@ export class BucketState implements Span {
 }
 
 /**
- * What was found for one item of a request, to be reported: the bucket once the item was applied, and what became of
- * it.
+ * The state of the bucket after one item of a request was applied, and the result of that item. Used to compute the
+ * reported outcome.
  */
 export class TakeSnapshot extends BucketState {
   limited = false;
-  /** Hits of a charge that the bucket could not take on. */
+  /** Hits of a charge beyond the maximum debt, which are forgiven. */
   forgiven = 0;
 
   record(limited: boolean, bucket: BucketState): void {
@@ -53,36 +53,38 @@ export class TakeSnapshot extends BucketState {
 }
 
 /**
- * The state of one bucket while requests are decided on it, and the form in which stores keep it.
+ * The state of one bucket while requests are decided on it, in the form in which stores keep it.
  *
- * | | `unit` | `whole` | `part` |
- * |---|---|---|---|
- * | nothing stored: a full bucket, a window without hits | 0 | 0 | 0 |
- * | token bucket | q of its rate | time at which it is full, whole µs | carry, in 1/q µs |
- * | window | minus its length in µs | its start in µs | hits counted |
- * | token bucket past full | q of its rate | minus the time that what is over takes to refill, whole µs | as above |
- * | window of which more than the limit may pass | minus its length in µs | -1 - its start in µs | hits that are over |
+ *                               unit                    whole                            part
+ *     nothing stored *          0                       0                                0
+ *     token bucket              q of its rate           time at which it is full, µs     carry, in 1/q µs
+ *     window                    minus its length, µs    its start, µs                    hits counted
+ *     token bucket, surplus     q of its rate           minus the refill time of it, µs  carry, in 1/q µs
+ *     window, surplus           minus its length, µs    -1 - its start, µs               hits above the limit
  *
- * A window in debt is kept as the next one, with minus the hits that the one before could not hold (WindowRate.fold).
- * Past full is a bucket to which more was refunded than it holds (`TakeItem.over`): it does not refill, so its time
- * stands still, and `whole` plus `part`/q is what it lacks, a negative time.
+ * (*) A full bucket, or a window without hits.
+ *
+ * A window in debt is stored as the next window, with minus the hits that exceed the limit (WindowRate.toStoredForm). A
+ * token bucket has a surplus if more tokens were refunded than fit (`TakeItem.allowSurplus`). It does not refill, so
+ * its state does not depend on the time: `whole` plus `part`/q is the negative time that the surplus would take to
+ * refill.
  */
 export class RunningBucket extends BucketState {
   unit = 0;
-  /** Whether something was taken, given back or counted since {@link load}. */
+  /** Whether tokens or hits were taken, refunded or counted since {@link load}. */
   dirty = false;
-  /** Whether the state was out of bounds when loaded, and must be stored within them; see {@link repair}. */
+  /** Whether the loaded state was out of bounds and the corrected state must be stored; see {@link repair}. */
   repaired = false;
-  /** Whether the window at hand is in a debt that its rule, which has none, may not change. */
+  /** Whether a rule with debt put the window into debt, which the current rule, without debt, may not change. */
   hasForeignDebt = false;
-  /** When a token bucket past full is full again, if what is over is not used up before, µs. */
+  /** Time at which the surplus of a token bucket expires, in microseconds, unless it is used up before. */
   surplusEndMicros = Infinity;
   private loadedEnds = Infinity;
   private loadedUnit = 0;
   private loadedWhole = 0;
   private loadedPart = 0;
 
-  /** Starts a request with a stored state. */
+  /** Loads a stored state at the start of a request. */
   load(unit: number, whole: number, part: number): void {
     this.loadedEnds = Infinity;
     this.loadedUnit = unit;
@@ -92,13 +94,13 @@ export class RunningBucket extends BucketState {
     this.restore();
   }
 
-  /** Behind {@link load}: says when a token bucket past full is full again. */
+  /** Sets the time at which the surplus of a token bucket expires. Call it after {@link load}. */
   setSurplusEnd(micros: number): void {
     this.loadedEnds = micros;
     this.surplusEndMicros = micros;
   }
 
-  /** Brings the state into other terms: of another rate, or of another window. */
+  /** Replaces the state, for example when the rate or the window has changed. */
   setState(unit: number, whole: number, part: number): void {
     this.unit = unit;
     this.whole = whole;
@@ -106,9 +108,9 @@ export class RunningBucket extends BucketState {
   }
 
   /**
-   * Takes the state at hand, not yet {@link dirty}, for the stored one: even a request that changes nothing stores it.
-   * Or a bucket that a clock step or another limit left below empty would be brought to empty at each look, and stay
-   * there.
+   * Treats the current state, which is not {@link dirty}, as the stored state, so that it is stored even if the request
+   * does not change it. Otherwise, a bucket that a clock step or another limit left below its minimum would be clamped
+   * to empty at each read and never refill.
    */
   repair(): void {
     this.loadedUnit = this.unit;
@@ -117,7 +119,7 @@ export class RunningBucket extends BucketState {
     this.repaired = true;
   }
 
-  /** Undoes what happened since {@link load}. */
+  /** Undoes all changes since {@link load}. */
   restore(): void {
     this.unit = this.loadedUnit;
     this.whole = this.loadedWhole;
@@ -127,12 +129,12 @@ export class RunningBucket extends BucketState {
     this.hasForeignDebt = false;
   }
 
-  /** Whether it is a token bucket past full. */
+  /** Whether the bucket is a token bucket with a surplus. */
   get hasSurplus(): boolean {
     return this.whole < 0 && this.unit > 0;
   }
 
-  /** Whether nothing need be stored: the bucket is full, the window has no hits. */
+  /** Whether the state need not be stored: the bucket is full, or the window has no hits. */
   isBlank(nowMicros: number): boolean {
     if (this.unit < 0) return this.part === 0;
     if (this.whole < 0) return this.surplusEndMicros <= nowMicros;

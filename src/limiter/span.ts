@@ -1,17 +1,17 @@
 import { invariant } from '../invariant.js';
 
 /**
- * A point or span of time in whole microseconds and a part of 1/q µs, 0 <= part < q, for the q of a rate
- * (TokenBucketRate): so no rounding ever adds or loses a part of a token.
+ * A point in time or a duration: whole microseconds and a part in 1/q µs, 0 <= part < q, for the q of a rate
+ * (TokenBucketRate). Rounding therefore never adds or loses a fraction of a token.
  */
 export interface Span {
   whole: number;
   part: number;
 }
 
-const CARRY = 'a carry lies between 0 and q';
+const CARRY = 'a carry is between 0 and q';
 
-/** Makes `span` longer, or later, by `whole` µs and `part` / q µs. */
+/** Adds `whole` µs and `part` / q µs to `span`. */
 export function addTo(span: Span, whole: number, part: number, q: number): void {
   span.whole += whole;
   span.part += part;
@@ -22,7 +22,7 @@ export function addTo(span: Span, whole: number, part: number, q: number): void 
   invariant(span.part >= 0 && span.part < q, CARRY);
 }
 
-/** Makes `span` shorter, or earlier. */
+/** Subtracts `whole` µs and `part` / q µs from `span`. */
 export function subtractFrom(span: Span, whole: number, part: number, q: number): void {
   span.whole -= whole;
   span.part -= part;
@@ -33,12 +33,12 @@ export function subtractFrom(span: Span, whole: number, part: number, q: number)
   invariant(span.part >= 0 && span.part < q, CARRY);
 }
 
-/** Whether `span` is as long, or as late, as `whole` µs and `part` / q µs, or more. */
+/** Returns whether `span` is at least `whole` µs and `part` / q µs. */
 export function reaches(span: Readonly<Span>, whole: number, part: number): boolean {
   return span.whole > whole || (span.whole === whole && span.part >= part);
 }
 
-/** Whether `span` is longer, or later, than `whole` µs and `part` / q µs. */
+/** Returns whether `span` is greater than `whole` µs and `part` / q µs. */
 export function exceeds(span: Readonly<Span>, whole: number, part: number): boolean {
   return span.whole > whole || (span.whole === whole && span.part > part);
 }

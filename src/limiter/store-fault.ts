@@ -1,7 +1,7 @@
-/** Which Redis of the two that buckets may lie in: that of REDIS_URL, or of REDIS_PERSECOND_URL. */
+/** The Redis that stores a bucket: `main` is REDIS_URL, `per_second` is REDIS_PERSECOND_URL. */
 export type RedisRole = 'main' | 'per_second';
 
-/** What went wrong with a remote store, or on the way to it, by name: a label of a metric. */
+/** Faults of a remote store or of the connection to it. The name is the value of a metric label. */
 export type StoreFault =
   | 'readonly'
   | 'masterdown'

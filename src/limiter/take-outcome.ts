@@ -1,38 +1,42 @@
-/** What became of one TakeItem of a request. */
+/** The outcome of one TakeItem of a request. */
 export interface TakeOutcome {
   /** Whether the hits did not fit. */
   readonly limited: boolean;
   /**
-   * Whole tokens left, or hits left in the window, once this item was applied; of a bucket named twice, what each
-   * found. A limited item reports what it found, but 0 for a window outside a list of limits; any other item of a
-   * denied request what is there with nothing taken.
+   * Whole tokens in the bucket, or hits left in the window, after this item was applied. If the request names a bucket
+   * twice, each item reports its own result. A limited item reports the state that it found, but 0 for a window outside
+   * a list of limits. Any other item of a denied request reports the state with nothing taken.
    */
   readonly remaining: number;
   /**
-   * Microseconds, never negative. Limited: until these very hits would pass (hits above capacity: until the bucket is
-   * full). Otherwise: until one more whole token is there, 0 for a full bucket. A window: until it ends.
+   * Wait time in microseconds, never negative. For a limited item: until the same hits would fit, or, for hits above
+   * the capacity, until the bucket is full. Otherwise: until the bucket has one more whole token, or 0 for a full
+   * bucket. For a window: until it ends.
    */
   readonly waitMicros: number;
   /**
-   * What a refund must know that undoes this take, see `TakeItem.undoMark`: microseconds on the store's clock. When the
-   * window that was asked began; when the token bucket is full had this item taken nothing, rounded down; for one with
-   * debt when it was asked. Caches tell none.
+   * The value that a refund needs to undo this take, see `TakeItem.undoMark`: microseconds on the store's clock. For a
+   * window: its start. For a token bucket: the time at which it would be full without this take, rounded down, or, for
+   * a bucket with debt, the time of the take. Caches do not report it.
    */
   readonly undoMark?: number | undefined;
   /**
-   * What {@link remaining} leaves open for metrics: hits counted in the window once this item was applied, over its
-   * limit, too; tokens that are gone from a bucket.
+   * The used amount, for metrics: hits counted in the window after this item was applied, including those above the
+   * limit, or the tokens missing from a bucket. {@link remaining} alone does not determine it.
    */
   readonly used: number;
-  /** Hits of a charge past what a rule with `max_debt` takes on: they were forgiven. */
+  /** Hits of a charge beyond `max_debt`, which are forgiven. */
   readonly forgiven: number;
-  /** Whether the store was not asked: a denial that was remembered. */
+  /** Whether a cached denial was used and the store was not asked. */
   readonly cached: boolean;
   /**
-   * Hits that several items of the request ask of this bucket together, where that is more than it ever holds, so that
-   * they can never pass; absent for all others. Not of the store: see service/shared-bucket.ts.
+   * Total hits that several items of the request take from this bucket, if the total exceeds what the bucket can ever
+   * hold, so that the request can never be allowed. Absent otherwise. Set by service/shared-bucket.ts, not by the
+   * store.
    */
   readonly combinedHits?: number;
-  /** True where nobody has looked at the bucket: the store could not decide, and `on_store_failure` denied. */
+  /**
+   * True if the state of the bucket is unknown: the store was unavailable and `on_store_failure` denied the request.
+   */
   readonly bucketUnknown?: true;
 }

@@ -11,26 +11,29 @@ import { addTo, exceeds, reaches, type Span, subtractFrom } from './span.js';
 import type { TakeOutcome } from './take-outcome.js';
 import { UNIT_MICROS, WINDOW_UNITS, type WindowUnit } from './window-unit.js';
 
-/** A rate of refill: one token takes `p / q` µs, in lowest terms. */
+/** A refill rate: one token takes `p / q` µs, in lowest terms. */
 interface Refill {
   readonly p: number;
   readonly q: number;
 }
 
-/** Greatest common divisor of two positive integers. */
+/** Returns the greatest common divisor of two positive integers. */
 function gcd(a: number, b: number): number {
   while (b !== 0) [a, b] = [b, a % b];
   return a;
 }
 
-/** Whole microseconds that `tokens` take to refill: floor(tokens * p / q). Exact for every tokens <= maxTokens. */
+/**
+ * Returns the whole microseconds that `tokens` take to refill: floor(tokens * p / q). Exact for all tokens <=
+ * maxTokens.
+ */
 export function costWhole(rate: Refill, tokens: number): number {
   const product = tokens * rate.p;
   if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / rate.q);
   return Number((BigInt(tokens) * BigInt(rate.p)) / BigInt(rate.q));
 }
 
-/** The rest of {@link costWhole}, in 1/q µs: tokens * p mod q. */
+/** Returns the fraction that {@link costWhole} omits, in 1/q µs: tokens * p mod q. */
 export function costCarry(rate: Refill, tokens: number): number {
   if (rate.q === 1) return 0;
   const product = tokens * rate.p;
@@ -38,12 +41,12 @@ export function costCarry(rate: Refill, tokens: number): number {
   return Number((BigInt(tokens) * BigInt(rate.p)) % BigInt(rate.q));
 }
 
-/** Reused: what is there of a bucket whose outcome is told. */
+/** Reused for each outcome: the tokens in the bucket, as the time that they took to refill. */
 const available: Span = { whole: 0, part: 0 };
 
 /**
- * Of a bucket past full: makes `whole` the time at which it would have been full, before now. Returns whether it is
- * one.
+ * Converts a bucket with a surplus from its stored form: sets `whole` to the time, before now, at which the bucket
+ * would have been full. Returns whether the bucket has a surplus.
  */
 function decodeSurplus(bucket: RunningBucket, nowMicros: number): boolean {
   if (bucket.whole >= 0) return false;
@@ -51,22 +54,22 @@ function decodeSurplus(bucket: RunningBucket, nowMicros: number): boolean {
   return true;
 }
 
-/** Of a bucket that is (still) past full the way back. */
+/** Converts a bucket that still has a surplus back to its stored form. */
 function encodeSurplus(bucket: RunningBucket, nowMicros: number): void {
   if (bucket.whole < nowMicros) bucket.whole -= nowMicros;
 }
 
 /**
- * A token bucket (Envoy's envoy.type.v3.TokenBucket), reduced for exact integer arithmetic (GCRA): its state is the
- * time at which it is full, as a {@link Span}. Buckets lie between full (now) and empty, or the deepest debt (now + the
- * time to fill from there). One past full (`TakeItem.over`) lies before now, and keeps its distance from it: while an
- * item is applied `whole` is that time, before and after the distance, see {@link RunningBucket}.
+ * A token bucket (Envoy's envoy.type.v3.TokenBucket), implemented as GCRA with exact integer arithmetic. Its state is
+ * the time at which it is full, as a {@link Span}: from now, for a full bucket, to now plus the time to fill from empty
+ * or from the maximum debt. A bucket with a surplus (`TakeItem.allowSurplus`) is full before now and keeps its distance
+ * from now. While an item is applied, `whole` is that time; otherwise it is the distance, see {@link RunningBucket}.
  */
 export class TokenBucketRate implements RateAlgorithm {
   readonly kind = 'token_bucket' as const;
   readonly byWallClock = false;
   readonly hasFixedPeriod = true;
-  /** Capacity, 1 to 2^32-1. */
+  /** Capacity in tokens, 1 to 2^32-1. */
   readonly maxTokens: number;
   /** Tokens added per `fillIntervalMicros`. */
   readonly tokensPerFill: number;
@@ -74,17 +77,20 @@ export class TokenBucketRate implements RateAlgorithm {
   /** One token takes `p / q` µs to refill, in lowest terms. */
   readonly p: number;
   readonly q: number;
-  /** Time an empty bucket needs to fill: whole µs and carry. */
+  /** Time an empty bucket needs to fill: whole µs and carry in 1/q µs. */
   readonly fillWhole: number;
   readonly fillCarry: number;
-  /** Tokens that charges may take from an empty bucket (`max_debt`); 0: no debt, and no request is a charge. */
+  /**
+   * Maximum debt in tokens (`max_debt`), which charges may take from an empty bucket. 0: no debt, and no request is a
+   * charge.
+   */
   readonly maxDebt: number;
-  /** Fewest hits that are a charge, see isCharge. */
+  /** Smallest number of hits that is a charge, see isCharge. */
   readonly minChargeHits: number;
-  /** Time a bucket needs to fill from its deepest debt: that of an empty one where there is none. */
+  /** Time a bucket needs to fill from its maximum debt, or from empty if it has no debt. */
   readonly debtWhole: number;
   readonly debtCarry: number;
-  /** Most tokens that a bucket may hold past full (`TakeItem.over`), and the whole µs that they take to refill. */
+  /** Maximum surplus in tokens (`TakeItem.allowSurplus`), and the whole µs that it takes to refill. */
   readonly maxSurplus: number;
   readonly surplusMicros: number;
 
@@ -117,15 +123,15 @@ export class TokenBucketRate implements RateAlgorithm {
   }
 
   take(bucket: RunningBucket, operation: BucketOperation, nowMicros: number): boolean {
-    const isCut = this.normalize(bucket, nowMicros);
+    const wasClamped = this.normalize(bucket, nowMicros);
     const isOver = decodeSurplus(bucket, nowMicros);
     const { hits } = operation;
     if (operation.refund) {
-      this.refund(bucket, operation, nowMicros, isCut);
+      this.refund(bucket, operation, nowMicros, wasClamped);
       encodeSurplus(bucket, nowMicros);
       return false;
     }
-    // A peek asks whether one more token is there.
+    // A peek asks whether the bucket has one more token.
     const asked = hits === 0 ? 1 : hits;
     const { whole, part } = bucket;
     addTo(bucket, this.takeCostWhole(asked), this.takeCostCarry(asked), this.q);
@@ -155,7 +161,7 @@ export class TokenBucketRate implements RateAlgorithm {
   }
 
   deny(bucket: RunningBucket, _ask: BucketOperation, snapshot: TakeSnapshot, nowMicros: number): void {
-    // A limited item reports what it found.
+    // A limited item reports the state that it found.
     if (snapshot.limited) return;
     this.normalize(bucket, nowMicros);
     snapshot.record(false, bucket);
@@ -165,7 +171,7 @@ export class TokenBucketRate implements RateAlgorithm {
 
   outcome(hits: number, snapshot: TakeSnapshot, nowMicros: number, cached = false): TakeOutcome {
     const { limited, forgiven, fullAtMicros, previousFullAtMicros } = snapshot;
-    // What is there, as the time it took to fill: fill - (full at - now). Negative in debt.
+    // The tokens in the bucket, as the time that they took to refill: fill - (full at - now). Negative in debt.
     available.whole = this.fillWhole;
     available.part = this.fillCarry;
     subtractFrom(
@@ -221,34 +227,35 @@ export class TokenBucketRate implements RateAlgorithm {
   }
 
   /**
-   * The hits of a charge that a bucket can take on at all, or of a refund that it can take back: no more than capacity,
-   * debt, and what it may hold past full.
+   * Limits the hits of a charge or refund to what can change the bucket: capacity, debt and maximum surplus together.
    */
   chargedHits(hits: number): number {
     return Math.min(hits, this.maxTokens + this.maxDebt + this.maxSurplus);
   }
 
   /**
-   * {@link costWhole} of `hits`; more than the bucket holds cost more than it takes to fill, so that they never fit.
+   * Returns {@link costWhole} of `hits`. Hits above the capacity cost more than an empty bucket takes to fill, so that
+   * they never fit.
    */
   takeCostWhole(hits: number): number {
     return hits > this.maxTokens ? this.fillWhole + 1 : costWhole(this, hits);
   }
 
-  /** {@link costCarry} of `hits`; see {@link takeCostWhole}. */
+  /** Returns {@link costCarry} of `hits`; see {@link takeCostWhole}. */
   takeCostCarry(hits: number): number {
     return hits > this.maxTokens ? 0 : costCarry(this, hits);
   }
 
   /**
-   * How long, at least, a bucket takes to fill that was limited with `hits` and reported `remaining` and `waitMicros`:
-   * these tell its state to less than a microsecond; of what is possible it is the fullest.
+   * Returns the minimum time until a bucket is full that was limited with `hits` and reported `remaining` and
+   * `waitMicros`. These values determine the state to within a microsecond; the result is for the fullest possible
+   * state.
    */
   minTimeToFill(hits: number, { remaining, waitMicros }: TakeOutcome): Span {
     const asked = Math.min(Math.max(hits, 1), this.maxTokens);
-    // Waits are rounded up, so a whole microsecond less was not enough: room < cost(asked) - (waitMicros - 1).
+    // Waits are rounded up, so a wait of one microsecond less was too short: available < cost(hits) - (waitMicros - 1).
     const bound: Span = { whole: costWhole(this, asked) - (waitMicros - 1), part: costCarry(this, asked) };
-    // Nor was there one token more: room < cost(remaining + 1).
+    // The bucket did not hold one more token: available < cost(remaining + 1).
     if (remaining < this.maxTokens) {
       const nextWhole = costWhole(this, remaining + 1);
       const nextCarry = costCarry(this, remaining + 1);
@@ -257,18 +264,18 @@ export class TokenBucketRate implements RateAlgorithm {
         bound.part = nextCarry;
       }
     }
-    // The largest room below that bound, and from it what is missing.
+    // Subtract the smallest unit to get the largest value below the bound.
     subtractFrom(bound, 0, 1, this.q);
     const missing: Span = { whole: this.fillWhole, part: this.fillCarry };
     subtractFrom(missing, bound.whole, bound.part, this.q);
     return missing;
   }
 
-  /** Brings the state into the terms of this rate, and within its bounds. Returns whether it was below these. */
+  /** Converts the state to this rate and clamps it to its bounds. Returns whether the state was below the minimum. */
   private normalize(bucket: RunningBucket, nowMicros: number): boolean {
-    const isCut = this.clamp(bucket, nowMicros);
+    const wasClamped = this.clamp(bucket, nowMicros);
     bucket.previousFullAtMicros = bucket.fullAtMicros;
-    return isCut;
+    return wasClamped;
   }
 
   private clamp(bucket: RunningBucket, nowMicros: number): boolean {
@@ -277,7 +284,7 @@ export class TokenBucketRate implements RateAlgorithm {
       return false;
     }
     if (bucket.unit !== this.q) {
-      // Another limit was in force: its carry counts in other parts, so it is rounded against the caller.
+      // The state belongs to another limit with a different q, so its carry is rounded up, against the caller.
       bucket.setState(this.q, bucket.part > 0 ? bucket.whole + 1 : bucket.whole, 0);
     }
     if (exceeds(bucket, nowMicros + this.debtWhole, this.debtCarry)) {
@@ -293,38 +300,48 @@ export class TokenBucketRate implements RateAlgorithm {
     return false;
   }
 
-  /** See TakeItem. */
-  private refund(bucket: RunningBucket, operation: BucketOperation, nowMicros: number, isCut: boolean): void {
+  /** Applies a refund; see TakeItem. */
+  private refund(
+    bucket: RunningBucket,
+    operation: BucketOperation,
+    nowMicros: number,
+    wasClamped: boolean,
+  ): void {
     const { hits, undoMark, allowSurplus = false } = operation;
     if (undoMark === undefined) {
       const gave = this.addTokens(bucket, hits, allowSurplus ? nowMicros - this.surplusMicros : nowMicros, 0);
       if (allowSurplus && gave) bucket.surplusEndMicros = nowMicros + SURPLUS_LIFETIME_MICROS;
-    } else if (isCut || !this.mayUndo(bucket, undoMark)) {
+    } else if (wasClamped || !this.mayUndo(bucket, undoMark)) {
       return;
     } else if (bucket.whole < nowMicros) {
-      // It did not refill since, so that nothing would have been spilled.
+      // A bucket with a surplus has not refilled since, so no tokens would have overflowed.
       this.addTokens(bucket, hits, nowMicros - this.surplusMicros, 0);
     } else this.addTokens(bucket, hits, nowMicros, Math.max(0, nowMicros - undoMark));
   }
 
-  /** Whether neither another limit nor the bound of a debt has cut anything off since the take; see TakeItem. */
+  /** Returns whether neither another limit nor the maximum debt has cut off tokens since the take; see TakeItem. */
   private mayUndo(bucket: RunningBucket, undoMark: number): boolean {
     if (bucket.repaired) return false;
     return this.maxDebt === 0 || !reaches(bucket, undoMark + this.debtWhole, this.debtCarry);
   }
 
   /**
-   * A refund that makes the bucket full at `mostMicros` at the soonest, but for what `spiltMicros` would have refilled.
-   * Returns whether it changes anything.
+   * Adds tokens so that the bucket is full at `earliestFullMicros` at the earliest, minus the tokens that refill in
+   * `overflowMicros`. Returns whether the bucket changed.
    */
-  private addTokens(bucket: RunningBucket, hits: number, mostMicros: number, spiltMicros: number): boolean {
-    if (hits === 0 || !exceeds(bucket, mostMicros, 0)) return false;
+  private addTokens(
+    bucket: RunningBucket,
+    hits: number,
+    earliestFullMicros: number,
+    overflowMicros: number,
+  ): boolean {
+    if (hits === 0 || !exceeds(bucket, earliestFullMicros, 0)) return false;
     const returned = this.chargedHits(hits);
-    const whole = costWhole(this, returned) - spiltMicros;
+    const whole = costWhole(this, returned) - overflowMicros;
     if (whole < 0) return false;
     subtractFrom(bucket, whole, costCarry(this, returned), this.q);
-    if (bucket.fullAtMicros < mostMicros) {
-      bucket.whole = mostMicros;
+    if (bucket.fullAtMicros < earliestFullMicros) {
+      bucket.whole = earliestFullMicros;
       bucket.part = 0;
     }
     bucket.dirty = true;
@@ -332,15 +349,15 @@ export class TokenBucketRate implements RateAlgorithm {
   }
 
   /**
-   * The tokens of a charge that were forgiven: those past {@link chargedHits}, and what took `overMicros` too long to
-   * refill, told to the nearest token, or to those of a microsecond, as buckets refill all the time.
+   * Returns the tokens of a charge that were forgiven: those beyond {@link chargedHits}, and those that `overMicros`
+   * would refill, rounded to the nearest token.
    */
   private forgiven(hits: number, overMicros: number): number {
     const over = Math.round((overMicros * this.q) / this.p);
     return Math.min(hits, hits - this.chargedHits(hits) + over);
   }
 
-  /** floor((whole + part / q) * q / p), exact. */
+  /** Returns floor((whole + part / q) * q / p), computed exactly. */
   private wholeTokens({ whole, part }: Span): number {
     const product = whole * this.q + part;
     if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / this.p);
@@ -349,9 +366,9 @@ export class TokenBucketRate implements RateAlgorithm {
 }
 
 /**
- * Builds a token bucket rate from already validated numbers: `maxTokens` and `tokensPerFill` integers from 1 to 2^32-1,
- * `fillIntervalMicros` an integer >= 1000, `maxDebt` an integer from 0 to 2^32-1, and a time to fill, from the deepest
- * debt, of at most MAX_FILL_MICROS.
+ * Creates a token bucket rate from validated numbers: `maxTokens` and `tokensPerFill` are integers from 1 to 2^32-1,
+ * `fillIntervalMicros` is an integer >= 1000, `maxDebt` is an integer from 0 to 2^32-1. The time to fill from the
+ * maximum debt is at most MAX_FILL_MICROS.
  */
 export function tokenBucketRate(
   maxTokens: number,

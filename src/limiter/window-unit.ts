@@ -1,4 +1,4 @@
-/** Units of `rate_limit.unit`; month is 30 and year 365 days, as in envoyproxy/ratelimit. */
+/** Units of `rate_limit.unit`. As in envoyproxy/ratelimit, a month has 30 days and a year 365. */
 export const WINDOW_UNITS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'year'] as const;
 export type WindowUnit = (typeof WINDOW_UNITS)[number];
 

@@ -1,25 +1,25 @@
 export interface BackOffOptions {
   readonly initialMs: number;
   readonly maxMs: number;
-  /** No pause is shorter, milliseconds; default 0. */
+  /** Minimum pause in milliseconds; default 0. */
   readonly minMs?: number;
-  /** How much of a pause chance may add or take, 0 to 1; default 0: none. */
+  /** Random jitter as a fraction of the pause, 0 to 1; default 0. */
   readonly jitterFactor?: number;
-  /** A number in [0, 1); Math.random when absent. */
+  /** Returns a number in [0, 1). Default: Math.random. */
   readonly random?: () => number;
 }
 
-/** Growing pauses between attempts: each twice the one before, never above `maxMs`. */
+/** Computes exponentially growing pauses between attempts: each is twice the previous one, up to `maxMs`. */
 export class BackOff {
   readonly #options: BackOffOptions;
-  /** Pauses since the last {@link reset}, as far as they made the next one longer. */
+  /** Number of pauses since the last {@link reset} that have increased the next one. */
   #pauses = 0;
 
   constructor(options: BackOffOptions) {
     this.#options = options;
   }
 
-  /** Milliseconds to wait before the next attempt. */
+  /** Returns the milliseconds to wait before the next attempt. */
   next(): number {
     const { initialMs, maxMs, minMs = 0, jitterFactor = 0, random = Math.random } = this.#options;
     const middle = Math.min(Math.max(initialMs, minMs) * 2 ** this.#pauses, maxMs);
@@ -30,7 +30,7 @@ export class BackOff {
     return Math.max(Math.round(low + random() * (high - low)), minMs);
   }
 
-  /** Something went well: the next pause is the first one again. */
+  /** Resets the pauses after a success: the next pause is `initialMs` again. */
   reset(): void {
     this.#pauses = 0;
   }

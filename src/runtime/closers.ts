@@ -1,4 +1,4 @@
-/** Everything that is open, closed in the reverse order, so that a failed start or a drain leaves nothing behind. */
+/** Closes everything that was opened in reverse order, so that a failed start or a drain releases all resources. */
 export class Closers {
   readonly #closers: (() => Promise<void>)[] = [];
 

@@ -1,14 +1,14 @@
-/** An entry of a {@link DueHeap}. It is in one heap at most. */
+/** An entry of a {@link DueHeap}. It may be in at most one heap. */
 export interface Due {
-  /** When, on the clock of whoever keeps the heap; Infinity: never. */
+  /** Due time on the clock of the heap's owner. Infinity: never due. */
   readonly dueAt: number;
-  /** Where {@link DueHeap} holds it; -1 while it does not. Kept by it. */
+  /** Index in the heap, or -1 if the entry is not in it. Maintained by {@link DueHeap}. */
   heapIndex: number;
 }
 
 /**
- * What is due, the soonest first: a binary heap whose entries know their index. Times mostly come in rising order and
- * go before they are due, and then an entry costs no more than a few array accesses.
+ * A binary heap with the earliest due time first, whose entries know their index. Most entries are added in ascending
+ * order and removed before they are due, which takes only a few array accesses.
  */
 export class DueHeap<Entry extends Due> {
   readonly #heap: Entry[] = [];
@@ -27,7 +27,7 @@ export class DueHeap<Entry extends Due> {
     this.#rise(entry, this.#heap.length - 1);
   }
 
-  /** Takes `entry` out; does nothing when it is not in. */
+  /** Removes `entry`. Does nothing if the entry is not in the heap. */
   remove(entry: Entry): void {
     const { heapIndex } = entry;
     if (heapIndex < 0) return;

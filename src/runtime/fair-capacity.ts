@@ -1,30 +1,37 @@
 import { expectState } from '../invariant.js';
 
-/** Share of the room that is kept for connections that hold none of it, and share that such a one may ask for. */
+/**
+ * Share of the capacity that is reserved for new connections, and the maximum share that a new connection may acquire
+ * from the reserve. A new connection holds no part of the upper half yet.
+ */
 const RESERVED_SHARE = 1 / 8;
 const SMALL_REQUEST_SHARE = 1 / 512;
 
 /**
- * Room that is shared by all who wait: items, or bytes. Of its upper half a connection has no more than is left free
- * beside an eighth that is kept for those that hold nothing of it and ask little; nothing is counted by connection
- * while less than half is taken. A connection `undefined` stands for callers without one, who share nothing.
+ * A capacity, in items or bytes, that connections share fairly. Up to half of the capacity, any connection may acquire
+ * as much as it needs, and nothing is counted per connection. From the upper half, a connection may hold at most as
+ * much as remains free, not counting the share that is reserved for small requests of new connections. The connection
+ * `undefined` stands for callers without a connection, to which the fair share does not apply.
  */
 export class FairCapacity {
   readonly #capacity: number;
   readonly #held = new Map<unknown, number>();
   #used = 0;
 
-  /** `most`: what may be taken altogether. */
+  /** `capacity`: maximum amount that may be acquired in total. */
   constructor(capacity: number) {
     this.#capacity = capacity;
   }
 
-  /** What is taken. */
+  /** Amount that is acquired now. */
   get used(): number {
     return this.#used;
   }
 
-  /** Whether a connection may have so much more. While less than half is taken everybody may, however much it is. */
+  /**
+   * Returns whether a connection may acquire `amount`. While less than half of the capacity is used, every connection
+   * may acquire any amount.
+   */
   canAcquire(amount: number, connection: unknown): boolean {
     if (this.#used === 0 || 2 * this.#used < this.#capacity) return true;
     const free = this.#capacity - this.#used;
@@ -35,7 +42,10 @@ export class FairCapacity {
     return held + amount <= free - this.#capacity * RESERVED_SHARE;
   }
 
-  /** Takes it. Returns whether it is scarce: {@link release} must be told whose it is then. */
+  /**
+   * Acquires `amount`. Returns whether it was counted for the connection; if so, pass the connection to
+   * {@link release}.
+   */
   acquire(amount: number, connection: unknown): boolean {
     const isContended = connection !== undefined && 2 * this.#used >= this.#capacity;
     this.#used += amount;
@@ -43,7 +53,7 @@ export class FairCapacity {
     return isContended;
   }
 
-  /** Gives back what was taken; `scarce` tells how much of it was scarce when it was taken, by connection. */
+  /** Releases `amount`. `contended` lists the parts that were counted for a connection when they were acquired. */
   release(amount: number, contended?: Iterable<readonly [connection: unknown, amount: number]>): void {
     this.#used -= amount;
     expectState(this.#used >= 0, 'no more capacity is released than was acquired');

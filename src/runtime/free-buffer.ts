@@ -1,12 +1,12 @@
-/** Node.js 20 does not have it. */
+/** Node.js 20 does not have `transfer`. */
 interface Transferable {
   transfer?(bytes: number): unknown;
 }
 
 /**
- * Frees the memory of `bytes`, which nobody may use any more: it is empty from then on. The garbage collector would
- * free it too, but only later, after as much as tens of megabytes more were allocated. From 16 KiB on, freeing is also
- * cheaper than leaving it to the collector. Nothing is freed if `bytes` shares its memory with others, nor on Node.js
+ * Frees the memory of `bytes`, which must not be used any more: it is empty afterwards. The garbage collector would
+ * free the memory too, but only after tens of megabytes more were allocated. From 16 KiB on, freeing is also cheaper
+ * than leaving the memory to the collector. Does nothing if `bytes` shares its memory with other views, or on Node.js
  * 20.
  */
 export function freeBuffer(bytes: Uint8Array): void {

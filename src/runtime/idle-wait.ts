@@ -1,6 +1,6 @@
 import { withTimeout } from './turns.js';
 
-/** Lets one who closes wait until nothing is under way. */
+/** Waits until no work is in progress, for example before closing. */
 export class IdleWait {
   readonly #isIdle: () => boolean;
   #end: (() => void) | undefined;
@@ -9,12 +9,12 @@ export class IdleWait {
     this.#isIdle = isIdle;
   }
 
-  /** Something has ended. */
+  /** Checks whether all work has ended. Call it whenever some work ends. */
   check(): void {
     if (this.#end !== undefined && this.#isIdle()) this.#end();
   }
 
-  /** Resolves once nothing is under way, or after `ms`. Call it once. */
+  /** Resolves once no work is in progress, or after `ms` milliseconds. Call it only once. */
   async wait(ms: number): Promise<void> {
     if (this.#isIdle()) return;
     const idle = new Promise<void>((resolve) => {

@@ -1,2 +1,2 @@
-/** Nothing is to be done about it. */
+/** Handles errors that need no handling. */
 export function ignore(): void {}

@@ -1,4 +1,4 @@
-/** What may be in a {@link LinkedList}: in one at most. */
+/** A member of a {@link LinkedList}. It may be in at most one list. */
 export interface Linked<T extends Linked<T>> {
   list: LinkedList<T> | undefined;
   before: T | undefined;
@@ -6,11 +6,11 @@ export interface Linked<T extends Linked<T>> {
 }
 
 /**
- * Members in the order in which they were added.
+ * A doubly linked list of its members, in insertion order.
  *
- * For many that come and go, where a Set costs too much: the tables that a Set goes through refer to each other and to
- * what was in them, so that a collection of young objects finds alive what is long gone, and copies it. That was a
- * third of the time that calls to Redis took.
+ * For members that are added and removed very often, a Set costs too much. Its successive tables refer to each other
+ * and to former members, so a minor garbage collection finds removed members alive and copies them. That took a third
+ * of the time of calls to Redis.
  */
 export class LinkedList<T extends Linked<T>> {
   #first: T | undefined;
@@ -21,7 +21,7 @@ export class LinkedList<T extends Linked<T>> {
     return this.#size;
   }
 
-  /** The one that was added first. */
+  /** The member that was added first. */
   get first(): T | undefined {
     return this.#first;
   }
@@ -30,7 +30,7 @@ export class LinkedList<T extends Linked<T>> {
     return one.list === this;
   }
 
-  /** Adds one at the end, and takes it out of the list that it was in. */
+  /** Appends a member, after removing it from the list that it was in. */
   add(one: T): void {
     one.list?.delete(one);
     const last = this.#last;
@@ -42,7 +42,7 @@ export class LinkedList<T extends Linked<T>> {
     this.#size++;
   }
 
-  /** Returns whether it was there. */
+  /** Removes a member. Returns whether it was in this list. */
   delete(one: T): boolean {
     if (one.list !== this) return false;
     const { before, after } = one;
@@ -50,7 +50,7 @@ export class LinkedList<T extends Linked<T>> {
     else before.after = after;
     if (after === undefined) this.#last = before;
     else after.before = before;
-    // What is gone keeps nothing else alive.
+    // A removed member must not keep other members alive.
     one.list = undefined;
     one.before = undefined;
     one.after = undefined;
@@ -58,7 +58,7 @@ export class LinkedList<T extends Linked<T>> {
     return true;
   }
 
-  /** Those that are there now; what leaves meanwhile is left out. */
+  /** Iterates over the current members. Members that are removed during the iteration are skipped. */
   *[Symbol.iterator](): Generator<T> {
     const all: T[] = [];
     for (let one = this.#first; one !== undefined; one = one.after) all.push(one);

@@ -1,4 +1,4 @@
-/** The same in an order of chance (Fisher and Yates). */
+/** Returns a shuffled copy of `values` (Fisher–Yates). */
 export function shuffled<T>(values: readonly T[]): T[] {
   const copy = [...values];
   for (let i = copy.length - 1; i > 0; i--) {

@@ -1,4 +1,4 @@
-/** Something that others are told of, in the order in which they began to listen. */
+/** An event with listeners, which are called in the order in which they were added. */
 export class Signal<First = void, Second = void> {
   readonly #listeners: ((first: First, second: Second) => void)[] = [];
 

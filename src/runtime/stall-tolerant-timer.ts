@@ -1,16 +1,16 @@
-/** A timer that fires so much too late shows that this process was held up. Milliseconds. */
+/** A timer that fires at least this late shows that the process was stalled. Milliseconds. */
 const STALL_THRESHOLD_MS = 50;
 
 /**
- * Tells when something from outside has taken too long. A process that was held up, by other processes or by work of
- * its own, sees its timers before what has come meanwhile: that is read first, and the time in which nothing could be
- * read is given once more.
+ * A timeout for an external event that tolerates stalls of this process. If the process was stalled, by other processes
+ * or by its own work, its timers fire before it reads what has arrived meanwhile. The timer then reads first, and
+ * extends the timeout once by the duration of the stall.
  */
 export class StallTolerantTimer {
   #timer: NodeJS.Timeout;
   #immediate: NodeJS.Immediate | undefined;
 
-  /** `onOver` is called once after `ms` milliseconds, unless the timer is stopped before. */
+  /** Calls `onTimeout` once after `ms` milliseconds, unless the timer is stopped before. */
   constructor(ms: number, onTimeout: () => void) {
     const dueMs = performance.now() + ms;
     const end = (): void => {

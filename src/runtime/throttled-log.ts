@@ -1,7 +1,10 @@
-/** After something was said it is not said again for so long. Milliseconds. */
+/** Minimum interval between two log messages about the same event, in milliseconds. */
 export const LOG_INTERVAL_MS = 10_000;
 
-/** Whether to say something now that may happen all the time: `true` at most once in {@link LOG_INTERVAL_MS}. */
+/**
+ * Returns a function that tells whether to log an event that may happen very often: it returns `true` at most once in
+ * {@link LOG_INTERVAL_MS}.
+ */
 export function throttledLog(nowMs: () => number = () => performance.now()): () => boolean {
   let quietUntilMs = Number.NEGATIVE_INFINITY;
   return () => {

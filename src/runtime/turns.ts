@@ -1,9 +1,9 @@
-/** Resolves when the event loop has had a turn: what waits there goes first. */
+/** Resolves after one turn of the event loop, so that other pending work runs first. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Runs work to its end. */
+/** Runs work to completion without yielding to the event loop. */
 export function runToCompletion<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next();
@@ -11,7 +11,7 @@ export function runToCompletion<T>(work: Generator<void, T>): T {
   }
 }
 
-/** Runs work, with a {@link turn} wherever it yields. */
+/** Runs work, and waits for a {@link turn} each time the work yields. */
 export async function runInTurns<T>(work: Generator<void, T>): Promise<T> {
   for (;;) {
     const step = work.next();
@@ -20,7 +20,7 @@ export async function runInTurns<T>(work: Generator<void, T>): Promise<T> {
   }
 }
 
-/** What `promise` comes to, or what `late` gives, or throws, after `ms`. */
+/** Waits for `promise`. After `ms` milliseconds, returns or throws what `onTimeout` does instead. */
 export async function withTimeout<Result, Late>(
   ms: number,
   promise: Result | PromiseLike<Result>,
@@ -37,34 +37,35 @@ export async function withTimeout<Result, Late>(
   }
 }
 
-/** Calls back once what waits in the event loop has had its turn. */
+/** Schedules a callback for the next turn of the event loop. */
 export type NextTurn = (callback: () => void) => void;
 
 export interface TurnSchedulerOptions<Waiter> {
-  /** What may be done in one turn of the event loop, in any measure. */
+  /** Amount of work that may be done in one turn of the event loop, in any unit. */
   readonly budget: number;
-  /** A turn begins. */
+  /** Called at the start of each turn. */
   onTurn?(): void;
   /**
-   * Does what one waits for, and spends what that takes. One that is not done waits anew, behind those that are there.
+   * Does the work of a waiter and spends its cost. A waiter that is not finished must wait again, and is then queued
+   * behind the others.
    */
   serve?(waiter: Waiter): void;
-  /** setImmediate when absent. */
+  /** Default: setImmediate. */
   readonly nextTurn?: NextTurn | undefined;
 }
 
 /**
- * Shares the turns of the event loop: so much is done in one of them, and whoever waits is served in the order of
- * arrival, at most once in a turn.
+ * Shares the turns of the event loop: each turn has a work budget, and waiters are served in order of arrival, at most
+ * once in a turn.
  */
 export class TurnScheduler<Waiter> {
-  /** What may still be done in this turn. */
+  /** Budget that remains in this turn. */
   remaining: number;
   readonly #budget: number;
   readonly #onTurn: (() => void) | undefined;
   readonly #serve: ((waiter: Waiter) => void) | undefined;
   readonly #nextTurn: NextTurn;
-  /** A Set keeps the order. */
+  /** A Set preserves the order of insertion. */
   readonly #waiting = new Set<Waiter>();
   #isScheduled = false;
 
@@ -76,18 +77,18 @@ export class TurnScheduler<Waiter> {
     this.#nextTurn = nextTurn;
   }
 
-  /** Those that wait. */
+  /** Number of waiters. */
   get size(): number {
     return this.#waiting.size;
   }
 
-  /** So much was done. In the next turn it may be done again. */
+  /** Spends `amount` of this turn's budget. The next turn starts with the full budget. */
   spend(amount: number): void {
     this.remaining -= amount;
     this.schedule();
   }
 
-  /** Begins another turn, if none is to come. */
+  /** Schedules another turn unless one is already scheduled. */
   schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -99,7 +100,7 @@ export class TurnScheduler<Waiter> {
     this.schedule();
   }
 
-  /** Returns whether it waited. */
+  /** Removes a waiter. Returns whether it was waiting. */
   cancel(waiter: Waiter): boolean {
     return this.#waiting.delete(waiter);
   }
@@ -108,7 +109,8 @@ export class TurnScheduler<Waiter> {
     this.#isScheduled = false;
     this.remaining = this.#budget;
     this.#onTurn?.();
-    // Those that wait anew stand behind the ones that were there, which a Set would go on to in the same loop.
+    // A waiter that is added again during this loop must not be served in the same turn, but iterating over a Set
+    // includes elements that are added meanwhile.
     let rest = this.#waiting.size;
     for (const waiter of this.#waiting) {
       if (this.remaining <= 0 || rest-- === 0) break;

@@ -10,14 +10,14 @@ import { expectAtMost, expectEqual, expectSame } from '../../support/assert/quic
 import { runs } from '../../support/assert/runs.js';
 
 const DAY_MICROS = 86_400_000_000;
-/** Days of the longest window of a unit. */
+/** Maximum number of days in each unit. */
 const MOST_DAYS: Readonly<Record<CalendarUnit, number>> = { day: 1, week: 7, month: 31, year: 366 };
-/** Changes of clocks by a whole day, and the 7 hours of Vostok. */
+/** Covers clock changes by a whole day, and the change of 7 hours in Vostok. */
 const SLACK_DAYS = 1.3;
 
 const zones = fc.constantFrom('UTC', 'Asia/Kolkata', ...Intl.supportedValuesOf('timeZone'));
 const units = fc.constantFrom(...CALENDAR_UNITS);
-/** Times from 1970 to 2100, often a whole hour, at which clocks change. */
+/** Times from 1970 to 2100, many of them close to a whole hour, when clocks change. */
 const times = fc.oneof(
   fc.integer({ min: 0, max: 4_102_444_800_000_000 }),
   fc
@@ -25,13 +25,13 @@ const times = fc.oneof(
     .map(([hour, off]) => Math.max(0, hour * 3_600_000_000 + off)),
 );
 
-/** The date that clocks show, as days since the epoch. */
+/** Returns the local date, in days since the epoch. */
 function shownDay(timeZone: string, micros: number): number {
   const format = new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' });
   return Date.parse(`${format.format(Math.floor(micros / 1000))}T00:00Z`) / 86_400_000;
 }
 
-/** Which unit a day belongs to; grows with the days. */
+/** Returns a number for the unit that a day belongs to, which increases with the days. */
 function unitOfDay(day: number, unit: CalendarUnit): number {
   const date = new Date(day * 86_400_000);
   if (unit === 'day') return day;

@@ -1,4 +1,4 @@
-/* What was admitted without the store is charged there: never too little, whatever the bucket held before. */
+/* Charges the store for hits that were allowed without it: never too few, for any state of the bucket. */
 
 import { describe, jest, test } from '@jest/globals';
 import fc from 'fast-check';
@@ -19,7 +19,7 @@ jest.setTimeout(60_000);
 const outages = arbitraryRate().chain((rate) =>
   fc.record({
     rate: fc.constant<Rate>(rate),
-    /** What the bucket misses before. */
+    /** Tokens missing from the bucket at the start. */
     missing: arbitraryHits(rate),
     processes: fc.integer({ min: 1, max: 3 }),
     steps: fc.array(

@@ -45,7 +45,7 @@ test('a grant past full is there to the last hit, does not refill, and never goe
         const before = look();
         clock.advance(wait);
         const isOver = before > rate.reportedLimit;
-        // It does not refill.
+        // A bucket with a surplus does not refill.
         if (isOver) expectSame(look(), before);
         const now = look();
         if (kind === 'take') {
@@ -58,14 +58,14 @@ test('a grant past full is there to the last hit, does not refill, and never goe
           const { remaining, limited } = ask({ hits, refund: true, over: kind === 'grant' });
           expectSame(limited, false);
           expectAtMost(now, remaining);
-          // A part of a token may have been there.
+          // The bucket may have held a fraction of a token.
           expectAtMost(remaining, now + hits + 1);
           if (kind === 'refund') expectAtMost(remaining, Math.max(now, rate.reportedLimit));
           else if (isOver)
             expectSame(remaining, Math.max(now, Math.min(now + hits, rate.reportedLimit + rate.maxSurplus)));
         }
       }
-      // Nothing outlives its day.
+      // No surplus outlives its day.
       clock.advance(rate.kind === 'window' ? 366 * UNIT_MICROS.day : UNIT_MICROS.day);
       expectAtMost(look(), rate.reportedLimit);
     }),

@@ -13,7 +13,7 @@ import { windowRate } from '../../../src/limiter/fixed-window.js';
 import { WINDOW_UNITS } from '../../../src/limiter/window-unit.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 
-/** Microseconds of `2024-03-31T01:00Z`. */
+/** Converts an ISO 8601 time such as `2024-03-31T01:00Z` to microseconds. */
 function at(time: string): number {
   return Date.parse(time) * 1000;
 }
@@ -22,14 +22,14 @@ function text(micros: number): string {
   return new Date(micros / 1000).toISOString().replace(/(:00)?\.000Z$/, 'Z');
 }
 
-/** The window around `time`, as `start/end`. */
+/** Returns the window around `time`, as `start/end`. */
 function windowOf(timeZone: string, unit: CalendarUnit, time: string): string {
   const windows = CalendarWindows.of(timeZone, unit);
   const start = windows.startAt(at(time));
   return `${text(start)}/${text(windows.endOf(start))}`;
 }
 
-/** Zone, unit, times within the window, start and end, what is special. */
+/** Title with the zone, unit, times within the window, start, end. */
 type Case = readonly [string, CalendarUnit, readonly string[], string, string];
 
 describe('days on which clocks change', () => {
@@ -99,7 +99,7 @@ describe('days on which clocks change', () => {
       '2024-11-04T05:00Z',
     ],
     ['America/Havana without one', 'day', ['2024-03-10T05:00Z'], '2024-03-10T05:00Z', '2024-03-11T04:00Z'],
-    // At 00:01 clocks show 23:01 of the day before, which has ended all the same.
+    // At 00:01 clocks show 23:01 of the previous day, whose window has already ended.
     [
       'America/St_Johns, twice at its midnight',
       'day',
@@ -162,7 +162,7 @@ describe('units', () => {
     ['UTC', 'week', '1970-01-01T00:00Z', '1969-12-29T00:00Z', '1970-01-05T00:00Z'],
     ['Europe/Berlin', 'week', '2024-03-31T21:59Z', '2024-03-24T23:00Z', '2024-03-31T22:00Z'],
     ['America/New_York', 'week', '2024-11-04T04:59Z', '2024-10-28T04:00Z', '2024-11-04T05:00Z'],
-    // Leap years, and 2100, which is none.
+    // Leap years, and 2100, which is not a leap year.
     ['UTC', 'month', '2024-02-29T23:59:59Z', '2024-02-01T00:00Z', '2024-03-01T00:00Z'],
     ['UTC', 'month', '2023-02-28T23:59:59Z', '2023-02-01T00:00Z', '2023-03-01T00:00Z'],
     ['UTC', 'month', '2100-02-28T23:59:59Z', '2100-02-01T00:00Z', '2100-03-01T00:00Z'],
@@ -170,7 +170,7 @@ describe('units', () => {
     ['Europe/Berlin', 'month', '2024-03-31T21:59:59Z', '2024-02-29T23:00Z', '2024-03-31T22:00Z'],
     ['Europe/Berlin', 'month', '2024-12-31T22:59:59Z', '2024-11-30T23:00Z', '2024-12-31T23:00Z'],
     ['America/New_York', 'year', '2025-01-01T04:59:59.999Z', '2024-01-01T05:00Z', '2025-01-01T05:00Z'],
-    // Clocks were 44 minutes and 30 seconds behind.
+    // Local clocks were 44 minutes and 30 seconds behind UTC.
     ['Africa/Monrovia', 'day', '1971-05-05T12:00Z', '1971-05-05T00:44:30Z', '1971-05-06T00:44:30Z'],
   ])('%s, %s at %s', (zone, unit, time, start, end) => {
     expect(windowOf(zone, unit, time)).toBe(`${start}/${end}`);
@@ -211,7 +211,7 @@ describe('boundariesAround', () => {
 });
 
 describe('what is computed', () => {
-  /** How often the time of a zone was looked up, which takes some microseconds each time. */
+  /** Number of conversions to local time; each takes some microseconds. */
   let lookUps: jest.SpiedFunction<Intl.DateTimeFormat['formatToParts']>;
 
   beforeEach(() => {
@@ -222,7 +222,7 @@ describe('what is computed', () => {
     lookUps.mockRestore();
   });
 
-  /** Of one zone and unit, at the very most. */
+  /** Maximum number of conversions for one zone and unit. */
   const MOST = 150;
 
   test('is shared by all rates of one zone and unit', () => {
@@ -271,13 +271,13 @@ describe('what is computed', () => {
     };
     prepare();
     ask();
-    // Two days on end, in which all zones have their midnight, with a look each hour.
+    // All zones have midnight within these two days; a request arrives each hour.
     for (let hour = 0; hour < 48; hour++) {
       clock.advance(3_600_000_000);
       ask();
       prepare();
     }
-    // Without a look for a day.
+    // No request arrives for a day.
     clock.advance(86_400_000_000);
     ask();
     expect(largest).toBeLessThan(4 * MOST);
@@ -303,7 +303,7 @@ describe('names of time zones', () => {
     ['GMT', 'GMT'],
     ['Etc/UTC', 'Etc/UTC'],
     ['Etc/GMT+5', 'Etc/GMT+5'],
-    // Names that Node does not list, as it has others for these places.
+    // Names that Node.js does not list, because it lists other names for these places.
     ['Asia/Kolkata', 'Asia/Kolkata'],
     ['Europe/Kyiv', 'Europe/Kyiv'],
     ['US/Pacific', 'US/Pacific'],
@@ -320,12 +320,12 @@ describe('names of time zones', () => {
     ' Europe/Berlin',
     'Europe/Berlin ',
     'Europe\\Berlin',
-    // Offsets, which newer Nodes know.
+    // Offsets, which newer versions of Node.js accept.
     '+02:00',
     '-08',
     'GMT+2',
     'UTC+02:00',
-    // An offset in the database, a place with daylight saving time to Node.
+    // An offset in the IANA database, but a place with daylight saving time in Node.js.
     'EST',
     'PST',
     'CET',

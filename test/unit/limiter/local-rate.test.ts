@@ -49,7 +49,7 @@ describe('the part of a token bucket that a process holds', () => {
     const part = localRate(tokenBucketRate(10, 3, 1_000_000), 0.3, 1);
     const take = (): boolean | undefined => store.take([takeItem('k', part)])[0]?.limited;
     expect([take(), take(), take(), take()]).toEqual([false, false, false, true]);
-    // 0.9 tokens a second.
+    // The share refills 0.9 tokens a second.
     clock.advance(1_111_111);
     expect(take()).toBe(true);
     clock.advance(1);
@@ -62,7 +62,7 @@ describe('the part of a window', () => {
     [100, 0.25, 1, 25],
     [100, 1, 3, 33],
     [1, 0.1, 2, 1],
-    // What lets nothing pass goes on so.
+    // A limit of 0 stays 0.
     [0, 0.5, 1, 0],
   ])('%i hits, share %d of %i workers: %i', (requests, share, workers, expected) => {
     expect(localRate(windowRate('hour', requests), share, workers)).toMatchObject({
@@ -98,7 +98,7 @@ describe('a charge for what was admitted elsewhere', () => {
     expect(remaining()).toBe(9);
     expect(charge(12)).toMatchObject({ limited: false, remaining: 0, forgiven: 3 });
     expect(remaining()).toBe(0);
-    // No debt: a token that is given back is there.
+    // There is no debt, so a refunded token is available.
     store.take([takeItem('k', rate, { hits: 1, refund: true })]);
     expect(remaining()).toBe(1);
   });
@@ -110,7 +110,7 @@ describe('a charge for what was admitted elsewhere', () => {
     store.take([takeItem('k', rate, { hits: 13 })]);
     store.take([takeItem('k', chargingRate(rate), { hits: 4 })]);
     clock.advance(HOUR);
-    // Three of the next window are owed.
+    // The debt uses three hits of the next window.
     expect(store.take([takeItem('k', rate, { hits: 0 })])[0]?.remaining).toBe(7);
   });
 });

@@ -11,7 +11,8 @@ test('a connection has no more of the upper half than is left free, and others a
     }
     return room.used - before;
   };
-  // The lower half is for whoever comes; of the rest, but for an eighth, each has half of what was left.
+  // The lower half is available to any connection. Each connection gets half of the free part of the upper half, minus
+  // the reserved eighth.
   expect([fill('one'), fill('two'), fill('three'), fill('four')]).toEqual([704, 96, 48, 24]);
   expect([...scarce]).toEqual([
     ['one', 192],
@@ -21,7 +22,7 @@ test('a connection has no more of the upper half than is left free, and others a
   ]);
   expect(room.canAcquire(1, 'one')).toBe(false);
   expect(room.canAcquire(8, 'modest')).toBe(true);
-  // Callers without a connection have what is there.
+  // Callers without a connection may acquire everything that is free.
   expect(room.canAcquire(1024 - room.used, undefined)).toBe(true);
   expect(room.canAcquire(1024 - room.used + 1, undefined)).toBe(false);
   room.release(room.used - 600, scarce);

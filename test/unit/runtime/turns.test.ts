@@ -10,7 +10,7 @@ describe('turns of the event loop', () => {
     served = [];
   });
 
-  /** The event loop goes round. */
+  /** Runs one turn of the event loop. */
   function turn(): readonly string[] {
     served = [];
     for (const end of ends.splice(0)) end();
