@@ -16,7 +16,7 @@ test('nothing comes of a state that holds', () => {
 test('where nobody listens, the first failure ends what runs', () => {
   expect(() => invariant(false, 'this holds')).toThrow(new BrokenInvariant('this holds'));
   expect(() => expectState(false, 'that holds')).toThrow(new BrokenInvariant('that holds'));
-  expect(() => addTo({ whole: 0, part: 5 }, 0, 9, 5)).toThrow('a carry lies between 0 and q');
+  expect(() => addTo({ whole: 0, part: 5 }, 0, 9, 5)).toThrow('a carry is between 0 and q');
 });
 
 test('a server hears of it, and what may go on goes on', () => {
