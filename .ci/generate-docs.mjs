@@ -32,6 +32,12 @@ const settings = [
   ),
 ].join('\n');
 
+const NAMES_IN_ROW = 16;
+const inRows = (all) =>
+  Array.from({ length: Math.ceil(all.length / NAMES_IN_ROW) }, (_, row) =>
+    all.slice(row * NAMES_IN_ROW, (row + 1) * NAMES_IN_ROW),
+  );
+
 const known = SETTINGS.filter(({ reference }) => reference !== undefined);
 const differs = (setting) => setting.reference.differs !== undefined || !hasReferenceDefault(setting);
 const reference = [
@@ -47,12 +53,10 @@ const reference = [
         reference: { default: there, differs: text = here === '' ? help : '' },
       }) => `| \`${name}\` | ${code(there)} | ${code(here)} | ${cell(text)} |`,
     ),
-  ...[...inertByReason()].map(
-    ([reason, inert]) => `| ${names(inert)} | | | Changes nothing: ${cell(reason)} |`,
+  ...[...inertByReason()].map(([reason, inert]) => `| ${names(inert)} | | | No effect: ${cell(reason)} |`),
+  ...inRows(known.filter((setting) => !differs(setting)).map(({ name }) => name)).map(
+    (row) => `| ${names(row)} | | | Nothing differs. |`,
   ),
-  '',
-  'The same in name, meaning and default: ' +
-    `${names(known.filter((setting) => !differs(setting)).map(({ name }) => name))}.`,
 ].join('\n');
 
 /** One table; a group begins with a line of its own. */
