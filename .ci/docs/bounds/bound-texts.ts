@@ -40,10 +40,10 @@ export function shownSetting(name: string, show: (value: number) => string = sho
   return `\`${name}\`: ${Number.isNaN(value) ? found.default : show(value)}`;
 }
 
-export const IS_REFUSED = 'INVALID_ARGUMENT; reading ends at the first one too many';
+export const IS_REFUSED = 'INVALID_ARGUMENT; weir stops reading';
 export const IS_THROTTLED =
-  'OVER_LIMIT if a rule in force could have matched, whatever `on_store_failure` says, else as if nothing matched';
-export const CONNECTION_ENDS = 'the connection ends';
+  'OVER_LIMIT if an active rule could have matched, regardless of `on_store_failure`; otherwise OK';
+export const CONNECTION_ENDS = 'weir closes the connection';
 export const SCARCE_ROOM =
-  'of the upper half a connection has at most what is left free beside an eighth, which is kept for ' +
-  'connections that hold nothing of it';
+  'in the upper half, a connection may use as much as is still free; the last eighth is reserved for ' +
+  'connections that use nothing';

@@ -21,72 +21,74 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
     title: 'One gRPC connection (GRPC_TRANSPORT=h2)',
     bounds: [
       {
-        what: 'reading in a turn of the event loop; of all connections',
+        what: 'reads in a turn of the event loop; of all connections together',
         bound: `${shownTime(UNIT_MS)} or ${shownSize(UNIT_BYTES)}; ${shownTime(TURN_MS)}`,
-        beyond: 'the rest waits, its socket unread; those that lately took little go first',
+        beyond: 'the rest stays in the socket; connections with little recent use are first',
       },
       {
-        what: 'calls at once',
+        what: 'concurrent calls',
         bound: shownSetting('GRPC_MAX_CONCURRENT_STREAMS'),
-        beyond: 'the call is refused, to be tried again',
+        beyond: 'the call is refused, and the client may retry it',
       },
       {
-        what: 'header list of a call; its encoded block; its CONTINUATION frames',
+        what: 'header list of a call; its encoded size; its CONTINUATION frames',
         bound:
-          `${shownSetting('GRPC_MAX_HEADER_BYTES', shownSize)}; ${shownSize(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ` +
-          `${DEFAULT_LIMITS.maxContinuations} (more of both with a larger list)`,
+          `${shownSetting('GRPC_MAX_HEADER_BYTES', shownSize)}; ` +
+          `${shownSize(DEFAULT_LIMITS.maxHeaderBlockBytes)}; ${DEFAULT_LIMITS.maxContinuations} (the last two ` +
+          'grow with the setting)',
         beyond: `431; ${CONNECTION_ENDS}`,
       },
       {
-        what: 'unfinished messages together',
+        what: 'incomplete messages, together',
         bound: 'twice `GRPC_MAX_MESSAGE_BYTES`, at least 8 MiB',
         beyond: 'RESOURCE_EXHAUSTED',
       },
       {
-        what: 'a request that does not come to its end',
-        bound: `its \`grpc-timeout\`, at most ${shownTime(DEFAULT_RECEIVE_TIMEOUT_MS)} without one`,
+        what: 'an incomplete request',
+        bound: `its \`grpc-timeout\`, or ${shownTime(DEFAULT_RECEIVE_TIMEOUT_MS)} without one`,
         beyond: 'DEADLINE_EXCEEDED',
       },
       {
-        what: 'open calls of health and reflection; their messages in a turn',
-        bound: `${MAX_AUXILIARY_CALLS}; 1, and 8 of all connections`,
+        what: 'open calls of health and reflection; their messages per turn',
+        bound: `${MAX_AUXILIARY_CALLS}; 1, and 8 for all connections`,
         beyond: 'RESOURCE_EXHAUSTED; the next turn',
       },
       {
-        what: 'answers of a call of health or reflection that wait for its caller to read',
+        what: 'unread answers of a call of health or reflection',
         bound: shownSize(MAX_UNREAD_BYTES),
         beyond: 'RESOURCE_EXHAUSTED',
       },
       {
-        what: 'fields of a request of health or reflection; bytes of a name in it',
+        what: 'fields of a request of health or reflection; bytes of a name',
         bound: `${MAX_SERVICE_FIELDS}; ${shownCount(MAX_SYMBOL_BYTES)}`,
         beyond: 'INTERNAL',
       },
       {
-        what: 'calls cancelled, or made to be reset, before their answers (rapid reset)',
+        what: 'calls canceled or reset before their answer (rapid reset)',
         bound:
-          `${shownCount(DEFAULT_LIMITS.resetBurst)} at once and ${shownCount(DEFAULT_LIMITS.resetRefillPerSecond)} ` +
-          'each second: Envoy cancels whatever a hung Redis does not answer',
+          `a burst of ${shownCount(DEFAULT_LIMITS.resetBurst)}, then ` +
+          `${shownCount(DEFAULT_LIMITS.resetRefillPerSecond)} per second, because Envoy cancels many calls when ` +
+          'Redis hangs',
         beyond: CONNECTION_ENDS,
       },
       {
-        what: 'SETTINGS, PING, PRIORITY, WINDOW_UPDATE, empty DATA without requests',
+        what: 'SETTINGS, PING, PRIORITY, WINDOW_UPDATE and empty DATA frames',
         bound:
-          `${shownCount(DEFAULT_LIMITS.controlBurst)} at once, ` +
-          `${shownCount(DEFAULT_LIMITS.controlRefillPerSecond)} each second; each request earns some`,
+          `a burst of ${shownCount(DEFAULT_LIMITS.controlBurst)}, then ` +
+          `${shownCount(DEFAULT_LIMITS.controlRefillPerSecond)} per second, and more for each request`,
         beyond: CONNECTION_ENDS,
       },
       {
-        what: 'answers that are not read',
+        what: 'unread answers',
         bound:
-          `it is not read from; ${shownSize(DEFAULT_LIMITS.maxOutputBytes)} of answers, or two of the largest ` +
-          'messages',
+          `${shownSize(DEFAULT_LIMITS.maxOutputBytes)}, or two messages of the maximum size; meanwhile weir ` +
+          'reads no requests from the connection',
         beyond: CONNECTION_ENDS,
       },
       {
-        what: 'the beginning of HTTP/2, and before it the TLS handshake',
+        what: 'the TLS handshake; the start of HTTP/2',
         bound: '10 s each',
-        beyond: `${CONNECTION_ENDS}; HTTP/1 gets a line of text`,
+        beyond: `${CONNECTION_ENDS}; an HTTP/1 client gets a line of text`,
       },
     ],
   },

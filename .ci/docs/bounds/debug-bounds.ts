@@ -27,51 +27,51 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
     title: 'The debug port',
     bounds: [
       {
-        what: 'connections in their TLS handshake; time for one',
+        what: 'concurrent TLS handshakes; duration of one',
         bound: `${shownCount(MAX_HANDSHAKES)}; ${shownTime(HTTP_HANDSHAKE_MS)}`,
-        beyond: 'the oldest of them ends; the connection ends',
+        beyond: 'weir closes the oldest; weir closes the connection',
       },
       {
-        what: 'a question to `/buckets` or `/top`; lists and objects in each other there',
+        what: 'a request to `/buckets` or `/top`; its nesting',
         bound: `${shownSize(MAX_QUESTION_BYTES)}; ${MAX_QUESTION_DEPTH}`,
         beyond: '413; 400',
       },
       {
-        what: 'entries of such a question; questions of `/buckets` at the same time',
-        bound: `${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, that workers have yet to answer ${MAX_OWED}`,
+        what: 'entries of such a request; concurrent requests to `/buckets`',
+        bound: `${MAX_QUESTION_ENTRIES}; ${MAX_QUESTIONS}, or ${MAX_OWED} that wait for workers`,
         beyond: '400; 503',
       },
       {
-        what: 'limits that an answer of `/buckets` lists; blocks and exemptions',
+        what: 'limits in an answer of `/buckets`; blocks and exemptions in it',
         bound: `${MAX_LIMITS_LISTED}; ${shownCount(MAX_CONTROLS_LISTED)}`,
-        beyond: 'the rest is counted; `reset` and `grant` change only what is listed',
+        beyond: 'the answer counts the rest; `reset` and `grant` change only the listed limits',
       },
       {
-        what: 'nodes of a policy that are looked at for what a part of a descriptor could meet',
+        what: 'nodes that weir checks to find the limits of a subset of entries',
         bound: `${shownCount(MAX_LOOKS)}, in slices`,
-        beyond: 'the answer says that there may be more',
+        beyond: 'the answer says that more limits may exist',
       },
       {
-        what: 'pages that follow `/overview`; one that takes nothing; domains that it lists',
+        what: 'pages that follow `/overview`; time without reading; listed domains',
         bound: `${MAX_FOLLOWERS}; ${shownTime(STALLED_READER_MS)}; ${MAX_OVERVIEW_DOMAINS}`,
-        beyond: '503; cut off; the rest is counted',
+        beyond: '503; weir closes the connection; the answer counts the rest',
       },
       {
-        what: 'rules whose last hour is kept for `/history`, and for all of them together',
+        what: 'rules with a history of the last hour in `/history`; the total of all rules',
         bound:
-          `${shownSetting('HISTORY_RULES')}, ${STEPS} steps of ${STEP_SECONDS} s in ${shownSize(RING_BYTES)} each; ` +
-          `${shownSize(ALL_RING_BYTES)} for all together`,
-        beyond: 'the rule counts only in what is kept of all together, and the answer says so',
+          `${shownSetting('HISTORY_RULES')}, each ${STEPS} steps of ${STEP_SECONDS} s in ` +
+          `${shownSize(RING_BYTES)}; ${shownSize(ALL_RING_BYTES)}`,
+        beyond: 'the rule counts only in the total, and the answer says so',
       },
       {
-        what: 'rules that a question to `/history` names; questions about rules that wait',
+        what: 'rules in a request to `/history`; waiting requests',
         bound: `${MAX_HISTORY_RULES}; ${MAX_HISTORY_WAITING}`,
         beyond: '400; 503',
       },
       {
-        what: 'tokens in `ADMIN_TOKENS_FILE`, and its size',
+        what: 'tokens in `ADMIN_TOKENS_FILE`; its size',
         bound: `${shownCount(MAX_TOKENS)}; ${shownSize(MAX_TOKENS_BYTES)}`,
-        beyond: 'the file is bad: the start ends, or the tokens before it stay in force',
+        beyond: 'the file is invalid: weir does not start, or keeps the previous tokens',
       },
     ],
   },

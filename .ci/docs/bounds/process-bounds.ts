@@ -48,153 +48,158 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'gRPC connections',
         bound: shownSetting('GRPC_MAX_CONNECTIONS'),
-        beyond: 'one more is closed at once; the log counts them',
+        beyond: 'weir closes further connections immediately; the log counts them',
       },
       {
-        what: 'memory held for gRPC connections: unfinished requests, open calls, answers not read',
+        what: 'memory of gRPC connections: incomplete requests, open calls, unread answers',
         bound: `${shownSetting('GRPC_MAX_BUFFERED_BYTES', shownSize)} (\`h2\` only)`,
-        beyond: 'the connection that holds most ends',
+        beyond: 'weir closes the connection that uses the most',
       },
       {
-        what: 'requests that wait for their turns',
+        what: 'requests that wait for their turn',
         bound: `${shownCount(MAX_QUEUED_JOBS)}, ${shownSize(MAX_QUEUED_BYTES)} of messages`,
         beyond: `${IS_THROTTLED}; \`weir_requests_given_up_total\``,
       },
       {
         what: 'connections of an HTTP port',
         bound: shownCount(MAX_CONNECTIONS),
-        beyond: 'the one that is idle longest ends',
+        beyond: 'weir closes the connection that has been idle longest',
       },
       {
-        what: 'requests of an HTTP connection; time to send one, to take something of an answer',
-        bound: `1 at a time; ${shownTime(REQUEST_TIMEOUT_MS)}, ${shownTime(UNREAD_MS)}`,
-        beyond: `the others wait; 408; ${CONNECTION_ENDS}`,
+        what: 'concurrent requests of an HTTP connection; time to send one; time without reading the answer',
+        bound: `1; ${shownTime(REQUEST_TIMEOUT_MS)}; ${shownTime(UNREAD_MS)}`,
+        beyond: `the next requests wait; 408; ${CONNECTION_ENDS}`,
       },
       {
-        what: 'reading from the connections of an HTTP port, with the answers to short requests',
+        what: 'reads from all connections of an HTTP port, including answers to short requests',
         bound: `${shownTime(READING_MS)} in a turn of the event loop`,
-        beyond: 'the rest waits, its socket unread',
+        beyond: 'the rest stays in the socket',
       },
       {
-        what: 'bodies of `/json`',
+        what: 'bodies of `/json`, together; calls',
         bound:
-          `${shownSize(BODY_LIMITS.maxHeldBytes)}, a single one may be longer; ` +
-          `${shownCount(BODY_LIMITS.maxCalls)} calls`,
+          `${shownSize(BODY_LIMITS.maxHeldBytes)}, although a single body may be larger; ` +
+          `${shownCount(BODY_LIMITS.maxCalls)}`,
         beyond: '503',
       },
       {
-        what: 'waiting of a body of `/json` over 4 KiB until it is read, in the queue of turns',
-        bound: '`grpc-timeout`; as long as it takes without one, if the queue has room',
-        beyond: '503, as nobody knows its domain yet; once it is read it is a request like any other',
+        what: 'time that a body of `/json` over 4 KiB waits for its turn',
+        bound: '`grpc-timeout`; unlimited without one, if the queue has room',
+        beyond: '503, because its domain is not known yet',
       },
       {
-        what: 'a view (`/metrics`, `/stats`, `/rlconfig`, `/healthcheck?detail`), statsd and dogstatsd',
-        bound: `${shownTime(SLICE_MS)} of one of them in a turn of the event loop`,
-        beyond: 'the rest follows; who asks meanwhile shares the next rendering',
+        what: 'rendering of views (`/metrics`, `/stats`, `/rlconfig`, `/healthcheck?detail`), statsd and dogstatsd',
+        bound: `${shownTime(SLICE_MS)} in a turn of the event loop`,
+        beyond: 'the next turn renders the rest; requests that arrive meanwhile share the next rendering',
       },
       {
-        what: 'texts of views that are being sent',
+        what: 'texts of views that clients are reading',
         bound:
-          `${shownSize(MAX_HELD_BYTES)}, a single one may be longer; the memory of one text of each view is ` +
-          `kept for the next one, ${shownTime(KEPT_MS)} at most`,
-        beyond: 'those who read the oldest are cut off',
+          `${shownSize(MAX_HELD_BYTES)}, although a single text may be larger; weir reuses the memory of one ` +
+          `text per view for up to ${shownTime(KEPT_MS)}`,
+        beyond: 'weir closes the connections that read the oldest text',
       },
       {
-        what: 'lines of the log that nobody reads',
+        what: 'unread log lines',
         bound: shownSize(MAX_WAITING_BYTES),
-        beyond: 'dropped, counted in `weir_log_lines_dropped_total`, and said where they are missing',
+        beyond: 'dropped and counted in `weir_log_lines_dropped_total`; the log marks the gap',
       },
       {
-        what: 'spans of traces that wait for the collector; waiting for it at the end',
+        what: 'trace spans that wait for the collector; wait at exit',
         bound:
-          `${shownCount(MAX_WAITING_SPANS)}, and ${shownCount(MESSAGES_AT_ONCE)} messages of ${SPANS_AT_ONCE} on ` +
-          `their way; ${shownTime(LAST_SPANS_MS)}`,
-        beyond: 'lost, counted in `weir_trace_spans_dropped_total`',
+          `${shownCount(MAX_WAITING_SPANS)}, and ${shownCount(MESSAGES_AT_ONCE)} messages of ${SPANS_AT_ONCE} ` +
+          `spans in transit; ${shownTime(LAST_SPANS_MS)}`,
+        beyond: 'dropped and counted in `weir_trace_spans_dropped_total`',
       },
       {
         what:
-          'an export of spans; informational answers (1xx) of a collector or management server to one request; ' +
-          'pieces in which an answer over HTTP/1.1 comes; frames of gRPC a second that hold no message; messages of ' +
-          'a management server a second',
+          'an export of spans; informational responses (1xx) of a collector or management server to a request; ' +
+          'chunks of an HTTP/1.1 response; gRPC frames per second without a message; messages of a management ' +
+          'server per second',
         bound:
-          `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, retries included; ${MAX_INFORMATIONAL}; ${shownCount(MAX_BODY_PIECES)}; ` +
-          `${shownSize(MAX_EMPTY_BYTES)}; ${MAX_MESSAGES_A_SECOND}`,
+          `\`OTEL_EXPORTER_OTLP_TIMEOUT\`, including retries; ${MAX_INFORMATIONAL}; ` +
+          `${shownCount(MAX_BODY_PIECES)}; ${shownSize(MAX_EMPTY_BYTES)}; ${MAX_MESSAGES_A_SECOND}`,
         beyond: CONNECTION_ENDS,
       },
       {
-        what: 'what a statsd collector says on one connection; the time until it takes 128 KiB of lines',
+        what: 'bytes that a statsd collector sends on a connection; time to accept 128 KiB of lines',
         bound: `${shownSize(MAX_HEARD)}; ${shownTime(STALLED_MS)}`,
-        beyond: `${CONNECTION_ENDS}, and is made anew`,
+        beyond: 'weir closes the connection and reconnects',
       },
       {
-        what: 'a line of the sampled decision log; lines that nobody reads',
+        what: 'a line of the sampled decision log; unread lines',
         bound:
-          `${shownCount(MAX_RECORDED_DESCRIPTORS)} descriptors of ${shownCount(MAX_RECORDED_ENTRIES)} entries, ` +
-          `${shownSize(MAX_LINE_CHARACTERS)}; ${shownSize(MAX_WAITING_BYTES)}`,
-        beyond: 'cut, and says so; dropped, counted in `weir_decision_log_lines_dropped_total`',
+          `${shownCount(MAX_RECORDED_DESCRIPTORS)} descriptors with ${shownCount(MAX_RECORDED_ENTRIES)} entries ` +
+          `each, ${shownSize(MAX_LINE_CHARACTERS)}; ${shownSize(MAX_WAITING_BYTES)}`,
+        beyond: 'shortened and marked; dropped and counted in `weir_decision_log_lines_dropped_total`',
       },
       {
         what: 'series of metrics',
         bound: shownSetting('METRICS_MAX_SERIES'),
-        beyond: 'counted under `other`',
+        beyond: 'counted as `other`',
       },
       {
-        what: 'buckets that are counted one by one, of a minute and of an hour',
+        what: 'buckets that `weir top` tracks for the minute and the hour',
         bound:
-          `${shownSetting('TOP_BUCKETS')} of each of ${2 * 2 * SLICES} slices of time, twice as many of the newest; ` +
-          `${MAX_TOP_ENTRIES} entries of each, ${MAX_TOP_TEXTS} characters`,
-        beyond:
-          'those of which least was asked are left out, and estimates say how much too high they may be',
+          `${shownSetting('TOP_BUCKETS')} in each of ${2 * 2 * SLICES} time slices, twice as many in the ` +
+          `newest; ${MAX_TOP_ENTRIES} entries and ${MAX_TOP_TEXTS} characters per bucket`,
+        beyond: 'the least requested buckets are omitted, and each estimate has a maximum error',
       },
       {
-        what: 'counting of single buckets',
-        bound: `about ${shownCount(SAMPLES_A_SECOND)} denials and as many other decisions a second`,
-        beyond: 'of more, one in 2, 4, 8, … is looked at and stands for all of these',
+        what: 'decisions that `weir top` counts',
+        bound: `about ${shownCount(SAMPLES_A_SECOND)} denials and as many other decisions per second`,
+        beyond: 'weir samples one in 2, 4, 8, … and multiplies',
       },
       {
-        what: 'questions for `/top`, and the buckets of an answer',
-        bound: `one at a time, ${MAX_TOP_WAITING} wait; ${shownCount(MAX_TOP_LIMIT)}`,
+        what: 'requests to `/top`; buckets of an answer',
+        bound: `1, and ${MAX_TOP_WAITING} wait; ${shownCount(MAX_TOP_LIMIT)}`,
         beyond: '503; 400',
       },
       {
         what: 'series of `weir_bucket_used_ratio`',
         bound: shownSetting('BUCKET_USED_RATIO_TOP'),
-        beyond: 'buckets of which less was asked have none',
+        beyond: 'less requested buckets have no series',
       },
       {
         what: 'buckets in memory',
         bound:
-          `${shownSetting('MEMORY_MAX_BUCKETS')}; ${shownSetting('MEMORY_MAX_BYTES', shownSize)}, and up to 6 MB of ` +
-          'memory that is not in use',
-        beyond: 'the bucket that would be full soonest goes first',
+          `${shownSetting('MEMORY_MAX_BUCKETS')}; ${shownSetting('MEMORY_MAX_BYTES', shownSize)}, plus up to 6 ` +
+          'MB of unused memory',
+        beyond: 'weir evicts the bucket that will be full soonest',
       },
       {
-        what: 'what is granted past the limit of one bucket or window',
-        bound: `${shownCount(MAX_UINT32)} tokens or hits with the limit; ten years of refill; kept for a day at most`,
-        beyond: 'not granted; what is there is shown',
+        what: 'surplus of a bucket or window (`grant --over`)',
+        bound:
+          `${shownCount(MAX_UINT32)} tokens or hits including the limit; ten years of refill; kept for at most ` +
+          'a day',
+        beyond: 'not granted; the answer shows the current value',
       },
       {
-        what: 'buckets that `on_store_failure: local` took from, to be charged when Redis is back',
-        bound: `${shownCount(MAX_OWED_BUCKETS)}; ${shownSize(MAX_OWED_BYTES)}; ${CHARGES_AT_ONCE} are charged at once`,
-        beyond: 'the one taken from least recently is forgotten: `weir_local_charges_total`',
+        what:
+          'buckets used by `on_store_failure: local` that wait for their charge; their memory; concurrent ' +
+          'charges',
+        bound: `${shownCount(MAX_OWED_BUCKETS)}; ${shownSize(MAX_OWED_BYTES)}; ${CHARGES_AT_ONCE}`,
+        beyond: 'weir forgets the least recently used bucket (`weir_local_charges_total`)',
       },
     ],
   },
   {
-    title: 'Worker processes (WORKERS)',
+    title: 'Workers (WORKERS)',
     bounds: [
       {
-        what: 'how long a connection waits for a worker that does not answer, with round-robin',
+        what: 'time that a new connection waits for a worker that does not answer (round-robin)',
         bound: shownTime(LATE_MS),
-        beyond: 'another worker gets it',
+        beyond: 'another worker gets the connection',
       },
       {
-        what: 'how long a worker may not answer',
-        bound: `${shownTime(SILENT_MS)}; ${shownTime(REPLACED_MS)}, ${shownTime(ALL_SILENT_MS)} when none answers`,
-        beyond: 'it gets no new connections; it is killed and replaced, one at a time',
+        what: 'time without an answer of a worker',
+        bound:
+          `${shownTime(SILENT_MS)}; ${shownTime(REPLACED_MS)}, or ${shownTime(ALL_SILENT_MS)} if no worker ` +
+          'answers',
+        beyond: 'it gets no new connections; weir kills and replaces it, one worker at a time',
       },
       {
-        what: 'calls of `/json` that workers have yet to decide',
+        what: 'calls of `/json` that wait for workers',
         bound: shownCount(CALL_BOUNDS.decide.most),
         beyond: '503',
       },

@@ -45,117 +45,118 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
     title: 'Redis and management servers',
     bounds: [
       {
-        what: 'takes in one call to Redis',
+        what: 'limits in one call to Redis',
         bound: `${shownCount(MAX_TAKES_PER_CALL)}, or one request`,
-        beyond: 'the next call takes them',
+        beyond: 'the next call contains the rest',
       },
       {
-        what: 'limits that wait for a Redis, or for one node of a cluster, a request counting for each that it meets',
+        what: 'limits that wait for Redis, or for a node of a cluster; a request counts once for each limit',
         bound: `${shownSetting('REDIS_MAX_IN_FLIGHT')}; ${SCARCE_ROOM}`,
         beyond:
-          `OVER_LIMIT if a rule that the request meets may deny; \`on_store_failure\` answers if Redis ` +
-          `was silent for ${shownTime(LIVELY_MICROS / 1000)}`,
+          'OVER_LIMIT if a rule could deny the request; `on_store_failure` if Redis has not answered for ' +
+          `${shownTime(LIVELY_MICROS / 1000)}`,
       },
       {
-        what: `limits of requests that meet more than ${NARROW_ITEMS}, which wait by themselves`,
+        what: `limits of large requests (more than ${NARROW_ITEMS} limits), which wait in a queue of their own`,
         bound:
-          'as many again, one connection at most what is left free; as many once more in requests of at ' +
-          `most ${QUANTUM_ITEMS} from connections with nothing waiting; ${WIDE_ITEMS_IN_FLIGHT}, or one ` +
-          'request, are given to Redis at a time, by turns of the connections',
+          'the same number again, and a connection may use as much as is still free; the same number once more ' +
+          `for requests of at most ${QUANTUM_ITEMS} limits from connections without waiting requests; Redis ` +
+          `gets ${WIDE_ITEMS_IN_FLIGHT} limits, or one request, at a time, and connections take turns`,
         beyond:
-          'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched; so for ' +
-          'one whose time is over while Redis serves others',
+          'OVER_LIMIT if a rule could deny the request, otherwise OK; also if the deadline passes while Redis ' +
+          'serves other requests',
       },
       {
-        what: 'decoded requests that wait for Redis, those whose callers have gone included',
+        what: 'decoded requests that wait for Redis, including canceled calls',
         bound:
-          `${shownSize(MAX_STORE_WAITING_BYTES)}, ${shownSize(SMALL_REQUEST_RESERVE_BYTES)} of them for ` +
-          `requests of at most ${shownSize(MAX_SMALL_REQUEST_BYTES)}; ${SCARCE_ROOM}; \`weir_store_waiting_bytes\``,
+          `${shownSize(MAX_STORE_WAITING_BYTES)} (\`weir_store_waiting_bytes\`), of which ` +
+          `${shownSize(SMALL_REQUEST_RESERVE_BYTES)} are reserved for requests of at most ` +
+          `${shownSize(MAX_SMALL_REQUEST_BYTES)}; ${SCARCE_ROOM}`,
         beyond:
-          'OVER_LIMIT if a rule that the request meets may deny, else as if nothing matched; ' +
-          '`on_store_failure` answers if Redis is away or ' +
-          `was silent for ${shownTime(LIVELY_MICROS / 1000)}`,
+          'OVER_LIMIT if a rule could deny the request, otherwise OK; `on_store_failure` if Redis is ' +
+          `unavailable or has not answered for ${shownTime(LIVELY_MICROS / 1000)}`,
       },
       {
         what: 'a reply of Redis',
-        bound: 'as many whole numbers, from −2^53 to 2^53−1, as were asked for',
-        beyond: `${CONNECTION_ENDS}, \`on_store_failure\` answers its calls`,
+        bound: 'the expected number of integers from −2^53 to 2^53−1',
+        beyond: `${CONNECTION_ENDS}, and \`on_store_failure\` answers its calls`,
       },
       {
         what: 'a number stored in Redis',
         bound: '2^53−1',
-        beyond: 'the bucket counts as empty, the window as used up',
+        beyond: 'the bucket counts as empty, and the window as used up',
       },
       {
-        what: 'Sentinels, and nodes of a cluster, that an address names',
+        what: 'Sentinels in an address; nodes of a cluster in an address',
         bound: `${MAX_SERVERS}; ${MAX_SERVERS}`,
-        beyond: 'the start is refused',
+        beyond: 'weir does not start',
       },
       {
-        what: 'masters of a cluster, those that are left behind by a move included',
+        what: 'masters of a cluster, including former masters',
         bound: shownCount(MAX_CLUSTER_NODES),
-        beyond: '`on_store_failure` answers for slots of further ones',
+        beyond: '`on_store_failure` answers for slots of further masters',
       },
       {
-        what: 'nodes of a cluster that are asked at a time which of them serves which slots',
+        what: 'nodes of a cluster that weir asks for the slots',
         bound:
-          `all that are named, at the start; then ${NODES_ASKED}, and where none of these answers up to ` +
+          `all configured nodes at the start; later ${NODES_ASKED}, and if none of them answers, up to ` +
           `${MORE_ASKED} others, ${ASKED_AT_ONCE} at a time`,
-        beyond: 'one look at a time; calls go on meanwhile by what is known',
+        beyond: 'one such update at a time; meanwhile calls use the known slots',
       },
       {
-        what: 'what a Sentinel, or a node of a cluster, says when it is asked about others',
+        what: 'reply of a Sentinel or node about others; its duration',
         bound: `${shownSize(MAX_ASKED_BYTES)}; ${shownTime(WHOLE_PATIENCE_MS)}`,
-        beyond: `${CONNECTION_ENDS}; others are asked`,
+        beyond: `${CONNECTION_ENDS} and asks others`,
       },
       {
-        what: 'attempts to connect to nodes of a cluster; attempts for nodes that are away',
+        what: 'concurrent attempts to connect to nodes of a cluster; attempts for unavailable nodes',
         bound:
-          `${ATTEMPTS_AT_ONCE} at a time; one each ${shownTime(PAUSE_PER_SERVER_MS)} of all nodes that were in use, ` +
-          'and one of all others',
-        beyond: 'others wait; nodes that were in use have three of four turns',
+          `${ATTEMPTS_AT_ONCE}; every ${shownTime(PAUSE_PER_SERVER_MS)}, one for nodes that were in use and one ` +
+          'for other nodes',
+        beyond: 'the rest waits; nodes that were in use get three of four turns',
       },
       {
-        what: 'nodes of a cluster that a call is sent to, one after the other',
-        bound: `${MAX_REDIRECTIONS + 1}, within its time`,
+        what: 'nodes of a cluster that a call tries in sequence',
+        bound: `${MAX_REDIRECTIONS + 1}, within its deadline`,
         beyond: '`on_store_failure` answers',
       },
       {
-        what: 'a program that prints a login',
+        what: 'a command that prints a login: its duration; its output',
         bound: `${shownTime(PROGRAM_TIMEOUT_MS)}; ${shownSize(MAX_LOGIN_OUTPUT_BYTES)}`,
-        beyond: 'it is killed; the login before stays in use',
+        beyond: 'weir kills the command and keeps the previous login',
       },
       {
         what: 'resources, fields and bytes of an xDS update',
         bound:
           `${shownCount(MAX_RESOURCES)}; ${shownCount(MAX_FIELDS)}; \`XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES\`, at most ` +
           `${shownSize(MAX_UPDATE_BYTES)}`,
-        beyond: 'NACK in a sentence; the old policy stays',
+        beyond: 'NACK with the reason; the previous policies stay in effect',
       },
       {
-        what: 'files and directories below `RUNTIME_ROOT`, or the directory that `weir migrate` is given',
+        what: 'files and directories below `RUNTIME_ROOT`, or below the directory of `weir migrate`',
         bound: shownCount(MAX_LAYOUT_ENTRIES),
-        beyond: 'an error, and nothing there is read',
+        beyond: 'an error; weir reads none of the files',
       },
       {
-        what: 'a policy file; errors listed of a load',
+        what: 'a policy file; listed errors of a load',
         bound: `${shownSize(MAX_FILE_BYTES)}; ${shownCount(MAX_PROBLEMS)}`,
-        beyond: 'the file is refused; the rest is counted',
+        beyond: 'the file is invalid; weir counts the rest',
       },
       {
         what:
-          'another file that a setting or an option names; certificates and keys that are followed; a login in a ' +
-          'file. Regular files only, no pipes and no devices',
+          'other files of settings and options; certificates and keys that weir reloads; a login file. weir ' +
+          'reads only regular files, no pipes or devices',
         bound: [MAX_NAMED_FILE_BYTES, MAX_TLS_FILE_BYTES, MAX_LOGIN_FILE_BYTES].map(shownSize).join('; '),
         beyond:
-          'refused before it is read: the start ends, or what was in force stays; the log names file and setting',
+          'weir does not read the file; it does not start, or keeps the previous content, and logs the file and ' +
+          'the setting',
       },
       {
         what:
-          'brackets, commas, colons, dashes and line ends of a policy file with anchors, tags, escapes ' +
-          'or texts of several lines',
+          'brackets, commas, colons, dashes and line ends of a policy file with anchors, tags, escapes or ' +
+          'multi-line strings',
         bound: shownCount(MAX_MARKS),
-        beyond: 'the file is refused',
+        beyond: 'the file is invalid',
       },
     ],
   },

@@ -30,73 +30,75 @@ export const REQUEST_BOUNDS: readonly BoundGroup[] = [
     title: 'One request',
     bounds: [
       {
-        what: 'length of a message, and of a body of `/json`',
+        what: 'size of a message; of a body of `/json`',
         bound: shownSetting('GRPC_MAX_MESSAGE_BYTES', shownSize),
         beyond: 'RESOURCE_EXHAUSTED; 413',
       },
       {
-        what: 'what a compressed message may become',
-        bound: `${shownSetting('GRPC_MAX_INFLATED_BYTES', shownSize)}, and ${MAX_INFLATION} times its length`,
-        beyond: 'RESOURCE_EXHAUSTED; inflating stops there',
+        what: 'size of a compressed message after decompression',
+        bound:
+          `${shownSetting('GRPC_MAX_INFLATED_BYTES', shownSize)}, and ${MAX_INFLATION} times its compressed ` +
+          'size',
+        beyond: 'RESOURCE_EXHAUSTED; decompression stops',
       },
       { what: 'descriptors', bound: shownSetting('MAX_DESCRIPTORS'), beyond: IS_REFUSED },
-      { what: 'entries of all descriptors together', bound: shownCount(MAX_ENTRIES), beyond: IS_REFUSED },
+      { what: 'entries of all descriptors, together', bound: shownCount(MAX_ENTRIES), beyond: IS_REFUSED },
       {
-        what: 'protobuf fields, unknown, nested and repeated ones included',
+        what: 'protobuf fields, including unknown, nested and repeated fields',
         bound:
-          '4 for each entry and 10 for each descriptor that are allowed: ' +
+          '4 for each allowed entry plus 10 for each allowed descriptor: ' +
           `${shownCount(maxFields(Number(defaultOf('maxDescriptors'))))}`,
         beyond: IS_REFUSED,
       },
       {
-        what: 'nesting of a body of `/json`; members of one of its objects',
+        what: 'nesting of a body of `/json`; members of an object',
         bound: `${MAX_JSON_DEPTH} levels; ${MAX_MEMBERS}`,
         beyond: '400',
       },
       {
-        what: 'limits that the descriptors meet, candidates apart',
+        what: 'limits that the descriptors match, without candidates',
         bound: shownSetting('MAX_LIMITS'),
-        beyond: 'INVALID_ARGUMENT, nothing taken',
+        beyond: 'INVALID_ARGUMENT; nothing is taken',
       },
       {
-        what: 'work of matching',
+        what: 'matching work',
         bound:
-          `${WORK_SHARE * 100} % of the time that the caller has left, at most ` +
+          `${WORK_SHARE * 100} % of the remaining time of the caller, at most ` +
           `${shownTime(MAX_WORK_MICROS / 1000)} of CPU, counted in steps`,
         beyond: `${IS_THROTTLED}; \`weir_match_budget_exceeded_total\``,
       },
       {
         what:
-          'work at a stretch: messages over ' +
+          'uninterrupted work: messages over ' +
           shownSize(LARGE_MESSAGE_BYTES) +
-          ', many descriptors, costly matching',
+          ', many descriptors, expensive matching',
         bound:
-          `about ${shownTime(SLICE_STEPS / STEPS_PER_MICRO / 1000)}, one stretch in a turn of the event ` +
+          `slices of about ${shownTime(SLICE_STEPS / STEPS_PER_MICRO / 1000)}, one slice in a turn of the event ` +
           'loop for all requests',
-        beyond: 'the rest takes turns with other connections',
+        beyond: 'connections take turns',
       },
       {
-        what: 'waiting for those turns',
+        what: 'time that a request waits for its turns',
         bound:
-          `${WORK_SHARE * 100} % of the time that the caller has left, at least ` +
+          `${WORK_SHARE * 100} % of the remaining time of the caller, at least ` +
           `${shownTime(MIN_WAIT_MICROS / 1000)}; ${shownTime(WAIT_WITHOUT_DEADLINE_MICROS / 1000)} without a ` +
           'deadline',
         beyond: `${IS_THROTTLED}; \`weir_requests_given_up_total\``,
       },
       {
-        what: 'name of a bucket; a text in it',
+        what: 'name of a bucket; a part of it',
         bound: `${shownSize(MAX_NAME_BYTES)}; ${shownSize(MAX_PART_BYTES)}`,
-        beyond: 'a digest (SHA-256) stands for it',
+        beyond: 'weir uses its SHA-256 hash instead',
       },
       {
-        what: 'what dynamic metadata repeat of a request; `metadata` of rules in it',
+        what: 'parts of the request in dynamic metadata; `metadata` of rules in it',
         bound: `${shownSize(MAX_ECHOED_UNITS)} of characters each`,
-        beyond: 'what is left out is counted in `descriptorsLeftOut`, `metadataLeftOut`',
+        beyond: '`descriptorsLeftOut` and `metadataLeftOut` count the omitted parts',
       },
       {
         what: 'a line of the decision log',
-        bound: `${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters of a text`,
-        beyond: 'the line says how many more',
+        bound: `${MAX_LOGGED_ENTRIES} entries, ${MAX_CHARACTERS} characters per text`,
+        beyond: 'the line shows how many are omitted',
       },
     ],
   },
