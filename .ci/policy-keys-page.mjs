@@ -1,5 +1,5 @@
-// What docs/reference/policy-keys.md says of every key of the policy file: where it stands by the list of keys
-// (compiled src/config/read/policy-fields.ts), all else by deploy/policy.schema.json, which a test holds to that list.
+// Prints the tables of docs/reference/policy-keys.md. The list of keys (compiled src/config/read/policy-fields.ts)
+// gives the places of a key, and deploy/policy.schema.json everything else. A test compares the schema with the list.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const { POLICY_FIELDS } = createRequire(import.meta.url)(
 );
 const schema = JSON.parse(readFileSync(join(root, 'deploy/policy.schema.json'), 'utf8'));
 
-/** How a mapping is called, and what it is in the schema. */
+/** The name of each mapping on the page, and its schema. */
 const MAPPINGS = {
   file: ['top of the file', schema],
   descriptor: ['descriptor', definition('node')],
@@ -27,20 +27,20 @@ const MAPPINGS = {
   derive_rule: ['item of `rules`', definition('derive_item').properties.rules.items],
 };
 
-/** The tables, each with its title; a key goes to that of the first mapping that has it. */
+/** The tables, each with its title. A key appears in the table of the first mapping that has it. */
 const TABLES = [
   ['The file', ['file']],
   ['Descriptors', ['descriptor']],
   ['Limits', ['rate_limit', 'rate_limits_item', 'candidate']],
   ['Token buckets', ['token_bucket']],
-  ['Rules that are replaced', ['replaced_rule']],
-  ['What denied callers get', ['denied_response']],
-  ['Phases with times', ['phase_schedule']],
-  ['Shares of a limit without Redis', ['local_share']],
+  ['Replaced rules', ['replaced_rule']],
+  ['Denied responses', ['denied_response']],
+  ['Phase schedules', ['phase_schedule']],
+  ['Local shares', ['local_share']],
   ['Derived entries', ['derive_item', 'derive_rule']],
 ];
 
-/** The page, but for what stands above the first table. */
+/** Returns the tables of the page. */
 export function policyKeys() {
   const rows = keyRows();
   return TABLES.map(([title, mappings]) => {
@@ -51,7 +51,7 @@ export function policyKeys() {
 
 const HEAD = '| key | where | type | default | bounds | meaning | example |\n|---|---|---|---|---|---|---|';
 
-/** Each key once for each meaning, with all mappings where it has that one. */
+/** Returns one row for each meaning of a key, with all mappings where the key has this meaning. */
 function keyRows() {
   const rows = new Map();
   for (const [mapping, fields] of Object.entries(POLICY_FIELDS)) {
@@ -70,7 +70,7 @@ function keyRows() {
 
 function rowText({ key, form, places, part, required }) {
   const standard = part.default === undefined ? (required.length > 0 ? 'required' : '–') : code(part.default);
-  const files = form === 'file_only' ? ' Not in updates of a management server.' : '';
+  const files = form === 'file_only' ? ' A management server cannot send it.' : '';
   const cells = [
     `\`${key}\``,
     places.join(', '),
@@ -97,14 +97,14 @@ function withProperties({ anyOf }) {
 
 const TYPES = { string: 'text', integer: 'whole number', boolean: 'true or false', object: 'mapping' };
 
-/** In words; texts may be written as numbers, null is as if the key were not there. */
+/** Returns a type in words. A text can be written as a number in YAML, and null means absent. */
 function typeOf(unresolved) {
   const part = resolved(unresolved);
   if (part.enum !== undefined) return part.enum.map((word) => `\`${word}\``).join(', ');
   if (part.const !== undefined) return `\`${part.const}\``;
   if (part.anyOf !== undefined) {
     const types = new Set(part.anyOf.filter(({ type }) => type !== 'null').map(typeOf));
-    // Words in any case.
+    // The words are accepted in any case.
     if (part.anyOf.some((one) => one.enum !== undefined)) types.delete('text');
     return [...types].join(' or ');
   }
@@ -136,7 +136,7 @@ function between(least, most, unit) {
   return least === undefined ? `at most ${many(most)}${unit}` : `${many(least)} to ${many(most)}${unit}`;
 }
 
-/** As a line of YAML. */
+/** Returns an example as a line of YAML. */
 function exampleOf(key, part) {
   const words = part.enum ?? part.anyOf?.find((one) => one.enum !== undefined)?.enum;
   const [example = words?.[0] ?? true] = part.examples ?? [];
