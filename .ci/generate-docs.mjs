@@ -77,8 +77,8 @@ function labelTable(described) {
   const rows = new Map();
   for (const { name, labels } of described) {
     for (const [label, { meaning, values = {} }] of Object.entries(labels)) {
-      const texts = Object.entries(values).map(([value, text]) => `\`${value}\`: ${text}`);
-      const row = `${cell(meaning)} | ${cell(texts.join('; '))} |`;
+      const texts = Object.entries(values).map(([value, text]) => `\`${value}\`: ${text}.`);
+      const row = `${cell(meaning)} | ${cell(texts.join('<br>'))} |`;
       const key = `${label} ${row}`;
       if (!rows.has(key)) rows.set(key, { label, row, metrics: new Set() });
       rows.get(key).metrics.add(name);

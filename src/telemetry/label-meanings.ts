@@ -31,8 +31,8 @@ export const DOMAIN: LabelMeaning = {
 export const KNOWN_DOMAIN: LabelMeaning = { meaning: 'The domain of the policy.' };
 export const RULE: LabelMeaning = {
   meaning:
-    'The path of the rule, as `weir explain` shows it; `override` for a limit in the request; `block` or ' +
-    '`allow` for a decision of an operator; `other` after METRICS_MAX_SERIES is reached.',
+    'The path of the rule, as `weir explain` shows it. `override`: a limit in the request. `block`, `allow`: a ' +
+    'decision of an operator. `other`: METRICS_MAX_SERIES is reached.',
 };
 /** Of a request, whatever it is; callers choose it. */
 export const ASKED_DOMAIN: LabelMeaning = {

@@ -43,7 +43,7 @@ export function writeDrifts(drifts: readonly Drift[], base: string, { rounds, se
   });
   const part = [
     BEGIN,
-    `${machine()}; medians of ${rounds} rounds of ${seconds} s.`,
+    `${machine()}. Medians of ${rounds} rounds of ${seconds} s.`,
     '',
     `| case | ${base}, µs | this commit, µs | ratio | A/A | |`,
     '|---|--:|--:|--:|--:|---|',

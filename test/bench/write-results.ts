@@ -21,7 +21,7 @@ const PAGE_COLUMNS = ['server µs', 'Redis µs', '/ empty', 'decisions/s', 'p50 
 
 /** When and where: without it a figure says nothing. */
 function circumstances({ rounds, seconds, many }: BenchOptions): string {
-  return `${machine()}; median of ${rounds} rounds of ${seconds} s, "many tenants" are ${many.toLocaleString('en')}`;
+  return `${machine()}. Median of ${rounds} rounds of ${seconds} s, "many tenants" are ${many.toLocaleString('en')}`;
 }
 
 /** Day, commit, Node.js and processors of a measurement. */
@@ -35,7 +35,7 @@ export function machine(): string {
   return [
     `${new Date().toISOString().slice(0, 10)}, commit ${commit.trim()}, Node ${process.version}`,
     `${processors.length} × ${model}, ${Math.round(totalmem() / 2 ** 30)} GB`,
-  ].join('; ');
+  ].join(', ');
 }
 
 /** Writes the picture of match-growth below {@link FOLDER}, if its figures are there. */

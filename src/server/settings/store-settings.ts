@@ -148,7 +148,7 @@ export const STORE_SETTINGS = {
       'Maximum number of limits that may wait for Redis in each process, or for each master of a Redis Cluster. ' +
       'A request that matches three limits counts as three, candidates included. Beyond it, requests that a rule ' +
       'could deny get OVER_LIMIT, or `on_store_failure` once Redis stops answering. Requests with more than 16 ' +
-      'limits have a queue of their own (see Bounds).',
+      'limits have a separate queue (see Bounds).',
   },
   redisBatchKeys: {
     name: 'REDIS_BATCH_KEYS',

@@ -4,7 +4,7 @@ import type { Fault } from './fault.js';
 function redisSteps(name: string, fromMs: number, toMs: number): Fault<SteppingClockTopology> {
   return {
     name,
-    counts: 'steps that commands saw',
+    counts: 'steps that commands noticed',
     // By its clock the buckets have filled, or are fuller than full.
     loses: true,
     run: async (stage) => {
@@ -25,7 +25,7 @@ export const CLOCK_FAULTS: readonly Fault<SteppingClockTopology>[] = [
   redisSteps('the clock of Redis steps back by less than a second', -600, -900),
   {
     name: 'the clock of weir steps',
-    counts: 'processes whose clock stepped',
+    counts: 'processes with a stepped clock',
     run: async (stage) => {
       const sign = stage.random.oneIn(2) ? 1 : -1;
       let bites = await stage.stepWeirClock(sign * (1000 + stage.random.below(86_400_000)));

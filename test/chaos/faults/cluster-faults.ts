@@ -5,8 +5,8 @@ import { AFTER_SILENCE_MS, type Fault, type Stage } from './fault.js';
 type OfCluster = Fault<ClusterTopology>;
 type ClusterStage = Stage<ClusterTopology>;
 
-const UNDECIDED = 'calls without a decision of Redis';
-const MOVED = 'answers MOVED and ASK of Redis';
+const UNDECIDED = 'calls without a decision from Redis';
+const MOVED = 'answers MOVED and ASK from Redis';
 
 /** A master that serves buckets, and which ones. */
 interface Victim {
@@ -69,7 +69,7 @@ function failover(name: string, how: 'FORCE' | 'TAKEOVER' | undefined, loses: bo
 
 export const CLUSTER_FAULTS: readonly OfCluster[] = [
   {
-    name: 'a master killed, its replica takes over',
+    name: 'a master killed, and its replica takes over',
     counts: UNDECIDED,
     run: async (stage) => {
       const { topology } = stage;
@@ -83,7 +83,7 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
     },
   },
   {
-    name: 'a master stopped, its replica takes over, and it goes on as if nothing had happened',
+    name: 'a master paused, its replica takes over, and the master resumed',
     counts: UNDECIDED,
     run: async (stage) => {
       const { topology } = stage;
@@ -98,8 +98,8 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
     },
   },
   {
-    name: 'a master cut off from the other nodes, whose slots its replica takes over, tells the old table',
-    counts: 'answers CLUSTERDOWN of Redis',
+    name: 'a master cut off from other nodes returns old slots, after its replica has taken over',
+    counts: 'answers CLUSTERDOWN from Redis',
     run: async (stage) => {
       const { topology } = stage;
       const victim = await strikeOne(stage);
@@ -116,7 +116,7 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
     },
   },
   {
-    name: 'a master and its replica killed, started again empty',
+    name: 'a master and its replica killed and restarted without their data',
     counts: UNDECIDED,
     run: async (stage) => {
       const { topology } = stage;
@@ -132,11 +132,11 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
       return stage.answeredByPolicy();
     },
   },
-  failover('failover by hand, the master helps', undefined, false),
-  failover('failover by hand, the master is not asked (FORCE)', 'FORCE', true),
-  failover('failover by hand, nobody is asked (TAKEOVER)', 'TAKEOVER', true),
+  failover('manual failover with the help of the master', undefined, false),
+  failover('manual failover without the master (FORCE)', 'FORCE', true),
+  failover('manual failover without a vote (TAKEOVER)', 'TAKEOVER', true),
   {
-    name: 'the slot of a hot tenant moved to and fro',
+    name: 'the slot of a busy tenant moved back and forth',
     counts: MOVED,
     run: (stage) =>
       redirects(stage, async () => {
@@ -161,8 +161,8 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
       }),
   },
   {
-    name: 'a slot that nobody serves for a while',
-    counts: 'answers CLUSTERDOWN of Redis',
+    name: 'a slot without a node for a while',
+    counts: 'answers CLUSTERDOWN from Redis',
     run: async (stage) => {
       const { topology } = stage;
       const { node, bucket, slot } = await chooseVictim(stage);
@@ -177,7 +177,7 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
     },
   },
   {
-    name: 'a node added, given slots, and removed',
+    name: 'a node added, filled with slots, and removed',
     counts: MOVED,
     run: (stage) =>
       redirects(stage, async () => {
@@ -198,7 +198,7 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
   },
   {
     name: 'a node cut off from weir',
-    counts: 'pieces dropped',
+    counts: 'packets dropped',
     recoveryMs: AFTER_SILENCE_MS,
     run: async (stage) => {
       const { topology } = stage;
@@ -214,7 +214,7 @@ export const CLUSTER_FAULTS: readonly OfCluster[] = [
     },
   },
   {
-    name: 'slots moved while those who could tell are stopped, and know the old table then',
+    name: 'slots moved while the other nodes are paused, which then return old slots',
     counts: MOVED,
     run: (stage) =>
       redirects(stage, async () => {

@@ -4,7 +4,7 @@ import type { Fault, Stage } from './fault.js';
 
 type OfSentinel = Fault<SentinelTopology>;
 
-const UNDECIDED = 'calls without a decision of Redis';
+const UNDECIDED = 'calls without a decision from Redis';
 
 /** A dead master comes back, as a replica of the one that took its place. */
 async function bringBack({ topology }: Stage<SentinelTopology>, old: RedisNode): Promise<void> {
@@ -24,7 +24,7 @@ async function killMaster(stage: Stage<SentinelTopology>): Promise<RedisNode> {
 
 export const FAILOVER_FAULTS: readonly OfSentinel[] = [
   {
-    name: 'the master killed, automatic failover',
+    name: 'the master killed, with an automatic failover',
     counts: UNDECIDED,
     loses: true,
     run: async (stage) => {
@@ -36,7 +36,7 @@ export const FAILOVER_FAULTS: readonly OfSentinel[] = [
     },
   },
   {
-    name: 'the master stopped, failover, and it goes on as if nothing had happened',
+    name: 'the master paused, a failover, and the master resumed',
     counts: UNDECIDED,
     loses: true,
     run: async (stage) => {
@@ -56,7 +56,7 @@ export const FAILOVER_FAULTS: readonly OfSentinel[] = [
   },
   {
     name: 'forced failover',
-    counts: 'connections that moved to the new master',
+    counts: 'connections moved to the new master',
     loses: true,
     run: async (stage) => {
       const { topology, random } = stage;
@@ -73,8 +73,8 @@ export const FAILOVER_FAULTS: readonly OfSentinel[] = [
     },
   },
   {
-    name: 'the master demoted by hand, its connections kept open',
-    counts: 'answers READONLY of Redis',
+    name: 'the master demoted manually, with open connections',
+    counts: 'answers READONLY from Redis',
     loses: true,
     run: async (stage) => {
       const { topology, random } = stage;

@@ -7,8 +7,8 @@ const CUT = ['CLIENT', 'KILL', 'TYPE', 'normal'] as const;
 
 export const LOGIN_FAULTS: readonly Fault<SingleTopology>[] = [
   {
-    name: 'a wrong password, then the right one',
-    counts: 'logins that Redis refused',
+    name: 'a wrong password, then the correct one',
+    counts: 'rejected logins',
     run: async (stage) => {
       const { topology, random } = stage;
       const { master } = topology;
@@ -24,8 +24,8 @@ export const LOGIN_FAULTS: readonly Fault<SingleTopology>[] = [
     },
   },
   {
-    name: 'a password that rotates',
-    counts: 'connections made anew with the new password',
+    name: 'a password is rotated',
+    counts: 'reconnects with the new password',
     run: async (stage) => {
       const { topology, random } = stage;
       const { master } = topology;

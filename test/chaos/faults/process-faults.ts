@@ -3,7 +3,7 @@ import type { Fault, Stage } from './fault.js';
 
 type Single = Fault<SingleTopology>;
 
-const UNDECIDED = 'calls without a decision of Redis';
+const UNDECIDED = 'calls without a decision from Redis';
 
 /** What Redis counted of an error meanwhile, while `body` runs. */
 async function errorsDuring(
@@ -25,7 +25,7 @@ function misconfigured(
 ): Single {
   return {
     name,
-    counts: `answers ${code} of Redis`,
+    counts: `answers ${code} from Redis`,
     run: (stage) =>
       errorsDuring(stage, code, async () => {
         const { master } = stage.topology;
@@ -48,7 +48,7 @@ function busyLoop(stage: Stage<SingleTopology>, ms: number): Promise<unknown> {
 
 export const PROCESS_FAULTS: readonly Single[] = [
   {
-    name: 'Redis killed, started again with its buckets',
+    name: 'Redis killed and restarted with its data',
     counts: UNDECIDED,
     run: async (stage) => {
       const { master } = stage.topology;
@@ -63,7 +63,7 @@ export const PROCESS_FAULTS: readonly Single[] = [
     },
   },
   {
-    name: 'Redis killed, started again empty',
+    name: 'Redis killed and restarted without its data',
     counts: UNDECIDED,
     loses: true,
     run: async (stage) => {
@@ -81,7 +81,7 @@ export const PROCESS_FAULTS: readonly Single[] = [
     },
   },
   {
-    name: 'Redis stopped (SIGSTOP), and going on',
+    name: 'Redis paused (SIGSTOP) and resumed',
     counts: UNDECIDED,
     run: async (stage) => {
       const { master } = stage.topology;
@@ -93,7 +93,7 @@ export const PROCESS_FAULTS: readonly Single[] = [
     },
   },
   {
-    name: 'a script of somebody else hangs',
+    name: 'a foreign script hangs',
     counts: UNDECIDED,
     run: async (stage) => {
       await busyLoop(stage, stage.lasting(400, 3000));
@@ -102,8 +102,8 @@ export const PROCESS_FAULTS: readonly Single[] = [
     },
   },
   {
-    name: 'a script of somebody else hangs, Redis answers BUSY',
-    counts: 'answers BUSY of Redis',
+    name: 'a foreign script hangs, and Redis answers BUSY',
+    counts: 'answers BUSY from Redis',
     run: (stage) =>
       errorsDuring(stage, 'BUSY', async () => {
         const { master } = stage.topology;
@@ -125,7 +125,7 @@ export const PROCESS_FAULTS: readonly Single[] = [
   },
   {
     name: 'SCRIPT FLUSH',
-    counts: 'answers NOSCRIPT of Redis',
+    counts: 'answers NOSCRIPT from Redis',
     run: (stage) =>
       errorsDuring(stage, 'NOSCRIPT', async () => {
         for (let times = 1 + stage.random.below(3); times > 0; times--) {
@@ -137,7 +137,7 @@ export const PROCESS_FAULTS: readonly Single[] = [
   },
   {
     name: 'FLUSHALL',
-    counts: 'buckets that were gone',
+    counts: 'lost buckets',
     loses: true,
     run: async (stage) => {
       const { master } = stage.topology;
@@ -156,7 +156,7 @@ export const PROCESS_FAULTS: readonly Single[] = [
     ['CONFIG', 'SET', 'min-replicas-to-write', '1'],
     ['CONFIG', 'SET', 'min-replicas-to-write', '0'],
   ]),
-  misconfigured('demoted, connections kept open', 'READONLY', async () => [
+  misconfigured('Redis demoted to a replica, with open connections', 'READONLY', async () => [
     ['REPLICAOF', '127.0.0.1', '1'],
     ['REPLICAOF', 'NO', 'ONE'],
   ]),

@@ -21,19 +21,19 @@ function onTheWay(name: string, counts: string, mischief: (stage: Stage) => Misc
 }
 
 export const PROXY_FAULTS: readonly Fault<SingleTopology>[] = [
-  onTheWay('packets late by less than the deadline', 'pieces delayed', ({ random }) => ({
+  onTheWay('packets delayed by less than the deadline', 'packets delayed', ({ random }) => ({
     kind: 'delay',
     ms: 5 + random.below(40),
   })),
-  onTheWay('packets late by more than the deadline', 'pieces delayed', ({ random }) => ({
+  onTheWay('packets delayed by more than the deadline', 'packets delayed', ({ random }) => ({
     kind: 'delay',
     ms: 300 + random.below(700),
   })),
   {
-    ...onTheWay('packets dropped, the connection stays open', 'pieces dropped', () => ({ kind: 'drop' })),
+    ...onTheWay('packets dropped on an open connection', 'packets dropped', () => ({ kind: 'drop' })),
     recoveryMs: AFTER_SILENCE_MS,
   },
-  onTheWay('answers truncated, the connection ended', 'connections cut', ({ random }) => ({
+  onTheWay('answers truncated, and the connection closed', 'connections closed', ({ random }) => ({
     kind: 'truncate',
     oneIn: 1 + random.below(30),
   })),
@@ -41,5 +41,5 @@ export const PROXY_FAULTS: readonly Fault<SingleTopology>[] = [
     kind: 'reset',
     oneIn: 1 + random.below(30),
   })),
-  onTheWay('packets split at any byte', 'pieces split', () => ({ kind: 'split' })),
+  onTheWay('packets split at any byte', 'packets split', () => ({ kind: 'split' })),
 ];

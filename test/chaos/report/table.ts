@@ -73,8 +73,8 @@ export function writeFaults({ node, seed, minutes, topologies }: Recorded): void
     return [
       `### With ${NAMES[name]}`,
       '',
-      `Without a fault, weir took ${p50Ms.toFixed(2)} ms for half of ${count(calls)} answers, at most ` +
-        `${p99Ms.toFixed(2)} ms for 99 in 100,\nand ${longestMs.toFixed(2)} ms for the longest.`,
+      `Without a fault, the latency of ${count(calls)} answers is ${p50Ms.toFixed(2)} ms (p50), ` +
+        `${p99Ms.toFixed(2)} ms (p99) and ${longestMs.toFixed(2)} ms (maximum).`,
       '',
       line(HEAD),
       `|${HEAD.map((_, at) => (at === 0 || at === 2 ? '---' : '---:')).join('|')}|`,
