@@ -1,8 +1,9 @@
 #!/bin/sh
-# Makes a cluster of the nodes, the first half of them masters, each with a replica; ends when all are in step:
+# Creates a cluster from the nodes. The first half of them become masters, each with a replica. Ends when all nodes
+# are in sync:
 #   form.sh <name>:<port>…
-# Nodes that are a cluster already are told where the others are now: containers that all start again may have changed
-# their addresses, by which nodes find each other.
+# If the nodes already form a cluster, tells them the new addresses of the others, because restarted containers may
+# have other addresses.
 set -eu
 export REDISCLI_AUTH="${REDIS_AUTH:?}"
 ask() { # <name>:<port> <command>…
@@ -10,7 +11,7 @@ ask() { # <name>:<port> <command>…
   shift
   redis-cli -e -h "${node%:*}" -p "${node##*:}" "$@"
 }
-# Nodes are introduced by their addresses: CLUSTER MEET takes no names.
+# CLUSTER MEET accepts addresses, but no names.
 addresses=
 for node in "$@"; do
   ip=$(getent ahostsv4 "${node%:*}" | sed -n '1s/ .*//p')
@@ -24,7 +25,7 @@ else
   # shellcheck disable=SC2086
   redis-cli --cluster create $addresses --cluster-replicas 1 --cluster-yes
 fi
-# Each node must serve and know the others, and each replica be in step with its master: it could not take its place.
+# Each node must serve and know the others. Each replica must be in sync with its master, or it cannot take over.
 is_ready() { # <name>:<port> <how many nodes>
   ask "$1" CLUSTER INFO | grep -q '^cluster_state:ok' || return 1
   nodes=$(ask "$1" CLUSTER NODES)

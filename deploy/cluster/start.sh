@@ -1,13 +1,14 @@
 #!/bin/sh
 # Starts a node of the cluster:
-#   start.sh <redis.conf> <name by which clients reach it>
-# What it knows of the others is in the current folder, the volume /data (nodes.conf), and outlives the container.
+#   start.sh <redis.conf> <name that clients use>
+# The current folder is the volume /data. It contains nodes.conf, which lists the other nodes and survives the
+# container.
 set -eu
 umask 077
 {
   cat "$1"
   echo "cluster-announce-hostname $2"
-  # The same on all: each may become the master.
+  # The same for all nodes, because each can become a master.
   echo "requirepass \"${REDIS_AUTH:?}\""
   echo "masterauth \"${REDIS_AUTH:?}\""
 } > redis.conf

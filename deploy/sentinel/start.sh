@@ -1,8 +1,8 @@
 #!/bin/sh
-# Starts a Redis, or a Sentinel where the file is called sentinel.conf:
-#   start.sh <file> <name by which the others reach it> [further line of configuration]
-# Both rewrite their configuration when another Redis becomes the master. So they get a copy of the file in the current
-# folder, the volume /data, and a container that starts again goes on with its copy: it knows who the master was.
+# Starts Redis, or a Sentinel if the file is called sentinel.conf:
+#   start.sh <file> <name that the others use> [additional line of configuration]
+# Both rewrite their configuration after a failover. So this script copies the file to the current folder, the volume
+# /data. A restarted container uses its copy, and so knows the last master.
 set -eu
 umask 077
 file=$1
@@ -14,12 +14,12 @@ if [ ! -s "$kept" ]; then
     if [ "$(basename "$file")" = sentinel.conf ]; then
       echo "sentinel announce-ip $name"
       echo "sentinel auth-pass mymaster \"${REDIS_AUTH:?}\""
-      # Sentinels also log in to each other with it.
+      # Sentinels also use this password for each other.
       echo "requirepass \"${REDIS_SENTINEL_AUTH:?}\""
       echo "sentinel sentinel-pass \"${REDIS_SENTINEL_AUTH:?}\""
     else
       echo "replica-announce-ip $name"
-      # The same on all: each may become the master.
+      # The same for all servers, because each can become the master.
       echo "requirepass \"${REDIS_AUTH:?}\""
       echo "masterauth \"${REDIS_AUTH:?}\""
     fi
