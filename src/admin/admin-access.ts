@@ -1,5 +1,5 @@
 import { type HttpAnswer, type HttpHead, JSON_TYPE } from '../http/http.js';
-import { isLoopbackHost, otherName, otherSite } from '../http/other-sites.js';
+import { crossSiteReason, dnsRebindingReason, isLoopbackHost } from '../http/other-sites.js';
 import type { AdminCounter } from '../telemetry/admin-calls.js';
 import type { Logger } from '../telemetry/logger.js';
 import { type AdminToken, MAX_TOKEN_LENGTH, MIN_TOKEN_LENGTH } from './admin-tokens.js';
@@ -89,7 +89,7 @@ export class DebugPortAccess implements AdminAccess {
 
   /** Refuses what a page of another site may have made: the browser that shows it runs on the engineer's machine. */
   #otherSite({ headers }: HttpHead): HttpAnswer | undefined {
-    const fault = otherSite(headers, this.#ownSchemes());
+    const fault = crossSiteReason(headers, this.#ownSchemes());
     return fault === undefined ? undefined : adminRefusal(403, fault);
   }
 
@@ -111,7 +111,7 @@ export class DebugPortAccess implements AdminAccess {
           'ADMIN_TOKENS_FILE, or DEBUG_HOST=127.0.0.1',
       );
     }
-    const fault = otherName(headers);
+    const fault = dnsRebindingReason(headers);
     if (fault !== undefined) return adminRefusal(421, `${fault}, or set ADMIN_TOKENS_FILE`);
     const proxied = Object.keys(headers).find((name) => PROXY_HEADER.test(name));
     if (proxied === undefined) return { by: 'loopback', peer, right: 'write' };

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { jsonText, LazyList, LazyObject } from '../config/show/json-text.js';
 import { EVENTS_TYPE, type EventFeed } from '../http/event-feed.js';
 import type { HttpAnswer, HttpCall, HttpEndpoint, HttpHead } from '../http/http.js';
-import { PageMemory } from '../http/views/page-memory.js';
+import { PageBufferPool } from '../http/views/page-memory.js';
 import { TextView } from '../http/views/text-view.js';
 import type { ViewSlices } from '../http/views/view-slices.js';
 import {
@@ -47,7 +47,7 @@ export interface AdminService {
  * logs. What is wrong is answered as `{"error": "…"}`.
  */
 export function adminEndpoint(service: AdminService, access: AdminAccess, slices: ViewSlices): HttpEndpoint {
-  const memory = new PageMemory();
+  const memory = new PageBufferPool();
   return {
     path: service.path,
     help: service.help,

@@ -4,16 +4,16 @@ import {
   DecodeError,
   type Descriptor,
   type DescriptorEntry,
+  INVALID_REQUEST,
   MAX_ENTRIES,
   maxFields,
   moreDescriptorsThan,
-  NO_REQUEST,
   type RateLimitOverride,
   type RateLimitRequest,
   TOO_MANY_ENTRIES,
 } from './messages.js';
 import { LONG_TEXT_BYTES, textSteps } from './text-steps.js';
-import { TextTable } from './text-table.js';
+import { StringCache } from './text-table.js';
 import { WireReader } from './wire-reader.js';
 
 /*
@@ -41,14 +41,14 @@ const WRAPPER_LAST = 1;
 /** Bytes that are read in one step: some 5 ns each at worst, where texts are not ASCII. */
 const STEP_BYTES = 64 * 1024;
 /** What an entry costs beside its bytes, in bytes. */
-const BYTES_OF_ENTRY = 16;
+const ENTRY_COST_BYTES = 16;
 /** Texts of ASCII are so many times cheaper than others. */
-const ASCII_SHARE = 16;
+const ASCII_COST_DIVISOR = 16;
 /** The texts of entries of more bytes are decoded after all else where there are steps. */
-const LATE_ENTRY_BYTES = 16 * 1024;
+const DEFERRED_ENTRY_BYTES = 16 * 1024;
 
 /** An entry whose texts are decoded after all else, in steps. */
-interface LateEntry {
+interface DeferredEntry {
   readonly entry: { key: string; value: string };
   readonly keyStart: number;
   readonly keyEnd: number;
@@ -64,7 +64,7 @@ interface LateEntry {
 export class RequestDecoder {
   readonly #maxDescriptors: number;
   readonly #reader: WireReader;
-  readonly #texts: TextTable;
+  readonly #texts: StringCache;
   #entriesLeft = 0;
   /**
    * What this message cost beside its bytes that were read and its entries, and where the step at hand ends. In bytes.
@@ -72,11 +72,11 @@ export class RequestDecoder {
   #stepCost = 0;
   #stepEnd = 0;
   /** Undefined where long texts are decoded at once. */
-  #late: LateEntry[] | undefined;
+  #deferred: DeferredEntry[] | undefined;
 
-  constructor({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}, texts = new TextTable()) {
+  constructor({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}, texts = new StringCache()) {
     this.#maxDescriptors = maxDescriptors;
-    this.#reader = new WireReader(NO_REQUEST, maxFields(maxDescriptors));
+    this.#reader = new WireReader(INVALID_REQUEST, maxFields(maxDescriptors));
     this.#texts = texts;
   }
 
@@ -114,8 +114,8 @@ export class RequestDecoder {
 
   *#steps(bytes: Uint8Array): Generator<void, RateLimitRequest> {
     this.#begin(bytes);
-    const late: LateEntry[] = [];
-    this.#late = late;
+    const late: DeferredEntry[] = [];
+    this.#deferred = late;
     const reader = this.#reader;
     const end = bytes.length;
     const descriptors: Descriptor[] = [];
@@ -210,9 +210,9 @@ export class RequestDecoder {
         reader.position = valueEnd;
       } else reader.skipUnknown(tag, ENTRY_LAST, end);
     }
-    if (end - start > LATE_ENTRY_BYTES && this.#late !== undefined) {
+    if (end - start > DEFERRED_ENTRY_BYTES && this.#deferred !== undefined) {
       const entry = { key: '', value: '' };
-      this.#late.push({ entry, keyStart, keyEnd, valueStart, valueEnd });
+      this.#deferred.push({ entry, keyStart, keyEnd, valueStart, valueEnd });
       this.#stepCost += start - end;
       return entry;
     }
@@ -253,7 +253,7 @@ export class RequestDecoder {
     const { bytes } = this.#reader;
     const length = end - start;
     if (length > LONG_TEXT_BYTES) return yield* textSteps(bytes, start, end);
-    this.#stepCost += isAscii(bytes.subarray(start, end)) ? length / ASCII_SHARE : length;
+    this.#stepCost += isAscii(bytes.subarray(start, end)) ? length / ASCII_COST_DIVISOR : length;
     if (this.#stepIsFull()) yield;
     return this.#texts.read(bytes, start, end);
   }
@@ -261,7 +261,7 @@ export class RequestDecoder {
   /** Whether it is time for a pause; if so, the next step begins. */
   #stepIsFull(): boolean {
     const entries = MAX_ENTRIES - this.#entriesLeft;
-    const cost = this.#reader.position + this.#stepCost + entries * BYTES_OF_ENTRY;
+    const cost = this.#reader.position + this.#stepCost + entries * ENTRY_COST_BYTES;
     if (cost < this.#stepEnd) return false;
     this.#stepEnd = cost + STEP_BYTES;
     return true;

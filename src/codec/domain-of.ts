@@ -1,4 +1,4 @@
-import { DecodeError, LARGE_MESSAGE_BYTES, NO_REQUEST } from './messages.js';
+import { DecodeError, INVALID_REQUEST, LARGE_MESSAGE_BYTES } from './messages.js';
 import { WireReader } from './wire-reader.js';
 
 /* Tags of RateLimitRequest: field number * 8 + wire type. */
@@ -11,14 +11,14 @@ const LAST = 3;
 const ENTRIES = 0x0a;
 const LIMIT = 0x12;
 /** Fields that are looked at for an override: it takes some 20 microseconds. */
-const MAX_LOOKS = 1000;
+const MAX_FIELDS_READ = 1000;
 
 /**
  * The domain of an encoded RateLimitRequest, its descriptors left unread. Undefined when the outermost message is
  * malformed or has more than `maxFields` fields, and for a domain over {@link LARGE_MESSAGE_BYTES}.
  */
 export function domainOf(bytes: Uint8Array, maxFields: number): string | undefined {
-  const reader = new WireReader(NO_REQUEST, maxFields);
+  const reader = new WireReader(INVALID_REQUEST, maxFields);
   reader.reset(bytes);
   const end = bytes.length;
   let start = 0;
@@ -49,7 +49,7 @@ export function domainOf(bytes: Uint8Array, maxFields: number): string | undefin
  * for what is malformed, and where the first thousand fields do not tell.
  */
 export function mayOverride(bytes: Uint8Array): boolean {
-  const reader = new WireReader(NO_REQUEST, MAX_LOOKS);
+  const reader = new WireReader(INVALID_REQUEST, MAX_FIELDS_READ);
   reader.reset(bytes);
   const end = bytes.length;
   try {

@@ -97,7 +97,7 @@ function writeStatus(writer: WireWriter, status: DescriptorStatus): void {
 
 function writeLimit(writer: WireWriter, limit: CurrentLimit): void {
   const limitEnd = writer.mark;
-  writer.knownTextField(LIMIT_NAME, limit.name);
+  writer.cachedTextField(LIMIT_NAME, limit.name);
   writer.numberField(LIMIT_UNIT_FIELD, limit.unit);
   writer.numberField(LIMIT_REQUESTS_PER_UNIT, limit.requestsPerUnit);
   writer.lengthSince(limitEnd, STATUS_CURRENT_LIMIT);
@@ -108,7 +108,7 @@ function writeHeaders(writer: WireWriter, tag: number, headers: readonly HeaderV
     const header = headers[index] as HeaderValue;
     const headerEnd = writer.mark;
     writer.textField(HEADER_VALUE, header.value);
-    writer.knownTextField(HEADER_KEY, header.key);
+    writer.cachedTextField(HEADER_KEY, header.key);
     writer.lengthSince(headerEnd, tag);
   }
 }

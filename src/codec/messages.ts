@@ -142,7 +142,7 @@ export class DecodeError extends Error {
 }
 
 /** Why bytes that are no request are refused. */
-export const NO_REQUEST = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest';
+export const INVALID_REQUEST = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest';
 
 /** Why a request is not read on once it holds more descriptors than `most`. */
 export function moreDescriptorsThan(most: number): string {

@@ -14,7 +14,7 @@ const HASH_PRIME = 0x0100_0193;
  * again push little out. A hit is only ever decided by comparing all bytes: texts made to collide cost their sender's
  * requests some time, and nothing else. Takes 300 KiB and 4,096 strings of at most 64 bytes.
  */
-export class TextTable {
+export class StringCache {
   readonly #lengths = new Uint8Array(SLOTS);
   readonly #bytes = new Uint8Array(SLOTS * MAX_BYTES);
   /** The hash that was last looked for in vain, by slot. */

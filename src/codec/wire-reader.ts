@@ -21,7 +21,7 @@ export class WireReader {
   position = 0;
   /** What the last {@link varint} held above its 32 low bits; up to 38 bits. */
   high = 0;
-  readonly #sentence: string;
+  readonly #errorMessage: string;
   readonly #maxFields: number;
   #fieldsLeft = 0;
 
@@ -30,7 +30,7 @@ export class WireReader {
    * @param maxFields most fields of one message, those of all that is nested in it included
    */
   constructor(sentence: string, maxFields: number) {
-    this.#sentence = sentence;
+    this.#errorMessage = sentence;
     this.#maxFields = maxFields;
   }
 
@@ -102,7 +102,7 @@ export class WireReader {
   }
 
   fail(): never {
-    throw new DecodeError(this.#sentence);
+    throw new DecodeError(this.#errorMessage);
   }
 
   #longVarint(end: number): number {

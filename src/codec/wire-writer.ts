@@ -3,7 +3,7 @@ const SLAB_BYTES = 65_536;
 /** A UTF-16 unit takes at most three bytes in UTF-8. */
 export const MAX_BYTES_PER_UNIT = 3;
 /** Most texts whose bytes are kept; one of 128 bytes or more never is. */
-const MAX_KNOWN = 4096;
+const MAX_CACHED_TEXTS = 4096;
 const TWO_POW_14 = 0x4000;
 const TWO_POW_21 = 0x20_0000;
 const TWO_POW_28 = 0x1000_0000;
@@ -26,7 +26,7 @@ export class WireWriter {
   /** The memory of the slab: asking the slab for it costs more than all else in {@link finish}. */
   #memory = this.#slab.buffer;
   /** Length and bytes of texts, as a field holds them. */
-  readonly #known = new Map<string, Uint8Array>();
+  readonly #cachedTexts = new Map<string, Uint8Array>();
   /** Everything from here to `#end` is written. */
   #at = SLAB_BYTES;
   #end = SLAB_BYTES;
@@ -119,8 +119,8 @@ export class WireWriter {
   /**
    * {@link textField} for texts that come again and again: names that the policy or this program gives, never callers.
    */
-  knownTextField(tag: number, text: string): void {
-    const known = this.#known.get(text);
+  cachedTextField(tag: number, text: string): void {
+    const known = this.#cachedTexts.get(text);
     if (known === undefined) {
       this.#learn(text);
       this.textField(tag, text);
@@ -134,8 +134,8 @@ export class WireWriter {
 
   #learn(text: string): void {
     const bytes = Buffer.from(text);
-    if (bytes.length === 0 || bytes.length >= 0x80 || this.#known.size >= MAX_KNOWN) return;
-    this.#known.set(text, Uint8Array.of(bytes.length, ...bytes));
+    if (bytes.length === 0 || bytes.length >= 0x80 || this.#cachedTexts.size >= MAX_CACHED_TEXTS) return;
+    this.#cachedTexts.set(text, Uint8Array.of(bytes.length, ...bytes));
   }
 
   /** A bytes or message field, written even when empty. */

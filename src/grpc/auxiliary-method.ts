@@ -32,7 +32,7 @@ export interface AuxiliaryHandler {
   /** The caller has read all that was sent. */
   onDrained?(): void;
   /** The call is over, however it went. */
-  onOver?(): void;
+  onClosed?(): void;
 }
 
 /** A method that is asked rarely, such as those of health and reflection: a handler of bytes, on both stacks. */

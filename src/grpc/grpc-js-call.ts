@@ -106,7 +106,7 @@ export class GrpcJsCall implements AuxiliaryCall {
     // @grpc/grpc-js says so whenever a call is over, also after a good end.
     on('cancelled', () => {
       this.#openStreams.delete(this);
-      handler.onOver?.();
+      handler.onClosed?.();
     });
     const onRequestEnd = (): void => {
       if (!this.#isOver()) handler.onRequestEnd?.();

@@ -19,7 +19,7 @@ export type Timed = <Request, Answer>(
 ) => (request: Request) => Answer;
 
 /** Watchers told of a change in one turn of the event loop: about a millisecond. */
-const TOLD_PER_TURN = 50;
+const WATCHERS_PER_TURN = 50;
 
 /**
  * grpc.health.v1 (https://github.com/grpc/grpc/blob/master/doc/health-checking.md): one state for all names. That of
@@ -44,17 +44,17 @@ export class Health {
   setServing(serving: boolean): void {
     if (serving === this.#serving) return;
     this.#serving = serving;
-    this.#tell([...this.#watchers]);
+    this.#notify([...this.#watchers]);
   }
 
   /** Some in each turn of the event loop; the state is that of the moment. */
-  #tell(calls: readonly AuxiliaryCall[]): void {
+  #notify(calls: readonly AuxiliaryCall[]): void {
     const response = encodeHealthResponse(this.#response());
-    for (const call of calls.slice(0, TOLD_PER_TURN)) {
+    for (const call of calls.slice(0, WATCHERS_PER_TURN)) {
       if (this.#watchers.has(call)) call.send(response);
     }
-    const rest = calls.slice(TOLD_PER_TURN);
-    if (rest.length > 0) setImmediate(() => this.#tell(rest));
+    const rest = calls.slice(WATCHERS_PER_TURN);
+    if (rest.length > 0) setImmediate(() => this.#notify(rest));
   }
 
   /** Registers Check, Watch and List; `timed` is put round those of one answer. */
@@ -68,7 +68,7 @@ export class Health {
       responseStream: true,
       begin: (call) => ({
         onMessage: (bytes) => this.#watch(decodeRequest(decodeHealthRequest, bytes), call),
-        onOver: () => this.#watchers.delete(call),
+        onClosed: () => this.#watchers.delete(call),
       }),
     });
     server.addMethod(

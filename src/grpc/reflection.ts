@@ -3,7 +3,7 @@ import {
   decodeReflectionRequest,
   encodeReflectionResponse,
   type ReflectionAnswer,
-  type ReflectionQuestion,
+  type ReflectionQuery,
 } from '../codec/services/reflection-messages.js';
 import { decodeRequest } from './auxiliary-method.js';
 import { type GrpcServer, STATUS } from './grpc-server.js';
@@ -46,7 +46,7 @@ class SymbolIndex {
     );
   }
 
-  answer(question: ReflectionQuestion): ReflectionAnswer {
+  answer(question: ReflectionQuery): ReflectionAnswer {
     switch (question.kind) {
       case 'services':
         return { kind: 'services', names: this.#services };

@@ -18,7 +18,7 @@ export class Budget {
   /** Takes one token; false when there is none. */
   take(nowMs: number): boolean {
     if (nowMs > this.#filledMs) {
-      this.giveBack(((nowMs - this.#filledMs) * this.#perSecond) / 1000);
+      this.refund(((nowMs - this.#filledMs) * this.#perSecond) / 1000);
       this.#filledMs = nowMs;
     }
     if (this.#tokens < 1) return false;
@@ -26,7 +26,7 @@ export class Budget {
     return true;
   }
 
-  giveBack(tokens: number): void {
+  refund(tokens: number): void {
     this.#tokens = Math.min(this.#burst, this.#tokens + tokens);
   }
 }

@@ -38,7 +38,7 @@ export interface OwnedConnection {
    * The socket is gone: nothing is sent any more, and streams are reset, `most` of them at most, all when it is absent.
    * As long as some are {@link openStreams open} it has to be called again.
    */
-  lost(most?: number): void;
+  resetStreams(maxStreams?: number): void;
 }
 
 /** What a connection tells its owner. */
@@ -49,12 +49,12 @@ export interface ConnectionEvents {
    */
   onOutput(connection: OwnedConnection): void;
   /** The first bytes were HTTP/2 and SETTINGS came: the connection counts. */
-  onGreeted(connection: OwnedConnection): void;
+  onEstablished(connection: OwnedConnection): void;
   /** A PING of {@link OwnedConnection.ping} was answered. */
-  onAck(connection: OwnedConnection): void;
+  onPingAck(connection: OwnedConnection): void;
   /**
    * The connection ends itself: a breach of protocol or limits by the peer. `error` for the log, in words; `greeted` is
    * false when the peer never spoke HTTP/2.
    */
-  onBroken(connection: OwnedConnection, error: string, greeted: boolean): void;
+  onProtocolError(connection: OwnedConnection, error: string, established: boolean): void;
 }

@@ -16,7 +16,7 @@ import { RequestFrames } from './request-frames.js';
 import type { RequestHandler } from './request-handler.js';
 import { MAX_WINDOW_BYTES } from './streams/flow-window.js';
 import { Streams, type StreamsHost } from './streams/streams.js';
-import { WorkUnit } from './work-unit.js';
+import { WorkSlice } from './work-unit.js';
 
 const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, ENHANCE_YOUR_CALM } = ERROR_CODE;
 
@@ -59,12 +59,12 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   readonly #requests: RequestFrames;
   readonly #peerSettings = new PeerSettings();
   readonly #control: ControlBudget;
-  readonly unit: WorkUnit;
+  readonly workSlice: WorkSlice;
   /** What the handler says that it holds. */
   #handlerBytes = 0;
   #preface: PrefaceReader | undefined = new PrefaceReader();
   /** The peer's first SETTINGS came. */
-  #greeted = false;
+  #established = false;
   /** Inside {@link receive}: output leaves at its end. */
   #receiving = false;
   /** The owner knows that output waits. */
@@ -87,7 +87,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
       readonly peer: string;
       readonly limits: H2Limits;
       readonly nowMs: () => number;
-      readonly unit?: WorkUnit | undefined;
+      readonly workSlice?: WorkSlice | undefined;
     },
   ) {
     const { peer, limits, nowMs } = options;
@@ -98,8 +98,8 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.#events = events;
     this.#limits = limits;
     this.#nowMs = nowMs;
-    this.unit = options.unit ?? new WorkUnit(nowMs);
-    this.#reader = new FrameReader(this, limits.maxFrameBytes, this.unit);
+    this.workSlice = options.workSlice ?? new WorkSlice(nowMs);
+    this.#reader = new FrameReader(this, limits.maxFrameBytes, this.workSlice);
     this.#control = new ControlBudget(limits, now);
     this.#streams = new Streams(this, handler, this.#output, limits, this.#control);
     this.#requests = new RequestFrames(this.#streams, limits);
@@ -127,7 +127,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.#output.trim();
   }
 
-  hold(bytes: number): void {
+  addHeldBytes(bytes: number): void {
     this.#handlerBytes += bytes;
     expectState(this.#handlerBytes >= 0, 'a handler gives up no more than it holds');
     // The owner looks again when it flushes.
@@ -153,7 +153,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   }
 
   ping(): void {
-    if (this.#ended || !this.#greeted) return;
+    if (this.#ended || !this.#established) return;
     this.#pingsUnanswered++;
     writePing(this.#output, false, KEEP_ALIVE_PING, 0);
     this.onOutputAdded();
@@ -161,7 +161,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
 
   closeGracefully(): void {
     if (this.#ended || this.#closing !== 'no') return;
-    if (!this.#greeted) {
+    if (!this.#established) {
       // The peer has not begun: it has no request to lose.
       this.#finish();
       return;
@@ -174,17 +174,17 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
 
   terminate(errorCode: number, debug: string): void {
     if (this.#ended) return;
-    this.#sendLast(errorCode, debug);
+    this.#sendGoawayAndEnd(errorCode, debug);
     this.#streams.resetAll(errorCode);
   }
 
-  lost(most?: number): void {
+  resetStreams(maxStreams?: number): void {
     if (!this.#ended) {
       this.#ended = true;
       this.#reader.stop();
       this.#requests.release();
     }
-    this.#streams.resetAll(ERROR_CODE.CANCEL, most);
+    this.#streams.resetAll(ERROR_CODE.CANCEL, maxStreams);
     this.#output.clear();
   }
 
@@ -202,7 +202,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
 
   /** For {@link FrameReader}. */
   onFrame(type: number, flags: number, id: number, bytes: Buffer, start: number, end: number): boolean {
-    const failure = this.#takeFrame(type, flags, id, bytes, start, end);
+    const failure = this.#handleFrame(type, flags, id, bytes, start, end);
     if (failure === undefined) return !this.#ended;
     const fatal = failure instanceof StreamFailure ? this.#streams.fail(id, failure) : failure;
     if (fatal === undefined) return !this.#ended;
@@ -218,7 +218,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
       // A GOAWAY would wait behind what the peer does not read.
       this.#ended = true;
       this.#sink.destroy();
-      this.#breakOff(ENHANCE_YOUR_CALM, 'the peer does not read its answers');
+      this.#abort(ENHANCE_YOUR_CALM, 'the peer does not read its answers');
     } else if (this.#closing === 'closed' && this.#streams.size === 0) {
       this.#finish();
     }
@@ -233,28 +233,28 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
       case 'http1':
         this.#sink.write(HTTP1_ANSWER);
         this.#finish();
-        this.#events.onBroken(this, 'the peer sent an HTTP/1 request', false);
+        this.#events.onProtocolError(this, 'the peer sent an HTTP/1 request', false);
         return chunk.length;
       case 'garbage':
         // Section 3.4: GOAWAY may be left out, as the peer is not using HTTP/2.
         this.#finish();
-        this.#events.onBroken(this, 'the peer did not send the preface of HTTP/2', false);
+        this.#events.onProtocolError(this, 'the peer did not send the preface of HTTP/2', false);
         return chunk.length;
       case 'more':
         return chunk.length;
     }
   }
 
-  #takeFrame(type: number, flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
-    const { unit } = this;
+  #handleFrame(type: number, flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
+    const { workSlice } = this;
     const requests = this.#requests;
-    unit.left -= 1 + ((end - start) >> 9);
+    workSlice.remaining -= 1 + ((end - start) >> 9);
     // Section 6.10: "any other frame or a frame on a different stream" inside a header block.
     if (requests.openBlockId !== 0 && (type !== FRAME_TYPE.CONTINUATION || id !== requests.openBlockId)) {
       return BROKEN_BLOCK;
     }
     // Section 3.4: the preface ends with SETTINGS, which are the first frame.
-    if (!this.#greeted && (type !== FRAME_TYPE.SETTINGS || (flags & FLAG.ACK) !== 0)) return NO_SETTINGS;
+    if (!this.#established && (type !== FRAME_TYPE.SETTINGS || (flags & FLAG.ACK) !== 0)) return NO_SETTINGS;
     switch (type) {
       case FRAME_TYPE.DATA:
         return requests.onData(flags, id, bytes, start, end);
@@ -291,7 +291,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
         return this.#onWindowUpdate(id, bytes, start, end);
       case FRAME_TYPE.SETTINGS:
         // A window may change on every stream, and each of the settings is looked at.
-        this.unit.left -= (this.#streams.size + end - start) >> 5;
+        this.workSlice.remaining -= (this.#streams.size + end - start) >> 5;
         return id === 0 ? this.#onSettings(flags, bytes, start, end) : NOT_STREAM_0;
       case FRAME_TYPE.PING:
         return id === 0 ? this.#onPing(flags, bytes, start, end) : NOT_STREAM_0;
@@ -332,15 +332,15 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     const problem = peerSettings.read(bytes, start, end);
     if (problem !== undefined) return problem;
     streams.sender.maxFrameBytes = peerSettings.maxFrameBytes;
-    streams.sender.encoder.setPeerTableBytes(peerSettings.leastHeaderTableBytes);
+    streams.sender.encoder.setPeerTableBytes(peerSettings.minHeaderTableBytes);
     streams.sender.encoder.setPeerTableBytes(peerSettings.headerTableBytes);
     // The acknowledgement goes first: what follows it obeys the new values (section 6.5.3).
     writeSettingsAck(this.#output);
     const overflow = streams.setSendWindow(peerSettings.initialWindowBytes);
     if (overflow !== undefined) return overflow;
-    if (!this.#greeted) {
-      this.#greeted = true;
-      this.#events.onGreeted(this);
+    if (!this.#established) {
+      this.#established = true;
+      this.#events.onEstablished(this);
     }
     return undefined;
   }
@@ -352,11 +352,11 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     } else if (GOAWAY_PING.compare(bytes, start, end) === 0) {
       if (this.#closing !== 'announced') return undefined;
       this.#closing = 'closed';
-      this.#streams.closeToNew();
+      this.#streams.refuseNewStreams();
       writeGoaway(this.#output, this.#streams.lastServedId, ERROR_CODE.NO_ERROR, '');
     } else if (this.#pingsUnanswered > 0 && KEEP_ALIVE_PING.compare(bytes, start, end) === 0) {
       this.#pingsUnanswered--;
-      this.#events.onAck(this);
+      this.#events.onPingAck(this);
     }
     return undefined;
   }
@@ -364,18 +364,18 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   /** The peer broke the protocol or a limit. */
   #fail(failure: ConnectionFailure): void {
     if (this.#ended) return;
-    this.#sendLast(failure.code, failure.text);
-    this.#breakOff(failure.code, failure.text);
+    this.#sendGoawayAndEnd(failure.code, failure.text);
+    this.#abort(failure.code, failure.text);
   }
 
-  #breakOff(code: number, text: string): void {
+  #abort(code: number, text: string): void {
     this.#reader.stop();
     this.#streams.resetAll(code);
-    this.#events.onBroken(this, text, this.#greeted);
+    this.#events.onProtocolError(this, text, this.#established);
   }
 
   /** GOAWAY, everything that was written before it, and the end. */
-  #sendLast(errorCode: number, debug: string): void {
+  #sendGoawayAndEnd(errorCode: number, debug: string): void {
     if (this.#preface === undefined) writeGoaway(this.#output, this.#streams.lastServedId, errorCode, debug);
     const pending = this.#output.take();
     if (pending !== undefined) this.#sink.write(pending);

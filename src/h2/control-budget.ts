@@ -9,12 +9,12 @@ const TOO_MANY = new ConnectionFailure(
 );
 
 /** Control frames that a complete request earns the peer: a PING and WINDOW_UPDATEs, and one to spare. */
-export const CONTROL_PER_REQUEST = 4;
+export const CONTROL_FRAMES_PER_REQUEST = 4;
 /**
  * Control frames that a message of ours earns the peer: it may answer each with WINDOW_UPDATE for the stream and the
  * connection.
  */
-export const CONTROL_PER_MESSAGE = 2;
+export const CONTROL_FRAMES_PER_MESSAGE = 2;
 
 /** Bounds frames that cost us work and bring no request; see {@link H2Limits.controlBurst}. */
 export class ControlBudget {
@@ -29,7 +29,7 @@ export class ControlBudget {
   /** Counts a frame. */
   charge(nowMs: number): ConnectionFailure | undefined {
     if (this.earned > 0) {
-      this.#budget.giveBack(this.earned);
+      this.#budget.refund(this.earned);
       this.earned = 0;
     }
     return this.#budget.take(nowMs) ? undefined : TOO_MANY;

@@ -1,7 +1,7 @@
 import { freeBuffer } from '../runtime/free-buffer.js';
 import { FRAME_HEADER_BYTES } from './frame/frame-type.js';
 import { readUint31 } from './frame/payload.js';
-import type { WorkUnit } from './work-unit.js';
+import type { WorkSlice } from './work-unit.js';
 
 /** Takes frames from a {@link FrameReader}. */
 export interface FrameConsumer {
@@ -28,16 +28,16 @@ const NOTHING = Buffer.alloc(0);
 export class FrameReader {
   readonly #consumer: FrameConsumer;
   readonly #maxFrameBytes: number;
-  readonly #unit: WorkUnit;
+  readonly #slice: WorkSlice;
   #held: Buffer = NOTHING;
   #heldLength = 0;
   #stopped = false;
 
-  /** `unit`: reading stops after the frame that ends it. */
-  constructor(consumer: FrameConsumer, maxFrameBytes: number, unit: WorkUnit) {
+  /** `slice`: reading stops after the frame that ends it. */
+  constructor(consumer: FrameConsumer, maxFrameBytes: number, slice: WorkSlice) {
     this.#consumer = consumer;
     this.#maxFrameBytes = maxFrameBytes;
-    this.#unit = unit;
+    this.#slice = slice;
   }
 
   /** Memory of the frame that a chunk's end has cut. */
@@ -59,18 +59,18 @@ export class FrameReader {
   }
 
   /**
-   * Takes `chunk[from, chunk.length)`, or as much of it as the unit of work allows. Returns where it goes on:
+   * Takes `chunk[from, chunk.length)`, or as much of it as the slice of work allows. Returns where it goes on:
    * `chunk.length` when all is taken.
    */
   read(chunk: Buffer, from: number): number {
-    const unit = this.#unit;
+    const slice = this.#slice;
     const chunkEnd = chunk.length;
     if (this.#stopped) return chunkEnd;
     let at = from;
     if (this.#heldLength > 0) {
       at = this.#finishHeld(chunk, from);
       if (at < 0) return chunkEnd;
-      if (unit.left <= 0 && unit.isOver()) return at;
+      if (slice.remaining <= 0 && slice.isOver()) return at;
     }
     while (chunkEnd - at >= FRAME_HEADER_BYTES) {
       const length = frameLength(chunk, at);
@@ -95,7 +95,7 @@ export class FrameReader {
         return chunkEnd;
       }
       at = end;
-      if (unit.left <= 0 && unit.isOver()) return at;
+      if (slice.remaining <= 0 && slice.isOver()) return at;
     }
     if (at < chunkEnd && !this.#stopped) this.#hold(chunk, at, chunkEnd);
     return chunkEnd;

@@ -36,12 +36,12 @@ export class PrefaceReader {
       if (at === chunk.length) return 'more';
       if (this.#matched > PRI_METHOD_BYTES) return 'garbage';
       this.#seen = CLIENT_PREFACE.toString('latin1', 0, this.#matched);
-      return this.#judge(chunk, at);
+      return this.#classify(chunk, at);
     }
-    return this.#judge(chunk, 0);
+    return this.#classify(chunk, 0);
   }
 
-  #judge(chunk: Buffer, from: number): PrefaceVerdict {
+  #classify(chunk: Buffer, from: number): PrefaceVerdict {
     for (let at = from; at < chunk.length; at++) {
       this.#seen += String.fromCharCode(chunk[at] as number);
       if (HTTP1.test(this.#seen)) return 'http1';

@@ -66,7 +66,7 @@ export interface ServerConnection {
    * The handler holds `bytes` more for this connection, or less where they are negative. Connections are bounded
    * together; the one that holds most is ended when it is too much.
    */
-  hold(bytes: number): void;
+  addHeldBytes(bytes: number): void;
 }
 
 /**

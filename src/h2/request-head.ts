@@ -43,10 +43,13 @@ interface PseudoFields {
  * `derived`. What stands in `like`, an earlier head of the connection, at the same place is not checked again: requests
  * of one peer differ in few fields.
  */
-export function requestHead(list: HeaderList, like: CheckedHead | undefined): CheckedHead | MalformedHead {
+export function requestHead(
+  list: HeaderList,
+  previous: CheckedHead | undefined,
+): CheckedHead | MalformedHead {
   const known = list.derived;
   if (known instanceof CheckedHead || known instanceof MalformedHead) return known;
-  const head = checkRequest(list.fields, like);
+  const head = checkRequest(list.fields, previous);
   list.derived = head;
   return head;
 }
@@ -64,7 +67,10 @@ export function checkTrailers(list: HeaderList): string | undefined {
   return undefined;
 }
 
-function checkRequest(fields: readonly string[], like: CheckedHead | undefined): CheckedHead | MalformedHead {
+function checkRequest(
+  fields: readonly string[],
+  previous: CheckedHead | undefined,
+): CheckedHead | MalformedHead {
   const pseudo: PseudoFields = {
     method: undefined,
     scheme: undefined,
@@ -74,14 +80,14 @@ function checkRequest(fields: readonly string[], like: CheckedHead | undefined):
   let at = 0;
   // "All pseudo-header fields MUST appear in a field block before all regular field lines" (section 8.3).
   while (at < fields.length && (fields[at] as string).charCodeAt(0) === COLON) {
-    const problem = takePseudoField(pseudo, fields[at] as string, fields[at + 1] as string);
+    const problem = setPseudoField(pseudo, fields[at] as string, fields[at + 1] as string);
     if (problem !== undefined) return new MalformedHead(problem);
     at += 2;
   }
-  const problem = checkPseudoFields(pseudo, like);
+  const problem = checkPseudoFields(pseudo, previous);
   if (problem !== undefined) return new MalformedHead(problem);
   const regular = fields.slice(at);
-  const known = like === undefined ? NO_FIELDS : like.fields;
+  const known = previous === undefined ? NO_FIELDS : previous.fields;
   let contentLength = -1;
   for (at = 0; at < regular.length; at += 2) {
     const name = regular[at] as string;
@@ -91,7 +97,7 @@ function checkRequest(fields: readonly string[], like: CheckedHead | undefined):
       if (problem !== undefined) return new MalformedHead(problem);
     }
     if (name === 'content-length') {
-      const length = parseLength(value);
+      const length = parseContentLength(value);
       if (length < 0 || (contentLength >= 0 && contentLength !== length)) {
         return new MalformedHead('content-length is not one number');
       }
@@ -102,7 +108,7 @@ function checkRequest(fields: readonly string[], like: CheckedHead | undefined):
 }
 
 /** The number of a content-length (RFC 9110 section 8.6), or -1. Longer than 15 digits none can be. */
-function parseLength(value: string): number {
+function parseContentLength(value: string): number {
   if (value.length === 0 || value.length > 15) return -1;
   let length = 0;
   for (let at = 0; at < value.length; at++) {
@@ -113,7 +119,7 @@ function parseLength(value: string): number {
   return length;
 }
 
-function takePseudoField(pseudo: PseudoFields, name: string, value: string): string | undefined {
+function setPseudoField(pseudo: PseudoFields, name: string, value: string): string | undefined {
   switch (name) {
     case ':method':
       if (pseudo.method !== undefined) return ':method comes twice';
@@ -136,11 +142,11 @@ function takePseudoField(pseudo: PseudoFields, name: string, value: string): str
   }
 }
 
-function checkPseudoFields(pseudo: PseudoFields, like: CheckedHead | undefined): string | undefined {
+function checkPseudoFields(pseudo: PseudoFields, previous: CheckedHead | undefined): string | undefined {
   const { method, scheme, path, authority } = pseudo;
   // The head of CONNECT keeps '' for what was absent, so an empty path says nothing.
-  if (like !== undefined && path !== '' && path === like.path && method === like.method) {
-    if (scheme === like.scheme && authority === like.authority) return undefined;
+  if (previous !== undefined && path !== '' && path === previous.path && method === previous.method) {
+    if (scheme === previous.scheme && authority === previous.authority) return undefined;
   }
   if (method === undefined || !isToken(method)) return ':method is missing or no token';
   if (authority !== undefined && !isFieldValue(authority))

@@ -93,7 +93,7 @@ function readKey(pem: string): KeyObject {
  * (any case, `*.example.com` in the certificate stands for one label; RFC 6125 section 6.4), an IP address, or a URI,
  * byte for byte. The subject's common name does not count.
  */
-export function holdsSubjectAltName(certificate: X509Certificate, name: string): boolean {
+export function hasSubjectAltName(certificate: X509Certificate, name: string): boolean {
   const address = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
   if (isIP(address) !== 0) return certificate.checkIP(address) !== undefined;
   if (name.includes(':')) return uriNames(certificate.subjectAltName).includes(name);

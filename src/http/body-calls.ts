@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { IdleWait } from '../runtime/idle-wait.js';
-import { BodyPieces } from './body-pieces.js';
+import { BodyBuffer } from './body-pieces.js';
 
 /** Why a request has no body to answer. */
-export type NoBody = 'draining' | 'busy' | 'too large' | 'gone';
+export type BodyReadFailure = 'draining' | 'busy' | 'too large' | 'gone';
 
 /** What requests with bodies may take together on one port; further ones are refused. */
 export interface BodyLimits {
@@ -15,7 +15,7 @@ export interface BodyLimits {
 export const BODY_LIMITS: BodyLimits = { maxCalls: 1024, maxHeldBytes: 16 * 1024 * 1024 };
 
 /** Reads the bodies of requests: bounds what they hold in memory, and knows which are not answered yet. */
-export class BodyCalls {
+export class RequestBodies {
   readonly #limits: BodyLimits;
   #running = 0;
   #heldBytes = 0;
@@ -31,14 +31,14 @@ export class BodyCalls {
     request: IncomingMessage,
     response: ServerResponse,
     maxBytes: number,
-  ): Promise<readonly Buffer[] | NoBody> {
+  ): Promise<readonly Buffer[] | BodyReadFailure> {
     if (this.#draining) return 'draining';
     if (this.#running >= this.#limits.maxCalls) return 'busy';
     // Node.js knows the length of the body, or that it comes in chunks.
     const length = Number(request.headers['content-length'] ?? 0);
     if (length > maxBytes) return 'too large';
     this.#running++;
-    let pieces = new BodyPieces();
+    let pieces = new BodyBuffer();
     let size = 0;
     response.once('close', () => {
       this.#running--;
@@ -57,9 +57,9 @@ export class BodyCalls {
           pieces.add(chunk);
         }
       };
-      const stop = (reason: NoBody): void => {
+      const stop = (reason: BodyReadFailure): void => {
         request.off('data', onData);
-        pieces = new BodyPieces();
+        pieces = new BodyBuffer();
         resolve(reason);
       };
       request.on('data', onData);

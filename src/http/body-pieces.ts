@@ -7,7 +7,7 @@ const MOST_BLOCK_BYTES = 64 * 1024;
 /**
  * A body as it comes, in any number of pieces. It takes at most twice its length in memory, and a KiB.
  */
-export class BodyPieces {
+export class BodyBuffer {
   readonly #pieces: Buffer[] = [];
   /** What short pieces are copied to, and how much of it is used. */
   #block: Buffer | undefined;

@@ -6,7 +6,7 @@ export const MAX_HANDSHAKES = 200;
 export const HTTP_HANDSHAKE_MS = 10_000;
 
 /** A connection by its ends: the socket of TCP and that of TLS over it have them in common. */
-type Ends = Pick<Socket, 'localAddress' | 'localPort' | 'remoteAddress' | 'remotePort'>;
+type SocketEndpoints = Pick<Socket, 'localAddress' | 'localPort' | 'remoteAddress' | 'remotePort'>;
 
 /**
  * Connections in their TLS handshake: only so many. One more closes the oldest of them, so that somebody who begins
@@ -40,7 +40,7 @@ export class Handshakes {
   }
 
   /** The handshake that made `secured` is over. */
-  end(secured: Ends): void {
+  end(secured: SocketEndpoints): void {
     this.#sockets.delete(nameOf(secured));
   }
 
@@ -50,6 +50,6 @@ export class Handshakes {
   }
 }
 
-function nameOf({ localAddress, localPort, remoteAddress, remotePort }: Ends): string {
+function nameOf({ localAddress, localPort, remoteAddress, remotePort }: SocketEndpoints): string {
   return `${localAddress} ${localPort} ${remoteAddress} ${remotePort}`;
 }

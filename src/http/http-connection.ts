@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { FULL_READ_BYTES, type HttpReads, type Reader } from './http-reads.js';
+import { FULL_READ_BYTES, type HttpReadScheduler, type Reader } from './http-reads.js';
 
 /** Bytes that the parser is handed at once where requests may begin: they hold a few dozen of the shortest. */
 const PIECE_BYTES = 1024;
@@ -30,13 +30,13 @@ export class HttpConnection extends Duplex implements Reader {
   /** Answers requests that were parsed while another one is answered: a piece may hold several. */
   readonly #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** Whether its socket waits to be read on; see {@link HttpReads}. */
+  /** Whether its socket waits to be read on; see {@link HttpReadScheduler}. */
   #isHeld = false;
-  readonly #reads: HttpReads;
+  readonly #reads: HttpReadScheduler;
   readonly #onBusy: (busy: boolean) => void;
 
   /** `onBusy` is told when the first request in a row begins, and when none is left to answer. */
-  constructor(socket: Socket, reads: HttpReads, onBusy: (busy: boolean) => void) {
+  constructor(socket: Socket, reads: HttpReadScheduler, onBusy: (busy: boolean) => void) {
     super({ allowHalfOpen: true, writableHighWaterMark: WRITTEN_AHEAD_BYTES });
     this.#socket = socket;
     this.#reads = reads;
@@ -54,8 +54,8 @@ export class HttpConnection extends Duplex implements Reader {
     socket.on('close', () => this.destroy());
   }
 
-  /** `answer` runs as soon as the requests before this one are answered, which {@link answered} says. */
-  began(request: IncomingMessage, answer: () => void): void {
+  /** `answer` runs as soon as the requests before this one are answered, which {@link endRequest} says. */
+  beginRequest(request: IncomingMessage, answer: () => void): void {
     if (this.#current !== undefined) {
       this.#waiting.push(() => this.#begin(request, answer, true));
       return;
@@ -65,7 +65,7 @@ export class HttpConnection extends Duplex implements Reader {
   }
 
   /** The answer is sent, or given up. */
-  answered(): void {
+  endRequest(): void {
     this.#current = undefined;
     this.#bodyLeft = undefined;
     if (this.writableEnded) {
@@ -96,7 +96,7 @@ export class HttpConnection extends Duplex implements Reader {
     this.end(() => this.destroy());
   }
 
-  readOn(): void {
+  resumeReading(): void {
     this.#isHeld = false;
     this.#feed();
   }
@@ -131,7 +131,7 @@ export class HttpConnection extends Duplex implements Reader {
     clearTimeout(this.#timer);
     this.#rest = undefined;
     this.#waiting.length = 0;
-    this.#reads.forget(this);
+    this.#reads.cancel(this);
     this.#socket.destroy();
     done(error);
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HttpConnection } from './http-connection.js';
-import { HttpReads } from './http-reads.js';
+import { HttpReadScheduler } from './http-reads.js';
 
 /** An answer that is not read on for so long is given up, with its connection. */
 export const UNREAD_MS = 30_000;
@@ -15,7 +15,7 @@ export class HttpConnections {
   /** Those without a request, and those with one, each in the order in which they became it. */
   readonly #idle = new Set<HttpConnection>();
   readonly #busy = new Set<HttpConnection>();
-  readonly #reads = new HttpReads();
+  readonly #reads = new HttpReadScheduler();
 
   constructor(most: number) {
     this.#most = most;

@@ -2,13 +2,13 @@ import { TurnScheduler } from '../runtime/turns.js';
 
 /** Who is read on. */
 export interface Reader {
-  readOn(): void;
+  resumeReading(): void;
 }
 
 /** What Node.js reads of a socket at once: when it is all of that, more is there. Bytes. */
 export const FULL_READ_BYTES = 64 * 1024;
 /** So many connections that wait are read on in one turn of the event loop. */
-const READ_IN_A_TURN = 8;
+const READERS_PER_TURN = 8;
 /** What parsers and those who answer short requests may take of a turn, together, in milliseconds. */
 export const READING_MS = 1;
 
@@ -18,7 +18,7 @@ export const READING_MS = 1;
  * an end. Here a socket that gave all that is read at once, or that brings something when the turn's time is over,
  * waits for a later turn, behind those that wait already.
  */
-export class HttpReads {
+export class HttpReadScheduler {
   readonly #turns: TurnScheduler<Reader>;
   readonly #now: () => number;
   /** When this turn's time is over; undefined before anybody asked in it. */
@@ -28,13 +28,13 @@ export class HttpReads {
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
     this.#turns = new TurnScheduler({
-      budget: READ_IN_A_TURN,
+      budget: READERS_PER_TURN,
       onTurn: () => {
         this.#until = undefined;
         if (this.#turns.size > 0) this.hasTime();
       },
       serve: (reader) => {
-        reader.readOn();
+        reader.resumeReading();
         this.#turns.spend(this.hasTime() ? 1 : this.#turns.remaining);
       },
     });
@@ -55,7 +55,7 @@ export class HttpReads {
   }
 
   /** It is gone. */
-  forget(reader: Reader): void {
+  cancel(reader: Reader): void {
     this.#turns.cancel(reader);
   }
 }

@@ -11,11 +11,11 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { secureContextOptions, type TlsSource } from '../h2/tls-material.js';
-import { BodyCalls, type BodyLimits, type NoBody } from './body-calls.js';
+import { type BodyLimits, type BodyReadFailure, RequestBodies } from './body-calls.js';
 import { type EventFeed, sendEvents } from './event-feed.js';
 import { Handshakes, HTTP_HANDSHAKE_MS } from './handshakes.js';
 import { connectionOf, HttpConnections } from './http-connections.js';
-import { HeldTexts } from './views/held-texts.js';
+import { OutgoingTexts } from './views/held-texts.js';
 import type { TextPages } from './views/text-view.js';
 import { ViewSlices, type ViewSteps } from './views/view-slices.js';
 
@@ -45,7 +45,7 @@ export interface HttpCall extends HttpHead {
   /** What the call came on: long work for one connection waits for other such work for it. */
   readonly connection: object;
   /** True once nobody waits for the answer any more. */
-  gone(): boolean;
+  isCancelled(): boolean;
 }
 
 /**
@@ -59,7 +59,7 @@ export interface HttpEndpoint {
   /** Reads bodies of at most so many bytes; absent: a body is not looked at. */
   readonly maxBodyBytes?: number;
   /** Whether the answer shows anything of the service, so that no page of another site may see it; absent: it does. */
-  shows?(head: HttpHead): boolean;
+  exposesData?(head: HttpHead): boolean;
   /** The answer to a call whose body is not worth reading; undefined: it goes on. */
   refuse?(head: HttpHead): HttpAnswer | undefined;
   /** How the endpoint words failures of the port; absent: as {@link failed} does. */
@@ -86,7 +86,7 @@ export interface HttpOptions {
   /** Most connections at once; see {@link HttpConnections}. Default: 1000. */
   readonly maxConnections?: number;
   /** The texts that are being sent, of all ports of the process. */
-  readonly heldTexts?: HeldTexts;
+  readonly outgoingTexts?: OutgoingTexts;
   /** Where long answers are sent in slices, with the views of the process. */
   readonly slices?: ViewSlices;
   readonly onError: (error: unknown) => void;
@@ -139,13 +139,13 @@ const UNKNOWN_EXPECTATION = text(417, 'the only expectation that is met is 100-c
 
 /** One HTTP port: finds the endpoint of a request and runs it. */
 class HttpPort {
-  readonly calls: BodyCalls;
+  readonly calls: RequestBodies;
   readonly #endpoints: ReadonlyMap<string, HttpEndpoint>;
   readonly #options: HttpOptions;
 
   constructor(options: HttpOptions) {
     this.#options = options;
-    this.calls = new BodyCalls(options.bodyLimits);
+    this.calls = new RequestBodies(options.bodyLimits);
     this.#endpoints = new Map(options.endpoints.map((endpoint) => [endpoint.path, endpoint]));
   }
 
@@ -164,14 +164,14 @@ class HttpPort {
       const { headers, method = 'GET' } = request;
       const connection = connectionOf(request);
       const head = { method, query, headers, peer: connection.remoteAddress ?? '' };
-      const gone = (): boolean => response.destroyed;
-      const refused = endpoint.refuse && (ofTwoHosts(endpoint, request) ?? endpoint.refuse(head));
+      const isCancelled = (): boolean => response.destroyed;
+      const refused = endpoint.refuse && (duplicateHostAnswer(endpoint, request) ?? endpoint.refuse(head));
       if (refused !== undefined) return refused;
       if (endpoint.maxBodyBytes === undefined)
-        return await endpoint.answer({ body: NO_BODY, connection, gone, ...head });
+        return await endpoint.answer({ body: NO_BODY, connection, isCancelled, ...head });
       const body = await this.calls.read(request, response, endpoint.maxBodyBytes);
       if (typeof body === 'string') return withoutBody(endpoint, body);
-      return await endpoint.answer({ body, connection, gone, ...head });
+      return await endpoint.answer({ body, connection, isCancelled, ...head });
     } catch (error) {
       this.#options.onError(error);
       return endpoint.failed?.(500, INTERNAL_ERROR) ?? text(500, `${INTERNAL_ERROR}\n`);
@@ -179,7 +179,7 @@ class HttpPort {
   }
 }
 
-const WITHOUT_BODY: Readonly<Record<NoBody, readonly [keyof typeof STATUS_TEXTS, string]>> = {
+const WITHOUT_BODY: Readonly<Record<BodyReadFailure, readonly [keyof typeof STATUS_TEXTS, string]>> = {
   draining: [503, 'this server ends'],
   busy: [503, 'too many requests at once'],
   'too large': [413, 'the body is longer than GRPC_MAX_MESSAGE_BYTES'],
@@ -187,14 +187,17 @@ const WITHOUT_BODY: Readonly<Record<NoBody, readonly [keyof typeof STATUS_TEXTS,
 };
 
 /** The refusal of a request with several Host headers, of which a proxy may have looked at another (RFC 9112, 3.2). */
-function ofTwoHosts({ failed }: HttpEndpoint, { headersDistinct }: IncomingMessage): HttpAnswer | undefined {
+function duplicateHostAnswer(
+  { failed }: HttpEndpoint,
+  { headersDistinct }: IncomingMessage,
+): HttpAnswer | undefined {
   if ((headersDistinct['host']?.length ?? 0) < 2) return undefined;
   const reason = 'there are several Host headers';
   return failed?.(400, reason, CLOSE) ?? text(400, `${reason}\n`, CLOSE);
 }
 
 /** The answer to a request whose body was not read. */
-function withoutBody(endpoint: HttpEndpoint, why: NoBody): HttpAnswer {
+function withoutBody(endpoint: HttpEndpoint, why: BodyReadFailure): HttpAnswer {
   const [status, reason] = WITHOUT_BODY[why];
   if (endpoint.failed === undefined) return failed(status, reason, CLOSE);
   const most = `the body is longer than ${endpoint.maxBodyBytes} bytes`;
@@ -205,10 +208,10 @@ function withoutBody(endpoint: HttpEndpoint, why: NoBody): HttpAnswer {
 class Sender {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
-  readonly #held: HeldTexts;
+  readonly #held: OutgoingTexts;
   readonly #slices: ViewSlices;
 
-  constructor(request: IncomingMessage, response: ServerResponse, held: HeldTexts, slices: ViewSlices) {
+  constructor(request: IncomingMessage, response: ServerResponse, held: OutgoingTexts, slices: ViewSlices) {
     this.#request = request;
     this.#response = response;
     this.#held = held;
@@ -236,7 +239,7 @@ class Sender {
   #sendPages(text: TextPages): void {
     const response = this.#response;
     const release = this.#held.hold(text, () => this.#request.socket.destroy());
-    const done = text.keep?.();
+    const done = text.retain?.();
     response.once('close', () => {
       release();
       done?.();
@@ -273,7 +276,7 @@ function drained(response: ServerResponse): Promise<void> {
  */
 export function listenHttp(host: string, port: number, options: HttpOptions): Promise<HttpListener> {
   const httpPort = new HttpPort(options);
-  const held = options.heldTexts ?? new HeldTexts();
+  const held = options.outgoingTexts ?? new OutgoingTexts();
   const slices = options.slices ?? new ViewSlices();
   const timeouts = { requestTimeout: REQUEST_TIMEOUT_MS, connectionsCheckingInterval: CHECK_MS };
   const serve = (
@@ -282,8 +285,8 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
     answer: () => HttpAnswer | Promise<HttpAnswer>,
   ): void => {
     const connection = connectionOf(request);
-    response.once('close', () => connection.answered());
-    connection.began(request, () => {
+    response.once('close', () => connection.endRequest());
+    connection.beginRequest(request, () => {
       const sender = new Sender(request, response, held, slices);
       void Promise.resolve(answer()).then((given) => sender.send(given));
     });

@@ -30,7 +30,7 @@ export function isLoopbackHost(host: string): boolean {
  * Why a page of another site may have made the call, a sentence; undefined where nothing says so. `schemes` are those
  * by which browsers reach the port.
  */
-export function otherSite(headers: Headers, schemes: readonly string[]): string | undefined {
+export function crossSiteReason(headers: Headers, schemes: readonly string[]): string | undefined {
   const { origin, host = '' } = headers;
   if (origin !== undefined && !schemes.some((scheme) => origin === `${scheme}://${host}`))
     return `pages of other origins may not call this port (Origin ${shown(origin)})`;
@@ -39,7 +39,7 @@ export function otherSite(headers: Headers, schemes: readonly string[]): string 
 }
 
 /** Whether a browser sent the call for a page, as its headers say. */
-export function isOfPage(headers: Headers): boolean {
+export function isBrowserRequest(headers: Headers): boolean {
   return headers.origin !== undefined || headers['sec-fetch-site'] !== undefined;
 }
 
@@ -47,7 +47,7 @@ export function isOfPage(headers: Headers): boolean {
  * Why a call to a port on loopback may come from a page of another site whose name leads here (DNS rebinding), a
  * sentence without its end; undefined where the Host header names this machine.
  */
-export function otherName({ host = '' }: Headers): string | undefined {
+export function dnsRebindingReason({ host = '' }: Headers): string | undefined {
   if (LOOPBACK_HOST.test(host)) return undefined;
   return (
     `the Host header is ${shown(host)}, which may be the name of another site that leads here: call ` +
@@ -67,7 +67,10 @@ export function guardedViews(host: string, endpoints: readonly HttpEndpoint[]): 
       ...endpoint,
       refuse(head) {
         const { host: named = '' } = head.headers;
-        const fault = named === '' || endpoint.shows?.(head) === false ? undefined : otherName(head.headers);
+        const fault =
+          named === '' || endpoint.exposesData?.(head) === false
+            ? undefined
+            : dnsRebindingReason(head.headers);
         return fault === undefined ? undefined : text(421, `${fault}\n`);
       },
     };

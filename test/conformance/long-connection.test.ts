@@ -98,9 +98,9 @@ test('a connection keeps nothing of the streams it served, whatever became of th
   };
   const events = {
     onOutput: () => {},
-    onGreeted: () => {},
-    onAck: () => {},
-    onBroken: (_: unknown, error: string) => {
+    onEstablished: () => {},
+    onPingAck: () => {},
+    onProtocolError: (_: unknown, error: string) => {
       broken = error;
     },
   };

@@ -87,9 +87,9 @@ class Run {
         if (this.outputWaits) throw new Error('onOutput was told twice without a flush');
         this.outputWaits = true;
       },
-      onGreeted: () => {},
-      onAck: () => {},
-      onBroken: () => {
+      onEstablished: () => {},
+      onPingAck: () => {},
+      onProtocolError: () => {
         this.broken += 1;
         if (this.broken > 1) throw new Error('onBroken was told twice');
       },
@@ -115,14 +115,14 @@ class Run {
       if (random.oneIn(15)) this.connection.ping();
       if (random.oneIn(30)) this.connection.closeGracefully();
       if (random.oneIn(60)) this.connection.terminate(random.below(14), 'that is all');
-      if (random.oneIn(60)) this.connection.lost();
+      if (random.oneIn(60)) this.connection.resetStreams();
       if (this.outputWaits && random.oneIn(2)) this.flush();
       if (random.oneIn(10)) this.sink.bufferedBytes = 0;
       this.receive(chunk);
     }
     this.handler.answerLater();
     this.flush();
-    if (random.oneIn(2)) this.connection.lost();
+    if (random.oneIn(2)) this.connection.resetStreams();
     this.finish();
   }
 

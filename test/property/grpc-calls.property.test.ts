@@ -203,7 +203,7 @@ class World {
         for (let i = 0; i < 20; i++) call.send(Buffer.alloc(i));
         this.#settle.push(() => call.end());
       },
-      onOver: () => {
+      onClosed: () => {
         throw new Error('thrown');
       },
     });

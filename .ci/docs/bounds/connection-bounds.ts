@@ -5,7 +5,7 @@ import {
 } from '../../../src/grpc/h2-transport/call-context.js';
 import { MAX_UNREAD_BYTES } from '../../../src/grpc/h2-transport/streaming-call.js';
 import { DEFAULT_LIMITS } from '../../../src/h2/limits.js';
-import { TURN_MS, UNIT_BYTES, UNIT_MS } from '../../../src/h2/serving/read-turns.js';
+import { SLICE_BYTES, SLICE_MS, TURN_MS } from '../../../src/h2/serving/read-turns.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,
@@ -22,7 +22,7 @@ export const CONNECTION_BOUNDS: readonly BoundGroup[] = [
     bounds: [
       {
         what: 'reads in a turn of the event loop; of all connections together',
-        bound: `${shownTime(UNIT_MS)} or ${shownSize(UNIT_BYTES)}; ${shownTime(TURN_MS)}`,
+        bound: `${shownTime(SLICE_MS)} or ${shownSize(SLICE_BYTES)}; ${shownTime(TURN_MS)}`,
         beyond: 'the rest stays in the socket; connections with little recent use are first',
       },
       {

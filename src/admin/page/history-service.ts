@@ -1,4 +1,4 @@
-import { OneByOne } from '../../http/views/one-by-one.js';
+import { SerialQueue } from '../../http/views/one-by-one.js';
 import { mapped, type ViewSlices } from '../../http/views/view-slices.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RateHistory } from '../../telemetry/history/rate-history.js';
@@ -97,7 +97,7 @@ export function historyService(options: HistoryServiceOptions): AdminService {
       whole = { endedMicros, answer: slices.run(wholeSteps(history, about())) };
     return whole.answer;
   };
-  const turns = new OneByOne(MAX_HISTORY_WAITING);
+  const turns = new SerialQueue(MAX_HISTORY_WAITING);
   const tellRules = async (rules: readonly HistoryRule[]): Promise<HistoryAnswer> => {
     const series = await slices.run(mapped(rules, (rule) => seriesOf(history, rule)));
     const { step, ends, crowded } = about();

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { OneByOne } from '../../http/views/one-by-one.js';
+import { SerialQueue } from '../../http/views/one-by-one.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { OVERRIDE_LABEL } from '../../service/plan.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
@@ -32,7 +32,7 @@ function failure(status: number, error: string): AdminAnswer {
 /** `/top` of the debug port. One question is answered at a time: what that takes is held once. */
 export function topService(options: TopServiceOptions): AdminService {
   const server = randomUUID();
-  const turns = new OneByOne(MAX_TOP_WAITING + 1);
+  const turns = new SerialQueue(MAX_TOP_WAITING + 1);
   const answer = async (asked: unknown): Promise<AdminAnswer> => {
     const question = readTopQuestion(asked);
     if (typeof question === 'string') return failure(400, question);

@@ -171,7 +171,7 @@ class RequestWriter {
   *#writeText(tag: number, node: JsonNode | undefined, field: string): Generator<void, void> {
     if (node === undefined) return;
     if (node.kind !== 'string') this.#refuse(field, 'expected string', node);
-    if (node.hasHalfPair) this.#refuse(field, 'half of a surrogate pair is no text');
+    if (node.hasLoneSurrogate) this.#refuse(field, 'half of a surrogate pair is no text');
     const length = node.utf8Length;
     if (length === 0) return;
     this.#at -= length;

@@ -1,4 +1,4 @@
-import { hexUnit, type JsonNode } from './json-tree.js';
+import { type JsonNode, parseHexUnit } from './json-tree.js';
 
 const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
@@ -60,7 +60,7 @@ export class JsonTextCopy {
         read += 2;
         continue;
       }
-      const unit = hexUnit(from, read + 2);
+      const unit = parseHexUnit(from, read + 2);
       read += 6;
       if (unit < 0x80) {
         to[written++] = unit;
@@ -72,7 +72,7 @@ export class JsonTextCopy {
         to[written++] = 0x80 | ((unit >> 6) & 0x3f);
         to[written++] = 0x80 | (unit & 0x3f);
       } else {
-        const point = 0x1_0000 + ((unit & 0x3ff) << 10) + (hexUnit(from, read + 2) & 0x3ff);
+        const point = 0x1_0000 + ((unit & 0x3ff) << 10) + (parseHexUnit(from, read + 2) & 0x3ff);
         read += 6;
         to[written++] = 0xf0 | (point >> 18);
         to[written++] = 0x80 | ((point >> 12) & 0x3f);
@@ -87,7 +87,7 @@ export class JsonTextCopy {
 
 /** A short JSON string as a string; undefined when it has more than `maxBytes`, or half of a surrogate pair. */
 export function shortText(bytes: Uint8Array, node: JsonNode, maxBytes: number): string | undefined {
-  if (node.hasHalfPair || node.utf8Length > maxBytes) return undefined;
+  if (node.hasLoneSurrogate || node.utf8Length > maxBytes) return undefined;
   const text = Buffer.allocUnsafe(node.utf8Length);
   new JsonTextCopy(bytes, node, text, 0).advance(Number.POSITIVE_INFINITY);
   return text.toString();

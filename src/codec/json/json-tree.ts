@@ -12,7 +12,7 @@ export class JsonNode {
   utf8Length = 0;
   hasEscapes = false;
   /** Whether a string holds half of a surrogate pair, which UTF-8 cannot say. */
-  hasHalfPair = false;
+  hasLoneSurrogate = false;
   /** Names of an object's members. */
   readonly names: JsonNode[];
   /** Values of an object's members, in the order of {@link names}, or the items of an array. */
@@ -45,7 +45,7 @@ export interface JsonBounds {
 /** What is done in one step, in bytes, of some 1.5 ns each. */
 const STEP_BYTES = 256 * 1024;
 /** What a value costs beside its bytes, in bytes. */
-const BYTES_OF_VALUE = 64;
+const VALUE_COST_BYTES = 64;
 /** A double is told exactly by far fewer. */
 const MAX_NUMBER_BYTES = 1024;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -82,7 +82,7 @@ export function* readJson(bytes: Uint8Array, bounds: JsonBounds): Generator<void
 }
 
 /** A UTF-16 unit as four hexadecimal digits say it; -1 when they do not. */
-export function hexUnit(bytes: Uint8Array, at: number): number {
+export function parseHexUnit(bytes: Uint8Array, at: number): number {
   let unit = 0;
   for (let index = at; index < at + 4; index++) {
     const byte = bytes[index] ?? 0;
@@ -235,7 +235,7 @@ class JsonReader {
     const start = this.#at;
     const limit = Math.min(bytes.length, start + MAX_NUMBER_BYTES + 1);
     let end = start;
-    while (end < limit && isOfNumber(bytes[end] as number)) end++;
+    while (end < limit && isNumberByte(bytes[end] as number)) end++;
     if (end - start > MAX_NUMBER_BYTES) this.#fail(`a number at byte ${start} is too long`);
     if (!NUMBER.test(Buffer.from(bytes.subarray(start, end)).toString('latin1'))) this.#failHere();
     this.#add('number', start).end = end;
@@ -256,7 +256,7 @@ class JsonReader {
   }
 
   #count(): void {
-    this.#stepLeft -= BYTES_OF_VALUE;
+    this.#stepLeft -= VALUE_COST_BYTES;
     const { values } = this.#bounds;
     if (++this.#values > values) {
       throw new DecodeError(
@@ -312,20 +312,20 @@ class JsonReader {
       this.#at = at + 2;
       return 1;
     }
-    const unit = hexUnit(bytes, at + 2);
+    const unit = parseHexUnit(bytes, at + 2);
     if (unit < 0) this.#failHere(at);
     this.#at = at + 6;
     if (unit < 0x80) return 1;
     if (unit < 0x800) return 2;
     if (unit < 0xd800 || unit > 0xdfff) return 3;
     if (unit < 0xdc00 && bytes[at + 6] === BACKSLASH && bytes[at + 7] === LETTER_U) {
-      const low = hexUnit(bytes, at + 8);
+      const low = parseHexUnit(bytes, at + 8);
       if (low >= 0xdc00 && low <= 0xdfff) {
         this.#at = at + 12;
         return 4;
       }
     }
-    text.hasHalfPair = true;
+    text.hasLoneSurrogate = true;
     return 3;
   }
 
@@ -343,7 +343,7 @@ class JsonReader {
 }
 
 /** A digit, a sign, a point, or the letter of an exponent. */
-function isOfNumber(byte: number): boolean {
+function isNumberByte(byte: number): boolean {
   return (
     (byte >= 0x30 && byte <= 0x39) ||
     byte === 0x2b ||

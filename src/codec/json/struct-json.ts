@@ -16,7 +16,7 @@ import type { WireReader } from '../wire-reader.js';
 /** What is written in one step, in bytes of the wire, of some 10 ns each. */
 const STEP_BYTES = 32 * 1024;
 /** What a value costs beside its bytes, in bytes. */
-const BYTES_OF_VALUE = 32;
+const VALUE_COST_BYTES = 32;
 
 /**
  * Writes an encoded google.protobuf.Struct as JSON, in steps of at most about a millisecond. Made for what this program
@@ -77,7 +77,7 @@ export class StructJson {
 
   *#value(end: number): Generator<void, void> {
     const reader = this.#reader;
-    this.#stepLeft -= BYTES_OF_VALUE;
+    this.#stepLeft -= VALUE_COST_BYTES;
     if (reader.position === end) {
       this.#pieces.push('null');
       return;

@@ -39,7 +39,7 @@ export function encodeHealthRequest({ service }: HealthRequest): Buffer {
 export function decodeHealthRequest(bytes: Uint8Array): HealthRequest {
   const reader = new ServiceReader(bytes);
   let service = '';
-  reader.each((tag, end) => {
+  reader.forEachField((tag, end) => {
     if (tag !== SERVICE) return false;
     service = reader.text(end);
     return true;
@@ -49,7 +49,7 @@ export function decodeHealthRequest(bytes: Uint8Array): HealthRequest {
 
 /** Decodes a HealthListRequest, which has no fields yet. Throws DecodeError when it is none. */
 export function decodeHealthListRequest(bytes: Uint8Array): object {
-  new ServiceReader(bytes).each(() => false);
+  new ServiceReader(bytes).forEachField(() => false);
   return {};
 }
 
@@ -62,7 +62,7 @@ export function encodeHealthResponse({ status }: HealthResponse): Buffer {
 export function decodeHealthResponse(bytes: Uint8Array): HealthResponse {
   const reader = new ServiceReader(bytes);
   let status: ServingStatus = 'UNKNOWN';
-  reader.each((tag, end) => {
+  reader.forEachField((tag, end) => {
     if (tag !== STATUS) return false;
     status = SERVING_STATUS[reader.int32(end)] ?? 'UNKNOWN';
     return true;

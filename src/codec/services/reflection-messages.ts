@@ -3,7 +3,7 @@ import { ServiceReader } from './service-reader.js';
 import { FIELD_HEAD_BYTES, writeMessage } from './service-writer.js';
 
 /** What a ServerReflectionRequest asks for. */
-export type ReflectionQuestion =
+export type ReflectionQuery =
   | { readonly kind: 'file'; readonly name: string }
   | { readonly kind: 'symbol'; readonly name: string }
   | { readonly kind: 'extension'; readonly type: string; readonly number: number }
@@ -14,7 +14,7 @@ export type ReflectionQuestion =
 /** grpc.reflection.v1.ServerReflectionRequest; that of v1alpha is the same on the wire. */
 export interface ReflectionRequest {
   readonly host: string;
-  readonly question: ReflectionQuestion;
+  readonly question: ReflectionQuery;
   /** As it came: it is sent back. */
   readonly bytes: Uint8Array;
 }
@@ -49,12 +49,12 @@ const ERROR_MESSAGE = 0x12;
 export function decodeReflectionRequest(bytes: Uint8Array): ReflectionRequest {
   const reader = new ServiceReader(bytes);
   let host = '';
-  let question: ReflectionQuestion = { kind: 'none' };
-  reader.each((tag, end) => {
+  let question: ReflectionQuery = { kind: 'none' };
+  reader.forEachField((tag, end) => {
     if (tag === HOST) host = reader.text(end);
     else if (tag === FILE_BY_FILENAME) question = { kind: 'file', name: reader.text(end) };
     else if (tag === FILE_CONTAINING_SYMBOL) question = { kind: 'symbol', name: reader.text(end) };
-    else if (tag === FILE_CONTAINING_EXTENSION) question = readExtension(reader, reader.inner(end));
+    else if (tag === FILE_CONTAINING_EXTENSION) question = readExtension(reader, reader.messageEnd(end));
     else if (tag === ALL_EXTENSION_NUMBERS_OF_TYPE) question = { kind: 'extensions', type: reader.text(end) };
     else if (tag === LIST_SERVICES) {
       reader.text(end);
@@ -65,10 +65,10 @@ export function decodeReflectionRequest(bytes: Uint8Array): ReflectionRequest {
   return { host, question, bytes };
 }
 
-function readExtension(reader: ServiceReader, end: number): ReflectionQuestion {
+function readExtension(reader: ServiceReader, end: number): ReflectionQuery {
   let type = '';
   let number = 0;
-  reader.each((tag) => {
+  reader.forEachField((tag) => {
     if (tag === CONTAINING_TYPE) type = reader.text(end);
     else if (tag === EXTENSION_NUMBER) number = reader.int32(end);
     else return false;
@@ -83,7 +83,7 @@ export function encodeReflectionResponse(
   answer: ReflectionAnswer,
 ): Buffer {
   const head = 4 * FIELD_HEAD_BYTES + host.length * MAX_BYTES_PER_UNIT + bytes.length;
-  return writeMessage(head + roomOf(answer), (writer) => {
+  return writeMessage(head + maxEncodedBytes(answer), (writer) => {
     writeAnswer(writer, answer);
     writer.bytesField(ORIGINAL_REQUEST, bytes);
     writer.textField(VALID_HOST, host);
@@ -110,7 +110,7 @@ function writeAnswer(writer: WireWriter, answer: ReflectionAnswer): void {
 }
 
 /** Most bytes that an answer takes. */
-function roomOf(answer: ReflectionAnswer): number {
+function maxEncodedBytes(answer: ReflectionAnswer): number {
   if (answer.kind === 'files') {
     return answer.files.reduce((sum, { length }) => sum + length + FIELD_HEAD_BYTES, 0);
   }

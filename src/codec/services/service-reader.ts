@@ -22,7 +22,7 @@ export class ServiceReader {
    * Hands over the tag of each field up to `end`. `field` reads what it knows and returns true; all else is skipped, as
    * of a later version.
    */
-  each(field: (tag: number, end: number) => boolean, end: number = this.#end): void {
+  forEachField(field: (tag: number, end: number) => boolean, end: number = this.#end): void {
     while (this.#reader.position < end) {
       const tag = this.#reader.tag(end);
       if (!field(tag, end)) this.#reader.skipUnknown(tag, 0, end);
@@ -30,7 +30,7 @@ export class ServiceReader {
   }
 
   /** Where the message ends that the field at hand holds. */
-  inner(end: number): number {
+  messageEnd(end: number): number {
     return this.#reader.lengthEnd(end);
   }
 

@@ -11,7 +11,7 @@ const MESSAGES_PER_TURN = 8;
  * a decision, and a few kilobytes may ask thousands of questions. One message of a connection is served in a turn of
  * the event loop, and a few of all.
  */
-export class AuxiliaryTurns {
+export class AuxiliaryCallScheduler {
   readonly #turns: TurnScheduler<object>;
   /** What waits, by connection. */
   readonly #calls = new Map<object, (() => void)[]>();
@@ -28,7 +28,7 @@ export class AuxiliaryTurns {
   }
 
   /** Whether a message of `connection` may be served now; if not, {@link wait}. */
-  enter(connection: object): boolean {
+  tryStart(connection: object): boolean {
     if (this.#turns.remaining <= 0 || this.#served.has(connection)) return false;
     this.#served.add(connection);
     this.#turns.spend(1);
@@ -36,10 +36,10 @@ export class AuxiliaryTurns {
   }
 
   /** Calls `goOn` when the connection has its turn. */
-  wait(connection: object, goOn: () => void): void {
+  wait(connection: object, resume: () => void): void {
     const others = this.#calls.get(connection);
-    if (others === undefined) this.#calls.set(connection, [goOn]);
-    else others.push(goOn);
+    if (others === undefined) this.#calls.set(connection, [resume]);
+    else others.push(resume);
     this.#turns.wait(connection);
   }
 

@@ -2,7 +2,7 @@ import type { ServerConnection, ServerStream } from '../../h2/request-handler.js
 import { expectState } from '../../invariant.js';
 import { OpenStreams } from '../auxiliary-method.js';
 import { GrpcError, type GrpcServerOptions, STATUS, toGrpcError } from '../grpc-server.js';
-import { AuxiliaryTurns } from './auxiliary-turns.js';
+import { AuxiliaryCallScheduler } from './auxiliary-turns.js';
 import { DeadlineQueue, type TimerSource } from './deadline-queue.js';
 import { Inflater } from './inflater.js';
 import { type MessageReader, type ReadResult, ReceiveBudget } from './message-reader.js';
@@ -21,13 +21,13 @@ export class CallContext {
   readonly options: GrpcServerOptions;
   readonly deadlines: DeadlineQueue;
   readonly inflater: Inflater;
-  readonly auxiliaryTurns = new AuxiliaryTurns();
+  readonly auxiliaryTurns = new AuxiliaryCallScheduler();
   readonly openStreams = new OpenStreams();
   readonly maxMessageBytes: number;
   /** How long a unary request may take to arrive. Milliseconds. */
   readonly receiveTimeoutMs: number;
   /** Called when the last unary call of {@link started} is over. */
-  onQuiet: (() => void) | undefined;
+  onIdle: (() => void) | undefined;
   readonly #budgets = new WeakMap<ServerConnection, ReceiveBudget>();
   readonly #auxiliaryCalls = new WeakMap<ServerConnection, number>();
   #running = 0;
@@ -52,7 +52,7 @@ export class CallContext {
   ended(): void {
     this.#running--;
     expectState(this.#running >= 0, 'a call is answered once');
-    if (this.#running === 0) this.onQuiet?.();
+    if (this.#running === 0) this.onIdle?.();
   }
 
   /** What half-received messages on the connection of `stream` may hold. */
@@ -61,7 +61,7 @@ export class CallContext {
     if (budget === undefined) {
       const { connection } = stream;
       budget = new ReceiveBudget(Math.max(2 * this.maxMessageBytes, MIN_RECEIVE_BUDGET), (bytes) =>
-        connection.hold(bytes),
+        connection.addHeldBytes(bytes),
       );
       this.#budgets.set(connection, budget);
     }
@@ -69,11 +69,11 @@ export class CallContext {
   }
 
   /** A call of an auxiliary method begins; false when its connection has too many of them open. */
-  auxiliaryCallBegins({ connection }: ServerStream): boolean {
+  tryBeginAuxiliaryCall({ connection }: ServerStream): boolean {
     const open = this.#auxiliaryCalls.get(connection) ?? 0;
     if (open >= MAX_AUXILIARY_CALLS) return false;
     this.#auxiliaryCalls.set(connection, open + 1);
-    connection.hold(AUXILIARY_CALL_BYTES);
+    connection.addHeldBytes(AUXILIARY_CALL_BYTES);
     return true;
   }
 
@@ -81,7 +81,7 @@ export class CallContext {
     const open = (this.#auxiliaryCalls.get(connection) ?? 0) - 1;
     expectState(open >= 0, 'an auxiliary call ends once');
     this.#auxiliaryCalls.set(connection, open);
-    connection.hold(-AUXILIARY_CALL_BYTES);
+    connection.addHeldBytes(-AUXILIARY_CALL_BYTES);
   }
 
   /** Why `reader` cannot take its message. */

@@ -76,23 +76,23 @@ export class CallRouter implements RequestHandler {
     const method = this.#methods.get(head.path);
     if (method === undefined) {
       const text = `The server does not implement the method ${head.path}`;
-      return new Refusal(grpcHead, new GrpcError(STATUS.UNIMPLEMENTED, text));
+      return new RejectedCall(grpcHead, new GrpcError(STATUS.UNIMPLEMENTED, text));
     }
     if (Number.isNaN(grpcHead.timeoutMicros)) {
       const text = `Invalid grpc-timeout value "${grpcHead.timeoutText}"`;
-      return new Refusal(grpcHead, new GrpcError(STATUS.INTERNAL, text));
+      return new RejectedCall(grpcHead, new GrpcError(STATUS.INTERNAL, text));
     }
     const { encoding } = grpcHead;
     if (encoding !== 'identity' && encoding !== 'gzip') {
       const text = `Received message compressed with unsupported encoding "${encoding}"`;
-      return new Refusal(grpcHead, new GrpcError(STATUS.UNIMPLEMENTED, text));
+      return new RejectedCall(grpcHead, new GrpcError(STATUS.UNIMPLEMENTED, text));
     }
     return method(grpcHead);
   }
 }
 
 /** Calls that are answered with an error whatever they hold. */
-class Refusal implements CallTarget {
+class RejectedCall implements CallTarget {
   readonly #head: GrpcHead;
   readonly #error: GrpcError;
 

@@ -12,7 +12,7 @@ export interface CallState {
 }
 
 /** The call has its answer, though some of it may still wait for the caller: what the caller sends now is dropped. */
-class Over implements CallState {
+class FinishedCall implements CallState {
   onData(stream: ServerStream, _chunk: Buffer, start: number, end: number): void {
     stream.consumed(end - start);
   }
@@ -21,7 +21,7 @@ class Over implements CallState {
   onReset(): void {}
 }
 
-export const OVER: CallState = new Over();
+export const OVER: CallState = new FinishedCall();
 
 /**
  * What a request's path and header fields lead to. One object serves all streams with that head, so it holds nothing of

@@ -28,7 +28,7 @@ export const SYSTEM_TIMERS: TimerSource = {
 /**
  * Entries that expire in one turn of the event loop: an answer to each takes less than a millisecond for all of them.
  */
-const EXPIRED_IN_A_TURN = 100;
+const EXPIRED_PER_TURN = 100;
 
 /** Longest delay of a Node timer. Milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647;
@@ -70,7 +70,7 @@ export class DeadlineQueue {
     const now = this.#timers.nowMs();
     let first = this.#heap.first;
     for (let count = 0; first !== undefined && first.dueAt <= now; count++) {
-      if (count === EXPIRED_IN_A_TURN) {
+      if (count === EXPIRED_PER_TURN) {
         // What expired may have added entries. Those need no timer until then, as this looks for them.
         if (this.#timerMs !== Number.POSITIVE_INFINITY) this.#timers.clear(this.#timer);
         this.#timerMs = Number.NEGATIVE_INFINITY;

@@ -92,16 +92,16 @@ export class H2GrpcServer implements GrpcServer {
     context.openStreams.end();
     this.#server.closeGracefully();
     let quiet: NodeJS.Timeout | undefined;
-    context.onQuiet = () => {
+    context.onIdle = () => {
       clearTimeout(quiet);
       quiet = setTimeout(() => {
         if (context.running === 0) this.#server.cut();
       }, LINGER_MS);
     };
-    if (context.running === 0) context.onQuiet();
+    if (context.running === 0) context.onIdle();
     const grace = setTimeout(() => this.#server.cut(), graceMs);
     await this.#server.empty();
-    context.onQuiet = undefined;
+    context.onIdle = undefined;
     clearTimeout(quiet);
     clearTimeout(grace);
   }

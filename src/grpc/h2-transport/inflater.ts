@@ -13,10 +13,10 @@ const MAX_RUNNING = 2;
 const ISIZE_BYTES = 4;
 
 /** Takes the message, or why there is none. */
-export type Inflated = (message: Buffer | GrpcError) => void;
+export type OnInflated = (message: Buffer | GrpcError) => void;
 
 /** Whom a message is inflated for. */
-export interface Waiting {
+export interface InflationOwner {
   /** Connections take turns: none gets more for asking more. */
   readonly connection: object;
   /** True when it need not be inflated any more: then nobody is told. */
@@ -24,16 +24,16 @@ export interface Waiting {
 }
 
 /** Where a compressed message stands, so that what waits to be inflated is gone as soon as its owner drops it. */
-export interface Compressed {
+export interface CompressedMessage {
   readonly message: Buffer;
   /** The message, whose memory must not be freed any more: it is read beside the event loop, however the call ends. */
   lend(): Buffer;
 }
 
 interface Job {
-  readonly waiting: Waiting;
-  readonly compressed: Compressed;
-  readonly done: Inflated;
+  readonly waiting: InflationOwner;
+  readonly compressed: CompressedMessage;
+  readonly done: OnInflated;
 }
 
 /**
@@ -62,7 +62,7 @@ export class Inflater {
    * Other encodings than gzip know no compressed messages. `compressed` must not change until `done` is called, which
    * may be at once, or `waiting` is cancelled: then it is not called, and the message not looked at.
    */
-  inflate(encoding: string, compressed: Compressed, waiting: Waiting, done: Inflated): void {
+  inflate(encoding: string, compressed: CompressedMessage, waiting: InflationOwner, done: OnInflated): void {
     if (encoding !== 'gzip') {
       done(new GrpcError(STATUS.INTERNAL, 'Received a compressed message without grpc-encoding'));
       return;
@@ -75,7 +75,7 @@ export class Inflater {
   }
 
   /** False when it is a longer piece of work. */
-  #inflateNow(compressed: Buffer, done: Inflated): boolean {
+  #inflateNow(compressed: Buffer, done: OnInflated): boolean {
     const limit = inflationLimit(this.#options, compressed.length);
     const maxOutputLength = Math.min(limit, SYNC_OUTPUT_BYTES);
     let message: Buffer;

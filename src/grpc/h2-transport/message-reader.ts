@@ -40,7 +40,7 @@ export class ReceiveBudget {
     return true;
   }
 
-  give(bytes: number): void {
+  release(bytes: number): void {
     this.#bytes -= bytes;
     expectState(this.#bytes >= 0, 'no more is given back than was taken');
     this.#onChange?.(-bytes);
@@ -148,7 +148,7 @@ export class MessageReader {
 
   /** Forgets the message at hand. */
   drop(): void {
-    if (this.#heldBytes > 0) this.#budget.give(this.#heldBytes);
+    if (this.#heldBytes > 0) this.#budget.release(this.#heldBytes);
     this.#heldBytes = 0;
     this.#free();
     this.#bufferFilled = 0;

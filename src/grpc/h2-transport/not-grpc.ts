@@ -24,7 +24,7 @@ export class NotGrpc implements CallTarget {
 
   begin(stream: ServerStream, requestEnded: boolean): void {
     if (requestEnded) sendNotGrpc(stream, this.#reason);
-    else stream.state = new UnwantedRequest(stream, this.#reason, this.#context);
+    else stream.state = new DiscardedRequest(stream, this.#reason, this.#context);
   }
 }
 
@@ -32,7 +32,7 @@ export class NotGrpc implements CallTarget {
  * A request whose body nobody wants. It is answered at its end, so that a breach of HTTP/2 on the way there is answered
  * as that; but not later than a call would be, nor after more bytes than a call may have.
  */
-class UnwantedRequest implements CallState, Expiring {
+class DiscardedRequest implements CallState, Expiring {
   dueAt = 0;
   heapIndex = -1;
   readonly #stream: ServerStream;

@@ -31,7 +31,7 @@ export class StreamingTarget implements CallTarget {
   }
 
   begin(stream: ServerStream, requestEnded: boolean): void {
-    if (this.#context.auxiliaryCallBegins(stream)) {
+    if (this.#context.tryBeginAuxiliaryCall(stream)) {
       new StreamingCall(stream, this.#method, this.#head, this.#context).start(requestEnded);
       return;
     }
@@ -254,7 +254,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   #hasTurn(): boolean {
     const { auxiliaryTurns } = this.#context;
     const { connection } = this.#stream;
-    if (auxiliaryTurns.enter(connection)) return true;
+    if (auxiliaryTurns.tryStart(connection)) return true;
     this.#waitsForTurn = true;
     auxiliaryTurns.wait(connection, () => {
       this.#waitsForTurn = false;
@@ -308,7 +308,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   #release(): void {
-    this.#budget.give(this.#heldBytes);
+    this.#budget.release(this.#heldBytes);
     this.#heldBytes = 0;
   }
 
@@ -324,7 +324,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     this.#received.length = 0;
     this.#context.auxiliaryCallEnded(this.#stream);
     // Not inside of whatever the handler is doing right now.
-    process.nextTick(() => this.#tell((handler) => handler.onOver?.()));
+    process.nextTick(() => this.#tell((handler) => handler.onClosed?.()));
   }
 }
 

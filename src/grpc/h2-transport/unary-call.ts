@@ -171,7 +171,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
   /** What the handler makes of the message counts as much, until the call is over. */
   #runAndFree(message: Buffer): void {
     this.#heldBytes = message.length;
-    this.#stream.connection.hold(this.#heldBytes);
+    this.#stream.connection.addHeldBytes(this.#heldBytes);
     this.run(message);
     freeBuffer(message);
   }
@@ -216,7 +216,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     this.#stream.state = OVER;
     if (this.heapIndex >= 0) this.#target.context.deadlines.remove(this);
     this.#reader?.drop();
-    if (this.#heldBytes > 0) this.#stream.connection.hold(-this.#heldBytes);
+    if (this.#heldBytes > 0) this.#stream.connection.addHeldBytes(-this.#heldBytes);
     if (this.#running) {
       this.#running = false;
       this.#target.context.ended();

@@ -35,7 +35,7 @@ const BAD_FRAME_SIZE = new ConnectionFailure(
 export class PeerSettings {
   headerTableBytes = 4096;
   /** The least value of {@link headerTableBytes} within the last frame. */
-  leastHeaderTableBytes = 4096;
+  minHeaderTableBytes = 4096;
   initialWindowBytes = INITIAL_WINDOW_BYTES;
   maxFrameBytes = MIN_MAX_FRAME_BYTES;
 
@@ -46,14 +46,14 @@ export class PeerSettings {
    */
   read(bytes: Uint8Array, start: number, end: number): ConnectionFailure | undefined {
     if ((end - start) % SETTING_BYTES !== 0) return PARTIAL;
-    this.leastHeaderTableBytes = this.headerTableBytes;
+    this.minHeaderTableBytes = this.headerTableBytes;
     for (let at = start; at < end; at += SETTING_BYTES) {
       const identifier = ((bytes[at] as number) << 8) | (bytes[at + 1] as number);
       const value = readUint32(bytes, at + 2);
       switch (identifier) {
         case SETTING.HEADER_TABLE_SIZE:
           this.headerTableBytes = value;
-          this.leastHeaderTableBytes = Math.min(this.leastHeaderTableBytes, value);
+          this.minHeaderTableBytes = Math.min(this.minHeaderTableBytes, value);
           break;
         case SETTING.ENABLE_PUSH:
           if (value > 1) return BAD_PUSH;

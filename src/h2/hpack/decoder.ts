@@ -188,16 +188,16 @@ export class HpackDecoder {
     const index = this.#readInteger(bytes, end, INDEXED_MASK);
     if (index < 0) return false;
     if (index > 0 && index <= STATIC_TABLE_LENGTH) {
-      this.#take(STATIC_NAMES[index] as string, STATIC_VALUES[index] as string);
+      this.#addField(STATIC_NAMES[index] as string, STATIC_VALUES[index] as string);
       return true;
     }
     const age = index - STATIC_TABLE_LENGTH - 1;
     if (index === 0 || age >= this.#table.length) return this.#failIndex(index);
-    this.#take(this.#table.nameAt(age), this.#table.valueAt(age));
+    this.#addField(this.#table.nameAt(age), this.#table.valueAt(age));
     return true;
   }
 
-  #take(name: string, value: string): void {
+  #addField(name: string, value: string): void {
     this.#size += name.length + value.length + ENTRY_OVERHEAD;
     if (this.#size > this.#maxListBytes) this.#tooLarge = true;
     else this.#fields.push(name, value);
@@ -224,7 +224,7 @@ export class HpackDecoder {
     const fieldSize = nameLength + this.#value.length + ENTRY_OVERHEAD;
     this.#size += fieldSize;
     if (this.#size > this.#maxListBytes) this.#tooLarge = true;
-    const adding = indexing && this.#table.holds(fieldSize);
+    const adding = indexing && this.#table.fits(fieldSize);
     if (adding || !this.#tooLarge) {
       name ??= this.#name.toText(bytes, !this.#sensitive);
       const value = this.#value.toText(bytes, !this.#sensitive);

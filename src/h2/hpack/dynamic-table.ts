@@ -40,11 +40,11 @@ export class DynamicTable {
    * Whether an entry of `entrySize` bytes fits at all. One that does not empties the table when it is added (RFC 7541
    * section 4.4).
    */
-  holds(entrySize: number): boolean {
+  fits(entrySize: number): boolean {
     return entrySize <= this.#maxSize;
   }
 
-  /** Adds an entry that the table {@link holds}. */
+  /** Adds an entry that the table {@link fits}. */
   add(name: string, value: string): void {
     const size = name.length + value.length + ENTRY_OVERHEAD;
     this.#evictDownTo(this.#maxSize - size);

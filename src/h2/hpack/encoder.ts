@@ -32,7 +32,7 @@ export class HpackEncoder {
   #size = 0;
   #maxSize = MAX_TABLE_BYTES;
   /** Least size the table had since the last block, where {@link #sizeChanged}. */
-  #leastMaxSize = MAX_TABLE_BYTES;
+  #smallestMaxSize = MAX_TABLE_BYTES;
   #sizeChanged = false;
 
   /**
@@ -42,7 +42,7 @@ export class HpackEncoder {
   setPeerTableBytes(bytes: number): void {
     const maxSize = Math.min(bytes, MAX_TABLE_BYTES);
     if (maxSize === this.#maxSize) return;
-    this.#leastMaxSize = this.#sizeChanged ? Math.min(this.#leastMaxSize, maxSize) : maxSize;
+    this.#smallestMaxSize = this.#sizeChanged ? Math.min(this.#smallestMaxSize, maxSize) : maxSize;
     this.#maxSize = maxSize;
     this.#sizeChanged = true;
     while (this.#size > maxSize) this.#size -= sizeOf(this.#entries.shift() as HeaderField);
@@ -91,8 +91,8 @@ export class HpackEncoder {
   #writeSizeUpdates(out: Uint8Array, at: number): number {
     this.#sizeChanged = false;
     let end = at;
-    if (this.#leastMaxSize < this.#maxSize) {
-      end = writeInteger(SIZE_UPDATE, SIZE_UPDATE_MASK, this.#leastMaxSize, out, end);
+    if (this.#smallestMaxSize < this.#maxSize) {
+      end = writeInteger(SIZE_UPDATE, SIZE_UPDATE_MASK, this.#smallestMaxSize, out, end);
     }
     return writeInteger(SIZE_UPDATE, SIZE_UPDATE_MASK, this.#maxSize, out, end);
   }

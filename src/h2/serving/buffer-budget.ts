@@ -4,22 +4,22 @@ import { expectState } from '../../invariant.js';
 const CLASSES = 128;
 
 /** Something that holds memory for a peer, and can give all of it up. */
-export interface Holder {
+export interface MemoryOwner {
   /** Bytes held now. */
   measure(): number;
   /** Ends, and holds nothing any more. */
   evict(): void;
 }
 
-/** What one {@link Holder} holds, as far as it was told. */
-export class Holding {
-  readonly holder: Holder;
+/** What one {@link MemoryOwner} holds, as far as it was told. */
+export class MemoryAccount {
+  readonly owner: MemoryOwner;
   bytes = 0;
   /** Its size class; -1 while it holds nothing. */
   sizeClass = -1;
 
-  constructor(holder: Holder) {
-    this.holder = holder;
+  constructor(owner: MemoryOwner) {
+    this.owner = owner;
   }
 }
 
@@ -32,7 +32,7 @@ export class Holding {
 export class BufferBudget {
   readonly maxBytes: number;
   #bytes = 0;
-  readonly #classes: (Set<Holding> | undefined)[] = new Array(CLASSES).fill(undefined);
+  readonly #classes: (Set<MemoryAccount> | undefined)[] = new Array(CLASSES).fill(undefined);
   #highest = -1;
 
   constructor(maxBytes: number) {
@@ -44,14 +44,14 @@ export class BufferBudget {
     return this.#bytes;
   }
 
-  /** `holding` is `bytes` now. Cheap where little has changed. */
-  set(holding: Holding, bytes: number): void {
-    if (bytes === holding.bytes) return;
-    this.#bytes += bytes - holding.bytes;
-    holding.bytes = bytes;
+  /** `account` is `bytes` now. Cheap where little has changed. */
+  set(account: MemoryAccount, bytes: number): void {
+    if (bytes === account.bytes) return;
+    this.#bytes += bytes - account.bytes;
+    account.bytes = bytes;
     expectState(bytes >= 0 && this.#bytes >= 0, 'nobody holds less than nothing');
     const sizeClass = sizeClassOf(bytes);
-    if (sizeClass !== holding.sizeClass) this.#move(holding, sizeClass);
+    if (sizeClass !== account.sizeClass) this.#move(account, sizeClass);
   }
 
   /**
@@ -62,35 +62,35 @@ export class BufferBudget {
     while (this.#bytes > this.maxBytes) {
       const largest = this.#largest();
       if (largest === undefined) return;
-      const { holder } = largest;
+      const { owner } = largest;
       // Sockets take what is written without a word.
-      const bytes = holder.measure();
+      const bytes = owner.measure();
       const changed = bytes < largest.bytes;
       this.set(largest, bytes);
       if (changed) continue;
-      holder.evict();
+      owner.evict();
       this.set(largest, 0);
     }
   }
 
-  #move(holding: Holding, sizeClass: number): void {
-    if (holding.sizeClass >= 0) this.#classes[holding.sizeClass]?.delete(holding);
-    holding.sizeClass = sizeClass;
+  #move(account: MemoryAccount, sizeClass: number): void {
+    if (account.sizeClass >= 0) this.#classes[account.sizeClass]?.delete(account);
+    account.sizeClass = sizeClass;
     if (sizeClass < 0) return;
     let members = this.#classes[sizeClass];
     if (members === undefined) {
       members = new Set();
       this.#classes[sizeClass] = members;
     }
-    members.add(holding);
+    members.add(account);
     if (sizeClass > this.#highest) this.#highest = sizeClass;
   }
 
-  #largest(): Holding | undefined {
+  #largest(): MemoryAccount | undefined {
     for (; this.#highest >= 0; this.#highest--) {
       const members = this.#classes[this.#highest];
       if (members === undefined) continue;
-      for (const holding of members) return holding;
+      for (const account of members) return account;
     }
     return undefined;
   }

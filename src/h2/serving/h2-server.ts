@@ -4,8 +4,8 @@ import type { TlsMaterial } from '../tls-material.js';
 import { BufferBudget } from './buffer-budget.js';
 import type { ListenAddress } from './listen.js';
 import { LostConnections } from './lost-connections.js';
-import { ReadTurns } from './read-turns.js';
-import { ServedConnection, type Surroundings } from './served-connection.js';
+import { ReadScheduler } from './read-turns.js';
+import { ServedConnection, type SharedResources } from './served-connection.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketServer } from './socket-server.js';
 
@@ -14,7 +14,7 @@ const SWEEPS_PER_SPAN = 8;
 const LONGEST_SWEEP_MS = 1000;
 const SHORTEST_SWEEP_MS = 10;
 /** Connections that are ended in one turn of the event loop because something is due: about a millisecond's work. */
-const ENDED_IN_A_TURN = 30;
+const CLOSED_PER_TURN = 30;
 
 /**
  * An HTTP/2 server on TCP or a Unix domain socket, in clear text or TLS. What requests mean is the
@@ -29,7 +29,7 @@ export class H2Server {
    * Connections with output that was made outside of their reading, flushed together at the end of the event-loop turn.
    */
   #withOutput: ServedConnection[] = [];
-  readonly #surroundings: Surroundings;
+  readonly #shared: SharedResources;
   #sweeping: NodeJS.Timeout | undefined;
   #isSweeping = false;
   #closing = false;
@@ -38,8 +38,8 @@ export class H2Server {
   constructor(handler: RequestHandler, options: H2ServerOptions) {
     this.#handler = handler;
     this.#options = options;
-    this.#surroundings = {
-      turns: new ReadTurns(options.nowMs),
+    this.#shared = {
+      turns: new ReadScheduler(options.nowMs),
       budget: new BufferBudget(options.maxBufferedBytes),
       lost: new LostConnections(),
     };
@@ -94,7 +94,7 @@ export class H2Server {
     readonly reads: number;
     readonly lost: number;
   } {
-    const { budget, turns, lost } = this.#surroundings;
+    const { budget, turns, lost } = this.#shared;
     return {
       connections: this.#connections.size,
       bufferedBytes: budget.bytes,
@@ -116,7 +116,7 @@ export class H2Server {
       maxAgeMs,
       this.#handler,
       this.#options,
-      this.#surroundings,
+      this.#shared,
       this.#onOutput,
     );
     this.#connections.add(connection);
@@ -153,7 +153,7 @@ export class H2Server {
     const nowMs = this.#options.nowMs();
     let ended = 0;
     for (let next = connections.next(); next.done !== true; next = connections.next()) {
-      if (!next.value.sweep(nowMs) || ++ended < ENDED_IN_A_TURN) continue;
+      if (!next.value.sweep(nowMs) || ++ended < CLOSED_PER_TURN) continue;
       setImmediate(() => this.#sweepOn(connections));
       return;
     }

@@ -1,13 +1,13 @@
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 
 /** Streams that are reset in one turn of the event loop: about a millisecond's work. */
-const RESETS_IN_A_TURN = 500;
+const RESETS_PER_TURN = 500;
 
 /** A connection whose socket is gone. */
 export interface LostConnection {
   readonly openStreams: number;
   /** Resets `most` of its streams at most. */
-  lost(most: number): void;
+  resetStreams(most: number): void;
 }
 
 /**
@@ -20,7 +20,7 @@ export class LostConnections {
 
   constructor(nextTurn?: NextTurn) {
     const serve = (connection: LostConnection) => this.add(connection);
-    this.#turns = new TurnScheduler({ budget: RESETS_IN_A_TURN, serve, nextTurn });
+    this.#turns = new TurnScheduler({ budget: RESETS_PER_TURN, serve, nextTurn });
   }
 
   /** Connections that have streams left. */
@@ -32,7 +32,7 @@ export class LostConnections {
   add(connection: LostConnection): void {
     const most = this.#turns.remaining;
     this.#turns.spend(Math.min(most, connection.openStreams));
-    connection.lost(most);
+    connection.resetStreams(most);
     if (connection.openStreams > 0) this.#turns.wait(connection);
   }
 }

@@ -1,12 +1,12 @@
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
-import { WorkUnit } from '../work-unit.js';
+import { WorkSlice } from '../work-unit.js';
 
 /** What one connection may take of a turn. Milliseconds. */
-export const UNIT_MS = 1;
+export const SLICE_MS = 1;
 /** What all connections together may take of a turn, but for the unit that is begun. Milliseconds. */
 export const TURN_MS = 3;
 /** Bytes of one connection in a turn: copying a large message costs little time for each frame. */
-export const UNIT_BYTES = 65_536;
+export const SLICE_BYTES = 65_536;
 /**
  * A connection that has lately taken more than this waits behind those that have not. Milliseconds, halved each turn.
  */
@@ -15,18 +15,18 @@ const LIGHT_MS = 0.25;
  * What one of those takes that had to wait: enough to tell. Many that begin to flood at once are soon told from a usual
  * caller. Milliseconds.
  */
-const LIGHT_UNIT_MS = 0.3;
+const LIGHT_SLICE_MS = 0.3;
 /** Turns after which what a connection took lately is forgotten. */
 const FORGET_TURNS = 16;
 /** Turns in which a connection's share of the time, by which those that took much are ordered, falls to a half. */
 const SHARE_TURNS = 16;
 /** Of so many that took much, the oldest ones, the one with the smallest share comes first. */
-const LOOKED_AT = 64;
+const MAX_RANKED = 64;
 
 /** A connection's place in the turns. */
-export class Seat {
+export class ReaderState {
   /** Reads on, for one unit, in what waits. False when nothing waits any more. */
-  readonly readOn: () => boolean;
+  readonly resumeReading: () => boolean;
   /** The turn that {@link usedMs} and {@link bytes} are of. */
   turn = 0;
   usedMs = 0;
@@ -39,7 +39,7 @@ export class Seat {
   rank = 0;
 
   constructor(readOn: () => boolean) {
-    this.readOn = readOn;
+    this.resumeReading = readOn;
   }
 }
 
@@ -51,15 +51,15 @@ export class Seat {
  *
  * libuv alone would go on with one socket for 2 MiB, and then do the same with each of the others.
  */
-export class ReadTurns {
+export class ReadScheduler {
   /** The unit that is being worked on. */
-  readonly unit: WorkUnit;
+  readonly workSlice: WorkSlice;
   readonly #nowMs: () => number;
   /** Milliseconds. */
   readonly #turns: TurnScheduler<never>;
   /** Waiting, oldest first: those that took little, and the others. */
-  readonly #light = new Set<Seat>();
-  readonly #heavy = new Set<Seat>();
+  readonly #light = new Set<ReaderState>();
+  readonly #heavy = new Set<ReaderState>();
   #turn = FORGET_TURNS;
   #beganMs = 0;
 
@@ -67,7 +67,7 @@ export class ReadTurns {
   constructor(nowMs: () => number, nextTurn?: NextTurn) {
     this.#nowMs = nowMs;
     this.#turns = new TurnScheduler({ budget: TURN_MS, onTurn: () => this.#next(), nextTurn });
-    this.unit = new WorkUnit(nowMs);
+    this.workSlice = new WorkSlice(nowMs);
   }
 
   /** Connections that wait for a turn. */
@@ -76,21 +76,21 @@ export class ReadTurns {
   }
 
   /**
-   * Bytes have come. True: the connection may read them now, until {@link unit} is over, and then calls {@link leave}.
+   * Bytes have come. True: the connection may read them now, until {@link workSlice} is over, and then calls {@link finish}.
    * False: it has to {@link wait}.
    */
-  enter(seat: Seat): boolean {
-    if (seat.turn !== this.#turn) this.#renew(seat);
+  tryStart(reader: ReaderState): boolean {
+    if (reader.turn !== this.#turn) this.#startTurn(reader);
     if (
       this.#turns.remaining <= 0 ||
       this.#light.size > 0 ||
-      seat.usedMs >= UNIT_MS ||
-      seat.bytes >= UNIT_BYTES
+      reader.usedMs >= SLICE_MS ||
+      reader.bytes >= SLICE_BYTES
     ) {
       return false;
     }
-    if (this.#heavy.size > 0 && seat.recentMs > LIGHT_MS) return false;
-    this.#begin(UNIT_MS - seat.usedMs);
+    if (this.#heavy.size > 0 && reader.recentMs > LIGHT_MS) return false;
+    this.#begin(SLICE_MS - reader.usedMs);
     return true;
   }
 
@@ -98,86 +98,87 @@ export class ReadTurns {
    * The connection has read `bytes`. True: it has used up its unit, and should {@link wait} even if it has read all
    * there was.
    */
-  leave(seat: Seat, bytes: number): boolean {
+  finish(reader: ReaderState, bytes: number): boolean {
     const tookMs = this.#nowMs() - this.#beganMs;
     this.#turns.spend(tookMs);
-    seat.usedMs += tookMs;
-    seat.recentMs += tookMs;
-    seat.shareMs += tookMs;
-    seat.bytes += bytes;
-    return seat.bytes >= UNIT_BYTES;
+    reader.usedMs += tookMs;
+    reader.recentMs += tookMs;
+    reader.shareMs += tookMs;
+    reader.bytes += bytes;
+    return reader.bytes >= SLICE_BYTES;
   }
 
-  /** Calls {@link Seat.readOn} in one of the next turns. */
-  wait(seat: Seat): void {
-    if (this.#light.has(seat) || this.#heavy.has(seat)) return;
-    if (seat.recentMs <= LIGHT_MS) this.#light.add(seat);
+  /** Calls {@link ReaderState.resumeReading} in one of the next turns. */
+  wait(reader: ReaderState): void {
+    if (this.#light.has(reader) || this.#heavy.has(reader)) return;
+    if (reader.recentMs <= LIGHT_MS) this.#light.add(reader);
     else {
       // What it took is worth less with each turn: the logarithm of that falls by as much in each.
-      seat.rank = Math.log2(seat.shareMs) + this.#turn / SHARE_TURNS;
-      this.#heavy.add(seat);
+      reader.rank = Math.log2(reader.shareMs) + this.#turn / SHARE_TURNS;
+      this.#heavy.add(reader);
     }
     this.#turns.schedule();
   }
 
   /** The connection is gone. */
-  remove(seat: Seat): void {
-    this.#light.delete(seat);
-    this.#heavy.delete(seat);
+  remove(reader: ReaderState): void {
+    this.#light.delete(reader);
+    this.#heavy.delete(reader);
   }
 
-  #renew(seat: Seat): void {
-    const turns = this.#turn - seat.turn;
-    seat.recentMs = turns >= FORGET_TURNS ? 0 : seat.recentMs / 2 ** turns;
-    seat.shareMs *= 2 ** (-turns / SHARE_TURNS);
-    seat.turn = this.#turn;
-    seat.usedMs = 0;
-    seat.bytes = 0;
+  #startTurn(reader: ReaderState): void {
+    const turns = this.#turn - reader.turn;
+    reader.recentMs = turns >= FORGET_TURNS ? 0 : reader.recentMs / 2 ** turns;
+    reader.shareMs *= 2 ** (-turns / SHARE_TURNS);
+    reader.turn = this.#turn;
+    reader.usedMs = 0;
+    reader.bytes = 0;
   }
 
   #begin(spanMs: number): void {
     this.#beganMs = this.#nowMs();
-    this.unit.begin(this.#beganMs, spanMs);
+    this.workSlice.begin(this.#beganMs, spanMs);
   }
 
   /** A turn of the event loop ends, and what waits has its share of the next. */
   #next(): void {
     this.#turn++;
-    this.#serve(this.#light, LIGHT_UNIT_MS, () => first(this.#light));
-    this.#serve(this.#heavy, UNIT_MS, () => this.#smallest());
+    this.#serve(this.#light, LIGHT_SLICE_MS, () => first(this.#light));
+    this.#serve(this.#heavy, SLICE_MS, () => this.#smallest());
     if (this.waiting > 0) this.#turns.schedule();
   }
 
   /** Of those that took much, and have not read in this turn, the one with the smallest share. */
-  #smallest(): Seat | undefined {
-    let smallest: Seat | undefined;
+  #smallest(): ReaderState | undefined {
+    let smallest: ReaderState | undefined;
     let looked = 0;
-    for (const seat of this.#heavy) {
-      if (looked++ === LOOKED_AT) break;
-      if (seat.turn !== this.#turn && (smallest === undefined || seat.rank < smallest.rank)) smallest = seat;
+    for (const reader of this.#heavy) {
+      if (looked++ === MAX_RANKED) break;
+      if (reader.turn !== this.#turn && (smallest === undefined || reader.rank < smallest.rank))
+        smallest = reader;
     }
     return smallest;
   }
 
-  #serve(seats: Set<Seat>, spanMs: number, next: () => Seat | undefined): void {
+  #serve(readers: Set<ReaderState>, spanMs: number, next: () => ReaderState | undefined): void {
     // Those that have to wait on stand behind the ones that were there, which a Set would go on to in the same loop.
-    for (let rest = seats.size; rest > 0 && this.#turns.remaining > 0; rest--) {
-      const seat = next();
-      if (seat === undefined) return;
-      seats.delete(seat);
+    for (let rest = readers.size; rest > 0 && this.#turns.remaining > 0; rest--) {
+      const reader = next();
+      if (reader === undefined) return;
+      readers.delete(reader);
       // It has read in this turn already; or it has got here from the other queue.
-      if (seat.turn === this.#turn) {
-        this.wait(seat);
+      if (reader.turn === this.#turn) {
+        this.wait(reader);
         continue;
       }
-      this.#renew(seat);
+      this.#startTurn(reader);
       this.#begin(spanMs);
-      if (seat.readOn()) this.wait(seat);
+      if (reader.resumeReading()) this.wait(reader);
     }
   }
 }
 
-function first(seats: Set<Seat>): Seat | undefined {
-  for (const seat of seats) return seat;
+function first(readers: Set<ReaderState>): ReaderState | undefined {
+  for (const reader of readers) return reader;
   return undefined;
 }

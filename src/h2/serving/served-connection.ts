@@ -4,9 +4,9 @@ import { H2Connection } from '../connection.js';
 import type { ConnectionEvents, OwnedConnection } from '../connection-owner.js';
 import { ERROR_CODE } from '../error-code.js';
 import type { RequestHandler } from '../request-handler.js';
-import { type BufferBudget, type Holder, Holding } from './buffer-budget.js';
+import { type BufferBudget, MemoryAccount, type MemoryOwner } from './buffer-budget.js';
 import type { LostConnection, LostConnections } from './lost-connections.js';
-import { type ReadTurns, Seat } from './read-turns.js';
+import { ReaderState, type ReadScheduler } from './read-turns.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketSink } from './socket-sink.js';
 
@@ -16,8 +16,8 @@ const IDLE_MS = 1000;
 const FREED_BYTES = 4096;
 
 /** What the connections of a server share. */
-export interface Surroundings {
-  readonly turns: ReadTurns;
+export interface SharedResources {
+  readonly turns: ReadScheduler;
   readonly budget: BufferBudget;
   readonly lost: LostConnections;
 }
@@ -26,30 +26,30 @@ export interface Surroundings {
  * A connection of a server together with its socket and the times at which something is due. What the engine or its
  * handler throws, which would be a mistake of ours, costs this connection only.
  */
-export class ServedConnection implements ConnectionEvents, Holder, LostConnection {
+export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConnection {
   readonly #peer: string;
   readonly #options: H2ServerOptions;
-  readonly #turns: ReadTurns;
+  readonly #turns: ReadScheduler;
   readonly #budget: BufferBudget;
   readonly #lost: LostConnections;
-  readonly #seat = new Seat(() => this.#readOn());
-  readonly #holding: Holding = new Holding(this);
+  readonly #readerState = new ReaderState(() => this.#resumeReading());
+  readonly #account: MemoryAccount = new MemoryAccount(this);
   readonly #onOutput: (connection: ServedConnection) => void;
   readonly #sink: SocketSink;
   readonly #connection: H2Connection;
   readonly #acceptedMs: number;
   readonly #maxAgeMs: number;
   /** What came and waits for its turn, oldest first; of the first, what stands before {@link #readTo} was read. */
-  #waiting: Buffer[] = [];
-  #readTo = 0;
-  #waitingBytes = 0;
+  #pendingChunks: Buffer[] = [];
+  #readOffset = 0;
+  #pendingBytes = 0;
   /** The peer has closed its side, and what came before that is not read yet. */
   #peerEnded = false;
   /** The socket is closed: nothing is held any more. */
-  #gone = false;
-  #greeted = false;
+  #closed = false;
+  #established = false;
   /** When the connection was told that it is too old. */
-  #retiredMs: number | undefined;
+  #goawaySentMs: number | undefined;
   /** When a PING was sent that is not answered yet. */
   #pingedMs: number | undefined;
 
@@ -60,7 +60,7 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     maxAgeMs: number,
     handler: RequestHandler,
     options: H2ServerOptions,
-    { turns, budget, lost }: Surroundings,
+    { turns, budget, lost }: SharedResources,
     onOutput: (connection: ServedConnection) => void,
   ) {
     this.#peer = peer;
@@ -77,29 +77,29 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
       peer,
       limits,
       nowMs,
-      unit: turns.unit,
+      workSlice: turns.workSlice,
     });
     // 'data' events: one read buffer for all sockets (`onread`) saves 2 to 6 % but can be had for accepted sockets by
     // Node's internals only.
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     // The peer has read on.
-    socket.on('drain', () => this.#tellBudget());
+    socket.on('drain', () => this.#updateBudget());
     // HTTP/2 knows no half-closed connection: a peer that closes its side waits for nothing any more. Node closes ours
     // once all is written.
     socket.once('end', () => {
       this.#peerEnded = true;
-      if (this.#waitingBytes === 0) this.#endWithPeer();
+      if (this.#pendingBytes === 0) this.#endWithPeer();
     });
     socket.once('close', () => {
-      this.#gone = true;
-      this.#lose();
+      this.#closed = true;
+      this.#release();
     });
   }
 
   measure(): number {
     if (this.#sink.ended) return this.#sink.bufferedBytes;
     return (
-      this.#connection.heldBytes + this.#waitingBytes + this.#sink.unreadBytes + this.#sink.bufferedBytes
+      this.#connection.heldBytes + this.#pendingBytes + this.#sink.unreadBytes + this.#sink.bufferedBytes
     );
   }
 
@@ -108,18 +108,18 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
       `the connection from ${this.#peer} was ended: it held the most when all connections together ` +
         `held more than ${this.#budget.maxBytes} bytes`,
     );
-    this.#drop();
+    this.#discardInput();
     // A GOAWAY would wait behind what the peer does not read, and that is held.
     if (this.#sink.bufferedBytes > 0) this.#sink.destroy();
     else this.#terminate();
-    this.#lose();
+    this.#release();
   }
 
   closeGracefully(): void {
     try {
       this.#connection.closeGracefully();
     } catch (error) {
-      this.#onMistake(error);
+      this.#onInternalError(error);
     }
   }
 
@@ -129,11 +129,11 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
   }
 
   /** Its socket is gone; see {@link LostConnections}. */
-  lost(most: number): void {
+  resetStreams(most: number): void {
     try {
-      this.#connection.lost(most);
+      this.#connection.resetStreams(most);
     } catch (error) {
-      this.#onMistake(error);
+      this.#onInternalError(error);
     }
   }
 
@@ -142,9 +142,9 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     try {
       this.#connection.flush();
     } catch (error) {
-      this.#onMistake(error);
+      this.#onInternalError(error);
     }
-    this.#tellBudget();
+    this.#updateBudget();
   }
 
   /**
@@ -153,16 +153,16 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
    */
   sweep(nowMs: number): boolean {
     if (nowMs - this.#connection.lastReceivedMs >= IDLE_MS) this.#connection.trim();
-    if (this.#holding.bytes > 0 && !this.#gone) {
+    if (this.#account.bytes > 0 && !this.#closed) {
       // What the socket had not written when it was counted last may have left since: Node.js tells that of more than a
       // full buffer only.
-      this.#budget.set(this.#holding, this.measure());
+      this.#budget.set(this.#account, this.measure());
     }
     if (this.#sink.ended) return false;
     try {
-      this.#doWhatIsDue(nowMs);
+      this.#enforceTimeouts(nowMs);
     } catch (error) {
-      this.#onMistake(error);
+      this.#onInternalError(error);
     }
     return this.#sink.ended;
   }
@@ -171,15 +171,15 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     this.#onOutput(this);
   }
 
-  onGreeted(): void {
-    this.#greeted = true;
+  onEstablished(): void {
+    this.#established = true;
   }
 
-  onAck(): void {
+  onPingAck(): void {
     this.#pingedMs = undefined;
   }
 
-  onBroken(_connection: OwnedConnection, error: string, greeted: boolean): void {
+  onProtocolError(_connection: OwnedConnection, error: string, greeted: boolean): void {
     const what = greeted ? 'was ended' : 'does not speak HTTP/2';
     this.#options.onBadConnection(`the connection from ${this.#peer} ${what}: ${error}`);
   }
@@ -189,23 +189,23 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     if (this.#sink.ended) return;
     let end = 0;
     let turnIsOver = true;
-    if (this.#waitingBytes === 0 && this.#turns.enter(this.#seat)) {
+    if (this.#pendingBytes === 0 && this.#turns.tryStart(this.#readerState)) {
       end = this.#read(chunk, 0);
-      turnIsOver = this.#turns.leave(this.#seat, end);
-      this.#tellBudget();
+      turnIsOver = this.#turns.finish(this.#readerState, end);
+      this.#updateBudget();
       if (this.#sink.ended) return;
     }
     if (end < chunk.length) {
-      if (this.#waitingBytes === 0) this.#readTo = end;
-      this.#waiting.push(chunk);
-      this.#waitingBytes += chunk.length;
-      this.#tellBudget();
+      if (this.#pendingBytes === 0) this.#readOffset = end;
+      this.#pendingChunks.push(chunk);
+      this.#pendingBytes += chunk.length;
+      this.#updateBudget();
     } else {
       if (end >= FREED_BYTES) freeBuffer(chunk);
       if (!turnIsOver) return;
     }
-    this.#sink.rest();
-    this.#turns.wait(this.#seat);
+    this.#sink.pauseReading();
+    this.#turns.wait(this.#readerState);
   }
 
   /** Returns where in `chunk` the engine has stopped. */
@@ -213,88 +213,88 @@ export class ServedConnection implements ConnectionEvents, Holder, LostConnectio
     try {
       return this.#connection.receive(chunk, from);
     } catch (error) {
-      this.#onMistake(error);
+      this.#onInternalError(error);
       return chunk.length;
     }
   }
 
-  /** A turn of this connection; see {@link Seat.readOn}. */
-  #readOn(): boolean {
-    const chunk = this.#waiting[0];
+  /** A turn of this connection; see {@link ReaderState.resumeReading}. */
+  #resumeReading(): boolean {
+    const chunk = this.#pendingChunks[0];
     if (chunk !== undefined && !this.#sink.ended) {
-      const end = this.#read(chunk, this.#readTo);
-      this.#turns.leave(this.#seat, end - this.#readTo);
-      this.#readTo = end;
+      const end = this.#read(chunk, this.#readOffset);
+      this.#turns.finish(this.#readerState, end - this.#readOffset);
+      this.#readOffset = end;
       if (end === chunk.length) {
-        this.#waiting.shift();
-        this.#readTo = 0;
-        this.#waitingBytes -= chunk.length;
+        this.#pendingChunks.shift();
+        this.#readOffset = 0;
+        this.#pendingBytes -= chunk.length;
         freeBuffer(chunk);
       }
     }
-    if (this.#sink.ended) this.#drop();
-    this.#tellBudget();
-    if (this.#waitingBytes > 0) return true;
-    this.#sink.wake();
+    if (this.#sink.ended) this.#discardInput();
+    this.#updateBudget();
+    if (this.#pendingBytes > 0) return true;
+    this.#sink.resumeReading();
     if (this.#peerEnded) this.#endWithPeer();
     return false;
   }
 
   /** Tells the budget what is held, which may end this connection, or others. */
-  #tellBudget(): void {
-    if (this.#gone) return;
-    this.#budget.set(this.#holding, this.measure());
+  #updateBudget(): void {
+    if (this.#closed) return;
+    this.#budget.set(this.#account, this.measure());
     this.#budget.enforce();
   }
 
   /** Forgets what waits to be read. */
-  #drop(): void {
-    for (const chunk of this.#waiting) freeBuffer(chunk);
-    this.#waiting = [];
-    this.#waitingBytes = 0;
+  #discardInput(): void {
+    for (const chunk of this.#pendingChunks) freeBuffer(chunk);
+    this.#pendingChunks = [];
+    this.#pendingBytes = 0;
   }
 
   #endWithPeer(): void {
-    this.#lose();
+    this.#release();
     this.#sink.end();
     // What the peer has not read yet is held on.
-    this.#tellBudget();
+    this.#updateBudget();
   }
 
   #terminate(): void {
     try {
       this.#connection.terminate(ERROR_CODE.ENHANCE_YOUR_CALM, 'the server holds too much for its peers');
     } catch (error) {
-      this.#onMistake(error);
+      this.#onInternalError(error);
     }
   }
 
   /** Nothing comes or goes any more. */
-  #lose(): void {
-    this.#drop();
-    this.#turns.remove(this.#seat);
+  #release(): void {
+    this.#discardInput();
+    this.#turns.remove(this.#readerState);
     this.#lost.add(this);
-    this.#budget.set(this.#holding, 0);
+    this.#budget.set(this.#account, 0);
   }
 
-  #onMistake(error: unknown): void {
+  #onInternalError(error: unknown): void {
     this.#options.onError(error);
     this.#sink.destroy();
   }
 
-  #doWhatIsDue(nowMs: number): void {
+  #enforceTimeouts(nowMs: number): void {
     const { handshakeTimeoutMs, maxConnectionAgeGraceMs } = this.#options;
-    if (!this.#greeted) {
+    if (!this.#established) {
       if (nowMs - this.#acceptedMs < handshakeTimeoutMs) return;
       this.#options.onBadConnection(
         `the connection from ${this.#peer} did not begin HTTP/2 within ${handshakeTimeoutMs} ms`,
       );
       this.#sink.destroy();
-    } else if (this.#retiredMs !== undefined && nowMs - this.#retiredMs >= maxConnectionAgeGraceMs) {
+    } else if (this.#goawaySentMs !== undefined && nowMs - this.#goawaySentMs >= maxConnectionAgeGraceMs) {
       this.#connection.terminate(ERROR_CODE.NO_ERROR, 'max_age');
     } else {
-      if (this.#retiredMs === undefined && nowMs - this.#acceptedMs >= this.#maxAgeMs) {
-        this.#retiredMs = nowMs;
+      if (this.#goawaySentMs === undefined && nowMs - this.#acceptedMs >= this.#maxAgeMs) {
+        this.#goawaySentMs = nowMs;
         this.#connection.closeGracefully();
       }
       this.#keepAlive(nowMs);

@@ -4,7 +4,7 @@ import { quantity } from '../../quantity.js';
 import { throttledLog } from '../../runtime/throttled-log.js';
 import { ERROR_CODE } from '../error-code.js';
 import {
-  holdsSubjectAltName,
+  hasSubjectAltName,
   secureContextOptions,
   type TlsMaterial,
   type TlsOptions,
@@ -45,8 +45,8 @@ export class SocketServer {
   readonly #waiting: (() => void)[] = [];
   #path: string | undefined;
   /** Failures to accept, such as too many open files, and refusals come in floods. */
-  readonly #mayTellOfFailures = throttledLog();
-  readonly #mayTellOfRefusals = throttledLog();
+  readonly #mayLogFailure = throttledLog();
+  readonly #mayLogRefusal = throttledLog();
   /** Sockets refused since that was last told. */
   #refused = 0;
 
@@ -127,7 +127,7 @@ export class SocketServer {
     socket.on('error', () => {});
     socket.destroy();
     this.#refused++;
-    if (!this.#mayTellOfRefusals()) return;
+    if (!this.#mayLogRefusal()) return;
     const count = this.#refused;
     this.#refused = 0;
     this.#options.onBadConnection(
@@ -142,7 +142,7 @@ export class SocketServer {
     socket.disableRenegotiation();
     socket.on('error', () => socket.destroy());
     const peer = peerName(socket, this.#path);
-    const refusal = this.#refusal(socket);
+    const refusal = this.#rejectionReason(socket);
     if (refusal === undefined) {
       this.#options.onSocket(socket, peer);
       return;
@@ -155,14 +155,14 @@ export class SocketServer {
   }
 
   /** Why this client is not served; undefined when it is. */
-  #refusal(socket: TLSSocket): string | undefined {
+  #rejectionReason(socket: TLSSocket): string | undefined {
     if (socket.alpnProtocol !== 'h2') return 'the client did not negotiate HTTP/2 (TLS ALPN protocol h2)';
     const { tls } = this.#options;
     if (tls?.material.clientCa === undefined) return undefined;
     const certificate = socket.getPeerX509Certificate();
     if (certificate === undefined) return 'the client showed no certificate';
     if (!socket.authorized) return `the client's certificate is not accepted: ${socket.authorizationError}`;
-    if (tls.clientSan !== undefined && !holdsSubjectAltName(certificate, tls.clientSan)) {
+    if (tls.clientSan !== undefined && !hasSubjectAltName(certificate, tls.clientSan)) {
       return `the client's certificate does not hold the name ${tls.clientSan}`;
     }
     return undefined;
@@ -179,7 +179,7 @@ export class SocketServer {
   }
 
   #onListenerError(error: unknown): void {
-    if (this.#mayTellOfFailures()) this.#options.onError(error);
+    if (this.#mayLogFailure()) this.#options.onError(error);
   }
 }
 

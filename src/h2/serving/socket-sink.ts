@@ -14,8 +14,8 @@ const END_MS = 10_000;
 export class SocketSink implements ByteSink {
   readonly #socket: Socket;
   #paused = false;
-  /** Not read from until {@link wake}. */
-  #resting = false;
+  /** Not read from until {@link resumeReading}. */
+  #readingPaused = false;
   #ended = false;
 
   constructor(socket: Socket) {
@@ -23,25 +23,25 @@ export class SocketSink implements ByteSink {
     socket.on('drain', () => {
       if (!this.#paused) return;
       this.#paused = false;
-      if (!this.#resting) socket.resume();
+      if (!this.#readingPaused) socket.resume();
     });
   }
 
-  /** What has come waits for its turn: nothing more is read until {@link wake}. */
-  rest(): void {
-    if (this.#resting || this.#ended) return;
-    this.#resting = true;
+  /** What has come waits for its turn: nothing more is read until {@link resumeReading}. */
+  pauseReading(): void {
+    if (this.#readingPaused || this.#ended) return;
+    this.#readingPaused = true;
     this.#socket.pause();
   }
 
   /** Reads on, unless the peer has to read first. */
-  wake(): void {
-    if (!this.#resting) return;
-    this.#resting = false;
+  resumeReading(): void {
+    if (!this.#readingPaused) return;
+    this.#readingPaused = false;
     if (!this.#paused || this.#ended) this.#socket.resume();
   }
 
-  /** Bytes that were read, but not handed out, as {@link rest} came in between. */
+  /** Bytes that were read, but not handed out, as {@link pauseReading} came in between. */
   get unreadBytes(): number {
     return this.#socket.readableLength;
   }

@@ -24,14 +24,14 @@ export function sendable(streamWindow: number, connectionWindow: number): number
 export class ReceiveWindow {
   available: number;
   unconsumed = 0;
-  owed = 0;
+  pendingIncrement = 0;
 
   constructor(size: number) {
     this.available = size;
   }
 
   /** Counts octets that came; false when the peer was not allowed to send them (then nothing is counted). */
-  take(octets: number): boolean {
+  receive(octets: number): boolean {
     if (octets > this.available) return false;
     this.available -= octets;
     this.unconsumed += octets;
@@ -43,15 +43,15 @@ export class ReceiveWindow {
   consume(octets: number): number {
     const counted = Math.min(octets, this.unconsumed);
     this.unconsumed -= counted;
-    this.owed += counted;
+    this.pendingIncrement += counted;
     return counted;
   }
 
   /** The increment to send now, at least `batch` octets, or 0. The caller sends it in a WINDOW_UPDATE. */
-  giveBack(batch: number): number {
-    const increment = this.owed;
+  takeIncrement(batch: number): number {
+    const increment = this.pendingIncrement;
     if (increment < batch || increment === 0) return 0;
-    this.owed = 0;
+    this.pendingIncrement = 0;
     this.available += increment;
     invariant(this.available <= MAX_WINDOW_BYTES, 'a window is no larger than 2^31-1');
     return increment;

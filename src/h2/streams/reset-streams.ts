@@ -23,7 +23,7 @@ export class ResetStreams {
     this.#by.set(streamId, by);
   }
 
-  whoReset(streamId: number): ResetBy {
+  resetBy(streamId: number): ResetBy {
     return this.#by.get(streamId) ?? 'none';
   }
 }

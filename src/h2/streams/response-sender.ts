@@ -1,5 +1,5 @@
 import { expectState } from '../../invariant.js';
-import { CONTROL_PER_MESSAGE, type ControlBudget } from '../control-budget.js';
+import { CONTROL_FRAMES_PER_MESSAGE, type ControlBudget } from '../control-budget.js';
 import {
   FLAG,
   FRAME_HEADER_BYTES,
@@ -56,7 +56,7 @@ export class ResponseSender {
 
   sendData(stream: H2Stream, bytes: Uint8Array, endStream: boolean): void {
     // Not by frame: a peer that opens its window octet by octet would earn what that takes.
-    this.#control.earned += CONTROL_PER_MESSAGE;
+    this.#control.earned += CONTROL_FRAMES_PER_MESSAGE;
     let rest = 0;
     if (stream.queue === undefined) {
       rest = this.#writeData(stream, bytes, 0, endStream);
@@ -68,13 +68,13 @@ export class ResponseSender {
         return;
       }
     }
-    stream.ending = endStream;
+    stream.responseEnded = endStream;
     if (rest < bytes.length) this.#enqueue(stream, bytes, rest);
   }
 
   sendTrailers(stream: H2Stream, fields: readonly HeaderField[]): void {
     if (stream.queue !== undefined) {
-      stream.ending = true;
+      stream.responseEnded = true;
       stream.queuedTrailers = fields;
       return;
     }
@@ -137,7 +137,7 @@ export class ResponseSender {
     output.end = trailersEnd;
     stream.sendWindow -= size;
     this.window -= size;
-    this.#control.earned += CONTROL_PER_MESSAGE;
+    this.#control.earned += CONTROL_FRAMES_PER_MESSAGE;
     stream.headersSent = true;
     this.#finish(stream);
   }
@@ -178,7 +178,7 @@ export class ResponseSender {
     while (queue.length > 0) {
       const first = queue[0] as Uint8Array;
       const before = stream.queueOffset;
-      const last = queue.length === 1 && stream.ending && stream.queuedTrailers === undefined;
+      const last = queue.length === 1 && stream.responseEnded && stream.queuedTrailers === undefined;
       const after = this.#writeData(stream, first, before, last);
       stream.queueOffset = after;
       stream.queuedBytes -= after - before;
@@ -196,7 +196,7 @@ export class ResponseSender {
       this.writeHeaders(stream.id, stream.queuedTrailers, true);
       stream.queuedTrailers = undefined;
     }
-    if (stream.ending) this.#finish(stream);
+    if (stream.responseEnded) this.#finish(stream);
     return true;
   }
 
@@ -211,7 +211,7 @@ export class ResponseSender {
   }
 
   /** Drops what waits at a stream that is over. */
-  forget(stream: H2Stream): void {
+  discard(stream: H2Stream): void {
     if (stream.queue === undefined) return;
     this.queuedBytes -= stream.queuedBytes;
     expectState(this.queuedBytes >= 0, 'streams give up what waits once');
@@ -274,7 +274,7 @@ export class ResponseSender {
   }
 
   #finish(stream: H2Stream): void {
-    stream.ending = true;
+    stream.responseEnded = true;
     this.#events.onResponseSent(stream);
   }
 }

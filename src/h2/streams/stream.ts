@@ -41,15 +41,15 @@ export class H2Stream implements ServerStream {
   /** The response's HEADERS were sent. */
   headersSent = false;
   /** The handler has given the end of the response; some of it may still wait for windows. */
-  ending = false;
+  responseEnded = false;
   /** Nothing is received or sent any more. */
-  over = false;
+  closed = false;
 
   /** Octets the peer allows us to send; negative after it has made its initial window smaller (section 6.9.2). */
   sendWindow: number;
   readonly receiveWindow: ReceiveWindow;
   /** Octets of body that have still to come by the request's `content-length`; -1 when it gave none. */
-  expectedBytes: number;
+  remainingContentLength: number;
 
   /** Body that waits for windows, oldest first; the first has {@link queueOffset} octets sent. */
   queue: Uint8Array[] | undefined = undefined;
@@ -77,29 +77,29 @@ export class H2Stream implements ServerStream {
     this.connection = connection;
     this.#operations = operations;
     this.remoteEnded = remoteEnded;
-    this.expectedBytes = expectedBytes;
+    this.remainingContentLength = expectedBytes;
     this.sendWindow = sendWindow;
     this.receiveWindow = new ReceiveWindow(receiveWindow);
   }
 
-  /** See {@link over}. */
+  /** See {@link closed}. */
   close(): void {
-    expectState(!this.over, 'a stream ends once');
-    this.over = true;
+    expectState(!this.closed, 'a stream ends once');
+    this.closed = true;
   }
 
   sendHeaders(fields: readonly HeaderField[], endStream: boolean): void {
-    if (this.over || this.ending || this.headersSent) return;
+    if (this.closed || this.responseEnded || this.headersSent) return;
     this.#operations.sendHeaders(this, fields, endStream);
   }
 
   sendData(bytes: Uint8Array, endStream: boolean): void {
-    if (this.over || this.ending || !this.headersSent) return;
+    if (this.closed || this.responseEnded || !this.headersSent) return;
     this.#operations.sendData(this, bytes, endStream);
   }
 
   sendTrailers(fields: readonly HeaderField[]): void {
-    if (this.over || this.ending || !this.headersSent) return;
+    if (this.closed || this.responseEnded || !this.headersSent) return;
     this.#operations.sendTrailers(this, fields);
   }
 
@@ -109,17 +109,17 @@ export class H2Stream implements ServerStream {
     body: Uint8Array,
     trailers: readonly HeaderField[],
   ): void {
-    if (this.over || this.ending || this.headersSent) return;
+    if (this.closed || this.responseEnded || this.headersSent) return;
     this.#operations.sendResponse(this, headers, prefix, body, trailers);
   }
 
   reset(errorCode: number): void {
-    if (this.over) return;
+    if (this.closed) return;
     this.#operations.reset(this, errorCode);
   }
 
   consumed(bytes: number): void {
-    if (this.over || bytes <= 0) return;
+    if (this.closed || bytes <= 0) return;
     this.#operations.consumed(this, bytes);
   }
 }

@@ -1,5 +1,5 @@
 import { Budget } from '../budget.js';
-import { CONTROL_PER_REQUEST, type ControlBudget } from '../control-budget.js';
+import { CONTROL_FRAMES_PER_REQUEST, type ControlBudget } from '../control-budget.js';
 import { ERROR_CODE } from '../error-code.js';
 import { ConnectionFailure, type Failure, type StreamFailure } from '../failure.js';
 import { INITIAL_WINDOW_BYTES } from '../frame/frame-type.js';
@@ -10,7 +10,7 @@ import type { H2Limits } from '../limits.js';
 import type { OutputBuffer } from '../output-buffer.js';
 import type { RequestHandler, ServerConnection } from '../request-handler.js';
 import { type CheckedHead, checkTrailers, MalformedHead, requestHead } from '../request-head.js';
-import { HEAD_WORK, REQUEST_WORK, type WorkUnit } from '../work-unit.js';
+import { HEAD_WORK, REQUEST_WORK, type WorkSlice } from '../work-unit.js';
 import { overflowsWindow, ReceiveWindow } from './flow-window.js';
 import { ResetStreams } from './reset-streams.js';
 import { type ResponseEvents, ResponseSender } from './response-sender.js';
@@ -38,7 +38,7 @@ export interface StreamsHost extends ServerConnection {
   /** Milliseconds, as of the chunk at hand. */
   readonly lastReceivedMs: number;
   /** What is being worked on. */
-  readonly unit: WorkUnit;
+  readonly workSlice: WorkSlice;
   /** Something stands in the output, or waits for windows. */
   onOutputAdded(): void;
 }
@@ -120,7 +120,7 @@ export class Streams implements StreamOperations, ResponseEvents {
   }
 
   /** Streams after {@link lastServedId} are ignored from now on. */
-  closeToNew(): void {
+  refuseNewStreams(): void {
     this.#lastAllowedId = this.lastServedId;
   }
 
@@ -141,7 +141,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     this.#lastHead = head;
     if (endStream) {
       if (head.contentLength > 0) return WRONG_LENGTH;
-      this.#control.earned += CONTROL_PER_REQUEST;
+      this.#control.earned += CONTROL_FRAMES_PER_REQUEST;
     }
     const stream = new H2Stream(
       id,
@@ -155,7 +155,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     );
     stream.headBytes = headBytes;
     this.#headBytes += headBytes;
-    this.#host.unit.left -= endStream ? REQUEST_WORK : HEAD_WORK;
+    this.#host.workSlice.remaining -= endStream ? REQUEST_WORK : HEAD_WORK;
     this.#open.set(id, stream);
     this.#handler.onRequest(stream, endStream);
     return undefined;
@@ -165,15 +165,15 @@ export class Streams implements StreamOperations, ResponseEvents {
    * A DATA frame of `length` octets, padding and its length included, with the body `chunk[start, end)`. `id` is not 0.
    */
   onData(id: number, length: number, chunk: Buffer, start: number, end: number, endStream: boolean): Failure {
-    if (!this.window.take(length)) return DATA_BEYOND_WINDOW;
+    if (!this.window.receive(length)) return DATA_BEYOND_WINDOW;
     const stream = this.#open.get(id);
     if (stream === undefined || stream.remoteEnded) {
-      this.#giveBack(length);
+      this.#creditConnection(length);
       if (stream !== undefined) return ENDED;
       return this.#checkClosed(id) ?? (start === end ? this.#chargeControl() : undefined);
     }
-    if (!stream.receiveWindow.take(length)) {
-      this.#giveBack(length);
+    if (!stream.receiveWindow.receive(length)) {
+      this.#creditConnection(length);
       return STREAM_BEYOND_WINDOW;
     }
     const octets = end - start;
@@ -182,14 +182,15 @@ export class Streams implements StreamOperations, ResponseEvents {
       if (flood !== undefined) return flood;
     }
     if (length !== octets) this.consumed(stream, length - octets);
-    if (stream.expectedBytes >= 0) {
-      stream.expectedBytes -= octets;
-      if (stream.expectedBytes < 0 || (endStream && stream.expectedBytes > 0)) return WRONG_LENGTH;
+    if (stream.remainingContentLength >= 0) {
+      stream.remainingContentLength -= octets;
+      if (stream.remainingContentLength < 0 || (endStream && stream.remainingContentLength > 0))
+        return WRONG_LENGTH;
     }
     if (endStream) {
       stream.remoteEnded = true;
-      this.#control.earned += CONTROL_PER_REQUEST;
-      this.#host.unit.left -= REQUEST_WORK;
+      this.#control.earned += CONTROL_FRAMES_PER_REQUEST;
+      this.#host.workSlice.remaining -= REQUEST_WORK;
     }
     this.#handler.onData(stream, chunk, start, end, endStream);
     return undefined;
@@ -237,7 +238,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     }
     if (difference < 0) return undefined;
     for (const stream of [...this.#open.values()]) {
-      if (!stream.over && stream.sendWindow > 0) this.#resume(stream);
+      if (!stream.closed && stream.sendWindow > 0) this.#resume(stream);
     }
     return undefined;
   }
@@ -265,8 +266,8 @@ export class Streams implements StreamOperations, ResponseEvents {
   }
 
   /** The connection is over: tells the handler of every stream, or of `most` of them, the oldest. */
-  resetAll(errorCode: number, most: number = Number.POSITIVE_INFINITY): void {
-    let left = most;
+  resetAll(errorCode: number, maxStreams: number = Number.POSITIVE_INFINITY): void {
+    let left = maxStreams;
     // A stream that goes meanwhile is not in the table any more, and none is added.
     for (const stream of this.#open.values()) {
       if (left-- <= 0) return;
@@ -311,13 +312,13 @@ export class Streams implements StreamOperations, ResponseEvents {
   consumed(stream: H2Stream, octets: number): void {
     const counted = stream.receiveWindow.consume(octets);
     if (!stream.remoteEnded) {
-      const increment = stream.receiveWindow.giveBack(this.#streamBatch);
+      const increment = stream.receiveWindow.takeIncrement(this.#streamBatch);
       if (increment > 0) {
         writeWindowUpdate(this.#output, stream.id, increment);
         this.#host.onOutputAdded();
       }
     }
-    this.#giveBack(counted);
+    this.#creditConnection(counted);
   }
 
   onResponseSent(stream: H2Stream): void {
@@ -325,7 +326,7 @@ export class Streams implements StreamOperations, ResponseEvents {
       // Section 8.1: a complete response before the end of the request; the rest of the request is not wanted.
       writeRstStream(this.#output, stream.id, ERROR_CODE.NO_ERROR);
       this.#resetStreams.add(stream.id, 'us');
-      this.#control.earned += CONTROL_PER_REQUEST;
+      this.#control.earned += CONTROL_FRAMES_PER_REQUEST;
     }
     this.#close(stream);
   }
@@ -340,9 +341,9 @@ export class Streams implements StreamOperations, ResponseEvents {
     if (!endStream) return OPEN_TRAILERS;
     if (list.tooLarge) return LARGE_TRAILERS;
     if (checkTrailers(list) !== undefined) return MALFORMED;
-    if (stream.expectedBytes > 0) return WRONG_LENGTH;
+    if (stream.remainingContentLength > 0) return WRONG_LENGTH;
     stream.remoteEnded = true;
-    this.#control.earned += CONTROL_PER_REQUEST;
+    this.#control.earned += CONTROL_FRAMES_PER_REQUEST;
     this.#handler.onTrailers(stream);
     return undefined;
   }
@@ -352,13 +353,13 @@ export class Streams implements StreamOperations, ResponseEvents {
    * (section 5.1, closed).
    */
   #headersWhenClosed(id: number): Failure {
-    return this.#resetStreams.whoReset(id) === 'peer' ? ENDED : HEADERS_WHEN_CLOSED;
+    return this.#resetStreams.resetBy(id) === 'peer' ? ENDED : HEADERS_WHEN_CLOSED;
   }
 
   /** A frame on a stream that is not in the table. */
   #checkClosed(id: number): Failure {
     if (this.isIdle(id)) return IDLE_STREAM;
-    return id > this.#lastAllowedId || this.#resetStreams.whoReset(id) === 'us' ? undefined : ENDED;
+    return id > this.#lastAllowedId || this.#resetStreams.resetBy(id) === 'us' ? undefined : ENDED;
   }
 
   /** Counts a frame that brings no request. */
@@ -374,25 +375,25 @@ export class Streams implements StreamOperations, ResponseEvents {
   }
 
   #resume(stream: H2Stream): void {
-    if (this.sender.resume(stream) && !stream.over) this.#handler.onDrained(stream);
+    if (this.sender.resume(stream) && !stream.closed) this.#handler.onDrained(stream);
   }
 
   #close(stream: H2Stream): void {
     stream.close();
     this.#open.delete(stream.id);
     this.#headBytes -= stream.headBytes;
-    this.sender.forget(stream);
+    this.sender.discard(stream);
     const { unconsumed } = stream.receiveWindow;
     if (unconsumed > 0) {
       stream.receiveWindow.consume(unconsumed);
-      this.#giveBack(unconsumed);
+      this.#creditConnection(unconsumed);
     }
   }
 
   /** Octets of the connection's window are consumed; tells the peer once half of the window is owed. */
-  #giveBack(octets: number): void {
+  #creditConnection(octets: number): void {
     this.window.consume(octets);
-    const increment = this.window.giveBack(this.#connectionBatch);
+    const increment = this.window.takeIncrement(this.#connectionBatch);
     if (increment === 0) return;
     writeWindowUpdate(this.#output, 0, increment);
     this.#host.onOutputAdded();

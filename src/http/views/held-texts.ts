@@ -7,7 +7,7 @@ export const MAX_HELD_BYTES = 32 * 1024 * 1024;
  * The texts that somebody still reads. Readers of one text share it; where there are several, as somebody reads slowly,
  * those who read the oldest are cut off before all of them together become too much.
  */
-export class HeldTexts {
+export class OutgoingTexts {
   readonly #maxBytes: number;
   /** Oldest first. */
   readonly #readers = new Map<TextPages, Set<() => void>>();

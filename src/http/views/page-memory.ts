@@ -11,7 +11,7 @@ export const KEPT_MS = 120_000;
  * V8's heap that each text takes anew makes V8 collect the whole heap once a text or so: at 100,000 series that is 37
  * MB, and a stop of 10 to 20 ms.
  */
-export class PageMemory {
+export class PageBufferPool {
   #free: Buffer[] = [];
   /** Most pieces that are worth keeping: those of the last text. */
   #most = 0;

@@ -5,7 +5,7 @@ const RUN = 128;
  * The places of `names` in the order of their code units, which is that of Array.prototype.sort; equal names stay in
  * theirs. '' is a pause. Places and not names are moved: nothing but the names is left for the garbage collector.
  */
-export function* orderOf(names: readonly string[]): Generator<'', Uint32Array> {
+export function* sortedIndexes(names: readonly string[]): Generator<'', Uint32Array> {
   const { length } = names;
   const compare = (one: number, other: number): number => {
     const first = names[one] as string;

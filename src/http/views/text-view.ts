@@ -1,4 +1,4 @@
-import { PageMemory } from './page-memory.js';
+import { PageBufferPool } from './page-memory.js';
 import type { ViewSlices, ViewSteps } from './view-slices.js';
 
 /** Characters of a page: encoding one takes some ten microseconds. */
@@ -13,7 +13,7 @@ export interface TextPages {
    * Who is not done with the text in the turn of the event loop in which it is had keeps it, and calls back once it is:
    * then its memory is used again for a later text.
    */
-  keep?(): () => void;
+  retain?(): () => void;
 }
 
 /** A view that is made anew when it is asked for: once at a time, whoever asks meanwhile. */
@@ -22,13 +22,13 @@ export class TextView {
   renderings = 0;
   readonly #slices: ViewSlices;
   readonly #pieces: () => ViewSteps<string, void>;
-  readonly #memory: PageMemory;
+  readonly #memory: PageBufferPool;
   #running: Promise<TextPages> | undefined;
   /** The one that follows it, which all those share who asked while it ran. */
   #next: Promise<TextPages> | undefined;
 
   /** `memory` may be that of views like this one, which come and go. */
-  constructor(slices: ViewSlices, pieces: () => ViewSteps<string, void>, memory = new PageMemory()) {
+  constructor(slices: ViewSlices, pieces: () => ViewSteps<string, void>, memory = new PageBufferPool()) {
     this.#slices = slices;
     this.#pieces = pieces;
     this.#memory = memory;
@@ -69,6 +69,6 @@ export class TextView {
       if (text.length >= PAGE_CHARACTERS) endPage();
     });
     if (text !== '') endPage();
-    return { pages, bytes, keep: this.#memory.lend(pages) };
+    return { pages, bytes, retain: this.#memory.lend(pages) };
   }
 }

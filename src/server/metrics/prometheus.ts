@@ -89,7 +89,7 @@ export function parseListenAddress(address: string): { host: string; port: numbe
 export async function listenPrometheus(
   settings: Settings,
   metrics: TextView,
-  sending: Pick<HttpOptions, 'heldTexts' | 'slices'>,
+  sending: Pick<HttpOptions, 'outgoingTexts' | 'slices'>,
   onError: (error: unknown) => void,
   closers: Closers,
 ): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import { orderOf } from '../../http/views/sorted-text.js';
+import { sortedIndexes } from '../../http/views/sorted-text.js';
 import type { ViewSteps } from '../../http/views/view-slices.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReferenceStats } from '../../telemetry/reference/reference-stats.js';
@@ -29,7 +29,7 @@ export function* statsText(families: Iterable<Family>): ViewSteps<string, void> 
       if (names.length % PORTION === 0) yield '';
     }
   }
-  const order = yield* orderOf(names);
+  const order = yield* sortedIndexes(names);
   for (let at = 0; at < order.length; ) {
     const name = names[order[at] as number] as string;
     let sum = 0;

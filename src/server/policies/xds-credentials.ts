@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { checkServerIdentity, rootCertificates } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { type ChannelCredentials, credentials, type VerifyOptions } from '@grpc/grpc-js';
-import { holdsSubjectAltName } from '../../h2/tls-material.js';
+import { hasSubjectAltName } from '../../h2/tls-material.js';
 import { ipOfTarget } from '../../no-server-name.js';
 import { loadNamedFile } from '../settings/named-file.js';
 import type { Settings } from '../settings/settings-table.js';
@@ -67,7 +67,7 @@ function verification({ xdsTlsSan, xdsServerUrl }: Settings): VerifyOptions {
 function checkName(name: string): VerifyOptions {
   return {
     checkServerIdentity: (_host, { raw }) =>
-      holdsSubjectAltName(new X509Certificate(raw), name)
+      hasSubjectAltName(new X509Certificate(raw), name)
         ? undefined
         : new Error(
             `the server's certificate does not hold the name ${name} (CONFIG_GRPC_XDS_SERVER_TLS_SAN)`,

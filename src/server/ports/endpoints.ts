@@ -84,7 +84,7 @@ export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
       path: '/healthcheck',
       help: 'OK, or 500 when this server should get no requests; ?detail for more, as JSON',
       // Probes name whatever host they like, as those of Envoy do.
-      shows: ({ query }) => query.has('detail'),
+      exposesData: ({ query }) => query.has('detail'),
       answer: async ({ query }) => {
         const wantsDetail = query.has('detail');
         const body = wantsDetail ? await detail.text() : undefined;
@@ -174,7 +174,7 @@ export function debugEndpoints({
     path: '/',
     help: 'this list; browsers get a page to look at',
     // Both are the same for every server.
-    shows: () => false,
+    exposesData: () => false,
     answer: ({ headers }) => (wantsPage(headers) ? page() : text(200, listOf([first, ...endpoints]), VARY)),
   };
   return [first, ...endpoints];

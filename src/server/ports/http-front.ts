@@ -8,7 +8,7 @@ import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
 import { type HttpListener, type HttpOptions, listenHttp } from '../../http/http.js';
 import { guardedViews, isLoopbackHost } from '../../http/other-sites.js';
-import { HeldTexts } from '../../http/views/held-texts.js';
+import { OutgoingTexts } from '../../http/views/held-texts.js';
 import { TextView } from '../../http/views/text-view.js';
 import type { ViewSlices, ViewSteps } from '../../http/views/view-slices.js';
 import type { Clock } from '../../limiter/clock.js';
@@ -64,7 +64,7 @@ export interface HttpFront {
 /** Opens HTTP and debug ports; rejects with {@link StartError}. */
 export async function openHttpFront(options: HttpFrontOptions, closers: Closers): Promise<HttpFront> {
   const { settings, policies, clock, slices, onError } = options;
-  const heldTexts = new HeldTexts();
+  const outgoingTexts = new OutgoingTexts();
   const open = async (
     what: string,
     host: string,
@@ -73,11 +73,15 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     http: Pick<HttpOptions, 'endpoints' | 'notFound' | 'tls'>,
   ): Promise<HttpListener> => {
     const endpoints = guardedViews(host, http.endpoints);
-    const listener = await listenHttp(host, port, { ...http, endpoints, heldTexts, slices, onError }).catch(
-      (error: unknown) => {
-        throw listenError(what, formatHostPort(host, port), variables, error);
-      },
-    );
+    const listener = await listenHttp(host, port, {
+      ...http,
+      endpoints,
+      outgoingTexts,
+      slices,
+      onError,
+    }).catch((error: unknown) => {
+      throw listenError(what, formatHostPort(host, port), variables, error);
+    });
     closers.add(() => listener.close());
     return listener;
   };
@@ -100,7 +104,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
     notFound: (path) => debugNotFound(path, forDebug),
   });
   const metrics = new TextView(slices, () => options.metrics());
-  const prometheus = await listenPrometheus(settings, metrics, { heldTexts, slices }, onError, closers);
+  const prometheus = await listenPrometheus(settings, metrics, { outgoingTexts, slices }, onError, closers);
   const forJson = jsonEndpoint({
     codec: createJsonCodec(protoFiles(), settings.maxDescriptors),
     decide: options.decide,

@@ -3,7 +3,7 @@ import type { JsonResponse } from '../../codec/json/json-response.js';
 import { DecodeError } from '../../codec/messages.js';
 import { timeoutMicros } from '../../grpc/timeout-header.js';
 import { failed, type HttpAnswer, type HttpCall, type HttpEndpoint } from '../../http/http.js';
-import { isOfPage, otherName, otherSite } from '../../http/other-sites.js';
+import { crossSiteReason, dnsRebindingReason, isBrowserRequest } from '../../http/other-sites.js';
 import { runToCompletion } from '../../runtime/turns.js';
 import { Refusal } from '../../service/refusal.js';
 import type { AbandonReason, TurnQueue, Waiter } from '../../service/turn-queue.js';
@@ -89,12 +89,12 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   const run = <Result>(
     bytes: number,
     steps: Generator<void, Result>,
-    { connection, gone }: HttpCall,
+    { connection, isCancelled }: HttpCall,
     giveUpMicros: number,
   ): Result | Promise<Result | AbandonReason> =>
     bytes <= SHORT_BYTES
       ? runToCompletion(steps)
-      : turns.run(steps, { connection, cancelled: gone, deadlineMicros: giveUpMicros, bytes });
+      : turns.run(steps, { connection, cancelled: isCancelled, deadlineMicros: giveUpMicros, bytes });
   function* wireOf(pieces: readonly Buffer[], bytes: number): Generator<void, Uint8Array> {
     return yield* codec.requestToWire(yield* joined(pieces, bytes));
   }
@@ -130,7 +130,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
       throw error;
     }
     if (typeof message === 'string') return unavailable(NOT_DONE[message]);
-    const waiter = { connection: call.connection, cancelled: call.gone, headers: call.headers };
+    const waiter = { connection: call.connection, cancelled: call.isCancelled, headers: call.headers };
     const decided = await decide(message, deadlineMicros - options.monotonicMicros(), waiter);
     if (decided instanceof Refusal) {
       return decided.kind === 'bad_request' ? badRequest(decided.message) : unavailable(decided.message);
@@ -143,8 +143,8 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
     help: 'decides a RateLimitRequest: POST, protobuf JSON both ways',
     maxBodyBytes,
     refuse({ headers }) {
-      const site = otherSite(headers, SCHEMES);
-      const name = isOnLoopback && isOfPage(headers) ? otherName(headers) : undefined;
+      const site = crossSiteReason(headers, SCHEMES);
+      const name = isOnLoopback && isBrowserRequest(headers) ? dnsRebindingReason(headers) : undefined;
       const fault = site ?? name;
       if (fault === undefined) return undefined;
       calls.refused('PERMISSION_DENIED');

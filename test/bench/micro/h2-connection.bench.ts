@@ -50,9 +50,9 @@ const LATER = Buffer.of(0xc1, 0xc0, 0xbf, 0xbe);
 const SINK: ByteSink = { bufferedBytes: 0, write: () => true, end: () => {}, destroy: () => {} };
 const EVENTS: ConnectionEvents = {
   onOutput: () => {},
-  onGreeted: () => {},
-  onAck: () => {},
-  onBroken: (_connection, error) => {
+  onEstablished: () => {},
+  onPingAck: () => {},
+  onProtocolError: (_connection, error) => {
     throw new Error(error);
   },
 };

@@ -78,7 +78,7 @@ export function describeStreams(): void {
   function watched(calls: AuxiliaryCall[], events: string[]): Begin {
     return (call) => {
       calls.push(call);
-      return { onMessage: () => events.push('message'), onOver: () => events.push('over') };
+      return { onMessage: () => events.push('message'), onClosed: () => events.push('over') };
     };
   }
 
@@ -179,7 +179,7 @@ export function describeStreams(): void {
       const { client } = await serving({
         Unary: (call) => ({
           ...same(call),
-          onOver: () => {
+          onClosed: () => {
             throw error;
           },
         }),

@@ -13,10 +13,10 @@ import {
   type ClientCodec,
   type CodecOptions,
   DecodeError,
+  INVALID_REQUEST,
   MAX_ENTRIES,
   maxFields,
   moreDescriptorsThan,
-  NO_REQUEST,
   type ServiceCodec,
   TOO_MANY_ENTRIES,
   tooManyFields,
@@ -58,12 +58,12 @@ export function createReferenceCodec({ maxDescriptors = MAX_ENTRIES }: CodecOpti
   const bounds = requestBounds(maxDescriptors);
   const check = (bytes: Uint8Array): void => {
     const fault = faultOf(bytes, requestShape, bounds);
-    if (fault !== undefined) throw new DecodeError(fault === 'malformed' ? NO_REQUEST : fault);
+    if (fault !== undefined) throw new DecodeError(fault === 'malformed' ? INVALID_REQUEST : fault);
   };
   return {
     decodeRequest(bytes) {
       check(bytes);
-      return fromLoadedRequest(deserialize(request, bytes, NO_REQUEST) as LoadedRequest);
+      return fromLoadedRequest(deserialize(request, bytes, INVALID_REQUEST) as LoadedRequest);
     },
     encodeResponse: (message) => response.serialize(toLoadedResponse(message)),
     ...createClientCodec(definition),

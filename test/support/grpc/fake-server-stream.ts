@@ -76,7 +76,7 @@ export class FakeServerStream implements ServerStream {
 }
 
 export function newFakeConnection(): ServerConnection {
-  return { peer: '192.0.2.7:4711', openStreams: 1, unconsumedBytes: 0, hold: () => {} };
+  return { peer: '192.0.2.7:4711', openStreams: 1, unconsumedBytes: 0, addHeldBytes: () => {} };
 }
 
 /** The head of a gRPC request; `fields` are name and value by turns. */

@@ -151,9 +151,9 @@ export class H2Peer {
         if (this.outputWaits) throw new Error('output was announced twice');
         this.outputWaits = true;
       },
-      onGreeted: () => this.events.push('greeted'),
-      onAck: () => this.events.push('ack'),
-      onBroken: (_connection, error, greeted) =>
+      onEstablished: () => this.events.push('greeted'),
+      onPingAck: () => this.events.push('ack'),
+      onProtocolError: (_connection, error, greeted) =>
         this.events.push(`broken: ${error}${greeted ? '' : ' (not greeted)'}`),
     };
     this.connection = new H2Connection(this.sink, this.handler, events, {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { TextTable } from '../../../src/codec/text-table.js';
+import { StringCache } from '../../../src/codec/text-table.js';
 
-describe('TextTable', () => {
+describe('StringCache', () => {
   test('gives every text its own string, with many more texts than it remembers', () => {
-    const table = new TextTable();
+    const table = new StringCache();
     for (let round = 0; round < 3; round++) {
       for (let i = 0; i < 20_000; i++) {
         const text = `tenant-${(i * 7919) % 20_000}`;
@@ -14,7 +14,7 @@ describe('TextTable', () => {
   });
 
   test('tells texts apart that begin, end or lie alike', () => {
-    const table = new TextTable();
+    const table = new StringCache();
     const texts = ['a', 'aa', 'a\0', '\0', '\0\0', 'é', '\u00c3\u00a9', 'x'.repeat(64), 'x'.repeat(65), ''];
     for (let round = 0; round < 2; round++) {
       for (const text of texts) {
@@ -25,7 +25,7 @@ describe('TextTable', () => {
   });
 
   test('does not mind that the bytes change later', () => {
-    const table = new TextTable();
+    const table = new StringCache();
     const bytes = Buffer.from('acme');
     expect(table.read(bytes, 0, 4)).toBe('acme');
     bytes.write('beta');
@@ -34,7 +34,7 @@ describe('TextTable', () => {
   });
 
   test('decodes bytes that are not UTF-8 alike the first time and again', () => {
-    const table = new TextTable();
+    const table = new StringCache();
     const bytes = new Uint8Array([0x61, 0xc3, 0x62]);
     for (let round = 0; round < 2; round++) expect(table.read(bytes, 0, 3)).toBe('a\ufffdb');
   });

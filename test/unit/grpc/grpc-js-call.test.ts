@@ -49,7 +49,7 @@ describe('GrpcJsCall', () => {
     };
     const internal = [expect.objectContaining({ code: 13, details: 'internal error' })];
     expect(start(fail).peer.ends).toEqual(internal);
-    const { stream, peer } = start(() => ({ onMessage: fail, onOver: fail }), 2);
+    const { stream, peer } = start(() => ({ onMessage: fail, onClosed: fail }), 2);
     for (let turn = 0; turn < 5; turn++) await setImmediate();
     expect(peer.ends).toEqual(internal);
     stream.emit('cancelled', 'cancelled');

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { BufferBudget, type Holder, Holding } from '../../../src/h2/serving/buffer-budget.js';
+import { BufferBudget, MemoryAccount, type MemoryOwner } from '../../../src/h2/serving/buffer-budget.js';
 import { runs } from '../../support/assert/runs.js';
 
-class TestHolder implements Holder {
-  readonly holding = new Holding(this);
+class TestHolder implements MemoryOwner {
+  readonly holding = new MemoryAccount(this);
   bytes = 0;
   evicted = false;
 

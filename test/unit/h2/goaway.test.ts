@@ -120,7 +120,7 @@ describe('an end at once', () => {
     peer.connection.flush();
     peer.connection.closeGracefully();
     peer.connection.ping();
-    peer.connection.lost();
+    peer.connection.resetStreams();
     expect(peer.received()).toEqual([]);
   });
 
@@ -143,8 +143,8 @@ describe('a lost socket', () => {
     const peer = new H2Peer().greet();
     peer.send(request(1), request(3, END_STREAM));
     peer.handler.take();
-    peer.connection.lost();
-    peer.connection.lost();
+    peer.connection.resetStreams();
+    peer.connection.resetStreams();
     expect(peer.handler.take()).toEqual(['reset 1 CANCEL', 'reset 3 CANCEL']);
     answer(peer.handler.streams.get(3)!);
     peer.connection.flush();

@@ -9,7 +9,7 @@ class Lost implements LostConnection {
     this.openStreams = openStreams;
   }
 
-  lost(most: number): void {
+  resetStreams(most: number): void {
     this.calls++;
     this.openStreams -= Math.min(most, this.openStreams);
   }

@@ -9,7 +9,7 @@ import {
   ReceiveWindow,
   sendable,
 } from '../../../src/h2/streams/flow-window.js';
-import { WorkUnit } from '../../../src/h2/work-unit.js';
+import { WorkSlice } from '../../../src/h2/work-unit.js';
 import { runs } from '../../support/assert/runs.js';
 import { frame } from '../../support/h2/h2-peer.js';
 
@@ -26,16 +26,20 @@ describe('flow control arithmetic', () => {
     expect(sendable(-3, 5)).toBe(0);
   });
 
-  test('available, unconsumed and owed octets add up to the window', () => {
+  test('available, unconsumed and uncredited octets add up to the window', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.tuple(fc.constantFrom('take', 'consume', 'giveBack'), fc.nat(400)), { maxLength: 60 }),
+        fc.array(fc.tuple(fc.constantFrom('receive', 'consume', 'takeIncrement'), fc.nat(400)), {
+          maxLength: 60,
+        }),
         (steps) => {
           const window = new ReceiveWindow(1000);
           for (const [step, octets] of steps) {
-            window[step as 'take' | 'consume' | 'giveBack'](octets);
-            expect(window.available + window.unconsumed + window.owed).toBe(1000);
-            expect(Math.min(window.available, window.unconsumed, window.owed)).toBeGreaterThanOrEqual(0);
+            window[step as 'receive' | 'consume' | 'takeIncrement'](octets);
+            expect(window.available + window.unconsumed + window.pendingIncrement).toBe(1000);
+            expect(
+              Math.min(window.available, window.unconsumed, window.pendingIncrement),
+            ).toBeGreaterThanOrEqual(0);
           }
         },
       ),
@@ -57,7 +61,7 @@ describe('a budget', () => {
   test('takes tokens back', () => {
     const budget = new Budget(2, 0, 0);
     budget.take(0);
-    budget.giveBack(10);
+    budget.refund(10);
     expect([0, 0, 0].map((now) => budget.take(now))).toEqual([true, true, false]);
   });
 });
@@ -137,7 +141,7 @@ describe('the frame reader', () => {
         onOversizedFrame: () => {},
       },
       5000,
-      new WorkUnit(() => 0),
+      new WorkSlice(() => 0),
     );
     for (let n = 0; n < stopAt; n++) {
       const bytes = frame(0, 0, 0, Buffer.alloc(5000, n));
@@ -170,7 +174,7 @@ describe('the frame reader', () => {
             onOversizedFrame: () => got.push('too large'),
           },
           300,
-          new WorkUnit(() => 0),
+          new WorkSlice(() => 0),
         );
         for (let at = 0, turn = 0; at < bytes.length; turn++) {
           const length = cuts[turn % cuts.length] as number;
@@ -196,7 +200,7 @@ describe('the frame reader', () => {
         },
       },
       10,
-      new WorkUnit(() => 0),
+      new WorkSlice(() => 0),
     );
     reader.read(frame(0, 0, 0, Buffer.alloc(10)), 0);
     const large = frame(1, 0, 0, Buffer.alloc(11));

@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { ReadTurns, Seat } from '../../../src/h2/serving/read-turns.js';
+import { ReaderState, ReadScheduler } from '../../../src/h2/serving/read-turns.js';
 
 let nowMs: number;
 let ends: (() => void)[];
-let turns: ReadTurns;
+let turns: ReadScheduler;
 /** Who read, in order. */
 let log: string[];
 
 /** A connection with work that waits, in milliseconds. */
 class Reader {
-  readonly seat = new Seat(() => this.#readOn());
+  readonly seat = new ReaderState(() => this.#readOn());
   leftMs = 0;
   readonly #name: string;
 
@@ -20,7 +20,7 @@ class Reader {
   /** A chunk comes whose reading takes `ms`. True when some of it was read at once. */
   comes(ms: number): boolean {
     this.leftMs += ms;
-    const reads = turns.enter(this.seat);
+    const reads = turns.tryStart(this.seat);
     if (reads) this.#read();
     if (this.leftMs > 0) turns.wait(this.seat);
     return reads;
@@ -32,9 +32,9 @@ class Reader {
     while (this.leftMs > 0) {
       nowMs += 0.1;
       this.leftMs = Math.round(10 * this.leftMs - 1) / 10;
-      if (turns.unit.isOver()) break;
+      if (turns.workSlice.isOver()) break;
     }
-    turns.leave(this.seat, 100);
+    turns.finish(this.seat, 100);
   }
 
   #readOn(): boolean {
@@ -47,7 +47,7 @@ beforeEach(() => {
   nowMs = 1000;
   ends = [];
   log = [];
-  turns = new ReadTurns(
+  turns = new ReadScheduler(
     () => nowMs,
     (callback) => ends.push(callback),
   );
@@ -61,7 +61,7 @@ function turn(): { readonly readers: string[]; readonly tookMs: number } {
   return { readers: log, tookMs: nowMs - beganMs };
 }
 
-describe('ReadTurns', () => {
+describe('ReadScheduler', () => {
   test('one connection reads for one unit in a turn, however much has come', () => {
     const flood = new Reader('flood');
     flood.comes(5);
@@ -130,20 +130,20 @@ describe('ReadTurns', () => {
 
   test('bytes count, too: who has read much waits for the next turn', () => {
     const reader = new Reader('reader');
-    expect(turns.enter(reader.seat)).toBe(true);
-    expect(turns.leave(reader.seat, 65_535)).toBe(false);
-    expect(turns.enter(reader.seat)).toBe(true);
-    expect(turns.leave(reader.seat, 1)).toBe(true);
-    expect(turns.enter(reader.seat)).toBe(false);
+    expect(turns.tryStart(reader.seat)).toBe(true);
+    expect(turns.finish(reader.seat, 65_535)).toBe(false);
+    expect(turns.tryStart(reader.seat)).toBe(true);
+    expect(turns.finish(reader.seat, 1)).toBe(true);
+    expect(turns.tryStart(reader.seat)).toBe(false);
     turn();
-    expect(turns.enter(reader.seat)).toBe(true);
+    expect(turns.tryStart(reader.seat)).toBe(true);
   });
 
   test('a unit ends by its count alone where the clock stands still', () => {
     const reader = new Reader('reader');
-    turns.enter(reader.seat);
+    turns.tryStart(reader.seat);
     let looks = 1;
-    while (!turns.unit.isOver()) looks++;
+    while (!turns.workSlice.isOver()) looks++;
     expect(looks).toBeLessThan(1000);
   });
 

@@ -64,37 +64,37 @@ describe('back-pressure', () => {
 
 describe('turns', () => {
   test('a socket whose bytes wait for their turn is not read from until then', () => {
-    sink.rest();
-    sink.rest();
+    sink.pauseReading();
+    sink.pauseReading();
     expect(socket.isPaused()).toBe(true);
-    sink.wake();
+    sink.resumeReading();
     expect(socket.isPaused()).toBe(false);
   });
 
   test('what the socket has read beyond that counts', () => {
-    sink.rest();
+    sink.pauseReading();
     socket.push(Buffer.alloc(5000));
     expect(sink.unreadBytes).toBe(5000);
   });
 
   test('neither the turn nor the peer alone make it go on while the other does not', async () => {
-    sink.rest();
+    sink.pauseReading();
     sink.write(Buffer.alloc(70_000));
-    sink.wake();
+    sink.resumeReading();
     expect(socket.isPaused()).toBe(true);
-    sink.rest();
+    sink.pauseReading();
     await socket.takeAll();
     expect(socket.isPaused()).toBe(true);
-    sink.wake();
+    sink.resumeReading();
     expect(socket.isPaused()).toBe(false);
   });
 
   test('the end reads on', () => {
-    sink.rest();
+    sink.pauseReading();
     sink.end();
     expect(socket.isPaused()).toBe(false);
-    sink.rest();
-    sink.wake();
+    sink.pauseReading();
+    sink.resumeReading();
     expect(socket.isPaused()).toBe(false);
   });
 });

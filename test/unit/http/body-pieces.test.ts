@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { BodyPieces } from '../../../src/http/body-pieces.js';
+import { BodyBuffer } from '../../../src/http/body-pieces.js';
 
 /** A body in which every place can be told. */
 const BODY = Buffer.from(Uint8Array.from({ length: 300_000 }, (_, at) => (at * 7919) >> 5));
 
 function piecesOf(lengths: Iterable<number>): readonly Buffer[] {
-  const pieces = new BodyPieces();
+  const pieces = new BodyBuffer();
   let at = 0;
   for (const length of lengths) {
     pieces.add(BODY.subarray(at, at + length));
@@ -36,8 +36,8 @@ test.each([
 });
 
 test('a short body takes little, and none nothing', () => {
-  expect(new BodyPieces().end()).toEqual([]);
-  const pieces = new BodyPieces();
+  expect(new BodyBuffer().end()).toEqual([]);
+  const pieces = new BodyBuffer();
   pieces.add(Buffer.from('{}'));
   const [only] = pieces.end();
   expect(String(only)).toBe('{}');

@@ -7,7 +7,7 @@ import {
   listenHttp,
   text,
 } from '../../../src/http/http.js';
-import { HeldTexts } from '../../../src/http/views/held-texts.js';
+import { OutgoingTexts } from '../../../src/http/views/held-texts.js';
 import { type TextPages, TextView } from '../../../src/http/views/text-view.js';
 import { ViewSlices } from '../../../src/http/views/view-slices.js';
 import { waitFor } from '../../support/process/wait-for.js';
@@ -217,7 +217,7 @@ describe('connections', () => {
       help: 'is long',
       answer: async () => ({ status: 200, contentType: 'text/plain', body: await view.text() }),
     };
-    const { port } = await listen([long], { heldTexts: new HeldTexts(Infinity) });
+    const { port } = await listen([long], { outgoingTexts: new OutgoingTexts(Infinity) });
     const ask = async (): Promise<Awaited<ReturnType<typeof open>>> => {
       const asked = await open(port);
       asked.socket.write('GET /long HTTP/1.1\r\nHost: h\r\n\r\n');
@@ -258,7 +258,7 @@ describe('connections', () => {
         return { status: 200, contentType: 'text/plain', body };
       },
     };
-    const { port } = await listen([long], { heldTexts: new HeldTexts(1) });
+    const { port } = await listen([long], { outgoingTexts: new OutgoingTexts(1) });
     const slow = await open(port);
     slow.socket.pause();
     slow.socket.write('GET /long HTTP/1.1\r\nHost: h\r\n\r\n');

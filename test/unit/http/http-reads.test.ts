@@ -1,21 +1,21 @@
 import { expect, test } from '@jest/globals';
-import { HttpReads, type Reader } from '../../../src/http/http-reads.js';
+import { HttpReadScheduler, type Reader } from '../../../src/http/http-reads.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('a few of those that send a lot are read on in a turn', async () => {
-  const reads = new HttpReads(() => 0);
+  const reads = new HttpReadScheduler(() => 0);
   const log: number[] = [];
-  const readers: Reader[] = Array.from({ length: 20 }, (_, n) => ({ readOn: () => void log.push(n) }));
+  const readers: Reader[] = Array.from({ length: 20 }, (_, n) => ({ resumeReading: () => void log.push(n) }));
   for (const reader of readers) reads.wait(reader);
-  reads.forget(readers[3] as Reader);
+  reads.cancel(readers[3] as Reader);
   await turn();
   expect(log).toEqual([0, 1, 2, 4, 5, 6, 7, 8]);
 });
 
 test('what parsers take of a turn is bounded, for all of them together', async () => {
   let now = 0;
-  const reads = new HttpReads(() => now);
+  const reads = new HttpReadScheduler(() => now);
   expect(reads.hasTime()).toBe(true);
   now = 0.9;
   expect(reads.hasTime()).toBe(true);
@@ -23,7 +23,7 @@ test('what parsers take of a turn is bounded, for all of them together', async (
   expect(reads.hasTime()).toBe(false);
   const log: number[] = [];
   const readers: Reader[] = Array.from({ length: 4 }, (_, n) => ({
-    readOn(): void {
+    resumeReading(): void {
       log.push(n);
       now += 0.6;
     },

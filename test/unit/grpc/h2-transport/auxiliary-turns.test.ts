@@ -1,20 +1,20 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { AuxiliaryTurns } from '../../../../src/grpc/h2-transport/auxiliary-turns.js';
+import { AuxiliaryCallScheduler } from '../../../../src/grpc/h2-transport/auxiliary-turns.js';
 
-describe('AuxiliaryTurns', () => {
+describe('AuxiliaryCallScheduler', () => {
   let ends: (() => void)[];
-  let turns: AuxiliaryTurns;
+  let turns: AuxiliaryCallScheduler;
   let log: number[];
 
   beforeEach(() => {
     ends = [];
     log = [];
-    turns = new AuxiliaryTurns((callback) => ends.push(callback));
+    turns = new AuxiliaryCallScheduler((callback) => ends.push(callback));
   });
 
   /** A message of a connection: served now or in a later turn. */
   function serve(connection: { readonly id: number }): void {
-    if (turns.enter(connection)) log.push(connection.id);
+    if (turns.tryStart(connection)) log.push(connection.id);
     else turns.wait(connection, () => serve(connection));
   }
 

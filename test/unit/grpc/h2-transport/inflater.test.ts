@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import { GrpcError } from '../../../../src/grpc/grpc-server.js';
-import { type Compressed, Inflater } from '../../../../src/grpc/h2-transport/inflater.js';
+import { type CompressedMessage, Inflater } from '../../../../src/grpc/h2-transport/inflater.js';
 import { MessageReader, ReceiveBudget } from '../../../../src/grpc/h2-transport/message-reader.js';
 
 const LIMIT = 1_000_000;
@@ -11,7 +11,7 @@ const LIMITS = { maxReceiveMessageBytes: LIMIT, maxInflatedBytes: LIMIT };
 const CONNECTION = {};
 const STAYS = { connection: CONNECTION, cancelled: () => false };
 
-const held = (message: Buffer): Compressed => ({ message, lend: () => message });
+const held = (message: Buffer): CompressedMessage => ({ message, lend: () => message });
 
 function inflate(
   compressed: Buffer,

@@ -37,8 +37,8 @@ describe('MessageReader', () => {
   test('knows of bytes that are given back twice', () => {
     const budget = new ReceiveBudget(1000);
     budget.take(10);
-    budget.give(10);
-    expect(() => budget.give(10)).toThrow('no more is given back than was taken');
+    budget.release(10);
+    expect(() => budget.release(10)).toThrow('no more is given back than was taken');
   });
 
   test('refuses on the announced length, before it holds a byte', () => {

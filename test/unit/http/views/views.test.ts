@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { jsonText, LazyList, LazyObject } from '../../../../src/config/show/json-text.js';
-import { HeldTexts } from '../../../../src/http/views/held-texts.js';
-import { PageMemory } from '../../../../src/http/views/page-memory.js';
-import { orderOf } from '../../../../src/http/views/sorted-text.js';
+import { OutgoingTexts } from '../../../../src/http/views/held-texts.js';
+import { PageBufferPool } from '../../../../src/http/views/page-memory.js';
+import { sortedIndexes } from '../../../../src/http/views/sorted-text.js';
 import { type TextPages, TextView } from '../../../../src/http/views/text-view.js';
 import { SLICE_MS, ViewSlices } from '../../../../src/http/views/view-slices.js';
 import { expectEqual } from '../../../support/assert/quick-expect.js';
@@ -33,12 +33,12 @@ function* letters(text: string): Generator<string> {
 }
 
 test('views that come and go use the same memory again', async () => {
-  const memory = new PageMemory();
+  const memory = new PageBufferPool();
   const used = new Set<ArrayBufferLike>();
   for (let answer = 0; answer < 25; answer++) {
     const view = new TextView(new ViewSlices(), () => letters('x'.repeat(50_000)), memory);
-    const { pages, keep } = await view.text();
-    const done = keep?.();
+    const { pages, retain } = await view.text();
+    const done = retain?.();
     for (const { buffer } of pages) used.add(buffer);
     await new Promise((resolve) => setImmediate(resolve));
     done?.();
@@ -122,7 +122,7 @@ describe('a text view', () => {
     const memory = ({ pages }: TextPages) => new Set(pages.map(({ buffer }) => buffer));
     const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
     const first = await view.text();
-    const done = first.keep?.();
+    const done = first.retain?.();
     await nextTurn();
     version = 'b';
     const second = await view.text();
@@ -155,7 +155,7 @@ describe('held texts', () => {
   const textOfBytes = (bytes: number) => ({ pages: [], bytes });
 
   test('cut those who read the oldest when all together are too much', () => {
-    const held = new HeldTexts(10);
+    const held = new OutgoingTexts(10);
     const cut: string[] = [];
     const [old, middle, next] = [textOfBytes(4), textOfBytes(4), textOfBytes(4)];
     held.hold(old, () => cut.push('old 1'));
@@ -167,7 +167,7 @@ describe('held texts', () => {
   });
 
   test('forget what nobody reads any more; a single one may be longer', () => {
-    const held = new HeldTexts(10);
+    const held = new OutgoingTexts(10);
     const cut: string[] = [];
     const release = held.hold(textOfBytes(8), () => cut.push('first'));
     release();
@@ -183,7 +183,7 @@ test('sorting in slices is sorting', () => {
   const name = fc.oneof(anyText({ maxLength: 4 }), fc.constantFrom('a.', 'a.b.', 'a.b'));
   fc.assert(
     fc.property(fc.array(name, { minLength: 0, maxLength: 1500, size: 'max' }), (names) => {
-      const steps = orderOf(names);
+      const steps = sortedIndexes(names);
       let step = steps.next();
       while (step.done !== true) step = steps.next();
       const order = [...step.value];

@@ -31,7 +31,7 @@ test('a decision is told even while no more may wait for turns, as it was counte
     peer: '127.0.0.1',
     headers: {},
     connection: {},
-    gone: () => false,
+    isCancelled: () => false,
   };
   expect(await answer({ ...call, body: [Buffer.from('{}')] })).toMatchObject({
     status: 429,
