@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { jsonText, LazyList, LazyObject } from '../config/show/json-text.js';
 import { EVENTS_TYPE, type EventFeed } from '../http/event-feed.js';
 import type { HttpAnswer, HttpCall, HttpEndpoint, HttpHead } from '../http/http.js';
-import { PageBufferPool } from '../http/views/page-memory.js';
+import { PageBufferPool } from '../http/views/page-buffer-pool.js';
 import { TextView } from '../http/views/text-view.js';
 import type { ViewSlices } from '../http/views/view-slices.js';
 import {

@@ -12,8 +12,8 @@ import {
   type RateLimitRequest,
   TOO_MANY_ENTRIES,
 } from './messages.js';
+import { StringCache } from './string-cache.js';
 import { LONG_TEXT_BYTES, textSteps } from './text-steps.js';
-import { StringCache } from './text-table.js';
 import { WireReader } from './wire-reader.js';
 
 /*

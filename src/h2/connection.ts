@@ -16,7 +16,7 @@ import { RequestFrames } from './request-frames.js';
 import type { RequestHandler } from './request-handler.js';
 import { MAX_WINDOW_BYTES } from './streams/flow-window.js';
 import { Streams, type StreamsHost } from './streams/streams.js';
-import { WorkSlice } from './work-unit.js';
+import { WorkSlice } from './work-slice.js';
 
 const { PROTOCOL_ERROR, FRAME_SIZE_ERROR, ENHANCE_YOUR_CALM } = ERROR_CODE;
 

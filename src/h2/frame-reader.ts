@@ -1,7 +1,7 @@
 import { freeBuffer } from '../runtime/free-buffer.js';
 import { FRAME_HEADER_BYTES } from './frame/frame-type.js';
 import { readUint31 } from './frame/payload.js';
-import type { WorkSlice } from './work-unit.js';
+import type { WorkSlice } from './work-slice.js';
 
 /** Takes frames from a {@link FrameReader}. */
 export interface FrameConsumer {

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { FULL_READ_BYTES, type HttpReadScheduler, type Reader } from './http-reads.js';
+import { FULL_READ_BYTES, type HttpReadScheduler, type Reader } from './http-read-scheduler.js';
 
 /** Bytes that the parser is handed at once where requests may begin: they hold a few dozen of the shortest. */
 const PIECE_BYTES = 1024;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { HttpConnection } from './http-connection.js';
-import { HttpReadScheduler } from './http-reads.js';
+import { HttpReadScheduler } from './http-read-scheduler.js';
 
 /** An answer that is not read on for so long is given up, with its connection. */
 export const UNREAD_MS = 30_000;

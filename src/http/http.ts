@@ -11,11 +11,11 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { secureContextOptions, type TlsSource } from '../h2/tls-material.js';
-import { type BodyLimits, type BodyReadFailure, RequestBodies } from './body-calls.js';
 import { type EventFeed, sendEvents } from './event-feed.js';
 import { Handshakes, HTTP_HANDSHAKE_MS } from './handshakes.js';
 import { connectionOf, HttpConnections } from './http-connections.js';
-import { OutgoingTexts } from './views/held-texts.js';
+import { type BodyLimits, type BodyReadFailure, RequestBodies } from './request-bodies.js';
+import { OutgoingTexts } from './views/outgoing-texts.js';
 import type { TextPages } from './views/text-view.js';
 import { ViewSlices, type ViewSteps } from './views/view-slices.js';
 

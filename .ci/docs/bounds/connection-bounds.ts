@@ -5,7 +5,7 @@ import {
 } from '../../../src/grpc/h2-transport/call-context.js';
 import { MAX_UNREAD_BYTES } from '../../../src/grpc/h2-transport/streaming-call.js';
 import { DEFAULT_LIMITS } from '../../../src/h2/limits.js';
-import { SLICE_BYTES, SLICE_MS, TURN_MS } from '../../../src/h2/serving/read-turns.js';
+import { SLICE_BYTES, SLICE_MS, TURN_MS } from '../../../src/h2/serving/read-scheduler.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,

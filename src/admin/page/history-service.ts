@@ -1,4 +1,4 @@
-import { SerialQueue } from '../../http/views/one-by-one.js';
+import { SerialQueue } from '../../http/views/serial-queue.js';
 import { mapped, type ViewSlices } from '../../http/views/view-slices.js';
 import type { Clock } from '../../limiter/clock.js';
 import type { RateHistory } from '../../telemetry/history/rate-history.js';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { SerialQueue } from '../../http/views/one-by-one.js';
+import { SerialQueue } from '../../http/views/serial-queue.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { OVERRIDE_LABEL } from '../../service/plan.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';

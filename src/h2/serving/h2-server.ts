@@ -4,7 +4,7 @@ import type { TlsMaterial } from '../tls-material.js';
 import { BufferBudget } from './buffer-budget.js';
 import type { ListenAddress } from './listen.js';
 import { LostConnections } from './lost-connections.js';
-import { ReadScheduler } from './read-turns.js';
+import { ReadScheduler } from './read-scheduler.js';
 import { ServedConnection, type SharedResources } from './served-connection.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketServer } from './socket-server.js';

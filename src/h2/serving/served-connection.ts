@@ -6,7 +6,7 @@ import { ERROR_CODE } from '../error-code.js';
 import type { RequestHandler } from '../request-handler.js';
 import { type BufferBudget, MemoryAccount, type MemoryOwner } from './buffer-budget.js';
 import type { LostConnection, LostConnections } from './lost-connections.js';
-import { ReaderState, type ReadScheduler } from './read-turns.js';
+import { ReaderState, type ReadScheduler } from './read-scheduler.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketSink } from './socket-sink.js';
 

@@ -10,7 +10,7 @@ import type { H2Limits } from '../limits.js';
 import type { OutputBuffer } from '../output-buffer.js';
 import type { RequestHandler, ServerConnection } from '../request-handler.js';
 import { type CheckedHead, checkTrailers, MalformedHead, requestHead } from '../request-head.js';
-import { HEAD_WORK, REQUEST_WORK, type WorkSlice } from '../work-unit.js';
+import { HEAD_WORK, REQUEST_WORK, type WorkSlice } from '../work-slice.js';
 import { overflowsWindow, ReceiveWindow } from './flow-window.js';
 import { ResetStreams } from './reset-streams.js';
 import { type ResponseEvents, ResponseSender } from './response-sender.js';

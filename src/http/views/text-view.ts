@@ -1,4 +1,4 @@
-import { PageBufferPool } from './page-memory.js';
+import { PageBufferPool } from './page-buffer-pool.js';
 import type { ViewSlices, ViewSteps } from './view-slices.js';
 
 /** Characters of a page: encoding one takes some ten microseconds. */

@@ -1,8 +1,8 @@
 import { formatProblem } from '../../config/yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../../config/yaml/yaml-bounds.js';
 import { formatHostPort } from '../../grpc/grpc-server.js';
+import { guardedViews } from '../../http/cross-site.js';
 import { type HttpOptions, listenHttp } from '../../http/http.js';
-import { guardedViews } from '../../http/other-sites.js';
 import type { TextView } from '../../http/views/text-view.js';
 import type { Closers } from '../../runtime/closers.js';
 import type { Logger } from '../../telemetry/logger.js';

@@ -1,4 +1,4 @@
-import { sortedIndexes } from '../../http/views/sorted-text.js';
+import { sortedIndexes } from '../../http/views/sorted-indexes.js';
 import type { ViewSteps } from '../../http/views/view-slices.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReferenceStats } from '../../telemetry/reference/reference-stats.js';

@@ -5,7 +5,7 @@ import {
   MAX_TOKENS_BYTES,
   readAdminTokens,
 } from '../../admin/admin-tokens.js';
-import { isLoopbackHost } from '../../http/other-sites.js';
+import { isLoopbackHost } from '../../http/cross-site.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { FileChanges } from '../file-changes.js';
 import type { Settings } from '../settings/settings-table.js';

@@ -9,7 +9,7 @@ import {
   ReceiveWindow,
   sendable,
 } from '../../../src/h2/streams/flow-window.js';
-import { WorkSlice } from '../../../src/h2/work-unit.js';
+import { WorkSlice } from '../../../src/h2/work-slice.js';
 import { runs } from '../../support/assert/runs.js';
 import { frame } from '../../support/h2/h2-peer.js';
 

@@ -7,7 +7,7 @@ import {
   listenHttp,
   text,
 } from '../../../src/http/http.js';
-import { OutgoingTexts } from '../../../src/http/views/held-texts.js';
+import { OutgoingTexts } from '../../../src/http/views/outgoing-texts.js';
 import { type TextPages, TextView } from '../../../src/http/views/text-view.js';
 import { ViewSlices } from '../../../src/http/views/view-slices.js';
 import { waitFor } from '../../support/process/wait-for.js';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { jsonText, LazyList, LazyObject } from '../../../../src/config/show/json-text.js';
-import { OutgoingTexts } from '../../../../src/http/views/held-texts.js';
-import { PageBufferPool } from '../../../../src/http/views/page-memory.js';
-import { sortedIndexes } from '../../../../src/http/views/sorted-text.js';
+import { OutgoingTexts } from '../../../../src/http/views/outgoing-texts.js';
+import { PageBufferPool } from '../../../../src/http/views/page-buffer-pool.js';
+import { sortedIndexes } from '../../../../src/http/views/sorted-indexes.js';
 import { type TextPages, TextView } from '../../../../src/http/views/text-view.js';
 import { SLICE_MS, ViewSlices } from '../../../../src/http/views/view-slices.js';
 import { expectEqual } from '../../../support/assert/quick-expect.js';

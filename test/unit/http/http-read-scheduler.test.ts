@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { HttpReadScheduler, type Reader } from '../../../src/http/http-reads.js';
+import { HttpReadScheduler, type Reader } from '../../../src/http/http-read-scheduler.js';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

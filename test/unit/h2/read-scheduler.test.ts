@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { ReaderState, ReadScheduler } from '../../../src/h2/serving/read-turns.js';
+import { ReaderState, ReadScheduler } from '../../../src/h2/serving/read-scheduler.js';
 
 let nowMs: number;
 let ends: (() => void)[];

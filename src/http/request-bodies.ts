@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { IdleWait } from '../runtime/idle-wait.js';
-import { BodyBuffer } from './body-pieces.js';
+import { BodyBuffer } from './body-buffer.js';
 
 /** Why a request has no body to answer. */
 export type BodyReadFailure = 'draining' | 'busy' | 'too large' | 'gone';

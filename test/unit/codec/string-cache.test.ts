@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { StringCache } from '../../../src/codec/text-table.js';
+import { StringCache } from '../../../src/codec/string-cache.js';
 
 describe('StringCache', () => {
   test('gives every text its own string, with many more texts than it remembers', () => {

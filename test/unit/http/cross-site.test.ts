@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { isLoopbackHost } from '../../../src/http/other-sites.js';
+import { isLoopbackHost } from '../../../src/http/cross-site.js';
 
 test.each([
   ...['localhost', 'LOCALHOST', '127.0.0.1', '127.9.9.9', '::1'],

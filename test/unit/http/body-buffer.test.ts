@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { BodyBuffer } from '../../../src/http/body-pieces.js';
+import { BodyBuffer } from '../../../src/http/body-buffer.js';
 
 /** A body in which every place can be told. */
 const BODY = Buffer.from(Uint8Array.from({ length: 300_000 }, (_, at) => (at * 7919) >> 5));

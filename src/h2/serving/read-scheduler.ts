@@ -1,5 +1,5 @@
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
-import { WorkSlice } from '../work-unit.js';
+import { WorkSlice } from '../work-slice.js';
 
 /** What one connection may take of a turn. Milliseconds. */
 export const SLICE_MS = 1;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { AuxiliaryCallScheduler } from '../../../../src/grpc/h2-transport/auxiliary-turns.js';
+import { AuxiliaryCallScheduler } from '../../../../src/grpc/h2-transport/auxiliary-call-scheduler.js';
 
 describe('AuxiliaryCallScheduler', () => {
   let ends: (() => void)[];
