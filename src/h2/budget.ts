@@ -1,6 +1,7 @@
 /**
- * A token bucket for what a peer may make us do. The clock is the caller's: milliseconds, any start, never backwards.
- * It starts full with `burst` and gains `perSecond` tokens a second, up to `burst`.
+ * A token bucket that limits how much work a peer can cause. The caller supplies the clock, in milliseconds from any
+ * start, which must never go back. The bucket starts full with `burst` tokens and gains `perSecond` tokens a second, up
+ * to `burst`.
  */
 export class Budget {
   #tokens: number;
@@ -15,7 +16,7 @@ export class Budget {
     this.#perSecond = perSecond;
   }
 
-  /** Takes one token; false when there is none. */
+  /** Takes one token. Returns false if the bucket is empty. */
   take(nowMs: number): boolean {
     if (nowMs > this.#filledMs) {
       this.refund(((nowMs - this.#filledMs) * this.#perSecond) / 1000);

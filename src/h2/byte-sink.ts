@@ -1,14 +1,14 @@
-/** Where a connection's bytes go; a socket in production, an array in tests. */
+/** The destination of a connection's output: a socket in production, an array in tests. */
 export interface ByteSink {
   /**
-   * Takes over `bytes`: the connection does not touch them again. When the peer does not keep up the sink holds them,
-   * and `bufferedBytes` says how many.
+   * Takes ownership of `bytes`: the connection does not change them again. If the peer does not read fast enough, the
+   * sink buffers the bytes and `bufferedBytes` counts them.
    */
   write(bytes: Buffer): void;
-  /** Bytes taken and not yet handed to the operating system. */
+  /** Bytes that are written but not yet passed to the operating system. */
   readonly bufferedBytes: number;
-  /** Ends the connection once everything written is sent. */
+  /** Closes the connection after all written bytes are sent. */
   end(): void;
-  /** Ends it at once. */
+  /** Closes the connection immediately. */
   destroy(): void;
 }

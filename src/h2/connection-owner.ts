@@ -1,60 +1,62 @@
 /**
- * What a connection's owner (the server that accepted its socket) does with it. Implemented by connection.ts. Our
- * SETTINGS leave once the peer's preface is there, so that an HTTP/1 client gets a readable answer; every HTTP/2 client
- * sends its preface without waiting (RFC 9113 section 3.4).
+ * The operations that the owner of a connection, the server that accepted its socket, uses. Implemented by
+ * connection.ts. Our SETTINGS are sent only after the peer's preface, so that an HTTP/1 client gets a readable answer.
+ * Every HTTP/2 client sends its preface without waiting (RFC 9113 section 3.4).
  */
 export interface OwnedConnection {
   /** Streams that are open or half-closed. */
   readonly openStreams: number;
-  /** Milliseconds on the owner's clock at which bytes last came. */
+  /** Time of the last received bytes, in milliseconds on the owner's clock. */
   readonly lastReceivedMs: number;
   /**
-   * Memory that is held for the peer: what came and is no whole frame, header block or message yet, streams, what the
-   * handler holds (ServerConnection.hold), answers that wait for windows. What the sink holds is not in it. Bytes.
+   * Memory held for the peer, in bytes: incomplete frames, header blocks and messages, streams, what the handler holds
+   * (ServerConnection.addHeldBytes), and responses that wait for flow control windows. Bytes that the sink buffers are
+   * not included.
    */
   readonly heldBytes: number;
   /**
-   * Takes bytes of the peer, cut anywhere, `chunk[from, chunk.length)`; they are read or copied before it returns.
-   * Answers given meanwhile leave in one write at its end. Returns where it has stopped at the end of its unit of work:
-   * the rest has to come again. `chunk.length` when nothing is left.
+   * Processes bytes of the peer, `chunk[from, chunk.length)`, which may be split anywhere. The bytes are processed or
+   * copied before this method returns, and the responses are sent in one write at its end. Returns the offset at which
+   * processing stopped because the work slice is used up; call again with the rest. Returns `chunk.length` if all bytes
+   * are processed.
    */
   receive(chunk: Buffer, from?: number): number;
   /**
-   * Hands all output so far to the sink. Output made outside of {@link receive} is announced by
+   * Passes all pending output to the sink. Output that is produced outside of {@link receive} is announced by
    * {@link ConnectionEvents.onOutput}.
    */
   flush(): void;
-  /** Sends a PING for keep-alive; `onAck` of {@link ConnectionEvents} tells of its answer. */
+  /** Sends a PING for keep-alive. {@link ConnectionEvents.onPingAck} reports the answer. */
   ping(): void;
   /**
-   * Graceful end (RFC 9113 section 6.8): GOAWAY that names the highest possible stream, then, once a PING tells that
-   * the peer has read it, one that names the last stream served; later streams are refused. Ends the sink when no
-   * stream is left.
+   * Shuts down gracefully (RFC 9113 section 6.8). Sends a GOAWAY with the highest possible stream id and a PING. Once
+   * the PING is acknowledged, sends a second GOAWAY with the id of the last stream that is served, and refuses later
+   * streams. Closes the sink when no stream is open.
    */
   closeGracefully(): void;
-  /** GOAWAY with `errorCode` and `debug` text, then the end, whatever runs. */
+  /** Sends GOAWAY with `errorCode` and the text `debug`, and closes the connection even if streams are open. */
   terminate(errorCode: number, debug: string): void;
   /**
-   * The socket is gone: nothing is sent any more, and streams are reset, `most` of them at most, all when it is absent.
-   * As long as some are {@link openStreams open} it has to be called again.
+   * Ends the streams after the socket has closed: nothing more is sent, and at most `maxStreams` streams are reset, or
+   * all if it is absent. Call it again while {@link openStreams} is above 0.
    */
   resetStreams(maxStreams?: number): void;
 }
 
-/** What a connection tells its owner. */
+/** Events that a connection reports to its owner. */
 export interface ConnectionEvents {
   /**
-   * Output waits for {@link OwnedConnection.flush}; told once until then. It is told from inside the methods of
-   * streams, so flush later, not from here.
+   * Output waits for {@link OwnedConnection.flush}. Called once until the next flush. Called from within methods of
+   * streams, so schedule the flush instead of calling it here.
    */
   onOutput(connection: OwnedConnection): void;
-  /** The first bytes were HTTP/2 and SETTINGS came: the connection counts. */
+  /** The peer has sent the HTTP/2 preface and SETTINGS. */
   onEstablished(connection: OwnedConnection): void;
-  /** A PING of {@link OwnedConnection.ping} was answered. */
+  /** The peer has acknowledged a PING of {@link OwnedConnection.ping}. */
   onPingAck(connection: OwnedConnection): void;
   /**
-   * The connection ends itself: a breach of protocol or limits by the peer. `error` for the log, in words; `greeted` is
-   * false when the peer never spoke HTTP/2.
+   * The connection closes itself because the peer violated the protocol or a limit. `error` is text for the log.
+   * `established` is false if the peer never sent SETTINGS.
    */
   onProtocolError(connection: OwnedConnection, error: string, established: boolean): void;
 }

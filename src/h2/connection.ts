@@ -41,11 +41,11 @@ const PRIORITY_SIZE = new StreamFailure(FRAME_SIZE_ERROR, 'the peer sent PRIORIT
 const SELF_DEPENDENT = new StreamFailure(PROTOCOL_ERROR, 'the peer made a stream depend on itself');
 const ZERO_STREAM_INCREMENT = new StreamFailure(PROTOCOL_ERROR, 'the peer sent a WINDOW_UPDATE of 0');
 
-/** Payloads of our PINGs: keep-alive, and the one that tells when the first GOAWAY was read. */
+/** Payloads of our PING frames: for keep-alive, and to detect that the peer has read the first GOAWAY. */
 const KEEP_ALIVE_PING = Buffer.from('weirping', 'latin1');
 const GOAWAY_PING = Buffer.from('weirlast', 'latin1');
 
-/** The server's side of one HTTP/2 connection (RFC 9113), without its socket. */
+/** The server side of one HTTP/2 connection (RFC 9113), without its socket. */
 export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer {
   readonly peer: string;
   lastReceivedMs: number;
@@ -60,24 +60,24 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   readonly #peerSettings = new PeerSettings();
   readonly #control: ControlBudget;
   readonly workSlice: WorkSlice;
-  /** What the handler says that it holds. */
+  /** Bytes that the handler holds for this connection. */
   #handlerBytes = 0;
   #preface: PrefaceReader | undefined = new PrefaceReader();
-  /** The peer's first SETTINGS came. */
+  /** Whether the peer's first SETTINGS frame was received. */
   #established = false;
-  /** Inside {@link receive}: output leaves at its end. */
+  /** True during {@link receive}, which sends the output at its end. */
   #receiving = false;
-  /** The owner knows that output waits. */
+  /** Whether {@link ConnectionEvents.onOutput} was called since the last flush. */
   #announced = false;
-  /** Nothing is read or written any more. */
+  /** True once the connection neither reads nor writes. */
   #ended = false;
   #closing: 'no' | 'announced' | 'closed' = 'no';
-  /** Keep-alive PINGs without their answer. */
+  /** Number of keep-alive PINGs without an acknowledgement. */
   #pingsUnanswered = 0;
 
   /**
-   * `options`: `peer` names the peer in logs, `nowMs` is a clock in milliseconds that never goes back, `unit` says when
-   * {@link receive} has to stop; never when it is absent.
+   * `peer` names the peer in logs. `nowMs` is a clock in milliseconds that never goes back. `workSlice` limits the work
+   * of one {@link receive}; if absent, the work is not limited.
    */
   constructor(
     sink: ByteSink,
@@ -121,7 +121,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     return reader.heldBytes + requests.heldBytes + streams.heldBytes + output.length + this.#handlerBytes;
   }
 
-  /** Gives up what is only kept for later; to be called now and then. */
+  /** Frees buffers that are only kept for reuse. Call it from time to time. */
   trim(): void {
     this.#reader.trim();
     this.#output.trim();
@@ -130,7 +130,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   addHeldBytes(bytes: number): void {
     this.#handlerBytes += bytes;
     expectState(this.#handlerBytes >= 0, 'a handler gives up no more than it holds');
-    // The owner looks again when it flushes.
+    // The owner measures the held memory again when it flushes.
     this.onOutputAdded();
   }
 
@@ -162,7 +162,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
   closeGracefully(): void {
     if (this.#ended || this.#closing !== 'no') return;
     if (!this.#established) {
-      // The peer has not begun: it has no request to lose.
+      // The peer has not sent SETTINGS, so no request can be lost.
       this.#finish();
       return;
     }
@@ -188,19 +188,19 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.#output.clear();
   }
 
-  /** For {@link Streams}. */
+  /** Implements {@link StreamsHost}. */
   onOutputAdded(): void {
     if (this.#receiving || this.#announced || this.#ended) return;
     this.#announced = true;
     this.#events.onOutput(this);
   }
 
-  /** For {@link FrameReader}. */
+  /** Implements {@link FrameConsumer}. */
   onOversizedFrame(_length: number): void {
     this.#fail(FRAME_SIZE);
   }
 
-  /** For {@link FrameReader}. */
+  /** Implements {@link FrameConsumer}. */
   onFrame(type: number, flags: number, id: number, bytes: Buffer, start: number, end: number): boolean {
     const failure = this.#handleFrame(type, flags, id, bytes, start, end);
     if (failure === undefined) return !this.#ended;
@@ -215,7 +215,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     const pending = this.#output.take();
     if (pending !== undefined) this.#sink.write(pending);
     if (this.#sink.bufferedBytes + this.#streams.sender.queuedBytes > this.#limits.maxOutputBytes) {
-      // A GOAWAY would wait behind what the peer does not read.
+      // A GOAWAY would be queued behind the data that the peer does not read.
       this.#ended = true;
       this.#sink.destroy();
       this.#abort(ENHANCE_YOUR_CALM, 'the peer does not read its answers');
@@ -236,7 +236,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
         this.#events.onProtocolError(this, 'the peer sent an HTTP/1 request', false);
         return chunk.length;
       case 'garbage':
-        // Section 3.4: GOAWAY may be left out, as the peer is not using HTTP/2.
+        // RFC 9113 section 3.4: a GOAWAY may be omitted, because the peer does not use HTTP/2.
         this.#finish();
         this.#events.onProtocolError(this, 'the peer did not send the preface of HTTP/2', false);
         return chunk.length;
@@ -249,11 +249,11 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     const { workSlice } = this;
     const requests = this.#requests;
     workSlice.remaining -= 1 + ((end - start) >> 9);
-    // Section 6.10: "any other frame or a frame on a different stream" inside a header block.
+    // RFC 9113 section 6.10: inside a header block, "any other frame or a frame on a different stream" is an error.
     if (requests.openBlockId !== 0 && (type !== FRAME_TYPE.CONTINUATION || id !== requests.openBlockId)) {
       return BROKEN_BLOCK;
     }
-    // Section 3.4: the preface ends with SETTINGS, which are the first frame.
+    // RFC 9113 section 3.4: the first frame of the peer must be SETTINGS.
     if (!this.#established && (type !== FRAME_TYPE.SETTINGS || (flags & FLAG.ACK) !== 0)) return NO_SETTINGS;
     switch (type) {
       case FRAME_TYPE.DATA:
@@ -290,17 +290,17 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
       case FRAME_TYPE.WINDOW_UPDATE:
         return this.#onWindowUpdate(id, bytes, start, end);
       case FRAME_TYPE.SETTINGS:
-        // A window may change on every stream, and each of the settings is looked at.
+        // SETTINGS may change the window of every stream, and each setting is read.
         this.workSlice.remaining -= (this.#streams.size + end - start) >> 5;
         return id === 0 ? this.#onSettings(flags, bytes, start, end) : NOT_STREAM_0;
       case FRAME_TYPE.PING:
         return id === 0 ? this.#onPing(flags, bytes, start, end) : NOT_STREAM_0;
       case FRAME_TYPE.GOAWAY:
         if (id !== 0) return NOT_STREAM_0;
-        // The peer ends the connection itself once it has its answers.
+        // The peer closes the connection itself once it has received its responses.
         return end - start < 8 ? FRAME_SIZE : undefined;
       default:
-        // Section 4.1: "Implementations MUST ignore and discard frames of unknown types."
+        // RFC 9113 section 4.1: "Implementations MUST ignore and discard frames of unknown types."
         return undefined;
     }
   }
@@ -334,7 +334,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     streams.sender.maxFrameBytes = peerSettings.maxFrameBytes;
     streams.sender.encoder.setPeerTableBytes(peerSettings.minHeaderTableBytes);
     streams.sender.encoder.setPeerTableBytes(peerSettings.headerTableBytes);
-    // The acknowledgement goes first: what follows it obeys the new values (section 6.5.3).
+    // The acknowledgement is sent first, because later frames follow the new values (RFC 9113 section 6.5.3).
     writeSettingsAck(this.#output);
     const overflow = streams.setSendWindow(peerSettings.initialWindowBytes);
     if (overflow !== undefined) return overflow;
@@ -361,7 +361,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     return undefined;
   }
 
-  /** The peer broke the protocol or a limit. */
+  /** Closes the connection because the peer violated the protocol or a limit. */
   #fail(failure: ConnectionFailure): void {
     if (this.#ended) return;
     this.#sendGoawayAndEnd(failure.code, failure.text);
@@ -374,7 +374,7 @@ export class H2Connection implements OwnedConnection, StreamsHost, FrameConsumer
     this.#events.onProtocolError(this, text, this.#established);
   }
 
-  /** GOAWAY, everything that was written before it, and the end. */
+  /** Sends the pending output and a GOAWAY, and closes the connection. */
   #sendGoawayAndEnd(errorCode: number, debug: string): void {
     if (this.#preface === undefined) writeGoaway(this.#output, this.#streams.lastServedId, errorCode, debug);
     const pending = this.#output.take();

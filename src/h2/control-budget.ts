@@ -8,17 +8,20 @@ const TOO_MANY = new ConnectionFailure(
   'the peer sends too many frames that bring no request',
 );
 
-/** Control frames that a complete request earns the peer: a PING and WINDOW_UPDATEs, and one to spare. */
+/**
+ * Number of control frames that a complete request allows the peer in addition: a PING, its WINDOW_UPDATEs, and one to
+ * spare.
+ */
 export const CONTROL_FRAMES_PER_REQUEST = 4;
 /**
- * Control frames that a message of ours earns the peer: it may answer each with WINDOW_UPDATE for the stream and the
- * connection.
+ * Number of control frames that a message from us allows the peer in addition: one WINDOW_UPDATE each for the stream
+ * and for the connection.
  */
 export const CONTROL_FRAMES_PER_MESSAGE = 2;
 
-/** Bounds frames that cost us work and bring no request; see {@link H2Limits.controlBurst}. */
+/** Limits frames that cause work without carrying a request; see {@link H2Limits.controlBurst}. */
 export class ControlBudget {
-  /** Frames that requests and answers have earned since the last {@link charge}. */
+  /** Number of frames that requests and responses have allowed since the last {@link charge}. */
   earned = 0;
   readonly #budget: Budget;
 
@@ -26,7 +29,7 @@ export class ControlBudget {
     this.#budget = new Budget(limits.controlBurst, limits.controlRefillPerSecond, nowMs);
   }
 
-  /** Counts a frame. */
+  /** Counts a frame. Returns a failure if the peer has sent too many. */
   charge(nowMs: number): ConnectionFailure | undefined {
     if (this.earned > 0) {
       this.#budget.refund(this.earned);

@@ -1,9 +1,9 @@
 import type { ErrorCode } from './error-code.js';
 
-/** A breach that ends the connection (RFC 9113 section 5.4.1). A return value, never thrown. */
+/** A violation that ends the connection (RFC 9113 section 5.4.1). Returned as a value, never thrown. */
 export class ConnectionFailure {
   readonly code: ErrorCode;
-  /** For the log and for GOAWAY, a clause in words: "the peer …", "a PING frame …". */
+  /** Text for the log and for GOAWAY, such as "the peer …" or "a PING frame …". */
   readonly text: string;
 
   constructor(code: ErrorCode, text: string) {
@@ -13,12 +13,12 @@ export class ConnectionFailure {
 }
 
 /**
- * A breach that ends one stream (RFC 9113 section 5.4.2): the one the frame at hand names. A return value, never
+ * A violation that ends the stream that the current frame names (RFC 9113 section 5.4.2). Returned as a value, never
  * thrown.
  */
 export class StreamFailure {
   readonly code: ErrorCode;
-  /** A clause in words, for the log when the connection ends because of it. */
+  /** Text for the log if the connection ends because of this failure. */
   readonly text: string;
 
   constructor(code: ErrorCode, text: string) {
@@ -27,5 +27,5 @@ export class StreamFailure {
   }
 }
 
-/** What taking a frame gives; undefined: all is well. */
+/** The result of processing a frame. Undefined if there is no failure. */
 export type Failure = ConnectionFailure | StreamFailure | undefined;

@@ -3,27 +3,30 @@ import { FRAME_HEADER_BYTES } from './frame/frame-type.js';
 import { readUint31 } from './frame/payload.js';
 import type { WorkSlice } from './work-slice.js';
 
-/** Takes frames from a {@link FrameReader}. */
+/** Receives frames from a {@link FrameReader}. */
 export interface FrameConsumer {
   /**
-   * A whole frame; its payload is `bytes[start, end)`, only valid during the call. False stops the reading for good.
+   * Handles a complete frame. The payload is `bytes[start, end)` and is valid only during the call. Returns false to
+   * stop reading permanently.
    */
   onFrame(type: number, flags: number, streamId: number, bytes: Buffer, start: number, end: number): boolean;
-  /** A frame header announces `length` bytes, more than allowed. The reading has stopped for good. */
+  /**
+   * Reports a frame header with a payload of `length` bytes, which exceeds the limit. Reading has stopped permanently.
+   */
   onOversizedFrame(length: number): void;
 }
 
 const FIRST_HELD_BYTES = 512;
 /**
- * Room that is kept for the next frame that is cut, until {@link FrameReader.trim}: making it anew for each chunk
- * doubles what a flood costs.
+ * Buffers up to this size are kept for the next incomplete frame until {@link FrameReader.trim}. Allocating a buffer
+ * for each chunk would double the cost of a flood.
  */
 const KEPT_BYTES = 2048;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Cuts chunks into frames (RFC 9113 section 4.1). Frames that lie whole in a chunk are handed on where they are; only
- * the frame that a chunk's end cuts is copied, and continued with the next chunk.
+ * Splits chunks into frames (RFC 9113 section 4.1). A frame that is complete within a chunk is passed on without
+ * copying. Only a frame that continues in the next chunk is copied.
  */
 export class FrameReader {
   readonly #consumer: FrameConsumer;
@@ -33,24 +36,24 @@ export class FrameReader {
   #heldLength = 0;
   #stopped = false;
 
-  /** `slice`: reading stops after the frame that ends it. */
+  /** Reading pauses after the frame that uses up `slice`. */
   constructor(consumer: FrameConsumer, maxFrameBytes: number, slice: WorkSlice) {
     this.#consumer = consumer;
     this.#maxFrameBytes = maxFrameBytes;
     this.#slice = slice;
   }
 
-  /** Memory of the frame that a chunk's end has cut. */
+  /** Memory held for the incomplete frame, in bytes. */
   get heldBytes(): number {
     return this.#held.length;
   }
 
-  /** Gives up room that no frame is in: idle connections, of which there may be many, hold nothing. */
+  /** Frees the buffer if it holds no frame, so that idle connections hold no memory. */
   trim(): void {
     if (this.#heldLength === 0) this.#held = NOTHING;
   }
 
-  /** Nothing is read or held any more. */
+  /** Stops reading permanently and frees the buffer. */
   stop(): void {
     this.#stopped = true;
     freeBuffer(this.#held);
@@ -59,8 +62,8 @@ export class FrameReader {
   }
 
   /**
-   * Takes `chunk[from, chunk.length)`, or as much of it as the slice of work allows. Returns where it goes on:
-   * `chunk.length` when all is taken.
+   * Reads `chunk[from, chunk.length)`, or as much of it as the work slice allows. Returns the offset at which to
+   * continue, or `chunk.length` if everything is read.
    */
   read(chunk: Buffer, from: number): number {
     const slice = this.#slice;
@@ -102,8 +105,8 @@ export class FrameReader {
   }
 
   /**
-   * Completes the held frame and hands it on. Returns where the chunk goes on, or -1 when it is used up or reading
-   * stopped.
+   * Completes the held frame and passes it on. Returns the offset at which the chunk continues, or -1 if the chunk is
+   * used up or reading has stopped.
    */
   #finishHeld(chunk: Buffer, from: number): number {
     let at = from;
@@ -124,7 +127,7 @@ export class FrameReader {
     at += taken;
     if (this.#heldLength < size) return -1;
     const frame = this.#held;
-    // The consumer may call `stop`, which frees what is held.
+    // The consumer may call `stop`, which frees the held buffer.
     this.#held = NOTHING;
     this.#heldLength = 0;
     const goesOn = this.#consumer.onFrame(
@@ -143,8 +146,8 @@ export class FrameReader {
   }
 
   /**
-   * Keeps `chunk[start, end)`. The room doubles with what has really come, so that announcing long frames costs a peer
-   * bytes.
+   * Buffers `chunk[start, end)`. The buffer grows with the received bytes, not with the announced length, so that a
+   * peer cannot cause allocations without sending data.
    */
   #hold(chunk: Buffer, start: number, end: number): void {
     const needed = this.#heldLength + end - start;

@@ -2,7 +2,7 @@ import { ERROR_CODE } from './error-code.js';
 import { ConnectionFailure } from './failure.js';
 import type { H2Limits } from './limits.js';
 
-/** A header block has more bytes than H2Limits.maxHeaderBlockBytes. */
+/** The header block exceeds H2Limits.maxHeaderBlockBytes. */
 export const HEADER_BLOCK_TOO_LONG = new ConnectionFailure(
   ERROR_CODE.ENHANCE_YOUR_CALM,
   'the peer sent a header block that is longer than allowed',
@@ -13,13 +13,13 @@ const TOO_MANY = new ConnectionFailure(
 );
 
 /**
- * Puts together a header block that does not end with its HEADERS frame (RFC 9113 section 4.3): what CONTINUATION
- * frames bring, bounded in bytes and in frames.
+ * Assembles a header block that continues in CONTINUATION frames after its HEADERS frame (RFC 9113 section 4.3). Limits
+ * the bytes and the number of frames.
  */
 export class HeaderBlock {
   endStream = false;
   selfDependent = false;
-  /** The block's fragments so far, in `bytes[0, length)`. */
+  /** The fragments received so far, in `bytes[0, length)`. */
   bytes: Buffer = Buffer.alloc(0);
   length = 0;
   #continuations = 0;
@@ -38,7 +38,7 @@ export class HeaderBlock {
     this.#continuations = 0;
   }
 
-  /** A CONTINUATION frame came. */
+  /** Counts a CONTINUATION frame. Returns a failure if there are too many. */
   countContinuation(): ConnectionFailure | undefined {
     this.#continuations++;
     return this.#continuations > this.#maxContinuations ? TOO_MANY : undefined;
@@ -57,7 +57,7 @@ export class HeaderBlock {
     return undefined;
   }
 
-  /** The block was read; its bytes are not kept. */
+  /** Frees the bytes after the block was decoded. */
   release(): void {
     this.bytes = Buffer.alloc(0);
     this.length = 0;

@@ -1,53 +1,63 @@
-/** Bounds of one connection. Each names what it defends against; a breach has one documented consequence. */
+/** Limits of one connection. Each limit names the attack that it prevents and the consequence of exceeding it. */
 export interface H2Limits {
-  /** Streams open at a time, SETTINGS_MAX_CONCURRENT_STREAMS; one more is refused with REFUSED_STREAM. */
+  /**
+   * Maximum number of open streams, SETTINGS_MAX_CONCURRENT_STREAMS. Further streams are refused with REFUSED_STREAM.
+   */
   readonly maxConcurrentStreams: number;
-  /** SETTINGS_MAX_HEADER_LIST_SIZE in bytes; a larger list is answered with 431 and no handler sees it. */
+  /**
+   * SETTINGS_MAX_HEADER_LIST_SIZE in bytes. A larger header list results in status 431, and the request does not reach
+   * a handler.
+   */
   readonly maxHeaderListBytes: number;
   /**
-   * Bytes of one header block, HEADERS and CONTINUATION frames together; more ends the connection (HPACK bomb,
-   * CONTINUATION flood, CVE-2024-27316).
+   * Maximum bytes of one header block, in HEADERS and CONTINUATION frames together. A larger block ends the connection
+   * (HPACK bomb, CONTINUATION flood, CVE-2024-27316).
    */
   readonly maxHeaderBlockBytes: number;
-  /** CONTINUATION frames of one header block; more ends the connection (empty CONTINUATION flood). */
+  /**
+   * Maximum number of CONTINUATION frames in one header block. More frames end the connection (flood of empty
+   * CONTINUATION frames).
+   */
   readonly maxContinuations: number;
   /** SETTINGS_HEADER_TABLE_SIZE in bytes, for the peer's encoder. */
   readonly headerTableBytes: number;
   /** SETTINGS_MAX_FRAME_SIZE in bytes. */
   readonly maxFrameBytes: number;
-  /** SETTINGS_INITIAL_WINDOW_SIZE in bytes: unconsumed body bytes of one stream. */
+  /** SETTINGS_INITIAL_WINDOW_SIZE in bytes: maximum of unconsumed body bytes of one stream. */
   readonly streamWindowBytes: number;
-  /** Unconsumed body bytes of one connection. */
+  /** Maximum of unconsumed body bytes of one connection. */
   readonly connectionWindowBytes: number;
   /**
-   * Streams that the peer resets before their answer, or makes us reset, refilled by {@link resetRefillPerSecond}: the
-   * burst that is allowed; past it the connection ends with ENHANCE_YOUR_CALM (rapid reset, CVE-2023-44487). Envoy
-   * resets one call for each answer it no longer waits for, so a hung store must not exhaust it.
+   * Burst of streams that the peer resets before their response, or that it makes us reset. The budget refills by
+   * {@link resetRefillPerSecond}. Exceeding it ends the connection with ENHANCE_YOUR_CALM (rapid reset,
+   * CVE-2023-44487). Envoy resets one call for each response that it no longer waits for, so a hanging store must not
+   * exhaust the budget.
    */
   readonly resetBurst: number;
-  /** Resets allowed for each second after the burst. */
+  /** Number of resets allowed each second after the burst. */
   readonly resetRefillPerSecond: number;
   /**
-   * Frames that cost us work and bring no request: SETTINGS, PING, PRIORITY, WINDOW_UPDATE without need, empty DATA.
-   * The burst allowed; past it the connection ends with ENHANCE_YOUR_CALM. Requests and messages of ours give some
-   * back, so a busy peer may send more.
+   * Burst of frames that cause work without carrying a request: SETTINGS, PING, PRIORITY, unnecessary WINDOW_UPDATE,
+   * empty DATA. Exceeding it ends the connection with ENHANCE_YOUR_CALM. Requests and our messages refill the budget,
+   * so a busy peer may send more such frames.
    */
   readonly controlBurst: number;
-  /** Such frames allowed for each second after the burst. */
+  /** Number of such frames allowed each second after the burst. */
   readonly controlRefillPerSecond: number;
   /**
-   * Streams remembered after a reset, oldest forgotten first: what the peer sent before it knew is ignored (RFC 9113
-   * section 5.1). About what can be on the way at a time.
+   * Number of reset streams that are remembered; the oldest are forgotten first. Frames that the peer sent on such a
+   * stream before it saw the reset are ignored (RFC 9113 section 5.1). The number corresponds to the frames that can be
+   * in transit.
    */
   readonly maxRememberedResets: number;
   /**
-   * Bytes of answers that may wait for the socket or for windows; past it the connection is closed (slow or zero-window
-   * readers).
+   * Maximum bytes of responses that wait for the socket or for flow control windows. Exceeding it closes the connection
+   * (slow readers, zero windows).
    */
   readonly maxOutputBytes: number;
 }
 
-/** Those that whoever opens a server need not choose. */
+/** Default values of the limits that need not be configured. */
 export const DEFAULT_LIMITS: Omit<H2Limits, 'maxConcurrentStreams' | 'maxHeaderListBytes'> = {
   maxHeaderBlockBytes: 65_536,
   maxContinuations: 32,

@@ -1,47 +1,44 @@
 import { freeBuffer } from '../runtime/free-buffer.js';
 
 const EMPTY = Buffer.alloc(0);
-/** First slab of a connection; small, as most connections of many are idle. */
+/** Size of the first slab of a connection. Small, because most connections are idle. */
 const FIRST_SLAB_BYTES = 2048;
-/** A slab is doubled when it is used up, up to this. */
+/** Maximum slab size. The size doubles each time a slab is used up. */
 const LARGEST_SLAB_BYTES = 65_536;
 
 /**
- * Output of one connection, in slabs. What was handed out is never touched again; the rest of its slab takes later
- * output:
+ * Output of one connection, in slabs. Bytes that were handed out are never changed; the rest of the slab is used for
+ * later output:
  *
  *     slab:  | handed out | pending        | free        |
  *                         start            end           bytes.length
  */
 export class OutputBuffer {
-  /** The slab. Write at {@link end} after {@link reserve}, then move {@link end}. */
+  /** The current slab. To write, call {@link reserve}, write at {@link end}, and advance {@link end}. */
   bytes: Buffer = EMPTY;
   end = 0;
   #start = 0;
   #slabBytes = FIRST_SLAB_BYTES / 2;
 
-  /** Pending bytes. */
+  /** Number of pending bytes. */
   get length(): number {
     return this.end - this.#start;
   }
 
-  /**
-   * Makes room for `octets` more after {@link end}; returns {@link end}. {@link bytes} may be another object
-   * afterwards.
-   */
+  /** Reserves space for `octets` more bytes after {@link end}, and returns {@link end}. May replace {@link bytes}. */
   reserve(octets: number): number {
     if (this.bytes.length - this.end < octets) this.#nextSlab(octets);
     return this.end;
   }
 
-  /** Hands out what is pending, or undefined when nothing is. */
+  /** Returns the pending output, or undefined if it is empty. */
   take(): Buffer | undefined {
     if (this.end === this.#start) return undefined;
     const pending = this.bytes.subarray(this.#start, this.end);
     this.#start = this.end;
     if (this.bytes.length <= LARGEST_SLAB_BYTES) return pending;
-    // A slab that a large answer has made is not kept for small ones, and half of it may be free: what is handed out
-    // may wait for long.
+    // A slab that was enlarged for a large response is not reused for small ones. Half of it may be unused, and the
+    // output that was handed out may wait for a long time, so the output is copied.
     const cut = Buffer.allocUnsafeSlow(pending.length);
     pending.copy(cut);
     freeBuffer(this.bytes);
@@ -49,14 +46,14 @@ export class OutputBuffer {
     return cut;
   }
 
-  /** Gives up a slab in which nothing is pending; the next one is small again. */
+  /** Frees a slab without pending output. The next slab is small again. */
   trim(): void {
     if (this.length > 0) return;
     this.clear();
     this.#slabBytes = FIRST_SLAB_BYTES / 2;
   }
 
-  /** Forgets what is pending. */
+  /** Discards the pending output. */
   clear(): void {
     this.bytes = EMPTY;
     this.#start = 0;

@@ -1,21 +1,21 @@
 import { CLIENT_PREFACE } from './frame/frame-type.js';
 
-/** What the first bytes of a connection are. */
+/** Classification of the first bytes of a connection. `more`: undecided, more bytes are needed. */
 export type PrefaceVerdict = 'more' | 'http2' | 'http1' | 'garbage';
 
-/** Longest method that is taken for HTTP/1; longer runs of capitals are garbage. */
+/** Maximum length of an HTTP/1 method. Longer sequences of capital letters are garbage. */
 const MAX_METHOD_BYTES = 20;
-/** What a request with a method of its own may share with the preface: `PRI `. */
+/** Length of `PRI `, which an HTTP/1 request with a custom method may have in common with the preface. */
 const PRI_METHOD_BYTES = 4;
 const HTTP1 = /^[A-Z]+ (?:\/|\*|http)/;
 const HTTP1_BEGINNING = /^[A-Z]+(?: (?:h(?:t(?:tp?)?)?)?)?$/;
 
 /**
- * Tells HTTP/2 (RFC 9113 section 3.4) from an HTTP/1 request line and from everything else, by as few bytes as decide
- * it. They may be cut anywhere.
+ * Distinguishes the HTTP/2 preface (RFC 9113 section 3.4) from an HTTP/1 request line and from everything else. Decides
+ * after as few bytes as possible, in chunks that may be split anywhere.
  */
 export class PrefaceReader {
-  /** Bytes of the last chunk that belong to the preface, once the verdict is `http2`. */
+  /** Number of bytes of the last chunk that belong to the preface, if the result is `http2`. */
   used = 0;
   #matched = 0;
   #seen = '';

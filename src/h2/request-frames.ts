@@ -22,11 +22,11 @@ const NO_PRIORITY = new ConnectionFailure(
 );
 
 /**
- * DATA, HEADERS and CONTINUATION (RFC 9113 sections 6.1, 6.2, 6.10): padding and priority off, header blocks put
- * together and decoded.
+ * Handles DATA, HEADERS and CONTINUATION frames (RFC 9113 sections 6.1, 6.2, 6.10): removes padding and priority, and
+ * assembles and decodes header blocks.
  */
 export class RequestFrames {
-  /** The stream whose header block goes on; 0 when none does. */
+  /** Id of the stream whose header block is incomplete, or 0. */
   openBlockId = 0;
   readonly #streams: Streams;
   readonly #decoder: HpackDecoder;
@@ -43,12 +43,12 @@ export class RequestFrames {
     this.#maxHeaderBlockBytes = limits.maxHeaderBlockBytes;
   }
 
-  /** Memory of the header block that has not ended. */
+  /** Memory held for the incomplete header block, in bytes. */
   get heldBytes(): number {
     return this.#block.bytes.length;
   }
 
-  /** The connection is over. */
+  /** Frees the header block when the connection ends. */
   release(): void {
     this.#block.release();
   }
@@ -89,7 +89,7 @@ export class RequestFrames {
     return this.#block.append(bytes, blockStart, blockEnd);
   }
 
-  /** The caller has checked that `id` is {@link openBlockId} if there is one. */
+  /** The caller has checked that `id` equals {@link openBlockId} if the latter is not 0. */
   onContinuation(flags: number, id: number, bytes: Buffer, start: number, end: number): Failure {
     if (this.openBlockId === 0) return LONE_CONTINUATION;
     const block = this.#block;
@@ -111,7 +111,8 @@ export class RequestFrames {
     selfDependent: boolean,
   ): Failure {
     if (end - start > this.#maxHeaderBlockBytes) return HEADER_BLOCK_TOO_LONG;
-    // Every block is decoded, wanted or not, or the tables of both sides would differ from then on (section 4.3).
+    // Every block must be decoded, even if the stream is refused, to keep both dynamic tables synchronized (RFC 9113
+    // section 4.3).
     const list = this.#decoder.decode(bytes, start, end);
     if (list === undefined) {
       return new ConnectionFailure(

@@ -1,43 +1,44 @@
 import type { HeaderField } from './hpack/header-field.js';
 
 /**
- * The head of a request: pseudo-header fields and header fields, checked by RFC 9113 section 8. Immutable; one object
- * may serve many streams whose header blocks were the same bytes, so what is computed from it can be kept beside it.
+ * The head of a request: pseudo-header fields and header fields, validated by RFC 9113 section 8. Immutable. Streams
+ * whose header blocks have the same bytes may share one object, so values that are computed from it can be cached.
  */
 export interface RequestHead {
   readonly method: string;
   readonly scheme: string;
   readonly path: string;
-  /** `:authority`; undefined when absent (a `host` field then stands in `fields`). */
+  /** `:authority`, or undefined if it is absent. `fields` then contains a `host` field. */
   readonly authority: string | undefined;
   /**
-   * The other fields, name and value by turns, in the order they came. Names are lower case; values hold one character
-   * per byte.
+   * The other fields, in the order received, alternating names and values. Names are lowercase; values have one
+   * character for each byte.
    */
   readonly fields: readonly string[];
 }
 
 /**
- * One request and its response, as the protocol on top of HTTP/2 sees it. Methods of a stream that is over do nothing.
+ * One request and its response, as seen by the protocol on top of HTTP/2. The methods do nothing once the stream is
+ * closed.
  */
 export interface ServerStream {
   readonly id: number;
   readonly head: RequestHead;
   readonly connection: ServerConnection;
-  /** Whatever the {@link RequestHandler} keeps about this stream. The engine does not look at it. */
+  /** State that the {@link RequestHandler} keeps for this stream. The engine does not use it. */
   state: unknown;
-  /** Bytes of {@link sendData} that wait for the peer's flow control window. */
+  /** Bytes passed to {@link sendData} that wait for the peer's flow control window. */
   readonly queuedBytes: number;
-  /** Sends the response's HEADERS. `endStream` ends it with them. */
+  /** Sends the HEADERS of the response. With `endStream`, they end the response. */
   sendHeaders(fields: readonly HeaderField[], endStream: boolean): void;
-  /** Sends body bytes, copied, in DATA frames as far as the windows allow; the rest waits for WINDOW_UPDATE. */
+  /** Copies body bytes and sends them in DATA frames as far as the windows allow. The rest waits for WINDOW_UPDATE. */
   sendData(bytes: Uint8Array, endStream: boolean): void;
-  /** Sends trailers, after all data, and ends the response. */
+  /** Sends trailers after all data, and ends the response. */
   sendTrailers(fields: readonly HeaderField[]): void;
   /**
-   * Headers, a body of `prefix` and `body`, trailers: {@link sendHeaders}, {@link sendData} and {@link sendTrailers} in
-   * one go, without intermediate copies where the windows have room. The hot path of a unary answer. Both are copied
-   * before it returns.
+   * Sends headers, a body of `prefix` and `body`, and trailers: {@link sendHeaders}, {@link sendData} and
+   * {@link sendTrailers} in one call, without intermediate copies if the windows allow it. The hot path of a unary
+   * response. Both parts of the body are copied before it returns.
    */
   sendResponse(
     headers: readonly HeaderField[],
@@ -48,47 +49,47 @@ export interface ServerStream {
   /** Ends the stream with RST_STREAM. */
   reset(errorCode: number): void;
   /**
-   * Gives the peer flow control credit for `bytes` of this stream's body. What is not consumed bounds what the peer may
-   * send.
+   * Returns flow control credit for `bytes` of this stream's body to the peer. Unconsumed bytes limit how much the peer
+   * may send.
    */
   consumed(bytes: number): void;
 }
 
-/** One HTTP/2 connection, as the protocol on top of it sees it. */
+/** One HTTP/2 connection, as seen by the protocol on top of it. */
 export interface ServerConnection {
-  /** The peer's address as `host:port`, or the path of the socket; for logs. */
+  /** The peer's address as `host:port`, or the path of the Unix domain socket. For logs. */
   readonly peer: string;
   /** Streams that are open or half-closed. */
   readonly openStreams: number;
-  /** Received body bytes that were not {@link ServerStream.consumed} yet, over all streams. */
+  /** Received body bytes, over all streams, that are not {@link ServerStream.consumed} yet. */
   readonly unconsumedBytes: number;
   /**
-   * The handler holds `bytes` more for this connection, or less where they are negative. Connections are bounded
-   * together; the one that holds most is ended when it is too much.
+   * Adds `bytes` to what the handler holds for this connection, or subtracts them if negative. All connections share a
+   * memory limit; when it is exceeded, the connection that holds most is closed.
    */
   addHeldBytes(bytes: number): void;
 }
 
 /**
- * What runs on top of the engine. Every method is called from inside the reading of a chunk or a timer, never from
- * inside a method of {@link ServerStream}; none may throw.
+ * The protocol on top of the engine. Every method is called while a chunk is read or from a timer, never from within a
+ * method of {@link ServerStream}. None may throw.
  */
 export interface RequestHandler {
-  /** A request's head is complete. `endStream`: it has no body. */
+  /** Handles a complete request head. With `endStream`, the request has no body. */
   onRequest(stream: ServerStream, endStream: boolean): void;
   /**
-   * Body bytes, `chunk[start, end)`, only valid during the call; padding is not among them, but counts as consumed
-   * already. `endStream`: the body is complete (then `start` may equal `end`).
+   * Handles body bytes, `chunk[start, end)`, which are valid only during the call. Padding is not included and is
+   * already consumed. With `endStream`, the body is complete, and `start` may equal `end`.
    */
   onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void;
-  /** The request ended with trailers. */
+  /** Handles trailers, which end the request. */
   onTrailers(stream: ServerStream): void;
-  /** {@link ServerStream.queuedBytes} fell to 0 after it was not. */
+  /** Called when {@link ServerStream.queuedBytes} falls to 0. */
   onDrained(stream: ServerStream): void;
   /**
-   * The stream is over before the response was complete, by the peer's RST_STREAM, a stream error, or the end of the
-   * connection. Also when the handler has given all of the response, but some of it still waited for windows; not after
-   * its own {@link ServerStream.reset}.
+   * Called when the stream ends before the response is complete: by RST_STREAM from the peer, a stream error, or the
+   * end of the connection. Also called if the handler has passed on the whole response but part of it still waited for
+   * windows. Not called after {@link ServerStream.reset} by the handler.
    */
   onReset(stream: ServerStream, errorCode: number): void;
 }

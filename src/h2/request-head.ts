@@ -1,14 +1,14 @@
 import type { HeaderList } from './hpack/header-list.js';
 import type { RequestHead } from './request-handler.js';
 
-/** A request's head and what the engine itself needs of it. */
+/** A request head with the values that the engine itself needs. */
 export class CheckedHead implements RequestHead {
   readonly method: string;
   readonly scheme: string;
   readonly path: string;
   readonly authority: string | undefined;
   readonly fields: readonly string[];
-  /** Octets of body that `content-length` promises; -1 when it is absent. */
+  /** Body length that `content-length` announces, in bytes, or -1 if it is absent. */
   readonly contentLength: number;
 
   constructor(pseudo: PseudoFields, fields: readonly string[], contentLength: number) {
@@ -21,9 +21,9 @@ export class CheckedHead implements RequestHead {
   }
 }
 
-/** A header list that is no request: malformed (RFC 9113 section 8.1.1). */
+/** A header list that is not a valid request: malformed (RFC 9113 section 8.1.1). */
 export class MalformedHead {
-  /** What is wrong, a clause in words. It names no value of the peer. */
+  /** Description of the error. Never contains values that the peer sent. */
   readonly reason: string;
 
   constructor(reason: string) {
@@ -39,9 +39,9 @@ interface PseudoFields {
 }
 
 /**
- * The request in a header list, checked by RFC 9113 section 8. It is worked out once for each list and kept in its
- * `derived`. What stands in `like`, an earlier head of the connection, at the same place is not checked again: requests
- * of one peer differ in few fields.
+ * Returns the request head of a header list, validated by RFC 9113 section 8. The result is computed once for each list
+ * and cached in `derived`. Fields that equal those at the same position in `previous`, an earlier head of the
+ * connection, are not validated again, because requests of one peer differ in few fields.
  */
 export function requestHead(
   list: HeaderList,
@@ -55,8 +55,8 @@ export function requestHead(
 }
 
 /**
- * What is wrong with a trailer section, or undefined: it holds no pseudo-header fields (section 8.1) and keeps the
- * rules of fields.
+ * Validates a trailer section: it must not contain pseudo-header fields (RFC 9113 section 8.1), and each field must be
+ * valid. Returns a description of the error, or undefined.
  */
 export function checkTrailers(list: HeaderList): string | undefined {
   const { fields } = list;
@@ -78,7 +78,7 @@ function checkRequest(
     authority: undefined,
   };
   let at = 0;
-  // "All pseudo-header fields MUST appear in a field block before all regular field lines" (section 8.3).
+  // RFC 9113 section 8.3: "All pseudo-header fields MUST appear in a field block before all regular field lines."
   while (at < fields.length && (fields[at] as string).charCodeAt(0) === COLON) {
     const problem = setPseudoField(pseudo, fields[at] as string, fields[at + 1] as string);
     if (problem !== undefined) return new MalformedHead(problem);
@@ -107,7 +107,7 @@ function checkRequest(
   return new CheckedHead(pseudo, regular, contentLength);
 }
 
-/** The number of a content-length (RFC 9110 section 8.6), or -1. Longer than 15 digits none can be. */
+/** Returns the value of content-length (RFC 9110 section 8.6), or -1 if it is invalid or has more than 15 digits. */
 function parseContentLength(value: string): number {
   if (value.length === 0 || value.length > 15) return -1;
   let length = 0;
@@ -144,7 +144,7 @@ function setPseudoField(pseudo: PseudoFields, name: string, value: string): stri
 
 function checkPseudoFields(pseudo: PseudoFields, previous: CheckedHead | undefined): string | undefined {
   const { method, scheme, path, authority } = pseudo;
-  // The head of CONNECT keeps '' for what was absent, so an empty path says nothing.
+  // The head of a CONNECT request stores '' for absent fields, so an empty path cannot be compared.
   if (previous !== undefined && path !== '' && path === previous.path && method === previous.method) {
     if (scheme === previous.scheme && authority === previous.authority) return undefined;
   }
@@ -152,14 +152,14 @@ function checkPseudoFields(pseudo: PseudoFields, previous: CheckedHead | undefin
   if (authority !== undefined && !isFieldValue(authority))
     return ':authority has octets that no field may have';
   if (method === 'CONNECT') {
-    // Section 8.5: ":scheme" and ":path" MUST be omitted, ":authority" names host and port.
+    // RFC 9113 section 8.5: ":scheme" and ":path" MUST be omitted, and ":authority" names host and port.
     if (scheme !== undefined || path !== undefined) return 'CONNECT comes with :scheme or :path';
     return authority === undefined || authority === '' ? 'CONNECT comes without :authority' : undefined;
   }
   if (scheme === undefined || scheme === '' || !isFieldValue(scheme))
     return ':scheme is missing or has bad octets';
   if (path === undefined || path === '' || !isFieldValue(path)) return ':path is missing or has bad octets';
-  // Section 8.3.1: for http and https it starts with "/", or is "*" for OPTIONS.
+  // RFC 9113 section 8.3.1: for http and https, the path starts with "/", or is "*" for OPTIONS.
   if (scheme !== 'http' && scheme !== 'https') return undefined;
   if (path.charCodeAt(0) === SLASH || (path === '*' && method === 'OPTIONS')) return undefined;
   return ':path does not start with a slash';
@@ -173,7 +173,7 @@ function checkField(name: string, value: string): string | undefined {
   }
   if (!isFieldValue(value)) return 'a field value has octets that none may have';
   switch (name) {
-    // Section 8.2.2: connection-specific fields.
+    // RFC 9113 section 8.2.2: connection-specific fields are not allowed.
     case 'connection':
     case 'proxy-connection':
     case 'keep-alive':
@@ -193,13 +193,15 @@ const SLASH = 0x2f;
 const SPACE = 0x20;
 const TAB = 0x09;
 
-/** By octet: 1 for those of a token (RFC 9110 section 5.6.2) in lower case, 2 for its capitals. */
+/**
+ * By octet: 1 for token characters (RFC 9110 section 5.6.2) that are allowed in lowercase names, 2 for capital letters.
+ */
 const TOKEN = new Uint8Array(256);
 for (const character of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz")
   TOKEN[character.charCodeAt(0)] = 1;
 for (let octet = 0x41; octet <= 0x5a; octet++) TOKEN[octet] = 2;
 
-/** Section 8.2: "Field names MUST be converted to lowercase"; tokens are what RFC 9110 allows. */
+/** RFC 9113 section 8.2: "Field names MUST be converted to lowercase". RFC 9110 allows token characters only. */
 function isFieldName(name: string): boolean {
   for (let at = 0; at < name.length; at++) {
     if (TOKEN[name.charCodeAt(at)] !== 1) return false;
@@ -214,7 +216,7 @@ function isToken(text: string): boolean {
   return text.length > 0;
 }
 
-/** Section 8.2.1: no NUL, CR or LF anywhere, no space or tab at either end. */
+/** RFC 9113 section 8.2.1: no NUL, CR or LF, and no space or tab at either end. */
 function isFieldValue(value: string): boolean {
   const { length } = value;
   if (length === 0) return true;

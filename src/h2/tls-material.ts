@@ -2,37 +2,37 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 
-/** Certificates of a TLS server, as PEM texts. */
+/** Certificates of a TLS server, as PEM text. */
 export interface TlsMaterial {
-  /** The server's certificate, with what leads from it to the root. */
+  /** The server's certificate and its chain, up to the root. */
   readonly cert: string;
   readonly key: string;
-  /** Issuers of client certificates; with them every client must show one (mTLS). */
+  /** Issuers of client certificates. If set, every client must present a certificate (mTLS). */
   readonly clientCa: string | undefined;
 }
 
 export interface TlsOptions {
   readonly material: TlsMaterial;
-  /** A DNS name, URI (SPIFFE) or address that a client's certificate must hold as subject alternative name. */
+  /** A DNS name, URI (SPIFFE) or IP address that a client's certificate must contain as subject alternative name. */
   readonly clientSan: string | undefined;
 }
 
-/** The certificates of a port, whoever reads them. */
+/** The certificates of a port, and their updates. */
 export interface TlsSource {
-  /** Those to begin with. */
+  /** The initial certificates. */
   readonly options: TlsOptions;
-  /** Hands changed certificates to `setTls`. */
+  /** Calls `setTls` each time the certificates change. */
   follow(setTls: (material: TlsMaterial) => void): void;
 }
 
 /**
- * Suites with forward secrecy and authenticated encryption only: the rest is what RFC 9113 section 9.2.2 and appendix A
- * advise against. The cheapest comes first.
+ * Cipher suites with forward secrecy and authenticated encryption only; RFC 9113 section 9.2.2 and appendix A advise
+ * against all others. The cheapest suite comes first.
  */
 const CIPHERS =
   'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20';
 
-/** Which of the three texts is bad, and why. */
+/** Names the invalid part of the TLS material and the reason. */
 export class TlsMaterialError extends Error {
   override readonly name = 'TlsMaterialError';
   readonly part: keyof TlsMaterial;
@@ -43,7 +43,7 @@ export class TlsMaterialError extends Error {
   }
 }
 
-/** What node:tls wants for `material`. Throws {@link TlsMaterialError} when it cannot be used. */
+/** Returns the options of node:tls for `material`. Throws {@link TlsMaterialError} if it cannot be used. */
 export function secureContextOptions(material: TlsMaterial): SecureContextOptions {
   const certificate = readCertificate('cert', material.cert);
   const key = readKey(material.key);
@@ -70,7 +70,7 @@ function readCertificate(part: 'cert' | 'clientCa', pem: string): X509Certificat
   try {
     if (pem.includes('-----BEGIN')) return new X509Certificate(pem);
   } catch (error) {
-    // OpenSSL's own words are no help where the file is another one.
+    // OpenSSL's message does not help if the file contains something else.
     const why = /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)
       ? 'the file holds a private key'
       : (error as Error).message;
@@ -83,26 +83,27 @@ function readKey(pem: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch (error) {
-    // OpenSSL's own words say nothing to people, and Node's might quote the key.
+    // OpenSSL's message is not readable for people, and Node's might quote the key.
     throw new TlsMaterialError('key', 'no PEM private key, or one with a passphrase', { cause: error });
   }
 }
 
 /**
- * Whether the certificate holds `name` as subject alternative name: a DNS name as clients compare it with a server's
- * (any case, `*.example.com` in the certificate stands for one label; RFC 6125 section 6.4), an IP address, or a URI,
- * byte for byte. The subject's common name does not count.
+ * Returns whether the certificate contains `name` as subject alternative name: a DNS name, an IP address, or a URI. DNS
+ * names are compared as clients do: case-insensitively, and `*.example.com` in the certificate matches one label (RFC
+ * 6125 section 6.4). URIs are compared byte by byte. The common name of the subject is ignored.
  */
 export function hasSubjectAltName(certificate: X509Certificate, name: string): boolean {
   const address = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
   if (isIP(address) !== 0) return certificate.checkIP(address) !== undefined;
   if (name.includes(':')) return uriNames(certificate.subjectAltName).includes(name);
-  // To OpenSSL a leading dot means any subdomain.
+  // OpenSSL interprets a leading dot as any subdomain.
   return !name.startsWith('.') && certificate.checkHost(name, { subject: 'never' }) !== undefined;
 }
 
 /**
- * The URIs of Node's `DNS:a, URI:b, URI:"with, comma"`; a name with characters that could mislead is written as JSON.
+ * Returns the URIs in Node's format `DNS:a, URI:b, URI:"with, comma"`. Node writes names with special characters as
+ * JSON.
  */
 function uriNames(subjectAltName: string | undefined): readonly string[] {
   const names: string[] = [];

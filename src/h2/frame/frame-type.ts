@@ -24,10 +24,10 @@ export const FLAG = {
 /** Length, type, flags, stream identifier (RFC 9113 section 4.1). */
 export const FRAME_HEADER_BYTES = 9;
 
-/** What a client sends first (RFC 9113 section 3.4). */
+/** The client connection preface (RFC 9113 section 3.4). */
 export const CLIENT_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 
-/** Values that hold until SETTINGS say otherwise (RFC 9113 section 6.5.2). */
+/** Defaults that apply until SETTINGS are received (RFC 9113 section 6.5.2). */
 export const INITIAL_WINDOW_BYTES = 65_535;
 export const MIN_MAX_FRAME_BYTES = 16_384;
 export const MAX_MAX_FRAME_BYTES = 16_777_215;

@@ -1,6 +1,6 @@
 import { FLAG } from './frame-type.js';
 
-/** Reads 32 bits, most significant byte first. The caller has checked that they are there. */
+/** Reads a 32-bit integer in network byte order. The caller has checked that the bytes exist. */
 export function readUint32(bytes: Uint8Array, at: number): number {
   return (
     (((bytes[at] as number) << 24) |
@@ -11,7 +11,7 @@ export function readUint32(bytes: Uint8Array, at: number): number {
   );
 }
 
-/** Reads the 31 bits of a stream identifier or window increment; the reserved bit is ignored (RFC 9113 section 4.1). */
+/** Reads the 31 bits of a stream identifier or window increment. Ignores the reserved bit (RFC 9113 section 4.1). */
 export function readUint31(bytes: Uint8Array, at: number): number {
   return (
     (((bytes[at] as number) & 0x7f) << 24) |
@@ -22,8 +22,9 @@ export function readUint31(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Bytes of padding at the end of a DATA or HEADERS payload `bytes[start, end)` with the PADDED flag, its length byte
- * not among them, or -1 when they fill the payload or more (RFC 9113 section 6.1: PROTOCOL_ERROR).
+ * Returns the number of padding bytes at the end of a DATA or HEADERS payload `bytes[start, end)` with the PADDED flag,
+ * not counting the length byte. Returns -1 if the padding fills or exceeds the payload, which is a PROTOCOL_ERROR (RFC
+ * 9113 section 6.1).
  */
 export function paddingLength(bytes: Uint8Array, start: number, end: number): number {
   if (start >= end) return -1;
@@ -31,7 +32,10 @@ export function paddingLength(bytes: Uint8Array, start: number, end: number): nu
   return start + 1 + length > end ? -1 : length;
 }
 
-/** Bytes in front of a header block of a HEADERS frame: pad length and priority (RFC 9113 section 6.2). */
+/**
+ * Returns the number of bytes before the header block in a HEADERS frame: pad length and priority (RFC 9113 section
+ * 6.2).
+ */
 export function headersPrefixLength(flags: number): number {
   return ((flags & FLAG.PADDED) !== 0 ? 1 : 0) + ((flags & FLAG.PRIORITY) !== 0 ? 5 : 0);
 }

@@ -14,7 +14,7 @@ export const SETTING = {
   MAX_HEADER_LIST_SIZE: 0x6,
 } as const;
 
-/** Bytes of one setting: 16 bits of identifier, 32 of value. */
+/** Bytes of one setting: a 16-bit identifier and a 32-bit value. */
 const SETTING_BYTES = 6;
 
 const PARTIAL = new ConnectionFailure(
@@ -31,18 +31,18 @@ const BAD_FRAME_SIZE = new ConnectionFailure(
   'SETTINGS_MAX_FRAME_SIZE is not between 16384 and 16777215',
 );
 
-/** The settings of the peer that a server without push obeys. The defaults are those of RFC 9113 section 6.5.2. */
+/** The peer's settings that apply to a server without push, with the defaults of RFC 9113 section 6.5.2. */
 export class PeerSettings {
   headerTableBytes = 4096;
-  /** The least value of {@link headerTableBytes} within the last frame. */
+  /** Lowest value of {@link headerTableBytes} in the last frame. */
   minHeaderTableBytes = 4096;
   initialWindowBytes = INITIAL_WINDOW_BYTES;
   maxFrameBytes = MIN_MAX_FRAME_BYTES;
 
   /**
-   * Takes over the payload `bytes[start, end)` of a SETTINGS frame. When a setting comes twice in it the later one
-   * holds (section 6.5.3: values are processed in order); of what lies between only a small header table outlasts the
-   * frame, by what it evicts. Unknown ones are ignored.
+   * Reads the payload `bytes[start, end)` of a SETTINGS frame. If a setting occurs twice, the later value applies (RFC
+   * 9113 section 6.5.3: values are processed in order). An intermediate value matters only for a smaller header table,
+   * because it evicts entries. Unknown settings are ignored.
    */
   read(bytes: Uint8Array, start: number, end: number): ConnectionFailure | undefined {
     if ((end - start) % SETTING_BYTES !== 0) return PARTIAL;

@@ -3,7 +3,7 @@ import type { OutputBuffer } from '../output-buffer.js';
 import { FLAG, FRAME_HEADER_BYTES, FRAME_TYPE, INITIAL_WINDOW_BYTES } from './frame-type.js';
 import { SETTING } from './settings.js';
 
-/** Longest debug text of a GOAWAY in bytes; a longer one is cut. */
+/** Maximum length of the debug text of a GOAWAY, in bytes. Longer texts are truncated. */
 const MAX_DEBUG_BYTES = 256;
 
 /** Writes a frame header (RFC 9113 section 4.1) at `at`. */
@@ -23,7 +23,7 @@ export function writeFrameHeader(
   writeUint32(bytes, at + 5, streamId);
 }
 
-/** Writes the 32 low bits of `value` at `at`, most significant byte first, as in HTTP/2 (RFC 9113, 2.2). */
+/** Writes the low 32 bits of `value` at `at`, in network byte order (RFC 9113 section 2.2). */
 export function writeUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;
@@ -31,12 +31,12 @@ export function writeUint32(bytes: Uint8Array, at: number, value: number): void 
   bytes[at + 3] = value;
 }
 
-/** RST_STREAM (section 6.4). */
+/** Writes RST_STREAM (RFC 9113 section 6.4). */
 export function writeRstStream(output: OutputBuffer, streamId: number, errorCode: number): void {
   writeWord(output, FRAME_TYPE.RST_STREAM, streamId, errorCode);
 }
 
-/** WINDOW_UPDATE (section 6.9); stream 0 is the connection. */
+/** Writes WINDOW_UPDATE (RFC 9113 section 6.9). Stream 0 is the connection. */
 export function writeWindowUpdate(output: OutputBuffer, streamId: number, increment: number): void {
   writeWord(output, FRAME_TYPE.WINDOW_UPDATE, streamId, increment);
 }
@@ -48,7 +48,7 @@ function writeWord(output: OutputBuffer, type: number, streamId: number, word: n
   output.end = at + FRAME_HEADER_BYTES + 4;
 }
 
-/** PING (section 6.7) with the 8 bytes `payload[from, from + 8)`. */
+/** Writes PING (RFC 9113 section 6.7) with the 8 bytes `payload[from, from + 8)`. */
 export function writePing(output: OutputBuffer, ack: boolean, payload: Uint8Array, from: number): void {
   const at = output.reserve(FRAME_HEADER_BYTES + 8);
   writeFrameHeader(output.bytes, at, 8, FRAME_TYPE.PING, ack ? FLAG.ACK : 0, 0);
@@ -58,7 +58,7 @@ export function writePing(output: OutputBuffer, ack: boolean, payload: Uint8Arra
   output.end = at + FRAME_HEADER_BYTES + 8;
 }
 
-/** GOAWAY (section 6.8). `debug` is sent as UTF-8. */
+/** Writes GOAWAY (RFC 9113 section 6.8). `debug` is encoded as UTF-8. */
 export function writeGoaway(
   output: OutputBuffer,
   lastStreamId: number,
@@ -74,7 +74,7 @@ export function writeGoaway(
   output.end = at + FRAME_HEADER_BYTES + 8 + text.length;
 }
 
-/** SETTINGS that acknowledge the peer's (section 6.5.3). */
+/** Writes the acknowledgement of the peer's SETTINGS (RFC 9113 section 6.5.3). */
 export function writeSettingsAck(output: OutputBuffer): void {
   const at = output.reserve(FRAME_HEADER_BYTES);
   writeFrameHeader(output.bytes, at, 0, FRAME_TYPE.SETTINGS, FLAG.ACK, 0);
@@ -82,8 +82,8 @@ export function writeSettingsAck(output: OutputBuffer): void {
 }
 
 /**
- * Our SETTINGS, and the WINDOW_UPDATE that raises the connection's window from its initial 65,535: "The connection
- * flow-control window can only be changed using WINDOW_UPDATE frames" (section 6.9.2).
+ * Writes our SETTINGS, and the WINDOW_UPDATE that raises the connection's window above the initial 65,535: "The
+ * connection flow-control window can only be changed using WINDOW_UPDATE frames" (RFC 9113 section 6.9.2).
  */
 export function writeServerPreface(output: OutputBuffer, limits: H2Limits): void {
   const settings = [

@@ -5,15 +5,15 @@ import { LiteralCache } from './literal-cache.js';
 import { RecentBlocks } from './recent-blocks.js';
 import { STATIC_NAMES, STATIC_TABLE_LENGTH, STATIC_VALUES } from './static-table.js';
 
-/** The table that every decoder begins with (RFC 9113 section 6.5.2). */
+/** Initial table size of every decoder (RFC 9113 section 6.5.2). */
 const DEFAULT_TABLE_BYTES = 4096;
 /**
- * Octets of an integer after its prefix. Four reach 2^28, beyond any string or table here; RFC 7541 section 5.1 asks
- * for a limit.
+ * Maximum number of octets of an integer after its prefix. Four octets reach 2^28, which exceeds any string or table
+ * here. RFC 7541 section 5.1 requires a limit.
  */
 const MAX_INTEGER_OCTETS = 4;
 
-// First octet of a field (RFC 7541 section 6): its form, and the mask of the integer in it.
+// The first octet of a field (RFC 7541 section 6): its representation, and the mask of its integer.
 const INDEXED = 0x80;
 const INDEXED_MASK = 0x7f;
 const INCREMENTAL = 0x40;
@@ -25,11 +25,15 @@ const LITERAL_MASK = 0x0f;
 const HUFFMAN = 0x80;
 const STRING_LENGTH_MASK = 0x7f;
 
-/** Decoded Huffman strings of the field at hand. One for all decoders: nothing in it outlives a field. */
+/**
+ * Decoded Huffman strings of the current field. All decoders share it, because its contents are used only while one
+ * field is decoded.
+ */
 let scratch = Buffer.allocUnsafeSlow(4096);
 
 /**
- * What `toString('latin1')` of a Buffer calls in the end; it takes any Uint8Array, and spares the checks on the way.
+ * The function that `toString('latin1')` of a Buffer calls. It accepts any Uint8Array, and calling it directly skips
+ * checks.
  */
 const latin1Slice = (
   Buffer.prototype as unknown as { latin1Slice(this: Uint8Array, start: number, end: number): string }
@@ -48,16 +52,16 @@ class DecodedHeaderList implements HeaderList {
   }
 }
 
-/** Strings of literals, of all decoders: connections of one proxy send the same ones. */
+/** Literal strings, shared by all decoders, because connections of one proxy send the same strings. */
 const literals = new LiteralCache();
 
-/** A string of a literal: its text if it is known, else where it stands, in the block or decoded in {@link scratch}. */
+/** A literal string: its text if it is cached, otherwise its position in the block or, decoded, in {@link scratch}. */
 class StringLiteral {
-  /** Bytes of the text. */
+  /** Length of the text in bytes. */
   length = 0;
   #text: string | undefined = undefined;
   #huffman = false;
-  /** As it was sent, in the block. */
+  /** Position of the encoded string in the block. */
   #start = 0;
   #end = 0;
   #scratchStart = 0;
@@ -84,10 +88,10 @@ class StringLiteral {
     this.length = scratchEnd - scratchStart;
   }
 
-  /** `keep`: in {@link literals}. */
+  /** Returns the text. With `keep`, adds it to {@link literals}. */
   toText(block: Uint8Array, keep: boolean): string {
     if (this.#text !== undefined) return this.#text;
-    // Spares a call for each of the thousands of empty strings that a hostile block may hold.
+    // Avoids a call for each of the thousands of empty strings that a malicious block may contain.
     if (this.length === 0) return '';
     const start = this.#start;
     const end = this.#end;
@@ -102,37 +106,38 @@ class StringLiteral {
 }
 
 /**
- * Decodes the header blocks of one connection (RFC 7541). Blocks must come in the order in which they were sent, each
- * of them, whatever becomes of their streams, or the dynamic table falls out of step.
+ * Decodes the header blocks of one connection (RFC 7541). All blocks must be decoded in the order in which they were
+ * sent, even those of refused streams, to keep the dynamic table synchronized.
  *
- * What a peer can make it spend is bounded: time by the bytes of the block, whatever they refer to; memory by the
- * table, the list and the block. Fields past `maxListBytes` are counted and their strings never made.
+ * The cost is limited: time by the length of the block, memory by the table, the list and the block. Fields beyond
+ * `maxListBytes` are counted, but their strings are not created.
  */
 export class HpackDecoder {
-  /** Why {@link decode} gave undefined. */
+  /** Why {@link decode} returned undefined. */
   failure = '';
   readonly #maxTableBytes: number;
   readonly #maxListBytes: number;
   readonly #table: DynamicTable;
-  /** Counts the changes of the table: equal numbers, equal table. */
+  /** Number of changes to the table. Equal numbers mean an equal table. */
   #tableState = 0;
   readonly #recent = new RecentBlocks();
 
-  // The block being decoded.
+  // State of the block that is being decoded.
   #position = 0;
   #fields: string[] = [];
   #size = 0;
   #tooLarge = false;
   /**
-   * The field at hand is never indexed: a secret perhaps, kept out of what connections share (RFC 7541 section 7.1.3).
+   * Whether the current field is never indexed. Such a field may be a secret and is not stored in shared caches (RFC
+   * 7541 section 7.1.3).
    */
   #sensitive = false;
   readonly #name = new StringLiteral();
   readonly #value = new StringLiteral();
 
   /**
-   * `maxTableBytes`: our SETTINGS_HEADER_TABLE_SIZE. Where it is below 4096, the peer may use 4096 until it has read
-   * our SETTINGS and says so by a size update. `maxListBytes`: our SETTINGS_MAX_HEADER_LIST_SIZE.
+   * `maxTableBytes`: our SETTINGS_HEADER_TABLE_SIZE. If it is below 4096, the peer may use 4096 until it has read our
+   * SETTINGS and sends a size update. `maxListBytes`: our SETTINGS_MAX_HEADER_LIST_SIZE.
    */
   constructor(options: { readonly maxTableBytes: number; readonly maxListBytes: number }) {
     this.#maxTableBytes = options.maxTableBytes;
@@ -141,9 +146,9 @@ export class HpackDecoder {
   }
 
   /**
-   * Decodes the block bytes[start, end). Never throws. Gives undefined where it breaks RFC 7541: a COMPRESSION_ERROR,
-   * after which nothing can be decoded any more and the connection must end (RFC 9113 section 4.3); {@link failure}
-   * then says why. A block like one of the last few, on a table that has not moved, gives the same list again.
+   * Decodes the block bytes[start, end). Never throws. Returns undefined if the block violates RFC 7541, which is a
+   * COMPRESSION_ERROR: the connection must end (RFC 9113 section 4.3), and {@link failure} contains the reason. A block
+   * with the same bytes as one of the last few, and the same table, returns the same list.
    */
   decode(bytes: Uint8Array, start: number, end: number): HeaderList | undefined {
     const tableState = this.#tableState;
@@ -183,7 +188,7 @@ export class HpackDecoder {
     return true;
   }
 
-  /** RFC 7541 section 6.1. */
+  /** Reads an indexed field (RFC 7541 section 6.1). */
   #readIndexed(bytes: Uint8Array, end: number): boolean {
     const index = this.#readInteger(bytes, end, INDEXED_MASK);
     if (index < 0) return false;
@@ -203,7 +208,9 @@ export class HpackDecoder {
     else this.#fields.push(name, value);
   }
 
-  /** RFC 7541 sections 6.2.1 to 6.2.3. `indexing`: it enters the dynamic table. */
+  /**
+   * Reads a literal field (RFC 7541 sections 6.2.1 to 6.2.3). With `indexing`, the field is added to the dynamic table.
+   */
   #readLiteral(bytes: Uint8Array, end: number, mask: number, indexing: boolean): boolean {
     const nameIndex = this.#readInteger(bytes, end, mask);
     if (nameIndex < 0) return false;
@@ -245,8 +252,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a string literal (RFC 7541 section 5.2) into `literal`, through {@link scratch} from `scratchStart` on where
-   * it is Huffman code. Returns where the next one may be written in scratch, -1 where it fails.
+   * Reads a string literal (RFC 7541 section 5.2) into `literal`. A Huffman-coded string is decoded to {@link scratch}
+   * at `scratchStart`. Returns the next free offset in scratch, or -1 on failure.
    */
   #readString(bytes: Uint8Array, end: number, literal: StringLiteral, scratchStart: number): number {
     if (this.#position >= end) return this.#failNumber('the block ends before a string');
@@ -272,7 +279,7 @@ export class HpackDecoder {
     return scratchEnd;
   }
 
-  /** RFC 7541 section 6.3. */
+  /** Reads a dynamic table size update (RFC 7541 section 6.3). */
   #readSizeUpdate(bytes: Uint8Array, end: number): boolean {
     const size = this.#readInteger(bytes, end, SIZE_UPDATE_MASK);
     if (size < 0) return false;
@@ -284,7 +291,10 @@ export class HpackDecoder {
     return true;
   }
 
-  /** An integer whose prefix, all bits of `mask`, ends the octet at hand (RFC 7541 section 5.1). -1 where it fails. */
+  /**
+   * Reads an integer whose prefix is the bits of `mask` in the current octet (RFC 7541 section 5.1). Returns -1 on
+   * failure.
+   */
   #readInteger(bytes: Uint8Array, end: number, mask: number): number {
     const prefix = (bytes[this.#position++] as number) & mask;
     return prefix < mask ? prefix : this.#readLongInteger(bytes, end, mask);

@@ -1,6 +1,6 @@
 /**
- * What an entry counts beside its name and value (RFC 7541 section 4.1), and a field of a header list (RFC 9113 section
- * 6.5.2).
+ * Overhead of a table entry in addition to its name and value (RFC 7541 section 4.1), and of a field in a header list
+ * (RFC 9113 section 6.5.2). Bytes.
  */
 export const ENTRY_OVERHEAD = 32;
 
@@ -8,26 +8,26 @@ const NOTHING: string[] = [];
 
 /** The decoder's dynamic table (RFC 7541 section 2.3.2): a ring in which the newest entry has the lowest index. */
 export class DynamicTable {
-  /** Entries. */
+  /** Number of entries. */
   length = 0;
   /** Bytes of all entries (RFC 7541 section 4.1). */
   size = 0;
   #maxSize: number;
-  // Names and values side by side spare an object for each entry. The ring's length is a power of two; it is made with
-  // the first entry, as connections may be many and idle.
+  // Separate arrays for names and values avoid an object for each entry. The length of the ring is a power of two. The
+  // arrays are allocated with the first entry, because there may be many idle connections.
   #names: string[] = NOTHING;
   #values: string[] = NOTHING;
   readonly #mask: number;
   #newest = 0;
 
-  /** `maxSize`: bytes at first; `largestSize`: the most that {@link resize} is ever given. */
+  /** `maxSize`: initial size in bytes. `largestSize`: the maximum that {@link resize} is ever called with. */
   constructor(maxSize: number, largestSize: number) {
     this.#maxSize = maxSize;
     const slots = 2 ** Math.ceil(Math.log2(Math.floor(Math.max(maxSize, largestSize) / ENTRY_OVERHEAD) + 1));
     this.#mask = slots - 1;
   }
 
-  /** Name of the entry `age` entries older than the newest, which is there. */
+  /** Returns the name of the entry that is `age` entries older than the newest. The entry must exist. */
   nameAt(age: number): string {
     return this.#names[(this.#newest - age) & this.#mask] as string;
   }
@@ -37,14 +37,14 @@ export class DynamicTable {
   }
 
   /**
-   * Whether an entry of `entrySize` bytes fits at all. One that does not empties the table when it is added (RFC 7541
-   * section 4.4).
+   * Returns whether an entry of `entrySize` bytes fits the table at all. Adding an entry that does not fit empties the
+   * table (RFC 7541 section 4.4).
    */
   fits(entrySize: number): boolean {
     return entrySize <= this.#maxSize;
   }
 
-  /** Adds an entry that the table {@link fits}. */
+  /** Adds an entry that {@link fits}. */
   add(name: string, value: string): void {
     const size = name.length + value.length + ENTRY_OVERHEAD;
     this.#evictDownTo(this.#maxSize - size);

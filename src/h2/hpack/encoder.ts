@@ -2,13 +2,15 @@ import { ENTRY_OVERHEAD } from './dynamic-table.js';
 import type { HeaderField } from './header-field.js';
 import { STATIC_TABLE_LENGTH } from './static-table.js';
 
-/** What we use of the peer's table at most, and the size of every table before SETTINGS (RFC 9113 section 6.5.2). */
+/**
+ * Maximum size that we use of the peer's table, which is also the initial size of every table (RFC 9113 section 6.5.2).
+ */
 const MAX_TABLE_BYTES = 4096;
-/** Octets of the longest integer we write: any length of a string. */
+/** Maximum number of octets of an integer that we write, enough for any string length. */
 const MAX_INTEGER_OCTETS = 6;
 const MAX_SIZE_UPDATES = 2;
 
-// First octet of a field (RFC 7541 section 6): its form, and the mask of the integer in it.
+// The first octet of a field (RFC 7541 section 6): its representation, and the mask of its integer.
 const INDEXED = 0x80;
 const INDEXED_MASK = 0x7f;
 const INCREMENTAL = 0x40;
@@ -21,23 +23,25 @@ const PLAIN_STRING = 0x00;
 const STRING_LENGTH_MASK = 0x7f;
 
 /**
- * Encodes the header blocks of one connection (RFC 7541). Blocks must be sent in the order in which they were encoded.
- * A field that is {@link HeaderField.indexed} enters the dynamic table as long as there is room, and stays: nothing is
- * evicted but by a peer that shrinks its table. Strings go out plain: Huffman code would save a few bytes of the rare
- * texts and cost time on each.
+ * Encodes the header blocks of one connection (RFC 7541). Blocks must be sent in the order in which they are encoded. A
+ * field with {@link HeaderField.indexed} is added to the dynamic table while there is space. Entries are evicted only
+ * if the peer reduces its table. Strings are not Huffman-coded: the code would save a few bytes of rare strings and
+ * cost time for each string.
  */
 export class HpackEncoder {
-  /** The dynamic table, oldest first. The same few objects are sent again and again: they are found by identity. */
+  /**
+   * The dynamic table, oldest entry first. The same few objects are sent repeatedly, so they are found by identity.
+   */
   #entries: HeaderField[] = [];
   #size = 0;
   #maxSize = MAX_TABLE_BYTES;
-  /** Least size the table had since the last block, where {@link #sizeChanged}. */
+  /** Smallest size of the table since the last block, if {@link #sizeChanged}. */
   #smallestMaxSize = MAX_TABLE_BYTES;
   #sizeChanged = false;
 
   /**
-   * The peer's SETTINGS_HEADER_TABLE_SIZE in bytes; 4096 before it says so. The next block begins with the size updates
-   * that a change asks for (RFC 7541 section 4.2).
+   * Sets the peer's SETTINGS_HEADER_TABLE_SIZE in bytes; the default is 4096. The next block begins with the size
+   * updates that the change requires (RFC 7541 section 4.2).
    */
   setPeerTableBytes(bytes: number): void {
     const maxSize = Math.min(bytes, MAX_TABLE_BYTES);
@@ -48,7 +52,7 @@ export class HpackEncoder {
     while (this.#size > maxSize) this.#size -= sizeOf(this.#entries.shift() as HeaderField);
   }
 
-  /** Upper bound of the bytes that {@link encode} writes for `fields`, size updates included. */
+  /** Returns an upper bound of the bytes that {@link encode} writes for `fields`, including size updates. */
   maxLength(fields: readonly HeaderField[]): number {
     let length = MAX_SIZE_UPDATES * MAX_INTEGER_OCTETS;
     for (let i = 0; i < fields.length; i++) {
@@ -59,8 +63,8 @@ export class HpackEncoder {
   }
 
   /**
-   * Writes the block of `fields` into `out` from `at` on, which has room for {@link maxLength}. Returns the offset
-   * after it.
+   * Writes the block of `fields` to `out` at `at`, where {@link maxLength} bytes must be available. Returns the offset
+   * after the block.
    */
   encode(fields: readonly HeaderField[], out: Uint8Array, at: number): number {
     let end = this.#sizeChanged ? this.#writeSizeUpdates(out, at) : at;
@@ -98,26 +102,26 @@ export class HpackEncoder {
   }
 }
 
-/** RFC 7541 section 4.1. */
+/** Returns the size of a table entry (RFC 7541 section 4.1). */
 function sizeOf(field: HeaderField): number {
   return field.name.length + field.value.length + ENTRY_OVERHEAD;
 }
 
-/** RFC 7541 section 6.2. */
+/** Writes a literal field (RFC 7541 section 6.2). */
 function writeLiteral(field: HeaderField, form: number, mask: number, out: Uint8Array, at: number): number {
   let end = writeInteger(form, mask, field.staticNameIndex, out, at);
   if (field.staticNameIndex === 0) end = writeString(field.name, out, end);
   return writeString(field.value, out, end);
 }
 
-/** RFC 7541 section 5.2, without Huffman code. */
+/** Writes a string literal without Huffman coding (RFC 7541 section 5.2). */
 function writeString(text: string, out: Uint8Array, at: number): number {
   let end = writeInteger(PLAIN_STRING, STRING_LENGTH_MASK, text.length, out, at);
   for (let i = 0; i < text.length; i++) out[end++] = text.charCodeAt(i);
   return end;
 }
 
-/** RFC 7541 section 5.1: `value` in the bits of `mask`, and as many octets after it as it needs. */
+/** Writes an integer (RFC 7541 section 5.1): `value` in the bits of `mask`, followed by as many octets as it needs. */
 function writeInteger(form: number, mask: number, value: number, out: Uint8Array, at: number): number {
   let end = at;
   if (value < mask) {

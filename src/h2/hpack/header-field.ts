@@ -1,19 +1,19 @@
 import { staticFieldIndex, staticNameIndex } from './static-table.js';
 
-/** A field of a response, made once and sent often: the encoder keeps what it knows about it by identity. */
+/** A response header field that is created once and sent often. The encoder finds it in its table by identity. */
 export class HeaderField {
-  /** Lower case, RFC 9113 section 8.2.1. */
+  /** Name in lowercase (RFC 9113 section 8.2.1). */
   readonly name: string;
-  /** One character per byte. */
+  /** Value with one character for each byte. */
   readonly value: string;
   /**
-   * Whether it enters the dynamic table, so that later blocks name it in a byte. Only for constant fields:
-   * content-type, `grpc-status: 0`. `:status 200` stands in the static table anyway.
+   * Whether the field is added to the dynamic table, so that later blocks need one byte for it. For constant fields
+   * only: content-type, `grpc-status: 0`. The static table already contains `:status 200`.
    */
   readonly indexed: boolean;
-  /** Index of name and value in the static table, 0 where they are not in it. */
+  /** Index of the name and value in the static table, or 0. */
   readonly staticIndex: number;
-  /** Index of the name in the static table, 0 where it is not in it. */
+  /** Index of the name in the static table, or 0. */
   readonly staticNameIndex: number;
 
   constructor(name: string, value: string, indexed = false) {

@@ -1,14 +1,14 @@
-/** One decoded header block (RFC 7541), pseudo-header fields included, in order. Immutable once handed out. */
+/** One decoded header block (RFC 7541), including pseudo-header fields, in order. Immutable. */
 export interface HeaderList {
-  /** Name and value by turns; one character per byte (latin1). */
+  /** Alternating names and values, with one character for each byte (latin1). */
   readonly fields: readonly string[];
-  /** Size as SETTINGS_MAX_HEADER_LIST_SIZE counts it: name + value + 32 per field (RFC 9113 section 6.5.2). */
+  /** Size as defined for SETTINGS_MAX_HEADER_LIST_SIZE: name + value + 32 for each field (RFC 9113 section 6.5.2). */
   readonly size: number;
-  /** The list was larger than the limit: `fields` is cut, the dynamic table is in step all the same. */
+  /** Whether the list exceeded the limit. `fields` is then truncated, but the dynamic table is up to date. */
   readonly tooLarge: boolean;
   /**
-   * For the user of the decoder to keep what follows from the fields. A block of the same bytes on an unmoved dynamic
-   * table gives the same object again.
+   * Cache for values that the user of the decoder derives from the fields. A block with the same bytes and an unchanged
+   * dynamic table returns the same object.
    */
   derived: unknown;
 }

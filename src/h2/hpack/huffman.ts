@@ -1,8 +1,8 @@
-// The Huffman code of RFC 7541 appendix B, decoded four bits a step: a state is an inner node of the code's tree, and
-// each of the 256 has 16 transitions, 16 KiB in all, which stays in the first-level cache. No code is shorter than five
-// bits, so that a step completes one symbol at most.
+// Decodes the Huffman code of RFC 7541 appendix B, four bits at a time. A state is an inner node of the code tree. Each
+// of the 256 states has 16 transitions, 16 KiB in total, which fit the first-level cache. Every code has at least five
+// bits, so a step completes at most one symbol.
 
-/** Length of each symbol's code in bits. The code is canonical, so that the lengths are all there is to say. */
+/** Code length of each symbol, in bits. The code is canonical, so the lengths define it completely. */
 const CODE_LENGTHS: readonly number[] = [
   13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28,
   28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7,
@@ -16,18 +16,18 @@ const CODE_LENGTHS: readonly number[] = [
 ];
 const END_OF_STRING = 256;
 const LONGEST_CODE = 30;
-/** Padding of at most this many bits, all ones, may follow the last symbol (RFC 7541 section 5.2). */
+/** Maximum number of padding bits, all ones, after the last symbol (RFC 7541 section 5.2). */
 const LONGEST_PADDING = 7;
 
-// A transition: the next state in bits 0 to 7, the symbol in bits 8 to 15, and these.
+// A transition contains the next state in bits 0 to 7, the symbol in bits 8 to 15, and these flags.
 const COMPLETES_SYMBOL = 0x10000;
 const FAILS = 0x20000;
 
 const transitions = new Int32Array(256 * 16);
-/** 1 for the states in which a string may end: the root, and those that only padding was read in. */
+/** 1 for the states in which a string may end: the root, and the states reached by padding only. */
 const accepting = new Uint8Array(256);
 
-/** The tree of the code: an inner node is a pair of children, a leaf the number of its symbol. */
+/** The code tree: an inner node is a pair of children, a leaf is a symbol. */
 type Node = [zero: Node | number | undefined, one: Node | number | undefined];
 
 function buildTree(): Node {
@@ -88,15 +88,14 @@ function fillTables(): void {
 }
 fillTables();
 
-/** Most bytes that `length` bytes of Huffman code decode to. */
+/** Returns the maximum number of bytes that `length` bytes of Huffman code decode to. */
 export function maxDecodedLength(length: number): number {
   return Math.floor((length * 8) / 5);
 }
 
 /**
- * Decodes the string bytes[start, end) into `out` from `outStart` on, where it has room for {@link maxDecodedLength}.
- * Returns the end of what it wrote, or -1 where the string holds EOS or does not end in a valid padding (RFC 7541
- * section 5.2).
+ * Decodes the string bytes[start, end) to `out` at `outStart`, where {@link maxDecodedLength} bytes must be available.
+ * Returns the end of the output, or -1 if the string contains EOS or has invalid padding (RFC 7541 section 5.2).
  */
 export function decodeHuffman(
   bytes: Uint8Array,

@@ -1,22 +1,22 @@
-/** Strings kept. A power of two. */
+/** Number of cached strings. A power of two. */
 const SLOTS = 64;
-/** Longer strings are not kept. A power of two. */
+/** Maximum length of a cached string in bytes. A power of two. */
 const MAX_BYTES = 64;
-/** Marks the length of a string in Huffman code. */
+/** Flag for the length of a Huffman-coded string. */
 const HUFFMAN = 0x80;
 
 /**
- * The text of string literals that came before, by their bytes as sent: comparing those is cheaper than decoding them.
- * Clients send a few strings in every block, like `:path`, which most encoders never put into the dynamic table. Each
- * place is taken by whoever came last.
+ * Caches the text of literal strings by their encoded bytes, because comparing bytes is cheaper than decoding. Clients
+ * repeat a few strings in every block, such as `:path`, which most encoders never add to the dynamic table. A new
+ * string replaces the one in its slot.
  */
 export class LiteralCache {
-  // String `slot` lies in `bytes` from slot * MAX_BYTES on.
+  // String `slot` is stored in `bytes` from slot * MAX_BYTES on.
   readonly #bytes = new Uint8Array(SLOTS * MAX_BYTES);
   readonly #lengths = new Uint8Array(SLOTS);
   readonly #texts: string[] = new Array<string>(SLOTS).fill('');
 
-  /** The text of source[start, end), if it is here. */
+  /** Returns the text of source[start, end) if it is cached. */
   find(source: Uint8Array, start: number, end: number, huffman: boolean): string | undefined {
     const length = end - start;
     if (length > MAX_BYTES || length === 0) return undefined;
@@ -39,7 +39,7 @@ export class LiteralCache {
   }
 }
 
-/** By length and three of its bytes, which is enough to part the few strings of a client. */
+/** Hashes the length and three bytes, which is enough to separate the few strings of a client. */
 function slotOf(source: Uint8Array, start: number, length: number): number {
   const first = source[start] as number;
   const middle = source[start + (length >> 1)] as number;

@@ -1,13 +1,13 @@
 import type { HeaderList } from './header-list.js';
 
-/** Blocks kept; a client that alternates between a few calls finds each of them. A power of two. */
+/** Number of cached blocks, so that a client may alternate between a few calls. A power of two. */
 const SLOTS = 4;
-/** Longer blocks are not kept: with the table settled, those that repeat are far shorter. */
+/** Maximum length of a cached block in bytes. Once the table is stable, repeated blocks are much shorter. */
 const MAX_BLOCK_BYTES = 256;
 
-/** The last few blocks of a connection that the dynamic table was not moved by, with what they decoded to. */
+/** Caches the last few blocks of a connection that did not change the dynamic table, with their decoded lists. */
 export class RecentBlocks {
-  // Nothing is allocated before the first block. Block `slot` lies in `bytes` from slot * MAX_BLOCK_BYTES on.
+  // Allocated with the first block. Block `slot` is stored in `bytes` from slot * MAX_BLOCK_BYTES on.
   #bytes: Uint8Array | undefined = undefined;
   readonly #lengths: number[] = [0, 0, 0, 0];
   readonly #tableStates: number[] = [-1, -1, -1, -1];
@@ -15,7 +15,8 @@ export class RecentBlocks {
   #lastUsed = 0;
 
   /**
-   * What the same bytes decoded to in the same `tableState`, a number that differs for each state of the dynamic table.
+   * Returns the decoded list of the same bytes with the same `tableState`, a number that identifies the state of the
+   * dynamic table.
    */
   find(block: Uint8Array, start: number, end: number, tableState: number): HeaderList | undefined {
     const kept = this.#bytes;
@@ -31,7 +32,7 @@ export class RecentBlocks {
     return undefined;
   }
 
-  /** Keeps a block in place of the one that {@link find} would look at last. */
+  /** Stores a block in the slot that {@link find} checks last. */
   keep(block: Uint8Array, start: number, end: number, tableState: number, list: HeaderList): void {
     const length = end - start;
     if (length > MAX_BLOCK_BYTES) return;
@@ -47,7 +48,8 @@ export class RecentBlocks {
   }
 }
 
-// From the end: what differs between blocks of one client (a path, a trace id) stands behind the pseudo-header fields.
+// Compares from the end, because fields that differ between the blocks of one client (a path, a trace id) follow the
+// common ones.
 function equals(a: Uint8Array, aStart: number, b: Uint8Array, bStart: number, length: number): boolean {
   for (let i = length - 1; i >= 0; i--) if (a[aStart + i] !== b[bStart + i]) return false;
   return true;

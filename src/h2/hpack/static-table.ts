@@ -62,11 +62,11 @@ const FIELDS: readonly (readonly [name: string, value: string])[] = [
   ['www-authenticate', ''],
 ];
 
-/** Entries of the static table; the dynamic table's indices begin after it (RFC 7541 section 2.3.3). */
+/** Number of entries of the static table. The indices of the dynamic table follow (RFC 7541 section 2.3.3). */
 export const STATIC_TABLE_LENGTH = FIELDS.length;
-/** Name of each entry of the static table (RFC 7541 appendix A), at its index. There is no index 0. */
+/** Names of the entries of the static table (RFC 7541 appendix A), by index. Index 0 is not used. */
 export const STATIC_NAMES: readonly string[] = ['', ...FIELDS.map(([name]) => name)];
-/** Value of each entry, at its index. */
+/** Values of the entries, by index. */
 export const STATIC_VALUES: readonly string[] = ['', ...FIELDS.map(([, value]) => value)];
 
 const indexOfName = new Map<string, number>();
@@ -76,12 +76,12 @@ FIELDS.forEach(([name, value], position) => {
   indexOfField.set(`${name}\0${value}`, position + 1);
 });
 
-/** Lowest index with that name, 0 where there is none. */
+/** Returns the lowest index with that name, or 0. */
 export function staticNameIndex(name: string): number {
   return indexOfName.get(name) ?? 0;
 }
 
-/** Index with that name and value, 0 where there is none. */
+/** Returns the index with that name and value, or 0. */
 export function staticFieldIndex(name: string, value: string): number {
   return indexOfField.get(`${name}\0${value}`) ?? 0;
 }

@@ -1,21 +1,24 @@
 import { expectState } from '../../invariant.js';
 
-/** Size classes of holdings: four to an octave, so that members of one differ by a quarter at most. */
+/**
+ * Number of size classes of accounts. There are four classes to an octave, so the sizes in one class differ by at most
+ * a quarter.
+ */
 const CLASSES = 128;
 
-/** Something that holds memory for a peer, and can give all of it up. */
+/** An owner of memory that is held for a peer, and can be freed. */
 export interface MemoryOwner {
-  /** Bytes held now. */
+  /** Returns the bytes held now. */
   measure(): number;
-  /** Ends, and holds nothing any more. */
+  /** Closes the owner and frees its memory. */
   evict(): void;
 }
 
-/** What one {@link MemoryOwner} holds, as far as it was told. */
+/** The memory of one {@link MemoryOwner}, as last reported. */
 export class MemoryAccount {
   readonly owner: MemoryOwner;
   bytes = 0;
-  /** Its size class; -1 while it holds nothing. */
+  /** Index of the size class, or -1 if nothing is held. */
   sizeClass = -1;
 
   constructor(owner: MemoryOwner) {
@@ -24,10 +27,10 @@ export class MemoryAccount {
 }
 
 /**
- * Bounds what all connections of a process hold together: bytes that wait to be read, halves of frames, of header
- * blocks and of messages, what is being worked on, streams, answers that nobody takes. When it is too much, the one
- * that holds most goes first. Finding it takes the same few steps however many there are, at the price that it may hold
- * up to a quarter less than the very largest.
+ * Limits the memory that all connections of a process hold together: unread bytes, incomplete frames, header blocks and
+ * messages, requests in progress, streams, and unread responses. When the limit is exceeded, the owner that holds most
+ * is evicted first. Finding it takes a constant number of steps for any number of owners; in return, the evicted owner
+ * may hold up to a quarter less than the largest.
  */
 export class BufferBudget {
   readonly maxBytes: number;
@@ -39,12 +42,12 @@ export class BufferBudget {
     this.maxBytes = maxBytes;
   }
 
-  /** Bytes held by all together. */
+  /** Bytes held by all owners together. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** `account` is `bytes` now. Cheap where little has changed. */
+  /** Updates an account. Cheap if the size changes little. */
   set(account: MemoryAccount, bytes: number): void {
     if (bytes === account.bytes) return;
     this.#bytes += bytes - account.bytes;
@@ -55,15 +58,14 @@ export class BufferBudget {
   }
 
   /**
-   * Ends those that hold most until the rest is within the budget. Call it where no connection is in the middle of
-   * something.
+   * Evicts the largest owners until the rest fits the limit. Must not be called while a connection is being processed.
    */
   enforce(): void {
     while (this.#bytes > this.maxBytes) {
       const largest = this.#largest();
       if (largest === undefined) return;
       const { owner } = largest;
-      // Sockets take what is written without a word.
+      // Sockets write buffered bytes without an event, so the account may be out of date.
       const bytes = owner.measure();
       const changed = bytes < largest.bytes;
       this.set(largest, bytes);
@@ -96,7 +98,7 @@ export class BufferBudget {
   }
 }
 
-/** The octave of `bytes`, in quarters. */
+/** Returns the size class of `bytes`: four classes to an octave. */
 function sizeClassOf(bytes: number): number {
   if (bytes <= 0) return -1;
   const whole = Math.min(bytes, 0x7fff_ffff);

@@ -9,16 +9,19 @@ import { ServedConnection, type SharedResources } from './served-connection.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketServer } from './socket-server.js';
 
-/** Times are checked this often within the shortest of them, in milliseconds. */
+/** Number of sweeps within the shortest configured timeout. */
 const SWEEPS_PER_SPAN = 8;
 const LONGEST_SWEEP_MS = 1000;
 const SHORTEST_SWEEP_MS = 10;
-/** Connections that are ended in one turn of the event loop because something is due: about a millisecond's work. */
+/**
+ * Maximum number of connections closed in one turn of the event loop because of a timeout. This takes about a
+ * millisecond.
+ */
 const CLOSED_PER_TURN = 30;
 
 /**
- * An HTTP/2 server on TCP or a Unix domain socket, in clear text or TLS. What requests mean is the
- * {@link RequestHandler}'s.
+ * An HTTP/2 server on TCP or a Unix domain socket, in cleartext or with TLS. The {@link RequestHandler} handles the
+ * requests.
  */
 export class H2Server {
   readonly #handler: RequestHandler;
@@ -26,7 +29,8 @@ export class H2Server {
   readonly #sockets: SocketServer;
   readonly #connections = new Set<ServedConnection>();
   /**
-   * Connections with output that was made outside of their reading, flushed together at the end of the event-loop turn.
+   * Connections with output that was produced outside of reading. They are flushed together at the end of the turn of
+   * the event loop.
    */
   #withOutput: ServedConnection[] = [];
   readonly #shared: SharedResources;
@@ -34,7 +38,7 @@ export class H2Server {
   #isSweeping = false;
   #closing = false;
 
-  /** Throws TlsMaterialError when certificates cannot be used. */
+  /** Throws TlsMaterialError if the certificates cannot be used. */
   constructor(handler: RequestHandler, options: H2ServerOptions) {
     this.#handler = handler;
     this.#options = options;
@@ -54,30 +58,33 @@ export class H2Server {
   }
 
   /**
-   * Resolves with the port bound, 0 for a socket path; rejects with Node's system error. A socket file that nobody
-   * listens on any more is replaced, one that is served is EADDRINUSE; its rights come from the process's umask, and it
-   * goes when the server closes.
+   * Starts listening. Resolves with the bound port, or 0 for a socket path; rejects with Node's system error. A stale
+   * socket file that no server listens on is replaced; one that is in use fails with EADDRINUSE. The permissions of the
+   * file follow the umask of the process, and the file is removed when the server closes.
    */
   listen(address: ListenAddress): Promise<number> {
     return this.#sockets.listen(address);
   }
 
   /**
-   * New connections get these certificates, open ones go on. Throws an Error when they cannot be used: the old ones
-   * stay.
+   * Uses these certificates for new connections. Open connections continue. Throws an Error if the certificates cannot
+   * be used; the previous ones then stay in use.
    */
   setTls(material: TlsMaterial): void {
     this.#sockets.setTls(material);
   }
 
-  /** Stops listening and sends GOAWAY on every connection: idle ones end now, the others with their last stream. */
+  /**
+   * Stops listening and sends GOAWAY on every connection. Idle connections close immediately, the others with their
+   * last stream.
+   */
   closeGracefully(): void {
     this.#closing = true;
     this.#sockets.stopListening();
     for (const connection of this.#connections) connection.closeGracefully();
   }
 
-  /** Stops listening and cuts every connection, whatever runs on it. */
+  /** Stops listening and closes every connection, even if streams are open. */
   cut(): void {
     this.#closing = true;
     this.#sockets.stopListening();
@@ -85,8 +92,8 @@ export class H2Server {
   }
 
   /**
-   * What it holds and what waits, at this moment: bytes for all connections, connections to be read, and lost ones with
-   * streams to be told.
+   * Returns the current load: connections, bytes held for all connections, connections that wait to be read, and lost
+   * connections whose streams are not reset yet.
    */
   load(): {
     readonly connections: number;
@@ -103,7 +110,7 @@ export class H2Server {
     };
   }
 
-  /** Resolves when no socket is left. */
+  /** Resolves when no socket is open. */
   empty(): Promise<void> {
     return this.#sockets.empty();
   }
@@ -127,12 +134,13 @@ export class H2Server {
       this.#sweeping = undefined;
     });
     this.#sweeping ??= setInterval(() => this.#sweep(), sweepMs(this.#options)).unref();
-    // Its handshake began before the end did.
+    // The TLS handshake began before the shutdown.
     if (this.#closing) connection.closeGracefully();
   }
 
   readonly #onOutput = (connection: ServedConnection): void => {
-    // Not process.nextTick: the answers of several replies of the store that one turn reads leave together.
+    // setImmediate instead of process.nextTick: responses to several replies of the store, read in one turn, are then
+    // sent together.
     if (this.#withOutput.push(connection) === 1) setImmediate(this.#flush);
   };
 
@@ -148,7 +156,7 @@ export class H2Server {
     this.#sweepOn(this.#connections.values());
   }
 
-  /** Peers that came together may be due together. */
+  /** Continues a sweep. Connections that were opened at the same time may time out at the same time. */
   #sweepOn(connections: Iterator<ServedConnection>): void {
     const nowMs = this.#options.nowMs();
     let ended = 0;

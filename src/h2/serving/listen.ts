@@ -2,24 +2,24 @@ import { lstatSync, unlinkSync } from 'node:fs';
 import { type AddressInfo, connect, type ListenOptions, type Server } from 'node:net';
 
 /**
- * Where to listen: TCP (`port` 0 takes a free one), or a Unix domain socket. `reusePort` shares the port with other
- * processes that ask for it too (SO_REUSEPORT; Node.js 22.12), where a process of node:cluster would share its
- * primary's.
+ * Address to listen on: TCP (`port` 0 selects a free port), or a Unix domain socket. `reusePort` shares the port with
+ * other processes that also set it (SO_REUSEPORT, Node.js 22.12). Without it, a process of node:cluster shares the port
+ * of its primary process.
  */
 export type ListenAddress =
   | { readonly host: string; readonly port: number; readonly reusePort?: boolean }
   | { readonly path: string };
 
 /**
- * Room for the path in sockaddr_un, without the final zero: 104 bytes on macOS, 108 on Linux. libuv cuts longer ones in
- * silence.
+ * Maximum length of the path in sockaddr_un, without the final zero byte: 104 bytes on macOS, 108 on Linux. libuv
+ * silently truncates longer paths.
  */
 const MAX_PATH_BYTES = process.platform === 'darwin' ? 103 : 107;
 
 /**
- * Listens. Resolves with the port bound, 0 for a socket path; rejects with Node's system error. A socket file that
- * nobody listens on any more, as a killed process leaves it, is replaced; any other file is not. The file's rights come
- * from the process's umask, and it goes when the server is closed.
+ * Starts listening. Resolves with the bound port, or 0 for a socket path; rejects with Node's system error. A stale
+ * socket file, which a killed process leaves behind, is replaced; any other file is not. The permissions of the file
+ * follow the umask of the process, and the file is removed when the server closes.
  */
 export async function listen(server: Server, address: ListenAddress): Promise<number> {
   if ('path' in address && Buffer.byteLength(address.path) > MAX_PATH_BYTES) {
@@ -36,9 +36,7 @@ export async function listen(server: Server, address: ListenAddress): Promise<nu
   return 'path' in address ? 0 : (server.address() as AddressInfo).port;
 }
 
-/**
- * Removes a socket file that nobody listens on any more, as a killed process leaves it, and says whether there was one.
- */
+/** Removes a stale socket file, which a killed process leaves behind. Returns whether a file was removed. */
 export async function removeStaleSocket(path: string): Promise<boolean> {
   if (!isSocket(path) || (await isServed(path))) return false;
   unlinkSync(path);
@@ -55,7 +53,7 @@ function tryListen(server: Server, address: ListenAddress): Promise<void> {
   });
 }
 
-/** Sharing a port by SO_REUSEPORT means not sharing it through the primary of node:cluster. */
+/** A port that is shared by SO_REUSEPORT must not be shared through the primary process of node:cluster. */
 function toListenOptions(address: ListenAddress): ListenOptions & { reusePort?: boolean } {
   if ('path' in address || address.reusePort !== true) return { ...address };
   return { ...address, exclusive: true };
@@ -72,7 +70,8 @@ function isServed(path: string): Promise<boolean> {
       probe.destroy();
       resolve(true);
     });
-    // Only a refusal says that nobody is there; with a full backlog or without the right to connect somebody may be.
+    // Only ECONNREFUSED proves that no server listens. With a full backlog, or without the permission to connect, a
+    // server may still listen.
     probe.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'ECONNREFUSED'));
   });
 }

@@ -1,19 +1,19 @@
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 
-/** Streams that are reset in one turn of the event loop: about a millisecond's work. */
+/** Maximum number of streams reset in one turn of the event loop. This takes about a millisecond. */
 const RESETS_PER_TURN = 500;
 
-/** A connection whose socket is gone. */
+/** A connection whose socket has closed. */
 export interface LostConnection {
   readonly openStreams: number;
-  /** Resets `most` of its streams at most. */
+  /** Resets at most `most` streams. */
   resetStreams(most: number): void;
 }
 
 /**
- * Connections that are gone, with streams that are still to be told. Peers choose when connections end: thousands in
- * the same turn of the event loop, each with all the streams that it may have. What is few is done at once, the rest in
- * the turns to come.
+ * Resets the streams of connections whose sockets have closed. Peers choose when connections end: thousands may end in
+ * the same turn of the event loop, each with its maximum number of streams. A few streams are reset immediately, the
+ * rest in later turns.
  */
 export class LostConnections {
   readonly #turns: TurnScheduler<LostConnection>;
@@ -23,12 +23,12 @@ export class LostConnections {
     this.#turns = new TurnScheduler({ budget: RESETS_PER_TURN, serve, nextTurn });
   }
 
-  /** Connections that have streams left. */
+  /** Number of connections with open streams. */
   get waiting(): number {
     return this.#turns.size;
   }
 
-  /** `connection` is gone. */
+  /** Resets the streams of a connection that was lost, now or in later turns. */
   add(connection: LostConnection): void {
     const most = this.#turns.remaining;
     this.#turns.spend(Math.min(most, connection.openStreams));

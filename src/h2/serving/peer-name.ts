@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** `host:port`, with brackets round IPv6 addresses. */
+/** Formats an address as `host:port`, with brackets around IPv6 addresses. */
 export function formatHostPort(address: string | undefined, port: number | undefined): string {
   if (address === undefined) return 'unknown';
   const host = address.includes(':') ? `[${address}]` : address;
@@ -8,7 +8,8 @@ export function formatHostPort(address: string | undefined, port: number | undef
 }
 
 /**
- * Whom a socket leads to, for logs: `host:port`. A Unix domain socket has no such name: then the `path` we listen on.
+ * Returns the name of the peer for logs: `host:port`, or, for a Unix domain socket, the `path` that the server listens
+ * on.
  */
 export function peerName(socket: Socket, path: string | undefined): string {
   return path ?? formatHostPort(socket.remoteAddress, socket.remotePort);

@@ -1,41 +1,48 @@
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 import { WorkSlice } from '../work-slice.js';
 
-/** What one connection may take of a turn. Milliseconds. */
+/** Maximum time that one connection is read in a turn, in milliseconds. */
 export const SLICE_MS = 1;
-/** What all connections together may take of a turn, but for the unit that is begun. Milliseconds. */
+/**
+ * Maximum time that all connections together are read in a turn, in milliseconds. A slice that has started may exceed
+ * it.
+ */
 export const TURN_MS = 3;
-/** Bytes of one connection in a turn: copying a large message costs little time for each frame. */
+/**
+ * Maximum bytes of one connection that are read in a turn. Copying a large message takes little time for each frame, so
+ * a time limit alone is not enough.
+ */
 export const SLICE_BYTES = 65_536;
 /**
- * A connection that has lately taken more than this waits behind those that have not. Milliseconds, halved each turn.
+ * A connection whose recent reading time exceeds this is heavy, and waits behind light connections. Milliseconds,
+ * halved each turn.
  */
 const LIGHT_MS = 0.25;
 /**
- * What one of those takes that had to wait: enough to tell. Many that begin to flood at once are soon told from a usual
- * caller. Milliseconds.
+ * Slice of a light connection that had to wait, in milliseconds. It is long enough to recognise a heavy connection:
+ * many connections that start a flood at the same time are soon distinguished from normal callers.
  */
 const LIGHT_SLICE_MS = 0.3;
-/** Turns after which what a connection took lately is forgotten. */
+/** Number of turns after which the recent reading time of a connection is reset to 0. */
 const FORGET_TURNS = 16;
-/** Turns in which a connection's share of the time, by which those that took much are ordered, falls to a half. */
+/** Half-life, in turns, of the reading time that determines the order of heavy connections. */
 const SHARE_TURNS = 16;
-/** Of so many that took much, the oldest ones, the one with the smallest share comes first. */
+/** Maximum number of heavy connections that are compared, oldest first, to find the one with the lowest rank. */
 const MAX_RANKED = 64;
 
-/** A connection's place in the turns. */
+/** Scheduling state of one connection. */
 export class ReaderState {
-  /** Reads on, for one unit, in what waits. False when nothing waits any more. */
+  /** Reads pending data for one slice. Returns false if no data is pending afterwards. */
   readonly resumeReading: () => boolean;
-  /** The turn that {@link usedMs} and {@link bytes} are of. */
+  /** The turn that {@link usedMs} and {@link bytes} belong to. */
   turn = 0;
   usedMs = 0;
   bytes = 0;
-  /** Time taken lately, what was taken a turn ago counting half. */
+  /** Recent reading time in milliseconds, halved each turn. */
   recentMs = 0;
-  /** Time taken over many turns; what was taken {@link SHARE_TURNS} ago counts half. */
+  /** Reading time in milliseconds over many turns, halved every {@link SHARE_TURNS} turns. */
   shareMs = 0;
-  /** {@link shareMs} of one that waits, to be compared with that of others whenever they came. */
+  /** {@link shareMs} of a waiting connection, scaled so that ranks of different turns are comparable. */
   rank = 0;
 
   constructor(readOn: () => boolean) {
@@ -44,40 +51,40 @@ export class ReaderState {
 }
 
 /**
- * Shares the event loop among the connections of a process. In each of its turns a connection reads for one unit at
- * most, and all of them for a few milliseconds; what has come beyond that waits, its socket unread, and is read in the
- * order of arrival in the turns to come. Connections that have lately taken little come first, so that a usual caller
- * never waits for the backlog of those that send all they can.
+ * Shares the event loop among the connections of a process. In each turn, a connection is read for at most one slice,
+ * and all connections together for a few milliseconds. Further data waits, with its socket paused, and is read in later
+ * turns, in order of arrival. Connections with little recent reading time come first, so that a normal caller never
+ * waits for the backlog of a flood.
  *
- * libuv alone would go on with one socket for 2 MiB, and then do the same with each of the others.
+ * Without this, libuv reads up to 2 MiB from one socket before it continues with the next.
  */
 export class ReadScheduler {
-  /** The unit that is being worked on. */
+  /** The slice that is in progress. */
   readonly workSlice: WorkSlice;
   readonly #nowMs: () => number;
-  /** Milliseconds. */
+  /** The budget of a turn is in milliseconds. */
   readonly #turns: TurnScheduler<never>;
-  /** Waiting, oldest first: those that took little, and the others. */
+  /** Waiting connections, oldest first. */
   readonly #light = new Set<ReaderState>();
   readonly #heavy = new Set<ReaderState>();
   #turn = FORGET_TURNS;
   #beganMs = 0;
 
-  /** `nowMs`: milliseconds on a clock that never goes back. */
+  /** `nowMs`: clock in milliseconds that never goes back. */
   constructor(nowMs: () => number, nextTurn?: NextTurn) {
     this.#nowMs = nowMs;
     this.#turns = new TurnScheduler({ budget: TURN_MS, onTurn: () => this.#next(), nextTurn });
     this.workSlice = new WorkSlice(nowMs);
   }
 
-  /** Connections that wait for a turn. */
+  /** Number of connections that wait for a turn. */
   get waiting(): number {
     return this.#light.size + this.#heavy.size;
   }
 
   /**
-   * Bytes have come. True: the connection may read them now, until {@link workSlice} is over, and then calls {@link finish}.
-   * False: it has to {@link wait}.
+   * Called when data has arrived. Returns true if the connection may read it now, until {@link workSlice} is over; it
+   * must then call {@link finish}. Returns false if the connection must {@link wait}.
    */
   tryStart(reader: ReaderState): boolean {
     if (reader.turn !== this.#turn) this.#startTurn(reader);
@@ -95,8 +102,8 @@ export class ReadScheduler {
   }
 
   /**
-   * The connection has read `bytes`. True: it has used up its unit, and should {@link wait} even if it has read all
-   * there was.
+   * Called after the connection has read `bytes`. Returns true if the slice is used up; the connection must then
+   * {@link wait} even if it has no pending data.
    */
   finish(reader: ReaderState, bytes: number): boolean {
     const tookMs = this.#nowMs() - this.#beganMs;
@@ -108,19 +115,19 @@ export class ReadScheduler {
     return reader.bytes >= SLICE_BYTES;
   }
 
-  /** Calls {@link ReaderState.resumeReading} in one of the next turns. */
+  /** Schedules {@link ReaderState.resumeReading} for one of the next turns. */
   wait(reader: ReaderState): void {
     if (this.#light.has(reader) || this.#heavy.has(reader)) return;
     if (reader.recentMs <= LIGHT_MS) this.#light.add(reader);
     else {
-      // What it took is worth less with each turn: the logarithm of that falls by as much in each.
+      // The weight of past reading time halves at a constant rate, so its logarithm decreases by a constant each turn.
       reader.rank = Math.log2(reader.shareMs) + this.#turn / SHARE_TURNS;
       this.#heavy.add(reader);
     }
     this.#turns.schedule();
   }
 
-  /** The connection is gone. */
+  /** Removes a connection that has closed. */
   remove(reader: ReaderState): void {
     this.#light.delete(reader);
     this.#heavy.delete(reader);
@@ -140,7 +147,7 @@ export class ReadScheduler {
     this.workSlice.begin(this.#beganMs, spanMs);
   }
 
-  /** A turn of the event loop ends, and what waits has its share of the next. */
+  /** Called at the start of a turn: serves the waiting connections. */
   #next(): void {
     this.#turn++;
     this.#serve(this.#light, LIGHT_SLICE_MS, () => first(this.#light));
@@ -148,7 +155,7 @@ export class ReadScheduler {
     if (this.waiting > 0) this.#turns.schedule();
   }
 
-  /** Of those that took much, and have not read in this turn, the one with the smallest share. */
+  /** Returns the heavy connection with the lowest rank that was not read in this turn. */
   #smallest(): ReaderState | undefined {
     let smallest: ReaderState | undefined;
     let looked = 0;
@@ -161,12 +168,13 @@ export class ReadScheduler {
   }
 
   #serve(readers: Set<ReaderState>, spanMs: number, next: () => ReaderState | undefined): void {
-    // Those that have to wait on stand behind the ones that were there, which a Set would go on to in the same loop.
+    // A connection that waits again must not be served in the same turn, but iterating over a Set includes elements
+    // that are added meanwhile.
     for (let rest = readers.size; rest > 0 && this.#turns.remaining > 0; rest--) {
       const reader = next();
       if (reader === undefined) return;
       readers.delete(reader);
-      // It has read in this turn already; or it has got here from the other queue.
+      // The connection was already read in this turn, possibly from the other queue.
       if (reader.turn === this.#turn) {
         this.wait(reader);
         continue;

@@ -10,12 +10,15 @@ import { ReaderState, type ReadScheduler } from './read-scheduler.js';
 import type { H2ServerOptions } from './server-options.js';
 import { SocketSink } from './socket-sink.js';
 
-/** A connection that was silent for so long gives up what it only keeps for later. Milliseconds. */
+/** Idle time after which a connection frees the buffers that it keeps for reuse, in milliseconds. */
 const IDLE_MS = 1000;
-/** Chunks of so many bytes are freed as soon as they are read; shorter ones are as cheap to leave to the collector. */
+/**
+ * Minimum size of chunks that are freed immediately after reading. The garbage collector frees shorter chunks as
+ * cheaply.
+ */
 const FREED_BYTES = 4096;
 
-/** What the connections of a server share. */
+/** Resources that the connections of a server share. */
 export interface SharedResources {
   readonly turns: ReadScheduler;
   readonly budget: BufferBudget;
@@ -23,8 +26,8 @@ export interface SharedResources {
 }
 
 /**
- * A connection of a server together with its socket and the times at which something is due. What the engine or its
- * handler throws, which would be a mistake of ours, costs this connection only.
+ * A connection of a server with its socket and timeouts. If the engine or its handler throws, which would be a bug in
+ * weir, only this connection is closed.
  */
 export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConnection {
   readonly #peer: string;
@@ -39,21 +42,21 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
   readonly #connection: H2Connection;
   readonly #acceptedMs: number;
   readonly #maxAgeMs: number;
-  /** What came and waits for its turn, oldest first; of the first, what stands before {@link #readTo} was read. */
+  /** Received chunks that wait to be read, oldest first. The first chunk was read up to {@link #readOffset}. */
   #pendingChunks: Buffer[] = [];
   #readOffset = 0;
   #pendingBytes = 0;
-  /** The peer has closed its side, and what came before that is not read yet. */
+  /** Whether the peer has closed its side while received data is still unread. */
   #peerEnded = false;
-  /** The socket is closed: nothing is held any more. */
+  /** Whether the socket is closed, so that nothing is held any more. */
   #closed = false;
   #established = false;
-  /** When the connection was told that it is too old. */
+  /** When a GOAWAY was sent because of the connection's age. */
   #goawaySentMs: number | undefined;
-  /** When a PING was sent that is not answered yet. */
+  /** When the PING was sent that is not acknowledged yet. */
   #pingedMs: number | undefined;
 
-  /** `maxAgeMs` is this connection's own, jitter included. */
+  /** `maxAgeMs`: maximum age of this connection, including jitter. */
   constructor(
     socket: Socket,
     peer: string,
@@ -79,13 +82,13 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
       nowMs,
       workSlice: turns.workSlice,
     });
-    // 'data' events: one read buffer for all sockets (`onread`) saves 2 to 6 % but can be had for accepted sockets by
-    // Node's internals only.
+    // The 'data' event is used because a shared read buffer (`onread`), which would save 2 to 6 %, is available for
+    // accepted sockets only through Node's internals.
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
-    // The peer has read on.
+    // The peer has read some of the output.
     socket.on('drain', () => this.#updateBudget());
-    // HTTP/2 knows no half-closed connection: a peer that closes its side waits for nothing any more. Node closes ours
-    // once all is written.
+    // HTTP/2 has no half-closed connections: a peer that closes its side does not wait for responses. Node closes our
+    // side once all output is written.
     socket.once('end', () => {
       this.#peerEnded = true;
       if (this.#pendingBytes === 0) this.#endWithPeer();
@@ -109,7 +112,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
         `held more than ${this.#budget.maxBytes} bytes`,
     );
     this.#discardInput();
-    // A GOAWAY would wait behind what the peer does not read, and that is held.
+    // A GOAWAY would be queued behind the data that the peer does not read, which is part of the held memory.
     if (this.#sink.bufferedBytes > 0) this.#sink.destroy();
     else this.#terminate();
     this.#release();
@@ -123,12 +126,12 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     }
   }
 
-  /** Streams that are open. */
+  /** Number of open streams. */
   get openStreams(): number {
     return this.#connection.openStreams;
   }
 
-  /** Its socket is gone; see {@link LostConnections}. */
+  /** Resets streams after the socket has closed; see {@link LostConnections}. */
   resetStreams(most: number): void {
     try {
       this.#connection.resetStreams(most);
@@ -137,7 +140,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     }
   }
 
-  /** Sends what was announced by `onOutput` of the constructor. */
+  /** Sends the output that was announced by `onOutput` of the constructor. */
   flush(): void {
     try {
       this.#connection.flush();
@@ -148,14 +151,14 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
   }
 
   /**
-   * Does what is due: ends connections that are silent, too slow to begin, or too old. Returns whether it has ended
-   * this one.
+   * Closes the connection if it is silent, does not establish HTTP/2 in time, or is too old. Returns whether the
+   * connection was closed.
    */
   sweep(nowMs: number): boolean {
     if (nowMs - this.#connection.lastReceivedMs >= IDLE_MS) this.#connection.trim();
     if (this.#account.bytes > 0 && !this.#closed) {
-      // What the socket had not written when it was counted last may have left since: Node.js tells that of more than a
-      // full buffer only.
+      // The socket may have written buffered bytes since the last update: Node.js emits 'drain' only after a full
+      // buffer.
       this.#budget.set(this.#account, this.measure());
     }
     if (this.#sink.ended) return false;
@@ -185,7 +188,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
   }
 
   #receive(chunk: Buffer): void {
-    // What comes after the end is read, so that the end arrives, and dropped.
+    // Data after the end is read, so that the end of the connection is detected, and dropped.
     if (this.#sink.ended) return;
     let end = 0;
     let turnIsOver = true;
@@ -208,7 +211,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     this.#turns.wait(this.#readerState);
   }
 
-  /** Returns where in `chunk` the engine has stopped. */
+  /** Returns the offset in `chunk` at which the engine stopped. */
   #read(chunk: Buffer, from: number): number {
     try {
       return this.#connection.receive(chunk, from);
@@ -218,7 +221,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     }
   }
 
-  /** A turn of this connection; see {@link ReaderState.resumeReading}. */
+  /** Reads pending data for one slice; see {@link ReaderState.resumeReading}. */
   #resumeReading(): boolean {
     const chunk = this.#pendingChunks[0];
     if (chunk !== undefined && !this.#sink.ended) {
@@ -240,14 +243,14 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     return false;
   }
 
-  /** Tells the budget what is held, which may end this connection, or others. */
+  /** Updates the memory budget, which may evict this connection or others. */
   #updateBudget(): void {
     if (this.#closed) return;
     this.#budget.set(this.#account, this.measure());
     this.#budget.enforce();
   }
 
-  /** Forgets what waits to be read. */
+  /** Discards the data that waits to be read. */
   #discardInput(): void {
     for (const chunk of this.#pendingChunks) freeBuffer(chunk);
     this.#pendingChunks = [];
@@ -257,7 +260,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
   #endWithPeer(): void {
     this.#release();
     this.#sink.end();
-    // What the peer has not read yet is held on.
+    // Output that the peer has not read yet is still held.
     this.#updateBudget();
   }
 
@@ -269,7 +272,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     }
   }
 
-  /** Nothing comes or goes any more. */
+  /** Frees all memory after the connection has ended. */
   #release(): void {
     this.#discardInput();
     this.#turns.remove(this.#readerState);
@@ -301,7 +304,7 @@ export class ServedConnection implements ConnectionEvents, MemoryOwner, LostConn
     }
   }
 
-  /** A peer that does not read counts as silent too: it is not read from meanwhile. */
+  /** A peer that does not read also counts as silent, because its data is not read meanwhile. */
   #keepAlive(nowMs: number): void {
     const { keepAliveIntervalMs, keepAliveTimeoutMs } = this.#options;
     const receivedMs = this.#connection.lastReceivedMs;

@@ -1,39 +1,42 @@
 import type { H2Limits } from '../limits.js';
 import type { TlsOptions } from '../tls-material.js';
 
-/** Limits, lifetimes and surroundings of an H2Server. */
+/** Limits, timeouts and dependencies of an H2Server. */
 export interface H2ServerOptions {
   readonly limits: H2Limits;
-  /** Serve TLS (ALPN h2) instead of clear text (prior knowledge, RFC 9113 section 3.3). */
+  /** TLS configuration (ALPN h2). If absent, the server uses cleartext with prior knowledge (RFC 9113 section 3.3). */
   readonly tls?: TlsOptions | undefined;
   /**
-   * A connection older than this gets a GOAWAY; each has its own age, up to a tenth more or less. Infinity: never.
-   * Milliseconds.
+   * Maximum age of a connection in milliseconds, after which it is sent a GOAWAY. A jitter of up to a tenth is applied
+   * to each connection. Infinity: no maximum.
    */
   readonly maxConnectionAgeMs: number;
-  /** How long streams may go on after that GOAWAY. Milliseconds. */
+  /** Time in milliseconds for which streams may continue after that GOAWAY. */
   readonly maxConnectionAgeGraceMs: number;
-  /** A connection silent for this long is sent a PING; Infinity: never. Milliseconds. */
+  /** Idle time in milliseconds after which a connection is sent a PING. Infinity: never. */
   readonly keepAliveIntervalMs: number;
-  /** No sign of life within this time after that PING ends the connection. Milliseconds. */
+  /** Time in milliseconds after that PING at which the connection is closed if nothing was received. */
   readonly keepAliveTimeoutMs: number;
-  /**
-   * Longest time for a TLS handshake, and again until the peer's SETTINGS (RFC 9113 section 3.4) came. Milliseconds.
-   */
+  /** Timeout in milliseconds for the TLS handshake, and again for the peer's SETTINGS (RFC 9113 section 3.4). */
   readonly handshakeTimeoutMs: number;
-  /** Connections at a time, those in a TLS handshake included; one more is closed at once. */
+  /**
+   * Maximum number of open connections, including those in a TLS handshake. Further connections are closed immediately.
+   */
   readonly maxConnections: number;
-  /** What all connections together may hold; beyond it the one that holds most is ended. Bytes. */
+  /**
+   * Maximum memory in bytes that all connections hold together. When it is exceeded, the connection that holds most is
+   * closed.
+   */
   readonly maxBufferedBytes: number;
-  /** A clock that never steps back. Milliseconds. */
+  /** Returns milliseconds on a clock that never goes back. */
   nowMs(): number;
-  /** From 0 to below 1, for the jitter of ages. */
+  /** Returns a random number from 0 to below 1, for the jitter of connection ages. */
   random(): number;
   /**
-   * Told of failures to accept, such as too many open files, and of mistakes of ours that cost a connection; serving
-   * goes on.
+   * Reports failures to accept connections, such as too many open files, and bugs in weir that close a connection. The
+   * server continues.
    */
   onError(error: unknown): void;
-  /** Told, in a sentence, of each connection that does not begin as HTTP/2 or breaks its rules. */
+  /** Reports, in a sentence, a connection that does not start as HTTP/2 or violates the protocol. */
   onBadConnection(message: string): void;
 }

@@ -12,31 +12,31 @@ import {
 import { type ListenAddress, listen } from './listen.js';
 import { peerName } from './peer-name.js';
 
-/** How long a peer may take to close its side after we have closed ours, before its socket is cut. Milliseconds. */
+/** Time in milliseconds that a peer has to close its side after we have closed ours. The socket is then destroyed. */
 export const LINGER_MS = 1000;
-/** Usual bound of a TLS handshake, and of the beginning of HTTP/2. Milliseconds. */
+/** Default timeout in milliseconds of a TLS handshake, and of the HTTP/2 preface. */
 export const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** A connection that is silent for this long is probed by TCP. Milliseconds. */
+/** Idle time in milliseconds after which TCP probes a connection. */
 const TCP_KEEP_ALIVE_MS = 60_000;
 /** The server's preface (RFC 9113 section 3.4): an empty SETTINGS frame. */
 const EMPTY_SETTINGS = Buffer.of(0, 0, 0, 4, 0, 0, 0, 0, 0);
 
 export interface SocketServerOptions {
-  /** Serve TLS with ALPN `h2` instead of clear text. */
+  /** TLS configuration with ALPN `h2`. If absent, the server uses cleartext. */
   readonly tls?: TlsOptions | undefined;
-  /** Longest time a TLS handshake may take, in milliseconds. */
+  /** Timeout of a TLS handshake, in milliseconds. */
   readonly handshakeTimeoutMs: number;
-  /** Sockets at a time; one more is closed as soon as it is there. */
+  /** Maximum number of open sockets. Further sockets are closed immediately after they are accepted. */
   readonly maxConnections: number;
-  /** A connection to serve HTTP/2 on, in clear text or decrypted; `peer` is its name for logs. */
+  /** Handles a new HTTP/2 connection, in cleartext or decrypted. `peer` names it in logs. */
   onSocket(socket: Socket, peer: string): void;
-  /** Told of failures to accept. */
+  /** Reports failures to accept connections. */
   onError(error: unknown): void;
-  /** Told, in a sentence, of each connection that is refused or fails its TLS handshake. */
+  /** Reports, in a sentence, a connection that is refused or fails its TLS handshake. */
   onBadConnection(message: string): void;
 }
 
-/** Listens on TCP or a Unix domain socket, in clear text or TLS, and knows every socket that is open. */
+/** Listens on TCP or a Unix domain socket, in cleartext or with TLS, and tracks all open sockets. */
 export class SocketServer {
   readonly #options: SocketServerOptions;
   readonly #server: Server;
@@ -44,13 +44,13 @@ export class SocketServer {
   readonly #sockets = new Set<Socket>();
   readonly #waiting: (() => void)[] = [];
   #path: string | undefined;
-  /** Failures to accept, such as too many open files, and refusals come in floods. */
+  /** Failures to accept, such as too many open files, and refused connections can be very frequent. */
   readonly #mayLogFailure = throttledLog();
   readonly #mayLogRefusal = throttledLog();
-  /** Sockets refused since that was last told. */
+  /** Number of sockets refused since the last log message about them. */
   #refused = 0;
 
-  /** Throws TlsMaterialError when the certificates cannot be used. */
+  /** Throws TlsMaterialError if the certificates cannot be used. */
   constructor(options: SocketServerOptions) {
     this.#options = options;
     const tcp = { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS };
@@ -62,7 +62,8 @@ export class SocketServer {
         ALPNProtocols: ['h2'],
         handshakeTimeout: options.handshakeTimeoutMs,
         requestCert: mutual,
-        // Node would cut the socket without a word to anybody; #refusal asks the same question and says why.
+        // Node would close the socket without any message. #rejectionReason performs the same check and reports the
+        // reason.
         rejectUnauthorized: false,
       });
       this.#tls.on('secureConnection', (socket) => this.#onSecureConnection(socket));
@@ -79,7 +80,10 @@ export class SocketServer {
     return port;
   }
 
-  /** New connections get these certificates. Throws an Error when they cannot be used: the old ones stay. */
+  /**
+   * Uses these certificates for new connections. Throws an Error if they cannot be used; the previous ones then stay in
+   * use.
+   */
   setTls(material: TlsMaterial): void {
     if (this.#tls === undefined) throw new Error('this server does not serve TLS');
     if ((material.clientCa === undefined) !== (this.#options.tls?.material.clientCa === undefined)) {
@@ -92,37 +96,37 @@ export class SocketServer {
     if (this.#server.listening) this.#server.close();
   }
 
-  /** Cuts every connection, whatever runs on it. */
+  /** Closes every connection immediately. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Resolves when no socket is left. */
+  /** Resolves when no socket is open. */
   empty(): Promise<void> {
     if (this.#sockets.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Told of TCP connections, under TLS too. */
+  /** Called for all TCP connections, including those with TLS. */
   #onConnection(socket: Socket): void {
     if (this.#sockets.size >= this.#options.maxConnections) {
       this.#refuse(socket);
       return;
     }
     this.#sockets.add(socket);
-    // A lost connection is nobody's news.
+    // A lost connection is not an error.
     socket.on('error', () => {});
     socket.once('close', () => {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) for (const resolve of this.#waiting.splice(0)) resolve();
     });
-    // Node's documented way to inject connections. A server of TLS that listened itself would make its part before
-    // anybody can refuse it.
+    // This is Node's documented way to inject connections. If the TLS server listened itself, it would set up TLS
+    // before the connection can be refused.
     if (this.#tls !== undefined) this.#tls.emit('connection', socket);
     else this.#options.onSocket(socket, peerName(socket, this.#path));
   }
 
-  /** One connection too many. */
+  /** Refuses a connection because the maximum number is reached. */
   #refuse(socket: Socket): void {
     socket.on('error', () => {});
     socket.destroy();
@@ -137,8 +141,8 @@ export class SocketServer {
   }
 
   #onSecureConnection(socket: TLSSocket): void {
-    // RFC 9113 section 9.2.1: no renegotiation of TLS 1.2, which is cheap to ask for and dear to do. Node tells of it,
-    // and leaves the socket open.
+    // RFC 9113 section 9.2.1 forbids renegotiation with TLS 1.2, which is cheap to request and expensive to perform.
+    // Node reports an attempt as an error but leaves the socket open.
     socket.disableRenegotiation();
     socket.on('error', () => socket.destroy());
     const peer = peerName(socket, this.#path);
@@ -148,13 +152,14 @@ export class SocketServer {
       return;
     }
     this.#options.onBadConnection(`the connection from ${peer} was refused: ${refusal}`);
-    // What the client sends is dropped; left unread it would make the system send a reset, and the reason be lost.
+    // Data from the client is read and dropped. If it stayed unread, the system would send a reset, and the reason
+    // would be lost.
     socket.resume();
     socket.end(Buffer.concat([EMPTY_SETTINGS, goAway(ERROR_CODE.INADEQUATE_SECURITY, refusal)]));
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   }
 
-  /** Why this client is not served; undefined when it is. */
+  /** Returns why this client is rejected, or undefined if it is accepted. */
   #rejectionReason(socket: TLSSocket): string | undefined {
     if (socket.alpnProtocol !== 'h2') return 'the client did not negotiate HTTP/2 (TLS ALPN protocol h2)';
     const { tls } = this.#options;
@@ -169,7 +174,7 @@ export class SocketServer {
   }
 
   #onTlsClientError(error: NodeJS.ErrnoException & { readonly reason?: string }, socket: TLSSocket): void {
-    // Gone before the handshake was complete, as port probes do.
+    // The client closed the connection before the handshake was complete, as port probes do.
     if (error.code === 'ECONNRESET') return;
     const peer = peerName(socket, this.#path);
     this.#options.onBadConnection(
@@ -183,7 +188,7 @@ export class SocketServer {
   }
 }
 
-/** A GOAWAY frame that names no stream as served (RFC 9113 section 6.8). */
+/** Returns a GOAWAY frame that names no stream as processed (RFC 9113 section 6.8). */
 function goAway(errorCode: number, debug: string): Buffer {
   const text = Buffer.from(debug);
   const frame = Buffer.alloc(17 + text.length);

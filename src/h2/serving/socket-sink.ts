@@ -2,19 +2,19 @@ import type { Socket } from 'node:net';
 import type { ByteSink } from '../byte-sink.js';
 import { LINGER_MS } from './socket-server.js';
 
-/** Bytes the operating system did not take yet at which reading stops until they are gone. */
+/** Reading pauses when the operating system has not accepted this many written bytes, until they are written. */
 const PAUSE_BYTES = 65_536;
-/** How long a peer may take to read what was written before {@link SocketSink.end}. Milliseconds. */
+/** Time in milliseconds that a peer has to read the output that was written before {@link SocketSink.end}. */
 const END_MS = 10_000;
 
 /**
- * A socket as a {@link ByteSink}. A peer that does not read what it gets is not read from either: what it may make us
- * hold is then bounded by the answers to what it has already sent.
+ * A {@link ByteSink} on a socket. If a peer does not read its responses, reading from it is paused as well. The memory
+ * that such a peer can occupy is then limited by the responses to its earlier requests.
  */
 export class SocketSink implements ByteSink {
   readonly #socket: Socket;
   #paused = false;
-  /** Not read from until {@link resumeReading}. */
+  /** Whether reading is paused until {@link resumeReading}. */
   #readingPaused = false;
   #ended = false;
 
@@ -27,21 +27,21 @@ export class SocketSink implements ByteSink {
     });
   }
 
-  /** What has come waits for its turn: nothing more is read until {@link resumeReading}. */
+  /** Pauses reading until {@link resumeReading}, because received data waits for its turn. */
   pauseReading(): void {
     if (this.#readingPaused || this.#ended) return;
     this.#readingPaused = true;
     this.#socket.pause();
   }
 
-  /** Reads on, unless the peer has to read first. */
+  /** Resumes reading, unless the peer has to read its output first. */
   resumeReading(): void {
     if (!this.#readingPaused) return;
     this.#readingPaused = false;
     if (!this.#paused || this.#ended) this.#socket.resume();
   }
 
-  /** Bytes that were read, but not handed out, as {@link pauseReading} came in between. */
+  /** Bytes that were received but not emitted yet, because of {@link pauseReading}. */
   get unreadBytes(): number {
     return this.#socket.readableLength;
   }
@@ -50,7 +50,7 @@ export class SocketSink implements ByteSink {
     return this.#socket.writableLength;
   }
 
-  /** Whether {@link end} or {@link destroy} was called: what still comes from the peer is not to be served. */
+  /** Whether {@link end} or {@link destroy} was called. Data that arrives later is not processed. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -59,7 +59,7 @@ export class SocketSink implements ByteSink {
     if (this.#ended) return;
     const socket = this.#socket;
     socket.write(bytes);
-    // The result of `write` would be false for any large write, though the system has taken it all.
+    // `write` returns false for every large write, even if the system has accepted all of it.
     if (socket.writableLength < PAUSE_BYTES || this.#paused) return;
     this.#paused = true;
     socket.pause();
@@ -70,19 +70,19 @@ export class SocketSink implements ByteSink {
     this.#ended = true;
     const socket = this.#socket;
     if (socket.readableEnded && socket.writableLength === 0) {
-      // Nothing is left to wait for. Thousands of peers may go at once, and timers are the better half of what each of
-      // them costs us.
+      // Nothing is left to wait for. Thousands of peers may disconnect at once, and timers would be the larger part of
+      // the cost of each.
       socket.end();
       return;
     }
-    // Bytes left unread would make the system send a reset, and the peer lose what we wrote last.
+    // If received bytes stayed unread, the system would send a reset, and the peer would lose our last output.
     socket.resume();
     const cut = (): void => {
       socket.destroy();
     };
     const late = setTimeout(cut, END_MS).unref();
     socket.once('close', () => clearTimeout(late));
-    // After our half is closed the peer has to close its own; one that does not would hold the socket for ever.
+    // After our side is closed, the peer must close its own. A peer that does not would occupy the socket forever.
     socket.end(() => setTimeout(cut, LINGER_MS).unref());
   }
 

@@ -1,25 +1,26 @@
 import { invariant } from '../../invariant.js';
 
-/** Largest flow control window (RFC 9113 section 6.9.1). */
+/** Maximum size of a flow control window in octets (RFC 9113 section 6.9.1). */
 export const MAX_WINDOW_BYTES = 0x7fff_ffff;
 
 /**
- * Whether `window` cannot grow by `increment` octets: "A sender MUST NOT allow a flow-control window to exceed 2^31-1
- * octets" (RFC 9113 section 6.9.1). Windows are below 2^31 and increments too, so the sum is exact; a window may be
- * negative (6.9.2).
+ * Returns whether `increment` octets would make `window` too large: "A sender MUST NOT allow a flow-control window to
+ * exceed 2^31-1 octets" (RFC 9113 section 6.9.1). Windows and increments are below 2^31, so the sum is exact. A window
+ * may be negative (section 6.9.2).
  */
 export function overflowsWindow(window: number, increment: number): boolean {
   return window + increment > MAX_WINDOW_BYTES;
 }
 
-/** Octets that may be sent under two windows, one of which may be negative. */
+/** Returns the number of octets that may be sent under two windows, which may be negative. */
 export function sendable(streamWindow: number, connectionWindow: number): number {
   return Math.max(0, Math.min(streamWindow, connectionWindow));
 }
 
 /**
- * One window for what the peer sends: {@link available} is what it may still send, what has come is unconsumed until
- * somebody consumed it, then owed until a WINDOW_UPDATE gives it back. The three add up to the window's size.
+ * A window for data that the peer sends. {@link available} is what the peer may still send. Received octets are
+ * unconsumed until they are consumed, and then part of the pending increment until a WINDOW_UPDATE returns them. The
+ * three values add up to the size of the window.
  */
 export class ReceiveWindow {
   available: number;
@@ -30,7 +31,7 @@ export class ReceiveWindow {
     this.available = size;
   }
 
-  /** Counts octets that came; false when the peer was not allowed to send them (then nothing is counted). */
+  /** Counts received octets. Returns false, without counting, if the peer exceeded the window. */
   receive(octets: number): boolean {
     if (octets > this.available) return false;
     this.available -= octets;
@@ -39,7 +40,7 @@ export class ReceiveWindow {
     return true;
   }
 
-  /** Octets that were received are consumed; more than came do not count. Returns how many did. */
+  /** Marks received octets as consumed. Returns how many were counted, at most the unconsumed ones. */
   consume(octets: number): number {
     const counted = Math.min(octets, this.unconsumed);
     this.unconsumed -= counted;
@@ -47,7 +48,7 @@ export class ReceiveWindow {
     return counted;
   }
 
-  /** The increment to send now, at least `batch` octets, or 0. The caller sends it in a WINDOW_UPDATE. */
+  /** Returns the increment to send in a WINDOW_UPDATE, at least `batch` octets, or 0. The caller must send it. */
   takeIncrement(batch: number): number {
     const increment = this.pendingIncrement;
     if (increment < batch || increment === 0) return 0;

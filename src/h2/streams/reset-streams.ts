@@ -1,9 +1,10 @@
-/** Who ended a stream with RST_STREAM; `none`: nobody, or so long ago that it is forgotten. */
+/** The side that ended a stream with RST_STREAM. `none`: neither, or it is no longer remembered. */
 export type ResetBy = 'us' | 'peer' | 'none';
 
 /**
- * The streams that were reset last. What the peer sent before it has seen our RST_STREAM must be ignored, what it sends
- * after its own is an error (RFC 9113 section 5.1, closed). The memory is bounded; the oldest are forgotten first.
+ * Remembers the streams that were reset last. Frames that the peer sent before it saw our RST_STREAM must be ignored;
+ * frames that it sends after its own RST_STREAM are an error (RFC 9113 section 5.1, closed). The number is limited, and
+ * the oldest streams are forgotten first.
  */
 export class ResetStreams {
   readonly #by = new Map<number, 'us' | 'peer'>();

@@ -15,26 +15,26 @@ import { sendable } from './flow-window.js';
 import type { H2Stream } from './stream.js';
 
 const NO_BYTES = new Uint8Array(0);
-/** Copies up to this many bytes are quicker by a loop than by `set`. */
+/** Up to this many bytes, a loop copies faster than `set`. */
 const LOOP_BYTES = 24;
 
-/** Learns when a response has left. */
+/** Receives the event that a response was sent. */
 export interface ResponseEvents {
-  /** The stream's END_STREAM is in the output. */
+  /** The frame with END_STREAM is in the output. */
   onResponseSent(stream: H2Stream): void;
 }
 
 /**
- * Writes responses as frames, as far as the windows of the peer allow (RFC 9113 section 5.2); the rest waits at its
- * stream. A waiting stream is woken by its own WINDOW_UPDATE, or, when only the connection's window is used up, by that
- * of the connection, in the order the streams came to wait.
+ * Writes responses as frames as far as the peer's windows allow (RFC 9113 section 5.2). The rest is queued at its
+ * stream. A queued stream resumes after its own WINDOW_UPDATE, or, if only the window of the connection is used up,
+ * after the WINDOW_UPDATE of the connection, in the order in which streams were queued.
  */
 export class ResponseSender {
-  /** Octets of DATA the peer allows on the whole connection. */
+  /** Octets of DATA that the peer allows on the whole connection. */
   window = INITIAL_WINDOW_BYTES;
-  /** Largest payload the peer takes. */
+  /** Maximum frame payload that the peer accepts. */
   maxFrameBytes = MIN_MAX_FRAME_BYTES;
-  /** Octets of body waiting for windows, over all streams. */
+  /** Octets of body that wait for windows, over all streams. */
   queuedBytes = 0;
   readonly encoder = new HpackEncoder();
   readonly #output: OutputBuffer;
@@ -55,7 +55,8 @@ export class ResponseSender {
   }
 
   sendData(stream: H2Stream, bytes: Uint8Array, endStream: boolean): void {
-    // Not by frame: a peer that opens its window octet by octet would earn what that takes.
+    // Counted once for each message and not for each frame: otherwise, a peer that opens its window octet by octet
+    // would earn the frames that this takes.
     this.#control.earned += CONTROL_FRAMES_PER_MESSAGE;
     let rest = 0;
     if (stream.queue === undefined) {
@@ -82,7 +83,7 @@ export class ResponseSender {
     this.#finish(stream);
   }
 
-  /** Kept small: the case that the windows and one frame have room for everything. */
+  /** Kept small: handles the case that the windows and one frame have space for the whole response. */
   sendResponse(
     stream: H2Stream,
     headers: readonly HeaderField[],
@@ -142,7 +143,7 @@ export class ResponseSender {
     this.#finish(stream);
   }
 
-  /** A header block as HEADERS and, past the peer's frame size, CONTINUATION frames. */
+  /** Writes a header block as a HEADERS frame, and CONTINUATION frames if it exceeds the peer's maximum frame size. */
   writeHeaders(streamId: number, fields: readonly HeaderField[], endStream: boolean): void {
     const { encoder } = this;
     const output = this.#output;
@@ -169,8 +170,8 @@ export class ResponseSender {
   }
 
   /**
-   * The stream's window has grown: sends what waits, as far as it goes. True when nothing waits any more, after
-   * something did.
+   * Sends queued data after the stream's window has grown, as far as it allows. Returns true if the queue has become
+   * empty.
    */
   resume(stream: H2Stream): boolean {
     const { queue } = stream;
@@ -200,7 +201,10 @@ export class ResponseSender {
     return true;
   }
 
-  /** The next stream that waits for the connection's window, if that has room; it has to be {@link resume}d. */
+  /**
+   * Returns the next stream that waits for the connection's window, if that window is open. The caller must
+   * {@link resume} it.
+   */
   nextWaiting(): H2Stream | undefined {
     if (this.window <= 0) return undefined;
     for (const stream of this.#waiting) {
@@ -210,7 +214,7 @@ export class ResponseSender {
     return undefined;
   }
 
-  /** Drops what waits at a stream that is over. */
+  /** Discards the queue of a stream that has closed. */
   discard(stream: H2Stream): void {
     if (stream.queue === undefined) return;
     this.queuedBytes -= stream.queuedBytes;
@@ -238,7 +242,7 @@ export class ResponseSender {
     this.sendTrailers(stream, trailers);
   }
 
-  /** Writes DATA frames from `bytes[from, …)` as far as the windows go; returns where it stopped. */
+  /** Writes DATA frames from `bytes[from, …)` as far as the windows allow. Returns the offset at which it stopped. */
   #writeData(stream: H2Stream, bytes: Uint8Array, from: number, endStream: boolean): number {
     let at = from;
     while (at < bytes.length) {
@@ -264,7 +268,7 @@ export class ResponseSender {
     if (stream.queue === undefined) {
       stream.queue = [copy];
       stream.queueOffset = 0;
-      // A window of its own that is used up wakes the stream itself.
+      // A stream whose own window is used up resumes after its own WINDOW_UPDATE.
       if (stream.sendWindow > 0) this.#waiting.add(stream);
     } else {
       stream.queue.push(copy);

@@ -3,7 +3,7 @@ import { ConnectionFailure, StreamFailure } from '../failure.js';
 
 const { PROTOCOL_ERROR, STREAM_CLOSED, FLOW_CONTROL_ERROR, ENHANCE_YOUR_CALM, REFUSED_STREAM } = ERROR_CODE;
 
-// What peers do wrong with streams: the whole connection ends, or the one stream.
+// Violations of stream rules by the peer, which end the connection or one stream.
 
 export const TOO_MANY_RESETS = new ConnectionFailure(ENHANCE_YOUR_CALM, 'the peer resets too many streams');
 export const DATA_BEYOND_WINDOW = new ConnectionFailure(

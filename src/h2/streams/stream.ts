@@ -3,7 +3,7 @@ import type { HeaderField } from '../hpack/header-field.js';
 import type { RequestHead, ServerConnection, ServerStream } from '../request-handler.js';
 import { ReceiveWindow } from './flow-window.js';
 
-/** What the methods of a stream do; the layer above implements it for all streams of a connection. */
+/** The operations of a stream, implemented once for all streams of a connection. */
 export interface StreamOperations {
   sendHeaders(stream: H2Stream, fields: readonly HeaderField[], endStream: boolean): void;
   sendData(stream: H2Stream, bytes: Uint8Array, endStream: boolean): void;
@@ -20,14 +20,15 @@ export interface StreamOperations {
 }
 
 /**
- * One stream (RFC 9113 section 5.1). It is made when its request's head is complete and over when both sides have ended
- * or one has reset it:
+ * One stream (RFC 9113 section 5.1). It is created when the head of its request is complete. It closes when both sides
+ * have ended it or one side has reset it:
  *
- *     open                  neither remoteEnded nor localEnded
+ *     open                  neither remoteEnded nor responseEnded
  *     half-closed (remote)  remoteEnded
- *     closed                over
+ *     closed                closed
  *
- * There is no half-closed (local): a response that ends before its request resets the stream (section 8.1).
+ * The state half-closed (local) does not occur: a response that ends before its request resets the stream (section
+ * 8.1).
  */
 export class H2Stream implements ServerStream {
   readonly id: number;
@@ -36,28 +37,30 @@ export class H2Stream implements ServerStream {
   state: unknown = undefined;
   queuedBytes = 0;
 
-  /** The request has ended. */
+  /** Whether the request has ended. */
   remoteEnded: boolean;
-  /** The response's HEADERS were sent. */
+  /** Whether the HEADERS of the response were sent. */
   headersSent = false;
-  /** The handler has given the end of the response; some of it may still wait for windows. */
+  /** Whether the handler has ended the response. Part of it may still wait for windows. */
   responseEnded = false;
-  /** Nothing is received or sent any more. */
+  /** Whether the stream is closed: nothing is received or sent any more. */
   closed = false;
 
-  /** Octets the peer allows us to send; negative after it has made its initial window smaller (section 6.9.2). */
+  /**
+   * Octets that the peer allows us to send. Negative after the peer has reduced its initial window (section 6.9.2).
+   */
   sendWindow: number;
   readonly receiveWindow: ReceiveWindow;
-  /** Octets of body that have still to come by the request's `content-length`; -1 when it gave none. */
+  /** Octets of body that `content-length` still announces, or -1 if it is absent. */
   remainingContentLength: number;
 
-  /** Body that waits for windows, oldest first; the first has {@link queueOffset} octets sent. */
+  /** Body parts that wait for windows, oldest first. {@link queueOffset} octets of the first part are sent. */
   queue: Uint8Array[] | undefined = undefined;
   queueOffset = 0;
-  /** Trailers that wait for the body. */
+  /** Trailers that wait for the end of the body. */
   queuedTrailers: readonly HeaderField[] | undefined = undefined;
 
-  /** Bytes of the head that no stream before has counted. */
+  /** Bytes of the request head, if no other stream shares it. */
   headBytes = 0;
 
   readonly #operations: StreamOperations;
@@ -82,7 +85,7 @@ export class H2Stream implements ServerStream {
     this.receiveWindow = new ReceiveWindow(receiveWindow);
   }
 
-  /** See {@link closed}. */
+  /** Marks the stream as {@link closed}. */
   close(): void {
     expectState(!this.closed, 'a stream ends once');
     this.closed = true;

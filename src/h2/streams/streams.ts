@@ -33,30 +33,28 @@ import {
   WRONG_LENGTH,
 } from './stream-failures.js';
 
-/** What the streams need of their connection. */
+/** The services that streams require from their connection. */
 export interface StreamsHost extends ServerConnection {
-  /** Milliseconds, as of the chunk at hand. */
+  /** Time at which the current chunk was received, in milliseconds. */
   readonly lastReceivedMs: number;
-  /** What is being worked on. */
+  /** The work slice in progress. */
   readonly workSlice: WorkSlice;
-  /** Something stands in the output, or waits for windows. */
+  /** Reports that the output has grown or that data waits for windows. */
   onOutputAdded(): void;
 }
 
-/** Memory of an open stream, with what a handler keeps of it: about what V8's heap shows. Its head comes on top. */
+/** Memory of an open stream and its handler state in V8's heap, in bytes, without the request head. */
 const STREAM_BYTES = 1024;
 
-/** The answer to a header list over SETTINGS_MAX_HEADER_LIST_SIZE (RFC 6585 section 5). */
+/** The response to a header list that exceeds SETTINGS_MAX_HEADER_LIST_SIZE (RFC 6585 section 5). */
 const FIELDS_TOO_LARGE = [new HeaderField(':status', '431')];
 
-/**
- * The streams of a connection: their table, their states, their windows, and what frames and the handler do to them.
- */
+/** The streams of a connection. Processes frames of the peer and operations of the handler. */
 export class Streams implements StreamOperations, ResponseEvents {
   readonly sender: ResponseSender;
-  /** The connection's window for what the peer sends. */
+  /** The connection's window for received data. */
   readonly window: ReceiveWindow;
-  /** Highest stream the peer has opened; all above are idle. */
+  /** Highest stream id that the peer has opened. All higher streams are idle. */
   highestId = 0;
   readonly #open = new Map<number, H2Stream>();
   readonly #resetStreams: ResetStreams;
@@ -66,15 +64,15 @@ export class Streams implements StreamOperations, ResponseEvents {
   readonly #limits: H2Limits;
   readonly #control: ControlBudget;
   readonly #output: OutputBuffer;
-  /** What a new stream may send us; at least the default until the peer has acknowledged ours. */
+  /** Receive window of new streams. At least the default until the peer has acknowledged our SETTINGS. */
   #receiveWindowBytes: number;
-  /** What a new stream may be sent. */
+  /** Send window of new streams. */
   #sendWindowBytes = INITIAL_WINDOW_BYTES;
-  /** Streams above are ignored: the last GOAWAY has said so. */
+  /** Streams with higher ids are ignored, as announced by the last GOAWAY. */
   #lastAllowedId = Number.POSITIVE_INFINITY;
-  /** The request before; the next is probably like it. */
+  /** The previous request head. The next one is probably similar. */
   #lastHead: CheckedHead | undefined = undefined;
-  /** Header lists of open streams, as far as they do not share one. Bytes. */
+  /** Bytes of the header lists of open streams, counting shared lists once. */
   #headBytes = 0;
   readonly #streamBatch: number;
   readonly #connectionBatch: number;
@@ -104,27 +102,29 @@ export class Streams implements StreamOperations, ResponseEvents {
     return this.#open.size;
   }
 
-  /** Memory of streams, of what the handler has not consumed, and of answers that wait for windows. */
+  /** Memory in bytes of streams, of unconsumed data, and of responses that wait for windows. */
   get heldBytes(): number {
     return STREAM_BYTES * this.size + this.#headBytes + this.window.unconsumed + this.sender.queuedBytes;
   }
 
-  /** A stream that was never opened: no frame but HEADERS and PRIORITY may name it (RFC 9113 section 5.1, idle). */
+  /**
+   * Returns whether a stream was never opened, so that only HEADERS and PRIORITY may name it (RFC 9113 section 5.1).
+   */
   isIdle(id: number): boolean {
     return id > this.highestId || (id & 1) === 0;
   }
 
-  /** The last stream that was or may have been acted upon, for GOAWAY (section 6.8). */
+  /** Id of the last stream that was or may have been processed, for GOAWAY (RFC 9113 section 6.8). */
   get lastServedId(): number {
     return Math.min(this.highestId, this.#lastAllowedId);
   }
 
-  /** Streams after {@link lastServedId} are ignored from now on. */
+  /** Ignores streams after {@link lastServedId} from now on. */
   refuseNewStreams(): void {
     this.#lastAllowedId = this.lastServedId;
   }
 
-  /** A complete header block: a request or, on a stream that is open, trailers. `id` is odd. */
+  /** Handles a complete header block: a new request or, on an open stream, trailers. `id` is odd. */
   onHeaders(id: number, list: HeaderList, endStream: boolean, selfDependent: boolean): Failure {
     if (id <= this.highestId) return this.#onTrailers(id, list, endStream, selfDependent);
     this.highestId = id;
@@ -161,9 +161,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /**
-   * A DATA frame of `length` octets, padding and its length included, with the body `chunk[start, end)`. `id` is not 0.
-   */
+  /** Handles a DATA frame with a payload of `length` octets and the body `chunk[start, end)`. `id` is not 0. */
   onData(id: number, length: number, chunk: Buffer, start: number, end: number, endStream: boolean): Failure {
     if (!this.window.receive(length)) return DATA_BEYOND_WINDOW;
     const stream = this.#open.get(id);
@@ -196,7 +194,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /** RST_STREAM of the peer. `id` is not idle. */
+  /** Handles RST_STREAM. `id` is not idle. */
   onRstStream(id: number, errorCode: number): Failure {
     const stream = this.#open.get(id);
     if (stream === undefined) return this.#chargeControl();
@@ -206,7 +204,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     return this.#resets.take(this.#host.lastReceivedMs) ? undefined : TOO_MANY_RESETS;
   }
 
-  /** WINDOW_UPDATE of a stream; one that is closed does not care (section 6.9). `id` is not idle. */
+  /** Handles WINDOW_UPDATE, which is ignored on a closed stream (RFC 9113 section 6.9). `id` is not idle. */
   onStreamWindow(id: number, increment: number): Failure {
     const stream = this.#open.get(id);
     if (stream === undefined) return undefined;
@@ -216,7 +214,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /** WINDOW_UPDATE of the connection. */
+  /** Handles WINDOW_UPDATE of the connection. */
   onConnectionWindow(increment: number): Failure {
     const { sender } = this;
     if (overflowsWindow(sender.window, increment)) return WINDOW_OVERFLOW;
@@ -227,7 +225,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /** The peer's SETTINGS_INITIAL_WINDOW_SIZE: changes all streams' windows by the difference (section 6.9.2). */
+  /** Applies SETTINGS_INITIAL_WINDOW_SIZE of the peer to all streams (RFC 9113 section 6.9.2). */
   setSendWindow(size: number): Failure {
     const difference = size - this.#sendWindowBytes;
     this.#sendWindowBytes = size;
@@ -243,14 +241,14 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /** The peer has read our SETTINGS: new streams get the window they name, be it smaller. */
+  /** The peer has read our SETTINGS, so new streams get the configured window, even a smaller one. */
   onSettingsAck(): void {
     this.#receiveWindowBytes = this.#limits.streamWindowBytes;
   }
 
   /**
-   * Resets the stream that a frame with a {@link StreamFailure} names. Each counts: what the peer makes us reset is as
-   * much work as what it resets itself. A stream that was never opened cannot be reset (section 5.1, idle).
+   * Resets the stream that caused a {@link StreamFailure}, which counts like a reset by the peer. An idle stream cannot
+   * be reset (RFC 9113 section 5.1), so its failure ends the connection.
    */
   fail(id: number, failure: StreamFailure): ConnectionFailure | undefined {
     if (this.isIdle(id)) return new ConnectionFailure(failure.code, failure.text);
@@ -265,10 +263,12 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /** The connection is over: tells the handler of every stream, or of `most` of them, the oldest. */
+  /**
+   * Closes all streams, or at most `maxStreams`, oldest first, after the connection has ended. Notifies the handler.
+   */
   resetAll(errorCode: number, maxStreams: number = Number.POSITIVE_INFINITY): void {
     let left = maxStreams;
-    // A stream that goes meanwhile is not in the table any more, and none is added.
+    // Streams that close meanwhile leave the table, and no streams are added.
     for (const stream of this.#open.values()) {
       if (left-- <= 0) return;
       this.#close(stream);
@@ -323,7 +323,7 @@ export class Streams implements StreamOperations, ResponseEvents {
 
   onResponseSent(stream: H2Stream): void {
     if (!stream.remoteEnded) {
-      // Section 8.1: a complete response before the end of the request; the rest of the request is not wanted.
+      // RFC 9113 section 8.1: the response is complete before the request, so the rest of the request is refused.
       writeRstStream(this.#output, stream.id, ERROR_CODE.NO_ERROR);
       this.#resetStreams.add(stream.id, 'us');
       this.#control.earned += CONTROL_FRAMES_PER_REQUEST;
@@ -348,21 +348,18 @@ export class Streams implements StreamOperations, ResponseEvents {
     return undefined;
   }
 
-  /**
-   * After END_STREAM in both directions HEADERS end the connection, after the peer's RST_STREAM only the stream
-   * (section 5.1, closed).
-   */
+  /** HEADERS on a closed stream end the connection, or only the stream if the peer reset it (RFC 9113 section 5.1). */
   #headersWhenClosed(id: number): Failure {
     return this.#resetStreams.resetBy(id) === 'peer' ? ENDED : HEADERS_WHEN_CLOSED;
   }
 
-  /** A frame on a stream that is not in the table. */
+  /** Checks a frame on a stream that is not in the table. */
   #checkClosed(id: number): Failure {
     if (this.isIdle(id)) return IDLE_STREAM;
     return id > this.#lastAllowedId || this.#resetStreams.resetBy(id) === 'us' ? undefined : ENDED;
   }
 
-  /** Counts a frame that brings no request. */
+  /** Counts a frame that carries no request. */
   #chargeControl(): Failure {
     return this.#control.charge(this.#host.lastReceivedMs);
   }
@@ -390,7 +387,7 @@ export class Streams implements StreamOperations, ResponseEvents {
     }
   }
 
-  /** Octets of the connection's window are consumed; tells the peer once half of the window is owed. */
+  /** Consumes octets of the connection's window, and sends a WINDOW_UPDATE for each half of the window. */
   #creditConnection(octets: number): void {
     this.window.consume(octets);
     const increment = this.window.takeIncrement(this.#connectionBatch);
