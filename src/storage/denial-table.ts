@@ -7,7 +7,7 @@ export interface DenialTableOptions {
   /** Most bytes of entries and their keys, estimated; Infinity for no bound. */
   readonly maxBytes: number;
   /** Denials that are over go when later ones come, about this many microseconds after they were kept. */
-  readonly turnMicros: number;
+  readonly generationMicros: number;
 }
 
 /** What an entry takes beside its key: of a token bucket, measured on Node 20; of a window a fifth less. */
@@ -20,7 +20,7 @@ function bytesOf(key: string): number {
 }
 
 /** The same text in one piece: keys are put together from parts, and V8 would keep those, which take as much again. */
-function inOnePiece(key: string): string {
+function flattened(key: string): string {
   return Buffer.from(key).toString();
 }
 
@@ -46,7 +46,7 @@ export class DenialTable {
   /** When all of a generation are over. */
   private youngUntil = Number.NEGATIVE_INFINITY;
   private oldUntil = Number.NEGATIVE_INFINITY;
-  private turnAtMicros = Number.NEGATIVE_INFINITY;
+  private rotateAtMicros = Number.NEGATIVE_INFINITY;
 
   constructor(options: DenialTableOptions) {
     this.options = options;
@@ -61,9 +61,9 @@ export class DenialTable {
   /** The denial of a bucket, unless it is over. */
   get(key: string, nowMicros: number): KnownDenial | undefined {
     const young = this.young.get(key);
-    if (young !== undefined) return this.unlessOver(key, young, nowMicros);
+    if (young !== undefined) return this.unlessExpired(key, young, nowMicros);
     const old = this.old.get(key);
-    if (old === undefined || this.unlessOver(key, old, nowMicros) === undefined) return undefined;
+    if (old === undefined || this.unlessExpired(key, old, nowMicros) === undefined) return undefined;
     this.old.delete(key);
     this.insert(key, old, nowMicros);
     return old;
@@ -94,14 +94,14 @@ export class DenialTable {
       const bytes = bytesOf(key);
       if (bytes > maxBytes / 2) return;
       const full = this.young.size >= this.maxYoung || this.youngBytes + bytes > maxBytes / 2;
-      if (full || (nowMicros >= this.turnAtMicros && nowMicros >= this.oldUntil)) this.turn(nowMicros);
+      if (full || (nowMicros >= this.rotateAtMicros && nowMicros >= this.oldUntil)) this.rotate(nowMicros);
       this.youngBytes += bytes;
     }
-    this.young.set(known ? key : inOnePiece(key), denial);
+    this.young.set(known ? key : flattened(key), denial);
     this.youngUntil = Math.max(this.youngUntil, denial.untilMicros);
   }
 
-  private turn(nowMicros: number): void {
+  private rotate(nowMicros: number): void {
     if (nowMicros >= this.oldUntil) this.expired += this.old.size;
     else this.evacuated += this.old.size;
     this.old = this.young;
@@ -109,10 +109,10 @@ export class DenialTable {
     this.young = new Map();
     this.youngBytes = 0;
     this.youngUntil = Number.NEGATIVE_INFINITY;
-    this.turnAtMicros = nowMicros + this.options.turnMicros;
+    this.rotateAtMicros = nowMicros + this.options.generationMicros;
   }
 
-  private unlessOver(key: string, denial: KnownDenial, nowMicros: number): KnownDenial | undefined {
+  private unlessExpired(key: string, denial: KnownDenial, nowMicros: number): KnownDenial | undefined {
     if (denial.untilMicros > nowMicros) return denial;
     this.delete(key);
     this.expired++;

@@ -42,13 +42,13 @@ export interface LocalCacheStats {
 }
 
 /** Keys of so many items are compared with each other: that takes a microsecond or two, and no memory. */
-const FEW_ITEMS = 16;
+const MAX_COMPARED_ITEMS = 16;
 /** Nothing is ever added to it. */
 const NO_KEYS = new Set<string>();
 /** Items whose denials are kept in one turn of the event loop: half a millisecond or so. */
-const ITEMS_IN_A_TURN = 250;
+const ITEMS_PER_TURN = 250;
 /** Without windows that last longer, entries of token buckets are over after this long at the latest. */
-const LEAST_TURN_MICROS = 1_000_000;
+const MIN_GENERATION_MICROS = 1_000_000;
 
 /**
  * Answers denials that are certain without asking the store, also while the store is away. Certain is that
@@ -82,7 +82,7 @@ export class DenyCache implements BucketStore {
   /** Rises with each {@link clear} and {@link forget}: what was asked before is not learnt from. */
   private generation = 0;
   /** Whether denials of a request of many items are being kept. */
-  private keepsMany = false;
+  private isKeepingMany = false;
   /** Entries of the request at hand, reused. */
   private readonly found: KnownDenial[] = [];
 
@@ -93,7 +93,7 @@ export class DenyCache implements BucketStore {
     this.table = new DenialTable({
       maxEntries: options.maxEntries,
       maxBytes: options.maxBytes ?? Infinity,
-      turnMicros: options.maxAgeMicros === 0 ? LEAST_TURN_MICROS : options.maxAgeMicros,
+      generationMicros: options.maxAgeMicros === 0 ? MIN_GENERATION_MICROS : options.maxAgeMicros,
     });
   }
 
@@ -208,22 +208,22 @@ export class DenyCache implements BucketStore {
     // An answer to an earlier denial may have come between question and answer of a refund.
     this.refunded(items);
     if (result instanceof StorageError) return;
-    const isFew = items.length <= FEW_ITEMS;
+    const isFew = items.length <= MAX_COMPARED_ITEMS;
     let isLeft = false;
     /** Buckets that took, or got back: what was denied before in the same request may be no more so. */
-    const moved = isFew ? NO_KEYS : new Set<string>();
+    const changedKeys = isFew ? NO_KEYS : new Set<string>();
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
       const outcome = result[i] as TakeOutcome;
       // It may have taken: what is known of the bucket is no more so.
-      if (!isFew && (!outcome.limited || item.refund)) moved.add(item.key);
+      if (!isFew && (!outcome.limited || item.refund)) changedKeys.add(item.key);
       if (!outcome.limited) this.table.delete(item.key);
       else if (keeps && this.mayKeep(item, outcome)) {
         if (!isFew) isLeft = true;
         else if (!isNamedBefore(items, i)) this.keep(item, outcome, askedMicros);
       }
     }
-    if (isLeft && !this.keepsMany) void this.keepMany(items, result, askedMicros, moved);
+    if (isLeft && !this.isKeepingMany) void this.keepMany(items, result, askedMicros, changedKeys);
   }
 
   /**
@@ -237,9 +237,9 @@ export class DenyCache implements BucketStore {
     named: Set<string>,
   ): Promise<void> {
     const { refunds, generation } = this;
-    this.keepsMany = true;
+    this.isKeepingMany = true;
     for (let i = 0; i < items.length; i++) {
-      if (i > 0 && i % ITEMS_IN_A_TURN === 0) {
+      if (i > 0 && i % ITEMS_PER_TURN === 0) {
         await turn();
         if (refunds !== this.refunds || generation !== this.generation) break;
       }
@@ -248,7 +248,7 @@ export class DenyCache implements BucketStore {
       const isFirst = named.size < named.add(item.key).size;
       if (isFirst && outcome.limited && this.mayKeep(item, outcome)) this.keep(item, outcome, askedMicros);
     }
-    this.keepsMany = false;
+    this.isKeepingMany = false;
   }
 
   /** Whether the denial of an item is one of those that are kept. */

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Control } from '../../src/limiter/control.js';
-import { CHANGES_AT_ONCE } from '../../src/storage/controls/live-controls.js';
+import { MAX_CHANGES_PER_NOTICE } from '../../src/storage/controls/live-controls.js';
 import type { RedisBuckets } from '../../src/storage/redis/redis-buckets.js';
 import { ProcessBook } from '../support/controls/books.js';
 import { control } from '../support/controls/controls.js';
@@ -110,7 +110,7 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     expect(await Promise.all(controls.map((each) => one.book.put(each)))).toEqual(controls.map(() => 'done'));
     const later = await open();
     await hears(later, ...controls);
-    for (const { set } of later.heard.changes) expect(set.length).toBeLessThanOrEqual(CHANGES_AT_ONCE);
+    for (const { set } of later.heard.changes) expect(set.length).toBeLessThanOrEqual(MAX_CHANGES_PER_NOTICE);
     await one.book.end(controls.slice(10).map(({ id }) => id));
     for (const each of books) await hears(each, ...controls.slice(0, 10));
   });
@@ -142,7 +142,7 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     await waitFor('the change to be read', () => other.touchedUnknown === 1);
     other.isUp = false;
     const script = `return tostring(redis.call('DEL', KEYS[1]))`;
-    expect(await redis.ask({ script, key: 'weir:1:{controls}', args: [], textBytes: 9 })).toBe('1');
+    expect(await redis.runScript({ script, key: 'weir:1:{controls}', args: [], textBytes: 9 })).toBe('1');
     bench.clock.advance(30 * SECOND);
     const again = control('b');
     await (await open()).book.put(again);

@@ -12,7 +12,7 @@ import { tokenBucketRate } from '../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { parseRedisUrl } from '../../src/storage/redis/connection/redis-address.js';
 import type { RedisStoreOptions } from '../../src/storage/redis/redis-store-options.js';
-import { WHOLE } from '../../src/storage/redis/take-batch.js';
+import { ONLY_PARTITION } from '../../src/storage/redis/take-batch.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { REDIS } from '../support/limiter/store-options.js';
 import { takeItem } from '../support/limiter/take-items.js';
@@ -221,19 +221,19 @@ describe('a connection that is lost', () => {
     await store!.reached;
     const taken = Array.from({ length: 20 }, (_, i) => takeItem(`k${i}`, HUNDRED, { hits: 10 }));
     expect(await store!.take(taken, Infinity)).toHaveLength(20);
-    const takenOn = store!.holds;
+    const takenOn = store!.connectionEpoch;
     proxy.hold('replies');
     const others = Array.from({ length: 1000 }, (_, i) => takeItem(`other ${i}`, HUNDRED));
     const busy = store!.take(others, Infinity);
     await waitFor('the call to be sent', () => store!.calls === 2);
     // It takes turns with what Redis is busy with.
     const refunds = {
-      part: WHOLE,
+      partition: ONLY_PARTITION,
       items: taken.map((item) => ({ ...item, refund: true })),
       deadlineMicros: Infinity,
     };
-    const given = store!.giveBackPart(
-      { ...refunds, connection: undefined, mayWait: true, wide: true },
+    const given = store!.giveBackPartition(
+      { ...refunds, connection: undefined, mayWait: true, isLarge: true },
       takenOn,
     );
     proxy.cut();

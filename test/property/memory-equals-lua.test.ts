@@ -7,7 +7,7 @@ import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../src/limi
 import { UNIT_MICROS } from '../../src/limiter/window-unit.js';
 import { MemoryStore } from '../../src/storage/memory/memory-store.js';
 import { MAX_TAKES_PER_CALL } from '../../src/storage/redis/open-batches.js';
-import { NARROW_ITEMS } from '../../src/storage/redis/wide-takes.js';
+import { MAX_SMALL_ITEMS } from '../../src/storage/redis/wide-takes.js';
 import { expectAtMost, expectEqual, expectSame } from '../support/assert/quick-expect.js';
 import { runs } from '../support/assert/runs.js';
 import { FakeClock } from '../support/clock/fake-clock.js';
@@ -201,12 +201,12 @@ const turn = fc.record({
   ),
   // Requests of one turn travel in one call.
   requests: fc.oneof(
-    fc.array(fc.array(arbitraryItem(), { minLength: 1, maxLength: NARROW_ITEMS }), {
+    fc.array(fc.array(arbitraryItem(), { minLength: 1, maxLength: MAX_SMALL_ITEMS }), {
       minLength: 1,
       maxLength: 4,
     }),
     // Wide ones let others go first.
-    fc.array(arbitraryItem(), { minLength: NARROW_ITEMS + 1, maxLength: 24 }).map((items) => [items]),
+    fc.array(arbitraryItem(), { minLength: MAX_SMALL_ITEMS + 1, maxLength: 24 }).map((items) => [items]),
     crowd,
   ),
 });

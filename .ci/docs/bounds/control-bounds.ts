@@ -9,9 +9,9 @@ import {
   POLLED_BYTES,
   POLLED_ROWS,
 } from '../../../src/storage/controls/control-log.js';
-import { CHANGES_AT_ONCE } from '../../../src/storage/controls/live-controls.js';
+import { MAX_CHANGES_PER_NOTICE } from '../../../src/storage/controls/live-controls.js';
 import { MAX_TOUCHED_KEYS } from '../../../src/storage/controls/touched-keys.js';
-import { MAX_UNANSWERED } from '../../../src/storage/redis/questions/script-questions.js';
+import { MAX_PENDING_REQUESTS } from '../../../src/storage/redis/questions/script-questions.js';
 import { type BoundGroup, shownCount, shownSize } from './bound-texts.js';
 
 const DAY_MICROS = 24 * 3600 * 1_000_000;
@@ -49,7 +49,7 @@ export const CONTROL_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'blocks and exemptions that a process applies in a turn of the event loop',
-        bound: shownCount(CHANGES_AT_ONCE),
+        bound: shownCount(MAX_CHANGES_PER_NOTICE),
         beyond: 'the next turn applies the rest',
       },
       {
@@ -59,7 +59,7 @@ export const CONTROL_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'such calls that Redis has not answered',
-        bound: shownCount(MAX_UNANSWERED),
+        bound: shownCount(MAX_PENDING_REQUESTS),
         beyond: 'weir sends no further call',
       },
     ],

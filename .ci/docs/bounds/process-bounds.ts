@@ -25,7 +25,7 @@ import { ALL_SILENT_MS, REPLACED_MS } from '../../../src/server/workers/worker-w
 import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../../src/service/record/record-of.js';
 import { MAX_QUEUED_BYTES, MAX_QUEUED_JOBS } from '../../../src/service/turn-queue.js';
 import { MAX_OWED_BUCKETS, MAX_OWED_BYTES } from '../../../src/storage/local/local-buckets.js';
-import { CHARGES_AT_ONCE } from '../../../src/storage/local/repayment.js';
+import { MAX_CONCURRENT_CHARGES } from '../../../src/storage/local/repayment.js';
 import { MAX_WAITING_BYTES } from '../../../src/telemetry/log-output.js';
 import { MAX_HEARD, STALLED_MS } from '../../../src/telemetry/statsd/statsd-tcp.js';
 import { SAMPLES_A_SECOND } from '../../../src/telemetry/top/hit-sampler.js';
@@ -178,7 +178,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         what:
           'buckets used by `on_store_failure: local` that wait for their charge; their memory; concurrent ' +
           'charges',
-        bound: `${shownCount(MAX_OWED_BUCKETS)}; ${shownSize(MAX_OWED_BYTES)}; ${CHARGES_AT_ONCE}`,
+        bound: `${shownCount(MAX_OWED_BUCKETS)}; ${shownSize(MAX_OWED_BYTES)}; ${MAX_CONCURRENT_CHARGES}`,
         beyond: 'weir forgets the least recently used bucket (`weir_local_charges_total`)',
       },
     ],

@@ -11,11 +11,15 @@ import {
   MAX_STORE_WAITING_BYTES,
   SMALL_REQUEST_RESERVE_BYTES,
 } from '../../../src/service/waiting-requests.js';
-import { ASKED_AT_ONCE, MORE_ASKED, NODES_ASKED } from '../../../src/storage/redis/cluster/cluster-finder.js';
+import {
+  MAX_CONCURRENT_QUERIES,
+  MAX_FURTHER_NODES,
+  QUERIED_NODES,
+} from '../../../src/storage/redis/cluster/cluster-finder.js';
 import { MAX_CLUSTER_NODES } from '../../../src/storage/redis/cluster/cluster-nodes.js';
 import { MAX_REDIRECTIONS } from '../../../src/storage/redis/cluster/redirect.js';
-import { WHOLE_PATIENCE_MS } from '../../../src/storage/redis/connection/client/asking-client.js';
-import { MAX_ASKED_BYTES } from '../../../src/storage/redis/connection/client/own-connector.js';
+import { TOTAL_TIMEOUT_MS } from '../../../src/storage/redis/connection/client/asking-client.js';
+import { MAX_RECEIVED_BYTES } from '../../../src/storage/redis/connection/client/own-connector.js';
 import {
   ATTEMPTS_AT_ONCE,
   PAUSE_PER_SERVER_MS,
@@ -25,10 +29,10 @@ import {
   PROGRAM_TIMEOUT_MS,
 } from '../../../src/storage/redis/connection/login/run-program.js';
 import { MAX_SERVERS } from '../../../src/storage/redis/connection/named-servers.js';
-import { LIVELY_MICROS } from '../../../src/storage/redis/load/redis-load.js';
+import { RESPONSIVE_MICROS } from '../../../src/storage/redis/load/redis-load.js';
 import { MAX_TAKES_PER_CALL } from '../../../src/storage/redis/open-batches.js';
-import { WIDE_ITEMS_IN_FLIGHT } from '../../../src/storage/redis/wide-sender.js';
-import { NARROW_ITEMS, QUANTUM_ITEMS } from '../../../src/storage/redis/wide-takes.js';
+import { MAX_LARGE_ITEMS_IN_FLIGHT } from '../../../src/storage/redis/wide-sender.js';
+import { MAX_SMALL_ITEMS, QUANTUM_ITEMS } from '../../../src/storage/redis/wide-takes.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,
@@ -54,14 +58,14 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
         bound: `${shownSetting('REDIS_MAX_IN_FLIGHT')}; ${SCARCE_ROOM}`,
         beyond:
           'OVER_LIMIT if a rule could deny the request; `on_store_failure` if Redis has not answered for ' +
-          `${shownTime(LIVELY_MICROS / 1000)}`,
+          `${shownTime(RESPONSIVE_MICROS / 1000)}`,
       },
       {
-        what: `limits of large requests (more than ${NARROW_ITEMS} limits), which wait in a queue of their own`,
+        what: `limits of large requests (more than ${MAX_SMALL_ITEMS} limits), which wait in a queue of their own`,
         bound:
           'the same number again, and a connection may use as much as is still free; the same number once more ' +
           `for requests of at most ${QUANTUM_ITEMS} limits from connections without waiting requests; Redis ` +
-          `gets ${WIDE_ITEMS_IN_FLIGHT} limits, or one request, at a time, and connections take turns`,
+          `gets ${MAX_LARGE_ITEMS_IN_FLIGHT} limits, or one request, at a time, and connections take turns`,
         beyond:
           'OVER_LIMIT if a rule could deny the request, otherwise OK; also if the deadline passes while Redis ' +
           'serves other requests',
@@ -74,7 +78,7 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
           `${shownSize(MAX_SMALL_REQUEST_BYTES)}; ${SCARCE_ROOM}`,
         beyond:
           'OVER_LIMIT if a rule could deny the request, otherwise OK; `on_store_failure` if Redis is ' +
-          `unavailable or has not answered for ${shownTime(LIVELY_MICROS / 1000)}`,
+          `unavailable or has not answered for ${shownTime(RESPONSIVE_MICROS / 1000)}`,
       },
       {
         what: 'a reply of Redis',
@@ -99,13 +103,13 @@ export const REDIS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'nodes of a cluster that weir asks for the slots',
         bound:
-          `all configured nodes at the start; later ${NODES_ASKED}, and if none of them answers, up to ` +
-          `${MORE_ASKED} others, ${ASKED_AT_ONCE} at a time`,
+          `all configured nodes at the start; later ${QUERIED_NODES}, and if none of them answers, up to ` +
+          `${MAX_FURTHER_NODES} others, ${MAX_CONCURRENT_QUERIES} at a time`,
         beyond: 'one such update at a time; meanwhile calls use the known slots',
       },
       {
         what: 'reply of a Sentinel or node about others; its duration',
-        bound: `${shownSize(MAX_ASKED_BYTES)}; ${shownTime(WHOLE_PATIENCE_MS)}`,
+        bound: `${shownSize(MAX_RECEIVED_BYTES)}; ${shownTime(TOTAL_TIMEOUT_MS)}`,
         beyond: `${CONNECTION_ENDS} and asks others`,
       },
       {

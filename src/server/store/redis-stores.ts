@@ -28,7 +28,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     log: (level, message) => log[level](message),
     observeCall: (micros) => answered.emit(micros),
     observeFault: (fault) => faulty.emit(roleOf(pool), fault),
-    tellWork: (micros, node = '') => working.emit({ pool, node, micros }),
+    reportWork: (micros, node = '') => working.emit({ pool, node, micros }),
     takeAgain: (...asked) => store.take(...asked),
   });
   const mainOptions = mainRedis(settings);
@@ -74,7 +74,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
     onGivenUp: givenUp.add,
     onControlsLost: controls.onLost,
     onWork: working.add,
-    othersWork: (from, { pool, node, micros }) => pools[pool]?.store.othersWork(from, micros, node),
+    othersWork: (from, { pool, node, micros }) => pools[pool]?.store.addOtherWork(from, micros, node),
     close: async () => {
       stopWaiting();
       await controls.close();
@@ -110,7 +110,7 @@ function localBuckets(
   pools: readonly RedisPool[],
 ): LocalBuckets {
   return new LocalBuckets({
-    fresh: () => memoryStore(settings, clock),
+    newStore: () => memoryStore(settings, clock),
     clock,
     workers: settings.workers,
     maxBuckets: settings.memoryMaxBuckets,

@@ -1,10 +1,10 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 
 /** Refusals in a row after which it is no failover, nor a slot on its way to another node. */
-const CERTAIN_AFTER = 5;
+const MIN_REFUSALS = 5;
 
 /** Tells the log, once, that Redis does not let controls be read, and once that it does again. */
-export class ControlComplaints {
+export class ControlReadLog {
   readonly #log: (level: 'info' | 'warn', message: string) => void;
   #refused = 0;
   #complained = false;
@@ -21,7 +21,7 @@ export class ControlComplaints {
       this.#refused = 0;
       return;
     }
-    if (error.reason !== 'rejected' || ++this.#refused < CERTAIN_AFTER || this.#complained) return;
+    if (error.reason !== 'rejected' || ++this.#refused < MIN_REFUSALS || this.#complained) return;
     this.#complained = true;
     this.#log(
       'warn',

@@ -34,7 +34,7 @@ export interface LogChange {
 
 /** Settings of {@link ControlLog}. */
 export interface ControlLogOptions {
-  readonly redis: Pick<RedisBuckets, 'ask'>;
+  readonly redis: Pick<RedisBuckets, 'runScript'>;
   /** Default `weir:1:`. */
   readonly keyPrefix?: string | undefined;
   /** For tests. */
@@ -53,9 +53,9 @@ export class ControlLog {
     this.key = `${options.keyPrefix ?? DEFAULT_KEY_PREFIX}{controls}`;
   }
 
-  /** What is new since version `after` of the log that has `mark`. `mayWait`: see {@link ScriptQuestion}. */
+  /** What is new since version `after` of the log that has `mark`. `mayWait`: see {@link ScriptRequest}. */
   async poll(mark: string, after: number, mayWait = false): Promise<ControlsPolled | StorageError> {
-    const answer = await this.#options.redis.ask({
+    const answer = await this.#options.redis.runScript({
       script: this.#pollScript,
       key: this.key,
       args: [mark, String(after), String(POLLED_ROWS), String(POLLED_BYTES)],
@@ -79,7 +79,7 @@ export class ControlLog {
     for (const { what, name, durationMicros, id, text } of changes)
       args.push(what, name, String(durationMicros), id, text);
     const { key } = this;
-    const answer = await this.#options.redis.ask({
+    const answer = await this.#options.redis.runScript({
       script: this.#changeScript,
       key,
       args,

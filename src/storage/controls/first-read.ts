@@ -17,8 +17,8 @@ export class FirstRead implements AwaitedRead {
   #end: () => void = () => {};
 
   /** `whenTold` runs what it is given once those who decide were told of all that was read. */
-  constructor(whenTold: (told: () => void) => void) {
-    this.#whenTold = whenTold;
+  constructor(whenNotified: (told: () => void) => void) {
+    this.#whenTold = whenNotified;
   }
 
   /** Redis may answer in a moment. */

@@ -3,13 +3,13 @@ import { timerMs } from '../../limiter/clock.js';
 import type { Control, ControlsChange, LiveControl } from '../../limiter/control.js';
 
 /** Most controls, ids and keys of one {@link ControlsChange}, each: who listens does its work for them at once. */
-export const CHANGES_AT_ONCE = 100;
+export const MAX_CHANGES_PER_NOTICE = 100;
 /** Controls that have ended are looked for no sooner than this after the last time. Milliseconds. */
 const SWEEP_MS = 100;
 
 type Listener = (change: ControlsChange) => void;
 
-interface Told {
+interface Notice {
   readonly change: ControlsChange | (() => void);
   /** Undefined: all of them. */
   readonly only: Listener | undefined;
@@ -33,8 +33,8 @@ export function controlName({ kind, domain, identity }: Control): string {
 }
 
 /**
- * The controls that this process knows of, by {@link controlName}, and those who are told of them: in pieces of
- * {@link CHANGES_AT_ONCE}, with a turn of the event loop between two. What has ended is told within a tenth of a second
+ * The controls that this process knows of, by {@link controlName}, and those who are told of them: in pieces of {@link
+ * MAX_CHANGES_PER_NOTICE}, with a turn of the event loop between two. What has ended is told within a tenth of a second
  * or two: who decides looks at {@link LiveControl.expiresAtMicros}.
  */
 export class LiveControls<C extends LiveControl = LiveControl> {
@@ -42,8 +42,8 @@ export class LiveControls<C extends LiveControl = LiveControl> {
   readonly #byName = new Map<string, C>();
   readonly #names = new Map<string, string>();
   readonly #listeners: Listener[] = [];
-  readonly #queue: Told[] = [];
-  #telling = false;
+  readonly #queue: Notice[] = [];
+  #isNotifying = false;
   #timer: NodeJS.Timeout | undefined;
   #timerAtMicros = Infinity;
   #closed = false;
@@ -74,13 +74,13 @@ export class LiveControls<C extends LiveControl = LiveControl> {
   onChange(listener: Listener): void {
     this.#sweep();
     this.#listeners.push(listener);
-    this.#tell([...this.#byName.values()], [], [], listener);
+    this.#notify([...this.#byName.values()], [], [], listener);
   }
 
   /** Runs `told` once everybody was told of all that is known now. */
-  whenTold(told: () => void): void {
+  whenNotified(told: () => void): void {
     this.#queue.push({ change: told, only: undefined });
-    if (!this.#telling) this.#tellNext();
+    if (!this.#isNotifying) this.#notifyNext();
   }
 
   /** Sets controls, each in the place of the one of its name; ends others. What is over already is left out. */
@@ -108,7 +108,7 @@ export class LiveControls<C extends LiveControl = LiveControl> {
       this.#forget(name, id);
       over.push(id);
     }
-    if (fresh.length + over.length + touched.length > 0) this.#tell(fresh, over, touched);
+    if (fresh.length + over.length + touched.length > 0) this.#notify(fresh, over, touched);
     this.#wakeAt(soonest);
   }
 
@@ -123,10 +123,10 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     this.#names.delete(id);
   }
 
-  #tell(set: readonly C[], ended: readonly string[], touched: readonly string[], only?: Listener): void {
+  #notify(set: readonly C[], ended: readonly string[], touched: readonly string[], only?: Listener): void {
     const most = Math.max(set.length, ended.length, touched.length, 1);
-    for (let from = 0; from < most; from += CHANGES_AT_ONCE) {
-      const to = from + CHANGES_AT_ONCE;
+    for (let from = 0; from < most; from += MAX_CHANGES_PER_NOTICE) {
+      const to = from + MAX_CHANGES_PER_NOTICE;
       const change = {
         isReset: only !== undefined && from === 0,
         set: set.slice(from, to),
@@ -135,18 +135,18 @@ export class LiveControls<C extends LiveControl = LiveControl> {
       };
       this.#queue.push({ change, only });
     }
-    if (!this.#telling) this.#tellNext();
+    if (!this.#isNotifying) this.#notifyNext();
   }
 
-  #tellNext(): void {
+  #notifyNext(): void {
     const told = this.#queue.shift();
-    this.#telling = told !== undefined;
+    this.#isNotifying = told !== undefined;
     if (told === undefined) return;
     const { change, only } = told;
     if (typeof change === 'function') change();
     else for (const listener of only === undefined ? [...this.#listeners] : [only]) listener(change);
-    if (this.#queue.length > 0) setImmediate(() => this.#tellNext());
-    else this.#telling = false;
+    if (this.#queue.length > 0) setImmediate(() => this.#notifyNext());
+    else this.#isNotifying = false;
   }
 
   #wakeAt(micros: number): void {

@@ -10,7 +10,7 @@ import type {
 import { Signal } from '../../runtime/signal.js';
 import type { RedisBuckets } from '../redis/redis-buckets.js';
 import { ChangeQueue, type LogChanged } from './change-queue.js';
-import { ControlComplaints } from './control-complaints.js';
+import { ControlReadLog } from './control-complaints.js';
 import { ControlLog, KEPT_MICROS, MAX_CHANGES, MAX_ROW_BYTES } from './control-log.js';
 import { type ControlsPolled, controlText } from './control-rows.js';
 import { FirstRead } from './first-read.js';
@@ -22,12 +22,12 @@ const POLL_MS = 500;
 /** The same until all was read for the first time, as calls wait for that. */
 const FIRST_POLL_MS = 20;
 /** No mark of any log. */
-const LOST = '-';
+const UNKNOWN_MARK = '-';
 
 /** Settings of {@link RedisControlBook}. */
 export interface RedisControlBookOptions {
   /** The Redis that keeps them. */
-  readonly redis: Pick<RedisBuckets, 'ask' | 'connected' | 'onUp'>;
+  readonly redis: Pick<RedisBuckets, 'runScript' | 'connected' | 'onUp'>;
   /** Default `weir:1:`. */
   readonly keyPrefix?: string | undefined;
   readonly monotonicMicros: () => number;
@@ -43,11 +43,11 @@ export interface RedisControlBookOptions {
 interface KeptControl extends LiveControl {
   readonly version: number;
   /** When this process learnt of it, in events: questions, and changes that were made. */
-  readonly learntAt: number;
+  readonly learnedAtEvent: number;
 }
 
 /** When a question was asked: on the monotonic clock, and in events. */
-interface Asked {
+interface PollStart {
   readonly micros: number;
   readonly at: number;
 }
@@ -71,7 +71,7 @@ export class RedisControlBook implements ControlBook {
   /** Of the log as it is known; '' before. */
   #mark = '';
   /** Up to which version it is known. */
-  #at = 0;
+  #readVersion = 0;
   /** While all is read anew: the names that were read so far. What is known stays in force until then. */
   #reread: Set<string> | undefined;
   /** Whether that is because Redis has lost what is known. */
@@ -79,14 +79,14 @@ export class RedisControlBook implements ControlBook {
   /** When the log was last asked and answered, on the monotonic clock. */
   #readMicros = Number.NEGATIVE_INFINITY;
   /** Changes that this process has made, and that the log has not told of yet. */
-  readonly #unseen = new Map<string, { readonly version: number; readonly learntAt: number }>();
+  readonly #unconfirmed = new Map<string, { readonly version: number; readonly learnedAtEvent: number }>();
   /** Questions asked, and changes made. */
   #events = 0;
   #polling = false;
   #current = false;
   #pollAgain = false;
   #timer: NodeJS.Timeout | undefined;
-  readonly #complaints: ControlComplaints;
+  readonly #complaints: ControlReadLog;
   readonly #lost = new Signal<LostControls>();
   /** Adds a listener that is told when Redis has lost controls that were in force. */
   readonly onLost = this.#lost.add;
@@ -98,11 +98,11 @@ export class RedisControlBook implements ControlBook {
     this.#log = new ControlLog({ redis, keyPrefix, maxControls });
     this.#live = new LiveControls(monotonicMicros);
     this.#changes = new ChangeQueue((changes) => this.#log.change(changes), monotonicMicros);
-    this.#complaints = new ControlComplaints(options.log);
-    this.firstRead = new FirstRead((told) => this.#live.whenTold(told));
+    this.#complaints = new ControlReadLog(options.log);
+    this.firstRead = new FirstRead((told) => this.#live.whenNotified(told));
     redis.onUp(() => {
       this.firstRead.begin();
-      this.#lookSoon();
+      this.#pollSoon();
     });
     this.firstRead.begin();
     void this.#look();
@@ -125,7 +125,7 @@ export class RedisControlBook implements ControlBook {
       const kept = {
         expiresAtMicros: askedMicros + durationMicros,
         version,
-        learntAt: this.#events,
+        learnedAtEvent: this.#events,
         ...control,
       };
       this.#live.apply({ set: new Map([[name, kept]]) });
@@ -151,7 +151,7 @@ export class RedisControlBook implements ControlBook {
     for (let from = 0; from < ids.length; from += MAX_CHANGES) {
       await Promise.all(ids.slice(from, from + MAX_CHANGES).map(endOne));
     }
-    this.#lookSoon();
+    this.#pollSoon();
     return failure ?? (gone ? 'gone' : 'done');
   }
 
@@ -184,14 +184,14 @@ export class RedisControlBook implements ControlBook {
 
   /** This process has changed an entry. Returns whether that is news: the log may have told of it already. */
   #changed(name: string, version: number): boolean {
-    this.#lookSoon();
+    this.#pollSoon();
     if (this.#live.get(name)?.version === version) return false;
-    this.#unseen.set(name, { version, learntAt: ++this.#events });
+    this.#unconfirmed.set(name, { version, learnedAtEvent: ++this.#events });
     return true;
   }
 
   /** Asks now, or once more after the question at hand. */
-  #lookSoon(): void {
+  #pollSoon(): void {
     this.#pollAgain = true;
     if (!this.#polling) void this.#look();
   }
@@ -216,7 +216,7 @@ export class RedisControlBook implements ControlBook {
     const isFirst = this.firstRead.awaited !== undefined;
     if (!redis.connected && !isFirst) return false;
     const asked = { micros: monotonicMicros(), at: ++this.#events };
-    const polled = await this.#log.poll(this.#mark, this.#at, isFirst);
+    const polled = await this.#log.poll(this.#mark, this.#readVersion, isFirst);
     if (this.#closed) return false;
     this.#complaints.note(polled instanceof StorageError ? polled : undefined);
     if (polled instanceof StorageError) {
@@ -226,15 +226,15 @@ export class RedisControlBook implements ControlBook {
     }
     const { anew, at, version } = polled;
     // A log that somebody else has written to.
-    const isStuck = !anew && at <= this.#at && at < version;
+    const isStuck = !anew && at <= this.#readVersion && at < version;
     this.#apply(polled, asked);
     // Until all is read, and where the log was lost, there may be others.
-    if (at >= version) this.#current = this.#mark !== LOST;
+    if (at >= version) this.#current = this.#mark !== UNKNOWN_MARK;
     if (at >= version || isStuck) this.firstRead.end('read');
-    return (at < version && !isStuck) || this.#mark === LOST;
+    return (at < version && !isStuck) || this.#mark === UNKNOWN_MARK;
   }
 
-  #apply(polled: ControlsPolled, asked: Asked): void {
+  #apply(polled: ControlsPolled, asked: PollStart): void {
     const { anew, rows, at, version, mark } = polled;
     if (anew) {
       this.#isLogLost ||= this.#isLoss(polled, asked);
@@ -242,7 +242,7 @@ export class RedisControlBook implements ControlBook {
       this.#mark = mark;
       this.#options.onTouchedUnknown();
     }
-    this.#at = at;
+    this.#readVersion = at;
     this.#readMicros = asked.micros;
     const set = new Map<string, KeptControl>();
     const ended: string[] = [];
@@ -253,10 +253,10 @@ export class RedisControlBook implements ControlBook {
         else for (const key of what.keys) touched.push(key);
         continue;
       }
-      if ((this.#unseen.get(name)?.version ?? Infinity) <= rowVersion) this.#unseen.delete(name);
+      if ((this.#unconfirmed.get(name)?.version ?? Infinity) <= rowVersion) this.#unconfirmed.delete(name);
       const known = this.#live.get(name);
       // This process has changed it since the question.
-      if (known !== undefined && known.learntAt > asked.at && known.version > rowVersion) continue;
+      if (known !== undefined && known.learnedAtEvent > asked.at && known.version > rowVersion) continue;
       if (what.kind === 'ended') {
         // Maybe one of another id: there may have been others since.
         if (known !== undefined) ended.push(known.id);
@@ -265,12 +265,15 @@ export class RedisControlBook implements ControlBook {
       this.#reread?.add(name);
       const { control } = what;
       if (known?.id === control.id && known.version === rowVersion) continue;
-      const mine = { expiresAtMicros: asked.micros + expiresAtMicros - polled.nowMicros, learntAt: asked.at };
+      const mine = {
+        expiresAtMicros: asked.micros + expiresAtMicros - polled.nowMicros,
+        learnedAtEvent: asked.at,
+      };
       set.set(name, { version: rowVersion, ...mine, ...control });
     }
     if (at >= version) {
-      this.#mark = this.#isLost(asked) ? LOST : mark;
-      for (const { id } of this.#notReread(asked)) ended.push(id);
+      this.#mark = this.#isLost(asked) ? UNKNOWN_MARK : mark;
+      for (const { id } of this.#missingAfterReread(asked)) ended.push(id);
       if (this.#isLogLost) this.#tellLost(asked);
       this.#isLogLost = false;
       this.#reread = undefined;
@@ -282,34 +285,38 @@ export class RedisControlBook implements ControlBook {
    * Whether a log that does not know the mark has lost what is known here. Else it is the same one, with changes since,
    * and has forgotten the mark, as this process was away for longer than changes are kept.
    */
-  #isLoss({ version }: ControlsPolled, asked: Asked): boolean {
+  #isLoss({ version }: ControlsPolled, asked: PollStart): boolean {
     if (this.#mark === '') return false;
-    return this.#mark === LOST || version <= this.#at || asked.micros - this.#readMicros < KEPT_MICROS / 2;
+    return (
+      this.#mark === UNKNOWN_MARK ||
+      version <= this.#readVersion ||
+      asked.micros - this.#readMicros < KEPT_MICROS / 2
+    );
   }
 
-  #tellLost(asked: Asked): void {
+  #tellLost(asked: PollStart): void {
     const lost = { block: 0, allow: 0 };
-    for (const { kind, expiresAtMicros } of this.#notReread(asked))
+    for (const { kind, expiresAtMicros } of this.#missingAfterReread(asked))
       if (expiresAtMicros > asked.micros) lost[kind]++;
     if (lost.block + lost.allow > 0) this.#lost.emit(lost);
   }
 
   /** Whether the log lacks a change of this process, which it has made, and would have told of. */
-  #isLost(asked: Asked): boolean {
+  #isLost(asked: PollStart): boolean {
     let isLost = false;
-    for (const [name, { learntAt }] of this.#unseen) {
-      if (learntAt > asked.at) continue;
-      this.#unseen.delete(name);
+    for (const [name, { learnedAtEvent }] of this.#unconfirmed) {
+      if (learnedAtEvent > asked.at) continue;
+      this.#unconfirmed.delete(name);
       isLost = this.#reread === undefined;
     }
     return isLost;
   }
 
   /** What was known before all was read anew, and is not kept any more. */
-  *#notReread(asked: Asked): Generator<KeptControl> {
+  *#missingAfterReread(asked: PollStart): Generator<KeptControl> {
     if (this.#reread === undefined) return;
     for (const [name, control] of this.#live.all) {
-      if (!this.#reread.has(name) && control.learntAt < asked.at) yield control;
+      if (!this.#reread.has(name) && control.learnedAtEvent < asked.at) yield control;
     }
   }
 }

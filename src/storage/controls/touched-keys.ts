@@ -7,7 +7,7 @@ export const MAX_TOUCHED_KEYS = 1000;
 const MAX_TEXT = 16_384;
 const MAX_TEXTS = 4;
 /** The text that names all buckets. */
-const ALL = 'null';
+const ALL_BUCKETS = 'null';
 
 /** Buckets that were given tokens, on their way to the other processes. */
 export class TouchedKeys {
@@ -36,7 +36,7 @@ export class TouchedKeys {
       const [keys, waiting] = [this.#keys, this.#waiting];
       this.#keys = new Set();
       this.#waiting = [];
-      const result = await this.#send(keys.size > MAX_TOUCHED_KEYS ? [ALL] : textsOf(keys));
+      const result = await this.#send(keys.size > MAX_TOUCHED_KEYS ? [ALL_BUCKETS] : textsOf(keys));
       for (const resolve of waiting) resolve(result);
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS).unref());
     }
@@ -59,5 +59,5 @@ function textsOf(keys: Iterable<string>): string[] {
     items.push(item);
   }
   texts.push(`[${items.join(',')}]`);
-  return texts.length > MAX_TEXTS ? [ALL] : texts;
+  return texts.length > MAX_TEXTS ? [ALL_BUCKETS] : texts;
 }

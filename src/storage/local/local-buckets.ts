@@ -22,7 +22,7 @@ export const MAX_OWED_BYTES = 64 * 1024 * 1024;
 /** Settings of {@link LocalBuckets}. */
 export interface LocalBucketsOptions {
   /** Makes an empty store in memory. */
-  readonly fresh: () => MemoryStore;
+  readonly newStore: () => MemoryStore;
   readonly clock: Clock;
   /** Processes of this replica, which divide its shares among them. */
   readonly workers: number;
@@ -65,9 +65,9 @@ export class LocalBuckets implements LocalStore {
   #closed = false;
 
   constructor(options: LocalBucketsOptions) {
-    const { fresh, clock, workers, maxBuckets, maxBytes, up, anyUp, store, log } = options;
+    const { newStore, clock, workers, maxBuckets, maxBytes, up, anyUp, store, log } = options;
     this.#options = options;
-    this.memory = fresh();
+    this.memory = newStore();
     this.#rates = new DerivedRates(workers);
     this.#ledger = new OwedLedger({
       clock,
@@ -78,7 +78,7 @@ export class LocalBuckets implements LocalStore {
     this.#repayment = new Repayment({ ledger: this.#ledger, store, up: anyUp, clock, log });
     this.#forgetting = setInterval(() => {
       const quiet = clock.monotonicMicros() - this.#usedAtMicros > FORGET_MICROS;
-      if (up() && quiet && this.memory.size > 0) this.memory = fresh();
+      if (up() && quiet && this.memory.size > 0) this.memory = newStore();
     }, FORGET_MICROS / 1000).unref();
   }
 

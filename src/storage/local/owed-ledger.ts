@@ -5,7 +5,7 @@ import { OwedHits } from '../../limiter/owed-hits.js';
 import type { Rate } from '../../limiter/rate.js';
 
 /** Records looked at for one {@link OwedLedger.takeOut}. */
-const MOST_LOOKS = 512;
+const MAX_SCANNED_RECORDS = 512;
 /** Estimated bytes of a record without its name. */
 const RECORD_BYTES = 480;
 /** Records looked at for each new one, so that those that owe nothing any more leave without a timer. */
@@ -77,7 +77,7 @@ export class OwedLedger {
     const charges: OwedCharge[] = [];
     let looks = 0;
     for (const bucket of this.#buckets.values()) {
-      if (charges.length === count || looks++ === MOST_LOOKS) break;
+      if (charges.length === count || looks++ === MAX_SCANNED_RECORDS) break;
       this.#drop(bucket);
       const { key, tagLength, rate } = bucket;
       const hits = bucket.hits.owed(this.#nowOf(rate));

@@ -7,9 +7,9 @@ import { withTimeout } from '../../runtime/turns.js';
 import type { OwedCharge, OwedLedger } from './owed-ledger.js';
 
 /** Buckets charged at once: a quarter of a millisecond of Redis's time, which is all that a decision may wait for. */
-export const CHARGES_AT_ONCE = 32;
+export const MAX_CONCURRENT_CHARGES = 32;
 /** Pauses are so many times as long as the charges before took: a tenth of what the store does is for them, at most. */
-const PAUSES = 9;
+const PAUSE_FACTOR = 9;
 const LEAST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 1000;
 /** First and longest pause after charges none of which was made. */
@@ -45,11 +45,11 @@ export class Repayment {
   #timer: NodeJS.Timeout | undefined;
   #running = false;
   /** The charges under way, which never reject. */
-  #underWay: Promise<unknown> = Promise.resolve();
+  #chargesInFlight: Promise<unknown> = Promise.resolve();
   #closing = false;
   readonly #pauses = new BackOff({ initialMs: RETRY_MS, maxMs: LONGEST_RETRY_MS });
   /** Buckets charged since nothing was owed. */
-  #inARow = 0;
+  #chargedInBatch = 0;
 
   constructor(options: RepaymentOptions) {
     this.#options = options;
@@ -72,7 +72,7 @@ export class Repayment {
     this.#closing = true;
     clearTimeout(this.#timer);
     const untilMicros = clock.monotonicMicros() + CLOSE_MS * 1000;
-    await withTimeout(CLOSE_MS, this.#underWay, () => {});
+    await withTimeout(CLOSE_MS, this.#chargesInFlight, () => {});
     while (ledger.size > 0 && up() && clock.monotonicMicros() < untilMicros) {
       const before = ledger.size;
       await this.#charge(untilMicros);
@@ -101,10 +101,13 @@ export class Repayment {
     const owedBefore = ledger.size;
     const made = await this.#charge(Number.POSITIVE_INFINITY);
     this.#running = false;
-    this.#inARow += made;
-    if (ledger.size === 0 && this.#inARow > 0) {
-      log('info', `charged for what was admitted while Redis was away: ${quantity(this.#inARow, 'bucket')}`);
-      this.#inARow = 0;
+    this.#chargedInBatch += made;
+    if (ledger.size === 0 && this.#chargedInBatch > 0) {
+      log(
+        'info',
+        `charged for what was admitted while Redis was away: ${quantity(this.#chargedInBatch, 'bucket')}`,
+      );
+      this.#chargedInBatch = 0;
     }
     if (ledger.size === 0) return;
     if (made === 0 && ledger.size >= owedBefore) {
@@ -113,13 +116,13 @@ export class Repayment {
     }
     this.#pauses.reset();
     const tookMs = (clock.monotonicMicros() - beganMicros) / 1000;
-    this.#arm(Math.min(Math.max(LEAST_PAUSE_MS, PAUSES * tookMs), LONGEST_PAUSE_MS));
+    this.#arm(Math.min(Math.max(LEAST_PAUSE_MS, PAUSE_FACTOR * tookMs), LONGEST_PAUSE_MS));
   }
 
   /** Charges the next few. Returns how many were. */
   async #charge(deadlineMicros: number): Promise<number> {
     const { ledger, store } = this.#options;
-    const charges = ledger.takeOut(CHARGES_AT_ONCE);
+    const charges = ledger.takeOut(MAX_CONCURRENT_CHARGES);
     let made = 0;
     const chargeOne = async (charge: OwedCharge): Promise<void> => {
       this.unanswered++;
@@ -133,8 +136,8 @@ export class Repayment {
       this.charged++;
     };
     // All of one turn travel together.
-    this.#underWay = Promise.all(charges.map(chargeOne));
-    await this.#underWay;
+    this.#chargesInFlight = Promise.all(charges.map(chargeOne));
+    await this.#chargesInFlight;
     return made;
   }
 }

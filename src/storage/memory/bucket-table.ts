@@ -24,13 +24,13 @@ const SWEEP_PER_WRITE = 4;
  * Entries looked at for one eviction. Keys of the heap are only lower bounds (a take does not touch the heap), so
  * finding the very soonest could mean looking at all of them; past this many the soonest of those seen goes.
  */
-const EVICTION_LOOKS = 64;
+const MAX_EVICTION_SCAN = 64;
 
 /** Names kept in words from one request to the next; all behind them share one place. */
-const MAX_PLACES = 16;
+const MAX_CACHED_LOOKUPS = 16;
 
 /** A name in words, and where its record was found, -1 if it has none. */
-interface Place {
+interface CachedLookup {
   readonly words: KeyWords;
   found: Slot;
   /** The table's when it was found: what was found before records were made, dropped or moved, may be wrong. */
@@ -58,9 +58,9 @@ export class BucketTable {
    * One per place of a request: a write follows the read of the same name, and many requests name what the one before
    * did.
    */
-  private readonly places: Place[] = [newPlace(new KeyWords())];
+  private readonly lookups: CachedLookup[] = [newLookup(new KeyWords())];
   /** That of the name looked for last. */
-  private place = this.places[0] as Place;
+  private lookup = this.lookups[0] as CachedLookup;
   /** How often records were made, dropped or moved. */
   private changes = 0;
   /** How often records were dropped or moved, and what it was at the latest {@link read}. */
@@ -126,8 +126,8 @@ export class BucketTable {
   }
 
   private find(key: string, place: number): Slot {
-    const at = this.placeAt(Math.min(place, MAX_PLACES));
-    this.place = at;
+    const at = this.placeAt(Math.min(place, MAX_CACHED_LOOKUPS));
+    this.lookup = at;
     if (at.words.load(key) || at.changes !== this.changes) {
       at.found = this.index.find(at.words);
       at.changes = this.changes;
@@ -135,11 +135,11 @@ export class BucketTable {
     return at.found;
   }
 
-  private placeAt(place: number): Place {
-    while (this.places.length <= place) {
-      this.places.push(newPlace((this.places[0] as Place).words.another()));
+  private placeAt(place: number): CachedLookup {
+    while (this.lookups.length <= place) {
+      this.lookups.push(newLookup((this.lookups[0] as CachedLookup).words.emptyCopy()));
     }
-    return this.places[place] as Place;
+    return this.lookups[place] as CachedLookup;
   }
 
   /** When the bucket may be forgotten, on the clock of token buckets. */
@@ -176,22 +176,22 @@ export class BucketTable {
   /** A record for the key loaded last, after making room for it. */
   private claim(tokenMicros: number): Slot {
     const { maxBuckets, maxBytes } = this.options;
-    const { words } = this.place;
+    const { words } = this.lookup;
     const bytes = recordBytes(words.count) + INDEX_BYTES;
     while (this.size > 0 && (this.size >= maxBuckets || this.bytes + bytes > maxBytes)) {
       this.evict(tokenMicros);
     }
     const slot = this.records.create(words);
     this.index.insert(slot);
-    this.place.found = slot;
-    this.place.changes = ++this.changes;
+    this.lookup.found = slot;
+    this.lookup.changes = ++this.changes;
     this.bytes += bytes;
     return slot;
   }
 
   private evict(tokenMicros: number): void {
     let soonest = -1;
-    for (let looks = 0; looks < EVICTION_LOOKS; looks++) {
+    for (let looks = 0; looks < MAX_EVICTION_SCAN; looks++) {
       const slot = this.heap.top();
       // Seen twice: its key is exact, and every other key is a bound from below that is no smaller.
       if (slot === soonest) break;
@@ -215,6 +215,6 @@ export class BucketTable {
   }
 }
 
-function newPlace(words: KeyWords): Place {
+function newLookup(words: KeyWords): CachedLookup {
   return { words, found: -1, changes: -1 };
 }

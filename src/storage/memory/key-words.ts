@@ -9,10 +9,10 @@ const encoder = new TextEncoder();
  * Names of more words than the least, and of no more than the most, are compressed before they are hashed; policies
  * give none that is longer.
  */
-const LEAST_COMPRESSED = 16;
-const MOST_COMPRESSED = 1024;
+const MIN_COMPRESSED_WORDS = 16;
+const MAX_COMPRESSED_WORDS = 1024;
 /** Secrets to compress with, drawn at start; see {@link compress}. */
-const secrets = randomFillSync(new Int32Array(MOST_COMPRESSED + 1));
+const secrets = randomFillSync(new Int32Array(MAX_COMPRESSED_WORDS + 1));
 
 /**
  * A bucket's name as 32 bit words, and its hash: what {@link KeyIndex} finds and {@link RecordArena} keeps. One object,
@@ -47,7 +47,7 @@ export class KeyWords {
   }
 
   /** One for another name, with the same hash. */
-  another(): KeyWords {
+  emptyCopy(): KeyWords {
     return new KeyWords(this.seed0, this.seed1);
   }
 
@@ -68,7 +68,7 @@ export class KeyWords {
       this.words = new Int32Array(Math.max(length, FIRST_CAPACITY));
       this.bytes = new Uint8Array(this.words.buffer);
     }
-    if (this.packNarrow(key)) {
+    if (this.packAscii(key)) {
       this.count = (length + 3) >> 2;
       this.info = length << 1;
     } else {
@@ -77,7 +77,7 @@ export class KeyWords {
       this.info = (length << 1) | 1;
     }
     const { words, count } = this;
-    if (count <= LEAST_COMPRESSED || count > MOST_COMPRESSED) {
+    if (count <= MIN_COMPRESSED_WORDS || count > MAX_COMPRESSED_WORDS) {
       this.hash = this.halfSipHash(words, count);
     } else {
       compress(words, count, this.sums);
@@ -89,7 +89,7 @@ export class KeyWords {
    * Returns false for a name with characters beyond ASCII. Half the time of a loop over charCodeAt: names come as ropes
    * of concatenated parts, which V8 would look through at each character.
    */
-  private packNarrow(key: string): boolean {
+  private packAscii(key: string): boolean {
     const { bytes } = this;
     const length = key.length;
     const { read, written } = encoder.encodeInto(key, bytes);

@@ -18,7 +18,7 @@ export interface MemoryStoreOptions {
 }
 
 /** Below this many items a repeated key is found by comparing, above by maps. */
-const FEW_ITEMS = 8;
+const MAX_COMPARED_ITEMS = 8;
 
 /**
  * Buckets in this process. Synchronous: no promise and no closure per request. Bounded; past the bounds the bucket that
@@ -63,7 +63,7 @@ export class MemoryStore implements BucketStore {
 
   take(items: readonly TakeItem[]): readonly TakeOutcome[] {
     const tokenMicros = this.clock.monotonicMicros();
-    const windowMicros = byWallClock(items) ? this.clock.wallMicros() : 0;
+    const windowMicros = needsWallClock(items) ? this.clock.wallMicros() : 0;
     const { buckets, findings } = this;
     this.load(items);
     decide(items, buckets, findings, tokenMicros, windowMicros, this.countDeniedHits);
@@ -95,10 +95,10 @@ export class MemoryStore implements BucketStore {
   private load(items: readonly TakeItem[]): void {
     const { pool, buckets, slots, table, findings } = this;
     while (findings.length < items.length) findings.push(new TakeSnapshot());
-    const many = items.length > FEW_ITEMS;
+    const many = items.length > MAX_COMPARED_ITEMS;
     for (let i = 0; i < items.length; i++) {
       const { key } = items[i] as TakeItem;
-      let bucket = many ? undefined : this.earlier(items, i);
+      let bucket = many ? undefined : this.findEarlier(items, i);
       if (bucket === undefined) {
         bucket = pool[i] ??= new RunningBucket();
         slots[i] = table.read(key, bucket, i);
@@ -121,7 +121,7 @@ export class MemoryStore implements BucketStore {
   }
 
   /** The bucket of an earlier item with the same key. */
-  private earlier(items: readonly TakeItem[], index: number): RunningBucket | undefined {
+  private findEarlier(items: readonly TakeItem[], index: number): RunningBucket | undefined {
     const { key } = items[index] as TakeItem;
     for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return this.buckets[i];
     return undefined;
@@ -129,7 +129,7 @@ export class MemoryStore implements BucketStore {
 }
 
 /** The wall clock is read only where it counts. */
-function byWallClock(items: readonly TakeItem[]): boolean {
+function needsWallClock(items: readonly TakeItem[]): boolean {
   for (let i = 0; i < items.length; i++) if ((items[i] as TakeItem).rate.byWallClock) return true;
   return false;
 }

@@ -19,19 +19,19 @@ import type { TakeBatch } from './take-batch.js';
 const LATE = new StorageError('timeout', 'Redis did not answer in time');
 const AWAY = new StorageError('disconnected', 'Redis was not reached in time');
 /** Of what is given back once: a Redis that does not know of the takes would give too much. */
-const NOT_HERE = 'what was taken lies on another connection';
+const OTHER_CONNECTION = 'what was taken lies on another connection';
 const BUSY = new StorageError('full', 'Redis was busy with others');
 
-/** What {@link CallsUnderWay} works with. */
-export interface CallsUnderWayOptions {
+/** What {@link InFlightCalls} works with. */
+export interface InFlightCallsOptions {
   readonly scripts: ScriptCalls;
   readonly time: RedisTime;
   readonly connection: () => RedisConnection;
   /** See {@link Shard}. */
-  readonly holds: () => unknown;
+  readonly connectionEpoch: () => unknown;
   readonly timeoutMicros: number;
   readonly monotonicMicros: () => number;
-  readonly tellWork: RedisStoreOptions['tellWork'];
+  readonly tellWork: RedisStoreOptions['reportWork'];
   readonly observeCall: RedisStoreOptions['observeCall'];
   /** Nothing more will come of a call here; whether it was sent does not matter. */
   readonly onEnded: (batch: TakeBatch) => void;
@@ -46,35 +46,35 @@ const LATENCY_WEIGHT = 0.05;
  * The calls that Redis was given, and those that wait for a connection to be given to it. A call whose connection is
  * lost before it was answered may be sent once more, on the next one.
  */
-export class CallsUnderWay {
+export class InFlightCalls {
   readonly load: RedisLoad;
   /** Calls sent since start. */
   calls = 0;
   /** How long calls took lately, on average; undefined before there was an answer. */
   latencyMicros: number | undefined;
-  readonly #options: CallsUnderWayOptions;
-  readonly #silence: SilenceWatch;
+  readonly #options: InFlightCallsOptions;
+  readonly #silenceWatch: SilenceWatch;
   /** Sent and not yet answered, whether or not anybody waits for them. */
   readonly #sent = new LinkedList<TakeBatch>();
   /** Whole, and waiting for a connection. */
   readonly #held = new LinkedList<TakeBatch>();
 
   readonly #call: SendCommand = (name, args, bound) => this.#options.connection().send(name, args, bound);
-  readonly #askAndCall: SendCommand = (name, args, bound) => {
+  readonly #callAfterAsking: SendCommand = (name, args, bound) => {
     // It holds for the next command only. What is wrong with it that one tells.
     this.#call('asking', [], SHORT_TEXT).catch(ignore);
     return this.#call(name, args, bound);
   };
 
-  constructor(options: CallsUnderWayOptions) {
+  constructor(options: InFlightCallsOptions) {
     const { monotonicMicros, timeoutMicros, connection, tellWork } = options;
     this.#options = options;
     this.load = new RedisLoad(tellWork);
-    this.#silence = new SilenceWatch({
-      patienceMicros: timeoutMicros,
+    this.#silenceWatch = new SilenceWatch({
+      maxSilenceMicros: timeoutMicros,
       monotonicMicros,
       oldest: () => (connection().up ? this.#sent.first : undefined),
-      othersSince: (batch, nowMicros) => this.load.othersSince(batch, nowMicros),
+      otherWorkSince: (batch, nowMicros) => this.load.otherWorkSince(batch, nowMicros),
       onSilence: (micros) => connection().noteSilence(micros),
     });
   }
@@ -90,11 +90,12 @@ export class CallsUnderWay {
   }
 
   /** Sends a call; where there is no connection it waits for one, or fails if there is no hope for one. */
-  give(batch: TakeBatch): void {
+  submit(batch: TakeBatch): void {
     const connection = this.#options.connection();
-    if (batch.undoes && batch.takenOn !== this.#options.holds()) this.fail(batch, 'disconnected', NOT_HERE);
+    if (batch.isGiveBack && batch.takenEpoch !== this.#options.connectionEpoch())
+      this.fail(batch, 'disconnected', OTHER_CONNECTION);
     else if (connection.up) this.#send(batch);
-    else if (connection.hopeful) this.#held.add(batch);
+    else if (connection.inReconnectGrace) this.#held.add(batch);
     else this.fail(batch, connection.downReason, 'Redis went away');
   }
 
@@ -104,10 +105,10 @@ export class CallsUnderWay {
   }
 
   /** Gives Redis what waits for a connection. */
-  giveHeld(): void {
+  submitHeld(): void {
     for (const batch of this.#held) {
       this.#held.delete(batch);
-      if (batch.hasPending) this.give(batch);
+      if (batch.hasPending) this.submit(batch);
       else this.#end(batch);
     }
   }
@@ -116,22 +117,22 @@ export class CallsUnderWay {
    * Lets `placeOf` say where each call that waits for a place is to go: to another one that takes it, back to this
    * Redis, or nowhere, for a reason.
    */
-  reroute(placeOf: (batch: TakeBatch) => ((batch: TakeBatch) => void) | StorageError | undefined): void {
+  reroute(targetOf: (batch: TakeBatch) => ((batch: TakeBatch) => void) | StorageError | undefined): void {
     for (const batch of this.#held) {
       if (!batch.hasPending) {
         this.#end(batch);
         continue;
       }
-      const place = placeOf(batch);
-      if (place instanceof StorageError) this.fail(batch, place.reason, place.message);
-      else if (batch.undoes && place !== undefined) this.fail(batch, 'disconnected', NOT_HERE);
-      else if (place !== undefined) {
+      const target = targetOf(batch);
+      if (target instanceof StorageError) this.fail(batch, target.reason, target.message);
+      else if (batch.isGiveBack && target !== undefined) this.fail(batch, 'disconnected', OTHER_CONNECTION);
+      else if (target !== undefined) {
         this.#held.delete(batch);
-        place(batch);
+        target(batch);
         this.#options.onEnded(batch);
       } else if (this.#options.connection().up) {
         this.#held.delete(batch);
-        this.give(batch);
+        this.submit(batch);
       }
     }
   }
@@ -145,9 +146,9 @@ export class CallsUnderWay {
    * The connection is gone. Redis may or may not have done what it has not answered. Taken twice is taken too much,
    * which lets nothing through; given back twice would.
    */
-  lost(): void {
+  onConnectionLost(): void {
     for (const batch of this.#sent) {
-      if (!batch.givesBack && this.#holdAgain(batch)) continue;
+      if (!batch.hasRefund && this.#holdForRetry(batch)) continue;
       this.fail(batch, 'disconnected', 'the connection to Redis was lost');
     }
   }
@@ -160,20 +161,20 @@ export class CallsUnderWay {
   }
 
   /** What those get at `nowMicros` whose time is over, and who were given to no call. */
-  lateInLine(nowMicros: number): StorageError {
+  queuedTimeoutError(nowMicros: number): StorageError {
     if (!this.#options.connection().up) return AWAY;
-    return this.load.isLively(nowMicros) ? BUSY : LATE;
+    return this.load.isResponsive(nowMicros) ? BUSY : LATE;
   }
 
   /** What a request of a call gets at `nowMicros` whose time was over at its deadline. */
-  late(batch: TakeBatch, deadlineMicros: number, nowMicros: number): StorageError {
+  timeoutError(batch: TakeBatch, deadlineMicros: number, nowMicros: number): StorageError {
     if (batch.sentMicros === 0 && !this.#options.connection().up) return AWAY;
-    return this.load.explains(batch, deadlineMicros, nowMicros) ? BUSY : LATE;
+    return this.load.isDueToWork(batch, deadlineMicros, nowMicros) ? BUSY : LATE;
   }
 
   /** Stops timers. */
   stop(): void {
-    this.#silence.stop();
+    this.#silenceWatch.stop();
   }
 
   #send(batch: TakeBatch): void {
@@ -181,28 +182,28 @@ export class CallsUnderWay {
     this.calls++;
     this.load.sent(batch, monotonicMicros());
     this.#sent.add(batch);
-    this.#silence.begin();
-    const send = ++batch.sends;
+    this.#silenceWatch.begin();
+    const send = ++batch.sendCount;
     const { asking } = batch;
     batch.asking = false;
     // What becomes of it on a connection that was lost meanwhile is of no concern.
-    const isUnderWay = (): boolean => batch.sends === send && this.#sent.has(batch);
+    const isInFlight = (): boolean => batch.sendCount === send && this.#sent.has(batch);
     scripts.run(
       batch,
-      asking ? this.#askAndCall : this.#call,
-      () => batch.hasPending && isUnderWay(),
+      asking ? this.#callAfterAsking : this.#call,
+      () => batch.hasPending && isInFlight(),
       (reply) => {
-        if (isUnderWay()) this.#onReply(batch, reply);
+        if (isInFlight()) this.#onReply(batch, reply);
       },
       (error) => {
-        if (isUnderWay()) this.#onError(batch, error);
+        if (isInFlight()) this.#onError(batch, error);
       },
     );
   }
 
   #onReply(batch: TakeBatch, reply: unknown): void {
     this.#answered();
-    this.load.replied(batch, this.load.heardMicros);
+    this.load.replied(batch, this.load.lastReplyMicros);
     try {
       batch.succeed(reply);
       this.#options.time.note(batch.nowMicros);
@@ -216,14 +217,14 @@ export class CallsUnderWay {
   }
 
   #onError(batch: TakeBatch, error: Error): void {
-    const isOurs = error instanceof BrokenInvariant;
-    const isLost = !isOurs && (!isAnswer(error) || mayBeDone(error.message));
-    const reason = isOurs ? 'broken' : isLost ? 'disconnected' : 'rejected';
-    if (isOurs || isAnswer(error)) this.#answered();
+    const isBroken = error instanceof BrokenInvariant;
+    const isLost = !isBroken && (!isAnswer(error) || mayBeDone(error.message));
+    const reason = isBroken ? 'broken' : isLost ? 'disconnected' : 'rejected';
+    if (isBroken || isAnswer(error)) this.#answered();
     if (error instanceof RedisReplyError && this.#isRedirected(batch, error)) return;
-    if (!isOurs) this.#options.connection().noteFailure(error);
+    if (!isBroken) this.#options.connection().noteFailure(error);
     // Redis refused it, and did nothing: another one may do it.
-    if (error instanceof RedisReplyError && !isLost && this.#holdAgain(batch)) return;
+    if (error instanceof RedisReplyError && !isLost && this.#holdForRetry(batch)) return;
     this.fail(batch, reason, error.message);
   }
 
@@ -232,12 +233,12 @@ export class CallsUnderWay {
     const { redirect, connection, onEnded } = this.#options;
     if (redirect === undefined || !isRedirection(error)) return false;
     connection().noteSuccess();
-    const isOver = !batch.hasPending || batch.undoes || batch.redirections++ >= MAX_REDIRECTIONS;
-    if (!isOver) this.#hold(batch);
-    const fate = isOver ? 'failed' : redirect(batch, error);
-    if (fate === 'failed') this.fail(batch, 'rejected', error.message);
-    else if (fate === 'emptied') this.#end(batch);
-    else if (fate === 'taken') {
+    const cannotFollow = !batch.hasPending || batch.isGiveBack || batch.redirections++ >= MAX_REDIRECTIONS;
+    if (!cannotFollow) this.#hold(batch);
+    const redirection = cannotFollow ? 'failed' : redirect(batch, error);
+    if (redirection === 'failed') this.fail(batch, 'rejected', error.message);
+    else if (redirection === 'emptied') this.#end(batch);
+    else if (redirection === 'taken') {
       this.#held.delete(batch);
       onEnded(batch);
     }
@@ -245,14 +246,14 @@ export class CallsUnderWay {
   }
 
   #answered(): void {
-    this.#silence.answered();
-    this.load.answered(this.#silence.answeredMicros);
+    this.#silenceWatch.answered();
+    this.load.answered(this.#silenceWatch.answeredMicros);
   }
 
   /** Lets a call that was sent wait for another connection, where there is hope for one. Returns whether it does. */
-  #holdAgain(batch: TakeBatch): boolean {
-    if (!this.#options.connection().hopeful || !batch.hasPending || batch.undoes) return false;
-    if (batch.sends > 1 + batch.redirections) return false;
+  #holdForRetry(batch: TakeBatch): boolean {
+    if (!this.#options.connection().inReconnectGrace || !batch.hasPending || batch.isGiveBack) return false;
+    if (batch.sendCount > 1 + batch.redirections) return false;
     this.#hold(batch);
     return true;
   }

@@ -1,5 +1,5 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
-import type { Part } from '../sharded/shard.js';
+import type { Partition } from '../sharded/shard.js';
 import type { TakeBatch } from './take-batch.js';
 
 /** Most takes of one call, unless a single request has more: Redis does nothing else meanwhile, 4 to 6 µs a take. */
@@ -13,8 +13,8 @@ export class OpenBatches {
    * The latest for each part, and for what is given back there. Made anew for each turn that has any: a Map that is
    * cleared keeps its tables alive, see LinkedList.
    */
-  #latest: Map<Part, TakeBatch> | undefined;
-  #latestUndoing: Map<Part, TakeBatch> | undefined;
+  #latest: Map<Partition, TakeBatch> | undefined;
+  #latestGiveBack: Map<Partition, TakeBatch> | undefined;
 
   /** `keysPerCall`: REDIS_BATCH_KEYS. */
   constructor(keysPerCall: number) {
@@ -30,20 +30,20 @@ export class OpenBatches {
   }
 
   /** The call that a request goes into; undefined where it needs another one. */
-  find(items: readonly TakeItem[], part: Part, takenOn: unknown): TakeBatch | undefined {
-    const last = (takenOn === undefined ? this.#latest : this.#latestUndoing)?.get(part);
-    if (last === undefined || last.takenOn !== takenOn) return undefined;
-    return this.hasRoomFor(last, items.length) && last.suits(items) ? last : undefined;
+  find(items: readonly TakeItem[], partition: Partition, takenEpoch: unknown): TakeBatch | undefined {
+    const last = (takenEpoch === undefined ? this.#latest : this.#latestGiveBack)?.get(partition);
+    if (last === undefined || last.takenEpoch !== takenEpoch) return undefined;
+    return this.hasRoomFor(last, items.length) && last.accepts(items) ? last : undefined;
   }
 
   add(batch: TakeBatch): void {
     this.#batches.push(batch);
-    if (batch.undoes) {
-      this.#latestUndoing ??= new Map();
-      this.#latestUndoing.set(batch.part, batch);
+    if (batch.isGiveBack) {
+      this.#latestGiveBack ??= new Map();
+      this.#latestGiveBack.set(batch.partition, batch);
     } else {
       this.#latest ??= new Map();
-      this.#latest.set(batch.part, batch);
+      this.#latest.set(batch.partition, batch);
     }
   }
 
@@ -57,7 +57,7 @@ export class OpenBatches {
     const batches = this.#batches;
     this.#batches = [];
     this.#latest = undefined;
-    this.#latestUndoing = undefined;
+    this.#latestGiveBack = undefined;
     return batches;
   }
 }

@@ -1,7 +1,7 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
 import { tokenBucketRate } from '../../limiter/token-bucket.js';
 import type { SendCommand } from './connection/connection-options.js';
-import { expectOnePlace } from './connection/expect-server.js';
+import { expectSingleServer } from './connection/expect-server.js';
 import { RedisReplyError } from './connection/redis-error.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
 import type { RedisKeys } from './redis-key.js';
@@ -33,7 +33,7 @@ export async function probeRedis(
     return;
   }
   if (probeTag === undefined) {
-    await Promise.all([take(keys.of(PROBE)), isNew ? expectOnePlace(send, keyPrefix) : undefined]);
+    await Promise.all([take(keys.of(PROBE)), isNew ? expectSingleServer(send, keyPrefix) : undefined]);
     return;
   }
   const tag = probeTag();

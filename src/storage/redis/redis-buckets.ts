@@ -1,7 +1,7 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 import type { ShardMap } from '../sharded/shard.js';
 import type { ConnectionCounts } from './connection/connection-options.js';
-import type { ScriptAnswer, ScriptQuestion } from './questions/script-question.js';
+import type { ScriptReply, ScriptRequest } from './questions/script-question.js';
 
 /** One server that buckets lie on. */
 export interface RedisNodeState {
@@ -32,7 +32,7 @@ export interface RedisBuckets extends ShardMap {
    * Runs a script on the server of its key, once, also where the answer is lost; while that server is away not at all.
    * Never rejects, and is over within REDIS_TIMEOUT, or half a second if that is less, after it was sent.
    */
-  ask(question: ScriptQuestion): Promise<ScriptAnswer>;
+  runScript(question: ScriptRequest): Promise<ScriptReply>;
   /** Another process, `from`, told what this one hears by `tellWork` of server `node`. */
-  othersWork(from: number, micros: number, node: string): void;
+  addOtherWork(from: number, micros: number, node: string): void;
 }

@@ -12,9 +12,9 @@ export const DEFAULT_KEY_PREFIX = 'weir:1:';
 /** Hex digits of the hash tag: 64 bits, far more than the 14 bits of a Redis Cluster slot. */
 const TAG_DIGITS = 16;
 /** Keys remembered by {@link RedisKeys}: the digest is most of the cost of a key. */
-const MAX_REMEMBERED = 10_000;
+const MAX_CACHED_KEYS = 10_000;
 /** Longer keys are made anew each time: few policies have such, and callers of limit overrides. UTF-16 units. */
-const MAX_REMEMBERED_UNITS = 512;
+const MAX_CACHED_KEY_UNITS = 512;
 
 /**
  * The Redis key of a bucket: prefix, hash tag, bucket key. The tag is a digest of domain and first entry, so that all
@@ -43,11 +43,11 @@ export class RedisKeys {
 
   of(parts: KeyParts): string {
     const { key, tagLength } = parts;
-    if (key.length > MAX_REMEMBERED_UNITS) return redisKey(parts, this.prefix);
+    if (key.length > MAX_CACHED_KEY_UNITS) return redisKey(parts, this.prefix);
     const known = this.keys.get(key);
     if (known !== undefined) return known;
     const named = `${this.prefix}{${this.tagOf(key.slice(0, tagLength))}}${key}`;
-    if (this.keys.size >= MAX_REMEMBERED) this.keys.clear();
+    if (this.keys.size >= MAX_CACHED_KEYS) this.keys.clear();
     this.keys.set(key, named);
     return named;
   }
@@ -57,7 +57,7 @@ export class RedisKeys {
     let tag = this.tags.get(text);
     if (tag === undefined) {
       tag = tagOf(text);
-      if (this.tags.size >= MAX_REMEMBERED) this.tags.clear();
+      if (this.tags.size >= MAX_CACHED_KEYS) this.tags.clear();
       this.tags.set(text, tag);
     }
     return tag;

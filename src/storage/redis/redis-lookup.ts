@@ -66,10 +66,10 @@ export class RedisLookup {
           login: (refused) => this.#login.login(refused),
           variable: `${names?.prefix ?? 'REDIS'}_URL`,
         },
-        { found, failed: (reason) => failed(new Error(reason)), doubtful: () => {} },
+        { found, failed: (reason) => failed(new Error(reason)), inconsistent: () => {} },
       );
       this.#closers.push(() => cluster.close());
-      cluster.look();
+      cluster.refresh();
     });
   }
 

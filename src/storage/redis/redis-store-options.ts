@@ -29,7 +29,7 @@ export interface RedisStoreOptions extends RedisServerOptions {
    * Told of work that other processes of this server may have to wait for: Redis is expected to be busy with it for so
    * many microseconds. `node` names it where there are several.
    */
-  readonly tellWork?: (micros: number, node?: string) => void;
+  readonly reportWork?: (micros: number, node?: string) => void;
   /** Of one server of several: what becomes of calls that it sends elsewhere. */
   readonly redirect?: Redirect;
   /** Of one server of several: a hash tag that lies there, to probe it by; undefined where none does. */

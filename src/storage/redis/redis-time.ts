@@ -6,7 +6,7 @@ export const MAX_STEP_MICROS = 1_000_000;
 /** What is known of the clock of one Redis, or of those of several behind a proxy. Microseconds. */
 export class RedisTime {
   readonly #monotonicMicros: () => number;
-  readonly #isOne: boolean;
+  readonly #hasSingleClock: boolean;
   /** The latest time that was told, 0 before. */
   #latestMicros = 0;
   /** When it did, on the clock of deadlines. */
@@ -15,7 +15,7 @@ export class RedisTime {
   /** `isOne`: whether there is but one clock. */
   constructor(monotonicMicros: () => number, isOne = true) {
     this.#monotonicMicros = monotonicMicros;
-    this.#isOne = isOne;
+    this.#hasSingleClock = isOne;
   }
 
   /**
@@ -23,7 +23,7 @@ export class RedisTime {
    * behind another, which is no step back: a bucket would fill up sooner each time the other is asked.
    */
   get seenMicros(): number {
-    return this.#isOne ? this.#latestMicros : 0;
+    return this.#hasSingleClock ? this.#latestMicros : 0;
   }
 
   /**
@@ -37,7 +37,7 @@ export class RedisTime {
   }
 
   /** What the clock of this Redis shows, about. */
-  readonly aboutMicros = (): number => {
+  readonly estimatedMicros = (): number => {
     if (this.#latestMicros === 0) return systemClock.wallMicros();
     return this.#latestMicros + this.#monotonicMicros() - this.#seenAtMicros;
   };

@@ -8,7 +8,7 @@ import type { TakeBatch } from './take-batch.js';
 import type { Script } from './take-script.js';
 
 /** A call that was sent, and what comes of it. */
-interface Try {
+interface Attempt {
   readonly args: string[];
   readonly bound: ReplyBound;
   readonly reply: Promise<unknown>;
@@ -34,8 +34,8 @@ export class ScriptCalls {
   /** The first call on a new connection. Resolves with the reply. */
   async runFirst(batch: TakeBatch, send: SendCommand): Promise<unknown> {
     await this.#clock.begin(send);
-    const always = (): boolean => true;
-    return this.#goOn(batch, send, always, this.#send(batch, send));
+    const isWanted = (): boolean => true;
+    return this.#complete(batch, send, isWanted, this.#send(batch, send));
   }
 
   /** Calls one of `onReply` and `onError`, later. `wanted` says whether a second try is worth it. */
@@ -46,7 +46,7 @@ export class ScriptCalls {
     onReply: (reply: unknown) => void,
     onError: (error: Error) => void,
   ): void {
-    let first: Try;
+    let first: Attempt;
     try {
       first = this.#send(batch, send);
     } catch (error) {
@@ -54,35 +54,49 @@ export class ScriptCalls {
       return;
     }
     // What waits for more than the first reply costs more than the rest of a call: it is made where there is more.
-    const goOn = (): void => void this.#goOn(batch, send, wanted, first).then(onReply, onError);
+    const goOn = (): void => void this.#complete(batch, send, wanted, first).then(onReply, onError);
     first.reply.then((reply) => {
-      if (batch.timeAlone(reply) === undefined) onReply(reply);
+      if (batch.timeOnlyReply(reply) === undefined) onReply(reply);
       else goOn();
     }, goOn);
   }
 
   /** Resolves with the reply, of the first try or another one. */
-  async #goOn(batch: TakeBatch, send: SendCommand, wanted: () => boolean, first: Try): Promise<unknown> {
-    const reply = await this.#timed(batch, send, wanted, first);
-    const time = batch.timeAlone(reply);
+  async #complete(
+    batch: TakeBatch,
+    send: SendCommand,
+    wanted: () => boolean,
+    first: Attempt,
+  ): Promise<unknown> {
+    const reply = await this.#withSuppliedTime(batch, send, wanted, first);
+    const time = batch.timeOnlyReply(reply);
     if (time === undefined || !wanted()) return reply;
     // Nothing was done: this Redis's clock stepped, or this process was suspended, and the windows of a calendar were
     // sent for another time.
     this.#time.note(time);
-    return this.#timed(batch, send, wanted, this.#send(batch, send));
+    return this.#withSuppliedTime(batch, send, wanted, this.#send(batch, send));
   }
 
   /** Once more, with the time, where Redis refuses that to the script. */
-  async #timed(batch: TakeBatch, send: SendCommand, wanted: () => boolean, first: Try): Promise<unknown> {
+  async #withSuppliedTime(
+    batch: TakeBatch,
+    send: SendCommand,
+    wanted: () => boolean,
+    first: Attempt,
+  ): Promise<unknown> {
     try {
-      return await this.#taught(send, wanted, first);
+      return await this.#withLoadedScript(send, wanted, first);
     } catch (error) {
-      if (!(await this.#clock.givesFor(error, send)) || !wanted()) throw error;
-      return this.#taught(send, wanted, this.#send(batch, send));
+      if (!(await this.#clock.canSupplyTimeAfter(error, send)) || !wanted()) throw error;
+      return this.#withLoadedScript(send, wanted, this.#send(batch, send));
     }
   }
 
-  async #taught(send: SendCommand, wanted: () => boolean, { args, bound, reply }: Try): Promise<unknown> {
+  async #withLoadedScript(
+    send: SendCommand,
+    wanted: () => boolean,
+    { args, bound, reply }: Attempt,
+  ): Promise<unknown> {
     try {
       return await reply;
     } catch (error) {
@@ -93,7 +107,7 @@ export class ScriptCalls {
     }
   }
 
-  #send(batch: TakeBatch, send: SendCommand): Try {
+  #send(batch: TakeBatch, send: SendCommand): Attempt {
     const args = batch.command(this.#script.sha1, this.#clock.argument(send), this.#time.seenMicros);
     const bound = { integers: batch.replyLength, textBytes: 0 };
     return { args, bound, reply: send('evalsha', args, bound) };

@@ -2,12 +2,12 @@ import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import type { Linked, LinkedList } from '../../runtime/linked-list.js';
 import { runToCompletion } from '../../runtime/turns.js';
-import type { Part, Shard } from '../sharded/shard.js';
+import type { Partition, Shard } from '../sharded/shard.js';
 import { UnknownReplyError } from './connection/redis-error.js';
 import type { RedisKeys } from './redis-key.js';
 import { TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, TakeRun } from './take-run.js';
-import { Asks, added, encodeNumber, MAX_ENCODED } from './take-script.js';
+import { appended, encodeNumber, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
 /** Work that one more request of a run is to Redis, where a bucket is 1. */
 const RUN_LOAD = 1 / 32;
@@ -18,7 +18,7 @@ const RUN_LOAD = 1 / 32;
 const GROUP_LOAD = 1 / 4;
 
 /** Items of a request that are taken in at a stretch: half a millisecond, most of which makes the digests of keys. */
-const ITEMS_OF_A_STEP = 256;
+const ITEMS_PER_SLICE = 256;
 
 /** A request that waits for its outcomes. */
 export interface WaitingTake {
@@ -35,7 +35,7 @@ interface PendingTake {
 }
 
 /** Where all buckets may be decided in one call. */
-export const WHOLE: Part = 0;
+export const ONLY_PARTITION: Partition = 0;
 
 /** Who made a call, and hears of its end. */
 export interface BatchOwner {
@@ -50,13 +50,13 @@ export type BatchKeys = Pick<RedisKeys, 'of'>;
 export interface BatchOptions {
   /** When it is made, on the clock of deadlines. */
   readonly sinceMicros: number;
-  /** What all its buckets have in common; default {@link WHOLE}. */
-  readonly part?: Part;
+  /** What all its buckets have in common; default {@link ONLY_PARTITION}. */
+  readonly partition?: Partition;
   /**
-   * What {@link Shard.holds} was when that was taken which it gives back: on that very connection it is done, or not at
-   * all. Undefined: it gives nothing back.
+   * What {@link Shard.connectionEpoch} was when that was taken which it gives back: on that very connection it is done,
+   * or not at all. Undefined: it gives nothing back.
    */
-  readonly takenOn?: unknown;
+  readonly takenEpoch?: unknown;
   readonly owner?: BatchOwner;
 }
 
@@ -70,8 +70,8 @@ export class TakeBatch implements Linked<TakeBatch> {
   load = 0;
   /** When the first request was added, on the clock of deadlines. */
   readonly sinceMicros: number;
-  readonly part: Part;
-  readonly takenOn: unknown;
+  readonly partition: Partition;
+  readonly takenEpoch: unknown;
   readonly owner: BatchOwner | undefined;
   /** How often a server of a Redis Cluster named another one for it. */
   redirections = 0;
@@ -82,9 +82,9 @@ export class TakeBatch implements Linked<TakeBatch> {
   /** When Redis is expected to have done it, 0 before it was sent; see {@link RedisLoad}. */
   dueMicros = 0;
   /** What Redis had done for other processes when it was sent, by the same. */
-  othersMicros = 0;
+  otherWorkMicros = 0;
   /** Items of connections that hold a part of the room that is scarce, undefined for none; see {@link FairCapacity}. */
-  scarce: Map<unknown, number> | undefined;
+  scarceItems: Map<unknown, number> | undefined;
   /** Redis's time in the answer. */
   nowMicros = 0;
   /** Its place among others. */
@@ -92,9 +92,9 @@ export class TakeBatch implements Linked<TakeBatch> {
   before: TakeBatch | undefined;
   after: TakeBatch | undefined;
   /** How often it was sent. */
-  sends = 0;
+  sendCount = 0;
   /** Whether a request gives hits back: what Redis did twice would let too much through then. */
-  givesBack = false;
+  hasRefund = false;
   /** Soonest deadline of a take that still waits, Infinity when none does. */
   soonestDeadline = Infinity;
   private takes: PendingTake[] = [];
@@ -105,38 +105,40 @@ export class TakeBatch implements Linked<TakeBatch> {
   private firstSlot: BucketSlot | undefined;
   private slots: Map<string, BucketSlot> | undefined;
   /** The key that was looked for last, and what was found. */
-  private lookedFor = '';
-  private lookedUp: BucketSlot | undefined;
+  private lastKey = '';
+  private lastSlot: BucketSlot | undefined;
   private steps: (TakeRun | TakeGroup)[] = [];
-  private readonly asks: Asks;
+  private readonly arguments: TakeArgumentTable;
   private readonly countDeniedHits: boolean;
   private pending = 0;
 
-  /** `countDeniedHits`: whether windows count the hits of denied requests. `wallMicros`: see {@link Asks}. */
+  /**
+   * `countDeniedHits`: whether windows count the hits of denied requests. `wallMicros`: see {@link TakeArgumentTable}.
+   */
   constructor(
     names: BatchKeys,
     countDeniedHits: boolean,
     wallMicros: () => number,
-    { sinceMicros, part = WHOLE, takenOn, owner }: BatchOptions,
+    { sinceMicros, partition = ONLY_PARTITION, takenEpoch, owner }: BatchOptions,
   ) {
     this.sinceMicros = sinceMicros;
-    this.part = part;
-    this.takenOn = takenOn;
+    this.partition = partition;
+    this.takenEpoch = takenEpoch;
     this.owner = owner;
-    this.asks = new Asks(wallMicros);
+    this.arguments = new TakeArgumentTable(wallMicros);
     this.names = names;
     this.countDeniedHits = countDeniedHits;
   }
 
   /** Whether it gives back what requests took that were denied elsewhere. */
-  get undoes(): boolean {
-    return this.takenOn !== undefined;
+  get isGiveBack(): boolean {
+    return this.takenEpoch !== undefined;
   }
 
-  /** Notes so many items of a connection as {@link scarce}. */
+  /** Notes so many items of a connection as {@link scarceItems}. */
   noteScarce(connection: unknown, items: number): void {
-    this.scarce ??= new Map();
-    this.scarce.set(connection, (this.scarce.get(connection) ?? 0) + items);
+    this.scarceItems ??= new Map();
+    this.scarceItems.set(connection, (this.scarceItems.get(connection) ?? 0) + items);
   }
 
   get takeCount(): number {
@@ -152,7 +154,7 @@ export class TakeBatch implements Linked<TakeBatch> {
    * Whether the request asks nothing of a bucket that the call asks for with another depth: requests decided by the
    * policy before a change and by the one after it. The script reads one level of a bucket in a call.
    */
-  suits(items: readonly TakeItem[]): boolean {
+  accepts(items: readonly TakeItem[]): boolean {
     for (let i = 0; i < items.length; i++) {
       const { key, rate } = items[i] as TakeItem;
       const slot = this.knownSlot(key);
@@ -162,14 +164,15 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /**
-   * Adds a request that {@link suits}; the promise is settled by one of {@link succeed}, {@link fail} and
+   * Adds a request that {@link accepts}; the promise is settled by one of {@link succeed}, {@link fail} and
    * {@link expire}.
    */
   add(items: readonly TakeItem[], deadlineMicros: number): Promise<TakeResult> {
     const first = items[0] as TakeItem;
     return new Promise((resolve) => {
-      if (items.length === 1 && mayRun(first)) this.wait(items, deadlineMicros, this.addRun(first), resolve);
-      else runToCompletion(this.addInSteps(items, deadlineMicros, resolve));
+      if (items.length === 1 && mayRun(first))
+        this.addPending(items, deadlineMicros, this.addRun(first), resolve);
+      else runToCompletion(this.addInSlices(items, deadlineMicros, resolve));
     });
   }
 
@@ -177,7 +180,7 @@ export class TakeBatch implements Linked<TakeBatch> {
    * {@link add}, half a millisecond of it at a time, for somebody who has the promise already. The call must not be
    * sent before the end, and may be failed or expired meanwhile: then the rest is left out.
    */
-  *addInSteps(
+  *addInSlices(
     items: readonly TakeItem[],
     deadlineMicros: number,
     resolve: (result: TakeResult) => void,
@@ -186,21 +189,24 @@ export class TakeBatch implements Linked<TakeBatch> {
     if (last instanceof TakeGroup && last.accepts(items) && last.count < MAX_ENCODED) {
       last.count++;
       this.load += GROUP_LOAD * items.length;
-      this.wait(items, deadlineMicros, last, resolve);
+      this.addPending(items, deadlineMicros, last, resolve);
       return;
     }
     const indexes: number[] = [];
     const group = new TakeGroup(items, indexes, this.countDeniedHits);
-    this.steps = added(this.steps, group);
+    this.steps = appended(this.steps, group);
     this.load += items.length;
-    this.wait(items, deadlineMicros, group, resolve);
+    this.addPending(items, deadlineMicros, group, resolve);
     for (let i = 0; i < items.length; i++) {
       const { rate, hits, refund, enforcement, undoMark, allowSurplus } = items[i] as TakeItem;
-      if (refund) this.givesBack = true;
+      if (refund) this.hasRefund = true;
       const slot = this.slotOf(items[i] as TakeItem);
-      touch(slot, group);
-      indexes.push(slot.index, this.asks.indexOf(rate, hits, refund, enforcement, undoMark, allowSurplus));
-      if ((i + 1) % ITEMS_OF_A_STEP === 0) {
+      setLastStep(slot, group);
+      indexes.push(
+        slot.index,
+        this.arguments.indexOf(rate, hits, refund, enforcement, undoMark, allowSurplus),
+      );
+      if ((i + 1) % ITEMS_PER_SLICE === 0) {
         yield;
         if (!this.hasPending) return;
       }
@@ -216,7 +222,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     const args = [script, String(keys.length)];
     for (const key of keys) args.push(key);
     args.push(now, String(seen), this.countDeniedHits ? '1' : '0', this.encodeSteps());
-    this.asks.encode(args);
+    this.arguments.encode(args);
     return args;
   }
 
@@ -224,13 +230,13 @@ export class TakeBatch implements Linked<TakeBatch> {
    * The time of this Redis, where the script says no more: no window that was sent holds it, and {@link command} must
    * be sent anew.
    */
-  timeAlone(reply: unknown): number | undefined {
+  timeOnlyReply(reply: unknown): number | undefined {
     return Array.isArray(reply) && reply.length === 1 && typeof reply[0] === 'number' ? reply[0] : undefined;
   }
 
   /** Hands out the answer. Throws UnknownReplyError. */
   succeed(reply: unknown): void {
-    const time = this.timeAlone(reply);
+    const time = this.timeOnlyReply(reply);
     if (time !== undefined && !this.hasPending) {
       this.nowMicros = time;
       return;
@@ -271,7 +277,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /** Takes out those who still wait, to be asked for in other calls; nothing of this one was done. */
-  handOver(): WaitingTake[] {
+  detachPending(): WaitingTake[] {
     const waiting: WaitingTake[] = [];
     for (const take of this.takes) {
       const { items, deadlineMicros, resolve } = take;
@@ -291,15 +297,15 @@ export class TakeBatch implements Linked<TakeBatch> {
       return open;
     }
     // How a single item weighs in its request makes no difference to the bucket.
-    const ask = this.asks.indexOf(item.rate, item.hits, false, 'enforce');
+    const ask = this.arguments.indexOf(item.rate, item.hits, false, 'enforce');
     const run = new TakeRun(item, slot, ask, this.countDeniedHits);
-    touch(slot, run);
-    this.steps = added(this.steps, run);
+    setLastStep(slot, run);
+    this.steps = appended(this.steps, run);
     this.load++;
     return run;
   }
 
-  private wait(
+  private addPending(
     items: readonly TakeItem[],
     deadlineMicros: number,
     step: TakeRun | TakeGroup,
@@ -308,16 +314,16 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.itemCount += items.length;
     this.pending++;
     if (deadlineMicros < this.soonestDeadline) this.soonestDeadline = deadlineMicros;
-    this.takes = added(this.takes, { items, deadlineMicros, step, resolve });
+    this.takes = appended(this.takes, { items, deadlineMicros, step, resolve });
   }
 
   private slotOf(item: TakeItem): BucketSlot {
     const { key, rate } = item;
     let slot = this.knownSlot(key);
     if (slot !== undefined) return slot;
-    this.keys = added(this.keys, this.names.of(item));
+    this.keys = appended(this.keys, this.names.of(item));
     slot = { index: this.keys.length, last: undefined, steps: 0, depth: depthOf(rate) };
-    this.lookedUp = slot;
+    this.lastSlot = slot;
     if (this.firstSlot === undefined) {
       this.firstKey = key;
       this.firstSlot = slot;
@@ -328,19 +334,20 @@ export class TakeBatch implements Linked<TakeBatch> {
     return slot;
   }
 
-  /** Looked for twice in a row, by {@link suits} and {@link add}: finding a key costs more than adding its take. */
+  /** Looked for twice in a row, by {@link accepts} and {@link add}: finding a key costs more than adding its take. */
   private knownSlot(key: string): BucketSlot | undefined {
-    if (key === this.lookedFor) return this.lookedUp;
-    this.lookedFor = key;
-    this.lookedUp = this.slots === undefined && key === this.firstKey ? this.firstSlot : this.slots?.get(key);
-    return this.lookedUp;
+    if (key === this.lastKey) return this.lastSlot;
+    this.lastKey = key;
+    this.lastSlot = this.slots === undefined && key === this.firstKey ? this.firstSlot : this.slots?.get(key);
+    return this.lastSlot;
   }
 
   private encodeSteps(): string {
     let text = '';
     for (const step of this.steps) {
       if (step instanceof TakeRun) {
-        text += encodeNumber(step.slot.index) + encodeNumber(step.askIndex) + encodeNumber(step.encodedCount);
+        text +=
+          encodeNumber(step.slot.index) + encodeNumber(step.argumentIndex) + encodeNumber(step.encodedCount);
         continue;
       }
       const { indexes } = step;
@@ -370,7 +377,7 @@ export class TakeBatch implements Linked<TakeBatch> {
 const ZERO = encodeNumber(0);
 
 /** `step` asks something of a bucket: what came before on it is closed. */
-function touch(slot: BucketSlot, step: TakeRun | TakeGroup): void {
+function setLastStep(slot: BucketSlot, step: TakeRun | TakeGroup): void {
   const { last } = slot;
   if (last instanceof TakeGroup && last !== step) last.open = false;
   slot.last = step;

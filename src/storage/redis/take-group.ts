@@ -3,7 +3,7 @@ import { decide } from '../../limiter/decide.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 
 /** Numbers of the reply for each item. */
-const NUMBERS = 3;
+const INTEGERS_PER_ITEM = 3;
 /** Reused: groups are told one after the other. */
 const findings: TakeSnapshot[] = [];
 
@@ -41,7 +41,7 @@ export class TakeGroup {
 
   /** Numbers of the reply. */
   get replyLength(): number {
-    return NUMBERS * this.items.length;
+    return INTEGERS_PER_ITEM * this.items.length;
   }
 
   /** Reads the reply to this group at `at` of `values`. Returns where the next one begins. */
@@ -54,7 +54,7 @@ export class TakeGroup {
       let bucket = byKey.get(key);
       if (bucket === undefined) {
         bucket = new RunningBucket();
-        const from = at + NUMBERS * i;
+        const from = at + INTEGERS_PER_ITEM * i;
         loadFound(bucket, values, from, nowMicros);
         byKey.set(key, bucket);
       }

@@ -20,10 +20,10 @@ export function mayRun({ rate, hits, refund }: TakeItem): boolean {
 const PAST_FULL = 4e15;
 
 /** Reused: a bucket past full while it is decided on. */
-const bucketOver = new RunningBucket();
+const bucketPastFull = new RunningBucket();
 
 /** Reused: the state found for a run of one request, which is told before the next run is started. */
-const foundOfOne = new TakeSnapshot();
+const findingOfOne = new TakeSnapshot();
 
 /** A bucket of a call. */
 export interface BucketSlot {
@@ -52,13 +52,13 @@ export class TakeRun {
   readonly item: TakeItem;
   readonly slot: BucketSlot;
   /** Index of the ask in the call, from 1. */
-  readonly askIndex: number;
+  readonly argumentIndex: number;
   count = 1;
   /** Whether {@link start} was called. */
   started = false;
   private passing = 0;
   /** The running state, once {@link start} was called. */
-  private found = foundOfOne;
+  private state = findingOfOne;
   /** What one request costs on a token bucket. */
   private costWhole = 0;
   private costCarry = 0;
@@ -70,7 +70,7 @@ export class TakeRun {
     this.item = item;
     this.countDeniedHits = countDeniedHits;
     this.slot = slot;
-    this.askIndex = askIndex;
+    this.argumentIndex = askIndex;
   }
 
   /** Whether a request with `item` may join, which has the key of this run. */
@@ -97,7 +97,7 @@ export class TakeRun {
   start(values: readonly number[], at: number, nowMicros: number): number {
     const { rate, hits } = this.item;
     this.started = true;
-    if (this.count > 1) this.found = new TakeSnapshot();
+    if (this.count > 1) this.state = new TakeSnapshot();
     let found = values[at++] as number;
     if (this.count > 1) {
       if (found < 0 || found > this.count) throw new UnknownReplyError();
@@ -112,12 +112,12 @@ export class TakeRun {
     }
     if (rate.kind === 'window') {
       const start = rate.startOf(nowMicros);
-      this.found.whole = found < 0 ? -1 - start : start;
-      this.found.part = Math.abs(found);
+      this.state.whole = found < 0 ? -1 - start : start;
+      this.state.part = Math.abs(found);
       return at;
     }
-    this.found.whole = found < 0 ? found : nowMicros + found;
-    this.found.part = rate.q > 1 ? (values[at++] as number) : 0;
+    this.state.whole = found < 0 ? found : nowMicros + found;
+    this.state.part = rate.q > 1 ? (values[at++] as number) : 0;
     if (hits > 0) {
       this.costWhole = rate.takeCostWhole(hits);
       this.costCarry = rate.takeCostCarry(hits);
@@ -128,32 +128,32 @@ export class TakeRun {
   /** Outcome of the next request of the run; `item` is its own. */
   next(item: TakeItem, nowMicros: number): TakeOutcome {
     const { rate, hits } = item;
-    const { found } = this;
-    if (found.whole < 0) return this.nextOver(item, nowMicros);
-    found.previousFullAtMicros = found.fullAtMicros;
-    found.limited = this.passing === 0;
-    if (found.limited) {
-      if (rate.countsDenied(this.countDeniedHits)) found.count = Math.min(found.count + hits, MAX_COUNT);
-      return rate.outcome(hits, found, nowMicros);
+    const { state } = this;
+    if (state.whole < 0) return this.nextPastFull(item, nowMicros);
+    state.previousFullAtMicros = state.fullAtMicros;
+    state.limited = this.passing === 0;
+    if (state.limited) {
+      if (rate.countsDenied(this.countDeniedHits)) state.count = Math.min(state.count + hits, MAX_COUNT);
+      return rate.outcome(hits, state, nowMicros);
     }
     this.passing--;
-    if (rate.kind === 'window') found.count += hits;
-    else addTo(found, this.costWhole, this.costCarry, rate.q);
-    return rate.outcome(hits, found, nowMicros);
+    if (rate.kind === 'window') state.count += hits;
+    else addTo(state, this.costWhole, this.costCarry, rate.q);
+    return rate.outcome(hits, state, nowMicros);
   }
 
   /** {@link next} of a bucket past full: decided once more. */
-  private nextOver(item: TakeItem, nowMicros: number): TakeOutcome {
-    const { found } = this;
+  private nextPastFull(item: TakeItem, nowMicros: number): TakeOutcome {
+    const { state } = this;
     const { rate, hits } = item;
     const unit =
       rate.kind === 'window' ? rate.startOf(nowMicros) - rate.endOf(rate.startOf(nowMicros)) : rate.q;
-    bucketOver.load(unit, found.whole, found.part);
-    decide([item], [bucketOver], [found], nowMicros, nowMicros, this.countDeniedHits);
-    if (!found.limited) this.passing--;
-    const outcome = rate.outcome(hits, found, nowMicros);
-    found.whole = bucketOver.whole;
-    found.part = bucketOver.part;
+    bucketPastFull.load(unit, state.whole, state.part);
+    decide([item], [bucketPastFull], [state], nowMicros, nowMicros, this.countDeniedHits);
+    if (!state.limited) this.passing--;
+    const outcome = rate.outcome(hits, state, nowMicros);
+    state.whole = bucketPastFull.whole;
+    state.part = bucketPastFull.part;
     return outcome;
   }
 }

@@ -33,7 +33,7 @@ export const MAX_ENCODED = 64 ** 3 - 1;
 const FIRST_DIGIT = 48;
 const encoded: string[] = [];
 /** Numbers whose text is kept; larger ones are rare. */
-const MAX_KEPT = 4096;
+const MAX_CACHED_NUMBER = 4096;
 
 /** A number from 0 to {@link MAX_ENCODED} as three characters, digits to the base 64 from code 48 on. */
 export function encodeNumber(value: number): string {
@@ -44,14 +44,14 @@ export function encodeNumber(value: number): string {
     FIRST_DIGIT + ((value >> 6) & 63),
     FIRST_DIGIT + (value & 63),
   );
-  if (value < MAX_KEPT) encoded[value] = text;
+  if (value < MAX_CACHED_NUMBER) encoded[value] = text;
   return text;
 }
 
 const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', candidate: '3' } as const;
 
 /** Asks of one rate that are compared; past these an ask may be sent twice, which costs bytes only. */
-const ASKS_COMPARED = 16;
+const MAX_COMPARED_ARGUMENTS = 16;
 
 /** What is asked; see take.lua. */
 const [TAKE, PEEK, REFUND, CHARGE, UNDO, OVER] = [0, 1, 2, 3, 4, 5];
@@ -59,7 +59,7 @@ const DEBT_FOLLOWS = 10;
 const CALENDAR_FOLLOWS = 20;
 
 /** One distinct ask of a batch. */
-interface Ask {
+interface TakeArguments {
   readonly rate: Rate;
   readonly hits: number;
   readonly refund: boolean;
@@ -69,21 +69,21 @@ interface Ask {
   readonly index: number;
 }
 
-const NONE: Ask[] = [];
+const NONE: TakeArguments[] = [];
 
 /** Adds to a list. Most calls to a Redis Cluster are for one take: a list that is made of one has room for no more. */
-export function added<T>(list: T[], one: T): T[] {
+export function appended<T>(list: T[], one: T): T[] {
   if (list.length === 0) return [one];
   list.push(one);
   return list;
 }
 
 /** The distinct asks of a batch: what is asked of buckets of one rule is mostly the same. */
-export class Asks {
-  private asks: Ask[] = [];
-  private last: Ask | undefined;
+export class TakeArgumentTable {
+  private list: TakeArguments[] = [];
+  private last: TakeArguments | undefined;
   /** Once there are several. */
-  private byRate: Map<Rate, Ask[]> | undefined;
+  private byRate: Map<Rate, TakeArguments[]> | undefined;
   private readonly wallMicros: () => number;
 
   /** `wallMicros` is about what Redis's clock shows, and says which windows of calendars are sent. */
@@ -93,7 +93,7 @@ export class Asks {
 
   /** Adds their arguments to `args`, see take.lua, with the windows of calendars as of now. */
   encode(args: string[]): void {
-    for (const ask of this.asks) this.write(args, ask);
+    for (const ask of this.list) this.write(args, ask);
   }
 
   /** Index of an ask, from 1; `undoMark` and `over` as in TakeItem. */
@@ -107,36 +107,36 @@ export class Asks {
   ): number {
     const { last } = this;
     if (last !== undefined && equal(last, rate, hits, refund, enforcement, undoMark, over)) return last.index;
-    const known = last === undefined ? NONE : this.asksOf(rate, last);
-    let ask: Ask | undefined;
-    for (let i = 0; i < known.length && i < ASKS_COMPARED; i++) {
-      const one = known[i] as Ask;
-      if (equal(one, rate, hits, refund, enforcement, undoMark, over)) {
-        ask = one;
+    const known = last === undefined ? NONE : this.listOf(rate, last);
+    let ask: TakeArguments | undefined;
+    for (let i = 0; i < known.length && i < MAX_COMPARED_ARGUMENTS; i++) {
+      const candidate = known[i] as TakeArguments;
+      if (equal(candidate, rate, hits, refund, enforcement, undoMark, over)) {
+        ask = candidate;
         break;
       }
     }
     if (ask === undefined) {
-      ask = { rate, hits, refund, enforcement, undoMark, over, index: this.asks.length + 1 };
-      this.asks = added(this.asks, ask);
-      this.byRate?.set(rate, added(known, ask));
+      ask = { rate, hits, refund, enforcement, undoMark, over, index: this.list.length + 1 };
+      this.list = appended(this.list, ask);
+      this.byRate?.set(rate, appended(known, ask));
     }
     this.last = ask;
     return ask.index;
   }
 
   /** Those of a rate; `first` is the first one of all where there was no other. */
-  private asksOf(rate: Rate, first: Ask): Ask[] {
+  private listOf(rate: Rate, first: TakeArguments): TakeArguments[] {
     this.byRate ??= new Map([[first.rate, [first]]]);
     return this.byRate.get(rate) ?? NONE;
   }
 
-  private write(args: string[], { rate, hits, refund, enforcement, undoMark, over }: Ask): void {
+  private write(args: string[], { rate, hits, refund, enforcement, undoMark, over }: TakeArguments): void {
     const charge = isCharge(rate, hits, refund);
     const calendar = rate.kind === 'window' ? rate.calendar : undefined;
     const more = (rate.maxDebt > 0 ? DEBT_FOLLOWS : 0) + (calendar === undefined ? 0 : CALENDAR_FOLLOWS);
-    const givesBack = undoMark !== undefined ? UNDO : over ? OVER : REFUND;
-    const what = charge ? CHARGE : refund ? givesBack : hits === 0 ? PEEK : TAKE;
+    const refundKind = undoMark !== undefined ? UNDO : over ? OVER : REFUND;
+    const what = charge ? CHARGE : refund ? refundKind : hits === 0 ? PEEK : TAKE;
     args.push(String(what + more), ENFORCEMENT[enforcement]);
     if (rate.kind === 'window') {
       args.push(String(-rate.lengthMicros), String(rate.requestsPerUnit));
@@ -149,8 +149,8 @@ export class Asks {
         args.push(String(costWhole(rate, charged)), String(costCarry(rate, charged)));
       } else {
         // A peek asks for one token more.
-        const asked = hits === 0 ? 1 : hits;
-        args.push(String(rate.takeCostWhole(asked)), String(rate.takeCostCarry(asked)));
+        const requested = hits === 0 ? 1 : hits;
+        args.push(String(rate.takeCostWhole(requested)), String(rate.takeCostCarry(requested)));
       }
       if (rate.maxDebt > 0) args.push(String(rate.debtWhole), String(rate.debtCarry));
     }
@@ -164,7 +164,7 @@ export class Asks {
 }
 
 function equal(
-  ask: Ask,
+  ask: TakeArguments,
   rate: Rate,
   hits: number,
   refund: boolean,

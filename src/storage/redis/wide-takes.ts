@@ -2,13 +2,13 @@ import { expectState } from '../../invariant.js';
 import type { StorageError, TakeItem, TakeResult } from '../../limiter/bucket-store.js';
 import { type Due, DueHeap } from '../../runtime/due-heap.js';
 import { type Linked, LinkedList } from '../../runtime/linked-list.js';
-import type { Part } from '../sharded/shard.js';
-import { WHOLE } from './take-batch.js';
+import type { Partition } from '../sharded/shard.js';
+import { ONLY_PARTITION } from './take-batch.js';
 
 /** A request of more items is wide. */
-export const NARROW_ITEMS = 16;
+export const MAX_SMALL_ITEMS = 16;
 /** What a connection gets for a request that finds no room. */
-export const NO_ROOM = 'the room for requests of many limits is taken';
+export const LARGE_QUEUE_FULL = 'the room for requests of many limits is taken';
 /**
  * Items that a connection may send more with each of its turns: a request is sent once so many turns have gone by that
  * its items are paid for.
@@ -16,32 +16,32 @@ export const NO_ROOM = 'the room for requests of many limits is taken';
 export const QUANTUM_ITEMS = 64;
 
 /** After so many items of connections that come first the others have a turn. */
-const FRESH_ITEMS = 1000;
+const NEW_FLOW_ITEMS = 1000;
 
 /** A request that waits for its turn, due at its deadline. Microseconds. */
-export interface WideTake extends Due {
+export interface LargeTake extends Due {
   readonly items: readonly TakeItem[];
   /** What they have in common. */
-  readonly part: Part;
+  readonly partition: Partition;
   /** See {@link BatchOptions}. */
-  readonly takenOn: unknown;
+  readonly takenEpoch: unknown;
   /** Since when it waits, on the clock of its deadline. Microseconds. */
   readonly sinceMicros: number;
   resolve(result: TakeResult): void;
 }
 
-interface Waiting extends WideTake, Linked<Waiting> {
-  readonly line: Line;
+interface QueuedTake extends LargeTake, Linked<QueuedTake> {
+  readonly flow: Flow;
 }
 
 /** What waits of one connection. */
-class Line implements Linked<Line> {
-  list: LinkedList<Line> | undefined;
-  before: Line | undefined;
-  after: Line | undefined;
+class Flow implements Linked<Flow> {
+  list: LinkedList<Flow> | undefined;
+  before: Flow | undefined;
+  after: Flow | undefined;
   readonly connection: unknown;
   /** The oldest first. */
-  readonly takes = new LinkedList<Waiting>();
+  readonly takes = new LinkedList<QueuedTake>();
   items = 0;
   /** Items that it may send. */
   credit = QUANTUM_ITEMS;
@@ -58,17 +58,17 @@ class Line implements Linked<Line> {
  * 1995). One with nothing waiting comes before those that ask all the time (RFC 8290 section 4.2), which have their
  * turn after so many items nevertheless. None holds more than is left free.
  */
-export class WideTakes {
+export class LargeTakeQueue {
   readonly #maxItems: number;
-  readonly #lines = new Map<unknown, Line>();
+  readonly #flows = new Map<unknown, Flow>();
   /** Lines that have not had a turn yet, which come first, and the others; each in the order of their turns. */
-  readonly #fresh = new LinkedList<Line>();
-  readonly #others = new LinkedList<Line>();
+  readonly #newFlows = new LinkedList<Flow>();
+  readonly #oldFlows = new LinkedList<Flow>();
   /** Items of fresh lines that were sent since the others had a turn. */
-  #freshItems = 0;
+  #newFlowItems = 0;
   /** What {@link peek} gave. */
-  #peeked: Waiting | undefined;
-  readonly #times = new DueHeap<Waiting>();
+  #peeked: QueuedTake | undefined;
+  readonly #byDeadline = new DueHeap<QueuedTake>();
   #items = 0;
 
   /**
@@ -86,13 +86,13 @@ export class WideTakes {
 
   /** Soonest deadline of those that wait, Infinity when none does. Microseconds. */
   get soonestDeadline(): number {
-    return this.#times.first?.dueAt ?? Number.POSITIVE_INFINITY;
+    return this.#byDeadline.first?.dueAt ?? Number.POSITIVE_INFINITY;
   }
 
   /** Whether a request of so many items may wait. */
   hasRoomFor(items: number, connection: unknown): boolean {
     if (this.#items === 0) return true;
-    const own = this.#lines.get(connection)?.items ?? 0;
+    const own = this.#flows.get(connection)?.items ?? 0;
     if (own + items <= this.#maxItems - this.#items) return true;
     return own === 0 && items <= QUANTUM_ITEMS && this.#items + items <= 2 * this.#maxItems;
   }
@@ -105,40 +105,40 @@ export class WideTakes {
     deadlineMicros: number,
     connection: unknown,
     sinceMicros: number,
-    part: Part = WHOLE,
-    takenOn?: unknown,
+    partition: Partition = ONLY_PARTITION,
+    takenEpoch?: unknown,
   ): Promise<TakeResult> {
-    const line = this.#lineOf(connection);
-    line.items += items.length;
+    const flow = this.#flowOf(connection);
+    flow.items += items.length;
     this.#items += items.length;
     return new Promise((resolve) => {
-      const take: Waiting = {
+      const take: QueuedTake = {
         items,
-        part,
-        takenOn,
+        partition,
+        takenEpoch,
         sinceMicros,
         resolve,
-        line,
+        flow,
         dueAt: deadlineMicros,
         heapIndex: -1,
         list: undefined,
         before: undefined,
         after: undefined,
       };
-      line.takes.add(take);
-      this.#times.add(take);
+      flow.takes.add(take);
+      this.#byDeadline.add(take);
     });
   }
 
   /** The request whose turn it is. */
-  peek(): WideTake | undefined {
+  peek(): LargeTake | undefined {
     for (;;) {
-      const line = this.#nextLine();
-      this.#peeked = line?.takes.first;
+      const flow = this.#nextFlow();
+      this.#peeked = flow?.takes.first;
       const head = this.#peeked;
-      if (line === undefined || head === undefined || head.items.length <= line.credit) return head;
-      line.credit += QUANTUM_ITEMS;
-      this.#others.add(line);
+      if (flow === undefined || head === undefined || head.items.length <= flow.credit) return head;
+      flow.credit += QUANTUM_ITEMS;
+      this.#oldFlows.add(flow);
     }
   }
 
@@ -146,47 +146,47 @@ export class WideTakes {
   shift(): void {
     const take = this.#peeked;
     if (take === undefined) throw new Error('nothing has its turn');
-    const { line, items } = take;
-    this.#freshItems = line.list === this.#fresh ? this.#freshItems + items.length : 0;
-    line.credit -= items.length;
+    const { flow, items } = take;
+    this.#newFlowItems = flow.list === this.#newFlows ? this.#newFlowItems + items.length : 0;
+    flow.credit -= items.length;
     this.#remove(take);
   }
 
   /** Gives `error` to those whose deadline is at `nowMicros` or before. */
   expire(nowMicros: number, error: StorageError): void {
-    for (let take = this.#times.first; take !== undefined; take = this.#times.first) {
+    for (let take = this.#byDeadline.first; take !== undefined; take = this.#byDeadline.first) {
       if (take.dueAt > nowMicros) break;
       this.#remove(take);
       take.resolve(error);
     }
   }
 
-  #nextLine(): Line | undefined {
-    const fresh = this.#fresh.first;
-    const other = this.#others.first;
-    if (fresh === undefined || (other !== undefined && this.#freshItems >= FRESH_ITEMS)) return other;
+  #nextFlow(): Flow | undefined {
+    const fresh = this.#newFlows.first;
+    const other = this.#oldFlows.first;
+    if (fresh === undefined || (other !== undefined && this.#newFlowItems >= NEW_FLOW_ITEMS)) return other;
     return fresh;
   }
 
-  #lineOf(connection: unknown): Line {
-    const known = this.#lines.get(connection);
+  #flowOf(connection: unknown): Flow {
+    const known = this.#flows.get(connection);
     if (known !== undefined) return known;
-    const line = new Line(connection);
-    this.#lines.set(connection, line);
-    this.#fresh.add(line);
-    return line;
+    const flow = new Flow(connection);
+    this.#flows.set(connection, flow);
+    this.#newFlows.add(flow);
+    return flow;
   }
 
-  #remove(take: Waiting): void {
-    const { line, items } = take;
-    line.takes.delete(take);
-    line.items -= items.length;
+  #remove(take: QueuedTake): void {
+    const { flow, items } = take;
+    flow.takes.delete(take);
+    flow.items -= items.length;
     this.#items -= items.length;
-    expectState(line.items >= 0 && this.#items >= line.items, 'a connection waits with some of all items');
-    this.#times.remove(take);
+    expectState(flow.items >= 0 && this.#items >= flow.items, 'a connection waits with some of all items');
+    this.#byDeadline.remove(take);
     this.#peeked = undefined;
-    if (line.takes.size > 0) return;
-    line.list?.delete(line);
-    this.#lines.delete(line.connection);
+    if (flow.takes.size > 0) return;
+    flow.list?.delete(flow);
+    this.#flows.delete(flow.connection);
   }
 }

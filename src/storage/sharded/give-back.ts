@@ -30,7 +30,7 @@ export function refundsOf(
  * be a microsecond off, for buckets in debt, which are told to the nearest token, and for those past full, or windows
  * with more than their limit (`TakeItem.over`), of which the request would have used up what is over.
  */
-export function untouched(
+export function outcomesBeforeTake(
   items: readonly TakeItem[],
   outcomes: readonly TakeOutcome[],
   countDeniedHits: boolean,
@@ -46,7 +46,7 @@ export function untouched(
     const outcome = isUndone ? { ...found, forgiven: 0 } : found;
     if (hits === 0) return outcome;
     taken.set(key, hits);
-    if (rate.kind === 'token_bucket') return outcome.limited ? outcome : fuller(rate, outcome, hits);
+    if (rate.kind === 'token_bucket') return outcome.limited ? outcome : withAddedHits(rate, outcome, hits);
     // A limit of a list reports what it found.
     if (outcome.limited && rate.allOrNothing) return outcome;
     if (!outcome.limited && outcome.remaining > rate.requestsPerUnit) {
@@ -67,7 +67,7 @@ function takenBy(item: TakeItem, outcome: TakeOutcome, countDeniedHits: boolean)
 }
 
 /** The outcome of a bucket that holds `hits` more. */
-function fuller(rate: TokenBucketRate, outcome: TakeOutcome, hits: number): TakeOutcome {
+function withAddedHits(rate: TokenBucketRate, outcome: TakeOutcome, hits: number): TakeOutcome {
   // An empty bucket waits for one token; what it waits longer is its debt.
   const rounded = rate.q === 1 ? 0 : 1;
   const owedMicros = rate.maxDebt > 0 ? outcome.waitMicros - costWhole(rate, 1) - rounded : 0;

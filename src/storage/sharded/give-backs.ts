@@ -1,7 +1,7 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
 import { runInTurns } from '../../runtime/turns.js';
 import { refundsOf } from './give-back.js';
-import { inStretches, type RequestPart } from './request-parts.js';
+import { inSlices, type PartitionRequest } from './request-parts.js';
 import type { GiveBackResult } from './shard.js';
 
 /** Requests that were given back what one store, or part of a store, had taken for them, since start. */
@@ -48,8 +48,8 @@ export class GiveBacks {
   }
 
   /** Begins to give back what those of `parts` took that let the request pass. */
-  begin(parts: readonly RequestPart[], connection: unknown, wide: boolean): void {
-    const sent = this.#send(parts, connection, wide).then((result) => {
+  begin(requests: readonly PartitionRequest[], connection: unknown, isLarge: boolean): void {
+    const sent = this.#send(requests, connection, isLarge).then((result) => {
       if (result !== undefined) this.#counts[result]++;
       this.#underWay.delete(sent);
     });
@@ -63,25 +63,25 @@ export class GiveBacks {
 
   /** The worst of what became of it; undefined where nothing was to be given back. */
   async #send(
-    parts: readonly RequestPart[],
+    requests: readonly PartitionRequest[],
     connection: unknown,
-    wide: boolean,
+    isLarge: boolean,
   ): Promise<GiveBackResult | undefined> {
     const { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack } = this.#options;
     // The time of the request may be over: giving back has its own.
     const deadlineMicros = monotonicMicros() + timeoutMicros;
     const results: Promise<GiveBackResult>[] = [];
     await runInTurns(
-      inStretches(parts, (one) => {
-        const { part, shard, takenOn } = one;
-        const taken = one.takeBack();
+      inSlices(requests, (request) => {
+        const { partition, shard, takenEpoch } = request;
+        const taken = request.takeBack();
         if (shard === undefined || taken === undefined) return;
         const items = refundsOf(taken.asked, taken.outcomes, countDeniedHits);
         if (items.length === 0) return;
         onGiveBack?.(items);
-        const take = { part, items, deadlineMicros, connection, mayWait: true, wide };
+        const take = { partition, items, deadlineMicros, connection, mayWait: true, isLarge };
         results.push(
-          shard.giveBackPart(take, takenOn).then((result) => {
+          shard.giveBackPartition(take, takenEpoch).then((result) => {
             onGiveBack?.(items);
             return result;
           }),

@@ -8,11 +8,11 @@ import {
 import { deniesRequest } from '../../limiter/decide.js';
 import { rateWithoutCharges } from '../../limiter/local-rate.js';
 import { isBeyondLimit, isCharge } from '../../limiter/rate.js';
-import { untouched } from './give-back.js';
-import type { Asking, Part, Shard, ShardMap } from './shard.js';
+import { outcomesBeforeTake } from './give-back.js';
+import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
 /** Items, or parts, that are looked at in one stretch: well below a millisecond. */
-export const ITEMS_OF_A_STRETCH = 256;
+export const ITEMS_PER_SLICE = 256;
 
 /** What is told of an item that could not be decided, in a request that is denied anyway. */
 const UNDECIDED: TakeOutcome = {
@@ -33,44 +33,48 @@ export interface Step {
   /** Nothing is to be taken that might have to be given back: each part denies what it is asked. */
   readonly isDenied: boolean;
   /** The items that are asked for; all unless told. */
-  readonly which?: (item: TakeItem) => boolean;
+  readonly selects?: (item: TakeItem) => boolean;
 }
 
 /** What a request asks of one part. */
-export class RequestPart {
+export class PartitionRequest {
   readonly items: TakeItem[] = [];
   /** Where they stand in the request. */
-  readonly places: number[] = [];
+  readonly indexes: number[] = [];
   /** What is known of the items. */
-  found: readonly TakeOutcome[] = [];
+  outcomes: readonly TakeOutcome[] = [];
   /** Whether its refunds wait for a step of their own. */
   defersRefunds = false;
-  /** {@link Shard.holds}, when it answered. */
-  takenOn: unknown;
-  readonly part: Part;
+  /** {@link Shard.connectionEpoch}, when it answered. */
+  takenEpoch: unknown;
+  readonly partition: Partition;
   readonly map: ShardMap;
   readonly shard: Shard | undefined;
   /** What the shard was asked for last, which may have one item more at its end, and what it answered. */
-  #asked: readonly TakeItem[] = [];
+  #sentItems: readonly TakeItem[] = [];
   #result: TakeResult | undefined;
-  #which: Step['which'];
+  #selects: Step['selects'];
   #isGivenBack = false;
 
-  constructor(map: ShardMap, part: Part) {
-    const shard = map.shardOf(part);
-    this.part = part;
+  constructor(map: ShardMap, partition: Partition) {
+    const shard = map.shardOf(partition);
+    this.partition = partition;
     this.map = map;
     this.shard = shard instanceof StorageError ? undefined : shard;
     if (shard instanceof StorageError) this.#result = shard;
   }
 
   /** Asks the server, unless it is known that it cannot be asked, and notes what it answers: at once, or later. */
-  ask(asking: Asking, asked: readonly TakeItem[], which?: Step['which']): Promise<void> | undefined {
-    const { shard, part } = this;
+  send(
+    callOptions: TakeOptions,
+    asked: readonly TakeItem[],
+    which?: Step['selects'],
+  ): Promise<void> | undefined {
+    const { shard, partition } = this;
     if (shard === undefined || this.error !== undefined) return undefined;
-    this.#asked = asked;
-    this.#which = which;
-    const result = shard.takePart({ part, items: asked, ...asking });
+    this.#sentItems = asked;
+    this.#selects = which;
+    const result = shard.takePartition({ partition, items: asked, ...callOptions });
     if (result instanceof Promise) return result.then((late) => this.#note(shard, late));
     this.#note(shard, result);
     return undefined;
@@ -98,14 +102,14 @@ export class RequestPart {
   get denies(): boolean {
     if (this.error !== undefined) return false;
     return this.items.some(
-      ({ enforcement }, i) => enforcement === 'enforce' && this.found[i]?.limited === true,
+      ({ enforcement }, i) => enforcement === 'enforce' && this.outcomes[i]?.limited === true,
     );
   }
 
   /** Whether it has a quota that is not used up. */
   get hasQuotaLeft(): boolean {
     return this.items.some(
-      ({ enforcement }, i) => enforcement === 'quota' && this.found[i]?.limited === false,
+      ({ enforcement }, i) => enforcement === 'quota' && this.outcomes[i]?.limited === false,
     );
   }
 
@@ -119,12 +123,12 @@ export class RequestPart {
     | undefined {
     const outcomes = this.#result;
     if (outcomes === undefined || outcomes instanceof StorageError) return undefined;
-    const asked = this.#asked;
+    const asked = this.#sentItems;
     return deniesRequest(asked, outcomes) ? undefined : { asked, outcomes };
   }
 
   /** {@link taken}, for who gives it back. */
-  takeBack(): RequestPart['taken'] {
+  takeBack(): PartitionRequest['taken'] {
     expectState(!this.#isGivenBack, 'what a request took is given back once');
     this.#isGivenBack = true;
     return this.taken;
@@ -134,26 +138,26 @@ export class RequestPart {
   outcomesOfDenial(countDeniedHits: boolean): readonly TakeOutcome[] {
     if (this.error !== undefined) return this.items.map(() => UNDECIDED);
     const { taken } = this;
-    if (taken === undefined) return this.found;
-    return this.#with(untouched(taken.asked, taken.outcomes, countDeniedHits), this.#which);
+    if (taken === undefined) return this.outcomes;
+    return this.#merge(outcomesBeforeTake(taken.asked, taken.outcomes, countDeniedHits), this.#selects);
   }
 
   /** Its refunds were made. */
   noteRefunds(outcomes: readonly TakeOutcome[]): void {
-    this.found = this.#with(outcomes, isRefund);
+    this.outcomes = this.#merge(outcomes, isRefund);
   }
 
   #note(shard: Shard, result: TakeResult): void {
     this.#result = result;
-    this.takenOn = shard.holds;
-    if (!(result instanceof StorageError)) this.found = this.#with(result, this.#which);
+    this.takenEpoch = shard.connectionEpoch;
+    if (!(result instanceof StorageError)) this.outcomes = this.#merge(result, this.#selects);
   }
 
   /** What is known, with what a later step has found for the items that it asked for. */
-  #with(later: readonly TakeOutcome[], which: Step['which']): readonly TakeOutcome[] {
+  #merge(later: readonly TakeOutcome[], which: Step['selects']): readonly TakeOutcome[] {
     if (which === undefined) return later;
     let at = 0;
-    return this.items.map((item, i) => (which(item) ? later[at++] : this.found[i]) as TakeOutcome);
+    return this.items.map((item, i) => (which(item) ? later[at++] : this.outcomes[i]) as TakeOutcome);
   }
 }
 
@@ -164,35 +168,35 @@ export class RequestPart {
 export function* divide(
   items: readonly TakeItem[],
   mapOf: (item: TakeItem) => ShardMap,
-): Generator<void, readonly RequestPart[]> {
-  const parts: RequestPart[] = [];
-  const known = new Map<ShardMap, Map<Part, RequestPart>>();
+): Generator<void, readonly PartitionRequest[]> {
+  const requests: PartitionRequest[] = [];
+  const known = new Map<ShardMap, Map<Partition, PartitionRequest>>();
   for (let i = 0; i < items.length; i++) {
-    if (i > 0 && i % ITEMS_OF_A_STRETCH === 0) yield;
+    if (i > 0 && i % ITEMS_PER_SLICE === 0) yield;
     const item = items[i] as TakeItem;
     const map = mapOf(item);
-    const name = map.partOf(item);
+    const name = map.partitionOf(item);
     let ofMap = known.get(map);
     if (ofMap === undefined) {
       ofMap = new Map();
       known.set(map, ofMap);
     }
-    let part = ofMap.get(name);
-    if (part === undefined) {
-      part = new RequestPart(map, name);
-      ofMap.set(name, part);
-      parts.push(part);
+    let request = ofMap.get(name);
+    if (request === undefined) {
+      request = new PartitionRequest(map, name);
+      ofMap.set(name, request);
+      requests.push(request);
     }
-    part.items.push(item);
-    part.places.push(i);
+    request.items.push(item);
+    request.indexes.push(i);
   }
-  return parts;
+  return requests;
 }
 
 /** What a step asks for of the items of one part. */
-export function askedFor(
+export function itemsOfStep(
   items: readonly TakeItem[],
-  { defersRefunds, watchesQuotas, isDenied, which = () => true }: Step,
+  { defersRefunds, watchesQuotas, isDenied, selects: which = () => true }: Step,
   countDeniedHits: boolean,
 ): readonly TakeItem[] {
   const denial = isDenied ? certainDenial(items, countDeniedHits) : [];
@@ -209,31 +213,31 @@ export function askedFor(
 /** What the parts found, in the order of the request. */
 export function* join(
   items: readonly TakeItem[],
-  parts: readonly RequestPart[],
-  outcomesOf: (part: RequestPart) => readonly TakeOutcome[],
+  requests: readonly PartitionRequest[],
+  outcomesOf: (request: PartitionRequest) => readonly TakeOutcome[],
 ): Generator<void, readonly TakeOutcome[]> {
   const outcomes = new Array<TakeOutcome>(items.length);
-  yield* inStretches(parts, (part) => {
-    const found = outcomesOf(part);
-    part.places.forEach((place, i) => {
-      outcomes[place] = found[i] as TakeOutcome;
+  yield* inSlices(requests, (request) => {
+    const found = outcomesOf(request);
+    request.indexes.forEach((index, i) => {
+      outcomes[index] = found[i] as TakeOutcome;
     });
   });
   return outcomes;
 }
 
 /** Does `work` with each, and yields now and then. */
-export function* inStretches<T>(each: readonly T[], work: (one: T) => void): Generator<void, void> {
+export function* inSlices<T>(each: readonly T[], work: (one: T) => void): Generator<void, void> {
   for (let i = 0; i < each.length; i++) {
-    if (i > 0 && i % ITEMS_OF_A_STRETCH === 0) yield;
+    if (i > 0 && i % ITEMS_PER_SLICE === 0) yield;
     work(each[i] as T);
   }
 }
 
 /** Whether any item can deny its request, and whether one does for certain: it asks for more than its limit. */
-export function outlookOf(items: readonly TakeItem[]): {
+export function possibleDenial(items: readonly TakeItem[]): {
   readonly canBeDenied: boolean;
-  readonly isHopeless: boolean;
+  readonly isCertainlyDenied: boolean;
 } {
   let canBeDenied = false;
   for (const item of items) {
@@ -241,10 +245,10 @@ export function outlookOf(items: readonly TakeItem[]): {
     canBeDenied = true;
     const { rate, hits, refund, enforcement } = item;
     if (enforcement === 'enforce' && hits > 0 && isBeyondLimit(rate, hits, refund)) {
-      return { canBeDenied, isHopeless: true };
+      return { canBeDenied, isCertainlyDenied: true };
     }
   }
-  return { canBeDenied, isHopeless: false };
+  return { canBeDenied, isCertainlyDenied: false };
 }
 
 /** Whether an item may deny its request. */
@@ -263,11 +267,11 @@ export function isRefund({ refund, enforcement }: TakeItem): boolean {
  * take in any case, and windows that count denied hits are not harmed by one, which would count there.
  */
 function certainDenial(items: readonly TakeItem[], countDeniedHits: boolean): TakeItem[] {
-  const beside = items.find(
+  const harmed = items.find(
     ({ rate, enforcement }) => enforcement !== 'candidate' && !rate.countsDenied(countDeniedHits),
   );
-  if (beside === undefined) return [];
-  const { key, tagLength, rate } = beside;
+  if (harmed === undefined) return [];
+  const { key, tagLength, rate } = harmed;
   const hits = rate.reportedLimit + 1;
   return [{ key, tagLength, rate: rateWithoutCharges(rate), hits, refund: false, enforcement: 'enforce' }];
 }

@@ -5,21 +5,21 @@ import {
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import { runInTurns } from '../../runtime/turns.js';
-import { NARROW_ITEMS } from '../redis/wide-takes.js';
+import { MAX_SMALL_ITEMS } from '../redis/wide-takes.js';
 import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './give-backs.js';
 import {
-  askedFor,
   canDeny,
   divide,
-  ITEMS_OF_A_STRETCH,
-  inStretches,
+  ITEMS_PER_SLICE,
+  inSlices,
   isRefund,
+  itemsOfStep,
   join,
-  outlookOf,
-  type RequestPart,
+  type PartitionRequest,
+  possibleDenial,
   type Step,
 } from './request-parts.js';
-import type { Asking, Part, Shard, ShardMap } from './shard.js';
+import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
 /** Settings of {@link ShardedStore}. */
 export interface ShardedStoreOptions extends GiveBackOptions {
@@ -55,15 +55,15 @@ export class ShardedStore implements BucketStore {
   readonly #options: ShardedStoreOptions;
   readonly #main: ShardMap;
   readonly #perSecond: ShardMap | undefined;
-  /** {@link ShardMap.onlyPart}, where there is one map. */
-  readonly #onlyPart: Part | undefined;
+  /** {@link ShardMap.onlyPartition}, where there is one map. */
+  readonly #onlyPart: Partition | undefined;
   readonly #giveBacks: GiveBacks;
 
   constructor(options: ShardedStoreOptions) {
     this.#options = options;
     this.#main = options.main;
     this.#perSecond = options.perSecond;
-    this.#onlyPart = options.perSecond === undefined ? options.main.onlyPart : undefined;
+    this.#onlyPart = options.perSecond === undefined ? options.main.onlyPartition : undefined;
     this.#giveBacks = new GiveBacks(options);
   }
 
@@ -83,26 +83,33 @@ export class ShardedStore implements BucketStore {
     connection?: unknown,
     mayWait = true,
   ): TakeResult | Promise<TakeResult> {
-    const wide = items.length > NARROW_ITEMS;
+    const isLarge = items.length > MAX_SMALL_ITEMS;
     let map = this.#main;
-    let part = this.#onlyPart;
-    if (part === undefined) {
+    let partition = this.#onlyPart;
+    if (partition === undefined) {
       // Divided in turns, wherever they lie.
-      if (items.length > ITEMS_OF_A_STRETCH) {
-        return this.#takeDivided(items, { deadlineMicros, connection, mayWait, wide });
+      if (items.length > ITEMS_PER_SLICE) {
+        return this.#takeDivided(items, { deadlineMicros, connection, mayWait, isLarge });
       }
       map = this.#mapOf(items[0] as TakeItem);
-      part = map.partOf(items[0] as TakeItem);
+      partition = map.partitionOf(items[0] as TakeItem);
       for (let i = 1; i < items.length; i++) {
         const item = items[i] as TakeItem;
-        if (this.#mapOf(item) !== map || map.partOf(item) !== part) {
-          return this.#takeDivided(items, { deadlineMicros, connection, mayWait, wide });
+        if (this.#mapOf(item) !== map || map.partitionOf(item) !== partition) {
+          return this.#takeDivided(items, { deadlineMicros, connection, mayWait, isLarge });
         }
       }
     }
-    const shard = map.shardOf(part);
+    const shard = map.shardOf(partition);
     if (shard instanceof StorageError) return shard;
-    return shard.takePart({ part, items, deadlineMicros, connection, mayWait, wide });
+    return shard.takePartition({
+      partition,
+      items,
+      deadlineMicros,
+      connection,
+      mayWait,
+      isLarge,
+    });
   }
 
   /**
@@ -121,85 +128,90 @@ export class ShardedStore implements BucketStore {
     return this.#perSecond !== undefined && isPerSecond(item) ? this.#perSecond : this.#main;
   }
 
-  async #takeDivided(items: readonly TakeItem[], asking: Asking): Promise<TakeResult> {
-    const parts = await runInTurns(divide(items, (item) => this.#mapOf(item)));
-    const [only] = parts;
-    if (only === undefined || parts.length > 1) return this.#takeFromSeveral(items, parts, asking);
-    await only.ask(asking, items);
+  async #takeDivided(items: readonly TakeItem[], callOptions: TakeOptions): Promise<TakeResult> {
+    const requests = await runInTurns(divide(items, (item) => this.#mapOf(item)));
+    const [only] = requests;
+    if (only === undefined || requests.length > 1) return this.#takeFromSeveral(items, requests, callOptions);
+    await only.send(callOptions, items);
     return only.result;
   }
 
   async #takeFromSeveral(
     items: readonly TakeItem[],
-    parts: readonly RequestPart[],
-    asking: Asking,
+    requests: readonly PartitionRequest[],
+    callOptions: TakeOptions,
   ): Promise<TakeResult> {
     const { timeoutMicros, countDeniedHits, monotonicMicros } = this.#options;
-    const deadlineMicros = Math.min(asking.deadlineMicros, monotonicMicros() + timeoutMicros);
-    const several = { ...asking, deadlineMicros };
-    const later = { ...several, mayWait: true };
-    const refusal = noteRefusals(parts, asking.mayWait);
-    const { canBeDenied, isHopeless } = outlookOf(items);
+    const deadlineMicros = Math.min(callOptions.deadlineMicros, monotonicMicros() + timeoutMicros);
+    const boundedOptions = { ...callOptions, deadlineMicros };
+    const laterOptions = { ...boundedOptions, mayWait: true };
+    const refusal = noteRefusals(requests, callOptions.mayWait);
+    const { canBeDenied, isCertainlyDenied } = possibleDenial(items);
     if (!canBeDenied) {
-      await this.#ask(parts, several, undefined);
+      await this.#runStep(requests, boundedOptions, undefined);
       return (
-        (await this.#notPassing(items, parts, asking)) ?? runInTurns(join(items, parts, ({ found }) => found))
+        (await this.#denialOrError(items, requests, callOptions)) ??
+        runInTurns(join(items, requests, ({ outcomes }) => outcomes))
       );
     }
 
-    const isDenied = isHopeless || refusal !== undefined;
-    const { first, last } = this.#order(parts);
-    const looksFirst = first.length > 0 && !countDeniedHits;
-    await this.#ask(first, several, {
+    const isDenied = isCertainlyDenied || refusal !== undefined;
+    const { first, last } = this.#splitPhases(requests);
+    const peeksFirst = first.length > 0 && !countDeniedHits;
+    await this.#runStep(first, boundedOptions, {
       defersRefunds: countDeniedHits || first.length > 1,
       watchesQuotas: true,
-      isDenied: isDenied || looksFirst,
+      isDenied: isDenied || peeksFirst,
     });
-    const isCountedLater = looksFirst && first.some((part) => part.items.some(isNoCandidate));
+    const isCountedLater = peeksFirst && first.some((request) => request.items.some(isNoCandidate));
     const cannotPass = isDenied || firstError(first) !== undefined || denyTogether(first, last);
-    await this.#ask(last, several, {
+    await this.#runStep(last, boundedOptions, {
       defersRefunds: isCountedLater || last.length > 1,
-      watchesQuotas: first.some(({ hasQuotaLeft }) => hasQuotaLeft) || quotaParts(last) > 1,
+      watchesQuotas: first.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(last) > 1,
       isDenied: cannotPass,
     });
-    let refused = await this.#notPassing(items, parts, asking);
-    if (refused !== undefined) return refused;
+    let rejection = await this.#denialOrError(items, requests, callOptions);
+    if (rejection !== undefined) return rejection;
 
     if (isCountedLater) {
-      await this.#ask(first, later, {
+      await this.#runStep(first, laterOptions, {
         defersRefunds: first.length > 1,
-        watchesQuotas: last.some(({ hasQuotaLeft }) => hasQuotaLeft) || quotaParts(first) > 1,
+        watchesQuotas: last.some(({ hasQuotaLeft }) => hasQuotaLeft) || countQuotaPartitions(first) > 1,
         isDenied: false,
-        which: isNoCandidate,
+        selects: isNoCandidate,
       });
-      refused = await this.#notPassing(items, parts, asking);
-      if (refused !== undefined) return refused;
+      rejection = await this.#denialOrError(items, requests, callOptions);
+      if (rejection !== undefined) return rejection;
     }
-    const error = await this.#refund(parts, later);
-    if (error === undefined) return runInTurns(join(items, parts, ({ found }) => found));
-    this.#giveBacks.begin(parts, asking.connection, asking.wide);
+    const error = await this.#refund(requests, laterOptions);
+    if (error === undefined) return runInTurns(join(items, requests, ({ outcomes }) => outcomes));
+    this.#giveBacks.begin(requests, callOptions.connection, callOptions.isLarge);
     return error;
   }
 
   /** Those of a request to two Redis that are asked before the others. */
-  #order(parts: readonly RequestPart[]): {
-    readonly first: readonly RequestPart[];
-    readonly last: readonly RequestPart[];
+  #splitPhases(requests: readonly PartitionRequest[]): {
+    readonly first: readonly PartitionRequest[];
+    readonly last: readonly PartitionRequest[];
   } {
-    const first = parts.filter(({ map }) => map === this.#perSecond);
-    if (first.length === parts.length) return { first: [], last: parts };
-    return { first, last: parts.filter(({ map }) => map === this.#main) };
+    const first = requests.filter(({ map }) => map === this.#perSecond);
+    if (first.length === requests.length) return { first: [], last: requests };
+    return { first, last: requests.filter(({ map }) => map === this.#main) };
   }
 
   /** A step: asks some parts at the same time, and notes what they answer. Undefined: all items as they are. */
-  async #ask(parts: readonly RequestPart[], asking: Asking, step: Step | undefined): Promise<void> {
+  async #runStep(
+    requests: readonly PartitionRequest[],
+    callOptions: TakeOptions,
+    step: Step | undefined,
+  ): Promise<void> {
     const { countDeniedHits } = this.#options;
     const answers: (Promise<void> | undefined)[] = [];
     await runInTurns(
-      inStretches(parts, (part) => {
-        part.defersRefunds = step?.defersRefunds === true;
-        const asked = step === undefined ? part.items : askedFor(part.items, step, countDeniedHits);
-        answers.push(part.ask(asking, asked, step?.which));
+      inSlices(requests, (request) => {
+        request.defersRefunds = step?.defersRefunds === true;
+        const asked = step === undefined ? request.items : itemsOfStep(request.items, step, countDeniedHits);
+        answers.push(request.send(callOptions, asked, step?.selects));
       }),
     );
     await Promise.all(answers);
@@ -209,36 +221,39 @@ export class ShardedStore implements BucketStore {
    * What a request is told that does not pass, by what its parts have answered by now: then it begins to be given back
    * what it took. Undefined where it passes.
    */
-  async #notPassing(
+  async #denialOrError(
     items: readonly TakeItem[],
-    parts: readonly RequestPart[],
-    { connection, wide }: Asking,
+    requests: readonly PartitionRequest[],
+    { connection, isLarge }: TakeOptions,
   ): Promise<TakeResult | undefined> {
     const { countDeniedHits } = this.#options;
-    const error = firstError(parts);
-    const isDenied = error === undefined ? denyTogether(parts, []) : parts.some(({ denies }) => denies);
+    const error = firstError(requests);
+    const isDenied = error === undefined ? denyTogether(requests, []) : requests.some(({ denies }) => denies);
     if (error === undefined && !isDenied) return undefined;
-    this.#giveBacks.begin(parts, connection, wide);
+    this.#giveBacks.begin(requests, connection, isLarge);
     if (!isDenied) return error;
-    return runInTurns(join(items, parts, (part) => part.outcomesOfDenial(countDeniedHits)));
+    return runInTurns(join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits)));
   }
 
   /** The last step, of a request that passes: the refunds that wait for it. An error of one that could not be made. */
-  async #refund(parts: readonly RequestPart[], asking: Asking): Promise<StorageError | undefined> {
+  async #refund(
+    requests: readonly PartitionRequest[],
+    callOptions: TakeOptions,
+  ): Promise<StorageError | undefined> {
     const answers: Promise<void>[] = [];
     let error: StorageError | undefined;
-    const note = (part: RequestPart, result: TakeResult): void => {
+    const note = (request: PartitionRequest, result: TakeResult): void => {
       if (result instanceof StorageError) error ??= result;
-      else part.noteRefunds(result);
+      else request.noteRefunds(result);
     };
     await runInTurns(
-      inStretches(parts, (part) => {
-        if (!part.defersRefunds || part.shard === undefined) return;
-        const items = part.items.filter(isRefund);
+      inSlices(requests, (request) => {
+        if (!request.defersRefunds || request.shard === undefined) return;
+        const items = request.items.filter(isRefund);
         if (items.every(({ hits }) => hits === 0)) return;
-        const result = part.shard.takePart({ part: part.part, items, ...asking });
-        if (result instanceof Promise) answers.push(result.then((late) => note(part, late)));
-        else note(part, result);
+        const result = request.shard.takePartition({ partition: request.partition, items, ...callOptions });
+        if (result instanceof Promise) answers.push(result.then((late) => note(request, late)));
+        else note(request, result);
       }),
     );
     await Promise.all(answers);
@@ -260,35 +275,35 @@ function isNoCandidate({ enforcement }: TakeItem): boolean {
 }
 
 /** Whether parts that have all decided deny the request. Quotas of `others` that have not have a say, too. */
-function denyTogether(parts: readonly RequestPart[], others: readonly RequestPart[]): boolean {
-  if (parts.some(({ denies }) => denies)) return true;
-  const decideQuotas = quotaParts(parts) > 0 && quotaParts(others) === 0;
-  return decideQuotas && !parts.some(({ hasQuotaLeft }) => hasQuotaLeft);
+function denyTogether(requests: readonly PartitionRequest[], others: readonly PartitionRequest[]): boolean {
+  if (requests.some(({ denies }) => denies)) return true;
+  const decideQuotas = countQuotaPartitions(requests) > 0 && countQuotaPartitions(others) === 0;
+  return decideQuotas && !requests.some(({ hasQuotaLeft }) => hasQuotaLeft);
 }
 
 /** On how many parts there are quotas. */
-function quotaParts(parts: readonly RequestPart[]): number {
-  return parts.filter(({ hasQuota }) => hasQuota).length;
+function countQuotaPartitions(requests: readonly PartitionRequest[]): number {
+  return requests.filter(({ hasQuota }) => hasQuota).length;
 }
 
-function firstError(parts: readonly RequestPart[]): StorageError | undefined {
-  return parts.find(({ error }) => error !== undefined)?.error;
+function firstError(requests: readonly PartitionRequest[]): StorageError | undefined {
+  return requests.find(({ error }) => error !== undefined)?.error;
 }
 
 /**
  * Notes why parts cannot be asked whose servers would refuse, and what need not be asked then. Returns the first such
  * error.
  */
-function noteRefusals(parts: readonly RequestPart[], mayWait: boolean): StorageError | undefined {
+function noteRefusals(requests: readonly PartitionRequest[], mayWait: boolean): StorageError | undefined {
   const refusals = new Map<Shard, StorageError | undefined>();
-  for (const part of parts) {
-    const { shard } = part;
+  for (const request of requests) {
+    const { shard } = request;
     if (shard === undefined) continue;
     if (!refusals.has(shard)) refusals.set(shard, shard.refusal(mayWait));
-    part.refuse(refusals.get(shard));
+    request.refuse(refusals.get(shard));
   }
-  const first = firstError(parts);
+  const first = firstError(requests);
   if (first === undefined) return undefined;
-  for (const part of parts) if (!part.items.some(canDeny)) part.refuse(first);
+  for (const request of requests) if (!request.items.some(canDeny)) request.refuse(first);
   return first;
 }

@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { StoreFault } from '../../../src/limiter/store-fault.js';
-import { expectOnePlace } from '../../../src/storage/redis/connection/expect-server.js';
+import { expectSingleServer } from '../../../src/storage/redis/connection/expect-server.js';
 import { parseRedisUrl } from '../../../src/storage/redis/connection/redis-address.js';
 import { RespPipe } from '../../../src/storage/redis/connection/resp-pipe.js';
 import { REDIS } from '../../support/limiter/store-options.js';
@@ -48,7 +48,7 @@ async function lookForServers(port: number): Promise<void> {
   const stream = connect(port, '127.0.0.1');
   const pipe = new RespPipe(stream, (error) => stream.destroy(error));
   try {
-    await expectOnePlace((name, args, bound) => pipe.send(name, args, bound), undefined);
+    await expectSingleServer((name, args, bound) => pipe.send(name, args, bound), undefined);
   } finally {
     stream.destroy();
   }

@@ -131,7 +131,7 @@ for (const kind of PROXY_KINDS) {
 
     test('serves the tenants of living servers without a pause while one is dead', async () => {
       proxy = await kind.start({ servers: ports(), honoursHashTags: true });
-      const store = open({ lookEveryMs: 200 });
+      const store = open({ checkIntervalMs: 200 });
       await store.reached;
       expect(store.whole).toBe(true);
       const decided = async (): Promise<string[]> => {
@@ -164,7 +164,7 @@ for (const kind of PROXY_KINDS) {
       proxy = await kind.start({ servers: ports(), honoursHashTags: true });
       const [dead] = servers as [RedisServer];
       await dead.kill();
-      const store = open({ lookEveryMs: 50 });
+      const store = open({ checkIntervalMs: 50 });
       await store.reached;
       expect(store.hashTags).toBe('unknown');
       expect(log[0]).toMatch(
@@ -217,7 +217,7 @@ describe('redis_proxy', () => {
     const kind = PROXY_KINDS[1];
     // On a single server all keys lie together.
     proxy = await kind?.start({ servers: ports().slice(0, 1), honoursHashTags: false });
-    const store = open({ lookEveryMs: 50 });
+    const store = open({ checkIntervalMs: 50 });
     await store.reached;
     expect(store.hashTags).toBe('honoured');
     await proxy?.setServers?.(ports());

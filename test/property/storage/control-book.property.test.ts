@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import type { Control, ControlResult } from '../../../src/limiter/control.js';
 import { turn } from '../../../src/runtime/turns.js';
-import type { ScriptAnswer, ScriptQuestion } from '../../../src/storage/redis/questions/script-question.js';
+import type { ScriptReply, ScriptRequest } from '../../../src/storage/redis/questions/script-question.js';
 import { runs } from '../../support/assert/runs.js';
 import { ProcessBook } from '../../support/controls/books.js';
 import { control } from '../../support/controls/controls.js';
@@ -85,9 +85,9 @@ class World {
     this.#redis = redis;
     const books: ProcessBook[] = [];
     for (const i of [0, 1]) {
-      const ask = (question: ScriptQuestion) => this.#ask(books[i]?.isUp ?? true, question);
+      const ask = (question: ScriptRequest) => this.#ask(books[i]?.isUp ?? true, question);
       const options = { pollMs: NEVER_MS, maxControls: MAX_CONTROLS };
-      books.push(new ProcessBook({ connected: true, ask }, bench.clock, options));
+      books.push(new ProcessBook({ connected: true, runScript: ask }, bench.clock, options));
     }
     this.books = books;
   }
@@ -208,12 +208,12 @@ class World {
       if (expiresAtMicros <= now) this.#kept.delete(tenant);
   }
 
-  async #ask(isUp: boolean, question: ScriptQuestion): Promise<ScriptAnswer> {
+  async #ask(isUp: boolean, question: ScriptRequest): Promise<ScriptReply> {
     if (!isUp) return new StorageError('disconnected', 'away');
     const fate = this.#fates.shift() ?? 'answered';
     if (fate === 'lost') return new StorageError('timeout', 'lost');
     this.#underWay++;
-    const answer = await this.#redis.ask(question);
+    const answer = await this.#redis.runScript(question);
     this.#underWay--;
     if (answer instanceof StorageError) throw answer;
     return fate === 'unanswered' ? new StorageError('timeout', 'not answered') : answer;

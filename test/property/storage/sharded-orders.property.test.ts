@@ -148,7 +148,7 @@ class Order {
   /** A connection is lost or made, or a server loses its buckets. */
   #break(): void {
     const way = this.#one(this.#one(this.#maps).ways);
-    if (way.holds === undefined) way.connect();
+    if (way.connectionEpoch === undefined) way.connect();
     else if (this.#draw(4) > 0) way.cut();
     else this.#kill(way.server);
   }

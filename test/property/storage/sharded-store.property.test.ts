@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { BucketStore, TakeItem, TakeOutcome } from '../../../src/limiter/bucket-store.js';
 import { turn } from '../../../src/runtime/turns.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import type { Part } from '../../../src/storage/sharded/shard.js';
+import type { Partition } from '../../../src/storage/sharded/shard.js';
 import { isPerSecond, ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
 import { expectAtMost, expectEqual } from '../../support/assert/quick-expect.js';
 import { runs } from '../../support/assert/runs.js';
@@ -14,7 +14,7 @@ import { takeItem } from '../../support/limiter/take-items.js';
 import { MemoryShards } from '../../support/sharded/memory-shards.js';
 
 /** How keys are spread: some on each part, as tenants on slots, or each for itself, as behind some proxies. */
-const SPREADS: readonly (readonly [name: string, partOf: (key: string) => Part])[] = [
+const SPREADS: readonly (readonly [name: string, partOf: (key: string) => Partition])[] = [
   ['three parts', (key) => key.charCodeAt(0) % 3],
   ['a part for each key', (key) => key],
 ];

@@ -20,7 +20,7 @@ export class ProcessBook {
   readonly #onUp: (() => void)[] = [];
 
   constructor(
-    redis: Pick<RedisBuckets, 'ask' | 'connected'>,
+    redis: Pick<RedisBuckets, 'runScript' | 'connected'>,
     clock: Pick<Clock, 'monotonicMicros'>,
     options: Partial<RedisControlBookOptions> = {},
   ) {
@@ -30,7 +30,7 @@ export class ProcessBook {
         get connected() {
           return isUp();
         },
-        ask: (question) => redis.ask(question),
+        runScript: (question) => redis.runScript(question),
         onUp: (listener) => this.#onUp.push(listener),
       },
       monotonicMicros: () => clock.monotonicMicros(),

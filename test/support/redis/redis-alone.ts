@@ -101,8 +101,8 @@ function storeOver(
 ): ShardedStore {
   return new ShardedStore({
     main: {
-      onlyPart: map.onlyPart,
-      partOf: (item) => map.partOf(item),
+      onlyPartition: map.onlyPartition,
+      partitionOf: (item) => map.partitionOf(item),
       shardOf: (part) => map.shardOf(part),
       close,
     },

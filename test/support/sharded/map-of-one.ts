@@ -8,16 +8,16 @@ import type { Shard, ShardMap } from '../../../src/storage/sharded/shard.js';
 export function mapOfOne(store: BucketStore, holds: () => unknown = () => 1): ShardMap {
   const shard: Shard = {
     refusal: () => undefined,
-    takePart: ({ items, deadlineMicros, connection, mayWait }) =>
+    takePartition: ({ items, deadlineMicros, connection, mayWait }) =>
       store.take(items, deadlineMicros, connection, mayWait),
-    get holds() {
+    get connectionEpoch() {
       return holds();
     },
-    giveBackPart: async ({ items, deadlineMicros, connection }, takenOn) => {
+    giveBackPartition: async ({ items, deadlineMicros, connection }, takenOn) => {
       if (takenOn === undefined || holds() !== takenOn) return 'skipped';
       const result = await store.take(items, deadlineMicros, connection);
       return result instanceof StorageError ? 'failed' : 'made';
     },
   };
-  return { partOf: () => 0, shardOf: () => shard, close: () => store.close() };
+  return { partitionOf: () => 0, shardOf: () => shard, close: () => store.close() };
 }

@@ -1,19 +1,25 @@
 import type { StorageError, TakeItem, TakeResult } from '../../../src/limiter/bucket-store.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import type { GiveBackResult, Part, PartTake, Shard, ShardMap } from '../../../src/storage/sharded/shard.js';
+import type {
+  GiveBackResult,
+  Partition,
+  PartitionTake,
+  Shard,
+  ShardMap,
+} from '../../../src/storage/sharded/shard.js';
 import type { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from '../limiter/store-options.js';
 
 /** A server with its buckets in memory, which keeps what it was asked. */
 export class MemoryShard implements Shard {
   readonly memory: MemoryStore;
-  readonly asked: PartTake[] = [];
-  readonly returned: PartTake[] = [];
-  holds: unknown = 1;
+  readonly asked: PartitionTake[] = [];
+  readonly returned: PartitionTake[] = [];
+  connectionEpoch: unknown = 1;
   refuses: StorageError | undefined;
   /** Answers in the place of the buckets, if it does. */
-  answer: (take: PartTake) => TakeResult | Promise<TakeResult> | undefined = () => undefined;
-  answerReturn: (take: PartTake) => Promise<GiveBackResult> | undefined = () => undefined;
+  answer: (take: PartitionTake) => TakeResult | Promise<TakeResult> | undefined = () => undefined;
+  answerReturn: (take: PartitionTake) => Promise<GiveBackResult> | undefined = () => undefined;
   closed = false;
 
   constructor(clock: FakeClock, countDeniedHits: boolean) {
@@ -24,13 +30,13 @@ export class MemoryShard implements Shard {
     return this.refuses;
   }
 
-  takePart(take: PartTake): TakeResult | Promise<TakeResult> {
+  takePartition(take: PartitionTake): TakeResult | Promise<TakeResult> {
     this.asked.push(take);
     return this.answer(take) ?? Promise.resolve(this.memory.take(take.items));
   }
 
-  async giveBackPart(take: PartTake, takenOn: unknown): Promise<GiveBackResult> {
-    if (takenOn === undefined || takenOn !== this.holds) return 'skipped';
+  async giveBackPartition(take: PartitionTake, takenOn: unknown): Promise<GiveBackResult> {
+    if (takenOn === undefined || takenOn !== this.connectionEpoch) return 'skipped';
     this.returned.push(take);
     const answer = this.answerReturn(take);
     if (answer !== undefined) return answer;
@@ -41,28 +47,28 @@ export class MemoryShard implements Shard {
 
 /** A shard for each part, made when it is first named: by default the first character of a key. */
 export class MemoryShards implements ShardMap {
-  readonly #shards = new Map<Part, MemoryShard>();
+  readonly #shards = new Map<Partition, MemoryShard>();
   readonly #fresh: () => MemoryShard;
-  readonly #partOf: (key: string) => Part;
+  readonly #partOf: (key: string) => Partition;
   /** What stands in the place of a part's server. */
-  readonly errors = new Map<Part, StorageError>();
+  readonly errors = new Map<Partition, StorageError>();
   looks = 0;
 
   constructor(
     clock: FakeClock,
     countDeniedHits: boolean,
-    partOf: (key: string) => Part = (key) => key.charAt(0),
+    partOf: (key: string) => Partition = (key) => key.charAt(0),
   ) {
     this.#fresh = () => new MemoryShard(clock, countDeniedHits);
     this.#partOf = partOf;
   }
 
-  partOf({ key }: TakeItem): Part {
+  partitionOf({ key }: TakeItem): Partition {
     this.looks++;
     return this.#partOf(key);
   }
 
-  shardOf(part: Part): MemoryShard | StorageError {
+  shardOf(part: Partition): MemoryShard | StorageError {
     return this.errors.get(part) ?? this.of(part);
   }
 
@@ -71,7 +77,7 @@ export class MemoryShards implements ShardMap {
     return this.of(this.#partOf(key));
   }
 
-  of(part: Part): MemoryShard {
+  of(part: Partition): MemoryShard {
     let shard = this.#shards.get(part);
     if (shard === undefined) {
       shard = this.#fresh();

@@ -6,7 +6,13 @@ import {
 } from '../../../src/limiter/bucket-store.js';
 import { deniesRequest } from '../../../src/limiter/decide.js';
 import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
-import type { GiveBackResult, Part, PartTake, Shard, ShardMap } from '../../../src/storage/sharded/shard.js';
+import type {
+  GiveBackResult,
+  Partition,
+  PartitionTake,
+  Shard,
+  ShardMap,
+} from '../../../src/storage/sharded/shard.js';
 import { expectAtMost, expectSame } from '../assert/quick-expect.js';
 import type { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from '../limiter/store-options.js';
@@ -17,7 +23,7 @@ const LOST = new StorageError('timeout', 'lost');
 /** A call to a server that somebody may still do, or answer. */
 export class Call {
   readonly way: Way;
-  readonly take: PartTake;
+  readonly take: PartitionTake;
   readonly isReturn: boolean;
   /** The server's lifetime in which it was sent. */
   readonly life: number;
@@ -32,7 +38,7 @@ export class Call {
   isSkipped = false;
   resolve: (result: TakeResult) => void = () => {};
 
-  constructor(way: Way, take: PartTake, isReturn: boolean) {
+  constructor(way: Way, take: PartitionTake, isReturn: boolean) {
     this.way = way;
     this.take = take;
     this.isReturn = isReturn;
@@ -166,7 +172,7 @@ export class Way implements Shard {
   /** All calls that were sent, and those that may still come to something. */
   readonly takes: Call[] = [];
   readonly #pending: Set<Call>;
-  holds: number | undefined = 1;
+  connectionEpoch: number | undefined = 1;
   #connections = 1;
 
   constructor(server: UnsureServer, pending: Set<Call>) {
@@ -175,10 +181,10 @@ export class Way implements Shard {
   }
 
   refusal(): StorageError | undefined {
-    return this.holds === undefined ? LOST : undefined;
+    return this.connectionEpoch === undefined ? LOST : undefined;
   }
 
-  takePart(take: PartTake): TakeResult | Promise<TakeResult> {
+  takePartition(take: PartitionTake): TakeResult | Promise<TakeResult> {
     const refusal = this.refusal();
     if (refusal !== undefined) return refusal;
     const call = new Call(this, take, false);
@@ -186,15 +192,16 @@ export class Way implements Shard {
     return this.#send(call);
   }
 
-  async giveBackPart(take: PartTake, takenOn: unknown): Promise<GiveBackResult> {
+  async giveBackPartition(take: PartitionTake, takenOn: unknown): Promise<GiveBackResult> {
     const taken = this.takes.filter(
-      (one) => one.isTaken && one.take.connection === take.connection && one.take.part === take.part,
+      (one) =>
+        one.isTaken && one.take.connection === take.connection && one.take.partition === take.partition,
     );
     // The first step; what the second one gave back to callers is theirs.
     const [first] = taken;
     if (first === undefined) throw new Error('gives back what was not taken');
     expectSame([first.undoneBy, first.isSkipped].join(), ',false');
-    if (takenOn === undefined || takenOn !== this.holds) {
+    if (takenOn === undefined || takenOn !== this.connectionEpoch) {
       first.isSkipped = true;
       return 'skipped';
     }
@@ -207,14 +214,14 @@ export class Way implements Shard {
 
   /** The connection is lost, and what was sent on it is not answered. */
   cut(): void {
-    this.holds = undefined;
+    this.connectionEpoch = undefined;
     for (const call of this.#pending) {
       if (call.way === this && !call.isAnswered) call.lose(false);
     }
   }
 
   connect(): void {
-    this.holds ??= ++this.#connections;
+    this.connectionEpoch ??= ++this.#connections;
   }
 
   #send(call: Call): Promise<TakeResult> {
@@ -234,11 +241,11 @@ export class WayMap implements ShardMap {
     expectAtMost(1, ways.length);
   }
 
-  partOf({ key }: TakeItem): Part {
+  partitionOf({ key }: TakeItem): Partition {
     return key.charAt(0);
   }
 
-  shardOf(part: Part): Shard {
+  shardOf(part: Partition): Shard {
     return this.ways[String(part).charCodeAt(0) % this.ways.length] as Way;
   }
 

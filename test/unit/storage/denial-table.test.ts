@@ -32,7 +32,7 @@ test.each([
   ['not ASCII', 'ю'.repeat(30)],
 ])('a table takes no more of the heap than its bound: %s keys', (_, padding) => {
   const before = heapUsed();
-  const table = new DenialTable({ maxEntries: 1e9, maxBytes: BOUND, turnMicros: 1 });
+  const table = new DenialTable({ maxEntries: 1e9, maxBytes: BOUND, generationMicros: 1 });
   let largest = 0;
   for (let count = 1; count <= 60_000; count++) {
     const {

@@ -6,21 +6,21 @@ import { MAX_STEP_MICROS } from '../redis-time.js';
  */
 const DRIFT = 1e-3;
 /** Most that is allowed for that: clocks mostly drift by a twentieth of it, and there may be hours between readings. */
-const MOST_DRIFT_MICROS = 500_000;
+const MAX_DRIFT_MICROS = 500_000;
 /** Readings in a row that must show a large step back before it is followed; one may come from another machine. */
-const CERTAIN_AFTER = 3;
+const MIN_STEP_READINGS = 3;
 
 /**
  * The clock of one Redis as somebody keeps it who reads it now and then: as an offset to the monotonic clock.
  *
  * A reading is a time that was right at some moment between question and answer. Of all that can be, the earliest is
  * taken, the best one lately and less by what may have drifted since: so the time is never ahead of that Redis's own,
- * and behind it by no more than a round trip and some milliseconds. Callers that keep the time of one Redis in this
- * way are apart from each other by no more than that.
+ * and behind it by no more than a round trip and some milliseconds. Callers that keep the time of one Redis in this way
+ * are apart from each other by no more than that.
  *
  * It never goes back: where that Redis's clock stepped back by up to a second, the time stands still for as long. A
- * larger step back is followed once it was seen {@link CERTAIN_AFTER} times, because processes that start later know
- * only the time after it, and buckets of callers whose times stay apart are of no use.
+ * larger step back is followed once it was seen {@link MIN_STEP_READINGS} times, because processes that start later
+ * know only the time after it, and buckets of callers whose times stay apart are of no use.
  */
 export class CallerClock {
   readonly #monotonicMicros: () => number;
@@ -56,7 +56,7 @@ export class CallerClock {
     const kept = this.#offsetAt(answeredMicros);
     const back = kept - most;
     if (this.isSet && back > MAX_STEP_MICROS) {
-      if (++this.#stepsSeen < CERTAIN_AFTER) return;
+      if (++this.#stepsSeen < MIN_STEP_READINGS) return;
       this.#latestMicros = 0;
     }
     this.#stepsSeen = 0;
@@ -65,7 +65,7 @@ export class CallerClock {
   }
 
   #offsetAt(monotonicMicros: number): number {
-    const drift = Math.min((monotonicMicros - this.#readAtMicros) * DRIFT, MOST_DRIFT_MICROS);
+    const drift = Math.min((monotonicMicros - this.#readAtMicros) * DRIFT, MAX_DRIFT_MICROS);
     return (this.#offset ?? 0) - drift;
   }
 }

@@ -10,9 +10,9 @@ import { CallerClock } from './caller-clock.js';
 /** What TIME answers: seconds and microseconds, as texts. */
 const TIME_REPLY: ReplyBound = { integers: 2, textBytes: 16 };
 /** Redis is asked for its time this long after it was asked before, by the next call. */
-const ASK_EVERY_MICROS = 5_000_000;
+const TIME_INTERVAL_MICROS = 5_000_000;
 /** What Redis, proxies and services say to TIME where they do not know or allow it. */
-const REFUSES = /^NOPERM|unknown|unsupported|not (?:allowed|supported)|disabled/i;
+const TIME_REFUSED = /^NOPERM|unknown|unsupported|not (?:allowed|supported)|disabled/i;
 
 /** The time that the script is given for a call to one Redis, or the word that it shall read it. */
 export class ScriptClock {
@@ -24,7 +24,7 @@ export class ScriptClock {
   #asking = false;
   #askedMicros = -Infinity;
   /** Whether this Redis does not tell the time at all. */
-  #untold = false;
+  #isTimeRefused = false;
 
   /** `time`: what is known from the replies of that Redis. `monotonicMicros`: clock of deadlines. */
   constructor(options: RedisStoreOptions, time: RedisTime, monotonicMicros: () => number) {
@@ -41,9 +41,9 @@ export class ScriptClock {
     if (clock !== undefined) return `${clockOf === 'caller' ? '+' : ''}${clock()}`;
     if (!this.#gives) return '';
     const now = this.#monotonicMicros();
-    if (!this.#asking && now - this.#askedMicros >= ASK_EVERY_MICROS) void this.#ask(send);
+    if (!this.#asking && now - this.#askedMicros >= TIME_INTERVAL_MICROS) void this.#ask(send);
     // Before the first answer, what the script itself said, or this machine's clock.
-    if (!this.#clock.isSet) this.#clock.read(this.#time.aboutMicros(), now, now);
+    if (!this.#clock.isSet) this.#clock.read(this.#time.estimatedMicros(), now, now);
     return `+${this.#clock.nowMicros()}`;
   }
 
@@ -56,7 +56,7 @@ export class ScriptClock {
    * Whether `error` is the script's that it may not read the time, and the same call can be sent again with the time
    * given: nothing was done. Asks for the time by `send`, and waits only where no time of Redis is known.
    */
-  async givesFor(error: unknown, send: SendCommand): Promise<boolean> {
+  async canSupplyTimeAfter(error: unknown, send: SendCommand): Promise<boolean> {
     const { clockOf, clock } = this.#options;
     if (clockOf === 'server' || clock !== undefined || !(error instanceof RedisReplyError)) return false;
     if (redisFaultOf(error.message).reason !== 'no_time') return false;
@@ -82,10 +82,11 @@ export class ScriptClock {
     try {
       const [seconds, micros] = (await send('time', [], TIME_REPLY)) as readonly [number, number];
       this.#clock.read(seconds * 1_000_000 + micros, asked, this.#monotonicMicros());
-      this.#untold = false;
+      this.#isTimeRefused = false;
     } catch (error) {
       // What else went wrong is seen by the call that is sent beside it.
-      if (error instanceof RedisReplyError && REFUSES.test(error.message)) this.#goByMachine(error.message);
+      if (error instanceof RedisReplyError && TIME_REFUSED.test(error.message))
+        this.#goByMachine(error.message);
     } finally {
       this.#asking = false;
     }
@@ -94,8 +95,8 @@ export class ScriptClock {
   #goByMachine(text: string): void {
     const now = this.#monotonicMicros();
     this.#clock.read(systemClock.wallMicros(), now, now);
-    if (this.#untold) return;
-    this.#untold = true;
+    if (this.#isTimeRefused) return;
+    this.#isTimeRefused = true;
     const means =
       "weir goes by this machine's clock; keep the clocks of all machines with weir within a second of each other";
     this.#warn(`does not tell the time; ${means} (${text})`);

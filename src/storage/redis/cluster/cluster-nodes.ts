@@ -1,23 +1,23 @@
 import { expectState } from '../../../invariant.js';
 import { type BucketStore, StorageError, type TakeItem } from '../../../limiter/bucket-store.js';
 import { turn } from '../../../runtime/turns.js';
-import type { Part } from '../../sharded/shard.js';
+import type { Partition } from '../../sharded/shard.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { endpointName, type HostPort, readHostPort } from '../connection/redis-address.js';
 import { RedisReplyError } from '../connection/redis-error.js';
-import type { ScriptAnswer, ScriptQuestion } from '../questions/script-question.js';
+import type { ScriptReply, ScriptRequest } from '../questions/script-question.js';
 import type { RedisNodeState } from '../redis-buckets.js';
 import type { RedisStore } from '../redis-store.js';
 import type { TakeBatch } from '../take-batch.js';
 import type { ClusterView } from './cluster-view.js';
 import { isRedirection, type Redirect } from './redirect.js';
 import { type BucketSlots, slotOfKey, tagOfSlots } from './slot-keys.js';
-import { SlotTable, slotOf, unservedSlots } from './slot-table.js';
+import { formatUnassignedSlots, SlotTable, slotOf } from './slot-table.js';
 
 /** Redis Cluster is made for up to a thousand nodes (Redis Cluster specification, "Main properties"). */
 export const MAX_CLUSTER_NODES = 1000;
 /** Nodes that others name and that have no slots, as far as is known. */
-const MAX_UNLISTED = 32;
+const MAX_SLOTLESS_NODES = 32;
 /** A node that has no slots any more is forgotten after so long: slots that are moved may come back. Milliseconds. */
 const FORGET_MS = 10_000;
 
@@ -42,7 +42,7 @@ const NAMED: NodeState = { at: 'named' };
 const SERVING: NodeState = { at: 'serving' };
 
 /** What a node needs to know of the cluster. */
-export interface ClusterNodePlace {
+export interface ClusterNodeOptions {
   readonly name: string;
   readonly redirect: Redirect;
   readonly probeTag: () => string | undefined;
@@ -53,11 +53,11 @@ export interface ClusterNodesOptions {
   readonly slots: BucketSlots;
   readonly monotonicMicros: () => number;
   /** Connects to a node in the background. */
-  readonly open: (endpoint: HostPort, options: ClusterNodePlace) => RedisStore;
+  readonly open: (endpoint: HostPort, options: ClusterNodeOptions) => RedisStore;
   /** Asks anew for what a node could not answer in one call. */
   readonly takeAgain: BucketStore['take'];
   /** What is known of the slots may be out of date. */
-  readonly onDoubt: () => void;
+  readonly onStaleSlots: () => void;
 }
 
 /** The masters of a Redis Cluster, which slots each serves, and where a call goes that one of them refused. */
@@ -86,18 +86,18 @@ export class ClusterNodes {
   }
 
   /** Whether any of them decides. */
-  get someUp(): boolean {
+  get isAnyUp(): boolean {
     return this.#serving.some(({ store }) => store.connected);
   }
 
   /** Whether all slots are served, by nodes that decide. */
-  get allUp(): boolean {
-    return this.#serving.every(({ store }) => store.connected) && this.unserved === '';
+  get areAllUp(): boolean {
+    return this.#serving.every(({ store }) => store.connected) && this.unassignedSlots === '';
   }
 
   /** Slots that no node serves, in words; empty if there are none. */
-  get unserved(): string {
-    return unservedSlots((slot) => this.#table.ownerOf(slot));
+  get unassignedSlots(): string {
+    return formatUnassignedSlots((slot) => this.#table.ownerOf(slot));
   }
 
   get connections(): ConnectionCounts {
@@ -115,30 +115,30 @@ export class ClusterNodes {
     return this.#nodes.get(name)?.store;
   }
 
-  partOf(item: TakeItem): Part {
+  partOf(item: TakeItem): Partition {
     return this.#table.partOf(item);
   }
 
-  shardOf(part: Part): RedisStore | StorageError {
-    const slot = slotOf(part);
+  shardOf(partition: Partition): RedisStore | StorageError {
+    const slot = slotOf(partition);
     const node = this.#table.ownerOf(slot);
     return node === undefined ? this.#unservedSlot(slot) : node.store;
   }
 
   /** {@link RedisBuckets.ask}, of the node that serves the key. One that sends it elsewhere is believed once. */
-  async ask(question: ScriptQuestion): Promise<ScriptAnswer> {
+  async ask(question: ScriptRequest): Promise<ScriptReply> {
     const slot = slotOfKey(question.key);
     const node = this.#table.ownerOf(slot);
     if (node === undefined) return this.#unservedSlot(slot);
-    const answer = await node.store.ask(question);
+    const answer = await node.store.runScript(question);
     const said = typeof answer === 'string' ? undefined : answer.cause;
     if (!(said instanceof RedisReplyError) || !isRedirection(said)) return answer;
-    this.#options.onDoubt();
+    this.#options.onStaleSlots();
     const [code, , address = ''] = said.message.split(' ');
-    const other = code === 'MOVED' || code === 'ASK' ? this.#named(address, node.name) : undefined;
+    const other = code === 'MOVED' || code === 'ASK' ? this.#nodeAt(address, node.name) : undefined;
     if (other === undefined || other === node) return answer;
     if (code === 'MOVED') this.#table.setOwner(slot, other);
-    return other.store.ask(question, code === 'ASK');
+    return other.store.runScript(question, code === 'ASK');
   }
 
   /**
@@ -166,7 +166,7 @@ export class ClusterNodes {
       if (serving.has(node)) node.state = SERVING;
       else this.#leave(node);
     }
-    for (const { store } of this.#nodes.values()) store.reroute((part) => this.shardOf(part));
+    for (const { store } of this.#nodes.values()) store.reroute((partition) => this.shardOf(partition));
   }
 
   async close(): Promise<void> {
@@ -175,7 +175,7 @@ export class ClusterNodes {
   }
 
   #unservedSlot(slot: number): StorageError {
-    this.#options.onDoubt();
+    this.#options.onStaleSlots();
     return new StorageError('disconnected', `no node of the Redis Cluster serves slot ${slot}`);
   }
 
@@ -215,7 +215,7 @@ export class ClusterNodes {
     this.#nodes.delete(name);
     this.#leaving.add(store);
     // What it has of calls goes on, and ends by itself.
-    store.reroute((part) => this.shardOf(part));
+    store.reroute((partition) => this.shardOf(partition));
     void store.close().then(() => {
       this.#leaving.delete(store);
       this.#closedConnections += store.connections.opened;
@@ -225,12 +225,12 @@ export class ClusterNodes {
   /** Redis Cluster specification, "Redirection and resharding". */
   #redirect(from: string, batch: TakeBatch, { message }: RedisReplyError): ReturnType<Redirect> {
     const [code, , address = ''] = message.split(' ');
-    const slot = slotOf(batch.part);
-    if (code === 'TRYAGAIN') return this.#takeByKey(slot, batch);
-    this.#options.onDoubt();
+    const slot = slotOf(batch.partition);
+    if (code === 'TRYAGAIN') return this.#splitByKey(slot, batch);
+    this.#options.onStaleSlots();
     // Nobody serves the slot, or so this node believes: what another one says may be newer.
     if (code !== 'MOVED' && code !== 'ASK') return 'held';
-    const node = this.#named(address, from);
+    const node = this.#nodeAt(address, from);
     // Its name is not told here, or there are too many.
     if (node === undefined) return 'held';
     if (code === 'ASK') {
@@ -245,17 +245,17 @@ export class ClusterNodes {
   }
 
   /** Some keys are here and some on another node: each is asked for by itself, so that what is found elsewhere is. */
-  #takeByKey(slot: number, batch: TakeBatch): ReturnType<Redirect> {
-    if (typeof batch.part === 'string') return 'failed';
+  #splitByKey(slot: number, batch: TakeBatch): ReturnType<Redirect> {
+    if (typeof batch.partition === 'string') return 'failed';
     this.#table.noteMoving(slot);
-    for (const { items, deadlineMicros, resolve } of batch.handOver()) {
+    for (const { items, deadlineMicros, resolve } of batch.detachPending()) {
       void Promise.resolve(this.#options.takeAgain(items, deadlineMicros)).then(resolve);
     }
     return 'emptied';
   }
 
   /** The node that `from` names; without a host it is on the same one. `?` stands for a host name that it lacks. */
-  #named(address: string, from: string): ClusterNode | undefined {
+  #nodeAt(address: string, from: string): ClusterNode | undefined {
     const host = this.#nodes.get(from)?.endpoint.host ?? '';
     const endpoint = endpointOf(/^:\d+$/.test(address) ? host + address : address);
     if (endpoint === undefined) return undefined;
@@ -263,7 +263,7 @@ export class ClusterNodes {
     if (known !== undefined) return known;
     let unlisted = 0;
     for (const { state } of this.#nodes.values()) if (state.at !== 'serving') unlisted++;
-    return unlisted < MAX_UNLISTED ? this.#ensure(endpoint) : undefined;
+    return unlisted < MAX_SLOTLESS_NODES ? this.#ensure(endpoint) : undefined;
   }
 }
 

@@ -3,7 +3,7 @@ import { systemClock, timerMs } from '../../../limiter/clock.js';
 import type { StoreFault } from '../../../limiter/store-fault.js';
 import { quantity } from '../../../quantity.js';
 import { Signal } from '../../../runtime/signal.js';
-import type { Part, Shard } from '../../sharded/shard.js';
+import type { Partition, Shard } from '../../sharded/shard.js';
 import { ConnectionAttempts } from '../connection/connection-attempts.js';
 import type { ConnectionCounts } from '../connection/connection-options.js';
 import { prepareTls } from '../connection/dial.js';
@@ -12,20 +12,20 @@ import { fixedLogin } from '../connection/login-source.js';
 import { Outage, type RedisSettingNames } from '../connection/outage.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { redisFaultOf } from '../connection/redis-fault.js';
-import { Hope } from '../load/hope.js';
-import type { ScriptAnswer, ScriptQuestion } from '../questions/script-question.js';
+import { ReconnectGrace } from '../load/hope.js';
+import type { ScriptReply, ScriptRequest } from '../questions/script-question.js';
 import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import { ClusterFinder } from './cluster-finder.js';
-import { type ClusterNodePlace, ClusterNodes } from './cluster-nodes.js';
+import { type ClusterNodeOptions, ClusterNodes } from './cluster-nodes.js';
 import type { ClusterView } from './cluster-view.js';
 import { BucketSlots } from './slot-keys.js';
-import { UNKNOWN_PART, UnknownNodes } from './unknown-nodes.js';
+import { UNKNOWN_PARTITION, UnknownNodes } from './unknown-nodes.js';
 
 /** Longest that requests of the start wait for the first node to say who serves which slots. Milliseconds. */
-const HOPE_MS = 1000;
+const DISCOVERY_GRACE_MS = 1000;
 /** Lines about nodes that are logged in a minute: whoever names nodes may name any number. */
 const MAX_NODE_LINES = 100;
 const NODE_LINES_MS = 60_000;
@@ -45,7 +45,7 @@ export interface ClusterStoreOptions extends RedisStoreOptions {
 /** What is known of a cluster: whether a node has said who serves which slots, and those that nobody serves. */
 type ClusterState =
   | { readonly at: 'unknown' }
-  | { readonly at: 'known'; readonly unserved: string }
+  | { readonly at: 'known'; readonly unassignedSlots: string }
   | { readonly at: 'closed' };
 
 /**
@@ -71,10 +71,10 @@ export class ClusterStore implements RedisBuckets {
   #nodeLines = 0;
   #nodeLinesSinceMs = Number.NEGATIVE_INFINITY;
   /** Whether it was told that the addresses lead to two clusters. */
-  #doubted = false;
+  #hasLoggedInconsistency = false;
   #state: ClusterState = { at: 'unknown' };
   /** Whether requests wait for the nodes to be known. */
-  readonly #hope = new Hope(() => this.#hope.end());
+  readonly #reconnectGrace = new ReconnectGrace(() => this.#reconnectGrace.end());
 
   /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
   constructor(options: ClusterStoreOptions) {
@@ -91,12 +91,12 @@ export class ClusterStore implements RedisBuckets {
       monotonicMicros: this.#monotonicMicros,
       open: (endpoint, node) => this.#open(endpoint, node),
       takeAgain,
-      onDoubt: () => this.#finder.look(),
+      onStaleSlots: () => this.#finder.refresh(),
     });
     this.#unknown = new UnknownNodes({
       name: address.redactedAddress,
       isKnown: () => this.#state.at === 'known',
-      hope: this.#hope,
+      reconnectGrace: this.#reconnectGrace,
       takeAgain,
       maxInFlight,
       timeoutMicros,
@@ -112,19 +112,19 @@ export class ClusterStore implements RedisBuckets {
       {
         found: (view) => this.#onFound(view),
         failed: (reason) => this.#onFailed(reason),
-        doubtful: (sentence) => this.#onDoubtful(sentence),
+        inconsistent: (sentence) => this.#onInconsistency(sentence),
       },
     );
-    this.#hope.begin(Math.max(HOPE_MS, timerMs(timeoutMicros)));
-    this.#finder.look();
+    this.#reconnectGrace.start(Math.max(DISCOVERY_GRACE_MS, timerMs(timeoutMicros)));
+    this.#finder.refresh();
   }
 
   get connected(): boolean {
-    return this.#nodes.someUp;
+    return this.#nodes.isAnyUp;
   }
 
   get whole(): boolean {
-    return this.#state.at === 'known' && this.#nodes.allUp;
+    return this.#state.at === 'known' && this.#nodes.areAllUp;
   }
 
   get connections(): ConnectionCounts {
@@ -142,34 +142,34 @@ export class ClusterStore implements RedisBuckets {
     }));
   }
 
-  othersWork(from: number, micros: number, node: string): void {
-    this.#nodes.find(node)?.othersWork(from, micros);
+  addOtherWork(from: number, micros: number, node: string): void {
+    this.#nodes.find(node)?.addOtherWork(from, micros);
   }
 
-  partOf(item: TakeItem): Part {
-    return this.#state.at === 'unknown' ? UNKNOWN_PART : this.#nodes.partOf(item);
+  partitionOf(item: TakeItem): Partition {
+    return this.#state.at === 'unknown' ? UNKNOWN_PARTITION : this.#nodes.partOf(item);
   }
 
-  shardOf(part: Part): Shard | StorageError {
-    return part === UNKNOWN_PART ? this.#unknown : this.#nodes.shardOf(part);
+  shardOf(partition: Partition): Shard | StorageError {
+    return partition === UNKNOWN_PARTITION ? this.#unknown : this.#nodes.shardOf(partition);
   }
 
-  async ask(question: ScriptQuestion): Promise<ScriptAnswer> {
-    if (question.mayWait === true && this.#state.at === 'unknown') await this.#hope.ended();
+  async runScript(question: ScriptRequest): Promise<ScriptReply> {
+    if (question.mayWait === true && this.#state.at === 'unknown') await this.#reconnectGrace.whenEnded();
     if (this.#state.at !== 'unknown') return this.#nodes.ask(question);
     return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is away`);
   }
 
   async close(): Promise<void> {
     this.#state = { at: 'closed' };
-    this.#hope.end();
+    this.#reconnectGrace.end();
     this.#finder.close();
     await this.#nodes.close();
     this.#login.close();
   }
 
-  #open({ host, port }: HostPort, { name, redirect, probeTag }: ClusterNodePlace): RedisStore {
-    const { address, observeFault, tellWork, finder: _, ...options } = this.#options;
+  #open({ host, port }: HostPort, { name, redirect, probeTag }: ClusterNodeOptions): RedisStore {
+    const { address, observeFault, reportWork, finder: _, ...options } = this.#options;
     const { tls, username, password } = address;
     const store = new RedisStore({
       ...options,
@@ -186,9 +186,9 @@ export class ClusterStore implements RedisBuckets {
       probeTag,
       observeFault: (fault) => {
         observeFault?.(fault);
-        if (MAY_HAVE_MOVED.has(fault)) this.#finder.look();
+        if (MAY_HAVE_MOVED.has(fault)) this.#finder.refresh();
       },
-      tellWork: (micros) => tellWork?.(micros, name),
+      reportWork: (micros) => reportWork?.(micros, name),
     });
     store.onUp(this.#cameUp.emit);
     store.onDown(this.#wentDown.emit);
@@ -199,9 +199,9 @@ export class ClusterStore implements RedisBuckets {
     await this.#nodes.apply(view);
     const before = this.#state;
     if (before.at === 'closed') return;
-    const { unserved } = this.#nodes;
-    this.#state = { at: 'known', unserved };
-    this.#hope.end();
+    const { unassignedSlots } = this.#nodes;
+    this.#state = { at: 'known', unassignedSlots };
+    this.#reconnectGrace.end();
     this.#outage.end();
     const { address } = this.#options;
     if (before.at === 'unknown') {
@@ -210,22 +210,22 @@ export class ClusterStore implements RedisBuckets {
         `Redis ${address.redactedAddress} has ${quantity(this.#nodes.states.length, 'master')}`,
       );
     }
-    if (unserved === (before.at === 'known' ? before.unserved : '')) return;
-    if (unserved === '') this.#log('info', `Redis ${address.redactedAddress} serves all slots`);
+    if (unassignedSlots === (before.at === 'known' ? before.unassignedSlots : '')) return;
+    if (unassignedSlots === '') this.#log('info', `Redis ${address.redactedAddress} serves all slots`);
     else {
       this.#log(
         'error',
-        `no node of Redis ${address.redactedAddress} serves slots ${unserved}: on_store_failure answers requests of ` +
-          'the tenants that lie there; bring their master back, or give the slots to another one (CLUSTER ADDSLOTS)',
+        `no node of Redis ${address.redactedAddress} serves slots ${unassignedSlots}: on_store_failure answers ` +
+          'requests of the tenants that lie there; bring their master back, or give the slots to another one (CLUSTER ADDSLOTS)',
       );
     }
   }
 
   #onFailed(reason: string): void {
-    this.#hope.end();
+    this.#reconnectGrace.end();
     this.#options.observeFault?.(redisFaultOf(reason).reason);
     // Until it was reached once the settings may be what is wrong.
-    if (this.#state.at === 'known' || !this.#outage.isDoubtful(reason)) this.#logFailed(reason);
+    if (this.#state.at === 'known' || !this.#outage.mayBeMismatch(reason)) this.#logFailed(reason);
     else void this.#lookAndLog(reason);
   }
 
@@ -233,24 +233,24 @@ export class ClusterStore implements RedisBuckets {
     const { cluster = [] } = this.#options.address;
     const isDoubtful = (node: HostPort): boolean => {
       const [, said = ''] = reason.split(`${endpointName(node)}: `);
-      return this.#outage.isDoubtful(said.split('; ')[0] as string);
+      return this.#outage.mayBeMismatch(said.split('; ')[0] as string);
     };
-    await this.#outage.look((cluster.find(isDoubtful) ?? cluster[0]) as HostPort);
+    await this.#outage.detectMismatch((cluster.find(isDoubtful) ?? cluster[0]) as HostPort);
     // It takes up to two seconds.
     if (this.#state.at === 'unknown') this.#logFailed(reason);
   }
 
   #logFailed(reason: string): void {
     // Of nodes that are known the log tells by itself.
-    if (this.#nodes.someUp) return;
+    if (this.#nodes.isAnyUp) return;
     const { redactedAddress } = this.#options.address;
-    this.#outage.tell(reason, redactedAddress, (level, sentence) => this.#log(level, sentence));
+    this.#outage.logOnce(reason, redactedAddress, (level, sentence) => this.#log(level, sentence));
   }
 
   /** The addresses do not change while weir runs: once is enough. */
-  #onDoubtful(sentence: string): void {
-    if (!this.#doubted) this.#log('warn', sentence);
-    this.#doubted = true;
+  #onInconsistency(sentence: string): void {
+    if (!this.#hasLoggedInconsistency) this.#log('warn', sentence);
+    this.#hasLoggedInconsistency = true;
   }
 
   #logOfNode(level: 'info' | 'warn' | 'error', sentence: string): void {

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { AskedServer, AskingClients } from '../connection/client/asking-client.js';
+import type { QueriedServer, QueryClients } from '../connection/client/asking-client.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 
 /** Slots of a Redis Cluster. */
@@ -32,7 +32,11 @@ export interface ClusterView {
  * Asks one node which master serves which slots (CLUSTER SLOTS), and how new that is (CLUSTER INFO). Rejects with an
  * Error for the log; `variable` names the one that the addresses come from.
  */
-export function askNode(clients: AskingClients, server: AskedServer, variable: string): Promise<ClusterView> {
+export function queryNode(
+  clients: QueryClients,
+  server: QueriedServer,
+  variable: string,
+): Promise<ClusterView> {
   const name = endpointName(server.endpoint);
   return clients.ask(
     server,

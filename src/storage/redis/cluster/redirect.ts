@@ -3,7 +3,7 @@ import type { TakeBatch } from '../take-batch.js';
 
 /**
  * What becomes of a call that one server of several refused, so that it did nothing of it: `taken`, another one has it,
- * and ends it; `emptied`, its requests are in other calls; `held`, it waits for {@link CallsUnderWay.reroute};
+ * and ends it; `emptied`, its requests are in other calls; `held`, it waits for {@link InFlightCalls.reroute};
  * `failed`, nobody takes it.
  */
 export type Redirect = (batch: TakeBatch, error: RedisReplyError) => 'taken' | 'emptied' | 'held' | 'failed';

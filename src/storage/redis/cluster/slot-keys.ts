@@ -6,9 +6,9 @@ import { SLOTS } from './cluster-view.js';
 const calculateSlot = require('cluster-key-slot') as (key: string) => number;
 
 /** Buckets whose slot is remembered. To cut the tenant out of each name costs more than a place for each bucket. */
-const MAX_REMEMBERED = 10_000;
+const MAX_CACHED_SLOTS = 10_000;
 /** Those with longer names are not: callers may choose them. UTF-16 units. */
-const MAX_REMEMBERED_UNITS = 512;
+const MAX_CACHED_KEY_UNITS = 512;
 
 /** The slots that buckets lie on. */
 export class BucketSlots {
@@ -24,8 +24,8 @@ export class BucketSlots {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
     const slot = calculateSlot(this.#keys.tagOf(key.slice(0, tagLength)));
-    if (key.length > MAX_REMEMBERED_UNITS) return slot;
-    if (this.#slots.size >= MAX_REMEMBERED) this.#slots.clear();
+    if (key.length > MAX_CACHED_KEY_UNITS) return slot;
+    if (this.#slots.size >= MAX_CACHED_SLOTS) this.#slots.clear();
     this.#slots.set(key, slot);
     return slot;
   }

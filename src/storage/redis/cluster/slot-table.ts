@@ -1,7 +1,7 @@
 import { expectState } from '../../../invariant.js';
 import type { TakeItem } from '../../../limiter/bucket-store.js';
 import { quantity } from '../../../quantity.js';
-import type { Part } from '../../sharded/shard.js';
+import type { Partition } from '../../sharded/shard.js';
 import { SLOTS } from './cluster-view.js';
 import type { BucketSlots } from './slot-keys.js';
 
@@ -28,7 +28,7 @@ export class SlotTable<Node> {
    * The slot of a bucket; while that is being moved, when some keys are here and some there, so that no node has all
    * of a tenant's, the slot and the key.
    */
-  partOf(item: TakeItem): Part {
+  partOf(item: TakeItem): Partition {
     const slot = this.#slots.of(item);
     return this.#moving.size > 0 && this.#isMoving(slot) ? `${slot} ${item.key}` : slot;
   }
@@ -67,12 +67,12 @@ export class SlotTable<Node> {
 }
 
 /** The slot of a part. */
-export function slotOf(part: Part): number {
-  return typeof part === 'number' ? part : Number.parseInt(part, 10);
+export function slotOf(partition: Partition): number {
+  return typeof partition === 'number' ? partition : Number.parseInt(partition, 10);
 }
 
 /** Slots that have no owner, as `0-99, 200`; of many the first few. Empty where there are none. */
-export function unservedSlots(ownerOf: (slot: number) => unknown): string {
+export function formatUnassignedSlots(ownerOf: (slot: number) => unknown): string {
   const ranges: string[] = [];
   for (let first = 0; first < SLOTS; first++) {
     if (ownerOf(first) !== undefined) continue;

@@ -2,11 +2,11 @@ import { expectState } from '../../../invariant.js';
 import { type BucketStore, StorageError, type TakeResult } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { withTimeout } from '../../../runtime/turns.js';
-import type { GiveBackResult, Part, PartTake, Shard } from '../../sharded/shard.js';
-import type { Hope } from '../load/hope.js';
+import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
+import type { ReconnectGrace } from '../load/hope.js';
 
 /** The part that all buckets are of until the nodes are known; no slot. */
-export const UNKNOWN_PART: Part = '';
+export const UNKNOWN_PARTITION: Partition = '';
 
 /** Settings of {@link UnknownNodes}. */
 export interface UnknownNodesOptions {
@@ -14,7 +14,7 @@ export interface UnknownNodesOptions {
   readonly name: string;
   readonly isKnown: () => boolean;
   /** Lives as long as requests may wait for the nodes. */
-  readonly hope: Hope;
+  readonly reconnectGrace: ReconnectGrace;
   /** Asks for what has waited. */
   readonly takeAgain: BucketStore['take'];
   /** Most items that wait, and how long. */
@@ -26,7 +26,7 @@ export interface UnknownNodesOptions {
 /** Stands in for the nodes of a Redis Cluster at the start, until one of them has said who serves which slots. */
 export class UnknownNodes implements Shard {
   /** What waited is taken from several nodes: nothing is given back to all of them at once. */
-  readonly holds = undefined;
+  readonly connectionEpoch = undefined;
   readonly #options: UnknownNodesOptions;
   #waitingItems = 0;
 
@@ -35,14 +35,14 @@ export class UnknownNodes implements Shard {
   }
 
   refusal(mayWait: boolean): StorageError | undefined {
-    const { name, hope, isKnown } = this.#options;
-    if (isKnown() || (hope.isAlive && mayWait)) return undefined;
+    const { name, reconnectGrace, isKnown } = this.#options;
+    if (isKnown() || (reconnectGrace.isActive && mayWait)) return undefined;
     return new StorageError('disconnected', `Redis ${name} is away`);
   }
 
   /** Waits, where there is hope, until the nodes are known. */
-  async takePart({ items, deadlineMicros, connection, mayWait }: PartTake): Promise<TakeResult> {
-    const { hope, takeAgain, maxInFlight, timeoutMicros, monotonicMicros } = this.#options;
+  async takePartition({ items, deadlineMicros, connection, mayWait }: PartitionTake): Promise<TakeResult> {
+    const { reconnectGrace, takeAgain, maxInFlight, timeoutMicros, monotonicMicros } = this.#options;
     const { length } = items;
     const refusal = this.refusal(mayWait);
     if (refusal !== undefined) return refusal;
@@ -51,14 +51,14 @@ export class UnknownNodes implements Shard {
     }
     this.#waitingItems += length;
     const leftMicros = Math.min(deadlineMicros - monotonicMicros(), timeoutMicros);
-    await withTimeout(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), hope.ended(), () => {});
+    await withTimeout(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), reconnectGrace.whenEnded(), () => {});
     this.#waitingItems -= length;
     expectState(this.#waitingItems >= 0, 'no more items end to wait for a cluster than began');
     // By now the nodes are known, or no time is left.
     return this.refusal(false) ?? takeAgain(items, deadlineMicros, connection, mayWait);
   }
 
-  async giveBackPart(): Promise<GiveBackResult> {
+  async giveBackPartition(): Promise<GiveBackResult> {
     return 'skipped';
   }
 }

@@ -95,7 +95,7 @@ export interface RedisConnectionEvents {
   /** The connection is gone, and every call on it. */
   lost(): void;
   /** What waits for Redis to come up has waited in vain. */
-  hopeless(): void;
+  graceExpired(): void;
 }
 
 // With these, service is back well within two seconds of Redis.

@@ -17,8 +17,8 @@ export interface PreparedTls {
 }
 
 /** Reads the certificates once; undefined where no TLS is spoken. Throws an Error when they cannot be used. */
-export function prepareTls(isSpoken: boolean, options: RedisTlsOptions = {}): PreparedTls | undefined {
-  return isSpoken ? { options, context: createSecureContext({ ...options }) } : undefined;
+export function prepareTls(usesTls: boolean, options: RedisTlsOptions = {}): PreparedTls | undefined {
+  return usesTls ? { options, context: createSecureContext({ ...options }) } : undefined;
 }
 
 /** What {@link dial} needs to know. */
@@ -95,7 +95,7 @@ function withinTime(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let timer: StallTolerantTimer | undefined;
-    const onClose = (): void => settle(new Error(endOf(stream)));
+    const onClose = (): void => settle(new Error(closeReasonOf(stream)));
     const settle = (error: Error | undefined): void => {
       timer?.stop();
       stream.off('close', onClose);
@@ -113,7 +113,7 @@ function withinTime(
  * Why a stream ended, for the log. A host with several addresses fails with an error for each of them, and without
  * words of its own.
  */
-export function endOf({ errored }: Socket): string {
+export function closeReasonOf({ errored }: Socket): string {
   if (errored === null) return 'connection closed';
   if (errored.message !== '') return errored.message;
   const errors = (errored as Partial<AggregateError>).errors ?? [];
@@ -145,11 +145,11 @@ export async function sendLogin(pipe: RespPipe, { username, password = '' }: Red
   try {
     await pipe.send('auth', username === undefined ? [password] : [username, password], SHORT_TEXT);
   } catch (error) {
-    if (!isNotAsked(error as Error)) throw error;
+    if (!needsNoPassword(error as Error)) throw error;
   }
 }
 
 /** Whether `error`, which answers AUTH, says that Redis takes everybody without a password. */
-export function isNotAsked({ message }: Error): boolean {
+export function needsNoPassword({ message }: Error): boolean {
   return /without any password configured|no password is set/.test(message);
 }

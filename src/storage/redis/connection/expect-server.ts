@@ -9,7 +9,7 @@ import { infoField } from './server-advice.js';
  * Keys that are written one by one and then looked for by one script. On two servers, each of which has half of the
  * keys, all of them lie on one by chance once in 2 to the power of 31.
  */
-const KEYS = 32;
+const PROBE_KEYS = 32;
 /** How long a key stays that the script did not find. Milliseconds. */
 export const PROBE_KEY_MS = '5000';
 /** Answers how many of its keys it found, and removes them. */
@@ -38,10 +38,10 @@ export async function expectServer(send: SendCommand): Promise<void> {
  * else is in its call. Also rejects where Redis refuses what is needed to find out. `prefix` is that of keys, see
  * redisKey.
  */
-export async function expectOnePlace(send: SendCommand, prefix: string | undefined): Promise<void> {
-  const keys = Array.from({ length: KEYS }, () => probeKeys(1, prefix)).flat();
+export async function expectSingleServer(send: SendCommand, prefix: string | undefined): Promise<void> {
+  const keys = Array.from({ length: PROBE_KEYS }, () => probeKeys(1, prefix)).flat();
   const written = keys.map((key) => send('set', [key, '1', 'PX', PROBE_KEY_MS], SHORT_TEXT));
-  const found = send('eval', [REMOVE_ALL, String(KEYS), ...keys], SHORT_TEXT);
+  const found = send('eval', [REMOVE_ALL, String(PROBE_KEYS), ...keys], SHORT_TEXT);
   try {
     await Promise.all([...written, found]);
   } catch (error) {
@@ -49,8 +49,8 @@ export async function expectOnePlace(send: SendCommand, prefix: string | undefin
     if (error instanceof RedisReplyError && error.code === 'NOPERM') return;
     throw error;
   }
-  if ((await found) !== KEYS)
-    throw new Error(`${IS_PROXY} of ${KEYS} keys a script finds but ${await found}`);
+  if ((await found) !== PROBE_KEYS)
+    throw new Error(`${IS_PROXY} of ${PROBE_KEYS} keys a script finds but ${await found}`);
 }
 
 /** Keys of so many buckets that nobody has, of a tenant of their own; see {@link randomText}. */

@@ -17,11 +17,11 @@ const SENTINEL_FORM = 'write <name of the master>,<host:port of a Sentinel>,<hos
 interface ServerList {
   readonly port: number;
   /** Of too many of them. */
-  readonly many: string;
+  readonly tooMany: string;
   /** One of them. */
-  readonly one: string;
+  readonly name: string;
   /** Behind its place. */
-  readonly where: string;
+  readonly suffix: string;
 }
 
 /**
@@ -38,9 +38,9 @@ export function parseClusterUrl(url: string, overrides: RedisAddressOverrides = 
   );
   const cluster = serversOf(entries, {
     port: CLUSTER_PORT,
-    many: 'nodes; name some of them, which know the others',
-    one: 'node',
-    where: '',
+    tooMany: 'nodes; name some of them, which know the others',
+    name: 'node',
+    suffix: '',
   });
   const redactedAddress = `cluster ${cluster.map(endpointName).join(', ')}`;
   return { cluster, ...loginOf(overrides), redactedAddress };
@@ -65,9 +65,9 @@ export function parseSentinelUrl(url: string, overrides: RedisAddressOverrides =
   }
   const sentinels = serversOf(entries, {
     port: SENTINEL_PORT,
-    many: 'Sentinels; name some of them',
-    one: 'Sentinel',
-    where: ' behind the name of the master',
+    tooMany: 'Sentinels; name some of them',
+    name: 'Sentinel',
+    suffix: ' behind the name of the master',
   });
   const redactedAddress = `${masterName} (Sentinels ${sentinels.map(endpointName).join(', ')})`;
   return { sentinel: { masterName, sentinels }, ...loginOf(overrides), redactedAddress };
@@ -81,7 +81,10 @@ function refuseUrl(url: string, why: string): void {
   if (url.includes('://') || url.includes('@')) throw wrong(`${why}, and REDIS_TLS=true for TLS`);
 }
 
-function serversOf(entries: readonly string[], { port, many, one, where }: ServerList): HostPort[] {
+function serversOf(
+  entries: readonly string[],
+  { port, tooMany: many, name: one, suffix: where }: ServerList,
+): HostPort[] {
   if (entries.length > MAX_SERVERS) throw wrong(`it names more than ${MAX_SERVERS} ${many}`);
   return entries.map((text, index) => {
     const server = readHostPort(text, port);

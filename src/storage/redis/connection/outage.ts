@@ -18,12 +18,12 @@ export interface RedisSettingNames {
 const MAX_REASONS = 10;
 
 /** How a connection ends whose sides do not both speak TLS, as node:net, node:tls and the handshake say it. */
-const CUT_OFF = /ECONNRESET|EPIPE|connection (?:is )?closed|malformed reply/i;
+const CONNECTION_CUT = /ECONNRESET|EPIPE|connection (?:is )?closed|malformed reply/i;
 const NO_HANDSHAKE =
   /ETIMEDOUT|no answer to the greeting|disconnected before secure|wrong version|packet length/;
 
 /** What the user of weir needs, whatever CACHE_KEY_PREFIX is; docs/operate/redis.md says what more is of use. */
-const RIGHTS =
+const REQUIRED_ACL_RULES =
   '~*weir:1:* +evalsha +eval +mget +set +del +time +zadd +zrem +zscore +zcard +zrangebyscore +pttl +pexpire';
 const CLUSTER_RIGHTS = ' +cluster|slots +cluster|info +asking';
 
@@ -39,7 +39,7 @@ export class Outage {
   private readonly address: RedisAddress;
   private readonly names: RedisSettingNames;
   /** What the log was told of this outage. */
-  private readonly told = new Set<string>();
+  private readonly loggedSentences = new Set<string>();
   private looking: Promise<void> | undefined;
   /** What is wrong if one side speaks TLS, and the other does not, or if a proxy answers. */
   private mismatch: string | undefined;
@@ -49,16 +49,16 @@ export class Outage {
     this.names = names ?? { prefix: 'REDIS', login: address.password === undefined ? undefined : 'URL' };
   }
 
-  /** Whether `reason` may come from TLS on one side only, or from a proxy, which {@link look} finds out. */
-  isDoubtful(reason: string): boolean {
-    return CUT_OFF.test(reason) || (this.address.tls && NO_HANDSHAKE.test(reason));
+  /** Whether `reason` may come from TLS on one side only, or from a proxy, which {@link detectMismatch} finds out. */
+  mayBeMismatch(reason: string): boolean {
+    return CONNECTION_CUT.test(reason) || (this.address.tls && NO_HANDSHAKE.test(reason));
   }
 
   /**
    * Looks once whether Redis speaks TLS where clear text was expected, or the other way round, or whether what answers
    * is a proxy. Never rejects.
    */
-  look(endpoint: RedisEndpoint): Promise<void> {
+  detectMismatch(endpoint: RedisEndpoint): Promise<void> {
     this.looking ??= this.findMismatch(endpoint);
     return this.looking;
   }
@@ -74,17 +74,17 @@ export class Outage {
   }
 
   /** Logs {@link sentence}, each once an outage, and not too many. Returns whether it did. */
-  tell(reason: string, name: string, log: (level: 'error', sentence: string) => void): boolean {
+  logOnce(reason: string, name: string, log: (level: 'error', sentence: string) => void): boolean {
     const sentence = this.sentence(reason, name);
-    if (this.told.size >= MAX_REASONS || this.told.has(sentence)) return false;
-    this.told.add(sentence);
+    if (this.loggedSentences.size >= MAX_REASONS || this.loggedSentences.has(sentence)) return false;
+    this.loggedSentences.add(sentence);
     log('error', sentence);
     return true;
   }
 
   /** What follows is another outage. */
   end(): void {
-    this.told.clear();
+    this.loggedSentences.clear();
   }
 
   /** The same for who does not try again. */
@@ -99,7 +99,7 @@ export class Outage {
   }
 
   private why(reason: string): string {
-    return (this.isDoubtful(reason) ? this.mismatch : undefined) ?? faultSentence(this.place, reason);
+    return (this.mayBeMismatch(reason) ? this.mismatch : undefined) ?? faultSentence(this.place, reason);
   }
 
   /** About who may log in, and do what. */
@@ -123,7 +123,7 @@ export class Outage {
   }
 
   private get rights(): string {
-    return this.names.cluster === true ? RIGHTS + CLUSTER_RIGHTS : RIGHTS;
+    return this.names.cluster === true ? REQUIRED_ACL_RULES + CLUSTER_RIGHTS : REQUIRED_ACL_RULES;
   }
 
   private get place(): FaultPlace {
@@ -153,14 +153,14 @@ export class Outage {
           'it breaks off at a login with a user, as twemproxy does, or at what weir calls with; ' +
           `write the password of the proxy alone in ${prefix}_AUTH`;
       }
-    } else if (await onlyPassesOnKeys(endpoint)) {
+    } else if (await isKeyOnlyProxy(endpoint)) {
       this.mismatch = faultSentence(this.place, `${IS_PROXY} it breaks off at CLIENT, and not at GET`);
     }
   }
 }
 
 /** Whether it breaks off at a command that names no key, as twemproxy does; what else answers it says why. */
-async function onlyPassesOnKeys(endpoint: RedisEndpoint): Promise<boolean> {
+async function isKeyOnlyProxy(endpoint: RedisEndpoint): Promise<boolean> {
   if ((await answers(endpoint, 'GET weir:1:probe')) !== true) return false;
   return (await answers(endpoint, 'CLIENT SETNAME weir')) === false;
 }

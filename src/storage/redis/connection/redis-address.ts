@@ -151,10 +151,10 @@ export interface HostPort {
  * Reads `host:port`, or `[::1]:6379`; `usual` is the port where none is named. Undefined for anything else. Throws an
  * Error that says what ports there are.
  */
-export function readHostPort(text: string, usual = DEFAULT_PORT): HostPort | undefined {
+export function readHostPort(text: string, defaultPort = DEFAULT_PORT): HostPort | undefined {
   const match = /^(?:\[([0-9a-f:.%]+)\]|([^\s:@/?#[\]]+))(?::(\d+))?$/i.exec(text);
   const host = match?.[1] ?? match?.[2];
-  return host === undefined ? undefined : { host, port: parsePort(match?.[3], usual) };
+  return host === undefined ? undefined : { host, port: parsePort(match?.[3], defaultPort) };
 }
 
 /** `host:port`, an IPv6 address in brackets. */
@@ -214,8 +214,8 @@ function parseTcp(url: string, tls: boolean): Parts {
 }
 
 /** A port from its digits; `usual` where there are none. Throws an Error that says what is allowed. */
-function parsePort(text: string | undefined, usual = DEFAULT_PORT): number {
-  if (text === undefined) return usual;
+function parsePort(text: string | undefined, defaultPort = DEFAULT_PORT): number {
+  if (text === undefined) return defaultPort;
   const value = Number(text);
   if (!Number.isSafeInteger(value) || value < 1 || value > 65535) {
     throw new Error('Redis address: the port must be from 1 to 65535');

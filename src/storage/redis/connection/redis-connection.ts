@@ -3,7 +3,7 @@ import { timerMs } from '../../../limiter/clock.js';
 import { quantity } from '../../../quantity.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
-import { Hope } from '../load/hope.js';
+import { ReconnectGrace } from '../load/hope.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {
   type ConnectionCounts,
@@ -24,7 +24,7 @@ import { adviseOn } from './server-advice.js';
 
 const FIRST_PROBE_MS = 100;
 /** A probe may take as long as a decision may (REDIS_TIMEOUT), but at least this long. */
-const LEAST_PROBE_TIMEOUT_MS = 500;
+const MIN_PROBE_TIMEOUT_MS = 500;
 /** Failures in a row that open the breaker where the options do not say. */
 const DEFAULT_BREAKER_FAILURES = 5;
 /** Probes without an answer after which the connection counts as hung and is made anew. */
@@ -35,9 +35,9 @@ const HUNG_AFTER_PROBES = 2;
  */
 const STABLE_MS = 5000;
 /** Longest that calls are let wait for a connection that is made anew; for the first one as long as for an answer. */
-const HOPE_MS = 1000;
+const RECONNECT_GRACE_MS = 1000;
 /** Behind a proxy no probe follows another sooner because of calls that failed. */
-const DOUBT_MS = 1000;
+const PROXY_PROBE_INTERVAL_MS = 1000;
 
 /**
  * One connection to one Redis that keeps itself up: connects in the background, probes, reconnects for ever
@@ -55,20 +55,20 @@ export class RedisConnection {
   private readonly breaker: CircuitBreaker;
   private readonly breakerFailures: number;
   /** How long Redis may be silent before it counts as hung. */
-  private readonly patienceMs: number;
+  private readonly maxSilenceMs: number;
   private readonly outage: Outage;
   private readonly log: RedisLog = (level, sentence) => this.options.log?.(level, sentence);
   private found: FoundRedis | undefined;
   /** Why the connection at hand is being closed, which was counted. */
-  private leftFor = '';
+  private closeReason = '';
   private everUp = false;
   /** Whether calls may be made; once it has ended, never again. */
   private state: 'down' | 'up' | 'ended' = 'down';
-  private readonly hopes = new Hope(() => this.endHope());
+  private readonly reconnectGrace = new ReconnectGrace(() => this.endGrace());
   private upSince = 0;
   /** Whether the next `up` is worth a line; so is the first. */
-  private loggedDown = true;
-  private advised = false;
+  private hasLoggedDown = true;
+  private hasAdvised = false;
   /** Why no new login can be had. */
   private loginFailure: string | undefined;
   /** Whether the connection at hand goes on with a login that is not the newest. */
@@ -78,10 +78,10 @@ export class RedisConnection {
   private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, initialMs: FIRST_PROBE_MS });
   private unansweredProbes = 0;
   /** When the latest probe began. */
-  private probedMs = -Infinity;
+  private lastProbeMs = -Infinity;
   private probeTimer: NodeJS.Timeout | undefined;
   /** Whether what answers is known to be no proxy. */
-  private isServer = false;
+  private isKnownServer = false;
   /** Ends the probe at hand; undefined while there is none. */
   private probeDeadline: StallTolerantTimer | undefined;
 
@@ -92,7 +92,7 @@ export class RedisConnection {
     const { address, names, timeoutMicros, breakerFailures = DEFAULT_BREAKER_FAILURES } = options;
     this.breaker = new CircuitBreaker(breakerFailures);
     this.breakerFailures = breakerFailures;
-    this.patienceMs = timerMs(timeoutMicros);
+    this.maxSilenceMs = timerMs(timeoutMicros);
     this.outage = new Outage(address, names);
     this.link = new RedisLink(options, {
       opened: (found) => this.onOpened(found),
@@ -100,13 +100,13 @@ export class RedisConnection {
       failed: (reason, found) => this.onFailed(reason, found),
       moved: (reason) => {
         // First, so that what was not sent yet waits.
-        this.hope();
+        this.startGrace();
         this.goDown(reason);
       },
       loginFailed: (sentence) => this.onLoginSource(sentence),
       renewed: (refusal) => this.onRenewed(refusal),
     });
-    this.hope(Math.max(HOPE_MS, this.patienceMs));
+    this.startGrace(Math.max(RECONNECT_GRACE_MS, this.maxSilenceMs));
     this.link.start();
   }
 
@@ -116,13 +116,13 @@ export class RedisConnection {
   }
 
   /** Whether Redis may be up in a moment, though it is not: a call may wait for it. */
-  get hopeful(): boolean {
-    return this.hopes.isAlive && this.state !== 'up';
+  get inReconnectGrace(): boolean {
+    return this.reconnectGrace.isActive && this.state !== 'up';
   }
 
   /** Resolves once it is up, or no longer hopeful. */
-  hopeEnds(): Promise<void> {
-    return this.hopes.ended();
+  whenGraceEnded(): Promise<void> {
+    return this.reconnectGrace.whenEnded();
   }
 
   /** Why calls may not be made now. */
@@ -155,17 +155,17 @@ export class RedisConnection {
     const { reason, reaction } = redisFaultOf(message);
     this.options.observeFault?.(reason);
     if (this.isProxied && error instanceof RedisReplyError) {
-      this.doubt();
+      this.probeAfterProxyErrors();
       return;
     }
     if (reaction === 'find' || reaction === 'login') {
-      this.leave(message, reaction === 'login');
+      this.reconnect(message, reaction === 'login');
       return;
     }
     const isOver = reaction === 'count' ? this.breaker.failure() : this.breaker.trip();
     if (!isOver) return;
     const run = `${quantity(this.breakerFailures, 'call')} in a row failed`;
-    if (reaction === 'soon') this.hope();
+    if (reaction === 'soon') this.startGrace();
     this.goDown(reaction === 'count' ? `${run} (${message})` : message);
     this.unansweredProbes = 0;
     this.probeLater();
@@ -175,11 +175,11 @@ export class RedisConnection {
    * What is said of one server behind a proxy is true of no other, so that the connection stays up for these. A run of
    * failures may be all of them: a probe finds out, one in a while.
    */
-  private doubt(): void {
+  private probeAfterProxyErrors(): void {
     if (!this.breaker.failure()) return;
     this.breaker.close();
     const isProbing = this.probeDeadline !== undefined;
-    if (!isProbing && performance.now() - this.probedMs >= DOUBT_MS) this.probe();
+    if (!isProbing && performance.now() - this.lastProbeMs >= PROXY_PROBE_INTERVAL_MS) this.probe();
   }
 
   /** Nothing was answered for a while, although something was asked. Opens the breaker. */
@@ -193,7 +193,7 @@ export class RedisConnection {
   /** Ends the connection for good. */
   close(): void {
     this.state = 'ended';
-    this.hopes.end();
+    this.reconnectGrace.end();
     this.epoch++;
     this.stopProbing();
     this.link.close();
@@ -204,7 +204,7 @@ export class RedisConnection {
     this.found = found;
     this.unansweredProbes = 0;
     this.renewalRefused = false;
-    this.isServer = false;
+    this.isKnownServer = false;
     this.probe();
   }
 
@@ -212,10 +212,10 @@ export class RedisConnection {
     this.epoch++;
     this.stopProbing();
     this.breaker.close();
-    if (this.state === 'up') this.hope();
+    if (this.state === 'up') this.startGrace();
     this.goDown(reason);
-    if (reason !== this.leftFor) this.options.observeFault?.(redisFaultOf(reason).reason);
-    this.leftFor = '';
+    if (reason !== this.closeReason) this.options.observeFault?.(redisFaultOf(reason).reason);
+    this.closeReason = '';
     this.events.lost();
   }
 
@@ -225,7 +225,7 @@ export class RedisConnection {
     this.options.observeFault?.(fault);
     this.goDown(reason);
     // What was not answered may have been lost on its way.
-    if (fault !== 'no_answer') this.endHope();
+    if (fault !== 'no_answer') this.endGrace();
   }
 
   /** Logs once that no login can be had, and once that one can. */
@@ -246,46 +246,46 @@ export class RedisConnection {
   }
 
   /** Closes the connection at hand in the hope for a better one. */
-  private leave(reason: string, loginRefused: boolean): void {
-    this.leftFor = reason;
-    this.hope();
+  private reconnect(reason: string, loginRefused: boolean): void {
+    this.closeReason = reason;
+    this.startGrace();
     this.goDown(reason);
-    this.link.breakOff(reason, loginRefused);
+    this.link.disconnect(reason, loginRefused);
   }
 
   /** Redis may be there in a moment. */
-  private hope(forMs = HOPE_MS): void {
-    this.hopes.begin(forMs);
+  private startGrace(forMs = RECONNECT_GRACE_MS): void {
+    this.reconnectGrace.start(forMs);
   }
 
-  private endHope(): void {
-    if (this.hopes.end() && this.state === 'down') this.events.hopeless();
+  private endGrace(): void {
+    if (this.reconnectGrace.end() && this.state === 'down') this.events.graceExpired();
   }
 
   /** Tries what calls will do, in the right database: the greeting minds no SELECT that failed. */
   private probe(): void {
     const { epoch } = this;
     const { db } = this.options.address;
-    let over = false;
+    let timedOut = false;
     this.stopProbing();
-    this.probedMs = performance.now();
-    this.probeDeadline = new StallTolerantTimer(Math.max(LEAST_PROBE_TIMEOUT_MS, this.patienceMs), () => {
-      over = true;
+    this.lastProbeMs = performance.now();
+    this.probeDeadline = new StallTolerantTimer(Math.max(MIN_PROBE_TIMEOUT_MS, this.maxSilenceMs), () => {
+      timedOut = true;
       this.onSilentProbe();
     });
     const send: SendCommand = (name, args, bound) => this.send(name, args, bound);
     const selected = db === 0 ? undefined : send('select', [String(db)], SHORT_TEXT);
     const isMaster = this.found?.mustBeMaster ? expectMaster(send) : undefined;
-    const isServer = this.isProxied || this.isServer ? undefined : expectServer(send);
-    Promise.all([selected, isMaster, isServer, this.events.probe(send, !this.isServer)]).then(
+    const isServer = this.isProxied || this.isKnownServer ? undefined : expectServer(send);
+    Promise.all([selected, isMaster, isServer, this.events.probe(send, !this.isKnownServer)]).then(
       () => {
-        if (over || epoch !== this.epoch) return;
+        if (timedOut || epoch !== this.epoch) return;
         this.stopProbing();
-        this.isServer = true;
+        this.isKnownServer = true;
         this.goUp();
       },
       (error: Error) => {
-        if (over || epoch !== this.epoch) return;
+        if (timedOut || epoch !== this.epoch) return;
         this.stopProbing();
         this.unansweredProbes = 0;
         this.onFailedProbe(error.message);
@@ -296,23 +296,23 @@ export class RedisConnection {
   private onFailedProbe(reason: string): void {
     const { reason: label, reaction } = redisFaultOf(reason);
     this.goDown(reason);
-    if (reaction !== 'soon') this.endHope();
+    if (reaction !== 'soon') this.endGrace();
     this.options.observeFault?.(label);
-    this.leftFor = reason;
+    this.closeReason = reason;
     const isElsewhere = reaction === 'find' || reaction === 'login';
-    if (isElsewhere) this.link.breakOff(reason, reaction === 'login');
+    if (isElsewhere) this.link.disconnect(reason, reaction === 'login');
     else this.probeLater();
   }
 
   private onSilentProbe(): void {
     this.goDown('no answer');
-    this.endHope();
+    this.endGrace();
     if (++this.unansweredProbes < HUNG_AFTER_PROBES) {
       // Waiting for its answer was pause enough.
       this.probe();
       return;
     }
-    this.link.breakOff('no answer');
+    this.link.disconnect('no answer');
   }
 
   private probeLater(): void {
@@ -336,18 +336,18 @@ export class RedisConnection {
 
   private goUp(): void {
     this.breaker.close();
-    this.link.working();
+    this.link.noteWorking();
     if (this.state === 'up') return;
     expectState(this.state === 'down', 'a connection that has ended does not come up');
     this.state = 'up';
     this.everUp = true;
-    this.hopes.end();
+    this.reconnectGrace.end();
     this.upSince = performance.now();
-    if (this.loggedDown) this.log('info', `Redis ${this.name} is up`);
-    this.loggedDown = false;
+    if (this.hasLoggedDown) this.log('info', `Redis ${this.name} is up`);
+    this.hasLoggedDown = false;
     this.events.up();
-    if (this.advised || this.isProxied) return;
-    this.advised = true;
+    if (this.hasAdvised || this.isProxied) return;
+    this.hasAdvised = true;
     void adviseOn((name, args, bound) => this.send(name, args, bound), this.log);
   }
 
@@ -358,21 +358,21 @@ export class RedisConnection {
       this.outage.end();
     }
     // Until it was reached once the settings may be what is wrong.
-    if (this.everUp || this.found === undefined || !this.outage.isDoubtful(reason)) this.logDown(reason);
-    else void this.lookAndLog(reason, this.found);
+    if (this.everUp || this.found === undefined || !this.outage.mayBeMismatch(reason)) this.logDown(reason);
+    else void this.diagnoseAndLog(reason, this.found);
     if (this.state !== 'up') return;
     this.state = 'down';
     this.events.down(reason);
   }
 
-  private async lookAndLog(reason: string, { endpoint }: FoundRedis): Promise<void> {
-    await this.outage.look(endpoint);
+  private async diagnoseAndLog(reason: string, { endpoint }: FoundRedis): Promise<void> {
+    await this.outage.detectMismatch(endpoint);
     // It takes up to two seconds.
     if (this.state === 'down') this.logDown(reason);
   }
 
   private logDown(reason: string): void {
     if (this.state === 'ended') return;
-    if (this.outage.tell(reason, this.name, this.log)) this.loggedDown = true;
+    if (this.outage.logOnce(reason, this.name, this.log)) this.hasLoggedDown = true;
   }
 }

@@ -29,7 +29,7 @@ export interface FaultPlace {
 export interface RedisFault {
   readonly reason: StoreFault;
   /** What Redis or the system say of it. */
-  readonly says: RegExp;
+  readonly pattern: RegExp;
   readonly reaction: FaultReaction;
   /** What is wrong and what an operator does about it, for the log; absent where the text says all. */
   readonly remedy?: (place: FaultPlace, text: string) => string;
@@ -38,7 +38,7 @@ export interface RedisFault {
 /** A code that Redis answers with; Redis 6.2 puts that of a command in a script behind words of its own. */
 const code = (name: string): RegExp => new RegExp(`(?:^|: -)${name}\\b`);
 /** Of a command in a script Redis 6.2 and 7.0 say it in other words (scripting.c, script.c). */
-const NO_RIGHT = /(?:^|: -)NOPERM\b|The user executing the script can't /;
+const NO_PERMISSION = /(?:^|: -)NOPERM\b|The user executing the script can't /;
 const url = ({ prefix }: FaultPlace): string => `${prefix}_URL`;
 
 /**
@@ -49,28 +49,28 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   // What a proxy says may hold any of the words below.
   {
     reason: 'proxy',
-    says: new RegExp(`^${IS_PROXY}`),
+    pattern: new RegExp(`^${IS_PROXY}`),
     reaction: 'wait',
     remedy: ({ prefix }) =>
       'what answers there spreads keys over several servers, as twemproxy and the redis_proxy of Envoy do; set ' +
       `${prefix}_TYPE=PROXY, or name Redis itself in ${prefix}_URL`,
   },
   // What is said of Sentinels holds the words of the system, too, and what to do.
-  { reason: 'no_master', says: /^(?:no )?Sentinel /, reaction: 'count' },
-  { reason: 'no_cluster', says: /Redis Cluster/, reaction: 'count' },
+  { reason: 'no_master', pattern: /^(?:no )?Sentinel /, reaction: 'count' },
+  { reason: 'no_cluster', pattern: /Redis Cluster/, reaction: 'count' },
   // What a source of logins says may hold any of the words below.
-  { reason: 'login_source', says: /^REDIS_\w*AUTH_(?:COMMAND|FILE): /, reaction: 'count' },
+  { reason: 'login_source', pattern: /^REDIS_\w*AUTH_(?:COMMAND|FILE): /, reaction: 'count' },
   {
     // The first is how take.lua answers; what a Redis says of it follows, and may hold any of the words below.
     reason: 'no_time',
-    says: /^NOTIME\b|not allowed after non[ -]deterministic/,
+    pattern: /^NOTIME\b|not allowed after non[ -]deterministic/,
     reaction: 'wait',
     remedy: () =>
       'it does not tell scripts the time (TIME); set REDIS_CLOCK=caller, so that weir gives it to them',
   },
   {
     reason: 'readonly',
-    says: code('READONLY'),
+    pattern: code('READONLY'),
     reaction: 'find',
     remedy: (place) =>
       place.sentinel
@@ -79,40 +79,40 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   {
     reason: 'masterdown',
-    says: code('MASTERDOWN'),
+    pattern: code('MASTERDOWN'),
     reaction: 'find',
     remedy: (place) =>
       `it is a replica that has lost its master; bring that back, or name the master in ${url(place)}`,
   },
   {
     reason: 'loading',
-    says: code('LOADING'),
+    pattern: code('LOADING'),
     reaction: 'wait',
     remedy: () => 'it is reading its data from disk; wait until it has',
   },
   {
     reason: 'busy',
-    says: code('BUSY'),
+    pattern: code('BUSY'),
     reaction: 'wait',
     remedy: () => "somebody's script keeps it busy; SCRIPT KILL ends that",
   },
   {
     reason: 'unkillable',
-    says: code('UNKILLABLE'),
+    pattern: code('UNKILLABLE'),
     reaction: 'wait',
     remedy: () =>
       "somebody's script keeps it busy that has already written; wait, or end Redis with SHUTDOWN NOSAVE",
   },
   {
     reason: 'noreplicas',
-    says: code('NOREPLICAS'),
+    pattern: code('NOREPLICAS'),
     reaction: 'wait',
     remedy: () =>
       'it takes no writes without enough replicas; bring these back, or lower min-replicas-to-write',
   },
   {
     reason: 'misconf',
-    says: code('MISCONF'),
+    pattern: code('MISCONF'),
     reaction: 'wait',
     remedy: () =>
       'it cannot save to disk and therefore takes no writes; mend the disk, or set ' +
@@ -120,18 +120,18 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   {
     reason: 'oom',
-    says: code('OOM'),
+    pattern: code('OOM'),
     reaction: 'count',
     remedy: () =>
       'it is full; raise its maxmemory, or move what else is stored there (buckets of weir expire by themselves)',
   },
-  { reason: 'noauth', says: code('NOAUTH'), reaction: 'login' },
-  { reason: 'wrongpass', says: code('WRONGPASS'), reaction: 'login' },
-  { reason: 'noperm', says: NO_RIGHT, reaction: 'wait' },
-  { reason: 'noscript', says: code('NOSCRIPT'), reaction: 'count' },
+  { reason: 'noauth', pattern: code('NOAUTH'), reaction: 'login' },
+  { reason: 'wrongpass', pattern: code('WRONGPASS'), reaction: 'login' },
+  { reason: 'noperm', pattern: NO_PERMISSION, reaction: 'wait' },
+  { reason: 'noscript', pattern: code('NOSCRIPT'), reaction: 'count' },
   {
     reason: 'cluster_down',
-    says: code('CLUSTERDOWN'),
+    pattern: code('CLUSTERDOWN'),
     reaction: 'soon',
     remedy: () =>
       'its cluster has lost a master, or slots; wait until a replica takes over, bring the master back, or set ' +
@@ -139,7 +139,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   {
     reason: 'cluster',
-    says: /^(?:MOVED|ASK|CROSSSLOT|TRYAGAIN)\b/,
+    pattern: /^(?:MOVED|ASK|CROSSSLOT|TRYAGAIN)\b/,
     reaction: 'wait',
     remedy: (place) =>
       place.cluster
@@ -152,20 +152,20 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   {
     reason: 'protected_mode',
-    says: code('DENIED'),
+    pattern: code('DENIED'),
     reaction: 'wait',
     remedy: (place) =>
       `it takes no connections from other machines (protected mode); set a password there and in ${place.prefix}_AUTH`,
   },
   {
     reason: 'max_clients',
-    says: /max number of clients/,
+    pattern: /max number of clients/,
     reaction: 'count',
     remedy: () => 'it has as many connections as it may have; raise its maxclients',
   },
   {
     reason: 'not_redis',
-    says: /unknown command '?`?(?:set|eval|evalsha|select)\b/i,
+    pattern: /unknown command '?`?(?:set|eval|evalsha|select)\b/i,
     reaction: 'wait',
     remedy: (place) =>
       'what answers there does not know the commands of a Redis; if it is a Sentinel, set ' +
@@ -173,28 +173,29 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   {
     reason: 'not_redis',
-    says: /unknown command '?`?auth/i,
+    pattern: /unknown command '?`?auth/i,
     reaction: 'wait',
     remedy: (place) =>
       `what answers there knows no AUTH; leave out the login if none is needed, or correct ${url(place)}`,
   },
   {
     reason: 'no_database',
-    says: /DB index is out of range/,
+    pattern: /DB index is out of range/,
     reaction: 'wait',
     remedy: (place) => `it has no database ${place.db}; name another in ${url(place)}`,
   },
   {
     // Envoy's redis_proxy, and twemproxy, which says what the system says (msg.c, strerror).
     reason: 'upstream',
-    says: /^(?:ERR )?(?:(?:no )?upstream |Connection (?:refused|timed out|reset)|Server closed|No route|Host is)/,
+    pattern:
+      /^(?:ERR )?(?:(?:no )?upstream |Connection (?:refused|timed out|reset)|Server closed|No route|Host is)/,
     reaction: 'count',
     remedy: () =>
       'the proxy does not reach a Redis behind it; bring that back, or look at what the proxy logs',
   },
   {
     reason: 'refused',
-    says: /ECONNREFUSED|ENOENT/,
+    pattern: /ECONNREFUSED|ENOENT/,
     reaction: 'count',
     remedy: (place) =>
       place.sentinel
@@ -205,13 +206,13 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   {
     reason: 'unknown_host',
-    says: /ENOTFOUND|EAI_AGAIN/,
+    pattern: /ENOTFOUND|EAI_AGAIN/,
     reaction: 'count',
     remedy: (place) => `the host name is unknown; correct ${url(place)}`,
   },
   {
     reason: 'protocol',
-    says: /^the script answered in an unknown form/,
+    pattern: /^the script answered in an unknown form/,
     // What comes next may be the answer to another call.
     reaction: 'find',
     remedy: (place) =>
@@ -219,13 +220,13 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   {
     reason: 'protocol',
-    says: /malformed reply/,
+    pattern: /malformed reply/,
     reaction: 'count',
     remedy: (place) => `what answers there does not speak the protocol of Redis; correct ${url(place)}`,
   },
   {
     reason: 'tls',
-    says: /altnames/,
+    pattern: /altnames/,
     reaction: 'count',
     remedy: (place) =>
       `its certificate is for another name; write that name in ${url(place)}, or set ` +
@@ -233,34 +234,38 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   },
   {
     reason: 'tls',
-    says: /self[- ]signed certificate|unable to (?:verify|get)/,
+    pattern: /self[- ]signed certificate|unable to (?:verify|get)/,
     reaction: 'count',
     remedy: () => 'its certificate is not known; set REDIS_TLS_CACERT to the file with its issuer',
   },
   {
     reason: 'tls',
-    says: /certificate required/i,
+    pattern: /certificate required/i,
     reaction: 'count',
     remedy: () => 'it wants a client certificate; set REDIS_TLS_CLIENT_CERT and REDIS_TLS_CLIENT_KEY',
   },
-  { reason: 'tls', says: /certificate|disconnected before secure|wrong version|SSL|TLS/, reaction: 'count' },
+  {
+    reason: 'tls',
+    pattern: /certificate|disconnected before secure|wrong version|SSL|TLS/,
+    reaction: 'count',
+  },
   {
     reason: 'no_answer',
-    says: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer/,
+    pattern: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|no answer/,
     reaction: 'count',
     remedy: (place) =>
       'it does not answer; look whether it hangs, and whether the network lets weir through to what ' +
       `${url(place)} names`,
   },
-  { reason: 'lost', says: /ECONNRESET|EPIPE|connection closed|connection is closed/, reaction: 'count' },
-  { reason: 'moved', says: /announced another master/, reaction: 'find' },
+  { reason: 'lost', pattern: /ECONNRESET|EPIPE|connection closed|connection is closed/, reaction: 'count' },
+  { reason: 'moved', pattern: /announced another master/, reaction: 'find' },
 ];
 
-const OTHER: RedisFault = { reason: 'other', says: /^/, reaction: 'count' };
+const OTHER: RedisFault = { reason: 'other', pattern: /^/, reaction: 'count' };
 
 /** The kind of what Redis, the system or TLS said. */
 export function redisFaultOf(text: string): RedisFault {
-  return REDIS_FAULTS.find(({ says }) => says.test(text)) ?? OTHER;
+  return REDIS_FAULTS.find(({ pattern: says }) => says.test(text)) ?? OTHER;
 }
 
 /** Of a proxy that lost a server after it was given the call, or waited for it in vain. */

@@ -3,7 +3,7 @@ import { timerMs } from '../../../limiter/clock.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { ConnectionAttempts } from './connection-attempts.js';
 import { type ConnectionCounts, DEFAULT_RETRY, type RedisServerOptions } from './connection-options.js';
-import { type DialedRedis, dial, endOf, type PreparedTls, prepareTls, sendLogin } from './dial.js';
+import { closeReasonOf, type DialedRedis, dial, type PreparedTls, prepareTls, sendLogin } from './dial.js';
 import { fixedLogin, type LoginSource } from './login-source.js';
 import type { RedisEndpoint } from './redis-address.js';
 import { RedisReplyError } from './redis-error.js';
@@ -47,7 +47,7 @@ interface OpenState {
   /** Since when it is of use; undefined while it is not known to be. */
   workingSinceMs: number | undefined;
   /** Why it was broken off by this side. */
-  brokenOff: string;
+  closeReason: string;
 }
 
 /** What a {@link RedisLink} is doing. */
@@ -67,7 +67,7 @@ export class RedisLink {
   readonly #finder: RedisFinder;
   readonly #source: LoginSource;
   /** How long Redis may be silent. */
-  readonly #patienceMs: number;
+  readonly #maxSilenceMs: number;
   readonly #tls: PreparedTls | undefined;
   readonly #startupPauses: BackOff;
   readonly #pauses = new BackOff(DEFAULT_RETRY);
@@ -80,9 +80,9 @@ export class RedisLink {
   #login: RedisLogin = {};
   #loginRefused = false;
   /** Whether Redis was ever of use. */
-  #everWorked = false;
+  #hasWorked = false;
   /** Whether the next attempt needs no pause. */
-  #atOnce = false;
+  #skipsPause = false;
   #opened = 0;
 
   /** Throws an Error when the TLS settings cannot be used. */
@@ -92,7 +92,7 @@ export class RedisLink {
     this.#events = events;
     this.#startupPauses = new BackOff(options.startup ?? DEFAULT_RETRY);
     const { address, tls, finder, login, timeoutMicros } = options;
-    this.#patienceMs = timerMs(timeoutMicros);
+    this.#maxSilenceMs = timerMs(timeoutMicros);
     this.#tls = prepareTls(address.tls, tls);
     this.#finder = finder?.() ?? fixedFinder(address);
     this.#source = login ?? fixedLogin(address);
@@ -121,8 +121,8 @@ export class RedisLink {
   }
 
   /** The connection at hand is of use. */
-  working(): void {
-    this.#everWorked = true;
+  noteWorking(): void {
+    this.#hasWorked = true;
     if (this.#state.at === 'open') this.#state.workingSinceMs ??= performance.now();
   }
 
@@ -132,10 +132,10 @@ export class RedisLink {
   }
 
   /** Closes the connection at hand; `reason` is for the log. Redis refused the login, or what it did not allow. */
-  breakOff(reason: string, loginRefused = false): void {
+  disconnect(reason: string, loginRefused = false): void {
     this.#loginRefused ||= loginRefused;
     if (this.#state.at !== 'open') return;
-    this.#state.brokenOff = reason;
+    this.#state.closeReason = reason;
     this.#state.dialed.stream.destroy();
   }
 
@@ -156,7 +156,7 @@ export class RedisLink {
     const { signal } = abort;
     this.#state = { at: 'attempt', abort };
     this.#attemptedMs = performance.now();
-    this.#atOnce = false;
+    this.#skipsPause = false;
     let found: FoundRedis | undefined;
     try {
       found = await this.#finder.find();
@@ -173,13 +173,13 @@ export class RedisLink {
         proxied: this.#options.proxied !== undefined,
         // Without TLS a connection is the kernel's work, not that of a slow Redis.
         connectTimeoutMs:
-          this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, this.#patienceMs),
+          this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, this.#maxSilenceMs),
         greetingTimeoutMs: this.#greetingTimeoutMs(),
       };
       const dialed = await this.attempts.run(() => {
         signal.throwIfAborted();
         return dial(options, signal);
-      }, this.#everWorked);
+      }, this.#hasWorked);
       if (signal.aborted) {
         dialed.stream.destroy();
         return;
@@ -201,7 +201,7 @@ export class RedisLink {
   }
 
   #greetingTimeoutMs(): number {
-    const longestMs = Math.max(2 * GREETING_TIMEOUT_MS, this.#patienceMs);
+    const longestMs = Math.max(2 * GREETING_TIMEOUT_MS, this.#maxSilenceMs);
     return Math.min(
       GREETING_TIMEOUT_MS * 2 ** Math.max(0, this.#silentAttempts - QUICK_GREETINGS),
       longestMs,
@@ -221,7 +221,7 @@ export class RedisLink {
 
   #onOpened(dialed: DialedRedis, found: FoundRedis): void {
     const { stream } = dialed;
-    const open: OpenState = { at: 'open', dialed, workingSinceMs: undefined, brokenOff: '' };
+    const open: OpenState = { at: 'open', dialed, workingSinceMs: undefined, closeReason: '' };
     expectState(this.#state.at === 'attempt', 'a connection comes of an attempt');
     this.#state = open;
     this.#opened++;
@@ -233,26 +233,26 @@ export class RedisLink {
     else this.#events.opened(found);
   }
 
-  #onClosed({ dialed, workingSinceMs = Infinity, brokenOff }: OpenState): void {
+  #onClosed({ dialed, workingSinceMs = Infinity, closeReason: brokenOff }: OpenState): void {
     dialed.pipe.end(new Error('the connection is closed'));
     this.#state = ABOUT_TO_CONNECT;
-    this.#atOnce ||= performance.now() - workingSinceMs >= WORKED_MS;
-    this.#events.closed(brokenOff || endOf(dialed.stream));
+    this.#skipsPause ||= performance.now() - workingSinceMs >= WORKED_MS;
+    this.#events.closed(brokenOff || closeReasonOf(dialed.stream));
     this.#connectLater();
   }
 
   #connectLater(): void {
     if (this.#state.at !== 'pause') return;
     this.attempts.cancel(this.#state.retry);
-    if (this.#atOnce) {
+    if (this.#skipsPause) {
       void this.#connect();
       return;
     }
-    const pauses = this.#everWorked ? this.#pauses : this.#startupPauses;
+    const pauses = this.#hasWorked ? this.#pauses : this.#startupPauses;
     // An attempt that took long was a pause by itself.
     const tookMs = performance.now() - this.#attemptedMs;
     const pauseMs = Math.max(0, pauses.next() - tookMs);
-    const retry = this.attempts.later(pauseMs, () => void this.#connect(), this.#everWorked);
+    const retry = this.attempts.later(pauseMs, () => void this.#connect(), this.#hasWorked);
     this.#state = { at: 'pause', retry };
   }
 
@@ -261,11 +261,11 @@ export class RedisLink {
     const { at } = this.#state;
     const isAnother = this.#found === undefined || !isSame(this.#found.endpoint, found.endpoint);
     if (at === 'end' || (!isAnother && at !== 'pause')) return;
-    this.#atOnce = true;
+    this.#skipsPause = true;
     const reason = `the Sentinels announced another master, ${found.name}`;
     this.#events.moved(reason);
     if (this.#state.at === 'open') {
-      this.breakOff(reason);
+      this.disconnect(reason);
       return;
     }
     if (this.#state.at === 'attempt') {

@@ -1,25 +1,25 @@
 import { expectState } from '../../../invariant.js';
 import type { TakeBatch } from '../take-batch.js';
-import { NARROW_ITEMS } from '../wide-takes.js';
+import { MAX_SMALL_ITEMS } from '../wide-takes.js';
 
 /** What an item costs Redis at most, in a request of few and in one of many. Microseconds. */
 const ITEM_MICROS = 10;
-const WIDE_ITEM_MICROS = 25;
+const LARGE_ITEM_MICROS = 25;
 /**
  * What a call costs besides, with what Redis does to read it and to answer: one of a single item, as most are to a
  * Redis Cluster, takes 7 to 14 µs in all. Microseconds.
  */
 const CALL_MICROS = 5;
 /** Redis that answered something so lately is there, and busy. Microseconds. */
-export const LIVELY_MICROS = 250_000;
+export const RESPONSIVE_MICROS = 250_000;
 /** Share of a wait that the work before it has to explain. */
-const EXPLAINED = 1 / 4;
+const MIN_WORK_SHARE = 1 / 4;
 /** What was learnt about its pace counts half after so much more work. Microseconds. */
-const REMEMBERED_MICROS = 50_000;
+const PACE_WINDOW_MICROS = 50_000;
 /** The shortest way to Redis is that of the last one or two stretches of so long. Microseconds. */
-const WAY_STRETCH_MICROS = 10_000_000;
+const RTT_WINDOW_MICROS = 10_000_000;
 /** Other processes are told of so much work at a time. Usual calls are shorter. Microseconds. */
-const TOLD_MICROS = 2000;
+const MIN_REPORTED_MICROS = 2000;
 
 /**
  * What Redis was given to do and has not answered, by this process and by those that tell. It tells an answer that is
@@ -42,76 +42,76 @@ export class RedisLoad {
   /** When the answer before came. */
   #measuredMicros = 0;
   /** Shortest time until an answer, in the stretch before and in this one: the way to Redis and back. */
-  #wayBeforeMicros = Infinity;
-  #wayMicros = Infinity;
-  #stretchEndMicros = -Infinity;
+  #previousMinRttMicros = Infinity;
+  #minRttMicros = Infinity;
+  #rttWindowEndMicros = -Infinity;
   /** When Redis answered, or was given something while it had nothing to do. */
-  #heardMicros = 0;
-  readonly #tell: (micros: number) => void;
+  #lastReplyMicros = 0;
+  readonly #report: (micros: number) => void;
   /** Until when others know that Redis works for this process. */
-  #toldMicros = 0;
+  #reportedUntilMicros = 0;
   /** Until when Redis works for each of the other processes: those that share a port. */
-  readonly #others = new Map<number, number>();
+  readonly #busyUntil = new Map<number, number>();
   /** All work that they told of. */
-  #othersMicros = 0;
+  #otherWorkMicros = 0;
 
   /** `tell` is for the other processes: Redis is expected to work for this one for so many microseconds from now. */
-  constructor(tell: (micros: number) => void = () => {}) {
-    this.#tell = tell;
+  constructor(report: (micros: number) => void = () => {}) {
+    this.#report = report;
   }
 
   /** A call was sent at `nowMicros`. */
   sent(batch: TakeBatch, nowMicros: number): void {
-    if (this.#calls++ === 0) this.#heardMicros = nowMicros;
+    if (this.#calls++ === 0) this.#lastReplyMicros = nowMicros;
     const work = workOf(batch);
     batch.sentMicros = nowMicros;
     this.#workMicros += work;
     // Most of what is not answered may be done, and its answer on the way.
     this.#doneMicros = Math.min(nowMicros + this.#workMicros, Math.max(this.#doneMicros, nowMicros) + work);
     batch.dueMicros = this.#doneMicros;
-    batch.othersMicros = this.#othersDoneMicros(nowMicros);
-    if (this.#doneMicros - Math.max(this.#toldMicros, nowMicros) < TOLD_MICROS) return;
-    this.#toldMicros = this.#doneMicros;
-    this.#tell(this.#doneMicros - nowMicros);
+    batch.otherWorkMicros = this.#otherWorkDoneMicros(nowMicros);
+    if (this.#doneMicros - Math.max(this.#reportedUntilMicros, nowMicros) < MIN_REPORTED_MICROS) return;
+    this.#reportedUntilMicros = this.#doneMicros;
+    this.#report(this.#doneMicros - nowMicros);
   }
 
   /** Process `from` told, by `nowMicros`, that Redis is expected to work for it for so many microseconds. */
-  othersWork(from: number, micros: number, nowMicros: number): void {
-    const knownMicros = Math.max(nowMicros, this.#others.get(from) ?? 0);
+  addOtherWork(from: number, micros: number, nowMicros: number): void {
+    const knownMicros = Math.max(nowMicros, this.#busyUntil.get(from) ?? 0);
     const endMicros = nowMicros + micros;
     if (endMicros <= knownMicros) return;
-    this.#othersMicros += endMicros - knownMicros;
-    this.#others.set(from, endMicros);
+    this.#otherWorkMicros += endMicros - knownMicros;
+    this.#busyUntil.set(from, endMicros);
   }
 
   /** Redis answered, whatever it was. */
   answered(nowMicros: number): void {
-    this.#heardMicros = nowMicros;
+    this.#lastReplyMicros = nowMicros;
   }
 
   /** Redis answered a call with a reply: learns how fast it is. */
   replied(batch: TakeBatch, nowMicros: number): void {
     const fromMicros = this.#measuredMicros;
     this.#measuredMicros = nowMicros;
-    const wayMicros = Math.min(this.#wayBeforeMicros, this.#wayMicros);
-    this.#noteWay(nowMicros - batch.sentMicros, nowMicros);
-    if (wayMicros === Infinity) return;
+    const rttMicros = Math.min(this.#previousMinRttMicros, this.#minRttMicros);
+    this.#noteRoundTrip(nowMicros - batch.sentMicros, nowMicros);
+    if (rttMicros === Infinity) return;
     // Redis began with it when it had done the one before, or had got it: both with the way back.
-    const beganMicros = Math.max(fromMicros, batch.sentMicros + wayMicros);
+    const startMicros = Math.max(fromMicros, batch.sentMicros + rttMicros);
     const workMicros = workOf(batch);
-    const tookMicros = Math.min(Math.max(0, nowMicros - beganMicros), workMicros);
+    const tookMicros = Math.min(Math.max(0, nowMicros - startMicros), workMicros);
     // By work: else the pace of large requests was forgotten over as many small ones.
-    const kept = REMEMBERED_MICROS / (REMEMBERED_MICROS + workMicros);
+    const kept = PACE_WINDOW_MICROS / (PACE_WINDOW_MICROS + workMicros);
     this.#tookMicros = this.#tookMicros * kept + tookMicros;
     this.#expectedMicros = this.#expectedMicros * kept + workMicros;
   }
 
-  #noteWay(micros: number, nowMicros: number): void {
-    if (nowMicros >= this.#stretchEndMicros) {
-      this.#stretchEndMicros = nowMicros + WAY_STRETCH_MICROS;
-      this.#wayBeforeMicros = this.#wayMicros;
-      this.#wayMicros = micros;
-    } else if (micros < this.#wayMicros) this.#wayMicros = micros;
+  #noteRoundTrip(micros: number, nowMicros: number): void {
+    if (nowMicros >= this.#rttWindowEndMicros) {
+      this.#rttWindowEndMicros = nowMicros + RTT_WINDOW_MICROS;
+      this.#previousMinRttMicros = this.#minRttMicros;
+      this.#minRttMicros = micros;
+    } else if (micros < this.#minRttMicros) this.#minRttMicros = micros;
   }
 
   /**
@@ -120,8 +120,8 @@ export class RedisLoad {
    */
   queueMicros(nowMicros: number): number {
     if (this.#calls === 0 || this.#expectedMicros === 0) return 0;
-    const mostMicros = Math.min(this.#workMicros, this.#doneMicros - nowMicros);
-    return Math.max(0, mostMicros) * (this.#tookMicros / this.#expectedMicros);
+    const maxMicros = Math.min(this.#workMicros, this.#doneMicros - nowMicros);
+    return Math.max(0, maxMicros) * (this.#tookMicros / this.#expectedMicros);
   }
 
   /** Nothing more is expected of a call that was sent. */
@@ -132,41 +132,43 @@ export class RedisLoad {
   }
 
   /** When Redis was last heard of. */
-  get heardMicros(): number {
-    return this.#heardMicros;
+  get lastReplyMicros(): number {
+    return this.#lastReplyMicros;
   }
 
   /** Whether Redis answers, as far as is known: while it has nothing to do it does. */
-  isLively(nowMicros: number): boolean {
-    return this.#calls === 0 || nowMicros - this.#heardMicros < LIVELY_MICROS;
+  isResponsive(nowMicros: number): boolean {
+    return this.#calls === 0 || nowMicros - this.#lastReplyMicros < RESPONSIVE_MICROS;
   }
 
   /**
    * Whether what is in this call, and waits at `nowMicros` until its deadline, waits for work: what was before it, its
    * own, and that of others.
    */
-  explains(batch: TakeBatch, deadlineMicros: number, nowMicros: number): boolean {
-    if (!this.isLively(nowMicros)) return false;
+  isDueToWork(batch: TakeBatch, deadlineMicros: number, nowMicros: number): boolean {
+    if (!this.isResponsive(nowMicros)) return false;
     const { sinceMicros, sentMicros, dueMicros } = batch;
     // What was not sent waits for others of this process.
     if (sentMicros === 0) return true;
-    const workMicros = dueMicros - sinceMicros + this.othersSince(batch, nowMicros);
-    return workMicros >= EXPLAINED * (deadlineMicros - sinceMicros);
+    const workMicros = dueMicros - sinceMicros + this.otherWorkSince(batch, nowMicros);
+    return workMicros >= MIN_WORK_SHARE * (deadlineMicros - sinceMicros);
   }
 
   /** What Redis has done for others since it was given a call, as far as they told. Microseconds. */
-  othersSince({ othersMicros }: TakeBatch, nowMicros: number): number {
-    return this.#othersDoneMicros(nowMicros) - othersMicros;
+  otherWorkSince({ otherWorkMicros: othersMicros }: TakeBatch, nowMicros: number): number {
+    return this.#otherWorkDoneMicros(nowMicros) - othersMicros;
   }
 
   /** What Redis has done for others until now, as far as they told. */
-  #othersDoneMicros(nowMicros: number): number {
-    let doneMicros = this.#othersMicros;
-    for (const endMicros of this.#others.values()) doneMicros -= Math.max(0, endMicros - nowMicros);
+  #otherWorkDoneMicros(nowMicros: number): number {
+    let doneMicros = this.#otherWorkMicros;
+    for (const endMicros of this.#busyUntil.values()) doneMicros -= Math.max(0, endMicros - nowMicros);
     return doneMicros;
   }
 }
 
 function workOf({ itemCount, takeCount }: TakeBatch): number {
-  return CALL_MICROS + itemCount * (itemCount > NARROW_ITEMS * takeCount ? WIDE_ITEM_MICROS : ITEM_MICROS);
+  return (
+    CALL_MICROS + itemCount * (itemCount > MAX_SMALL_ITEMS * takeCount ? LARGE_ITEM_MICROS : ITEM_MICROS)
+  );
 }

@@ -1,6 +1,6 @@
 import { timerMs } from '../../../limiter/clock.js';
 import type { TakeBatch } from '../take-batch.js';
-import { LIVELY_MICROS } from './redis-load.js';
+import { RESPONSIVE_MICROS } from './redis-load.js';
 
 /**
  * What one item may take Redis on top of its patience: a request of thousands of descriptors is one call, and no sign
@@ -11,13 +11,13 @@ const SILENCE_MICROS_PER_ITEM = 50;
 /** Settings of {@link SilenceWatch}. */
 export interface SilenceWatchOptions {
   /** How long Redis may be silent: REDIS_TIMEOUT, in microseconds. */
-  readonly patienceMicros: number;
+  readonly maxSilenceMicros: number;
   /** The clock of deadlines. */
   readonly monotonicMicros: () => number;
   /** The call that waits longest for its answer; undefined when none does, or the connection is known to be down. */
   readonly oldest: () => TakeBatch | undefined;
   /** What Redis has done for other processes since it was given a call, microseconds. */
-  readonly othersSince: (batch: TakeBatch, nowMicros: number) => number;
+  readonly otherWorkSince: (batch: TakeBatch, nowMicros: number) => number;
   /** Nothing was answered for so many microseconds. */
   readonly onSilence: (micros: number) => void;
 }
@@ -44,32 +44,38 @@ export class SilenceWatch {
 
   /** A call is under way. */
   begin(): void {
-    this.#lookIn(this.#options.patienceMicros);
+    this.#checkIn(this.#options.maxSilenceMicros);
   }
 
   stop(): void {
     clearTimeout(this.#timer);
   }
 
-  #lookIn(micros: number): void {
+  #checkIn(micros: number): void {
     this.#timer ??= setTimeout(
       // A busy process sees its timers before the answers that have come meanwhile.
-      () => setImmediate(() => this.#look()),
+      () => setImmediate(() => this.#check()),
       Math.ceil(timerMs(micros)),
     );
   }
 
-  #look(): void {
+  #check(): void {
     this.#timer = undefined;
-    const { oldest: find, monotonicMicros, patienceMicros, othersSince, onSilence } = this.#options;
-    const oldest = find();
+    const {
+      oldest: findOldest,
+      monotonicMicros,
+      maxSilenceMicros: patienceMicros,
+      otherWorkSince: othersSince,
+      onSilence,
+    } = this.#options;
+    const oldest = findOldest();
     if (oldest === undefined) return;
     const now = monotonicMicros();
-    const quiet = now - Math.max(oldest.sentMicros, this.answeredMicros);
+    const silentMicros = now - Math.max(oldest.sentMicros, this.answeredMicros);
     // They tell what they expect, of a hung Redis, too.
-    const others = Math.min(LIVELY_MICROS, othersSince(oldest, now));
+    const others = Math.min(RESPONSIVE_MICROS, othersSince(oldest, now));
     const patience = patienceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM + others;
-    if (quiet >= patience) onSilence(quiet);
-    else this.#lookIn(patience - quiet);
+    if (silentMicros >= patience) onSilence(silentMicros);
+    else this.#checkIn(patience - silentMicros);
   }
 }

@@ -9,7 +9,7 @@ import { SHORT_TEXT } from '../connection/reply-bound.js';
  */
 export type HashTags = 'honoured' | 'ignored' | 'unknown';
 
-/** What {@link lookForHashTags} found. */
+/** What {@link detectHashTags} found. */
 export interface HashTagFinding {
   readonly tags: HashTags;
   /** What a server said that could not be asked. */
@@ -27,10 +27,7 @@ const REMOVE_SECOND = "return redis.call('DEL',KEYS[2])";
  * Writes the second key of 32 pairs, each with a hash tag of its own, and looks for it by a script that runs where the
  * first one lies. `prefix` is that of keys, see redisKey. Rejects where nothing can be done, or the connection is lost.
  */
-export async function lookForHashTags(
-  send: SendCommand,
-  prefix: string | undefined,
-): Promise<HashTagFinding> {
+export async function detectHashTags(send: SendCommand, prefix: string | undefined): Promise<HashTagFinding> {
   const pairs = Array.from({ length: PAIRS }, () => probeKeys(2, prefix) as [string, string]);
   // Each is answered before the scripts are sent: a proxy may have several connections to a server.
   const written = await Promise.allSettled(
@@ -43,12 +40,16 @@ export async function lookForHashTags(
   );
   const failures = refusalsAmong(found);
   if (failures.length === PAIRS) throw failures[0];
-  const living = pairs.filter((_, i) => found[i]?.status === 'fulfilled').map(([first]) => first);
+  const workingKeys = pairs.filter((_, i) => found[i]?.status === 'fulfilled').map(([first]) => first);
   const failure = (refusals[0] ?? failures[0])?.message ?? '';
   const isApart = found.some((one, i) => {
     return one.status === 'fulfilled' && one.value !== 1 && written[i]?.status === 'fulfilled';
   });
-  return { tags: isApart ? 'ignored' : failure === '' ? 'honoured' : 'unknown', failure, living };
+  return {
+    tags: isApart ? 'ignored' : failure === '' ? 'honoured' : 'unknown',
+    failure,
+    living: workingKeys,
+  };
 }
 
 /** What servers refused. Throws what ends the connection, and what says that there is no proxy at all. */

@@ -2,26 +2,26 @@ import { expectState } from '../../../invariant.js';
 import type { TakeItem } from '../../../limiter/bucket-store.js';
 import { timerMs } from '../../../limiter/clock.js';
 import { withTimeout } from '../../../runtime/turns.js';
-import type { Part } from '../../sharded/shard.js';
+import type { Partition } from '../../sharded/shard.js';
 import type { SendCommand } from '../connection/connection-options.js';
 import { RedisStore } from '../redis-store.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
-import { type HashTagFinding, type HashTags, lookForHashTags } from './hash-tags.js';
+import { detectHashTags, type HashTagFinding, type HashTags } from './hash-tags.js';
 
 type Finding = Pick<HashTagFinding, 'tags' | 'failure'>;
 
 /** Servers may come and go behind a proxy that keeps its connections. Milliseconds. */
-const LOOK_EVERY_MS = 60_000;
+const CHECK_INTERVAL_MS = 60_000;
 /** The same while a server cannot be asked. */
-const LOOK_AGAIN_MS = 5000;
+const RECHECK_INTERVAL_MS = 5000;
 /** Settings of {@link ProxyStore}. */
 export interface ProxyStoreOptions extends RedisStoreOptions {
   /** How often hash tags are looked at on a connection that stays; default a minute. Milliseconds. */
-  readonly lookEveryMs?: number;
+  readonly checkIntervalMs?: number;
 }
 
 /** Keys, on one server or more, that are tried until one of them works. */
-const TRIED_KEYS = 8;
+const MAX_TRIED_KEYS = 8;
 
 /** What is known of a proxy: nothing before the first connection. */
 type ProxyState =
@@ -39,11 +39,11 @@ type ProxyState =
 
 /**
  * Buckets behind a proxy that shards. It sends a script to the server of its first key, unchecked, so that a call has
- * one key, or those of one hash tag where it was found that these lie together ({@link lookForHashTags}); at each
+ * one key, or those of one hash tag where it was found that these lie together ({@link detectHashTags}); at each
  * connection, and now and then.
  */
 export class ProxyStore extends RedisStore {
-  override readonly onlyPart = undefined;
+  override readonly onlyPartition = undefined;
   readonly #options: ProxyStoreOptions;
   #state: ProxyState = { at: 'unknown' };
 
@@ -70,7 +70,7 @@ export class ProxyStore extends RedisStore {
     return this.connected && !(this.#state.at === 'known' && this.#state.lacksServers);
   }
 
-  override partOf({ key, tagLength }: TakeItem): Part {
+  override partitionOf({ key, tagLength }: TakeItem): Partition {
     return this.hashTags === 'honoured' ? key.slice(0, tagLength) : key;
   }
 
@@ -81,9 +81,9 @@ export class ProxyStore extends RedisStore {
 
   /** Rejects unless what calls do works on one server at least. */
   async #probe(send: SendCommand, take: (key: string) => Promise<void>): Promise<void> {
-    const finding = await lookForHashTags(send, this.#options.keyPrefix);
+    const finding = await detectHashTags(send, this.#options.keyPrefix);
     let failure: unknown;
-    for (const key of finding.living.slice(0, TRIED_KEYS)) {
+    for (const key of finding.living.slice(0, MAX_TRIED_KEYS)) {
       try {
         await take(key);
         this.#note(finding, send);
@@ -124,8 +124,8 @@ export class ProxyStore extends RedisStore {
   }
 
   #know(tags: HashTags, lacksServers: boolean, send: SendCommand): void {
-    const { lookEveryMs = LOOK_EVERY_MS } = this.#options;
-    const pause = lacksServers ? Math.min(LOOK_AGAIN_MS, lookEveryMs) : lookEveryMs;
+    const { checkIntervalMs = CHECK_INTERVAL_MS } = this.#options;
+    const pause = lacksServers ? Math.min(RECHECK_INTERVAL_MS, checkIntervalMs) : checkIntervalMs;
     const timer = setTimeout(() => void this.#look(send), pause).unref();
     this.#become({ at: 'known', tags, lacksServers, send, timer });
   }
@@ -141,7 +141,7 @@ export class ProxyStore extends RedisStore {
     // The next connection is looked at anyway.
     if (!this.connected) return;
     const failed = ({ message }: Error): Finding => ({ tags: 'unknown', failure: message });
-    const looking = lookForHashTags(send, keyPrefix).catch(failed);
+    const looking = detectHashTags(send, keyPrefix).catch(failed);
     this.#note(
       await withTimeout(timerMs(timeoutMicros), looking, () => failed(new Error('no answer'))),
       send,

@@ -1,7 +1,7 @@
 import type { StorageError } from '../../../limiter/bucket-store.js';
 
 /** A call of a script of its own, beside those that decide on takes. */
-export interface ScriptQuestion {
+export interface ScriptRequest {
   readonly script: string;
   /** The only key that it reads or writes, with prefix. */
   readonly key: string;
@@ -17,4 +17,4 @@ export interface ScriptQuestion {
  * What a script answered, or why it did not. With the reason `timeout` nobody knows whether it has done its work; with
  * any other it has not.
  */
-export type ScriptAnswer = string | StorageError;
+export type ScriptReply = string | StorageError;

@@ -9,29 +9,29 @@ import { isAnswer, RedisReplyError } from '../connection/redis-error.js';
 import { mayBeDone, redisFaultOf } from '../connection/redis-fault.js';
 import { SHORT_TEXT } from '../connection/reply-bound.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
-import type { ScriptAnswer, ScriptQuestion } from './script-question.js';
+import type { ScriptReply, ScriptRequest } from './script-question.js';
 
 /** Questions that one Redis may owe an answer: of one that hangs no more is asked. */
-export const MAX_UNANSWERED = 8;
+export const MAX_PENDING_REQUESTS = 8;
 /** No decision waits for the answer, so that it may take longer than one may (REDIS_TIMEOUT). */
-const LEAST_TIMEOUT_MS = 500;
+const MIN_TIMEOUT_MS = 500;
 
 /**
  * Asks one Redis what is no take, on the same connection, and never while that is down. Each question is sent once,
  * but for one that the script refused for want of a time. Of failures the connection is told only that this Redis is
  * not the one to ask: whether it can decide, takes find out.
  */
-export class ScriptQuestions {
+export class ScriptRequests {
   readonly #name: string;
   readonly #timeoutMs: number;
   readonly #connection: () => RedisConnection;
   readonly #clock: ScriptClock;
-  #unanswered = 0;
+  #pending = 0;
 
   /** `clock` gives the time to scripts that may not read it. */
   constructor(options: RedisStoreOptions, connection: () => RedisConnection, clock: ScriptClock) {
     this.#name = options.address.redactedAddress;
-    this.#timeoutMs = Math.max(LEAST_TIMEOUT_MS, timerMs(options.timeoutMicros));
+    this.#timeoutMs = Math.max(MIN_TIMEOUT_MS, timerMs(options.timeoutMicros));
     this.#connection = connection;
     this.#clock = clock;
   }
@@ -40,27 +40,27 @@ export class ScriptQuestions {
    * Never rejects, and is over within REDIS_TIMEOUT, or half a second if that is less. The `cause` of an error is what
    * Redis said, where it did. `asking`: a node of a cluster is asked for a slot that is on its way there.
    */
-  async ask(question: ScriptQuestion, asking = false): Promise<ScriptAnswer> {
-    if (question.mayWait === true) await this.#connection().hopeEnds();
+  async run(question: ScriptRequest, asking = false): Promise<ScriptReply> {
+    if (question.mayWait === true) await this.#connection().whenGraceEnded();
     const { up, downReason } = this.#connection();
     if (!up) return new StorageError(downReason, `Redis ${this.#name} is away`, { unsent: true });
-    if (this.#unanswered >= MAX_UNANSWERED)
+    if (this.#pending >= MAX_PENDING_REQUESTS)
       return new StorageError('overloaded', `Redis ${this.#name} has not answered what it was asked before`);
-    this.#unanswered++;
+    this.#pending++;
     const answer = this.#answer(question, asking);
-    void answer.then(() => this.#unanswered--);
+    void answer.then(() => this.#pending--);
     const late = () => new StorageError('timeout', `Redis ${this.#name} did not answer in time`);
     return withTimeout(this.#timeoutMs, answer, late);
   }
 
-  async #answer(question: ScriptQuestion, asking: boolean): Promise<ScriptAnswer> {
+  async #answer(question: ScriptRequest, asking: boolean): Promise<ScriptReply> {
     const clock = this.#clock;
     const send: SendCommand = (command, args, bound) => {
       // It holds for the next command only. What is wrong with it that one tells.
       if (asking && command === 'eval') this.#connection().send('asking', [], SHORT_TEXT).catch(ignore);
       return this.#connection().send(command, args, bound);
     };
-    const run = async (): Promise<ScriptAnswer> => {
+    const run = async (): Promise<ScriptReply> => {
       const { script, key, args, textBytes } = question;
       const all = [script, '1', key, clock.argument(send), ...args];
       const answer = await send('eval', all, { integers: 0, textBytes });
@@ -69,7 +69,7 @@ export class ScriptQuestions {
     };
     try {
       return await run().catch(async (error: unknown) => {
-        if (await clock.givesFor(error, send)) return run();
+        if (await clock.canSupplyTimeAfter(error, send)) return run();
         throw error;
       });
     } catch (error) {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { MAX_CONTROLS } from '../../../../src/limiter/control.js';
 import { turn } from '../../../../src/runtime/turns.js';
-import { CHANGES_AT_ONCE } from '../../../../src/storage/controls/live-controls.js';
+import { MAX_CHANGES_PER_NOTICE } from '../../../../src/storage/controls/live-controls.js';
 import { MemoryControlBook } from '../../../../src/storage/controls/memory-control-book.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { ControlsHeard, control } from '../../../support/controls/controls.js';
@@ -81,12 +81,12 @@ describe('a book in memory', () => {
     const later = new ControlsHeard();
     book.onChange(later.listener);
     // Not all of them at once, and yet in the order of what happens meanwhile.
-    expect(later.ids).toHaveLength(CHANGES_AT_ONCE);
+    expect(later.ids).toHaveLength(MAX_CHANGES_PER_NOTICE);
     await book.end([heard.ids[0] as string]);
     while (later.controls.size < MAX_CONTROLS - 1 || heard.controls.size >= MAX_CONTROLS) await turn();
     await turn();
     expect(later.ids).toEqual(heard.ids);
-    for (const { set } of later.changes) expect(set.length).toBeLessThanOrEqual(CHANGES_AT_ONCE);
+    for (const { set } of later.changes) expect(set.length).toBeLessThanOrEqual(MAX_CHANGES_PER_NOTICE);
     expect(await book.put(control('one more'))).toBe('done');
   });
 });

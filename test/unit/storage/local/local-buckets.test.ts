@@ -9,7 +9,7 @@ import type { StoreFailurePolicy } from '../../../../src/limiter/failure-policy.
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { tokenBucketRate } from '../../../../src/limiter/token-bucket.js';
 import { LocalBuckets, type LocalBucketsOptions } from '../../../../src/storage/local/local-buckets.js';
-import { CHARGES_AT_ONCE } from '../../../../src/storage/local/repayment.js';
+import { MAX_CONCURRENT_CHARGES } from '../../../../src/storage/local/repayment.js';
 import { MemoryStore } from '../../../../src/storage/memory/memory-store.js';
 import { FakeClock } from '../../../support/clock/fake-clock.js';
 import { MEMORY } from '../../../support/limiter/store-options.js';
@@ -83,7 +83,7 @@ function scene(options: Partial<LocalBucketsOptions> = {}) {
   const state = { up: false };
   const said: string[] = [];
   const local = new LocalBuckets({
-    fresh: () => new MemoryStore({ ...MEMORY, clock }),
+    newStore: () => new MemoryStore({ ...MEMORY, clock }),
     clock,
     workers: 1,
     maxBuckets: 1000,
@@ -221,11 +221,11 @@ describe('once the store is back', () => {
 
   test('a few are charged at a time', async () => {
     const { local, store, back, paid } = scene();
-    for (let i = 0; i < 3 * CHARGES_AT_ONCE; i++) local.take([item(`k${i}`)]);
+    for (let i = 0; i < 3 * MAX_CONCURRENT_CHARGES; i++) local.take([item(`k${i}`)]);
     back();
     await paid();
-    expect(store.most).toBe(CHARGES_AT_ONCE);
-    expect(store.asked).toHaveLength(3 * CHARGES_AT_ONCE);
+    expect(store.most).toBe(MAX_CONCURRENT_CHARGES);
+    expect(store.asked).toHaveLength(3 * MAX_CONCURRENT_CHARGES);
   });
 
   test('a store that was up all the while, and only late, is charged, too', async () => {
@@ -265,11 +265,11 @@ describe('bounds', () => {
 describe('at the end of the process', () => {
   test('what is owed is charged without a pause', async () => {
     const { local, state, left } = scene();
-    for (let i = 0; i < 3 * CHARGES_AT_ONCE; i++) local.take([item(`k${i}`)]);
+    for (let i = 0; i < 3 * MAX_CONCURRENT_CHARGES; i++) local.take([item(`k${i}`)]);
     state.up = true;
     await local.close();
-    expect(left(`k${3 * CHARGES_AT_ONCE - 1}`)).toBe(7);
-    expect(local.stats).toMatchObject({ waiting: 0, charged: 3 * CHARGES_AT_ONCE, forgotten: 0 });
+    expect(left(`k${3 * MAX_CONCURRENT_CHARGES - 1}`)).toBe(7);
+    expect(local.stats).toMatchObject({ waiting: 0, charged: 3 * MAX_CONCURRENT_CHARGES, forgotten: 0 });
   });
 
   test('the charges under way are waited for', async () => {

@@ -21,18 +21,18 @@ describe('an answer that is late', () => {
     load.sent(batchOf(4000, 0), 0);
     const narrow = batchOf(1, MS);
     load.sent(narrow, MS);
-    expect(load.explains(narrow, 21 * MS, 20 * MS)).toBe(true);
+    expect(load.isDueToWork(narrow, 21 * MS, 20 * MS)).toBe(true);
     // A wait of a second is more than the work explains.
-    expect(load.explains(narrow, 1001 * MS, 200 * MS)).toBe(false);
+    expect(load.isDueToWork(narrow, 1001 * MS, 200 * MS)).toBe(false);
     // Redis has not answered for 250 ms.
-    expect(load.explains(narrow, 300 * MS, 251 * MS)).toBe(false);
+    expect(load.isDueToWork(narrow, 300 * MS, 251 * MS)).toBe(false);
   });
 
   test('of a Redis with next to nothing to do is late for Redis', () => {
     const load = new RedisLoad();
     const batch = batchOf(1, MS);
     load.sent(batch, MS);
-    expect(load.explains(batch, 21 * MS, 20 * MS)).toBe(false);
+    expect(load.isDueToWork(batch, 21 * MS, 20 * MS)).toBe(false);
   });
 
   test('over a slow way is late for the way, however much is on it', () => {
@@ -46,7 +46,7 @@ describe('an answer that is late', () => {
       if (open.length <= 30) continue;
       load.answered(ms * MS);
       load.ended(open.shift() as TakeBatch);
-      expect(load.explains(batch, (ms + 15) * MS, (ms + 14) * MS)).toBe(false);
+      expect(load.isDueToWork(batch, (ms + 15) * MS, (ms + 14) * MS)).toBe(false);
     }
   });
 
@@ -56,7 +56,7 @@ describe('an answer that is late', () => {
     for (let i = 0; i < 349; i++) load.sent(batchOf(1, 0), 0);
     const last = batchOf(1, 0);
     load.sent(last, 0);
-    expect(load.explains(last, 20 * MS, 19 * MS)).toBe(true);
+    expect(load.isDueToWork(last, 20 * MS, 19 * MS)).toBe(true);
   });
 
   test('counts only work that is not done', () => {
@@ -67,27 +67,27 @@ describe('an answer that is late', () => {
     load.ended(wide);
     const narrow = batchOf(1, 41 * MS);
     load.sent(narrow, 41 * MS);
-    expect(load.explains(narrow, 61 * MS, 60 * MS)).toBe(false);
+    expect(load.isDueToWork(narrow, 61 * MS, 60 * MS)).toBe(false);
   });
 });
 
 describe('the work of other processes', () => {
   test('explains a wait as far as it was done meanwhile', () => {
     const load = new RedisLoad();
-    load.othersWork(1, 10 * MS, 0);
+    load.addOtherWork(1, 10 * MS, 0);
     const batch = batchOf(1, 8 * MS);
     load.sent(batch, 8 * MS);
-    const isExplained = (): boolean => load.explains(batch, 28 * MS, 27 * MS);
+    const isExplained = (): boolean => load.isDueToWork(batch, 28 * MS, 27 * MS);
     // 2 of 20 ms.
     expect(isExplained()).toBe(false);
-    load.othersWork(2, 2 * MS, 9 * MS);
+    load.addOtherWork(2, 2 * MS, 9 * MS);
     // Of these 50 ms one is over.
-    load.othersWork(1, 50 * MS, 26 * MS);
+    load.addOtherWork(1, 50 * MS, 26 * MS);
     expect(isExplained()).toBe(true);
     const next = batchOf(1, 27 * MS);
     load.sent(next, 27 * MS);
-    expect(load.explains(next, 47 * MS, 31 * MS)).toBe(false);
-    expect(load.explains(next, 47 * MS, 46 * MS)).toBe(true);
+    expect(load.isDueToWork(next, 47 * MS, 31 * MS)).toBe(false);
+    expect(load.isDueToWork(next, 47 * MS, 46 * MS)).toBe(true);
   });
 
   test('is told once it is worth two milliseconds more than was told', () => {
@@ -110,11 +110,11 @@ describe('the work of other processes', () => {
 
 test('Redis is lively while it has nothing to do, and for 250 ms after it was given something or answered', () => {
   const load = new RedisLoad();
-  expect(load.isLively(1e12)).toBe(true);
+  expect(load.isResponsive(1e12)).toBe(true);
   load.sent(batchOf(1, 0), 1000 * MS);
-  expect([load.isLively(1249 * MS), load.isLively(1250 * MS)]).toEqual([true, false]);
+  expect([load.isResponsive(1249 * MS), load.isResponsive(1250 * MS)]).toEqual([true, false]);
   load.answered(1300 * MS);
-  expect(load.isLively(1400 * MS)).toBe(true);
+  expect(load.isResponsive(1400 * MS)).toBe(true);
 });
 
 describe('the time until a call is done', () => {

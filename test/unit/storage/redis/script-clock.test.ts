@@ -55,12 +55,12 @@ test('auto says nothing until a script is refused the time, and then begins wher
   expect(clock.argument(send)).toBe('');
   time.note(1_600_000_000_000_000);
   machine.advance(SECOND);
-  expect(await clock.givesFor(new RedisReplyError('OOM full'), send)).toBe(false);
-  expect(await clock.givesFor(new Error('NOTIME of a connection'), send)).toBe(false);
+  expect(await clock.canSupplyTimeAfter(new RedisReplyError('OOM full'), send)).toBe(false);
+  expect(await clock.canSupplyTimeAfter(new Error('NOTIME of a connection'), send)).toBe(false);
   expect([clock.argument(send), asked()]).toEqual(['', 0]);
   // It does not wait for the answer to TIME, which never comes.
-  expect(await clock.givesFor(REFUSAL, send)).toBe(true);
-  expect(await clock.givesFor(REFUSAL, send)).toBe(true);
+  expect(await clock.canSupplyTimeAfter(REFUSAL, send)).toBe(true);
+  expect(await clock.canSupplyTimeAfter(REFUSAL, send)).toBe(true);
   expect(clock.argument(send)).toBe('+1600000001000000');
   expect(asked()).toBe(1);
   expect(log).toEqual([expect.stringContaining('does not tell scripts the time')]);
@@ -68,7 +68,7 @@ test('auto says nothing until a script is refused the time, and then begins wher
 
 test('server gives nothing, whatever is refused', async () => {
   const { send, clock } = bench('server');
-  expect(await clock.givesFor(REFUSAL, send)).toBe(false);
+  expect(await clock.canSupplyTimeAfter(REFUSAL, send)).toBe(false);
   expect(clock.argument(send)).toBe('');
 });
 

@@ -17,10 +17,10 @@ function silentAfter(othersSince: (nowMicros: number) => number): () => number |
   let silent: number | undefined;
   const now = (): number => (performance.now() - start) * MS;
   const watch = new SilenceWatch({
-    patienceMicros: 20 * MS,
+    maxSilenceMicros: 20 * MS,
     monotonicMicros: now,
     oldest: () => (silent === undefined ? ({ sentMicros: 0, itemCount: 1 } as TakeBatch) : undefined),
-    othersSince: (_batch, nowMicros) => othersSince(nowMicros),
+    otherWorkSince: (_batch, nowMicros) => othersSince(nowMicros),
     onSilence: (micros) => {
       silent = micros / MS;
     },

@@ -3,7 +3,7 @@ import { StorageError, type TakeItem, type TakeResult } from '../../../../src/li
 import { turn } from '../../../../src/runtime/turns.js';
 import { RedisKeys } from '../../../../src/storage/redis/redis-key.js';
 import { TakeBatch } from '../../../../src/storage/redis/take-batch.js';
-import { WideSender } from '../../../../src/storage/redis/wide-sender.js';
+import { LargeTakeSender } from '../../../../src/storage/redis/wide-sender.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
 function itemsOf(name: string, count: number): TakeItem[] {
@@ -13,7 +13,7 @@ function itemsOf(name: string, count: number): TakeItem[] {
 test('a request whose time ends while its call is made leaves no half of it in what is sent', async () => {
   const sent: TakeBatch[] = [];
   const keys = new RedisKeys('');
-  const sender = new WideSender(20_000, {
+  const sender = new LargeTakeSender(20_000, {
     newBatch: () => new TakeBatch(keys, true, () => 0, { sinceMicros: 0 }),
     hasRoomFor: () => true,
     send: (batch) => sent.push(batch),
@@ -23,7 +23,7 @@ test('a request whose time ends while its call is made leaves no half of it in w
   void sender.queue.add(itemsOf('long', 600), 10, 'one', 0).then((result) => results.push(result));
   void sender.queue.add(itemsOf('next', 9), 1000, 'one', 0);
   sender.send();
-  sender.making?.expire(10, () => late);
+  sender.building?.expire(10, () => late);
   for (let turns = 0; turns < 10; turns++) await turn();
   expect(results).toEqual([late]);
   expect(sent.map(({ itemCount, takeCount }) => [itemCount, takeCount])).toEqual([[9, 1]]);

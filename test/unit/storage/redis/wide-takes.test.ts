@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { StorageError, type TakeItem, type TakeResult } from '../../../../src/limiter/bucket-store.js';
-import { WideTakes } from '../../../../src/storage/redis/wide-takes.js';
+import { LargeTakeQueue } from '../../../../src/storage/redis/wide-takes.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
 function itemsOf(name: string, count: number): TakeItem[] {
@@ -8,7 +8,7 @@ function itemsOf(name: string, count: number): TakeItem[] {
 }
 
 /** The first keys of what is sent, in order. */
-function sent(wide: WideTakes, count = Number.POSITIVE_INFINITY): string[] {
+function sent(wide: LargeTakeQueue, count = Number.POSITIVE_INFINITY): string[] {
   const keys: string[] = [];
   for (let take = wide.peek(); take !== undefined && keys.length < count; take = wide.peek()) {
     keys.push((take.items[0] as TakeItem).key);
@@ -19,14 +19,14 @@ function sent(wide: WideTakes, count = Number.POSITIVE_INFINITY): string[] {
 
 describe('requests of many items', () => {
   test('of one connection go in the order in which they came', () => {
-    const wide = new WideTakes(1000);
+    const wide = new LargeTakeQueue(1000);
     for (const name of ['a', 'b', 'c']) void wide.add(itemsOf(name, 100), 1, 'connection', 0);
     expect(sent(wide)).toEqual(['a0', 'b0', 'c0']);
     expect([wide.items, wide.peek()]).toEqual([0, undefined]);
   });
 
   test('of several connections take turns by items, not by requests', () => {
-    const wide = new WideTakes(100_000);
+    const wide = new LargeTakeQueue(100_000);
     for (const name of ['a', 'b', 'c', 'd']) void wide.add(itemsOf(name, 1000), 1, 'greedy', 0);
     for (const name of ['v', 'w', 'x', 'y', 'z']) void wide.add(itemsOf(name, 60), 1, 'modest', 0);
     // Each turn is worth 64 items: the modest one has all of its 300 sent before the first 1,000 are paid for.
@@ -34,7 +34,7 @@ describe('requests of many items', () => {
   });
 
   test('of a connection that has not asked for a while come before those of connections that ask all the time', () => {
-    const wide = new WideTakes(1_000_000);
+    const wide = new LargeTakeQueue(1_000_000);
     for (let n = 0; n < 2000; n++) void wide.add(itemsOf('g', 500), 1, n % 1000, 0);
     sent(wide, 1);
     void wide.add(itemsOf('new', 64), 1, 'modest', 0);
@@ -49,7 +49,7 @@ describe('requests of many items', () => {
   });
 
   test('of ten connections with requests as large as can be leave room for others', () => {
-    const wide = new WideTakes(20_000);
+    const wide = new LargeTakeQueue(20_000);
     let taken = 0;
     for (let round = 0; round < 3; round++) {
       for (let greedy = 0; greedy < 10; greedy++) {
@@ -64,7 +64,7 @@ describe('requests of many items', () => {
   });
 
   test('find half of the room when they are alone, and some when others have taken that', () => {
-    const wide = new WideTakes(1000);
+    const wide = new LargeTakeQueue(1000);
     const fill = (connection: string): number => {
       let count = 0;
       while (wide.hasRoomFor(50, connection)) {
@@ -80,11 +80,11 @@ describe('requests of many items', () => {
     }
     expect(wide.items).toBe(2000);
     // However many there are, one that is alone may be as large as it is.
-    expect(new WideTakes(10).hasRoomFor(1000, 'one')).toBe(true);
+    expect(new LargeTakeQueue(10).hasRoomFor(1000, 'one')).toBe(true);
   });
 
   test('end when their time is over, and leave the others', async () => {
-    const wide = new WideTakes(1000);
+    const wide = new LargeTakeQueue(1000);
     const results = [10, 30, 20].map((deadline) =>
       wide.add(itemsOf(`d${deadline}`, 10), deadline, deadline, 0),
     );

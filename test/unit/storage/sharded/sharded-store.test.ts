@@ -279,7 +279,7 @@ describe('giving back', () => {
     const taking = take(tokens('a1'), tokens('b1'), tokens('c1'));
     await turn();
     // What b took was taken on the connection that it answered on, before.
-    map.of('b').holds = holds;
+    map.of('b').connectionEpoch = holds;
     answer();
     expect(await taking).toMatchObject([{ limited: true }, {}, {}]);
     await turn();

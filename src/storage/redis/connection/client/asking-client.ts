@@ -1,5 +1,5 @@
 import { ignore } from '../../../../runtime/ignore.js';
-import { isNotAsked, openStream, type PreparedTls } from '../dial.js';
+import { needsNoPassword, openStream, type PreparedTls } from '../dial.js';
 import type { HostPort } from '../redis-address.js';
 import { withoutArguments } from '../redis-error.js';
 import type { RedisLogin } from '../redis-login.js';
@@ -7,12 +7,12 @@ import { Redis, type RedisOptions } from './ioredis.js';
 import { ownConnector } from './own-connector.js';
 
 /** Longest that who is asked may take to accept a connection, and to answer. Milliseconds. */
-const PATIENCE_MS = 1000;
+const TIMEOUT_MS = 1000;
 /** Longest that a connection, a login and a question may take together. Milliseconds. */
-export const WHOLE_PATIENCE_MS = 2 * PATIENCE_MS;
+export const TOTAL_TIMEOUT_MS = 2 * TIMEOUT_MS;
 
 /** Options of an ioredis that asks servers about other servers, by connections like those to Redis itself. */
-export function askingOptions(
+export function queryClientOptions(
   endpoint: HostPort,
   tls: PreparedTls | undefined,
 ): RedisOptions & { replyMapping: 'legacy' } {
@@ -26,21 +26,21 @@ export function askingOptions(
     replyMapping: 'legacy',
     disableClientInfo: true,
     enableReadyCheck: false,
-    connectTimeout: PATIENCE_MS,
-    commandTimeout: PATIENCE_MS,
+    connectTimeout: TIMEOUT_MS,
+    commandTimeout: TIMEOUT_MS,
     disconnectTimeout: 100,
   };
 }
 
 /** Who is asked, and how. */
-export interface AskedServer {
+export interface QueriedServer {
   readonly endpoint: HostPort;
   readonly tls: PreparedTls | undefined;
   readonly login: RedisLogin;
 }
 
 /** Asks servers about other servers, each question on a connection of its own. */
-export class AskingClients {
+export class QueryClients {
   readonly #asking = new Set<Redis>();
   #closed = false;
 
@@ -49,21 +49,21 @@ export class AskingClients {
    * log, whose sentence `explain` makes of what the server, or the connection, said; it may ask more.
    */
   async ask<T>(
-    { endpoint, tls, login }: AskedServer,
+    { endpoint, tls, login }: QueriedServer,
     question: (client: Redis) => Promise<T>,
     explain: (client: Redis, said: string) => string | Promise<string>,
   ): Promise<T> {
     if (this.#closed) throw new Error('nobody is asked any more');
-    const client = new Redis({ ...askingOptions(endpoint, tls), retryStrategy: () => null });
+    const client = new Redis({ ...queryClientOptions(endpoint, tls), retryStrategy: () => null });
     let connectionError = '';
     client.on('error', ({ message }: Error) => {
       connectionError = message;
     });
     this.#asking.add(client);
     const late = setTimeout(() => {
-      connectionError = `no answer within ${WHOLE_PATIENCE_MS} ms`;
+      connectionError = `no answer within ${TOTAL_TIMEOUT_MS} ms`;
       client.disconnect();
-    }, WHOLE_PATIENCE_MS);
+    }, TOTAL_TIMEOUT_MS);
     try {
       await client.connect();
       await logIn(client, login);
@@ -93,7 +93,7 @@ export async function logIn(client: Redis, { username, password }: RedisLogin): 
   if (password !== undefined) {
     const args = username === undefined ? [password] : [username, password];
     await client.call('AUTH', ...args).catch((error: Error) => {
-      if (!isNotAsked(error)) throw error;
+      if (!needsNoPassword(error)) throw error;
     });
   }
   // After the login: who is not logged in may not set it.

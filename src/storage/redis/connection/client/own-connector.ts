@@ -5,7 +5,7 @@ import { AbstractConnector, type RedisOptions } from './ioredis.js';
  * Most bytes that a server may send on such a connection, at once and for each second that it lasts: ioredis reads
  * whatever comes. A thousand masters with scattered slots take less.
  */
-export const MAX_ASKED_BYTES = 4 * 1024 * 1024;
+export const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const MORE_PER_SECOND = 4096;
 
 /** Lets an ioredis connect by `open`, which begins a connection, over TLS where its option `tls` is set. */
@@ -30,7 +30,7 @@ function endFlood(stream: Socket): void {
   let bytes = 0;
   stream.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    const most = MAX_ASKED_BYTES + (MORE_PER_SECOND * (performance.now() - openedMs)) / 1000;
+    const most = MAX_RECEIVED_BYTES + (MORE_PER_SECOND * (performance.now() - openedMs)) / 1000;
     if (bytes > most) stream.destroy(new Error('it sends more than anybody asked for'));
   });
 }

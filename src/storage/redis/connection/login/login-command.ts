@@ -20,12 +20,12 @@ export interface LoginCommandOptions {
 /** Pauses between runs that one connection after the other asks for, or that failed. */
 const PAUSES = { initialMs: 1000, maxMs: 30_000 };
 /** A login is renewed no more often than this, however soon it runs out. */
-const LEAST_REFRESH_MS = 1000;
+const MIN_REFRESH_MS = 1000;
 /** Longest that a login is renewed before it runs out. */
-const MOST_MARGIN_MS = 60_000;
+const MAX_RENEWAL_MARGIN_MS = 60_000;
 const MARGIN_SHARE = 1 / 5;
 /** Longest that a connection waits for a new login while the one before is still good, milliseconds. */
-const PATIENCE_MS = 300;
+const RENEWAL_WAIT_MS = 300;
 
 /**
  * A login that a command prints. It runs before each connection, and again before what it printed runs out. Those who
@@ -44,10 +44,10 @@ export class LoginCommand implements LoginSource {
   #underWay: Promise<boolean> | undefined;
   #pauseUntilMs = -Infinity;
   /** Until when the login is used, unless Redis refuses it. */
-  #goodUntilMs = -Infinity;
+  #usableUntilMs = -Infinity;
   #askedAtMs = -Infinity;
   /** Whether the last run was because Redis had refused the login before it. */
-  #ranForRefusal = false;
+  #lastRunWasForRefusal = false;
   #due: NodeJS.Timeout | undefined;
 
   constructor(options: LoginCommandOptions) {
@@ -62,10 +62,10 @@ export class LoginCommand implements LoginSource {
     const now = performance.now();
     if (now - this.#askedAtMs > PAUSES.maxMs) this.#pauses.reset();
     this.#askedAtMs = now;
-    const isFirstRefusal = refused && !this.#ranForRefusal;
+    const isFirstRefusal = refused && !this.#lastRunWasForRefusal;
     if (now >= this.#pauseUntilMs || isFirstRefusal) void this.#run(refused);
-    const isGood = !refused && now < this.#goodUntilMs;
-    await (isGood ? withTimeout(PATIENCE_MS, this.#underWay, () => {}) : this.#underWay);
+    const isGood = !refused && now < this.#usableUntilMs;
+    await (isGood ? withTimeout(RENEWAL_WAIT_MS, this.#underWay, () => {}) : this.#underWay);
     if (this.#login === undefined)
       throw this.#failure ?? new Error(`${this.#options.variable}: it was ended`);
     return this.#login;
@@ -79,7 +79,7 @@ export class LoginCommand implements LoginSource {
   /** Runs the command unless it runs; resolves with whether there is a new login. */
   #run(forRefusal: boolean): Promise<boolean> {
     if (this.#underWay === undefined) {
-      this.#ranForRefusal = forRefusal;
+      this.#lastRunWasForRefusal = forRefusal;
       this.#underWay = this.#renew().finally(() => {
         this.#underWay = undefined;
       });
@@ -94,8 +94,8 @@ export class LoginCommand implements LoginSource {
     try {
       const { login, expiresAtMs } = readPrinted(command, await run(command, this.#ending.signal));
       this.#login = login;
-      usedForMs = this.#usedFor(expiresAtMs);
-      this.#goodUntilMs = performance.now() + usedForMs;
+      usedForMs = this.#usableMs(expiresAtMs);
+      this.#usableUntilMs = performance.now() + usedForMs;
     } catch (error) {
       this.#failure = new Error(`${variable}: ${(error as Error).message}`);
     }
@@ -116,11 +116,11 @@ export class LoginCommand implements LoginSource {
   }
 
   /** How long a login is used, milliseconds, that Redis takes until `expiresAtMs`. */
-  #usedFor(expiresAtMs = Infinity): number {
+  #usableMs(expiresAtMs = Infinity): number {
     const lifeMs = expiresAtMs - Date.now();
-    const marginMs = Math.min(lifeMs * MARGIN_SHARE, MOST_MARGIN_MS);
+    const marginMs = Math.min(lifeMs * MARGIN_SHARE, MAX_RENEWAL_MARGIN_MS);
     const usedForMs = Math.min(this.#options.refreshMs, lifeMs - marginMs, MAX_TIMER_MS);
-    return Math.max(usedForMs, LEAST_REFRESH_MS);
+    return Math.max(usedForMs, MIN_REFRESH_MS);
   }
 }
 

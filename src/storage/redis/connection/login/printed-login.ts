@@ -8,7 +8,7 @@ export interface PrintedLogin {
 }
 
 /** Seconds since the epoch have so many digits for thousands of years; more of them are milliseconds. */
-const MOST_SECONDS = 1e11;
+const MAX_EPOCH_SECONDS = 1e11;
 const FORM = 'a password, user:password, or JSON such as {"username":"weir","password":"…"}';
 
 /**
@@ -65,7 +65,7 @@ function readExpiry(expiresAt: unknown, nowMs: number): number | undefined {
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
 
 function epochMs(time: unknown): number | undefined {
-  if (typeof time === 'number') return time < MOST_SECONDS ? time * 1000 : undefined;
+  if (typeof time === 'number') return time < MAX_EPOCH_SECONDS ? time * 1000 : undefined;
   if (typeof time !== 'string' || !ISO_TIME.test(time)) return undefined;
   // Date.parse wants a point before fractions, and zones with minutes behind a colon.
   const zoned = time

@@ -8,9 +8,9 @@ import type { RedisLogin } from '../redis-login.js';
 import { type AnnouncedMaster, Sentinel } from './sentinel.js';
 
 /** Once one has answered, how long others may take whose answer may be newer. Milliseconds. */
-const LATER_ANSWERS_MS = 100;
+const LATER_REPLIES_MS = 100;
 /** Pause between questions that announcements lead to: one may come from each Sentinel, or any number. Milliseconds. */
-const NEWS_PAUSE_MS = 100;
+const ANNOUNCEMENT_PAUSE_MS = 100;
 
 /** Settings of {@link SentinelFinder}. */
 export interface SentinelFinderOptions {
@@ -32,7 +32,7 @@ export class SentinelFinder implements RedisFinder {
   readonly #sentinels: readonly Sentinel[];
   #onMoved: (found: FoundRedis) => void = () => {};
   /** Whether something was announced since the last question. */
-  #hasNews = false;
+  #hasAnnouncement = false;
   #isFollowing = false;
   #closed = false;
 
@@ -51,7 +51,7 @@ export class SentinelFinder implements RedisFinder {
 
   async find(): Promise<FoundRedis> {
     const { masterName } = this.#options.address;
-    const { host, port } = await this.#ask();
+    const { host, port } = await this.#query();
     const scheme = this.#options.tls === undefined ? 'redis' : 'rediss';
     return {
       endpoint: { host, port },
@@ -70,18 +70,18 @@ export class SentinelFinder implements RedisFinder {
   }
 
   #onNews(): void {
-    this.#hasNews = true;
+    this.#hasAnnouncement = true;
     if (!this.#isFollowing) void this.#follow();
   }
 
   /** Asks as long as there are news, once for all that came meanwhile. */
   async #follow(): Promise<void> {
     this.#isFollowing = true;
-    while (this.#hasNews && !this.#closed) {
-      this.#hasNews = false;
+    while (this.#hasAnnouncement && !this.#closed) {
+      this.#hasAnnouncement = false;
       const found = await this.find().catch(() => undefined);
       if (found !== undefined && !this.#closed) this.#onMoved(found);
-      await pause(NEWS_PAUSE_MS, undefined, { ref: false });
+      await pause(ANNOUNCEMENT_PAUSE_MS, undefined, { ref: false });
     }
     this.#isFollowing = false;
   }
@@ -90,9 +90,9 @@ export class SentinelFinder implements RedisFinder {
    * The newest answer; rejects where there is none. No majority will do: the Sentinel that has led a failover knows of
    * it up to two seconds before the others.
    */
-  async #ask(): Promise<AnnouncedMaster> {
+  async #query(): Promise<AnnouncedMaster> {
     const asked = this.#sentinels.map((sentinel) => sentinel.master());
-    const { answers, errors } = await firstAnswers(asked, LATER_ANSWERS_MS);
+    const { answers, errors } = await firstAnswers(asked, LATER_REPLIES_MS);
     const newest = newestOf(answers);
     if (newest === undefined) throw new Error(this.#sentence(errors));
     return newest;

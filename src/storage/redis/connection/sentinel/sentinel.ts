@@ -1,6 +1,6 @@
 import { BackOff } from '../../../../runtime/back-off.js';
 import { ignore } from '../../../../runtime/ignore.js';
-import { AskingClients, askingOptions, logIn } from '../client/asking-client.js';
+import { logIn, QueryClients, queryClientOptions } from '../client/asking-client.js';
 import { Redis } from '../client/ioredis.js';
 import type { PreparedTls } from '../dial.js';
 import { endpointName } from '../redis-address.js';
@@ -49,8 +49,8 @@ export class Sentinel {
   readonly #listener: Redis;
   readonly #pauses = new BackOff(PAUSES);
   /** Since when announcements are heard on the connection at hand; Infinity while they are not. */
-  #heardSinceMs = Infinity;
-  readonly #asking = new AskingClients();
+  #subscribedSinceMs = Infinity;
+  readonly #asking = new QueryClients();
 
   /**
    * Begins to listen. `onNews` is called when another master is announced, and when the Sentinel is heard again after
@@ -60,7 +60,7 @@ export class Sentinel {
     this.#options = options;
     this.name = endpointName(options);
     this.#listener = new Redis({
-      ...askingOptions(options, options.tls),
+      ...queryClientOptions(options, options.tls),
       maxRetriesPerRequest: null,
       // Each connection is logged in anew first.
       ...{ autoResubscribe: false, autoResendUnfulfilledCommands: false, enableOfflineQueue: false },
@@ -82,13 +82,13 @@ export class Sentinel {
   async #listen(): Promise<void> {
     await logIn(this.#listener, this.#options.login);
     await this.#listener.subscribe(SWITCHED, PROMOTED);
-    this.#heardSinceMs = performance.now();
+    this.#subscribedSinceMs = performance.now();
   }
 
   /** How long to wait before the Sentinel is listened to again, milliseconds. */
   #pause(): number {
-    if (performance.now() - this.#heardSinceMs >= STABLE_MS) this.#pauses.reset();
-    this.#heardSinceMs = Infinity;
+    if (performance.now() - this.#subscribedSinceMs >= STABLE_MS) this.#pauses.reset();
+    this.#subscribedSinceMs = Infinity;
     return this.#pauses.next();
   }
 

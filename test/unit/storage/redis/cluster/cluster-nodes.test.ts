@@ -1,7 +1,7 @@
 /* Where calls go that a node of a Redis Cluster refused; what a real one answers is in test/integration/cluster. */
 import { expect, jest, test } from '@jest/globals';
 import {
-  type ClusterNodePlace,
+  type ClusterNodeOptions,
   ClusterNodes,
   MAX_CLUSTER_NODES,
 } from '../../../../../src/storage/redis/cluster/cluster-nodes.js';
@@ -18,7 +18,7 @@ const keys = new RedisKeys(DEFAULT_KEY_PREFIX);
 
 /** Nodes of a cluster, the first of which serves all slots. All of them are one store, as opening one takes long. */
 async function setUp(onOpen = (): void => {}) {
-  const places: ClusterNodePlace[] = [];
+  const places: ClusterNodeOptions[] = [];
   // Nobody listens on port 1.
   const store = new RedisStore({ ...REDIS, address: parseRedisUrl('127.0.0.1:1') });
   let doubts = 0;
@@ -31,7 +31,7 @@ async function setUp(onOpen = (): void => {}) {
       return store;
     },
     takeAgain: () => [],
-    onDoubt: () => doubts++,
+    onStaleSlots: () => doubts++,
   });
   const master = { host: '127.0.0.1', port: 1 };
   const view = { from: '', epoch: 1, slots: 16_384, ids: new Set(['a']) };
@@ -42,7 +42,7 @@ async function setUp(onOpen = (): void => {}) {
     return one;
   };
   const refuse = (message: string): string =>
-    (places[0] as ClusterNodePlace).redirect(batch(), new RedisReplyError(message));
+    (places[0] as ClusterNodeOptions).redirect(batch(), new RedisReplyError(message));
   return { nodes, places, refuse, doubts: () => doubts };
 }
 

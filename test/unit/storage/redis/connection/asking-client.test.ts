@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { AskingClients } from '../../../../../src/storage/redis/connection/client/asking-client.js';
+import { QueryClients } from '../../../../../src/storage/redis/connection/client/asking-client.js';
 
 let server: Server | undefined;
-const clients = new AskingClients();
+const clients = new QueryClients();
 
 afterEach(async () => {
   await new Promise((resolve) => server?.close(resolve));
