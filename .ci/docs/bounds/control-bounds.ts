@@ -11,7 +11,7 @@ import {
 } from '../../../src/storage/controls/control-log.js';
 import { MAX_CHANGES_PER_NOTICE } from '../../../src/storage/controls/live-controls.js';
 import { MAX_TOUCHED_KEYS } from '../../../src/storage/controls/touched-keys.js';
-import { MAX_PENDING_REQUESTS } from '../../../src/storage/redis/questions/script-questions.js';
+import { MAX_PENDING_REQUESTS } from '../../../src/storage/redis/script-requests/script-requests.js';
 import { type BoundGroup, shownCount, shownSize } from './bound-texts.js';
 
 const DAY_MICROS = 24 * 3600 * 1_000_000;

@@ -18,8 +18,8 @@ import {
 } from '../../../src/storage/redis/cluster/cluster-finder.js';
 import { MAX_CLUSTER_NODES } from '../../../src/storage/redis/cluster/cluster-nodes.js';
 import { MAX_REDIRECTIONS } from '../../../src/storage/redis/cluster/redirect.js';
-import { TOTAL_TIMEOUT_MS } from '../../../src/storage/redis/connection/client/asking-client.js';
 import { MAX_RECEIVED_BYTES } from '../../../src/storage/redis/connection/client/own-connector.js';
+import { TOTAL_TIMEOUT_MS } from '../../../src/storage/redis/connection/client/query-client.js';
 import {
   ATTEMPTS_AT_ONCE,
   PAUSE_PER_SERVER_MS,
@@ -29,10 +29,10 @@ import {
   PROGRAM_TIMEOUT_MS,
 } from '../../../src/storage/redis/connection/login/run-program.js';
 import { MAX_SERVERS } from '../../../src/storage/redis/connection/named-servers.js';
+import { MAX_SMALL_ITEMS, QUANTUM_ITEMS } from '../../../src/storage/redis/large-take-queue.js';
+import { MAX_LARGE_ITEMS_IN_FLIGHT } from '../../../src/storage/redis/large-take-sender.js';
 import { RESPONSIVE_MICROS } from '../../../src/storage/redis/load/redis-load.js';
 import { MAX_TAKES_PER_CALL } from '../../../src/storage/redis/open-batches.js';
-import { MAX_LARGE_ITEMS_IN_FLIGHT } from '../../../src/storage/redis/wide-sender.js';
-import { MAX_SMALL_ITEMS, QUANTUM_ITEMS } from '../../../src/storage/redis/wide-takes.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,

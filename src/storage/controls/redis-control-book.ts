@@ -10,8 +10,8 @@ import type {
 import { Signal } from '../../runtime/signal.js';
 import type { RedisBuckets } from '../redis/redis-buckets.js';
 import { ChangeQueue, type LogChanged } from './change-queue.js';
-import { ControlReadLog } from './control-complaints.js';
 import { ControlLog, KEPT_MICROS, MAX_CHANGES, MAX_ROW_BYTES } from './control-log.js';
+import { ControlReadLog } from './control-read-log.js';
 import { type ControlsPolled, controlText } from './control-rows.js';
 import { FirstRead } from './first-read.js';
 import { controlName, LiveControls } from './live-controls.js';

@@ -1,7 +1,7 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 import type { ShardMap } from '../sharded/shard.js';
 import type { ConnectionCounts } from './connection/connection-options.js';
-import type { ScriptReply, ScriptRequest } from './questions/script-question.js';
+import type { ScriptReply, ScriptRequest } from './script-requests/script-request.js';
 
 /** One server that buckets lie on. */
 export interface RedisNodeState {

@@ -6,20 +6,22 @@ import { IdleWait } from '../../runtime/idle-wait.js';
 import { Signal } from '../../runtime/signal.js';
 import { TurnScheduler } from '../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../sharded/shard.js';
-import { InFlightCalls } from './calls-under-way.js';
 import { ScriptClock } from './clock/script-clock.js';
 import type { ConnectionCounts, SendCommand } from './connection/connection-options.js';
 import { RedisConnection } from './connection/redis-connection.js';
 import { SHORT_TEXT } from './connection/reply-bound.js';
+import { InFlightCalls } from './in-flight-calls.js';
+import { LARGE_QUEUE_FULL } from './large-take-queue.js';
+import { LargeTakeSender } from './large-take-sender.js';
 import { DeadlineTimer } from './load/deadline-timer.js';
 import { OpenBatches } from './open-batches.js';
 import { PROBE, probeRedis } from './probe.js';
-import { ScriptRequests } from './questions/script-questions.js';
 import type { RedisBuckets, RedisNodeState } from './redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 import { RedisTime } from './redis-time.js';
 import { ScriptCalls } from './script-calls.js';
+import { ScriptRequests } from './script-requests/script-requests.js';
 import {
   type BatchKeys,
   type BatchOptions,
@@ -28,8 +30,6 @@ import {
   TakeBatch,
 } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
-import { LargeTakeSender } from './wide-sender.js';
-import { LARGE_QUEUE_FULL } from './wide-takes.js';
 
 /** Longest that closing waits for answers, milliseconds. */
 const CLOSE_WAIT_MS = 500;

@@ -1,7 +1,7 @@
 import type { TakeItem } from '../../limiter/bucket-store.js';
 import { runInTurns } from '../../runtime/turns.js';
 import { refundsOf } from './give-back.js';
-import { inSlices, type PartitionRequest } from './request-parts.js';
+import { inSlices, type PartitionRequest } from './partition-requests.js';
 import type { GiveBackResult } from './shard.js';
 
 /** Requests that were given back what one store, or part of a store, had taken for them, since start. */

@@ -5,7 +5,7 @@ import {
   type TakeResult,
 } from '../../limiter/bucket-store.js';
 import { runInTurns } from '../../runtime/turns.js';
-import { MAX_SMALL_ITEMS } from '../redis/wide-takes.js';
+import { MAX_SMALL_ITEMS } from '../redis/large-take-queue.js';
 import { type GiveBackOptions, type GiveBackStats, GiveBacks } from './give-backs.js';
 import {
   canDeny,
@@ -18,7 +18,7 @@ import {
   type PartitionRequest,
   possibleDenial,
   type Step,
-} from './request-parts.js';
+} from './partition-requests.js';
 import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
 /** Settings of {@link ShardedStore}. */

@@ -3,7 +3,10 @@ import fc from 'fast-check';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import type { Control, ControlResult } from '../../../src/limiter/control.js';
 import { turn } from '../../../src/runtime/turns.js';
-import type { ScriptReply, ScriptRequest } from '../../../src/storage/redis/questions/script-question.js';
+import type {
+  ScriptReply,
+  ScriptRequest,
+} from '../../../src/storage/redis/script-requests/script-request.js';
 import { runs } from '../../support/assert/runs.js';
 import { ProcessBook } from '../../support/controls/books.js';
 import { control } from '../../support/controls/controls.js';

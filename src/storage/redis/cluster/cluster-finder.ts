@@ -1,7 +1,7 @@
 import { expectState } from '../../../invariant.js';
 import { shuffled } from '../../../runtime/shuffled.js';
-import { QueryClients } from '../connection/client/asking-client.js';
 import { firstAnswers } from '../connection/client/first-answers.js';
+import { QueryClients } from '../connection/client/query-client.js';
 import type { PreparedTls } from '../connection/dial.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { redisFaultOf } from '../connection/redis-fault.js';

@@ -12,12 +12,12 @@ import { fixedLogin } from '../connection/login-source.js';
 import { Outage, type RedisSettingNames } from '../connection/outage.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 import { redisFaultOf } from '../connection/redis-fault.js';
-import { ReconnectGrace } from '../load/hope.js';
-import type { ScriptReply, ScriptRequest } from '../questions/script-question.js';
+import { ReconnectGrace } from '../load/reconnect-grace.js';
 import type { RedisBuckets, RedisNodeState } from '../redis-buckets.js';
 import { DEFAULT_KEY_PREFIX, RedisKeys } from '../redis-key.js';
 import { RedisStore } from '../redis-store.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
+import type { ScriptReply, ScriptRequest } from '../script-requests/script-request.js';
 import { ClusterFinder } from './cluster-finder.js';
 import { type ClusterNodeOptions, ClusterNodes } from './cluster-nodes.js';
 import type { ClusterView } from './cluster-view.js';
@@ -216,7 +216,8 @@ export class ClusterStore implements RedisBuckets {
       this.#log(
         'error',
         `no node of Redis ${address.redactedAddress} serves slots ${unassignedSlots}: on_store_failure answers ` +
-          'requests of the tenants that lie there; bring their master back, or give the slots to another one (CLUSTER ADDSLOTS)',
+          'requests of the tenants that lie there; bring their master back, or give the slots to another one ' +
+          '(CLUSTER ADDSLOTS)',
       );
     }
   }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { QueriedServer, QueryClients } from '../connection/client/asking-client.js';
+import type { QueriedServer, QueryClients } from '../connection/client/query-client.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 
 /** Slots of a Redis Cluster. */

@@ -3,7 +3,7 @@ import { type BucketStore, StorageError, type TakeResult } from '../../../limite
 import { timerMs } from '../../../limiter/clock.js';
 import { withTimeout } from '../../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
-import type { ReconnectGrace } from '../load/hope.js';
+import type { ReconnectGrace } from '../load/reconnect-grace.js';
 
 /** The part that all buckets are of until the nodes are known; no slot. */
 export const UNKNOWN_PARTITION: Partition = '';

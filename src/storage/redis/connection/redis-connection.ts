@@ -3,7 +3,7 @@ import { timerMs } from '../../../limiter/clock.js';
 import { quantity } from '../../../quantity.js';
 import { BackOff } from '../../../runtime/back-off.js';
 import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
-import { ReconnectGrace } from '../load/hope.js';
+import { ReconnectGrace } from '../load/reconnect-grace.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import {
   type ConnectionCounts,

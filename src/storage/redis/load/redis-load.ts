@@ -1,6 +1,6 @@
 import { expectState } from '../../../invariant.js';
+import { MAX_SMALL_ITEMS } from '../large-take-queue.js';
 import type { TakeBatch } from '../take-batch.js';
-import { MAX_SMALL_ITEMS } from '../wide-takes.js';
 
 /** What an item costs Redis at most, in a request of few and in one of many. Microseconds. */
 const ITEM_MICROS = 10;

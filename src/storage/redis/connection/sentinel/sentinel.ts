@@ -1,7 +1,7 @@
 import { BackOff } from '../../../../runtime/back-off.js';
 import { ignore } from '../../../../runtime/ignore.js';
-import { logIn, QueryClients, queryClientOptions } from '../client/asking-client.js';
 import { Redis } from '../client/ioredis.js';
+import { logIn, QueryClients, queryClientOptions } from '../client/query-client.js';
 import type { PreparedTls } from '../dial.js';
 import { endpointName } from '../redis-address.js';
 import type { RedisLogin } from '../redis-login.js';

@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
-import { QueryClients } from '../../../../../src/storage/redis/connection/client/asking-client.js';
+import { QueryClients } from '../../../../../src/storage/redis/connection/client/query-client.js';
 
 let server: Server | undefined;
 const clients = new QueryClients();

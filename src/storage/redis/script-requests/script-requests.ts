@@ -9,7 +9,7 @@ import { isAnswer, RedisReplyError } from '../connection/redis-error.js';
 import { mayBeDone, redisFaultOf } from '../connection/redis-fault.js';
 import { SHORT_TEXT } from '../connection/reply-bound.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
-import type { ScriptReply, ScriptRequest } from './script-question.js';
+import type { ScriptReply, ScriptRequest } from './script-request.js';
 
 /** Questions that one Redis may owe an answer: of one that hangs no more is asked. */
 export const MAX_PENDING_REQUESTS = 8;

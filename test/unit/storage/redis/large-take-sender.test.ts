@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { StorageError, type TakeItem, type TakeResult } from '../../../../src/limiter/bucket-store.js';
 import { turn } from '../../../../src/runtime/turns.js';
+import { LargeTakeSender } from '../../../../src/storage/redis/large-take-sender.js';
 import { RedisKeys } from '../../../../src/storage/redis/redis-key.js';
 import { TakeBatch } from '../../../../src/storage/redis/take-batch.js';
-import { LargeTakeSender } from '../../../../src/storage/redis/wide-sender.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
 function itemsOf(name: string, count: number): TakeItem[] {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { StorageError, type TakeItem, type TakeResult } from '../../../../src/limiter/bucket-store.js';
-import { LargeTakeQueue } from '../../../../src/storage/redis/wide-takes.js';
+import { LargeTakeQueue } from '../../../../src/storage/redis/large-take-queue.js';
 import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
 function itemsOf(name: string, count: number): TakeItem[] {

@@ -1,7 +1,7 @@
 import { expectState } from '../../invariant.js';
 import type { StorageError } from '../../limiter/bucket-store.js';
+import { type LargeTake, LargeTakeQueue } from './large-take-queue.js';
 import type { TakeBatch } from './take-batch.js';
-import { type LargeTake, LargeTakeQueue } from './wide-takes.js';
 
 /**
  * Most items of wide requests that Redis is given before it has answered, unless a single request has more: some 5 ms
