@@ -8,67 +8,67 @@ function itemsOf(name: string, count: number): TakeItem[] {
 }
 
 /** The first keys of what is sent, in order. */
-function sent(wide: LargeTakeQueue, count = Number.POSITIVE_INFINITY): string[] {
+function sent(queue: LargeTakeQueue, count = Number.POSITIVE_INFINITY): string[] {
   const keys: string[] = [];
-  for (let take = wide.peek(); take !== undefined && keys.length < count; take = wide.peek()) {
+  for (let take = queue.peek(); take !== undefined && keys.length < count; take = queue.peek()) {
     keys.push((take.items[0] as TakeItem).key);
-    wide.shift();
+    queue.shift();
   }
   return keys;
 }
 
 describe('requests of many items', () => {
   test('of one connection go in the order in which they came', () => {
-    const wide = new LargeTakeQueue(1000);
-    for (const name of ['a', 'b', 'c']) void wide.add(itemsOf(name, 100), 1, 'connection', 0);
-    expect(sent(wide)).toEqual(['a0', 'b0', 'c0']);
-    expect([wide.items, wide.peek()]).toEqual([0, undefined]);
+    const queue = new LargeTakeQueue(1000);
+    for (const name of ['a', 'b', 'c']) void queue.add(itemsOf(name, 100), 1, 'connection', 0);
+    expect(sent(queue)).toEqual(['a0', 'b0', 'c0']);
+    expect([queue.items, queue.peek()]).toEqual([0, undefined]);
   });
 
   test('of several connections take turns by items, not by requests', () => {
-    const wide = new LargeTakeQueue(100_000);
-    for (const name of ['a', 'b', 'c', 'd']) void wide.add(itemsOf(name, 1000), 1, 'greedy', 0);
-    for (const name of ['v', 'w', 'x', 'y', 'z']) void wide.add(itemsOf(name, 60), 1, 'modest', 0);
+    const queue = new LargeTakeQueue(100_000);
+    for (const name of ['a', 'b', 'c', 'd']) void queue.add(itemsOf(name, 1000), 1, 'greedy', 0);
+    for (const name of ['v', 'w', 'x', 'y', 'z']) void queue.add(itemsOf(name, 60), 1, 'modest', 0);
     // Each turn is worth 64 items: the modest one has all of its 300 sent before the first 1,000 are paid for.
-    expect(sent(wide)).toEqual(['v0', 'w0', 'x0', 'y0', 'z0', 'a0', 'b0', 'c0', 'd0']);
+    expect(sent(queue)).toEqual(['v0', 'w0', 'x0', 'y0', 'z0', 'a0', 'b0', 'c0', 'd0']);
   });
 
   test('of a connection that has not asked for a while come before those of connections that ask all the time', () => {
-    const wide = new LargeTakeQueue(1_000_000);
-    for (let n = 0; n < 2000; n++) void wide.add(itemsOf('g', 500), 1, n % 1000, 0);
-    sent(wide, 1);
-    void wide.add(itemsOf('new', 64), 1, 'modest', 0);
-    expect(sent(wide, 1)).toEqual(['new0']);
+    const queue = new LargeTakeQueue(1_000_000);
+    for (let n = 0; n < 2000; n++) void queue.add(itemsOf('g', 500), 1, n % 1000, 0);
+    sent(queue, 1);
+    void queue.add(itemsOf('new', 64), 1, 'modest', 0);
+    expect(sent(queue, 1)).toEqual(['new0']);
     // However many come for the first time, the others have their turn.
-    for (let n = 0; n < 100; n++) void wide.add(itemsOf(`fresh${n}-`, 64), 1, `fresh ${n}`, 0);
-    const order = sent(wide);
+    for (let n = 0; n < 100; n++) void queue.add(itemsOf(`fresh${n}-`, 64), 1, `fresh ${n}`, 0);
+    const order = sent(queue);
     expect(order.indexOf('g0')).toBeGreaterThan(10);
     expect(order.indexOf('g0')).toBeLessThan(20);
     expect(order.indexOf('fresh99-0')).toBeLessThan(120);
-    expect([wide.items, wide.peek()]).toEqual([0, undefined]);
+    expect([queue.items, queue.peek()]).toEqual([0, undefined]);
   });
 
   test('of ten connections with requests as large as can be leave room for others', () => {
-    const wide = new LargeTakeQueue(20_000);
+    const queue = new LargeTakeQueue(20_000);
     let taken = 0;
     for (let round = 0; round < 3; round++) {
       for (let greedy = 0; greedy < 10; greedy++) {
-        if (!wide.hasRoomFor(4000, greedy)) continue;
-        void wide.add(itemsOf('g', 4000), 1, greedy, 0);
+        if (!queue.hasRoomFor(4000, greedy)) continue;
+        void queue.add(itemsOf('g', 4000), 1, greedy, 0);
         taken++;
       }
     }
     expect(taken).toBe(5);
-    expect(wide.hasRoomFor(9, 'modest')).toBe(true);
-    expect(wide.hasRoomFor(65, 'modest')).toBe(false);
+    expect(queue.hasRoomFor(9, 'modest')).toBe(true);
+    expect(queue.hasRoomFor(65, 'modest')).toBe(false);
   });
 
   test('find half of the room when they are alone, and some when others have taken that', () => {
-    const wide = new LargeTakeQueue(1000);
+    const queue = new LargeTakeQueue(1000);
     const fill = (connection: string): number => {
       let count = 0;
-      while (wide.hasRoomFor(50, connection)) {
-        void wide.add(itemsOf('x', 50), 1, connection, 0);
+      while (queue.hasRoomFor(50, connection)) {
+        void queue.add(itemsOf('x', 50), 1, connection, 0);
         count++;
       }
       return count * 50;
@@ -76,25 +76,25 @@ describe('requests of many items', () => {
     expect([fill('one'), fill('two'), fill('three')]).toEqual([500, 250, 150]);
     for (let more = 0; more < 1000; more++) {
       const connection = `late ${more}`;
-      if (wide.hasRoomFor(50, connection)) void wide.add(itemsOf('x', 50), 1, connection, 0);
+      if (queue.hasRoomFor(50, connection)) void queue.add(itemsOf('x', 50), 1, connection, 0);
     }
-    expect(wide.items).toBe(2000);
+    expect(queue.items).toBe(2000);
     // However many there are, one that is alone may be as large as it is.
     expect(new LargeTakeQueue(10).hasRoomFor(1000, 'one')).toBe(true);
   });
 
   test('end when their time is over, and leave the others', async () => {
-    const wide = new LargeTakeQueue(1000);
+    const queue = new LargeTakeQueue(1000);
     const results = [10, 30, 20].map((deadline) =>
-      wide.add(itemsOf(`d${deadline}`, 10), deadline, deadline, 0),
+      queue.add(itemsOf(`d${deadline}`, 10), deadline, deadline, 0),
     );
-    expect(wide.soonestDeadline).toBe(10);
+    expect(queue.soonestDeadline).toBe(10);
     const error = new StorageError('timeout', 'late');
-    wide.expire(20, error);
-    expect([wide.items, wide.soonestDeadline]).toEqual([10, 30]);
+    queue.expire(20, error);
+    expect([queue.items, queue.soonestDeadline]).toEqual([10, 30]);
     expect(await Promise.all([results[0], results[2]] as Promise<TakeResult>[])).toEqual([error, error]);
-    expect(sent(wide)).toEqual(['d300']);
-    wide.expire(100, error);
-    expect(wide.soonestDeadline).toBe(Number.POSITIVE_INFINITY);
+    expect(sent(queue)).toEqual(['d300']);
+    queue.expire(100, error);
+    expect(queue.soonestDeadline).toBe(Number.POSITIVE_INFINITY);
   });
 });

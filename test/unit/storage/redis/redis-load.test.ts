@@ -61,10 +61,10 @@ describe('an answer that is late', () => {
 
   test('counts only work that is not done', () => {
     const load = new RedisLoad();
-    const wide = batchOf(4000, 0);
-    load.sent(wide, 0);
+    const large = batchOf(4000, 0);
+    load.sent(large, 0);
     load.answered(40 * MS);
-    load.ended(wide);
+    load.ended(large);
     const narrow = batchOf(1, 41 * MS);
     load.sent(narrow, 41 * MS);
     expect(load.isDueToWork(narrow, 61 * MS, 60 * MS)).toBe(false);

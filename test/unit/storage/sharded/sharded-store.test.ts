@@ -49,7 +49,7 @@ describe('a request whose buckets lie on one part', () => {
     const items = [tokens('a1'), tokens('a2', { refund: true }), window('a3', { enforcement: 'quota' })];
     await store.take(items, 77, 'c', false);
     expect(map.of('a').asked).toEqual([
-      { part: 'a', items, deadlineMicros: 77, connection: 'c', mayWait: false, wide: false },
+      { partition: 'a', items, deadlineMicros: 77, connection: 'c', mayWait: false, isLarge: false },
     ]);
     expect(map.of('a').asked[0]?.items).toBe(items);
     expect(map.looks).toBe(3);
@@ -65,15 +65,15 @@ describe('a request whose buckets lie on one part', () => {
     expect(take(tokens('a1'))).toBe(AWAY);
   });
 
-  test('is wide with many items, however many', async () => {
-    for (const [count, wide] of [
+  test('is large with many items, however many', async () => {
+    for (const [count, isLarge] of [
       [16, false],
       [17, true],
       [1500, true],
     ] as const) {
       const items = Array.from({ length: count }, (_, i) => tokens(`a${i}`));
       expect(await store.take(items, Infinity)).toHaveLength(count);
-      expect(map.of('a').asked.at(-1)).toMatchObject({ wide, deadlineMicros: Infinity });
+      expect(map.of('a').asked.at(-1)).toMatchObject({ isLarge, deadlineMicros: Infinity });
       expect(map.of('a').asked.at(-1)?.items).toBe(items);
     }
   });
@@ -111,7 +111,7 @@ describe('a request to several parts', () => {
     expect([used(tokens('b1')), used(window('b2'))]).toEqual([10, 2]);
     expect(map.of('a').returned).toEqual([]);
     expect(map.of('b').returned).toMatchObject([
-      { part: 'b', connection: 'connection', mayWait: true, wide: false },
+      { partition: 'b', connection: 'connection', mayWait: true, isLarge: false },
     ]);
     expect(store.giveBackStats).toEqual({ ...NONE, made: 1 });
     expect(told).toHaveLength(2);
@@ -324,7 +324,7 @@ describe('a request of many items over many parts', () => {
     const outcomes = (await take(...items)) as readonly { remaining: number }[];
     isOver = true;
     expect(outcomes.map(({ remaining }) => remaining)).toEqual(items.map(() => 99));
-    expect(map.of(items[0]!.key).asked).toMatchObject([{ wide: true, items: [items[0]] }]);
+    expect(map.of(items[0]!.key).asked).toMatchObject([{ isLarge: true, items: [items[0]] }]);
     expect([longest <= 512, turns >= 10]).toEqual([true, true]);
   });
 
