@@ -14,15 +14,15 @@ import { fromStruct, type ProtoStruct } from './struct.js';
 const RLS_PROTO = 'envoy/service/ratelimit/v3/rls.proto';
 
 /**
- * Reads `proto/` and returns every message, enum and service of rls.proto and what it imports. Enums are numbers, 64
- * bit integers are (rounded) numbers, absent scalars their defaults and absent messages null. Throws when the build is
- * incomplete.
+ * Loads `proto/` and returns the messages, enums and services of rls.proto and its imports. Enums are numbers, 64-bit
+ * integers are (rounded) numbers, absent scalars have their defaults, and absent messages are null. Throws if the build
+ * is incomplete.
  */
 export function loadRateLimitDefinition(): PackageDefinition {
   return loadSync(RLS_PROTO, { includeDirs: [assetPath('proto')], longs: Number, defaults: true });
 }
 
-/** The answer as proto-loader returns it with the options of {@link loadRateLimitDefinition}. */
+/** The response as proto-loader returns it with the options of {@link loadRateLimitDefinition}. */
 interface LoadedStatus {
   readonly code: Code;
   readonly currentLimit: {
@@ -45,8 +45,8 @@ interface LoadedResponse {
 const NO_RESPONSE = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitResponse';
 
 /**
- * The client's side of the service over @grpc/proto-loader, which builds encoders and decoders from `proto/`. It reads
- * the files, so create one per process.
+ * Creates the client side of the service with @grpc/proto-loader, which builds encoders and decoders from `proto/`. It
+ * reads the proto files, so create one per process.
  */
 export function createClientCodec(definition = loadRateLimitDefinition()): ClientCodec {
   const request = messageType(definition, 'RateLimitRequest');
@@ -72,7 +72,7 @@ export function deserialize(
   bytes: Uint8Array,
   sentence: string,
 ): object {
-  // Only from a Buffer are strings decoded by Node itself, which puts U+FFFD for what is not UTF-8.
+  // Node itself decodes strings only from a Buffer. It replaces invalid UTF-8 with U+FFFD.
   const buffer = Buffer.isBuffer(bytes)
     ? bytes
     : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -83,7 +83,7 @@ export function deserialize(
   }
 }
 
-/** Default values are left out, as every other protobuf implementation does: protobufjs would write them. */
+/** Omits default values, as all other protobuf implementations do. protobufjs would write them. */
 function toLoadedRequest(message: RateLimitRequest): object {
   return {
     domain: message.domain || undefined,

@@ -17,8 +17,8 @@ import { LONG_TEXT_BYTES, textSteps } from './text-steps.js';
 import { WireReader } from './wire-reader.js';
 
 /*
- * Tags (field number * 8 + wire type) of the known fields, by message, and the number of each message's last one. The
- * numbers of every message run from 1 without a gap.
+ * Tags (field number * 8 + wire type) of the known fields, by message, and the highest field number of each message.
+ * Field numbers start at 1 and have no gaps.
  */
 const REQUEST_DOMAIN = 0x0a;
 const REQUEST_DESCRIPTORS = 0x12;
@@ -38,16 +38,16 @@ const OVERRIDE_LAST = 2;
 const WRAPPER_VALUE = 0x08;
 const WRAPPER_LAST = 1;
 
-/** Bytes that are read in one step: some 5 ns each at worst, where texts are not ASCII. */
+/** Bytes that are read in one step. A byte takes about 5 ns at worst, for text that is not ASCII. */
 const STEP_BYTES = 64 * 1024;
-/** What an entry costs beside its bytes, in bytes. */
+/** Cost of an entry in addition to its bytes, in bytes. */
 const ENTRY_COST_BYTES = 16;
-/** Texts of ASCII are so many times cheaper than others. */
+/** Ratio of the decoding cost of other text to the cost of ASCII text. */
 const ASCII_COST_DIVISOR = 16;
-/** The texts of entries of more bytes are decoded after all else where there are steps. */
+/** In steps, the texts of entries larger than this are decoded last. */
 const DEFERRED_ENTRY_BYTES = 16 * 1024;
 
-/** An entry whose texts are decoded after all else, in steps. */
+/** An entry whose texts are decoded last, in steps. */
 interface DeferredEntry {
   readonly entry: { key: string; value: string };
   readonly keyStart: number;
@@ -57,21 +57,19 @@ interface DeferredEntry {
 }
 
 /**
- * Decodes envoy.service.ratelimit.v3.RateLimitRequest by protobuf's rules: fields in any order, unknown ones skipped,
- * of a scalar the last counts, a message field that comes again is merged with what came before. Counts what it builds,
- * and ends at the bounds.
+ * Decodes envoy.service.ratelimit.v3.RateLimitRequest by the rules of protobuf: fields may come in any order, unknown
+ * fields are skipped, the last value of a scalar counts, and repeated occurrences of a message field are merged. Counts
+ * what it builds, and stops at the limits.
  */
 export class RequestDecoder {
   readonly #maxDescriptors: number;
   readonly #reader: WireReader;
   readonly #texts: StringCache;
   #entriesLeft = 0;
-  /**
-   * What this message cost beside its bytes that were read and its entries, and where the step at hand ends. In bytes.
-   */
+  /** Cost of this message in addition to its bytes and entries, and the cost at which the current step ends. Bytes. */
   #stepCost = 0;
   #stepEnd = 0;
-  /** Undefined where long texts are decoded at once. */
+  /** Undefined if long texts are decoded immediately. */
   #deferred: DeferredEntry[] | undefined;
 
   constructor({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}, texts = new StringCache()) {
@@ -81,8 +79,8 @@ export class RequestDecoder {
   }
 
   /**
-   * Throws {@link DecodeError} on bytes that are no such message, or too much of one. Nothing it returns refers to
-   * `bytes`.
+   * Decodes a message. Throws {@link DecodeError} if the bytes are not such a message or exceed a limit. The result
+   * does not refer to `bytes`.
    */
   decode(bytes: Uint8Array): RateLimitRequest {
     this.#begin(bytes);
@@ -107,7 +105,7 @@ export class RequestDecoder {
     return { domain: this.#texts.read(bytes, domainStart, domainEnd), descriptors, hitsAddend };
   }
 
-  /** {@link decode} in steps. Several may run at once. */
+  /** Decodes a message in steps; see {@link decode}. Several generators may run concurrently. */
   steps(bytes: Uint8Array): Generator<void, RateLimitRequest> {
     return new RequestDecoder({ maxDescriptors: this.#maxDescriptors }, this.#texts).#steps(bytes);
   }
@@ -168,7 +166,7 @@ export class RequestDecoder {
     return { entries, limit, hitsAddend, isNegativeHits };
   }
 
-  /** {@link #descriptor} with pauses: a generator costs too much for every usual one. */
+  /** Same as {@link #descriptor}, with pauses. A generator would cost too much for every normal descriptor. */
   *#descriptorSteps(end: number): Generator<void, Descriptor> {
     const reader = this.#reader;
     const entries: DescriptorEntry[] = [];
@@ -188,7 +186,7 @@ export class RequestDecoder {
     return { entries, limit, hitsAddend, isNegativeHits };
   }
 
-  /** Reads the length of an entry, which ends by `outerEnd`, and the entry. */
+  /** Reads the length of an entry, which must end by `outerEnd`, and the entry. */
   #entry(outerEnd: number): DescriptorEntry {
     if (--this.#entriesLeft < 0) throw new DecodeError(TOO_MANY_ENTRIES);
     const reader = this.#reader;
@@ -230,14 +228,14 @@ export class RequestDecoder {
     while (reader.position < end) {
       const tag = reader.tag(end);
       if (tag === OVERRIDE_REQUESTS_PER_UNIT) requestsPerUnit = reader.varint(end);
-      // An enum is an int32, whatever number it holds.
+      // An enum is an int32 and may contain any number.
       else if (tag === OVERRIDE_UNIT) unit = reader.varint(end) | 0;
       else reader.skipUnknown(tag, OVERRIDE_LAST, end);
     }
     return { requestsPerUnit, unit };
   }
 
-  /** google.protobuf.UInt64Value. */
+  /** Reads a google.protobuf.UInt64Value. */
   #wrappedUint64(before: number, end: number): number {
     const reader = this.#reader;
     let value = before;
@@ -258,7 +256,7 @@ export class RequestDecoder {
     return this.#texts.read(bytes, start, end);
   }
 
-  /** Whether it is time for a pause; if so, the next step begins. */
+  /** Returns whether the current step is complete. If so, the next step begins. */
   #stepIsFull(): boolean {
     const entries = MAX_ENTRIES - this.#entriesLeft;
     const cost = this.#reader.position + this.#stepCost + entries * ENTRY_COST_BYTES;

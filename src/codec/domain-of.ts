@@ -10,12 +10,12 @@ const LAST = 3;
 /* Tags of RateLimitDescriptor. */
 const ENTRIES = 0x0a;
 const LIMIT = 0x12;
-/** Fields that are looked at for an override: it takes some 20 microseconds. */
+/** Maximum number of fields read to find an override, which takes about 20 microseconds. */
 const MAX_FIELDS_READ = 1000;
 
 /**
- * The domain of an encoded RateLimitRequest, its descriptors left unread. Undefined when the outermost message is
- * malformed or has more than `maxFields` fields, and for a domain over {@link LARGE_MESSAGE_BYTES}.
+ * Returns the domain of an encoded RateLimitRequest without reading its descriptors. Returns undefined if the outermost
+ * message is malformed or has more than `maxFields` fields, or if the domain exceeds {@link LARGE_MESSAGE_BYTES}.
  */
 export function domainOf(bytes: Uint8Array, maxFields: number): string | undefined {
   const reader = new WireReader(INVALID_REQUEST, maxFields);
@@ -45,8 +45,8 @@ export function domainOf(bytes: Uint8Array, maxFields: number): string | undefin
 }
 
 /**
- * Whether a descriptor of an encoded RateLimitRequest may hold a limit override, its entries left unread. True, too,
- * for what is malformed, and where the first thousand fields do not tell.
+ * Returns whether a descriptor of an encoded RateLimitRequest may contain a limit override, without reading its
+ * entries. Also returns true if the message is malformed or the first thousand fields do not decide.
  */
 export function mayOverride(bytes: Uint8Array): boolean {
   const reader = new WireReader(INVALID_REQUEST, MAX_FIELDS_READ);
@@ -68,7 +68,7 @@ export function mayOverride(bytes: Uint8Array): boolean {
   return false;
 }
 
-/** Reads a descriptor up to its limit override, or to its end. */
+/** Reads a descriptor up to its limit override, or to its end. Returns whether it has an override. */
 function holdsLimit(reader: WireReader, end: number): boolean {
   while (reader.position < end) {
     const tag = reader.tag(end);

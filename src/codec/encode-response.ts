@@ -21,18 +21,21 @@ const HEADER_KEY = 0x0a;
 const HEADER_VALUE = 0x12;
 
 /*
- * What fields take at most without their texts and bytes: a tag is one byte, the varint of a number or length at most
+ * Maximum size of a field without its text or bytes: a tag of one byte, and the varint of a number or length of at most
  * ten.
  */
 const MAX_FIELD_BYTES = 11;
 const MAX_STATUS_BYTES = 9 * MAX_FIELD_BYTES;
 const MAX_HEADER_BYTES = 3 * MAX_FIELD_BYTES;
 
-/** Encodes envoy.service.ratelimit.v3.RateLimitResponse. Default values are left out. */
+/** Encodes envoy.service.ratelimit.v3.RateLimitResponse. Omits default values. */
 export class ResponseEncoder {
   readonly #writer = new WireWriter();
 
-  /** The bytes are the caller's to keep: they share memory with other answers, but none is written there again. */
+  /**
+   * Returns the encoded response. The caller may keep the bytes: they share memory with other responses but are never
+   * overwritten.
+   */
   encode(response: RateLimitResponse): Uint8Array {
     const { statuses, responseHeadersToAdd, requestHeadersToAdd, rawBody } = response;
     const metadata = response.dynamicMetadata;
@@ -46,7 +49,7 @@ export class ResponseEncoder {
         bodyBytes +
         (metadata === undefined ? 0 : maxStructBytes(metadata)),
     );
-    // From the last field to the first.
+    // Fields are written in reverse order.
     if (metadata !== undefined) {
       const metadataEnd = writer.mark;
       writeStruct(writer, metadata);

@@ -13,14 +13,14 @@ import {
 import { MAX_BYTES_PER_UNIT, type WireWriter } from './wire-writer.js';
 
 /*
- * google.protobuf.Struct, Value and ListValue (google/protobuf/struct.proto), from the last member to the first, as the
- * writer does.
+ * Encodes google.protobuf.Struct, Value and ListValue (google/protobuf/struct.proto), in reverse order, as the writer
+ * does.
  */
 
-/** What a member or an item takes at most beside its texts: its tags and lengths, and a double. */
+/** Maximum size of a member or an item without its texts: its tags and lengths, and a double. */
 const MAX_MEMBER_BYTES = 40;
 
-/** Bytes that {@link writeStruct} writes at most. */
+/** Returns the maximum number of bytes that {@link writeStruct} writes for `member`. */
 export function maxStructBytes(member: unknown): number {
   if (typeof member === 'string') return MAX_MEMBER_BYTES + member.length * MAX_BYTES_PER_UNIT;
   if (typeof member !== 'object' || member === null) return MAX_MEMBER_BYTES;
@@ -35,10 +35,7 @@ export function maxStructBytes(member: unknown): number {
   return bytes;
 }
 
-/**
- * Writes a JSON object as a Struct, without a tag. Members that JSON has no value for (undefined, functions) are left
- * out.
- */
+/** Writes a JSON object as a Struct, without a tag. Omits members that have no JSON value (undefined, functions). */
 export function writeStruct(writer: WireWriter, object: Readonly<Record<string, unknown>>): void {
   const members = Object.entries(object);
   for (let index = members.length - 1; index >= 0; index--) {

@@ -15,14 +15,14 @@ interface LoadedDescriptor {
   readonly isNegativeHits: boolean;
 }
 
-/** A RateLimitRequest as @grpc/proto-loader hands it over with the options of `loadRateLimitDefinition`. */
+/** A RateLimitRequest as @grpc/proto-loader returns it with the options of `loadRateLimitDefinition`. */
 export interface LoadedRequest {
   readonly domain: string;
   readonly descriptors: readonly LoadedDescriptor[];
   readonly hitsAddend: number;
 }
 
-/** Returns the request that @grpc/proto-loader has decoded. */
+/** Converts a request that @grpc/proto-loader has decoded. */
 export function fromLoadedRequest(loaded: LoadedRequest): RateLimitRequest {
   return {
     domain: loaded.domain,
@@ -41,7 +41,7 @@ function fromLoadedDescriptor(loaded: LoadedDescriptor): Descriptor {
   };
 }
 
-/** Returns a response for @grpc/proto-loader to encode. Default values are left out: protobufjs would write them. */
+/** Converts a response for @grpc/proto-loader to encode. Omits default values, which protobufjs would write. */
 export function toLoadedResponse(message: RateLimitResponse): object {
   return {
     overallCode: message.overallCode || undefined,

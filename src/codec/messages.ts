@@ -1,6 +1,6 @@
 /**
- * envoy.service.ratelimit.v3.RateLimitRequest and RateLimitResponse as plain objects. Field names are the proto's in
- * camelCase; what weir neither reads nor writes is left out (quota).
+ * envoy.service.ratelimit.v3.RateLimitRequest and RateLimitResponse as plain objects. Field names are in camelCase.
+ * Fields that weir neither reads nor writes are omitted (quota).
  */
 import { quantity } from '../quantity.js';
 
@@ -9,7 +9,7 @@ export interface DescriptorEntry {
   readonly value: string;
 }
 
-/** RateLimitDescriptor.RateLimitOverride. `unit` is envoy.type.v3.RateLimitUnit, any number a caller may send. */
+/** RateLimitDescriptor.RateLimitOverride. `unit` is envoy.type.v3.RateLimitUnit; callers may send any number. */
 export interface RateLimitOverride {
   readonly requestsPerUnit: number;
   readonly unit: number;
@@ -18,7 +18,7 @@ export interface RateLimitOverride {
 export interface Descriptor {
   readonly entries: readonly DescriptorEntry[];
   readonly limit: RateLimitOverride | undefined;
-  /** Absent: the request's hits addend counts. 0 is a peek. Values above 2^53-1 arrive as 2^53-1. */
+  /** If absent, the hits addend of the request applies. 0 is a peek. Values above 2^53-1 are saturated to 2^53-1. */
   readonly hitsAddend: number | undefined;
   readonly isNegativeHits: boolean;
 }
@@ -26,7 +26,7 @@ export interface Descriptor {
 export interface RateLimitRequest {
   readonly domain: string;
   readonly descriptors: readonly Descriptor[];
-  /** uint32; 0 means absent, which means 1. */
+  /** uint32. 0 means absent, which means 1. */
   readonly hitsAddend: number;
 }
 
@@ -59,7 +59,7 @@ export interface DescriptorStatus {
   readonly currentLimit: CurrentLimit | undefined;
   /** uint32. */
   readonly limitRemaining: number;
-  /** Whole seconds; absent where there is no limit. */
+  /** Whole seconds. Absent if no limit applies. */
   readonly durationUntilResetSeconds: number | undefined;
 }
 
@@ -80,71 +80,70 @@ export interface RateLimitResponse {
 }
 
 /**
- * Messages of more bytes take long enough that others should have their turns meanwhile:
+ * Messages larger than this, in bytes, take long enough that other work should run meanwhile: use
  * {@link ServiceCodec.decodeSteps}.
  */
 export const LARGE_MESSAGE_BYTES = 16 * 1024;
 
-/** Most entries of one request, in all its descriptors together; more do not decode. */
+/** Maximum number of entries in all descriptors of one request. Requests with more entries are rejected. */
 export const MAX_ENTRIES = 10_000;
 
-/** What a codec takes. */
+/** Options of a codec. */
 export interface CodecOptions {
-  /** Requests of more descriptors do not decode. As many as {@link MAX_ENTRIES} when absent. */
+  /** Maximum number of descriptors in one request. Default: {@link MAX_ENTRIES}. */
   readonly maxDescriptors?: number;
 }
 
 /**
- * Most fields of one request, unknown ones, those in groups and those that come again included. An entry needs 3 at
- * most and a descriptor 7; what means nothing to us must end soon, too.
+ * Returns the maximum number of fields in one request, including unknown fields, fields in groups, and repeated fields.
+ * An entry needs at most 3 fields and a descriptor 7. Unknown fields count so that reading them ends soon, too.
  */
 export function maxFields(maxDescriptors: number): number {
   return 4 * MAX_ENTRIES + 10 * maxDescriptors;
 }
 
-/** The server's side; see wire-codec.ts. */
+/** The server side of the codec; see wire-codec.ts. */
 export interface ServiceCodec {
   /**
-   * Throws {@link DecodeError} on bytes that are not a RateLimitRequest, or more of one than is allowed: then nothing
-   * beyond the bound is read. What it returns does not refer to `bytes`, which may be a part of a buffer that is
-   * written again.
+   * Decodes a request. Throws {@link DecodeError} if the bytes are not a RateLimitRequest or exceed a limit; nothing
+   * beyond the limit is read. The result does not refer to `bytes`, so their buffer may be reused.
    */
   decodeRequest(bytes: Uint8Array): RateLimitRequest;
   /**
-   * {@link decodeRequest} in steps of at most about a millisecond, for messages over {@link LARGE_MESSAGE_BYTES}.
-   * `bytes` must stay as they are until it ends.
+   * Decodes a request in steps of at most about a millisecond, for messages larger than {@link LARGE_MESSAGE_BYTES}.
+   * `bytes` must not change until the generator ends. See {@link decodeRequest}.
    */
   decodeSteps(bytes: Uint8Array): Generator<void, RateLimitRequest>;
   /**
-   * The domain of a request, without a look into its descriptors. Undefined when the outermost message is malformed or
-   * has too many fields, and for a domain over {@link LARGE_MESSAGE_BYTES}.
+   * Returns the domain of a request without reading its descriptors. Returns undefined if the outermost message is
+   * malformed or has too many fields, or if the domain exceeds {@link LARGE_MESSAGE_BYTES}.
    */
   domainOf(bytes: Uint8Array): string | undefined;
   /**
-   * Whether a descriptor of a request may hold a limit override, without a look into its entries. True, too, for what
-   * is malformed, and where the first thousand fields do not tell.
+   * Returns whether a descriptor of a request may contain a limit override, without reading its entries. Also returns
+   * true if the message is malformed or the first thousand fields do not decide.
    */
   mayOverride(bytes: Uint8Array): boolean;
-  /** The bytes returned stay as they are: no later call writes to them, so an answer may wait until it is sent. */
+  /** Encodes a response. Later calls do not change the returned bytes, so a response may wait until it is sent. */
   encodeResponse(response: RateLimitResponse): Uint8Array;
 }
 
-/** The client's side (client-codec.ts), for `weir check`, `weir ratelimit-client` and tests. */
+/** The client side of the codec (client-codec.ts), for `weir check`, `weir ratelimit-client` and tests. */
 export interface ClientCodec {
   encodeRequest(request: RateLimitRequest): Uint8Array;
-  /** Throws {@link DecodeError} on bytes that are not a RateLimitResponse. */
+  /** Decodes a response. Throws {@link DecodeError} if the bytes are not a RateLimitResponse. */
   decodeResponse(bytes: Uint8Array): RateLimitResponse;
 }
 
-/** The bytes do not parse. The message is safe to send to the caller. */
+/** The bytes cannot be decoded. The message may be sent to the caller. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError';
 }
 
-/** Why bytes that are no request are refused. */
+/** Error message for bytes that are not a valid request. */
 export const INVALID_REQUEST = 'message is not a well-formed envoy.service.ratelimit.v3.RateLimitRequest';
 
-/** Why a request is not read on once it holds more descriptors than `most`. */
+/** Returns the error message for a request with more descriptors than `most`, which is not read to the end. */
 export function moreDescriptorsThan(most: number): string {
   return (
     `rate limit descriptor list holds at least ${most + 1} descriptors, more than the ` +
@@ -152,23 +151,23 @@ export function moreDescriptorsThan(most: number): string {
   );
 }
 
-/** Why a request is not read on once its descriptors hold more entries than {@link MAX_ENTRIES}. */
+/** Error message for a request with more entries than {@link MAX_ENTRIES}, which is not read to the end. */
 export const TOO_MANY_ENTRIES =
   `rate limit descriptors hold at least ${MAX_ENTRIES + 1} entries, more than the ${MAX_ENTRIES} that ` +
   'are allowed in one request';
 
-/** Why a request is not read on once it holds more fields than {@link maxFields}. */
+/** Returns the error message for a request with more fields than {@link maxFields}, which is not read to the end. */
 export function tooManyFields(most: number): string {
   return `message holds at least ${most + 1} protobuf fields, more than the ${most} that are allowed in one request`;
 }
 
-/** Why a request with so many descriptors is refused. */
+/** Returns the error message for a request with `count` descriptors, which are too many. */
 export function tooManyDescriptors(count: number, most: number): string {
   const allowed = quantity(most, 'that is', 'that are');
   return `rate limit descriptor list holds ${count} descriptors, more than the ${allowed} allowed`;
 }
 
-/** Why a request whose descriptors ask for more limits than `most` is refused. */
+/** Returns the error message for a request whose descriptors match more limits than `most`. */
 export function tooManyLimits(most: number): string {
   return `rate limit descriptor list asks for more limits than the ${quantity(most, 'that is', 'that are')} allowed`;
 }

@@ -1,15 +1,15 @@
 import { readAsset } from '../assets.js';
 
-/** A proto file, as the build describes it. */
+/** A proto file, as described by the build. */
 export interface ProtoFile {
-  /** As other files import it: `google/protobuf/struct.proto`. */
+  /** Name in import statements: `google/protobuf/struct.proto`. */
   readonly name: string;
   readonly imports: readonly string[];
-  /** Full names of the services it defines. */
+  /** Full names of the services that the file defines. */
   readonly services: readonly string[];
-  /** Full names of all it defines, the services among them. */
+  /** Full names of all symbols that the file defines, including services. */
   readonly symbols: readonly string[];
-  /** An encoded google.protobuf.FileDescriptorProto, with field names as they stand in the file (`hits_addend`). */
+  /** An encoded google.protobuf.FileDescriptorProto, with field names as in the proto file (`hits_addend`). */
   readonly descriptor: Buffer;
 }
 
@@ -18,8 +18,8 @@ type Described = Omit<ProtoFile, 'descriptor'> & { readonly descriptor: string }
 let files: readonly ProtoFile[] | undefined;
 
 /**
- * The files that define weir's services (RateLimitService, health, reflection) and those they import, imported ones
- * first. Read once, from what the build makes of `proto/`. Throws when the build is incomplete.
+ * Returns the files that define weir's services (RateLimitService, health, reflection) and their imports, imported
+ * files first. The build output of `proto/` is read once. Throws if the build is incomplete.
  */
 export function protoFiles(): readonly ProtoFile[] {
   files ??= (JSON.parse(readAsset('proto/files.json')) as Described[]).map((file) => ({

@@ -1,27 +1,27 @@
-/** Texts that are remembered; a power of two. */
+/** Number of cached strings. A power of two. */
 const SLOTS = 4096;
-/** Longer texts are decoded each time. Bytes. */
+/** Maximum length of a cached string, in bytes. */
 const MAX_BYTES = 64;
-/** FNV's 32 bit prime. */
+/** The 32-bit prime of the FNV hash. */
 const HASH_PRIME = 0x0100_0193;
 
 /**
- * Turns UTF-8 into strings, and remembers the short ones: domains, entry keys and most values come again and again, and
- * comparing their bytes is several times cheaper than making a string.
+ * Decodes UTF-8 to strings and caches short strings. Domains, entry keys and most values recur, and comparing their
+ * bytes is several times cheaper than creating a string.
  *
- * A text has two slots, side by side, that its hash tells. It is taken in at once while one of them is free. One that
- * finds both taken drops another when it is missed twice without another in between, so that values which never come
- * again push little out. A hit is only ever decided by comparing all bytes: texts made to collide cost their sender's
- * requests some time, and nothing else. Takes 300 KiB and 4,096 strings of at most 64 bytes.
+ * The hash of a string selects two adjacent slots. A string is stored immediately if one of them is free. Otherwise, it
+ * replaces another string if it is missed twice in a row, so that values that never recur evict few strings. A hit
+ * requires that all bytes are equal. Strings that are crafted to collide therefore only make the sender's own requests
+ * slower. The cache occupies 300 KiB and 4,096 strings of at most 64 bytes.
  */
 export class StringCache {
   readonly #lengths = new Uint8Array(SLOTS);
   readonly #bytes = new Uint8Array(SLOTS * MAX_BYTES);
-  /** The hash that was last looked for in vain, by slot. */
+  /** Hash of the last string that was missed, by slot. */
   readonly #missed = new Int32Array(SLOTS);
   readonly #texts: string[] = new Array<string>(SLOTS).fill('');
 
-  /** The text in `bytes[start, end)`; U+FFFD stands for what is not UTF-8. */
+  /** Returns the text in `bytes[start, end)`, with U+FFFD for invalid UTF-8. */
   read(bytes: Uint8Array, start: number, end: number): string {
     const length = end - start;
     if (length === 0) return '';
@@ -56,7 +56,9 @@ export class StringCache {
   }
 }
 
-/** Node's own UTF-8 decoder, which puts U+FFFD where the WHATWG Encoding Standard does, and keeps a byte order mark. */
+/**
+ * Uses Node's UTF-8 decoder, which inserts U+FFFD as the WHATWG Encoding Standard does, and keeps a byte order mark.
+ */
 function decode(bytes: Uint8Array, start: number, end: number): string {
   const buffer = Buffer.isBuffer(bytes)
     ? bytes

@@ -1,4 +1,4 @@
-/** google.protobuf.Value as proto-loader reads and writes it: at most one field is set. */
+/** google.protobuf.Value as proto-loader reads and writes it. At most one field is set. */
 export interface ProtoValue {
   readonly nullValue?: number;
   readonly numberValue?: number;
@@ -13,7 +13,7 @@ export interface ProtoStruct {
   readonly fields?: Readonly<Record<string, ProtoValue>>;
 }
 
-/** A JSON object as a Struct. Members that JSON has no value for (undefined, functions) are left out. */
+/** Converts a JSON object to a Struct. Omits members that have no JSON value (undefined, functions). */
 export function toStruct(object: Readonly<Record<string, unknown>>): ProtoStruct {
   const fields: [string, ProtoValue][] = [];
   for (const [key, member] of Object.entries(object)) {
@@ -23,7 +23,7 @@ export function toStruct(object: Readonly<Record<string, unknown>>): ProtoStruct
   return { fields: Object.fromEntries(fields) };
 }
 
-/** A Struct as a JSON object. */
+/** Converts a Struct to a JSON object. */
 export function fromStruct(struct: ProtoStruct): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(struct.fields ?? {}).map(([key, value]) => [key, fromValue(value)]),

@@ -1,13 +1,15 @@
 import { isAscii } from 'node:buffer';
 import { freeBuffer } from '../runtime/free-buffer.js';
 
-/** Texts of fewer bytes are decoded at once: it takes some 5 ns a byte where much of it is not ASCII. */
+/**
+ * Minimum length in bytes of texts that are decoded in steps. A byte takes about 5 ns if much of the text is not ASCII.
+ */
 export const LONG_TEXT_BYTES = 64 * 1024;
 
 /**
- * A long text in `bytes[start, end)`, as Buffer#toString decodes it, with U+FFFD for what is not UTF-8: decoded in
- * steps, put together in one. It is one flat string, as whoever looks at the first character of joined pieces would
- * copy them all. `pieceBytes`, at least 4, are decoded in one step.
+ * Decodes a long text in `bytes[start, end)` in steps, as Buffer#toString does, with U+FFFD for invalid UTF-8. The
+ * result is one flat string: if pieces were joined, reading the first character would copy all of them. Each step
+ * decodes `pieceBytes`, which must be at least 4.
  */
 export function* textSteps(
   bytes: Uint8Array,
@@ -22,7 +24,7 @@ export function* textSteps(
     yield;
     return text;
   }
-  // No byte of UTF-8 becomes more than one unit of UTF-16. The memory is only touched as it is written.
+  // A byte of UTF-8 becomes at most one unit of UTF-16. The memory is touched only when it is written.
   const units = Buffer.allocUnsafeSlow(2 * (end - start));
   let unitsEnd = 0;
   for (let at = start; at < end; ) {
@@ -38,12 +40,13 @@ export function* textSteps(
 }
 
 /**
- * The last place up to `at` where a text may be cut: none of its characters, nor what becomes one U+FFFD, goes on
- * behind it.
+ * Returns the last offset up to `at` at which the text may be split, so that no character and no sequence that becomes
+ * one U+FFFD is divided.
  */
 export function cutBefore(bytes: Uint8Array, at: number, end: number): number {
   if (at >= end) return end;
-  // A character has one leading byte and at most three that continue it: behind four of these, nothing is open.
+  // A character has one leading byte and at most three continuation bytes. After four continuation bytes, no character
+  // is incomplete.
   for (let back = 0; back < 4; back++) if (((bytes[at - back] as number) & 0xc0) !== 0x80) return at - back;
   return at;
 }

@@ -3,7 +3,7 @@ import { domainOf, mayOverride } from './domain-of.js';
 import { ResponseEncoder } from './encode-response.js';
 import { type CodecOptions, MAX_ENTRIES, maxFields, type ServiceCodec } from './messages.js';
 
-/** The hand-written codec: the two directions that a server needs, for the two messages of the service. */
+/** Creates the hand-written codec, which implements the two directions that a server needs. */
 export function createWireCodec(options?: CodecOptions): ServiceCodec {
   const decoder = new RequestDecoder(options);
   const fields = maxFields(options?.maxDescriptors ?? MAX_ENTRIES);

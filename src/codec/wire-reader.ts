@@ -1,6 +1,6 @@
 import { DecodeError, tooManyFields } from './messages.js';
 
-/** Unknown groups may nest this deep, as in the protobuf implementations. */
+/** Maximum nesting depth of unknown groups, as in other protobuf implementations. */
 const MAX_GROUP_DEPTH = 100;
 const TWO_POW_32 = 0x1_0000_0000;
 
@@ -12,36 +12,36 @@ const GROUP_END = 4;
 const FIXED32 = 5;
 
 /**
- * Reads the pieces of a protobuf message (https://protobuf.dev/programming-guides/encoding/) in place. Every method is
- * told where the message at hand ends, and throws {@link DecodeError} instead of reading past it. Made once, pointed at
- * one message after the other.
+ * Reads the parts of a protobuf message (https://protobuf.dev/programming-guides/encoding/) in place. Each method takes
+ * the end of the current message, and throws {@link DecodeError} instead of reading past it. Reused for one message
+ * after another.
  */
 export class WireReader {
   bytes: Uint8Array = new Uint8Array(0);
   position = 0;
-  /** What the last {@link varint} held above its 32 low bits; up to 38 bits. */
+  /** Up to 38 bits above the low 32 bits of the last {@link varint}. */
   high = 0;
   readonly #errorMessage: string;
   readonly #maxFields: number;
   #fieldsLeft = 0;
 
   /**
-   * @param sentence the text of a DecodeError for what is malformed; sent to callers
-   * @param maxFields most fields of one message, those of all that is nested in it included
+   * @param sentence message of the DecodeError for malformed input; sent to callers
+   * @param maxFields maximum number of fields of one message, including those of nested messages
    */
   constructor(sentence: string, maxFields: number) {
     this.#errorMessage = sentence;
     this.#maxFields = maxFields;
   }
 
-  /** Starts at the first byte of `bytes`. */
+  /** Starts reading at the first byte of `bytes`. */
   reset(bytes: Uint8Array): void {
     this.bytes = bytes;
     this.position = 0;
     this.#fieldsLeft = this.#maxFields;
   }
 
-  /** Number and wire type of the next field, as they stand on the wire: number * 8 + type. The number is at least 1. */
+  /** Reads the tag of the next field: field number * 8 + wire type. The field number is at least 1. */
   tag(end: number): number {
     const tag = this.varint(end);
     if (tag < 8 || this.high !== 0) this.fail();
@@ -49,7 +49,7 @@ export class WireReader {
     return tag;
   }
 
-  /** A varint of at most 10 bytes. Returns its 32 low bits, unsigned, and leaves the rest in {@link high}. */
+  /** Reads a varint of at most 10 bytes. Returns the low 32 bits, unsigned, and stores the rest in {@link high}. */
   varint(end: number): number {
     const at = this.position;
     if (at < end) {
@@ -63,27 +63,27 @@ export class WireReader {
     return this.#longVarint(end);
   }
 
-  /** A uint64; what a JavaScript number cannot hold exactly becomes 2^53-1. */
+  /** Reads a uint64. Values that a JavaScript number cannot represent exactly become 2^53-1. */
   saturatedUint64(end: number): number {
     const low = this.varint(end);
     if (this.high === 0) return low;
     return Math.min((this.high >>> 0) * TWO_POW_32 + low, Number.MAX_SAFE_INTEGER);
   }
 
-  /** A bool: any bit of the 64 makes it true. */
+  /** Reads a bool, which is true if any of its 64 bits is set. */
   bool(end: number): boolean {
     const low = this.varint(end);
     return low !== 0 || this.high >>> 0 !== 0;
   }
 
-  /** A double. */
+  /** Reads a double. */
   double(end: number): number {
     const at = this.position;
     this.#skipBytes(8, end);
     return new DataView(this.bytes.buffer, this.bytes.byteOffset + at, 8).getFloat64(0, true);
   }
 
-  /** A length; returns where what it measures ends. */
+  /** Reads a length. Returns the end of the data that it measures. */
   lengthEnd(end: number): number {
     const length = this.varint(end);
     if (this.high !== 0 || length > end - this.position) this.fail();
@@ -91,9 +91,8 @@ export class WireReader {
   }
 
   /**
-   * Skips the field that `tag` begins. Fields up to `lastKnown` are those the message has: they only come here when
-   * their wire type is wrong, which is refused. Groups without recursion, so that no message is deep enough to exhaust
-   * the stack.
+   * Skips the field with this tag. Field numbers up to `lastKnown` are known, so such a field has a wrong wire type and
+   * is rejected. Skips groups without recursion, so that no nesting depth can exhaust the stack.
    */
   skipUnknown(tag: number, lastKnown: number, end: number): void {
     if (tag >>> 3 <= lastKnown) this.fail();

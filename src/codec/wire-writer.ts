@@ -1,37 +1,39 @@
-/** Bytes that are taken from the system at once. */
+/** Bytes that are allocated at once. */
 const SLAB_BYTES = 65_536;
-/** A UTF-16 unit takes at most three bytes in UTF-8. */
+/** Maximum length in UTF-8 of one UTF-16 unit. */
 export const MAX_BYTES_PER_UNIT = 3;
-/** Most texts whose bytes are kept; one of 128 bytes or more never is. */
+/** Maximum number of cached texts. Texts of 128 bytes or more are not cached. */
 const MAX_CACHED_TEXTS = 4096;
 const TWO_POW_14 = 0x4000;
 const TWO_POW_21 = 0x20_0000;
 const TWO_POW_28 = 0x1000_0000;
 
 /**
- * Memory that is not cleared first. A plain Uint8Array: V8 looks the methods of a Buffer up anew at each call, which
- * costs 0.2 µs per answer.
+ * Allocates memory without clearing it. Returns a plain Uint8Array: V8 would look up the methods of a Buffer at each
+ * call, which costs 0.2 µs for each response.
  */
 function newSlab(bytes: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer);
 }
 
 /**
- * Writes protobuf messages from their end to their beginning: when a length is to be written, what it measures is there
- * already, so nothing is measured beforehand. Messages lie one before the other in a slab that is never written twice:
- * what {@link finish} returned stays as it is for as long as somebody holds it.
+ * Writes protobuf messages from end to start. When a length is written, the data that it measures is already written,
+ * so nothing has to be measured in advance. Messages are placed one before the other in a slab. No byte of a slab is
+ * written twice, so the result of {@link finish} never changes.
  */
 export class WireWriter {
   #slab = newSlab(SLAB_BYTES);
-  /** The memory of the slab: asking the slab for it costs more than all else in {@link finish}. */
+  /**
+   * The memory of the slab. Reading this property of the slab would cost more than everything else in {@link finish}.
+   */
   #memory = this.#slab.buffer;
-  /** Length and bytes of texts, as a field holds them. */
+  /** Cached texts with their length prefix, as encoded in a field. */
   readonly #cachedTexts = new Map<string, Uint8Array>();
   /** Everything from here to `#end` is written. */
   #at = SLAB_BYTES;
   #end = SLAB_BYTES;
 
-  /** Begins a message of at most `maxBytes`: nothing after it checks for room. */
+  /** Begins a message of at most `maxBytes`. Later writes do not check for available space. */
   begin(maxBytes: number): void {
     if (maxBytes > this.#at) {
       this.#slab = newSlab(Math.max(SLAB_BYTES, maxBytes));
@@ -41,18 +43,18 @@ export class WireWriter {
     this.#end = this.#at;
   }
 
-  /** The message. */
+  /** Returns the message. */
   finish(): Uint8Array {
-    // The slab begins where its memory does.
+    // The slab starts at offset 0 of its memory.
     return new Uint8Array(this.#memory, this.#at, this.#end - this.#at);
   }
 
-  /** Where the message now begins; give it to {@link lengthSince} to measure what is written from here on. */
+  /** The current start of the message. Pass it to {@link lengthSince} to measure what is written from here on. */
   get mark(): number {
     return this.#at;
   }
 
-  /** Writes, in front of it, the number of bytes written since `mark`, and then `tag`. */
+  /** Writes the number of bytes written since `mark`, and then `tag`. */
   lengthSince(mark: number, tag: number): void {
     this.varint(mark - this.#at);
     this.byte(tag);
@@ -62,7 +64,7 @@ export class WireWriter {
     this.#slab[--this.#at] = value;
   }
 
-  /** A whole number from 0 to 2^53-1. */
+  /** Writes an integer from 0 to 2^53-1. */
   varint(value: number): void {
     if (value < 0x80) {
       this.#slab[--this.#at] = value;
@@ -74,14 +76,14 @@ export class WireWriter {
     }
   }
 
-  /** A number field, left out when it is 0, the default. */
+  /** Writes a number field, unless it is 0, the default. */
   numberField(tag: number, value: number): void {
     if (value === 0) return;
     this.varint(value);
     this.byte(tag);
   }
 
-  /** A string field, left out when it is empty, the default. Half a surrogate pair becomes U+FFFD. */
+  /** Writes a string field, unless it is empty, the default. Lone surrogates become U+FFFD. */
   textField(tag: number, text: string): void {
     const length = text.length;
     if (length === 0) return;
@@ -100,7 +102,7 @@ export class WireWriter {
     this.byte(tag);
   }
 
-  /** A string field, written even when it is empty. */
+  /** Writes a string field even if it is empty. */
   presentTextField(tag: number, text: string): void {
     if (text.length > 0) {
       this.textField(tag, text);
@@ -110,15 +112,13 @@ export class WireWriter {
     this.byte(tag);
   }
 
-  /** A double, without a tag. */
+  /** Writes a double without a tag. */
   double(value: number): void {
     this.#at -= 8;
     new DataView(this.#memory, this.#at, 8).setFloat64(0, value, true);
   }
 
-  /**
-   * {@link textField} for texts that come again and again: names that the policy or this program gives, never callers.
-   */
+  /** Same as {@link textField}, for texts that recur: names from the policy or this program, never from callers. */
   cachedTextField(tag: number, text: string): void {
     const known = this.#cachedTexts.get(text);
     if (known === undefined) {
@@ -126,7 +126,7 @@ export class WireWriter {
       this.textField(tag, text);
       return;
     }
-    // Length and bytes; a tag is one byte.
+    // Length and bytes. The tag is one byte.
     this.#at -= known.length;
     this.#slab.set(known, this.#at);
     this.byte(tag);
@@ -138,7 +138,7 @@ export class WireWriter {
     this.#cachedTexts.set(text, Uint8Array.of(bytes.length, ...bytes));
   }
 
-  /** A bytes or message field, written even when empty. */
+  /** Writes a bytes or message field even if it is empty. */
   bytesField(tag: number, bytes: Uint8Array): void {
     this.#at -= bytes.length;
     this.#slab.set(bytes, this.#at);
@@ -146,7 +146,7 @@ export class WireWriter {
     this.byte(tag);
   }
 
-  /** Numbers from 2^14 on. The lowest 28 bits and the rest are integers of 32 bits each, which divide fast. */
+  /** Writes numbers from 2^14 on. The low 28 bits and the rest are 32-bit integers, which divide fast. */
   #longVarint(value: number): void {
     const slab = this.#slab;
     const low = value & 0x0fff_ffff;

@@ -1,52 +1,58 @@
 import { GrpcError, STATUS } from './grpc-error.js';
 
-/** Header fields, name and value by turns; values of `…-bin` in base64 without padding. */
+/** Header fields, alternating names and values. Values of `…-bin` fields are base64 without padding. */
 export type Fields = readonly string[];
 
-/** A call of an {@link AuxiliaryMethod}: bytes in both directions. Its methods do nothing once it is over. */
+/**
+ * A call of an {@link AuxiliaryMethod}, with messages as bytes in both directions. The methods do nothing once the call
+ * has ended.
+ */
 export interface AuxiliaryCall {
   /** Header fields of the request. */
   readonly fields: Fields;
-  /** How long the caller waits, from the beginning of the call; Infinity: for ever. */
+  /** Timeout of the caller, counted from the start of the call, in microseconds. Infinity: no timeout. */
   readonly timeoutMicros: number;
-  /** Sends header fields of the response, which go with the first message otherwise. */
+  /** Sends header fields of the response. Without this call, they are sent with the first message. */
   sendHeaders(fields: Fields): void;
   /**
-   * Sends a message. False: it waits for the caller, and {@link AuxiliaryHandler.onDrained} tells when the caller has
-   * read it. Too many messages that wait end the call with RESOURCE_EXHAUSTED.
+   * Sends a message. Returns false if the message waits for the caller; {@link AuxiliaryHandler.onDrained} is called
+   * once the caller has read it. Too many waiting messages end the call with RESOURCE_EXHAUSTED.
    */
   send(message: Uint8Array): boolean;
-  /** Ends the call after the messages sent before, with OK where there is no `error`; only the first end counts. */
+  /** Ends the call after all messages are sent, with OK if there is no `error`. Only the first call has an effect. */
   end(error?: GrpcError, trailers?: Fields): void;
 }
 
 /**
- * What answers one call. A {@link GrpcError} that it throws ends the call; anything else that it throws ends the call
- * with INTERNAL and a fixed text on the wire.
+ * Handles one call. If it throws a {@link GrpcError}, the call ends with that error. Any other error ends the call with
+ * INTERNAL and a fixed message.
  */
 export interface AuxiliaryHandler {
-  /** The next request message, which belongs to the handler. The one after it comes once all answers are read. */
+  /**
+   * Handles the next request message, which the handler may keep. The following message is delivered only after the
+   * caller has read all responses.
+   */
   onMessage(message: Buffer): void;
-  /** No other request message comes. */
+  /** Called when no further request message follows. */
   onRequestEnd?(): void;
-  /** The caller has read all that was sent. */
+  /** Called when the caller has read all sent messages. */
   onDrained?(): void;
-  /** The call is over, however it went. */
+  /** Called when the call has ended, with or without an error. */
   onClosed?(): void;
 }
 
-/** A method that is asked rarely, such as those of health and reflection: a handler of bytes, on both stacks. */
+/** A rarely called method, for example of health or reflection. Its handler works on bytes, on both stacks. */
 export interface AuxiliaryMethod {
   /** `/package.Service/Method`. */
   readonly path: string;
-  /** Where false, a call begins once its request is complete and holds one message. */
+  /** If false, a call starts only when its request is complete and contains one message. */
   readonly requestStream: boolean;
-  /** Where true, a drain ends open calls with UNAVAILABLE. */
+  /** If true, a drain ends open calls with UNAVAILABLE. */
   readonly responseStream: boolean;
   begin(call: AuxiliaryCall): AuxiliaryHandler;
 }
 
-/** A method of one message in each direction, which is answered at once. */
+/** Creates a method with one message in each direction and an immediate response. */
 export function unaryMethod<Request>(
   path: string,
   decode: (bytes: Buffer) => Request,
@@ -65,7 +71,7 @@ export function unaryMethod<Request>(
   };
 }
 
-/** What `decode` makes of a request message; throws the {@link GrpcError} for one that it refuses. */
+/** Decodes a request message with `decode`. Throws a {@link GrpcError} if it is invalid. */
 export function decodeRequest<Request>(decode: (bytes: Buffer) => Request, bytes: Buffer): Request {
   try {
     return decode(bytes);
@@ -74,7 +80,7 @@ export function decodeRequest<Request>(decode: (bytes: Buffer) => Request, bytes
   }
 }
 
-/** Open calls of methods that answer with streams, which a drain ends. */
+/** Open calls of methods with response streams, which a drain ends. */
 export class OpenStreams {
   readonly #calls = new Set<AuxiliaryCall>();
   #ended = false;
@@ -88,7 +94,7 @@ export class OpenStreams {
     this.#calls.delete(call);
   }
 
-  /** Ends every open call, and those that are still to come. */
+  /** Ends every open call, and all calls that start later. */
   end(): void {
     this.#ended = true;
     for (const call of this.#calls) endForShutdown(call);

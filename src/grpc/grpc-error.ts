@@ -1,4 +1,4 @@
-/** gRPC status codes this service sends (https://grpc.io/docs/guides/status-codes/). */
+/** The gRPC status codes that weir sends (https://grpc.io/docs/guides/status-codes/). */
 export const STATUS = {
   OK: 0,
   CANCELLED: 1,
@@ -13,7 +13,7 @@ export const STATUS = {
 } as const;
 export type StatusCode = (typeof STATUS)[keyof typeof STATUS];
 
-/** A status for the wire. `message` is sent to the caller; `cause` stays in the log. */
+/** A status to send. `message` is sent to the caller; `cause` is only logged. */
 export class GrpcError extends Error {
   override readonly name = 'GrpcError';
   readonly code: StatusCode;
@@ -24,7 +24,10 @@ export class GrpcError extends Error {
   }
 }
 
-/** What the caller is told of whatever a handler threw; `onError` is told of what the caller is not. */
+/**
+ * Converts an error that a handler threw to the error that is sent to the caller. `onError` gets the details that the
+ * caller does not.
+ */
 export function toGrpcError(error: unknown, onError: (error: unknown) => void): GrpcError {
   if (error instanceof GrpcError) return error;
   onError(error);

@@ -13,21 +13,24 @@ import type {
 } from './auxiliary-method.js';
 import { GrpcError, STATUS, toGrpcError } from './grpc-error.js';
 
-/** Answers that may wait for a caller that does not read; one more ends the call. */
+/** Maximum number of responses that wait for a caller that does not read. One more ends the call. */
 const MAX_UNREAD_MESSAGES = 1000;
 const MICROS_PER_MS = 1000;
 
-/** A call as @grpc/grpc-js hands it over: of one request message, or of a stream of them. */
+/** A call of @grpc/grpc-js, with one request message or a stream of them. */
 export type ByteStream = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
 
-/** How @grpc/grpc-js is told of a method whose messages stay bytes. All are served as streams of answers. */
+/**
+ * Returns the definition for @grpc/grpc-js of a method whose messages stay bytes. All methods are served as response
+ * streams.
+ */
 export function byteMethod({ path, requestStream }: AuxiliaryMethod): MethodDefinition<Buffer, Buffer> {
   const same = (bytes: Buffer): Buffer => bytes;
   const sides = { requestSerialize: same, requestDeserialize: same, responseSerialize: same };
   return { path, requestStream, responseStream: true, ...sides, responseDeserialize: same };
 }
 
-/** The status of an error, in the words of @grpc/grpc-js, which throws on half a surrogate pair. */
+/** Converts an error to a status of @grpc/grpc-js, which throws on lone surrogates. */
 export function statusOf({ code, message }: GrpcError): { readonly code: number; readonly details: string } {
   return { code, details: message.replace(/\p{Surrogate}/gu, '\ufffd') };
 }
@@ -103,7 +106,7 @@ export class GrpcJsCall implements AuxiliaryCall {
       if ('read' in stream) stream.resume();
       handler.onDrained?.();
     });
-    // @grpc/grpc-js says so whenever a call is over, also after a good end.
+    // @grpc/grpc-js emits this event whenever a call has ended, even without an error.
     on('cancelled', () => {
       this.#openStreams.delete(this);
       handler.onClosed?.();
@@ -122,7 +125,7 @@ export class GrpcJsCall implements AuxiliaryCall {
     }
   }
 
-  /** Nothing that a handler throws gets into the events of a connection. */
+  /** Errors that a handler throws must not reach the events of a connection. */
   #tell(event: () => void): void {
     try {
       event();

@@ -28,16 +28,19 @@ import {
   type UnaryHandler,
 } from './grpc-server.js';
 
-/** Spans above this mean never: with its jitter of a tenth grpc-js would overflow Node's timers (24.8 days). */
+/**
+ * Longer times mean never: with its jitter of a tenth, grpc-js would exceed the maximum delay of Node timers (24.8
+ * days).
+ */
 const MAX_SPAN_MS = 1_900_000_000;
-/** How @grpc/grpc-js says never. */
+/** The value of @grpc/grpc-js for never. */
 const NEVER_MS = 2_147_483_647;
 
 type RateLimitCall = ServerUnaryCall<LoadedRequest, object>;
 
 /**
- * The plain stack: the {@link GrpcServer} on @grpc/grpc-js, with messages of @grpc/proto-loader. Sockets come from
- * where those of the fast stack come from, so that ports, TLS and connections at a time are the same.
+ * The plain stack: the {@link GrpcServer} on @grpc/grpc-js, with messages of @grpc/proto-loader. It uses the socket
+ * server of the fast stack, so ports, TLS and the maximum number of connections work in the same way.
  */
 export class GrpcJsServer implements GrpcServer {
   readonly #options: GrpcServerOptions;
@@ -45,12 +48,15 @@ export class GrpcJsServer implements GrpcServer {
   readonly #injector: ConnectionInjector;
   readonly #sockets: SocketServer;
   readonly #openStreams = new OpenStreams();
-  /** Open connections, by what @grpc/grpc-js calls their peers. All of a Unix domain socket have one name. */
+  /**
+   * Open connections by the peer name of @grpc/grpc-js. All connections on a Unix domain socket have the same name.
+   */
   readonly #connections = new Map<string, Socket>();
 
   constructor(options: GrpcServerOptions) {
     this.#options = options;
-    // grpc-js prints header values of callers, secrets included, on stderr. Its own variable turns that on again.
+    // grpc-js prints header values of callers, including secrets, to stderr. Its own environment variable enables this
+    // again.
     if (process.env['GRPC_VERBOSITY'] === undefined) setLogVerbosity(logVerbosity.NONE);
     this.#grpc = new Server(grpcJsOptions(options));
     this.#injector = this.#grpc.createConnectionInjector(ServerCredentials.createInsecure());
@@ -124,7 +130,8 @@ export class GrpcJsServer implements GrpcServer {
     const peer = call.getPeer();
     const colon = peer.lastIndexOf(':');
     const values = (name: string): string[] => metadata.get(name).map(String);
-    // grpc-js measures deadlines by the wall clock. The handler runs at once, so a step of that clock does no harm.
+    // grpc-js measures deadlines with the wall clock. The handler runs immediately, so a step of that clock does no
+    // harm.
     const leftMicros = (Number(call.getDeadline()) - Date.now()) * 1000;
     return {
       deadlineMicros: this.#options.monotonicMicros() + leftMicros,
@@ -142,7 +149,7 @@ function grpcJsOptions(options: GrpcServerOptions): ServerOptions {
   return {
     'grpc.max_receive_message_length': options.maxReceiveMessageBytes,
     'grpc.max_concurrent_streams': options.maxConcurrentStreams,
-    // Nobody asks channelz here, and it counts on every call.
+    // weir does not use channelz, which adds a cost to each call.
     'grpc.enable_channelz': 0,
     'grpc.keepalive_time_ms': spanOf(options.keepAliveIntervalMs),
     'grpc.keepalive_timeout_ms': spanOf(options.keepAliveTimeoutMs),

@@ -6,33 +6,33 @@ import type { AuxiliaryMethod } from './auxiliary-method.js';
 export { GrpcError, STATUS, type StatusCode, toGrpcError } from './grpc-error.js';
 export { formatHostPort, type ListenAddress, type TlsMaterial, type TlsOptions };
 
-/** What a handler may know about the call it answers. */
+/** Information about a call for its handler. */
 export interface CallInfo {
   /**
-   * When the caller stops waiting, on the monotonic clock of {@link GrpcServerOptions.monotonicMicros}; Infinity
-   * without `grpc-timeout`.
+   * Deadline of the caller on the monotonic clock of {@link GrpcServerOptions.monotonicMicros}, in microseconds.
+   * Infinity without `grpc-timeout`.
    */
   readonly deadlineMicros: number;
-  /** True once the caller has gone away; asynchronous handlers may stop early. */
+  /** Returns whether the caller has cancelled the call. Asynchronous handlers may then stop early. */
   cancelled(): boolean;
-  /** Stands for the connection that the call came by: the same for all its calls, of no other meaning. */
+  /** Identifies the connection of the call: the same object for all calls of a connection. */
   readonly connection: object;
   /** The caller's address as `host:port`, for logs. */
   readonly peer: string;
-  /** The header `x-request-id` of the call, if it has one. Any text; only there until the handler returns. */
+  /** The header `x-request-id` of the call, if present. Any text. Available only until the handler returns. */
   readonly requestId: string | undefined;
   /**
-   * The header of the call with this name in lower case, several of it joined by commas; undefined without. Any text;
-   * only there until the handler returns.
+   * Returns the header with this lowercase name, or undefined if it is absent. Multiple values are joined by commas.
+   * Any text. Available only until the handler returns.
    */
   header(name: string): string | undefined;
 }
 
 /**
- * Answers one unary call: request message in, response message out, both as bytes on the fast stack. Such bytes of
- * `message` are only there until the handler returns: what is needed after an `await` must be read before it. Answers
- * at once where it can (no promise), and fails by throwing or rejecting with {@link GrpcError}; anything else becomes
- * INTERNAL with a fixed text on the wire.
+ * Handles one unary call: takes the request message and returns the response message, both as bytes on the fast stack.
+ * The bytes of `message` are valid only until the handler returns, so what is needed after an `await` must be read
+ * first. Returns the response without a promise if possible. Fails by throwing or rejecting with {@link GrpcError}; any
+ * other error becomes INTERNAL with a fixed message.
  */
 export type UnaryHandler<Message = Uint8Array, Answer = Uint8Array> = (
   message: Message,
@@ -40,107 +40,112 @@ export type UnaryHandler<Message = Uint8Array, Answer = Uint8Array> = (
 ) => Answer | Promise<Answer>;
 
 /**
- * A compressed message may become at most this many times as long. Requests of Envoy shrink by a tenth of it at the
- * very best.
+ * Maximum ratio of the inflated to the compressed length of a message. Envoy's requests compress to a tenth at best.
  */
 export const MAX_INFLATION = 100;
 
-/** What bounds compressed messages. */
+/** The options that limit compressed messages. */
 export type InflationOptions = Pick<
   GrpcServerOptions,
   'maxInflatedBytes' | 'maxInflation' | 'maxReceiveMessageBytes'
 >;
 
-/** What a message of `compressedBytes` may become. Bytes. */
+/** Returns the maximum inflated length of a message with `compressedBytes`, in bytes. */
 export function inflationLimit(options: InflationOptions, compressedBytes: number): number {
   const { maxInflatedBytes, maxInflation = MAX_INFLATION } = options;
   return Math.min(maxInflatedBytes, options.maxReceiveMessageBytes, maxInflation * compressedBytes);
 }
 
-/** Limits and lifetimes of a transport; every one is a documented setting. */
+/** Limits and timeouts of a transport. Each is a documented setting. */
 export interface GrpcServerOptions {
-  /** Serve TLS (ALPN h2) instead of clear text. */
+  /** TLS configuration (ALPN h2). If absent, the server uses cleartext. */
   readonly tls?: TlsOptions | undefined;
-  /** A connection silent for this long is sent a PING; Infinity: never. Milliseconds. */
+  /** Idle time in milliseconds after which a connection is sent a PING. Infinity: never. */
   readonly keepAliveIntervalMs: number;
-  /** No answer to that PING within this time ends the connection. Milliseconds. */
+  /** Time in milliseconds after that PING at which the connection is closed if nothing was received. */
   readonly keepAliveTimeoutMs: number;
-  /** Largest request message in bytes; a larger one gets RESOURCE_EXHAUSTED. */
+  /** Maximum length of a request message in bytes. Longer messages fail with RESOURCE_EXHAUSTED. */
   readonly maxReceiveMessageBytes: number;
-  /** What a compressed message may become, in bytes; more gets RESOURCE_EXHAUSTED. Only the transport h2 knows it. */
+  /**
+   * Maximum inflated length of a compressed message in bytes. Longer messages fail with RESOURCE_EXHAUSTED. Fast stack
+   * only.
+   */
   readonly maxInflatedBytes: number;
-  /** How many times its length a compressed message may become. Default: {@link MAX_INFLATION}. */
+  /** Maximum ratio of the inflated to the compressed length of a message. Default: {@link MAX_INFLATION}. */
   readonly maxInflation?: number | undefined;
   /**
-   * What all connections together may hold; beyond it the one that holds most is ended. Only the transport h2 knows it.
-   * Bytes.
+   * Maximum memory in bytes that all connections hold together. When it is exceeded, the connection that holds most is
+   * closed. Fast stack only.
    */
   readonly maxBufferedBytes: number;
-  /** Connections at a time; one more is closed at once. */
+  /** Maximum number of open connections. Further connections are closed immediately. */
   readonly maxConnections: number;
   /**
-   * How long the request of a unary call may take to arrive; then it ends with DEADLINE_EXCEEDED. Infinity: for ever.
-   * Default: a minute. Only the transport h2 knows it. Milliseconds.
+   * Maximum time in milliseconds for the request of a unary call to arrive, after which the call fails with
+   * DEADLINE_EXCEEDED. Infinity: no limit. Default: one minute. Fast stack only.
    */
   readonly receiveTimeoutMs?: number | undefined;
-  /** Calls at once per connection (HTTP/2 SETTINGS_MAX_CONCURRENT_STREAMS). */
+  /** Maximum number of concurrent calls on one connection (HTTP/2 SETTINGS_MAX_CONCURRENT_STREAMS). */
   readonly maxConcurrentStreams: number;
-  /** Largest header list in bytes (HTTP/2 SETTINGS_MAX_HEADER_LIST_SIZE). Only the transport h2 knows it. */
+  /** Maximum size of a header list in bytes (HTTP/2 SETTINGS_MAX_HEADER_LIST_SIZE). Fast stack only. */
   readonly maxHeaderListBytes: number;
-  /** A connection older than this gets a GOAWAY, so that clients rebalance; Infinity: never. Milliseconds. */
+  /**
+   * Maximum age of a connection in milliseconds, after which it is sent a GOAWAY, so that clients rebalance. Infinity:
+   * no maximum.
+   */
   readonly maxConnectionAgeMs: number;
-  /** How long calls may go on after that GOAWAY. Milliseconds. */
+  /** Time in milliseconds for which calls may continue after that GOAWAY. */
   readonly maxConnectionAgeGraceMs: number;
-  /** The monotonic clock that {@link CallInfo.deadlineMicros} is told in. */
+  /** Returns microseconds on the monotonic clock of {@link CallInfo.deadlineMicros}. */
   monotonicMicros(): number;
-  /** Told of what a caller only sees as INTERNAL. */
+  /** Reports errors that callers only see as INTERNAL. */
   onError(error: unknown): void;
-  /** Told, in a sentence, of each connection that is refused, does not begin as HTTP/2, or breaks its rules. */
+  /** Reports, in a sentence, a connection that is refused, does not start as HTTP/2, or violates the protocol. */
   onBadConnection(message: string): void;
 }
 
-/** What a server holds for its callers, and still has to do for them. */
+/** Current load of a server: held memory and pending work. */
 export interface GrpcLoad {
   readonly connections: number;
-  /** Held for all connections together; see {@link GrpcServerOptions.maxBufferedBytes}. */
+  /** Bytes held for all connections together; see {@link GrpcServerOptions.maxBufferedBytes}. */
   readonly bufferedBytes: number;
-  /** Connections whose bytes wait to be read. */
+  /** Number of connections whose data waits to be read. */
   readonly reads: number;
-  /** Unary calls whose handler has not answered yet. */
+  /** Number of unary calls whose handler has not answered yet. */
   readonly answers: number;
-  /** Calls with a time at which they end. */
+  /** Number of calls with a pending deadline. */
   readonly deadlines: number;
-  /** Messages that are, or wait to be, inflated beside the event loop. */
+  /** Number of messages that are being inflated in the thread pool, or wait for it. */
   readonly inflating: number;
-  /** Connections that are gone, and some of whose calls are not ended yet. */
+  /** Number of lost connections with calls that have not ended yet. */
   readonly lost: number;
 }
 
 /**
- * A gRPC server on one of the two stacks, which each have a method of their own for ShouldRateLimit. Register
- * everything before `listen`.
+ * A gRPC server on one of the two stacks. Each stack has its own method to register ShouldRateLimit. Register all
+ * methods before `listen`.
  */
 export interface GrpcServer {
-  /** Registers a method of a service that is asked rarely, such as health and reflection. */
+  /** Registers a rarely called method, for example of health or reflection. */
   addMethod(method: AuxiliaryMethod): void;
   /**
-   * Resolves with the port bound, 0 for a socket path; rejects with Node's system error (`code` EADDRINUSE, EACCES, …).
-   * A socket file that nobody listens on any more is replaced.
+   * Starts listening. Resolves with the bound port, or 0 for a socket path; rejects with Node's system error (`code`
+   * EADDRINUSE, EACCES, …). A stale socket file is replaced.
    */
   listen(address: ListenAddress): Promise<number>;
   /**
-   * New connections get these certificates; those that are open go on. Throws an Error when they cannot be used: the
-   * old ones stay.
+   * Uses these certificates for new connections. Open connections continue. Throws an Error if they cannot be used; the
+   * previous ones then stay in use.
    */
   setTls(material: TlsMaterial): void;
   /**
-   * Takes no new connection, tells callers by GOAWAY (RFC 9113 section 6.8) which calls are still served, so that they
-   * make all others elsewhere, lets those of unary methods finish, ends streams with UNAVAILABLE, closes idle
-   * connections at once. Resolves when no connection is left, at the latest after `graceMs`, when the rest is cut off.
+   * Drains the server: accepts no new connections, closes idle connections immediately, and sends GOAWAY on the others
+   * (RFC 9113 section 6.8), so that clients retry calls that are not served. Unary calls finish; streams end with
+   * UNAVAILABLE. Resolves when no connection is open. After `graceMs`, the remaining connections are closed.
    */
   drain(graceMs: number): Promise<void>;
-  /** How it stands at this moment; undefined where the transport does not know. */
+  /** Returns the current load, or undefined if the transport does not know it. */
   load(): GrpcLoad | undefined;
-  /** Cuts every connection and stops listening. */
+  /** Closes every connection and stops listening. */
   close(): Promise<void>;
 }

@@ -9,45 +9,45 @@ import {
 import { type AuxiliaryCall, decodeRequest, unaryMethod } from './auxiliary-method.js';
 import { GrpcError, type GrpcServer, STATUS } from './grpc-server.js';
 
-/** HTTP/2 path of the method that probes ask. */
+/** HTTP/2 path of the method that health probes call. */
 export const HEALTH_CHECK_PATH = '/grpc.health.v1.Health/Check';
 
-/** Makes of the handler of a unary method one whose calls are timed. */
+/** Wraps the handler of a unary method so that its calls are timed. */
 export type Timed = <Request, Answer>(
   method: string,
   answer: (request: Request) => Answer,
 ) => (request: Request) => Answer;
 
-/** Watchers told of a change in one turn of the event loop: about a millisecond. */
+/** Maximum number of watchers notified in one turn of the event loop, which takes about a millisecond. */
 const WATCHERS_PER_TURN = 50;
 
 /**
- * grpc.health.v1 (https://github.com/grpc/grpc/blob/master/doc/health-checking.md): one state for all names. That of
- * the package grpc-health-check keeps an entry for every name that a caller ever watched.
+ * Implements grpc.health.v1 (https://github.com/grpc/grpc/blob/master/doc/health-checking.md) with one state for all
+ * names. The package grpc-health-check keeps an entry for every name that a caller ever watched.
  */
 export class Health {
   readonly #names: readonly string[];
   readonly #watchers = new Set<AuxiliaryCall>();
   #serving = false;
 
-  /** `names` are the services asked about beside the overall ''. Starts as NOT_SERVING. */
+  /** `names` are the service names in addition to '', the whole server. The initial state is NOT_SERVING. */
   constructor(names: readonly string[]) {
     this.#names = ['', ...names];
   }
 
-  /** Open Watch calls on names that exist. */
+  /** Number of open Watch calls on existing names. */
   get watchers(): number {
     return this.#watchers.size;
   }
 
-  /** Changes the state of every name, and tells every watcher. */
+  /** Changes the state of all names, and notifies all watchers. */
   setServing(serving: boolean): void {
     if (serving === this.#serving) return;
     this.#serving = serving;
     this.#notify([...this.#watchers]);
   }
 
-  /** Some in each turn of the event loop; the state is that of the moment. */
+  /** Notifies some watchers in each turn of the event loop, with the current state. */
   #notify(calls: readonly AuxiliaryCall[]): void {
     const response = encodeHealthResponse(this.#response());
     for (const call of calls.slice(0, WATCHERS_PER_TURN)) {
@@ -57,7 +57,7 @@ export class Health {
     if (rest.length > 0) setImmediate(() => this.#notify(rest));
   }
 
-  /** Registers Check, Watch and List; `timed` is put round those of one answer. */
+  /** Registers Check, Watch and List. `timed` wraps the methods with a single response. */
   addTo(server: Pick<GrpcServer, 'addMethod'>, timed: Timed = (_method, answer) => answer): void {
     server.addMethod(
       unaryMethod(HEALTH_CHECK_PATH, decodeHealthRequest, timed('Check', this.#check.bind(this))),
@@ -86,7 +86,8 @@ export class Health {
   }
 
   #watch({ service }: HealthRequest, call: AuxiliaryCall): void {
-    // The protocol wants unknown names answered and the stream kept open; they never change here.
+    // The protocol requires an answer for unknown names, with the stream kept open. Unknown names never become known
+    // here.
     if (!this.#names.includes(service)) {
       call.send(encodeHealthResponse({ status: 'SERVICE_UNKNOWN' }));
       return;

@@ -12,7 +12,7 @@ const VERSIONS = ['v1', 'v1alpha'];
 
 /**
  * Registers server reflection, v1 and v1alpha (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md), for
- * all that `files` define. None of them has extensions.
+ * everything that `files` define. The files contain no extensions.
  */
 export function addReflection(server: Pick<GrpcServer, 'addMethod'>, files: readonly ProtoFile[]): void {
   const index = new SymbolIndex(files);
@@ -32,7 +32,7 @@ export function addReflection(server: Pick<GrpcServer, 'addMethod'>, files: read
   }
 }
 
-/** The files that define what is asked for, with all they import. */
+/** Finds the files that define a symbol, with all their imports. */
 class SymbolIndex {
   readonly #services: readonly string[];
   readonly #byName: ReadonlyMap<string, ProtoFile>;
@@ -72,7 +72,7 @@ class SymbolIndex {
   #withImports(file: ProtoFile | undefined, message: string): ReflectionAnswer {
     if (file === undefined) return notFound(message);
     const found = new Set([file]);
-    // A set is walked to its end, also over what is added meanwhile.
+    // Iterating over a Set includes elements that are added meanwhile.
     for (const { imports } of found)
       for (const name of imports) found.add(this.#byName.get(name) as ProtoFile);
     return { kind: 'files', files: Array.from(found, ({ descriptor }) => descriptor) };

@@ -1,5 +1,5 @@
 /**
- * Milliseconds per unit of `grpc-timeout`, those below a millisecond aside
+ * Milliseconds for each unit of `grpc-timeout`, except those below a millisecond
  * (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md).
  */
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -9,12 +9,12 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   m: 1,
 };
 
-/** Longest delay of a Node timer, 24.8 days. */
+/** Maximum delay of a Node.js timer in milliseconds, 24.8 days. */
 const MAX_TIMER_MS = 2_147_483_647;
 
 /**
- * A `grpc-timeout` header in microseconds, rounded up; Infinity when it is longer than any timer, NaN when it is
- * malformed: at most eight digits and a unit.
+ * Parses a `grpc-timeout` header. Returns microseconds, rounded up, Infinity if it is longer than any timer, or NaN if
+ * it is malformed. A valid value has at most eight digits and a unit.
  */
 export function timeoutMicros(header: string): number {
   const digits = header.length - 1;

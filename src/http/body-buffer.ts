@@ -1,15 +1,16 @@
-/** Shorter pieces are copied: a Buffer for each byte would take a hundred times what it holds. */
+/**
+ * Shorter pieces are copied, because a Buffer object for each byte would take a hundred times the memory of its
+ * content.
+ */
 const SHORT_BYTES = 4 * 1024;
-/** Of the memory that they are copied to. */
+/** Minimum and maximum size of the blocks that short pieces are copied to. Bytes. */
 const LEAST_BLOCK_BYTES = 1024;
 const MOST_BLOCK_BYTES = 64 * 1024;
 
-/**
- * A body as it comes, in any number of pieces. It takes at most twice its length in memory, and a KiB.
- */
+/** Collects a body from any number of pieces. Takes at most twice the length of the body in memory, plus one KiB. */
 export class BodyBuffer {
   readonly #pieces: Buffer[] = [];
-  /** What short pieces are copied to, and how much of it is used. */
+  /** The block that short pieces are copied to, and the number of bytes used in it. */
   #block: Buffer | undefined;
   #used = 0;
   #bytes = 0;
@@ -17,7 +18,7 @@ export class BodyBuffer {
   add(piece: Buffer): void {
     this.#bytes += piece.length;
     let from = 0;
-    // A block is always filled, so that none is kept for a few bytes between long pieces.
+    // A block is always filled first, so that no block is kept for a few bytes between long pieces.
     while (from < piece.length && (this.#block !== undefined || piece.length - from < SHORT_BYTES)) {
       const block = this.#block ?? this.#startBlock();
       const copied = piece.copy(block, this.#used, from);
@@ -28,7 +29,7 @@ export class BodyBuffer {
     if (from < piece.length) this.#pieces.push(piece.subarray(from));
   }
 
-  /** All of it, in few pieces. Nothing may be added any more. */
+  /** Returns the whole body in few pieces. Nothing may be added afterwards. */
   end(): readonly Buffer[] {
     this.#endBlock();
     return this.#pieces;

@@ -2,24 +2,24 @@ import type { HttpEndpoint, HttpHead } from './http.js';
 import { text } from './http.js';
 
 /*
- * What a page of another site may make the browser of somebody on this machine, or in this network, call. Programs send
- * neither Origin nor Sec-Fetch-Site, so nothing here concerns them.
+ * Protects against pages of other sites that make a browser on this machine, or in this network, send requests.
+ * Programs other than browsers send neither Origin nor Sec-Fetch-Site, so these checks do not affect them.
  */
 
-/** A host that only this machine reaches, as URLs write it, the last one for ::ffff:127.0.0.1 and the like. */
+/** Hosts that only this machine can reach, as in URLs. The last one matches ::ffff:127.0.0.1 and similar addresses. */
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]|\[::ffff:7f[\da-f]{2}:[\da-f]{1,4}\])$/;
-/** Such a host in a Host header. */
+/** The same hosts in a Host header. */
 const LOOPBACK_HOST = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
-/** What a browser says of requests that no other site made (Fetch Metadata). */
+/** Values of Sec-Fetch-Site for requests that did not come from another site (Fetch Metadata). */
 const OWN_SITES: readonly unknown[] = [undefined, 'none', 'same-origin'];
-/** Most characters of a header that are quoted. */
+/** Maximum number of characters of a header that are quoted. */
 const MAX_SHOWN = 100;
 
 type Headers = HttpHead['headers'];
 
 /**
- * Whether only this machine reaches a port on the address that HOST, DEBUG_HOST or PROMETHEUS_ADDR names, however it is
- * written: 127.1 and 0:0:0:0:0:0:0:1 lead to the same ports as 127.0.0.1 and ::1.
+ * Returns whether only this machine can reach a port on the address of HOST, DEBUG_HOST or PROMETHEUS_ADDR, in any
+ * notation: 127.1 and 0:0:0:0:0:0:0:1 are the same addresses as 127.0.0.1 and ::1.
  */
 export function isLoopbackHost(host: string): boolean {
   const address = `http://${host.includes(':') ? `[${host}]` : host}/`;
@@ -27,8 +27,8 @@ export function isLoopbackHost(host: string): boolean {
 }
 
 /**
- * Why a page of another site may have made the call, a sentence; undefined where nothing says so. `schemes` are those
- * by which browsers reach the port.
+ * Returns why a page of another site may have sent the request, as a sentence, or undefined if nothing indicates it.
+ * `schemes` are the URL schemes of the port.
  */
 export function crossSiteReason(headers: Headers, schemes: readonly string[]): string | undefined {
   const { origin, host = '' } = headers;
@@ -38,14 +38,14 @@ export function crossSiteReason(headers: Headers, schemes: readonly string[]): s
   return 'pages of other sites may not call this port (Sec-Fetch-Site)';
 }
 
-/** Whether a browser sent the call for a page, as its headers say. */
+/** Returns whether a browser sent the request for a page, according to its headers. */
 export function isBrowserRequest(headers: Headers): boolean {
   return headers.origin !== undefined || headers['sec-fetch-site'] !== undefined;
 }
 
 /**
- * Why a call to a port on loopback may come from a page of another site whose name leads here (DNS rebinding), a
- * sentence without its end; undefined where the Host header names this machine.
+ * Returns why a request to a loopback port may come from a page of another site by DNS rebinding, as a sentence without
+ * its end. Returns undefined if the Host header names this machine.
  */
 export function dnsRebindingReason({ host = '' }: Headers): string | undefined {
   if (LOOPBACK_HOST.test(host)) return undefined;
@@ -56,8 +56,8 @@ export function dnsRebindingReason({ host = '' }: Headers): string | undefined {
 }
 
 /**
- * The endpoints of a port on `host`, of which views show nothing to pages of another site: on loopback they answer 421
- * where the Host header names another machine. A call without that header comes from a program.
+ * Wraps the endpoints of a port on `host` so that pages of other sites cannot read views. On loopback, views answer 421
+ * if the Host header names another machine. Requests without that header come from programs.
  */
 export function guardedViews(host: string, endpoints: readonly HttpEndpoint[]): readonly HttpEndpoint[] {
   if (!isLoopbackHost(host)) return endpoints;

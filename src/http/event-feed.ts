@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** An event as it is sent, the same memory to all who read it. */
+/** An encoded event. All readers share its memory. */
 export interface ServerEvent {
   readonly name: string;
   readonly bytes: Buffer;
@@ -9,27 +9,27 @@ export interface ServerEvent {
 /** Sends one event. */
 export type SendEvent = (event: ServerEvent) => void;
 
-/** An event with JSON as its data. */
+/** Creates an event with JSON data. */
 export function jsonEvent(name: string, data: object): ServerEvent {
   return { name, bytes: Buffer.from(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`) };
 }
 
-/** Server-Sent Events that go on until their reader leaves (WHATWG HTML, section 9.2). */
+/** A stream of Server-Sent Events that continues until its reader disconnects (WHATWG HTML, section 9.2). */
 export interface EventFeed {
   /**
-   * Begins to send events, the first ones at once. Returns what ends that. `end` ends the answer; nothing is sent any
-   * more then.
+   * Starts sending events, the first ones immediately. Returns a function that stops it. `end` ends the response, after
+   * which no event is sent.
    */
   follow(send: SendEvent, end: () => void): () => void;
 }
 
 export const EVENTS_TYPE = 'text/event-stream; charset=utf-8';
-/** A reader who has taken nothing for so long is cut off, milliseconds. */
+/** Time in milliseconds after which a stalled reader is disconnected. */
 export const STALLED_READER_MS = 30_000;
 
 /**
- * Sends the events of a feed. Of events with one name only the latest waits for a slow reader, so that it holds no more
- * than one of each.
+ * Sends the events of a feed. For a slow reader, only the latest event of each name is kept, which limits the memory
+ * held.
  */
 export function sendEvents(response: ServerResponse, feed: EventFeed): void {
   const waiting = new Map<string, ServerEvent>();

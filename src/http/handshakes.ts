@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net';
 
-/** Most connections of an HTTP port that are in their TLS handshake at once. */
+/** Maximum number of concurrent TLS handshakes on an HTTP port. */
 export const MAX_HANDSHAKES = 200;
-/** How long a handshake may take. Milliseconds. */
+/** Timeout of a handshake, in milliseconds. */
 export const HTTP_HANDSHAKE_MS = 10_000;
 
-/** A connection by its ends: the socket of TCP and that of TLS over it have them in common. */
+/** The addresses of a connection, which its TCP socket and its TLS socket share. */
 type SocketEndpoints = Pick<Socket, 'localAddress' | 'localPort' | 'remoteAddress' | 'remotePort'>;
 
 /**
- * Connections in their TLS handshake: only so many. One more closes the oldest of them, so that somebody who begins
- * handshakes and ends none shuts nobody out for longer than it takes to begin the others.
+ * Limits the number of connections in their TLS handshake. A further connection closes the oldest one, so a client that
+ * starts handshakes without completing them can block others only briefly.
  */
 export class Handshakes {
   readonly #most: number;
@@ -21,10 +21,10 @@ export class Handshakes {
     this.#most = most;
   }
 
-  /** `socket` was accepted. */
+  /** Tracks an accepted socket. */
   begin(socket: Socket): void {
     const name = nameOf(socket);
-    // A lost connection is nobody's news.
+    // A lost connection is not an error.
     socket.on('error', () => {});
     socket.once('close', () => {
       if (this.#sockets.get(name) === socket) this.#sockets.delete(name);
@@ -39,12 +39,12 @@ export class Handshakes {
     this.#sockets.set(name, socket);
   }
 
-  /** The handshake that made `secured` is over. */
+  /** Stops tracking a connection whose handshake is complete. */
   end(secured: SocketEndpoints): void {
     this.#sockets.delete(nameOf(secured));
   }
 
-  /** Closes all of them. */
+  /** Closes all tracked connections. */
   cut(): void {
     for (const socket of this.#sockets.values()) socket.destroy();
   }

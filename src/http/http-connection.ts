@@ -3,39 +3,39 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { FULL_READ_BYTES, type HttpReadScheduler, type Reader } from './http-read-scheduler.js';
 
-/** Bytes that the parser is handed at once where requests may begin: they hold a few dozen of the shortest. */
+/** Bytes that are passed to the parser at once where requests may begin. They contain at most a few dozen requests. */
 const PIECE_BYTES = 1024;
-/** What may wait to be written before writers are told to wait, in bytes: a few pages of a view. */
+/** Bytes that may wait to be written before writers must pause: a few pages of a view. */
 const WRITTEN_AHEAD_BYTES = 128 * 1024;
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 
 /**
- * A connection as Node's HTTP parser sees it: with one request at a time. Node parses all that it has read, and 64 KB
- * hold 2,600 requests, which takes tens of milliseconds and some ten megabytes. Here what follows a request stays
- * bytes, and is not read on, until the request is answered.
+ * A connection that gives Node's HTTP parser one request at a time. Otherwise, Node parses everything that it has read,
+ * and 64 KB contain 2,600 requests, which take tens of milliseconds and about ten megabytes. Here, data after a request
+ * is kept as bytes, and reading is paused, until the response is sent.
  */
 export class HttpConnection extends Duplex implements Reader {
   readonly #socket: Socket;
-  /** Read, and not parsed yet. */
+  /** Data that is read but not parsed yet. */
   #rest: Buffer | undefined;
-  /** Whether the other side sends no more, and whether the parser knows. */
+  /** Whether the client sends no more data, and whether the parser knows. */
   #hasEnded = false;
   #toldEnd = false;
-  /** Whether the parser takes more. */
+  /** Whether the parser accepts more data. */
   #isWanted = false;
-  /** The request that is being answered. */
+  /** The current request, until its response is sent. */
   #current: IncomingMessage | undefined;
-  /** Bytes of its body that the parser has not got yet; undefined where they come in chunks. */
+  /** Bytes of its body that the parser has not received yet. Undefined if the body is chunked. */
   #bodyLeft: number | undefined;
-  /** Answers requests that were parsed while another one is answered: a piece may hold several. */
+  /** Handlers of requests that were parsed during another request. One piece may contain several requests. */
   readonly #waiting: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** Whether its socket waits to be read on; see {@link HttpReadScheduler}. */
+  /** Whether the socket waits to be read; see {@link HttpReadScheduler}. */
   #isHeld = false;
   readonly #reads: HttpReadScheduler;
   readonly #onBusy: (busy: boolean) => void;
 
-  /** `onBusy` is told when the first request in a row begins, and when none is left to answer. */
+  /** `onBusy` is called when the first of consecutive requests begins, and when no request is left to answer. */
   constructor(socket: Socket, reads: HttpReadScheduler, onBusy: (busy: boolean) => void) {
     super({ allowHalfOpen: true, writableHighWaterMark: WRITTEN_AHEAD_BYTES });
     this.#socket = socket;
@@ -54,7 +54,7 @@ export class HttpConnection extends Duplex implements Reader {
     socket.on('close', () => this.destroy());
   }
 
-  /** `answer` runs as soon as the requests before this one are answered, which {@link endRequest} says. */
+  /** Registers a request. `answer` is called after the responses to all earlier requests, see {@link endRequest}. */
   beginRequest(request: IncomingMessage, answer: () => void): void {
     if (this.#current !== undefined) {
       this.#waiting.push(() => this.#begin(request, answer, true));
@@ -64,12 +64,12 @@ export class HttpConnection extends Duplex implements Reader {
     this.#begin(request, answer);
   }
 
-  /** The answer is sent, or given up. */
+  /** Called when the response is sent or abandoned. */
   endRequest(): void {
     this.#current = undefined;
     this.#bodyLeft = undefined;
     if (this.writableEnded) {
-      // It was the last answer. Node.js gives no later request a socket, so that its answer would never come to an end.
+      // This was the last response. Node.js assigns no socket to later requests, so their responses would never end.
       this.#waiting.length = 0;
       return;
     }
@@ -79,19 +79,19 @@ export class HttpConnection extends Duplex implements Reader {
     if (!this.destroyed) this.#feed();
   }
 
-  /** Where the connection comes from. */
+  /** The client's IP address. */
   get remoteAddress(): string | undefined {
     return this.#socket.remoteAddress;
   }
 
-  /** Node's way to say how long a connection without a request is kept. */
+  /** Node calls this method to set the idle timeout of a connection. */
   setTimeout(ms: number): this {
     clearTimeout(this.#timer);
     this.#timer = ms > 0 ? setTimeout(() => this.emit('timeout'), ms).unref() : undefined;
     return this;
   }
 
-  /** Node's way to close a connection whose answer was the last one. */
+  /** Node calls this method to close a connection after its last response. */
   destroySoon(): void {
     this.end(() => this.destroy());
   }
@@ -114,7 +114,7 @@ export class HttpConnection extends Duplex implements Reader {
     writes: { readonly chunk: Buffer; readonly encoding: BufferEncoding }[],
     done: (error?: Error | null) => void,
   ): void {
-    // One write for all of them.
+    // Sends all chunks in one write.
     this.#socket.cork();
     for (const [at, { chunk, encoding }] of writes.entries()) {
       if (at === writes.length - 1) this.#socket.write(chunk, encoding, done);
@@ -139,7 +139,7 @@ export class HttpConnection extends Duplex implements Reader {
   #begin(request: IncomingMessage, answer: () => void, waited = false): void {
     this.#current = request;
     const length = request.headers['content-length'];
-    // What was handed over together with the head of a request that had to wait is not known, so its body comes in
+    // If a request had to wait, part of its body may have arrived together with its head. The body is then passed on in
     // small pieces.
     this.#bodyLeft = length === undefined || waited ? undefined : Number(length);
     answer();
@@ -150,9 +150,9 @@ export class HttpConnection extends Duplex implements Reader {
     this.#reads.wait(this);
   }
 
-  /** Hands the parser what it may have. */
+  /** Passes data to the parser, as far as it may have it. */
   #feed(): void {
-    // What follows the last request is read, so that its end is seen, and not looked at.
+    // Data after the last request is read, so that its end is detected, and dropped.
     if (this.writableEnded) this.#rest = undefined;
     while (this.#rest !== undefined && this.#isWanted && (this.#current?.complete ?? false) === false) {
       if (!this.#reads.hasTime()) {
@@ -172,7 +172,10 @@ export class HttpConnection extends Duplex implements Reader {
     }
   }
 
-  /** Where the piece ends that the parser gets: at the end of a request's head, or of its body, if that can be told. */
+  /**
+   * Returns where the next piece for the parser ends: at the end of a request's head, or of its body if the length is
+   * known.
+   */
   #pieceOf(rest: Buffer): number {
     if (this.#current !== undefined && this.#bodyLeft !== undefined) {
       const bytes = Math.min(Math.max(this.#bodyLeft, 1), rest.length);

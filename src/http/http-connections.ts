@@ -3,16 +3,18 @@ import type { Socket } from 'node:net';
 import { HttpConnection } from './http-connection.js';
 import { HttpReadScheduler } from './http-read-scheduler.js';
 
-/** An answer that is not read on for so long is given up, with its connection. */
+/**
+ * Time in milliseconds after which a response that the client does not read is abandoned, together with its connection.
+ */
 export const UNREAD_MS = 30_000;
 
 /**
- * The connections of an HTTP port: only so many. One more closes the one that is without a request longest, or, where
- * all have one, the one that has been busy longest: so a health probe gets through, whoever holds how many.
+ * Limits the number of connections of an HTTP port. A further connection closes the one that has been idle longest, or,
+ * if all are busy, the one that has been busy longest. A health probe therefore always gets a connection.
  */
 export class HttpConnections {
   readonly #most: number;
-  /** Those without a request, and those with one, each in the order in which they became it. */
+  /** Idle and busy connections, each in the order in which they became so. */
   readonly #idle = new Set<HttpConnection>();
   readonly #busy = new Set<HttpConnection>();
   readonly #reads = new HttpReadScheduler();
@@ -21,11 +23,11 @@ export class HttpConnections {
     this.#most = most;
   }
 
-  /** The connection of a socket that was accepted. */
+  /** Creates the connection of an accepted socket. */
   accept(socket: Socket): HttpConnection {
     const connection = new HttpConnection(socket, this.#reads, (busy) => this.#moved(connection, busy));
     socket.setTimeout(UNREAD_MS, () => {
-      // Node.js says so when nothing came, nothing began to be sent, and nothing of it was taken.
+      // Node.js emits this event if no data was received or sent during the timeout.
       if (socket.writableLength > 0) connection.destroy();
     });
     if (this.#idle.size + this.#busy.size >= this.#most) this.#closeOne();
@@ -55,7 +57,7 @@ export class HttpConnections {
   }
 }
 
-/** The connection that a request came on; every request of an HTTP port comes on one of these. */
+/** Returns the connection of a request. All requests of an HTTP port use this class. */
 export function connectionOf(request: IncomingMessage): HttpConnection {
   return request.socket as unknown as HttpConnection;
 }

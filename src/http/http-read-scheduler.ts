@@ -1,30 +1,29 @@
 import { TurnScheduler } from '../runtime/turns.js';
 
-/** Who is read on. */
+/** A connection that can resume reading. */
 export interface Reader {
   resumeReading(): void;
 }
 
-/** What Node.js reads of a socket at once: when it is all of that, more is there. Bytes. */
+/** Bytes that Node.js reads from a socket at once. After a full read, more data is available. */
 export const FULL_READ_BYTES = 64 * 1024;
-/** So many connections that wait are read on in one turn of the event loop. */
+/** Maximum number of waiting connections that resume in one turn of the event loop. */
 const READERS_PER_TURN = 8;
-/** What parsers and those who answer short requests may take of a turn, together, in milliseconds. */
+/** Time in milliseconds that parsers and handlers of short requests may take together in one turn. */
 export const READING_MS = 1;
 
 /**
- * Shares the event loop among the connections of an HTTP port. Left alone, Node.js reads up to 2 MiB of each socket
- * before the next one has its turn, and short requests that follow each other are answered one after the other, without
- * an end. Here a socket that gave all that is read at once, or that brings something when the turn's time is over,
- * waits for a later turn, behind those that wait already.
+ * Shares the event loop among the connections of an HTTP port. Otherwise, Node.js reads up to 2 MiB from one socket
+ * before the next, and answers consecutive short requests without interruption. Here, a socket with a full read, or
+ * with data after the turn's time is used up, waits for a later turn, behind the sockets that already wait.
  */
 export class HttpReadScheduler {
   readonly #turns: TurnScheduler<Reader>;
   readonly #now: () => number;
-  /** When this turn's time is over; undefined before anybody asked in it. */
+  /** When this turn's time is used up. Undefined before the first call in a turn. */
   #until: number | undefined;
 
-  /** `now` tells monotonic milliseconds; performance.now when absent. */
+  /** `now` returns monotonic milliseconds. Default: performance.now. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
     this.#turns = new TurnScheduler({
@@ -40,7 +39,7 @@ export class HttpReadScheduler {
     });
   }
 
-  /** Whether a parser may have another piece in this turn of the event loop. */
+  /** Returns whether a parser may process another piece in this turn of the event loop. */
   hasTime(): boolean {
     const now = this.#now();
     if (this.#until !== undefined) return now < this.#until;
@@ -49,12 +48,12 @@ export class HttpReadScheduler {
     return true;
   }
 
-  /** `reader` is to be read on, in a turn to come; its socket is not read until then. */
+  /** Schedules `reader` to resume in a later turn. Its socket is not read until then. */
   wait(reader: Reader): void {
     this.#turns.wait(reader);
   }
 
-  /** It is gone. */
+  /** Removes a reader whose connection has closed. */
   cancel(reader: Reader): void {
     this.#turns.cancel(reader);
   }

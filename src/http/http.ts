@@ -19,95 +19,101 @@ import { OutgoingTexts } from './views/outgoing-texts.js';
 import type { TextPages } from './views/text-view.js';
 import { ViewSlices, type ViewSteps } from './views/view-slices.js';
 
-/** What an endpoint answers. */
+/** The response of an endpoint. */
 export interface HttpAnswer {
   readonly status: number;
   readonly contentType: string;
-  /** A long one in pages, which those who ask for it share; or events, which go on. */
+  /** A text, the shared pages of a long text, or a stream of events. */
   readonly body: string | TextPages | EventFeed;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What is known of a call before its body is read. */
+/** The parts of a request that are known before its body is read. */
 export interface HttpHead {
-  /** In capitals, as in POST. */
+  /** In capital letters, such as POST. */
   readonly method: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
-  /** The IP address that the call comes from; '' where the connection has ended. */
+  /** The IP address of the client. Empty if the connection has ended. */
   readonly peer: string;
 }
 
-/** What an endpoint is asked. */
+/** A request to an endpoint. */
 export interface HttpCall extends HttpHead {
-  /** In pieces, of which few are short; none unless the endpoint reads bodies. */
+  /** The body in a few large pieces. Empty unless the endpoint reads bodies. */
   readonly body: readonly Buffer[];
-  /** What the call came on: long work for one connection waits for other such work for it. */
+  /** Identifies the connection. Long work for one connection waits for other long work for the same connection. */
   readonly connection: object;
-  /** True once nobody waits for the answer any more. */
+  /** Returns whether the client no longer waits for the response. */
   isCancelled(): boolean;
 }
 
 /**
- * Whatever the method of a request is, its answer is the same, as in the reference, where {@link HttpEndpoint.refuse}
- * does not say otherwise.
+ * An endpoint answers every HTTP method in the same way, as envoyproxy/ratelimit does, unless
+ * {@link HttpEndpoint.refuse} differs.
  */
 export interface HttpEndpoint {
   readonly path: string;
   /** One line for the list of endpoints. */
   readonly help: string;
-  /** Reads bodies of at most so many bytes; absent: a body is not looked at. */
+  /** Maximum length in bytes of bodies to read. If absent, bodies are not read. */
   readonly maxBodyBytes?: number;
-  /** Whether the answer shows anything of the service, so that no page of another site may see it; absent: it does. */
+  /**
+   * Returns whether the response reveals data of the service, so that pages of other sites must not see it. Default:
+   * true.
+   */
   exposesData?(head: HttpHead): boolean;
-  /** The answer to a call whose body is not worth reading; undefined: it goes on. */
+  /** Returns a response without reading the body, or undefined to continue. */
   refuse?(head: HttpHead): HttpAnswer | undefined;
-  /** How the endpoint words failures of the port; absent: as {@link failed} does. */
+  /** Formats failures of the port. Default: {@link failed}. */
   failed?(status: number, reason: string, headers?: HttpAnswer['headers']): HttpAnswer;
   answer(call: HttpCall): HttpAnswer | Promise<HttpAnswer>;
 }
 
 export interface HttpListener {
   readonly port: number;
-  /** Reads no further bodies; resolves when calls with a body are answered, at the latest after `graceMs`. */
+  /** Reads no further bodies. Resolves when no request with a body is in progress, at most after `graceMs`. */
   drain(graceMs: number): Promise<void>;
-  /** Cuts what is open and stops listening. */
+  /** Closes open connections and stops listening. */
   close(): Promise<void>;
 }
 
 export interface HttpOptions {
   readonly endpoints: readonly HttpEndpoint[];
-  /** Answers where no endpoint is; by default with a list of those there are. */
+  /** Answers requests to unknown paths. Default: a list of the endpoints. */
   readonly notFound?: (path: string) => HttpAnswer;
-  /** Absent: clear text. */
+  /** If absent, the port uses cleartext. */
   readonly tls?: TlsSource | undefined;
   /** Default: BODY_LIMITS. */
   readonly bodyLimits?: BodyLimits;
-  /** Most connections at once; see {@link HttpConnections}. Default: 1000. */
+  /** Maximum number of connections; see {@link HttpConnections}. Default: 1000. */
   readonly maxConnections?: number;
-  /** The texts that are being sent, of all ports of the process. */
+  /** The texts that are being sent on all ports of the process. */
   readonly outgoingTexts?: OutgoingTexts;
-  /** Where long answers are sent in slices, with the views of the process. */
+  /** Scheduler for sending long responses in slices, shared with the views of the process. */
   readonly slices?: ViewSlices;
   readonly onError: (error: unknown) => void;
 }
 
-/** A caller who takes longer to send a request gets 408: slow ones must not hold what is bounded. */
+/**
+ * Time in milliseconds for a client to send a request, after which it gets 408, so that slow clients do not occupy
+ * limited connections.
+ */
 export const REQUEST_TIMEOUT_MS = 30_000;
-/** How often Node.js looks for those. */
+/** Interval in milliseconds at which Node.js checks for slow requests. */
 const CHECK_MS = 5000;
 export const MAX_CONNECTIONS = 1000;
-/** Why a request failed, for people. */
+/** Header with the reason of a failure, for people. */
 const REASON_HEADER = 'x-weir-reason';
 const MAX_REASON_LENGTH = 500;
 const NO_BODY: readonly Buffer[] = [];
-/** The answer to a request whose body is not read to its end. */
+/** Headers of a response to a request whose body is not read to the end. */
 const CLOSE = { connection: 'close' };
 
 export const TEXT_TYPE = 'text/plain; charset=utf-8';
 export const JSON_TYPE = 'application/json';
 
-/** A plain text answer; a line end is part of `body`. */
+/** Creates a plain text response. `body` must include the final line end. */
 export function text(status: number, body: string, headers?: HttpAnswer['headers']): HttpAnswer {
   return { status, contentType: TEXT_TYPE, body, ...(headers && { headers }) };
 }
@@ -121,15 +127,15 @@ const STATUS_TEXTS = {
 } as const;
 
 /**
- * A failure as Go's http.Error writes it, and so the reference: the first line is the status in words. The reason is
- * the second one, for people, and stands in a header, for programs.
+ * Creates a failure in the format of Go's http.Error, which envoyproxy/ratelimit uses: the first line is the text of
+ * the status. The second line is the reason, for people, which a header repeats for programs.
  */
 export function failed(
   status: keyof typeof STATUS_TEXTS,
   reason: string,
   headers?: HttpAnswer['headers'],
 ): HttpAnswer {
-  // Reasons may quote what a caller sent, and header values are printable ASCII.
+  // Reasons may quote data of a caller, and header values must be printable ASCII.
   const shown = reason.replaceAll(/[^\x20-\x7e]+/g, '?').slice(0, MAX_REASON_LENGTH);
   return text(status, `${STATUS_TEXTS[status]}\n${shown}\n`, { ...headers, [REASON_HEADER]: shown });
 }
@@ -137,7 +143,7 @@ export function failed(
 const INTERNAL_ERROR = 'internal error';
 const UNKNOWN_EXPECTATION = text(417, 'the only expectation that is met is 100-continue\n');
 
-/** One HTTP port: finds the endpoint of a request and runs it. */
+/** One HTTP port: finds and calls the endpoint of a request. */
 class HttpPort {
   readonly calls: RequestBodies;
   readonly #endpoints: ReadonlyMap<string, HttpEndpoint>;
@@ -186,7 +192,9 @@ const WITHOUT_BODY: Readonly<Record<BodyReadFailure, readonly [keyof typeof STAT
   gone: [400, 'the body was cut off'],
 };
 
-/** The refusal of a request with several Host headers, of which a proxy may have looked at another (RFC 9112, 3.2). */
+/**
+ * Refuses a request with several Host headers, because a proxy may have used a different one (RFC 9112 section 3.2).
+ */
 function duplicateHostAnswer(
   { failed }: HttpEndpoint,
   { headersDistinct }: IncomingMessage,
@@ -196,7 +204,7 @@ function duplicateHostAnswer(
   return failed?.(400, reason, CLOSE) ?? text(400, `${reason}\n`, CLOSE);
 }
 
-/** The answer to a request whose body was not read. */
+/** Returns the response to a request whose body was not read. */
 function withoutBody(endpoint: HttpEndpoint, why: BodyReadFailure): HttpAnswer {
   const [status, reason] = WITHOUT_BODY[why];
   if (endpoint.failed === undefined) return failed(status, reason, CLOSE);
@@ -204,7 +212,7 @@ function withoutBody(endpoint: HttpEndpoint, why: BodyReadFailure): HttpAnswer {
   return endpoint.failed(status, why === 'too large' ? most : reason, CLOSE);
 }
 
-/** Sends an answer; a long one page by page, as its reader takes them. */
+/** Sends a response; a long one page by page, as the client reads it. */
 class Sender {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -248,7 +256,7 @@ class Sender {
   }
 }
 
-/** Sends pages as they are taken, and ends the answer. */
+/** Sends pages as the client reads them, and ends the response. */
 function* sending(response: ServerResponse, pages: readonly Buffer[]): ViewSteps<never, void> {
   for (const page of pages) {
     if (response.destroyed) return;
@@ -257,7 +265,7 @@ function* sending(response: ServerResponse, pages: readonly Buffer[]): ViewSteps
   response.end();
 }
 
-/** Resolves when more can be written, or never will be. */
+/** Resolves when more data can be written, or when the response is closed. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
@@ -271,8 +279,8 @@ function drained(response: ServerResponse): Promise<void> {
 }
 
 /**
- * Serves a handful of endpoints over HTTP/1.1, one request at a time on each connection. `port` 0 takes a free one.
- * Rejects with Node's system error when the address cannot be had.
+ * Serves a few endpoints over HTTP/1.1, one request at a time on each connection. `port` 0 selects a free port. Rejects
+ * with Node's system error if listening fails.
  */
 export function listenHttp(host: string, port: number, options: HttpOptions): Promise<HttpListener> {
   const httpPort = new HttpPort(options);
@@ -296,7 +304,7 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
   };
   const { tls } = options;
   const server = tls === undefined ? createServer(timeouts, onRequest) : tlsServer(tls, timeouts, onRequest);
-  // Node.js would answer those at once, however many there are.
+  // Node.js would answer all such requests immediately, without a limit.
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     serve(request, response, () => UNKNOWN_EXPECTATION);
   });
@@ -323,7 +331,7 @@ export function listenHttp(host: string, port: number, options: HttpOptions): Pr
   });
 }
 
-/** A server over TLS, which takes new certificates as they come. */
+/** Creates a TLS server that follows certificate updates. */
 function tlsServer(
   source: TlsSource,
   timeouts: ServerOptions,
@@ -336,8 +344,7 @@ function tlsServer(
 }
 
 /**
- * Puts `connections` between the sockets that `event` brings to `server` and what Node.js does with them: it takes any
- * stream for a connection.
+ * Wraps the sockets of `event` as `connections` before Node.js handles them; it accepts any stream as a connection.
  */
 function followConnections(
   server: Server,
@@ -349,12 +356,12 @@ function followConnections(
   server.on(event, (socket: Socket) => serve?.call(server, connections.accept(socket)));
 }
 
-/** Tells `handshakes` of those that begin, before Node.js knows of them, and of those that come to their end. */
+/** Reports new sockets to `handshakes` before Node.js handles them, and completed handshakes. */
 function followHandshakes(server: Server, handshakes: Handshakes): void {
   server.prependListener('connection', (socket: Socket) => handshakes.begin(socket));
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     handshakes.end(socket);
-    // Cheap to ask for, and dear to do.
+    // Renegotiation is cheap to request and expensive to perform.
     socket.disableRenegotiation();
   });
 }

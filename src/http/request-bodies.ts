@@ -2,19 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { IdleWait } from '../runtime/idle-wait.js';
 import { BodyBuffer } from './body-buffer.js';
 
-/** Why a request has no body to answer. */
+/** Why the body of a request could not be read. */
 export type BodyReadFailure = 'draining' | 'busy' | 'too large' | 'gone';
 
-/** What requests with bodies may take together on one port; further ones are refused. */
+/** Limits of all requests with bodies on one port. Further requests are refused. */
 export interface BodyLimits {
   readonly maxCalls: number;
-  /** Bytes of bodies kept at once; a single one may be longer. */
+  /** Maximum bytes of bodies held together. A single body may be longer. */
   readonly maxHeldBytes: number;
 }
 
 export const BODY_LIMITS: BodyLimits = { maxCalls: 1024, maxHeldBytes: 16 * 1024 * 1024 };
 
-/** Reads the bodies of requests: bounds what they hold in memory, and knows which are not answered yet. */
+/** Reads request bodies within limits, and tracks the requests that are not answered yet. */
 export class RequestBodies {
   readonly #limits: BodyLimits;
   #running = 0;
@@ -26,7 +26,7 @@ export class RequestBodies {
     this.#limits = limits;
   }
 
-  /** The body of `request` in pieces; it counts as running until `response` is sent or lost. */
+  /** Reads the body of `request` in pieces. The request counts as running until `response` is sent or lost. */
   async read(
     request: IncomingMessage,
     response: ServerResponse,
@@ -34,7 +34,7 @@ export class RequestBodies {
   ): Promise<readonly Buffer[] | BodyReadFailure> {
     if (this.#draining) return 'draining';
     if (this.#running >= this.#limits.maxCalls) return 'busy';
-    // Node.js knows the length of the body, or that it comes in chunks.
+    // Node.js enforces the length of the body, unless it is chunked.
     const length = Number(request.headers['content-length'] ?? 0);
     if (length > maxBytes) return 'too large';
     this.#running++;
@@ -69,7 +69,7 @@ export class RequestBodies {
     });
   }
 
-  /** Refuses further calls; resolves when none is running, at the latest after `graceMs`. */
+  /** Refuses further requests. Resolves when no request is running, at most after `graceMs`. */
   drain(graceMs: number): Promise<void> {
     this.#draining = true;
     return this.#idle.wait(graceMs);

@@ -12,19 +12,20 @@ import { requestFromJson } from './json-request.js';
 import { type JsonResponse, responseToJson } from './json-response.js';
 
 /**
- * Between protobuf JSON (https://protobuf.dev/programming-guides/json/) and the wire, for callers who have no protobuf:
- * what is decided is always bytes. Works in steps of at most about a millisecond; what it reads must stay as it is
- * meanwhile.
+ * Converts between protobuf JSON (https://protobuf.dev/programming-guides/json/) and the wire format, for callers
+ * without protobuf. Decisions always use the wire format. Works in steps of at most about a millisecond; the input must
+ * not change meanwhile.
  */
 export interface JsonCodec {
   /**
-   * A RateLimitRequest as JSON, encoded. Names of fields in camelCase or as in the proto file, enums by name or number;
-   * unknown fields are errors, as in Go's protojson. Throws {@link DecodeError} with a sentence for the caller, also
-   * for more than a request may hold: then nothing beyond is read.
+   * Encodes a RateLimitRequest in JSON. Field names are in camelCase or as in the proto file, enums are names or
+   * numbers, and unknown fields are errors, as in Go's protojson. Throws {@link DecodeError} with a sentence for the
+   * caller, also if the request exceeds a limit, in which case nothing further is read.
    */
   requestToWire(json: Uint8Array): Generator<void, Uint8Array>;
   /**
-   * An encoded RateLimitResponse as JSON, fields of default value left out, and whether its overall code is OVER_LIMIT.
+   * Converts an encoded RateLimitResponse to JSON, without fields that have their default value. Also returns whether
+   * the overall code is OVER_LIMIT.
    */
   responseFromWire(bytes: Uint8Array): Generator<void, JsonResponse>;
 }
@@ -32,8 +33,8 @@ export interface JsonCodec {
 const PACKAGE = 'envoy.service.ratelimit.v3';
 
 /**
- * `files` are rls.proto and all it imports, imported ones first. Throws when one is missing. Requests with more than
- * `maxDescriptors` do not decode.
+ * Creates a codec. `files` are rls.proto and its imports, imported files first. Throws if a file is missing. Requests
+ * with more than `maxDescriptors` descriptors are rejected.
  */
 export function createJsonCodec(files: readonly ProtoFile[], maxDescriptors: number): JsonCodec {
   const file = files.map(({ descriptor }) => fromBinary(FileDescriptorProtoSchema, descriptor));

@@ -17,9 +17,7 @@ const OVERRIDE_REQUESTS_PER_UNIT = 0x08;
 const OVERRIDE_UNIT = 0x10;
 const WRAPPER_VALUE = 0x08;
 
-/**
- * Names of the fields of a message, as in the proto file and in camelCase, and the place of each in {@link Members}.
- */
+/** Field names of a message, as in the proto file and in camelCase, with the index of each in {@link Members}. */
 type Fields = ReadonlyMap<string, number>;
 const REQUEST: Fields = new Map([
   ['domain', 0],
@@ -49,30 +47,36 @@ const UNITS: ReadonlyMap<string, number> = new Map(
   ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR'].map((name, number) => [name, number]),
 );
 
-/** Values of an object by the place of their field; undefined where there is none, or null. */
+/** Values of an object by the index of their field. Undefined if the field is absent or null. */
 type Members = (JsonNode | undefined)[];
 
 const UINT32_MAX = 0xffff_ffff;
 const UINT64_MAX = (1n << 64n) - 1n;
 export const MAX_JSON_DEPTH = 16;
-/** Of one object; a message of ours has 4 fields. What has more is not read to its end. */
+/**
+ * Maximum number of members of one object. Messages have at most 4 fields. Objects with more members are not read to
+ * the end.
+ */
 export const MAX_MEMBERS = 100;
-/** Where lists of descriptors and of entries stand: the outermost value is at depth 1. */
+/** Depths of the lists of descriptors and entries. The outermost value is at depth 1. */
 const DESCRIPTORS_DEPTH = 2;
 const ENTRIES_DEPTH = 4;
-/** Texts of more bytes are copied in steps. */
+/** Longer texts are copied in steps. Bytes. */
 const PIECE_BYTES = 128 * 1024;
-/** What is done in one step, in bytes of JSON. */
+/** Bytes of JSON that are processed in one step. */
 const STEP_BYTES = 128 * 1024;
-/** What an object costs beside its bytes, in bytes. */
+/** Cost of an object in addition to its bytes, in bytes. */
 const BYTES_OF_OBJECT = 400;
-/** The text of a name, a number or an enum may be so long. */
+/** Maximum length of a name, a number or an enum. */
 const MAX_SHORT_TEXT = 1024;
-/** Of what callers sent, in sentences for them. */
+/** Maximum length of caller input that is quoted in error messages. */
 const MAX_SHOWN = 30;
 const MAX_SHOWN_NAME = 200;
 
-/** What the most descriptors and entries need, and more: an entry holds 5 values and names, a descriptor 13. */
+/**
+ * Returns limits that allow the maximum number of descriptors and entries. An entry contains 5 values and names, a
+ * descriptor 13.
+ */
 function boundsOf(maxDescriptors: number): JsonBounds {
   return {
     values: 6 * MAX_ENTRIES + 20 * maxDescriptors,
@@ -86,9 +90,9 @@ function boundsOf(maxDescriptors: number): JsonBounds {
 }
 
 /**
- * A RateLimitRequest in protobuf JSON as bytes of the wire, in steps of at most about a millisecond. Throws
- * {@link DecodeError} with a sentence for the caller, also for more than `maxDescriptors`, and then reads nothing
- * beyond.
+ * Converts a RateLimitRequest from protobuf JSON to the wire format, in steps of at most about a millisecond. Throws
+ * {@link DecodeError} with a sentence for the caller, also for more than `maxDescriptors` descriptors, in which case
+ * nothing further is read.
  */
 export function* requestFromJson(json: Uint8Array, maxDescriptors: number): Generator<void, Uint8Array> {
   if (!isUtf8(json)) throw new DecodeError('the body is not JSON: it is not UTF-8');
@@ -98,17 +102,17 @@ export function* requestFromJson(json: Uint8Array, maxDescriptors: number): Gene
   return yield* new RequestWriter(bytes).write(root);
 }
 
-/** Writes from the last field to the first, so that lengths are known when they are written. */
+/** Writes fields in reverse order, so that lengths are known when they are written. */
 class RequestWriter {
   readonly #json: Uint8Array;
   /**
-   * JSON is longer than the wire: a field takes its name there, and here a tag, a length and at most ten bytes of a
-   * number.
+   * The wire format is shorter than the JSON: a JSON field contains its name, and an encoded field a tag, a length and
+   * at most ten bytes of a number.
    */
   readonly #out: Uint8Array;
   #at: number;
   #stepLeft = STEP_BYTES;
-  /** Which descriptor and entry are written, for sentences; -1: none. */
+  /** Index of the descriptor and entry that are being written, for error messages. -1: none. */
   #descriptor = -1;
   #entry = -1;
 
@@ -161,7 +165,7 @@ class RequestWriter {
     const end = this.#at;
     const [requestsPerUnit, unit] = this.#members(node, OVERRIDE, 'limit');
     const number = this.#unit(unit);
-    // A negative int32 is written as the int64 of its value.
+    // A negative int32 is encoded as an int64.
     if (number < 0) this.#bigVarintField(OVERRIDE_UNIT, BigInt.asUintN(64, BigInt(number)));
     else this.#varintField(OVERRIDE_UNIT, number);
     this.#varintField(OVERRIDE_REQUESTS_PER_UNIT, this.#uint32(requestsPerUnit, 'limit.requestsPerUnit'));
@@ -190,7 +194,7 @@ class RequestWriter {
     this.#stepLeft = STEP_BYTES;
   }
 
-  /** A field that comes twice is refused, in whichever spellings: protobuf JSON takes it for an error. */
+  /** A field that occurs twice, in either spelling, is rejected, because it is an error in protobuf JSON. */
   #members(node: JsonNode, fields: Fields, field: string): Members {
     if (node.kind !== 'object') this.#refuse(field, 'expected object', node);
     const { names, values } = node;
@@ -224,7 +228,7 @@ class RequestWriter {
     return node.kind === 'true';
   }
 
-  /** Text of a number, or of a string that may hold one. */
+  /** Returns the text of a number, or of a string that may contain a number. */
   #numeral(node: JsonNode): string | undefined {
     if (node.kind === 'number')
       return Buffer.from(this.#json.subarray(node.start, node.end)).toString('latin1');
@@ -252,7 +256,7 @@ class RequestWriter {
     if (node === undefined) return 0;
     const text = this.#numeral(node) ?? '';
     const number = node.kind === 'string' ? UNITS.get(text) : Number(text === '' ? 'none' : text);
-    // Any int32, as an enum of proto3 may hold numbers without a name.
+    // Any int32 is allowed, because a proto3 enum may contain numbers without a name.
     if (number === undefined || number !== (number | 0)) {
       this.#refuse('limit.unit', 'expected enum envoy.type.v3.RateLimitUnit', node);
     }
@@ -275,7 +279,7 @@ class RequestWriter {
     this.#byte(tag);
   }
 
-  /** A whole number of at most 32 bits. */
+  /** Writes an unsigned integer of at most 32 bits. */
   #varint(value: number): void {
     let size = 1;
     for (let rest = value >>> 7; rest > 0; rest >>>= 7) size++;
@@ -298,7 +302,7 @@ class RequestWriter {
     this.#byte(tag);
   }
 
-  /** @param field within the message at hand, or '' for it itself */
+  /** @param field path within the current message, or '' for the message itself */
   #refuse(field: string, why: string, got?: JsonNode): never {
     const path = [
       ...(this.#descriptor < 0 ? [] : [`descriptors[${this.#descriptor}]`]),
@@ -327,13 +331,13 @@ class RequestWriter {
   }
 }
 
-/** A whole number; JavaScript's numbers would round what protobuf's do not. */
+/** Parses an integer as a bigint. A JavaScript number would round integers that protobuf represents exactly. */
 function bigIntOf(text: string, isNumber: boolean): bigint | undefined {
   try {
     if (!isNumber || /^-?\d+$/.test(text)) return BigInt(text);
     return BigInt(Number(text));
   } catch {
-    // SyntaxError and RangeError: no whole number.
+    // SyntaxError and RangeError mean that the text is not an integer.
     return undefined;
   }
 }

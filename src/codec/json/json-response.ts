@@ -10,12 +10,12 @@ export interface JsonResponse {
 
 /** Tag of RateLimitResponse.dynamic_metadata: field number * 8 + wire type. */
 const DYNAMIC_METADATA = 0x32;
-/** Bytes of a response that are turned into JSON at once: some 50 ns each. */
+/** Bytes of a response that are converted to JSON at once. A byte takes about 50 ns. */
 const PIECE_BYTES = 8 * 1024;
 
 /**
- * An encoded RateLimitResponse as JSON, in steps of at most about a millisecond: `toObject`, which knows the message,
- * is given some fields at a time, and the metadata, which is one field however long, is read by {@link StructJson}.
+ * Converts an encoded RateLimitResponse to JSON, in steps of at most about a millisecond. `toObject`, which knows the
+ * message, gets a few fields at a time. {@link StructJson} reads the metadata, which is one field of any length.
  */
 export function* responseToJson(
   bytes: Uint8Array,

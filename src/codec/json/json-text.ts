@@ -2,7 +2,7 @@ import { type JsonNode, parseHexUnit } from './json-tree.js';
 
 const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
-/** What escapes of one letter stand for, by that letter; the others stand for themselves. */
+/** Characters that one-letter escapes stand for, by letter. Other escaped characters stand for themselves. */
 const ESCAPED: ReadonlyMap<number, number> = new Map([
   [0x62, 0x08],
   [0x66, 0x0c],
@@ -11,7 +11,9 @@ const ESCAPED: ReadonlyMap<number, number> = new Map([
   [0x74, 0x09],
 ]);
 
-/** Writes the text of a JSON string as UTF-8, `utf8Length` bytes of it. Halves of surrogate pairs must not be in it. */
+/**
+ * Writes the text of a JSON string as UTF-8, `utf8Length` bytes in total. The string must not contain lone surrogates.
+ */
 export class JsonTextCopy {
   readonly #from: Uint8Array;
   readonly #node: JsonNode;
@@ -19,7 +21,7 @@ export class JsonTextCopy {
   #read: number;
   #written: number;
 
-  /** Copies from `from`, which `node` was read from, to `to[at, …)`. */
+  /** Copies the string of `node`, which was read from `from`, to `to[at, …)`. */
   constructor(from: Uint8Array, node: JsonNode, to: Uint8Array, at: number) {
     this.#from = from;
     this.#node = node;
@@ -28,7 +30,7 @@ export class JsonTextCopy {
     this.#written = at;
   }
 
-  /** Copies about so many bytes further; true at the end. */
+  /** Copies about `bytes` more bytes. Returns true at the end. */
   advance(bytes: number): boolean {
     const { hasEscapes, end } = this.#node;
     const stop = Math.min(this.#read + bytes, end);
@@ -41,7 +43,7 @@ export class JsonTextCopy {
     return this.#read >= end;
   }
 
-  /** To the first end of a character at or behind `stop`. */
+  /** Copies up to the first end of a character at or after `stop`. */
   #unescape(stop: number): void {
     const from = this.#from;
     const to = this.#to;
@@ -85,7 +87,7 @@ export class JsonTextCopy {
   }
 }
 
-/** A short JSON string as a string; undefined when it has more than `maxBytes`, or half of a surrogate pair. */
+/** Returns a short JSON string, or undefined if it has more than `maxBytes` or contains a lone surrogate. */
 export function shortText(bytes: Uint8Array, node: JsonNode, maxBytes: number): string | undefined {
   if (node.hasLoneSurrogate || node.utf8Length > maxBytes) return undefined;
   const text = Buffer.allocUnsafe(node.utf8Length);

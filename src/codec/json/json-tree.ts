@@ -2,20 +2,20 @@ import { DecodeError } from '../messages.js';
 
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null';
 
-/** A JSON value, or the name of a member, and where it stands in the bytes it was read from: texts stay there. */
+/** A JSON value or member name, with its position in the bytes that it was read from. Texts are not copied. */
 export class JsonNode {
   readonly kind: JsonKind;
-  /** Of a string, what stands between its quotes. */
+  /** Position of a string between its quotes. */
   readonly start: number;
   end = 0;
-  /** Bytes that a string takes in UTF-8. */
+  /** Length of a string in UTF-8, in bytes. */
   utf8Length = 0;
   hasEscapes = false;
-  /** Whether a string holds half of a surrogate pair, which UTF-8 cannot say. */
+  /** Whether a string contains a lone surrogate, which UTF-8 cannot encode. */
   hasLoneSurrogate = false;
-  /** Names of an object's members. */
+  /** Member names of an object. */
   readonly names: JsonNode[];
-  /** Values of an object's members, in the order of {@link names}, or the items of an array. */
+  /** Member values of an object, in the order of {@link names}, or the items of an array. */
   readonly values: JsonNode[];
 
   constructor(kind: JsonKind, start: number) {
@@ -29,24 +29,25 @@ export class JsonNode {
 
 const NONE: JsonNode[] = [];
 
-/** How much JSON may hold; what holds more is not read on. */
+/** Limits of a JSON text. Reading stops when a limit is exceeded. */
 export interface JsonBounds {
-  /** Values and names of members together. */
+  /** Maximum number of values and member names together. */
   readonly values: number;
   readonly depth: number;
-  /** Members of one object. */
+  /** Maximum number of members of one object. */
   readonly members: number;
   /**
-   * For arrays at a depth (1 is the outermost value), how many items they may have together, and what is said of more.
+   * For arrays at a given depth (1 is the outermost value): the maximum number of items in all of them, and the error
+   * message if there are more.
    */
   readonly items: ReadonlyMap<number, { readonly most: number; readonly sentence: string }>;
 }
 
-/** What is done in one step, in bytes, of some 1.5 ns each. */
+/** Bytes that are read in one step. A byte takes about 1.5 ns. */
 const STEP_BYTES = 256 * 1024;
-/** What a value costs beside its bytes, in bytes. */
+/** Cost of a value in addition to its bytes, in bytes. */
 const VALUE_COST_BYTES = 64;
-/** A double is told exactly by far fewer. */
+/** Maximum length of a number in bytes. Far fewer bytes represent any double exactly. */
 const MAX_NUMBER_BYTES = 1024;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
@@ -59,7 +60,7 @@ const ARRAY_END = 0x5d;
 const LETTER_U = 0x75;
 const OBJECT_START = 0x7b;
 const OBJECT_END = 0x7d;
-/** What may stand behind a backslash, but for `u`. */
+/** Characters that may follow a backslash, except `u`. */
 const ESCAPES = Buffer.from('"\\/bfnrt');
 const LITERALS: ReadonlyMap<number, 'true' | 'false' | 'null'> = new Map([
   [0x74, 'true'],
@@ -67,13 +68,13 @@ const LITERALS: ReadonlyMap<number, 'true' | 'false' | 'null'> = new Map([
   [0x6e, 'null'],
 ]);
 
-/** What must come next. */
+/** The expected next token. */
 type Expected = 'value' | 'item or end' | 'name' | 'name or end' | 'colon' | 'comma or end';
 
 /**
- * Reads one JSON value (RFC 8259) in steps of at most about a millisecond, in time linear in its length and without
- * recursion. `bytes` must be UTF-8. Throws {@link DecodeError} with a sentence for the caller. Names that come twice
- * are both there.
+ * Reads one JSON value (RFC 8259) in steps of at most about a millisecond, in linear time and without recursion.
+ * `bytes` must be UTF-8. Throws {@link DecodeError} with a sentence for the caller. Duplicate member names are all
+ * kept.
  */
 export function* readJson(bytes: Uint8Array, bounds: JsonBounds): Generator<void, JsonNode> {
   const reader = new JsonReader(bytes, bounds);
@@ -81,7 +82,7 @@ export function* readJson(bytes: Uint8Array, bounds: JsonBounds): Generator<void
   return reader.root as JsonNode;
 }
 
-/** A UTF-16 unit as four hexadecimal digits say it; -1 when they do not. */
+/** Parses four hexadecimal digits as a UTF-16 code unit. Returns -1 if they are invalid. */
 export function parseHexUnit(bytes: Uint8Array, at: number): number {
   let unit = 0;
   for (let index = at; index < at + 4; index++) {
@@ -100,13 +101,13 @@ class JsonReader {
   readonly #bounds: JsonBounds;
   #at = 0;
   #expected: Expected = 'value';
-  /** Objects and arrays that are open. */
+  /** Objects and arrays that are not closed yet. */
   readonly #open: JsonNode[] = [];
-  /** The string that is being read, and whether it is the name of a member. */
+  /** The string that is being read, and whether it is a member name. */
   #text: JsonNode | undefined;
   #textIsName = false;
   #values = 0;
-  /** Items of arrays by depth. */
+  /** Number of array items by depth. */
   readonly #items: number[] = [];
   #stepLeft = 0;
 
@@ -115,7 +116,7 @@ class JsonReader {
     this.#bounds = bounds;
   }
 
-  /** One step; true when all is read. */
+  /** Runs one step. Returns true once everything is read. */
   advance(): boolean {
     const bytes = this.#bytes;
     this.#stepLeft = STEP_BYTES;
@@ -303,7 +304,7 @@ class JsonReader {
     if (at >= bytes.length) this.#fail('it ends too early');
   }
 
-  /** Bytes of UTF-8 that the escape at `at` stands for; moves behind it. */
+  /** Returns the length in UTF-8 of the escape sequence at `at`, and moves past it. */
   #escapedLength(text: JsonNode, at: number): number {
     const bytes = this.#bytes;
     const letter = bytes[at + 1] ?? 0;
@@ -342,7 +343,7 @@ class JsonReader {
   }
 }
 
-/** A digit, a sign, a point, or the letter of an exponent. */
+/** Returns whether a byte is a digit, a sign, a decimal point, or the letter of an exponent. */
 function isNumberByte(byte: number): boolean {
   return (
     (byte >= 0x30 && byte <= 0x39) ||

@@ -13,26 +13,26 @@ import {
 import { cutBefore } from '../text-steps.js';
 import type { WireReader } from '../wire-reader.js';
 
-/** What is written in one step, in bytes of the wire, of some 10 ns each. */
+/** Bytes of the wire format that are written in one step. A byte takes about 10 ns. */
 const STEP_BYTES = 32 * 1024;
-/** What a value costs beside its bytes, in bytes. */
+/** Cost of a value in addition to its bytes, in bytes. */
 const VALUE_COST_BYTES = 32;
 
 /**
- * Writes an encoded google.protobuf.Struct as JSON, in steps of at most about a millisecond. Made for what this program
- * wrote: it nests as deep as metadata of a policy.
+ * Writes an encoded google.protobuf.Struct as JSON, in steps of at most about a millisecond. The Struct must come from
+ * this program, whose policies limit the nesting depth of metadata.
  */
 export class StructJson {
   readonly #reader: WireReader;
   readonly #pieces: string[] = [];
   #stepLeft = STEP_BYTES;
 
-  /** `reader` stands where the Struct begins. */
+  /** `reader` must be positioned at the start of the Struct. */
   constructor(reader: WireReader) {
     this.#reader = reader;
   }
 
-  /** The JSON of the Struct, which ends at `end`. */
+  /** Returns the JSON of the Struct, which ends at `end`. */
   *text(end: number): Generator<void, string> {
     yield* this.#struct(end);
     yield;
@@ -56,7 +56,7 @@ export class StructJson {
     this.#pieces.push('}');
   }
 
-  /** A member of an object: the name comes first, as everybody writes it. */
+  /** Reads a member of an object. All encoders write the name first. */
   *#member(end: number): Generator<void, void> {
     const reader = this.#reader;
     let named = false;

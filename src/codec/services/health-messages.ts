@@ -4,12 +4,12 @@ import { FIELD_HEAD_BYTES, writeMessage } from './service-writer.js';
 
 /** grpc.health.v1.HealthCheckResponse.ServingStatus, by number. */
 const SERVING_STATUS = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'] as const;
-/** How a service is, in the words of grpc.health.v1. */
+/** State of a service, as named in grpc.health.v1. */
 export type ServingStatus = (typeof SERVING_STATUS)[number];
 
 /** grpc.health.v1.HealthCheckRequest. */
 export interface HealthRequest {
-  /** Name of a service; '' stands for the whole server. */
+  /** Name of a service. Empty: the whole server. */
   readonly service: string;
 }
 /** grpc.health.v1.HealthCheckResponse. */
@@ -35,7 +35,7 @@ export function encodeHealthRequest({ service }: HealthRequest): Buffer {
   );
 }
 
-/** Decodes a HealthCheckRequest. Throws DecodeError when it is none. */
+/** Decodes a HealthCheckRequest. Throws DecodeError if the bytes are invalid. */
 export function decodeHealthRequest(bytes: Uint8Array): HealthRequest {
   const reader = new ServiceReader(bytes);
   let service = '';
@@ -47,7 +47,7 @@ export function decodeHealthRequest(bytes: Uint8Array): HealthRequest {
   return { service };
 }
 
-/** Decodes a HealthListRequest, which has no fields yet. Throws DecodeError when it is none. */
+/** Decodes a HealthListRequest, which has no fields yet. Throws DecodeError if the bytes are invalid. */
 export function decodeHealthListRequest(bytes: Uint8Array): object {
   new ServiceReader(bytes).forEachField(() => false);
   return {};
@@ -58,7 +58,10 @@ export function encodeHealthResponse({ status }: HealthResponse): Buffer {
   return Buffer.of(STATUS, SERVING_STATUS.indexOf(status));
 }
 
-/** Decodes a HealthCheckResponse; a status that this version does not know is UNKNOWN. Throws DecodeError. */
+/**
+ * Decodes a HealthCheckResponse. Returns UNKNOWN for a status that this version does not know. Throws DecodeError if
+ * the bytes are invalid.
+ */
 export function decodeHealthResponse(bytes: Uint8Array): HealthResponse {
   const reader = new ServiceReader(bytes);
   let status: ServingStatus = 'UNKNOWN';

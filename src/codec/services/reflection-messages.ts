@@ -2,7 +2,7 @@ import { MAX_BYTES_PER_UNIT, type WireWriter } from '../wire-writer.js';
 import { ServiceReader } from './service-reader.js';
 import { FIELD_HEAD_BYTES, writeMessage } from './service-writer.js';
 
-/** What a ServerReflectionRequest asks for. */
+/** The query of a ServerReflectionRequest. */
 export type ReflectionQuery =
   | { readonly kind: 'file'; readonly name: string }
   | { readonly kind: 'symbol'; readonly name: string }
@@ -11,15 +11,15 @@ export type ReflectionQuery =
   | { readonly kind: 'services' }
   | { readonly kind: 'none' };
 
-/** grpc.reflection.v1.ServerReflectionRequest; that of v1alpha is the same on the wire. */
+/** grpc.reflection.v1.ServerReflectionRequest. The message of v1alpha has the same encoding. */
 export interface ReflectionRequest {
   readonly host: string;
   readonly question: ReflectionQuery;
-  /** As it came: it is sent back. */
+  /** The encoded request, which the response repeats. */
   readonly bytes: Uint8Array;
 }
 
-/** What a ServerReflectionResponse answers; files are encoded FileDescriptorProtos. */
+/** The answer of a ServerReflectionResponse. Files are encoded FileDescriptorProtos. */
 export type ReflectionAnswer =
   | { readonly kind: 'files'; readonly files: readonly Uint8Array[] }
   | { readonly kind: 'services'; readonly names: readonly string[] }
@@ -32,10 +32,10 @@ const FILE_CONTAINING_SYMBOL = 0x22;
 const FILE_CONTAINING_EXTENSION = 0x2a;
 const ALL_EXTENSION_NUMBERS_OF_TYPE = 0x32;
 const LIST_SERVICES = 0x3a;
-// Of ExtensionRequest.
+// Tags of ExtensionRequest.
 const CONTAINING_TYPE = 0x0a;
 const EXTENSION_NUMBER = 0x10;
-// Of ServerReflectionResponse, and what its members hold.
+// Tags of ServerReflectionResponse and its member messages.
 const VALID_HOST = 0x0a;
 const ORIGINAL_REQUEST = 0x12;
 const FILE_DESCRIPTOR_RESPONSE = 0x22;
@@ -45,7 +45,10 @@ const FIRST_TEXT_OR_MESSAGE = 0x0a;
 const ERROR_CODE = 0x08;
 const ERROR_MESSAGE = 0x12;
 
-/** Decodes a ServerReflectionRequest; of several questions the last counts. Throws DecodeError when it is none. */
+/**
+ * Decodes a ServerReflectionRequest. If it contains several queries, the last one counts. Throws DecodeError if the
+ * bytes are invalid.
+ */
 export function decodeReflectionRequest(bytes: Uint8Array): ReflectionRequest {
   const reader = new ServiceReader(bytes);
   let host = '';
@@ -109,7 +112,7 @@ function writeAnswer(writer: WireWriter, answer: ReflectionAnswer): void {
   }
 }
 
-/** Most bytes that an answer takes. */
+/** Returns the maximum encoded length of an answer, in bytes. */
 function maxEncodedBytes(answer: ReflectionAnswer): number {
   if (answer.kind === 'files') {
     return answer.files.reduce((sum, { length }) => sum + length + FIELD_HEAD_BYTES, 0);

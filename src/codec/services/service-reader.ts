@@ -1,12 +1,15 @@
 import { DecodeError } from '../messages.js';
 import { WireReader } from '../wire-reader.js';
 
-/** Fields of a message of health or reflection, unknown ones included; more is refused. */
+/**
+ * Maximum number of fields in a message of health or reflection, including unknown fields. Messages with more fields
+ * are rejected.
+ */
 export const MAX_SERVICE_FIELDS = 100;
-/** Bytes of a name in it; a longer one, which no proto file has, is refused. */
+/** Maximum length of a name in such a message, in bytes. No proto file contains longer names. */
 export const MAX_SYMBOL_BYTES = 4096;
 
-/** Reads messages of the services that are asked rarely, which are short. Throws {@link DecodeError} for others. */
+/** Reads the short messages of health and reflection. Throws {@link DecodeError} for longer ones. */
 export class ServiceReader {
   readonly #bytes: Buffer;
   readonly #reader = new WireReader('the message is malformed', MAX_SERVICE_FIELDS);
@@ -19,8 +22,8 @@ export class ServiceReader {
   }
 
   /**
-   * Hands over the tag of each field up to `end`. `field` reads what it knows and returns true; all else is skipped, as
-   * of a later version.
+   * Calls `field` with the tag of each field up to `end`. `field` reads the fields that it knows and returns true. All
+   * other fields are skipped, because a later version may define them.
    */
   forEachField(field: (tag: number, end: number) => boolean, end: number = this.#end): void {
     while (this.#reader.position < end) {
@@ -29,17 +32,17 @@ export class ServiceReader {
     }
   }
 
-  /** Where the message ends that the field at hand holds. */
+  /** Returns the end of the message in the current field. */
   messageEnd(end: number): number {
     return this.#reader.lengthEnd(end);
   }
 
-  /** A number of 32 bits. */
+  /** Reads a 32-bit integer. */
   int32(end: number): number {
     return this.#reader.varint(end) | 0;
   }
 
-  /** A name. */
+  /** Reads a name. */
   text(end: number): string {
     const textEnd = this.#reader.lengthEnd(end);
     if (textEnd - this.#reader.position > MAX_SYMBOL_BYTES)

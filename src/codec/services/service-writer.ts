@@ -1,17 +1,17 @@
 import { WireWriter } from '../wire-writer.js';
 
-/** Bytes of the tag and the length in front of a field, at most. */
+/** Maximum length of the tag and length prefix of a field, in bytes. */
 export const FIELD_HEAD_BYTES = 11;
 
 const writer = new WireWriter();
 
 /**
- * A message of a service that is asked rarely, of at most `maxBytes`. `fill` writes its fields, from the last one to
- * the first, as WireWriter does.
+ * Writes a message of health or reflection with at most `maxBytes`. `fill` writes the fields in reverse order, as
+ * WireWriter requires.
  */
 export function writeMessage(maxBytes: number, fill: (writer: WireWriter) => void): Buffer {
   writer.begin(maxBytes);
   fill(writer);
-  // A copy: who holds a few bytes for long must not hold the memory of many messages.
+  // Copied, so that a small message that is kept does not keep the whole slab in memory.
   return Buffer.from(writer.finish());
 }

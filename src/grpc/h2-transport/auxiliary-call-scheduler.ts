@@ -1,21 +1,21 @@
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 
 /**
- * Messages that all connections together may have served in one turn of the event loop; each takes some hundred
- * microseconds at most.
+ * Maximum number of messages of all connections that are handled in one turn of the event loop. Each takes at most a
+ * few hundred microseconds.
  */
 const MESSAGES_PER_TURN = 8;
 
 /**
- * When messages of services that are asked rarely (health, reflection) are served: their handlers take far longer than
- * a decision, and a few kilobytes may ask thousands of questions. One message of a connection is served in a turn of
- * the event loop, and a few of all.
+ * Schedules messages of rarely called services (health, reflection). Their handlers take much longer than a decision,
+ * and a few kilobytes may contain thousands of queries. In one turn of the event loop, one message of a connection is
+ * handled, and a few of all connections.
  */
 export class AuxiliaryCallScheduler {
   readonly #turns: TurnScheduler<object>;
-  /** What waits, by connection. */
+  /** Waiting calls, by connection. */
   readonly #calls = new Map<object, (() => void)[]>();
-  /** Connections that were served in this turn. */
+  /** Connections with a message that was handled in this turn. */
   readonly #served = new Set<object>();
 
   constructor(nextTurn?: NextTurn) {
@@ -27,7 +27,7 @@ export class AuxiliaryCallScheduler {
     });
   }
 
-  /** Whether a message of `connection` may be served now; if not, {@link wait}. */
+  /** Returns whether a message of `connection` may be handled now. If not, call {@link wait}. */
   tryStart(connection: object): boolean {
     if (this.#turns.remaining <= 0 || this.#served.has(connection)) return false;
     this.#served.add(connection);
@@ -35,7 +35,7 @@ export class AuxiliaryCallScheduler {
     return true;
   }
 
-  /** Calls `goOn` when the connection has its turn. */
+  /** Calls `resume` when it is the connection's turn. */
   wait(connection: object, resume: () => void): void {
     const others = this.#calls.get(connection);
     if (others === undefined) this.#calls.set(connection, [resume]);
@@ -46,7 +46,7 @@ export class AuxiliaryCallScheduler {
   #serve(connection: object): void {
     const calls = this.#calls.get(connection) ?? [];
     this.#calls.delete(connection);
-    // Those that have gone meanwhile ask for nothing.
+    // Calls that have ended meanwhile do nothing.
     while (calls.length > 0 && !this.#served.has(connection)) (calls.shift() as () => void)();
     if (calls.length === 0) return;
     this.#calls.set(connection, [...calls, ...(this.#calls.get(connection) ?? [])]);

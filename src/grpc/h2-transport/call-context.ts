@@ -8,15 +8,18 @@ import { Inflater } from './inflater.js';
 import { type MessageReader, type ReadResult, ReceiveBudget } from './message-reader.js';
 
 const MIB = 1024 * 1024;
-/** Half-received messages of one connection may hold two of the largest, at least this. Bytes. */
+/**
+ * Minimum of the receive budget of one connection, in bytes. The budget otherwise allows two messages of the maximum
+ * length.
+ */
 const MIN_RECEIVE_BUDGET = 8 * MIB;
 export const DEFAULT_RECEIVE_TIMEOUT_MS = 60_000;
-/** Calls of auxiliary methods, open at a time on one connection. */
+/** Maximum number of open calls of auxiliary methods on one connection. */
 export const MAX_AUXILIARY_CALLS = 100;
-/** Memory of such a call, with its handler. Bytes. */
+/** Memory of such a call with its handler, in bytes. */
 const AUXILIARY_CALL_BYTES = 8192;
 
-/** What the calls of one server share. */
+/** State that the calls of one server share. */
 export class CallContext {
   readonly options: GrpcServerOptions;
   readonly deadlines: DeadlineQueue;
@@ -24,9 +27,9 @@ export class CallContext {
   readonly auxiliaryTurns = new AuxiliaryCallScheduler();
   readonly openStreams = new OpenStreams();
   readonly maxMessageBytes: number;
-  /** How long a unary request may take to arrive. Milliseconds. */
+  /** Maximum time for a unary request to arrive, in milliseconds. */
   readonly receiveTimeoutMs: number;
-  /** Called when the last unary call of {@link started} is over. */
+  /** Called when the last unary call of {@link started} has ended. */
   onIdle: (() => void) | undefined;
   readonly #budgets = new WeakMap<ServerConnection, ReceiveBudget>();
   readonly #auxiliaryCalls = new WeakMap<ServerConnection, number>();
@@ -40,7 +43,7 @@ export class CallContext {
     this.receiveTimeoutMs = options.receiveTimeoutMs ?? DEFAULT_RECEIVE_TIMEOUT_MS;
   }
 
-  /** Unary calls whose handler has not answered yet. */
+  /** Number of unary calls whose handler has not answered yet. */
   get running(): number {
     return this.#running;
   }
@@ -55,7 +58,7 @@ export class CallContext {
     if (this.#running === 0) this.onIdle?.();
   }
 
-  /** What half-received messages on the connection of `stream` may hold. */
+  /** Returns the budget for incomplete messages on the connection of `stream`. */
   budgetOf(stream: ServerStream): ReceiveBudget {
     let budget = this.#budgets.get(stream.connection);
     if (budget === undefined) {
@@ -68,7 +71,7 @@ export class CallContext {
     return budget;
   }
 
-  /** A call of an auxiliary method begins; false when its connection has too many of them open. */
+  /** Counts a new call of an auxiliary method. Returns false if its connection has too many open calls. */
   tryBeginAuxiliaryCall({ connection }: ServerStream): boolean {
     const open = this.#auxiliaryCalls.get(connection) ?? 0;
     if (open >= MAX_AUXILIARY_CALLS) return false;
@@ -84,7 +87,7 @@ export class CallContext {
     connection.addHeldBytes(-AUXILIARY_CALL_BYTES);
   }
 
-  /** Why `reader` cannot take its message. */
+  /** Returns the error for a message that `reader` rejected. */
   readError(reader: MessageReader, result: ReadResult): GrpcError {
     switch (result) {
       case 'too large':

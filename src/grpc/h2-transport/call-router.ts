@@ -6,19 +6,21 @@ import { type GrpcHead, readGrpcHead } from './grpc-head.js';
 import { NotGrpc } from './not-grpc.js';
 import { sendError } from './responses.js';
 
-/** Makes the target of a method for one head. */
+/** Creates the target of a method for a request head. */
 export type Method = (head: GrpcHead) => CallTarget;
 
-/** Heads whose target is kept: connections whose callers repeat themselves, times a few. */
+/**
+ * Number of heads whose targets are cached: a few times the number of connections whose callers repeat their heads.
+ */
 const RECENT_HEADS = 8;
 
-/** Leads each request to its method, and what comes on a stream afterwards to its call. */
+/** Routes each request to its method, and later events of a stream to its call. */
 export class CallRouter implements RequestHandler {
   readonly #context: CallContext;
   readonly #methods = new Map<string, Method>();
   /**
-   * The heads seen last with what they lead to, in turn. Callers repeat their heads, and the engine hands out the same
-   * object then.
+   * The latest heads and their targets, in a ring. Callers repeat their heads, and the engine then returns the same
+   * object.
    */
   readonly #recentHeads: (RequestHead | undefined)[] = new Array(RECENT_HEADS).fill(undefined);
   readonly #recentTargets: (CallTarget | undefined)[] = new Array(RECENT_HEADS).fill(undefined);
@@ -28,7 +30,7 @@ export class CallRouter implements RequestHandler {
     this.#context = context;
   }
 
-  /** Throws an Error when the path is taken. */
+  /** Throws an Error if the path is already registered. */
   add(path: string, method: Method): void {
     if (this.#methods.has(path)) throw new Error(`a handler for ${path} is registered already`);
     this.#methods.set(path, method);
@@ -91,7 +93,7 @@ export class CallRouter implements RequestHandler {
   }
 }
 
-/** Calls that are answered with an error whatever they hold. */
+/** Calls that fail with an error before the request is read. */
 class RejectedCall implements CallTarget {
   readonly #head: GrpcHead;
   readonly #error: GrpcError;

@@ -1,8 +1,8 @@
 import type { ServerStream } from '../../h2/request-handler.js';
 
 /**
- * What happens on a stream once its head was read, kept as {@link ServerStream.state}: the methods of RequestHandler
- * for a call of one kind in one state.
+ * Handles the events of a stream after its head was read, stored as {@link ServerStream.state}: the methods of
+ * RequestHandler for one kind of call in one state.
  */
 export interface CallState {
   onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void;
@@ -11,7 +11,10 @@ export interface CallState {
   onReset(stream: ServerStream): void;
 }
 
-/** The call has its answer, though some of it may still wait for the caller: what the caller sends now is dropped. */
+/**
+ * State of a call that has sent its response, though the caller may not have read all of it. Further data from the
+ * caller is dropped.
+ */
 class FinishedCall implements CallState {
   onData(stream: ServerStream, _chunk: Buffer, start: number, end: number): void {
     stream.consumed(end - start);
@@ -24,10 +27,10 @@ class FinishedCall implements CallState {
 export const OVER: CallState = new FinishedCall();
 
 /**
- * What a request's path and header fields lead to. One object serves all streams with that head, so it holds nothing of
- * a call.
+ * The target of a request's path and header fields. All streams with the same head share one object, so it contains no
+ * state of a call.
  */
 export interface CallTarget {
-  /** A request with this head has come; `requestEnded`: and nothing else will. */
+  /** Starts a call with this head. If `requestEnded`, the request has no body. */
   begin(stream: ServerStream, requestEnded: boolean): void;
 }

@@ -1,20 +1,20 @@
 import { type Due, DueHeap } from '../../runtime/due-heap.js';
 
-/** Something that ends at a time. */
+/** An entry that expires at a given time. */
 export interface Expiring extends Due {
-  /** On the clock of {@link TimerSource.nowMs}. Kept by the queue. */
+  /** Expiry time on the clock of {@link TimerSource.nowMs}. Maintained by the queue. */
   dueAt: number;
-  /** The time has come. The entry is out of the queue already. */
+  /** Called when the entry expires. The queue has removed it before. */
   expire(): void;
 }
 
-/** A monotonic clock and timers on it; replaced in tests. */
+/** A monotonic clock with timers. Replaced in tests. */
 export interface TimerSource {
-  /** Milliseconds since any fixed point. */
+  /** Returns milliseconds since an arbitrary start. */
   nowMs(): number;
   set(callback: () => void, delayMs: number): unknown;
   clear(timer: unknown): void;
-  /** Calls back once what waits in the event loop has had its turn. */
+  /** Calls back in the next turn of the event loop. */
   nextTurn(callback: () => void): void;
 }
 
@@ -26,23 +26,26 @@ export const SYSTEM_TIMERS: TimerSource = {
 };
 
 /**
- * Entries that expire in one turn of the event loop: an answer to each takes less than a millisecond for all of them.
+ * Maximum number of entries that expire in one turn of the event loop. Answering all of them takes less than a
+ * millisecond.
  */
 const EXPIRED_PER_TURN = 100;
 
-/** Longest delay of a Node timer. Milliseconds. */
+/** Maximum delay of a Node.js timer, in milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647;
 
 /**
- * The deadlines of all calls of a server, with one timer for the soonest. Of many that are due at once, some expire in
- * each turn of the event loop: callers choose their deadlines, and may choose the same one for all the calls they can
- * have open.
+ * The deadlines of all calls of a server, with one timer for the earliest. If many entries are due at once, only some
+ * expire in each turn of the event loop, because callers may choose the same deadline for all their calls.
  */
 export class DeadlineQueue {
   readonly #timers: TimerSource;
   readonly #heap = new DueHeap<Expiring>();
   #timer: unknown;
-  /** When the timer runs; Infinity without one. It may be too early: entries go without touching it. */
+  /**
+   * Time at which the timer fires, or Infinity without a timer. May be too early, because removing an entry does not
+   * change the timer.
+   */
   #timerMs = Number.POSITIVE_INFINITY;
 
   constructor(timers: TimerSource) {
@@ -53,14 +56,14 @@ export class DeadlineQueue {
     return this.#heap.size;
   }
 
-  /** `entry` expires `delayMs` from now. */
+  /** Adds an entry that expires in `delayMs` milliseconds. */
   add(entry: Expiring, delayMs: number): void {
     entry.dueAt = this.#timers.nowMs() + delayMs;
     this.#heap.add(entry);
     if (entry.dueAt < this.#timerMs) this.#arm(entry.dueAt, delayMs);
   }
 
-  /** Takes `entry` out; does nothing when it is not in. */
+  /** Removes `entry`. Does nothing if the entry is not in the queue. */
   remove(entry: Expiring): void {
     this.#heap.remove(entry);
   }
@@ -71,7 +74,7 @@ export class DeadlineQueue {
     let first = this.#heap.first;
     for (let count = 0; first !== undefined && first.dueAt <= now; count++) {
       if (count === EXPIRED_PER_TURN) {
-        // What expired may have added entries. Those need no timer until then, as this looks for them.
+        // Expired entries may have added new ones, which need no timer before this point.
         if (this.#timerMs !== Number.POSITIVE_INFINITY) this.#timers.clear(this.#timer);
         this.#timerMs = Number.NEGATIVE_INFINITY;
         this.#timers.nextTurn(this.#run);

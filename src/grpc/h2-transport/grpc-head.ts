@@ -3,20 +3,23 @@ import { timeoutMicros } from '../timeout-header.js';
 import type { NotGrpcReason } from './not-grpc.js';
 import { HEADERS, HEADERS_PROTO, type ResponseFields } from './responses.js';
 
-/** What gRPC reads from a request's header fields. */
+/** The values that gRPC reads from the header fields of a request. */
 export interface GrpcHead {
-  /** Why this is no gRPC request, if it is none. */
+  /** Why this is not a gRPC request. Undefined if it is one. */
   readonly notGrpc: NotGrpcReason | undefined;
-  /** Headers of the response, with the request's content type. */
+  /** Headers of the response, with the content type of the request. */
   readonly responseHeaders: ResponseFields;
-  /** From `grpc-timeout`, microseconds; Infinity without, and for one longer than any timer. NaN: malformed. */
+  /**
+   * Timeout from `grpc-timeout` in microseconds. Infinity if it is absent or longer than any timer, NaN if it is
+   * malformed.
+   */
   readonly timeoutMicros: number;
   readonly timeoutText: string;
-  /** `grpc-encoding`: what compressed messages are compressed with. */
+  /** `grpc-encoding`: the encoding of compressed messages. */
   readonly encoding: string;
 }
 
-/** Reads the fields that gRPC gives a meaning. Of fields that come twice the first counts. */
+/** Reads the fields that gRPC defines. The first of several fields with the same name counts. */
 export function readGrpcHead(head: RequestHead): GrpcHead {
   let contentType: string | undefined;
   let timeoutText: string | undefined;
@@ -45,7 +48,7 @@ export function readGrpcHead(head: RequestHead): GrpcHead {
   };
 }
 
-/** Undefined for what is not gRPC: gRPC-Web and message formats other than protobuf included. */
+/** Returns undefined if the request is not gRPC. This includes gRPC-Web and message formats other than protobuf. */
 function responseHeadersOf(contentType: string | undefined): ResponseFields | undefined {
   if (contentType === undefined) return undefined;
   if (contentType === 'application/grpc') return HEADERS;

@@ -24,7 +24,7 @@ export class H2GrpcServer implements GrpcServer {
   readonly #waiting = new WaitingStreams();
   #drained: Promise<void> | undefined;
 
-  /** Throws an Error when the certificates of `options.tls` cannot be used. */
+  /** Throws an Error if the certificates of `options.tls` cannot be used. */
   constructor(options: GrpcServerOptions) {
     this.#context = new CallContext(options, SYSTEM_TIMERS);
     this.#router = new CallRouter(this.#context);
@@ -45,7 +45,7 @@ export class H2GrpcServer implements GrpcServer {
     });
   }
 
-  /** Registers the hot path: `path` is `/package.Service/Method`. */
+  /** Registers a method on the hot path. `path` is `/package.Service/Method`. */
   addUnary(path: string, handler: UnaryHandler): void {
     this.#router.add(path, (head) => new UnaryTarget(path, handler, head, this.#context, this.#waiting));
   }
@@ -83,9 +83,9 @@ export class H2GrpcServer implements GrpcServer {
   }
 
   /**
-   * Calls that cross the first GOAWAY are served: the second one tells callers which were not, and those they repeat
-   * elsewhere. Once no handler runs, all there is left to do is to hand over answers, for which a reading client needs
-   * no more than the linger time.
+   * Calls that arrive before the client has read the first GOAWAY are served. The second GOAWAY names the last call
+   * that is served, so clients retry later calls elsewhere. When no handler runs any more, only responses remain to be
+   * sent, which takes a reading client at most the linger time.
    */
   async #drain(graceMs: number): Promise<void> {
     const context = this.#context;
@@ -107,10 +107,10 @@ export class H2GrpcServer implements GrpcServer {
   }
 }
 
-/** The engine's bounds for a server's options. */
+/** Returns the engine's limits for the options of a server. */
 export function h2Limits(options: GrpcServerOptions): H2Limits {
-  // A block is no longer than its list, but for what the encoder makes longer; a list beyond the limit is to get its
-  // 431.
+  // Encoding makes a block at most slightly longer than its list. A list that exceeds the limit must reach the check
+  // that answers 431.
   const maxHeaderBlockBytes = Math.max(DEFAULT_LIMITS.maxHeaderBlockBytes, 2 * options.maxHeaderListBytes);
   return {
     ...DEFAULT_LIMITS,
@@ -121,7 +121,7 @@ export function h2Limits(options: GrpcServerOptions): H2Limits {
       DEFAULT_LIMITS.maxContinuations,
       Math.ceil((2 * maxHeaderBlockBytes) / DEFAULT_LIMITS.maxFrameBytes),
     ),
-    // One answer as large as a request may be, and what waits beside it.
+    // One response of the maximum request length, and queued output.
     maxOutputBytes: Math.max(DEFAULT_LIMITS.maxOutputBytes, 2 * options.maxReceiveMessageBytes),
   };
 }

@@ -2,31 +2,34 @@ import { gunzip, gunzipSync } from 'node:zlib';
 import { GrpcError, type InflationOptions, inflationLimit, STATUS } from '../grpc-server.js';
 
 /**
- * Up to here messages are inflated at once: it takes less than the way through the thread pool. Compressed bytes, and
- * inflated ones.
+ * Shorter messages are inflated synchronously, which takes less time than using the thread pool. Compressed bytes, and
+ * inflated bytes.
  */
 const SYNC_INPUT_BYTES = 8192;
 const SYNC_OUTPUT_BYTES = 65_536;
-/** Messages inflated at a time; half of libuv's threads, which files and names need too. */
+/**
+ * Maximum number of messages that are inflated concurrently: half of libuv's threads, which file access and name
+ * resolution also use.
+ */
 const MAX_RUNNING = 2;
-/** The end of a gzip stream tells how long it becomes, modulo 2^32 (RFC 1952 section 2.3.1, ISIZE). */
+/** The end of a gzip stream contains its inflated length modulo 2^32 (RFC 1952 section 2.3.1, ISIZE). */
 const ISIZE_BYTES = 4;
 
-/** Takes the message, or why there is none. */
+/** Receives the message, or the error why it could not be inflated. */
 export type OnInflated = (message: Buffer | GrpcError) => void;
 
-/** Whom a message is inflated for. */
+/** The call that a message is inflated for. */
 export interface InflationOwner {
-  /** Connections take turns: none gets more for asking more. */
+  /** Connections take turns, so a connection gains nothing from sending more messages. */
   readonly connection: object;
-  /** True when it need not be inflated any more: then nobody is told. */
+  /** Returns whether the call has ended. The message is then not inflated, and the callback is not called. */
   cancelled(): boolean;
 }
 
-/** Where a compressed message stands, so that what waits to be inflated is gone as soon as its owner drops it. */
+/** A compressed message. It is freed as soon as its owner drops it, even while it waits to be inflated. */
 export interface CompressedMessage {
   readonly message: Buffer;
-  /** The message, whose memory must not be freed any more: it is read beside the event loop, however the call ends. */
+  /** Returns the message. Its memory must not be freed any more, because a thread reads it, even if the call ends. */
   lend(): Buffer;
 }
 
@@ -37,13 +40,12 @@ interface Job {
 }
 
 /**
- * Inflates gzip messages, and stops as soon as one grows beyond its limit. What is done at once takes a tenth of a
- * millisecond at most, and ends with the unit of work of the connection that it came by; the rest is done beside the
- * event loop.
+ * Inflates gzip messages and stops as soon as a message exceeds its limit. Synchronous work takes at most a tenth of a
+ * millisecond and counts in the work slice of the connection. Longer work runs in the thread pool.
  */
 export class Inflater {
   readonly #options: InflationOptions;
-  /** By connection, in the order of their turns: a Map keeps it. */
+  /** Waiting jobs by connection, in the order of their turns, which a Map preserves. */
   readonly #waiting = new Map<object, Job[]>();
   #running = 0;
 
@@ -51,7 +53,7 @@ export class Inflater {
     this.#options = options;
   }
 
-  /** Messages that are being inflated beside the event loop, or wait for it. */
+  /** Number of messages that are being inflated in the thread pool, or wait for it. */
   get size(): number {
     let size = this.#running;
     for (const jobs of this.#waiting.values()) size += jobs.length;
@@ -59,8 +61,8 @@ export class Inflater {
   }
 
   /**
-   * Other encodings than gzip know no compressed messages. `compressed` must not change until `done` is called, which
-   * may be at once, or `waiting` is cancelled: then it is not called, and the message not looked at.
+   * Inflates a message. Encodings other than gzip do not support compressed messages. `compressed` must not change
+   * until `done` is called, possibly synchronously, or `waiting` is cancelled, in which case `done` is not called.
    */
   inflate(encoding: string, compressed: CompressedMessage, waiting: InflationOwner, done: OnInflated): void {
     if (encoding !== 'gzip') {
@@ -74,7 +76,7 @@ export class Inflater {
     }
   }
 
-  /** False when it is a longer piece of work. */
+  /** Inflates a short message synchronously. Returns false if the message takes longer. */
   #inflateNow(compressed: Buffer, done: OnInflated): boolean {
     const limit = inflationLimit(this.#options, compressed.length);
     const maxOutputLength = Math.min(limit, SYNC_OUTPUT_BYTES);
@@ -104,7 +106,7 @@ export class Inflater {
       const job = jobs.find(({ waiting }) => !waiting.cancelled());
       if (job === undefined) continue;
       jobs.splice(0, jobs.indexOf(job) + 1);
-      // Behind the others.
+      // The connection is queued again, behind the others.
       if (jobs.length > 0) this.#waiting.set(connection, jobs);
       this.#run(job);
       return;
@@ -123,7 +125,7 @@ export class Inflater {
   }
 }
 
-/** Whether the message is probably inflated in no time. Its end may lie: then it is damaged, too. */
+/** Returns whether inflating the message probably takes little time. If ISIZE is wrong, the message is corrupt. */
 function isShort(compressed: Buffer): boolean {
   const { length } = compressed;
   if (length < ISIZE_BYTES || length > SYNC_INPUT_BYTES) return length < ISIZE_BYTES;

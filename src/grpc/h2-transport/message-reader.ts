@@ -1,27 +1,27 @@
 import { expectState } from '../../invariant.js';
 import { freeBuffer } from '../../runtime/free-buffer.js';
 
-/**
- * Bytes of a message's prefix: the compressed flag and a length of four bytes (gRPC over HTTP/2,
- * Length-Prefixed-Message).
- */
+/** Length of a message prefix: the compressed flag and a 4-byte length (gRPC over HTTP/2, Length-Prefixed-Message). */
 export const PREFIX_BYTES = 5;
-/** Least a buffer of a message begins with, if the message is that long. */
+/** Minimum initial size of a message buffer, unless the message is shorter. */
 const FIRST_BUFFER_BYTES = 512;
-/** Longer buffers are not cut from Buffer's pool: a slice keeps the whole of it, 64 KiB on Node.js 24. */
+/**
+ * Larger buffers are not taken from Buffer's pool, because a slice keeps the whole pool in memory, 64 KiB on Node.js
+ * 24.
+ */
 const MOST_POOLED_BYTES = 1024;
-/** Longer messages are gathered in pieces of this size, and put together once they are whole. Bytes. */
+/** Longer messages are collected in pieces of this size and joined when they are complete. Bytes. */
 const PIECE_BYTES = 65_536;
 
 const EMPTY = Buffer.alloc(0);
 
-/** What the half-received messages of one connection hold together. */
+/** Limits the memory that incomplete messages of one connection hold together. */
 export class ReceiveBudget {
   readonly #maxBytes: number;
   readonly #onChange: ((bytes: number) => void) | undefined;
   #bytes = 0;
 
-  /** `onChange` is told of each change: bytes more, or less where they are negative. */
+  /** `onChange` receives each change in bytes, negative if memory was released. */
   constructor(maxBytes: number, onChange?: (bytes: number) => void) {
     this.#maxBytes = maxBytes;
     this.#onChange = onChange;
@@ -32,7 +32,7 @@ export class ReceiveBudget {
     return this.#bytes;
   }
 
-  /** Takes `bytes` more, or tells that they are not there. */
+  /** Reserves `bytes`. Returns false if they exceed the budget. */
   take(bytes: number): boolean {
     if (this.#bytes + bytes > this.#maxBytes) return false;
     this.#bytes += bytes;
@@ -47,12 +47,12 @@ export class ReceiveBudget {
   }
 }
 
-/** How a read went: the message needs more bytes, or is whole, or cannot be taken. */
+/** Result of a read: the message needs more bytes, is complete, or is rejected. */
 export type ReadResult = 'more' | 'message' | 'too large' | 'no room' | 'bad flag';
 
 /**
- * Gathers length-prefixed messages from pieces cut anywhere, one after the other. Memory grows with what has come, not
- * with what was announced.
+ * Collects length-prefixed messages from chunks that are split anywhere, one message at a time. Memory grows with the
+ * received bytes, not with the announced length.
  */
 export class MessageReader {
   readonly #maxMessageBytes: number;
@@ -60,11 +60,11 @@ export class MessageReader {
   #prefixBytes = 0;
   #flag = 0;
   #length = 0;
-  /** The beginning that is complete, in pieces of {@link PIECE_BYTES}; undefined for short messages. */
+  /** The complete pieces of {@link PIECE_BYTES} at the start of the message. Undefined for short messages. */
   #pieces: Buffer[] | undefined;
-  /** What comes after it, as far as it has come. */
+  /** The received data after the complete pieces. */
   #buffer: Buffer | undefined;
-  /** Bytes in {@link #buffer}. */
+  /** Number of bytes used in {@link #buffer}. */
   #bufferFilled = 0;
   #heldBytes = 0;
   #filled = 0;
@@ -75,27 +75,27 @@ export class MessageReader {
     this.#budget = budget;
   }
 
-  /** Where the last {@link read} stopped in its chunk. */
+  /** Offset in the chunk at which the last {@link read} stopped. */
   get position(): number {
     return this.#position;
   }
 
-  /** Length that the prefix of the message at hand announced. */
+  /** Length of the current message, as announced by its prefix. */
   get announcedBytes(): number {
     return this.#length;
   }
 
-  /** Whether the message at hand is compressed. */
+  /** Whether the current message is compressed. */
   get compressed(): boolean {
     return this.#flag === 1;
   }
 
-  /** True between messages: nothing of one was read. */
+  /** Whether no part of a message was read yet. */
   get empty(): boolean {
     return this.#prefixBytes === 0;
   }
 
-  /** Reads on in `chunk[start, end)`, at most to the end of a message; then {@link take} it. */
+  /** Reads `chunk[start, end)`, at most to the end of a message. Then {@link take} the message. */
   read(chunk: Buffer, start: number, end: number): ReadResult {
     let at = start;
     while (this.#prefixBytes < PREFIX_BYTES) {
@@ -122,7 +122,7 @@ export class MessageReader {
     return this.#filled === this.#length ? 'message' : 'more';
   }
 
-  /** The whole message, which stays in the budget until {@link drop}. */
+  /** The complete message, which counts in the budget until {@link drop}. */
   get message(): Buffer {
     if (this.#pieces !== undefined) {
       const whole = Buffer.concat([...this.#pieces, this.#buffer ?? EMPTY]);
@@ -132,21 +132,24 @@ export class MessageReader {
     return this.#buffer ?? EMPTY;
   }
 
-  /** The whole message; it belongs to the caller, and the budget has its bytes back. The next message may come. */
+  /**
+   * Returns the complete message and releases its bytes from the budget. The caller owns the message, and the next one
+   * can be read.
+   */
   take(): Buffer {
     const message = this.lend();
     this.drop();
     return message;
   }
 
-  /** The whole message, which {@link drop} does not free; it stays in the budget until then. */
+  /** Returns the complete message. {@link drop} does not free it, and it counts in the budget until then. */
   lend(): Buffer {
     const { message } = this;
     this.#buffer = undefined;
     return message;
   }
 
-  /** Forgets the message at hand. */
+  /** Discards the current message. */
   drop(): void {
     if (this.#heldBytes > 0) this.#budget.release(this.#heldBytes);
     this.#heldBytes = 0;
@@ -171,7 +174,7 @@ export class MessageReader {
     this.#bufferFilled = 0;
   }
 
-  /** Doubles the buffer until `bytes` fit, never beyond the message's length, nor beyond a piece. */
+  /** Doubles the buffer until `bytes` fit, at most to the message length or the piece size. */
   #reserve(bytes: number): boolean {
     const held = this.#buffer?.length ?? 0;
     if (bytes <= held) return true;

@@ -4,7 +4,7 @@ import type { CallContext } from './call-context.js';
 import { type CallState, type CallTarget, OVER } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
 
-/** Why a request is not gRPC: its content type, or another method than POST. */
+/** Why a request is not gRPC: its content type, or a method other than POST. */
 export type NotGrpcReason = 'content type' | 'method';
 
 const PLAIN_TEXT = new HeaderField('content-type', 'text/plain; charset=utf-8');
@@ -12,7 +12,7 @@ const UNSUPPORTED_MEDIA_TYPE = [new HeaderField(':status', '415'), PLAIN_TEXT];
 const METHOD_NOT_ALLOWED = [new HeaderField(':status', '405'), PLAIN_TEXT, new HeaderField('allow', 'POST')];
 const TEXT = Buffer.from('This port speaks gRPC: POST with content-type application/grpc.\n');
 
-/** Requests that are no gRPC calls: 415 or 405, with a line of text. */
+/** Answers requests that are not gRPC calls with 415 or 405 and a line of text. */
 export class NotGrpc implements CallTarget {
   readonly #reason: NotGrpcReason;
   readonly #context: CallContext;
@@ -29,8 +29,9 @@ export class NotGrpc implements CallTarget {
 }
 
 /**
- * A request whose body nobody wants. It is answered at its end, so that a breach of HTTP/2 on the way there is answered
- * as that; but not later than a call would be, nor after more bytes than a call may have.
+ * A request whose body is discarded. The response is sent at the end of the request, so that HTTP/2 errors before the
+ * end are still reported as such. It is sent earlier if the request takes longer, or contains more bytes, than a call
+ * may.
  */
 class DiscardedRequest implements CallState, Expiring {
   dueAt = 0;
@@ -78,7 +79,7 @@ class DiscardedRequest implements CallState, Expiring {
 
 function sendNotGrpc(stream: ServerStream, reason: NotGrpcReason): void {
   stream.state = OVER;
-  // RFC 9110 section 9.3.2: no content in an answer to HEAD.
+  // RFC 9110 section 9.3.2: a response to HEAD has no content.
   const bodiless = stream.head.method === 'HEAD';
   stream.sendHeaders(reason === 'method' ? METHOD_NOT_ALLOWED : UNSUPPORTED_MEDIA_TYPE, bodiless);
   if (!bodiless) stream.sendData(TEXT, true);

@@ -3,10 +3,10 @@ import type { ServerStream } from '../../h2/request-handler.js';
 import { type GrpcError, STATUS } from '../grpc-server.js';
 
 const STATUS_200 = new HeaderField(':status', '200');
-/** The encodings that requests may have. */
+/** The encodings that requests may use. */
 export const ACCEPT_ENCODING = new HeaderField('grpc-accept-encoding', 'identity,gzip', true);
 
-/** Headers of a response by the content type it has: that of its request. */
+/** Response headers by the content type of the request. */
 export const HEADERS = [STATUS_200, new HeaderField('content-type', 'application/grpc', true)];
 export const HEADERS_PROTO = [STATUS_200, new HeaderField('content-type', 'application/grpc+proto', true)];
 export type ResponseFields = readonly HeaderField[];
@@ -17,7 +17,7 @@ const NO_FIELDS: readonly HeaderField[] = [];
 const PLAIN = /^[ -$&-~]*$/;
 
 /**
- * A status message for the wire: UTF-8, with %XX for what is not printable ASCII (gRPC over HTTP/2, Status-Message).
+ * Encodes a status message: UTF-8, with %XX for everything except printable ASCII (gRPC over HTTP/2, Status-Message).
  */
 export function percentEncode(message: string): string {
   if (PLAIN.test(message)) return message;
@@ -29,12 +29,12 @@ export function percentEncode(message: string): string {
   return encoded;
 }
 
-/** The last error's fields: when something is down, one error follows the other. */
+/** Caches the fields of the last error, because the same error often recurs during an outage. */
 let lastCode = -1;
 let lastMessage = '';
 let lastFields: readonly HeaderField[] = NO_FIELDS;
 
-/** `grpc-status` and `grpc-message`; a message that is empty is left out. */
+/** Returns `grpc-status` and `grpc-message`. An empty message is omitted. */
 export function statusFields(code: number, message: string): readonly HeaderField[] {
   if (code === lastCode && message === lastMessage) return lastFields;
   const fields = [new HeaderField('grpc-status', String(code))];
@@ -45,7 +45,7 @@ export function statusFields(code: number, message: string): readonly HeaderFiel
   return fields;
 }
 
-/** Ends a call that has sent nothing yet with its status alone (Trailers-Only). */
+/** Ends a call that has sent nothing yet with only its status (Trailers-Only). */
 export function sendError(stream: ServerStream, headers: ResponseFields, error: GrpcError): void {
   const fields = [...headers, ...statusFields(error.code, error.message)];
   if (error.code === STATUS.UNIMPLEMENTED) fields.push(ACCEPT_ENCODING);

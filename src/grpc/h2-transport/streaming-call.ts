@@ -15,10 +15,10 @@ interface ReceivedMessage {
 }
 
 const MICROS_PER_MS = 1000;
-/** Bytes of answers that may wait for a caller that does not read; one more answer ends the call. */
+/** Maximum bytes of responses that wait for a caller that does not read. One more response ends the call. */
 export const MAX_UNREAD_BYTES = 65_536;
 
-/** Calls of one auxiliary method and one head. */
+/** Calls of one auxiliary method with the same head. */
 export class StreamingTarget implements CallTarget {
   readonly #method: AuxiliaryMethod;
   readonly #head: GrpcHead;
@@ -41,7 +41,7 @@ export class StreamingTarget implements CallTarget {
   }
 }
 
-/** A call of an auxiliary method, as its HTTP/2 stream. */
+/** A call of an auxiliary method on its HTTP/2 stream. */
 class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   dueAt = 0;
   heapIndex = -1;
@@ -52,23 +52,23 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   readonly #reader: MessageReader;
   readonly #budget: ReceiveBudget;
   /**
-   * Bytes of the last message, which the handler may still hold. A call that goes on for long, as Watch does, would
-   * else keep them uncounted.
+   * Bytes of the last message, which the handler may still hold. Otherwise a long call, such as Watch, would hold them
+   * uncounted.
    */
   #heldBytes = 0;
   readonly #received: ReceivedMessage[] = [];
   readonly #beganMicros: number;
-  /** Undefined until the request of a method without a stream of requests is complete. */
+  /** Undefined until the request is complete, for a method without a request stream. */
   #handler: AuxiliaryHandler | undefined;
-  /** The message of a method without a stream of requests. */
+  /** The message of a method without a request stream. */
   #request: Buffer | undefined;
   #inflating = false;
   #delivering = false;
-  /** The next message waits for a turn of the connection. */
+  /** Whether the next message waits for the connection's turn. */
   #waitsForTurn = false;
   #requestEnded = false;
   #endTold = false;
-  /** Body bytes for which the caller has no credit yet. */
+  /** Body bytes whose flow control credit was not returned to the caller yet. */
   #uncredited = 0;
   #headersSent = false;
   #over = false;
@@ -100,13 +100,13 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     return this.#head.timeoutMicros;
   }
 
-  /** Begins to tell the handler of the request; without a stream of requests, it waits for all of the request. */
+  /** Starts to pass the request to the handler. Without a request stream, it first waits for the whole request. */
   start(requestEnded: boolean): void {
     this.#requestEnded = requestEnded;
     if (this.#method.responseStream) this.#context.openStreams.add(this);
     if (this.#over) return;
     const timeoutMs = this.timeoutMicros / MICROS_PER_MS;
-    // A stream of requests may stay open for as long as both sides like.
+    // A request stream may stay open as long as both sides keep it open.
     if (this.#method.requestStream) this.#expireIn(timeoutMs);
     else this.#expireIn(Math.min(timeoutMs, this.#context.receiveTimeoutMs));
     if (this.#method.requestStream) this.#begin();
@@ -199,7 +199,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     }
   }
 
-  /** Nothing that a handler throws gets into the reading of a connection. */
+  /** Errors that a handler throws must not reach the code that reads the connection. */
   #tell(event: (handler: AuxiliaryHandler) => void): void {
     if (this.#handler === undefined) return;
     try {
@@ -210,8 +210,8 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   /**
-   * Hands over what was received, one message at a time and in order, as long as the caller reads the answers; only
-   * then is there credit for more.
+   * Delivers received messages, one at a time and in order, while the caller reads the responses. Flow control credit
+   * is returned only for delivered messages.
    */
   #deliver(): void {
     if (this.#delivering || this.#waitsForTurn) return;
@@ -242,14 +242,16 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     }
   }
 
-  /** Answers that wait for the caller may hold their questions, so that no other is asked meanwhile. */
+  /**
+   * While responses wait for the caller, no further message is delivered, because a response may refer to its request.
+   */
   #wantsMessage(): boolean {
     return !this.#inflating && !this.#over && this.#stream.queuedBytes === 0;
   }
 
   /**
-   * Whether the next message may be served in this turn of the event loop; if not, {@link #deliver} is called in a
-   * later one.
+   * Returns whether the next message may be handled in this turn of the event loop. If not, {@link #deliver} is called
+   * in a later turn.
    */
   #hasTurn(): boolean {
     const { auxiliaryTurns } = this.#context;
@@ -300,7 +302,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     this.end(new GrpcError(STATUS.UNIMPLEMENTED, `${why} for method ${this.#method.path}`));
   }
 
-  /** The request is complete: from here on only the caller's own deadline counts. */
+  /** The request is complete, so only the caller's own deadline applies from here. */
   #awaitAnswer(): void {
     const passed = this.#context.options.monotonicMicros() - this.#beganMicros;
     this.#context.deadlines.remove(this);
@@ -323,7 +325,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     this.#release();
     this.#received.length = 0;
     this.#context.auxiliaryCallEnded(this.#stream);
-    // Not inside of whatever the handler is doing right now.
+    // Deferred, because the handler may be running now.
     process.nextTick(() => this.#tell((handler) => handler.onClosed?.()));
   }
 }

@@ -8,32 +8,32 @@ import { MessageReader } from './message-reader.js';
 
 const MICROS_PER_MS = 1000;
 
-/** What the calls with one head have in common, and how they are answered. */
+/** State that all calls with one head share, and the functions that send their responses. */
 export interface UnaryCallTarget {
   readonly path: string;
   readonly handler: UnaryHandler;
   readonly context: CallContext;
   readonly timeoutMicros: number;
-  /** grpc-encoding of the request. */
+  /** `grpc-encoding` of the request. */
   readonly encoding: string;
   sendMessage(stream: ServerStream, message: Uint8Array): void;
   sendError(stream: ServerStream, error: GrpcError): void;
-  /** What a caller is told who sent no message. */
+  /** Returns the error message for a call without a message. */
   noMessage(): string;
 }
 
-/** One unary call: its request as far as it has come, then what its handler may know of it. */
+/** One unary call: first the request as received so far, then the information for its handler. */
 export class UnaryCall implements CallInfo, CallState, Expiring {
   dueAt = 0;
   heapIndex = -1;
   readonly #stream: ServerStream;
   readonly #target: UnaryCallTarget;
-  /** NaN until somebody asks. */
+  /** NaN until it is first read. */
   #deadlineMicros = Number.NaN;
-  /** Set once the request turned out to come in parts. */
+  /** Set if the request arrives in several chunks. */
   #reader: MessageReader | undefined;
   #messageComplete = false;
-  /** Bytes of the message while the handler may have it. */
+  /** Bytes of the message while the handler may hold it. */
   #heldBytes = 0;
   #running = false;
   #over = false;
@@ -81,18 +81,18 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     return this.#over;
   }
 
-  /** The request comes in parts: it has until its deadline, or for the time that requests may take. */
+  /** Waits for the rest of the request, until the call's deadline or the receive timeout. */
   awaitRequest(): void {
     const { timeoutMicros, context } = this.#target;
     this.#stream.state = this;
     this.#reader = new MessageReader(context.maxMessageBytes, context.budgetOf(this.#stream));
-    // The time runs from here, not from when the handler asks.
+    // Computes the deadline now: its time starts here, not when the handler reads it.
     void this.deadlineMicros;
     const delayMs = Math.min(timeoutMicros / MICROS_PER_MS, context.receiveTimeoutMs);
     if (delayMs !== Number.POSITIVE_INFINITY) context.deadlines.add(this, delayMs);
   }
 
-  /** Hands the whole message to the handler; it is not used once this returns. */
+  /** Passes the complete message to the handler. It is not used after this method returns. */
   run(message: Uint8Array): void {
     let result: Uint8Array | Promise<Uint8Array>;
     try {
@@ -129,7 +129,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     this.#fail(new GrpcError(STATUS.DEADLINE_EXCEEDED, text));
   }
 
-  /** False when the call has failed. */
+  /** Returns false if the call has failed. */
   #gather(chunk: Buffer, start: number, end: number): boolean {
     const reader = this.#reader as MessageReader;
     const { context, path } = this.#target;
@@ -160,7 +160,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
       this.#runAndFree(reader.take());
       return;
     }
-    // What waits to be inflated still counts as half received.
+    // A message that waits to be inflated still counts as incomplete.
     context.inflater.inflate(encoding, reader, this, (inflated) => {
       reader.drop();
       if (inflated instanceof GrpcError) this.#fail(inflated);
@@ -168,7 +168,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     });
   }
 
-  /** What the handler makes of the message counts as much, until the call is over. */
+  /** The handler's data for the message counts as much as the message, until the call ends. */
   #runAndFree(message: Buffer): void {
     this.#heldBytes = message.length;
     this.#stream.connection.addHeldBytes(this.#heldBytes);
@@ -176,7 +176,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     freeBuffer(message);
   }
 
-  /** The answer comes later, or the deadline before it. */
+  /** Waits for the response or the deadline. */
   #wait(result: Promise<Uint8Array>): void {
     const { timeoutMicros, context } = this.#target;
     this.#stream.state = this;

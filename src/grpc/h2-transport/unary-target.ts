@@ -7,12 +7,12 @@ import { PREFIX_BYTES } from './message-reader.js';
 import { type ResponseFields, sendError, TRAILERS_OK } from './responses.js';
 import { UnaryCall, type UnaryCallTarget } from './unary-call.js';
 
-/** Written anew for each answer: the engine copies it. */
+/** Reused for each response, because the engine copies it. */
 const PREFIX = Buffer.alloc(PREFIX_BYTES);
 
 /**
- * Unary calls with one head. It is their {@link CallState} too until something of the request has come, so that a call
- * whose whole message comes in one piece, and is answered at once, needs no more than one {@link UnaryCall}.
+ * Unary calls with one head. It also acts as their {@link CallState} until request data arrives, so that a call with an
+ * immediate response, and a message in one chunk, allocates only one {@link UnaryCall}.
  */
 export class UnaryTarget implements CallTarget, CallState, UnaryCallTarget {
   readonly path: string;
@@ -51,9 +51,9 @@ export class UnaryTarget implements CallTarget, CallState, UnaryCallTarget {
 
   onData(stream: ServerStream, chunk: Buffer, start: number, end: number, endStream: boolean): void {
     if (endStream && isPlainMessage(chunk, start, end, this.context.maxMessageBytes)) {
-      // The message is read where it lies. It is valid as long as this method runs, and so long the handler may use it.
+      // The message is read in place. It is valid, and the handler may use it, only while this method runs.
       new UnaryCall(stream, this).run(chunk.subarray(start + PREFIX_BYTES, end));
-      // Of a call that is answered the engine takes care itself.
+      // The engine itself consumes the rest of a call that has ended.
       stream.consumed(end - start);
       return;
     }
@@ -71,7 +71,7 @@ export class UnaryTarget implements CallTarget, CallState, UnaryCallTarget {
     stream.state = OVER;
   }
 
-  /** The request takes longer: it gets a state and a deadline of its own. */
+  /** The request takes longer, so it gets its own state and deadline. */
   startGathering(stream: ServerStream): UnaryCall {
     const call = new UnaryCall(stream, this);
     call.awaitRequest();
@@ -96,7 +96,7 @@ export class UnaryTarget implements CallTarget, CallState, UnaryCallTarget {
   }
 }
 
-/** Whether `chunk[start, end)` is one uncompressed message and nothing else. */
+/** Returns whether `chunk[start, end)` is exactly one uncompressed message. */
 function isPlainMessage(chunk: Buffer, start: number, end: number, maxBytes: number): boolean {
   const length = end - start - PREFIX_BYTES;
   return (
@@ -112,8 +112,8 @@ function isPlainMessage(chunk: Buffer, start: number, end: number, maxBytes: num
 }
 
 /**
- * Streams whose head has come in this turn of the event loop. Those that have nothing more at its end get a deadline;
- * nearly all are over by then, and so need none.
+ * Streams whose head arrived in this turn of the event loop. Those without further data at the end of the turn get a
+ * deadline. Most have ended by then and do not need one.
  */
 export class WaitingStreams {
   #streams: ServerStream[] = [];

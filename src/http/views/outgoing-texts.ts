@@ -1,11 +1,11 @@
 import type { TextPages } from './text-view.js';
 
-/** Bytes of texts that are being sent, together; a single one may be longer. */
+/** Maximum bytes of texts that are being sent together. A single text may be longer. */
 export const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
 /**
- * The texts that somebody still reads. Readers of one text share it; where there are several, as somebody reads slowly,
- * those who read the oldest are cut off before all of them together become too much.
+ * The texts that are being sent. Readers of the same text share it. If slow readers keep several texts, the readers of
+ * the oldest text are disconnected before the total exceeds the limit.
  */
 export class OutgoingTexts {
   readonly #maxBytes: number;
@@ -17,7 +17,10 @@ export class OutgoingTexts {
     this.#maxBytes = maxBytes;
   }
 
-  /** `cut` ends the reading if need be. To be called back once the reader has all of it, or is gone. */
+  /**
+   * Tracks a reader of `text`. `cut` disconnects the reader if necessary. Call the returned function when the reader
+   * has received everything or is gone.
+   */
   hold(text: TextPages, cut: () => void): () => void {
     let readers = this.#readers.get(text);
     if (readers === undefined) {

@@ -1,23 +1,23 @@
 /**
- * Bytes of a piece of memory: a page of a view's text, which ends with the line that makes it 16 KiB long. A longer one
- * has memory of its own, once.
+ * Bytes of a buffer. It holds a page of a view's text, which ends with the first line that reaches 16 KiB. A longer
+ * page gets its own buffer.
  */
 const PIECE_BYTES = 18 * 1024;
-/** Memory that no text has needed for so long is given back. */
+/** Time in milliseconds after which unused buffers are freed. */
 export const KEPT_MS = 120_000;
 
 /**
- * Memory for the pages of one view's texts, which is used again once nobody reads a text any more. Memory outside of
- * V8's heap that each text takes anew makes V8 collect the whole heap once a text or so: at 100,000 series that is 37
- * MB, and a stop of 10 to 20 ms.
+ * A pool of buffers for the pages of one view's texts. Buffers are reused when no reader needs a text any more.
+ * External memory that is allocated for each text makes V8 collect the whole heap about once a text: with 100,000
+ * series, that is 37 MB and a pause of 10 to 20 ms.
  */
 export class PageBufferPool {
   #free: Buffer[] = [];
-  /** Most pieces that are worth keeping: those of the last text. */
+  /** Maximum number of buffers to keep: the number of the last text. */
   #most = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `text` in UTF-8. */
+  /** Encodes `text` in UTF-8. */
   encode(text: string): Buffer {
     const bytes = Buffer.byteLength(text);
     if (bytes > PIECE_BYTES) return Buffer.from(text);
@@ -27,9 +27,9 @@ export class PageBufferPool {
   }
 
   /**
-   * Lends the pages of a text to all who get hold of it in this turn of the event loop: each calls the function
-   * returned, and calls back once it has done with them. The memory is free when all have, or at the end of the turn if
-   * nobody has called.
+   * Lends the pages of a text to all who receive it in this turn of the event loop. Each borrower calls the returned
+   * function, and calls its result when it no longer needs the pages. The buffers are free when all borrowers have done
+   * so, or at the end of the turn if there are no borrowers.
    */
   lend(pages: readonly Buffer[]): () => () => void {
     this.#most = pages.length;

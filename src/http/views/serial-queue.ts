@@ -1,22 +1,25 @@
-/** Work that is done one after the other, so that what it takes is held once, however many ask for it. */
+/** Runs work one at a time, so that the memory it needs is held only once. */
 export class SerialQueue {
   readonly #most: number;
   #last: Promise<unknown> = Promise.resolve();
   #size = 0;
 
-  /** @param most how much work is there at most, that which is being done included */
+  /** @param most maximum number of tasks, including the running one */
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** Resolves and rejects as `work` does when its turn has come; undefined where the most is there already. */
+  /**
+   * Runs `work` when its turn has come, and returns its promise. Returns undefined if the maximum number of tasks is
+   * reached.
+   */
   run<Result>(work: () => Promise<Result>): Promise<Result> | undefined {
     if (this.#size >= this.#most) return undefined;
     this.#size++;
     const done = this.#last.then(work).finally(() => {
       this.#size--;
     });
-    // What fails here fails whoever asked for it.
+    // The caller of `run` handles the error.
     this.#last = done.catch(() => {});
     return done;
   }

@@ -1,9 +1,9 @@
-/** So many are sorted, or merged, in one go. */
+/** Number of items that are sorted or merged without a pause. */
 const RUN = 128;
 
 /**
- * The places of `names` in the order of their code units, which is that of Array.prototype.sort; equal names stay in
- * theirs. '' is a pause. Places and not names are moved: nothing but the names is left for the garbage collector.
+ * Returns the indexes of `names` in the order of their code units, as Array.prototype.sort does; the sort is stable.
+ * Yields '' for a pause. Sorting indexes instead of names leaves almost no garbage.
  */
 export function* sortedIndexes(names: readonly string[]): Generator<'', Uint32Array> {
   const { length } = names;
@@ -36,10 +36,7 @@ export function* sortedIndexes(names: readonly string[]): Generator<'', Uint32Ar
   return from;
 }
 
-/**
- * Merges what stands in `from` from `start` to `middle` and from there to `end`, each part sorted, into the same places
- * of `to`.
- */
+/** Merges two sorted ranges of `from`, `start` to `middle` and `middle` to `end`, into the same range of `to`. */
 function* merge(
   names: readonly string[],
   from: Uint32Array,

@@ -1,40 +1,40 @@
 import { PageBufferPool } from './page-buffer-pool.js';
 import type { ViewSlices, ViewSteps } from './view-slices.js';
 
-/** Characters of a page: encoding one takes some ten microseconds. */
+/** Number of characters in a page. Encoding a page takes about ten microseconds. */
 const PAGE_CHARACTERS = 16 * 1024;
 
-/** A text as it is sent, the same memory to everybody who asked. */
+/** An encoded text. All readers share its memory. */
 export interface TextPages {
   readonly pages: readonly Buffer[];
-  /** Of all pages. */
+  /** Total length of all pages. */
   readonly bytes: number;
   /**
-   * Who is not done with the text in the turn of the event loop in which it is had keeps it, and calls back once it is:
-   * then its memory is used again for a later text.
+   * Keeps the text beyond the turn of the event loop in which it was received. Call the returned function when the text
+   * is no longer needed, so that its memory is reused.
    */
   retain?(): () => void;
 }
 
-/** A view that is made anew when it is asked for: once at a time, whoever asks meanwhile. */
+/** A view that is rendered on request, at most once at a time. Requests during a rendering share the next one. */
 export class TextView {
-  /** How often it was made. */
+  /** Number of renderings. */
   renderings = 0;
   readonly #slices: ViewSlices;
   readonly #pieces: () => ViewSteps<string, void>;
   readonly #memory: PageBufferPool;
   #running: Promise<TextPages> | undefined;
-  /** The one that follows it, which all those share who asked while it ran. */
+  /** The next rendering, shared by all requests that arrived during the current one. */
   #next: Promise<TextPages> | undefined;
 
-  /** `memory` may be that of views like this one, which come and go. */
+  /** `memory` may be shared with similar views. */
   constructor(slices: ViewSlices, pieces: () => ViewSteps<string, void>, memory = new PageBufferPool()) {
     this.#slices = slices;
     this.#pieces = pieces;
     this.#memory = memory;
   }
 
-  /** The text, never older than the question. Rejects with what its pieces throw. */
+  /** Returns a text that was rendered after the call. Rejects with errors of its pieces. */
   text(): Promise<TextPages> {
     if (this.#running === undefined) return this.#start();
     this.#next ??= this.#running

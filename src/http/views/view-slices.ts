@@ -1,27 +1,27 @@
 import { type NextTurn, TurnScheduler } from '../../runtime/turns.js';
 
 /**
- * So long, milliseconds, may a view be worked on before others have their turn: with a collection of young garbage in
- * it the turn stays within a millisecond.
+ * Maximum duration of a slice of a view, in milliseconds. With a minor garbage collection, the turn still takes less
+ * than a millisecond.
  */
 export const SLICE_MS = 0.25;
 
-/** Work on a view: a step takes well below a millisecond. '' is a pause; a promise is waited for. */
+/** The steps of rendering a view. A step takes much less than a millisecond. '' is a pause; a promise is awaited. */
 export type ViewSteps<Piece, Result> = Generator<Piece | '' | Promise<unknown>, Result>;
 
 export interface ViewSlicesOptions {
-  /** Monotonic, milliseconds; performance.now when absent. */
+  /** Returns monotonic milliseconds. Default: performance.now. */
   readonly now?: () => number;
   readonly nextTurn?: NextTurn;
 }
 
 /**
- * Work that nobody's decision should wait for: views, and statistics that are sent. However many of them are made at
- * once, a turn of the event loop has one slice of one of them.
+ * Schedules work that must not delay decisions: views, and exported statistics. One turn of the event loop runs at most
+ * one slice, for any number of views.
  */
 export class ViewSlices {
   readonly #now: () => number;
-  /** Whoever waits for a slice. */
+  /** Work that waits for a slice. */
   readonly #turns: TurnScheduler<() => void>;
 
   constructor({ now = () => performance.now(), nextTurn }: ViewSlicesOptions = {}) {
@@ -37,8 +37,8 @@ export class ViewSlices {
   }
 
   /**
-   * Runs `steps` to their end; `take` gets each piece. Rejects with what a step throws, or a promise of its rejects
-   * with.
+   * Runs `steps` to completion, and passes each piece to `take`. Rejects if a step throws or a promise that it yields
+   * rejects.
    */
   async run<Piece, Result>(
     steps: ViewSteps<Piece, Result>,
@@ -61,7 +61,7 @@ export class ViewSlices {
   }
 }
 
-/** What `make` makes of each of some items, in slices: '' for a pause. */
+/** Maps items with `make`, in slices. Yields '' for a pause. */
 export function* mapped<Item, Made>(
   items: readonly Item[],
   make: (item: Item, index: number) => Made,
