@@ -5,7 +5,7 @@ const FIRST_HOLE = 0xe000;
 export const HOLES = /[\ue000-\uf8ff]/;
 const LONGEST_VALUE = 300;
 /** Minimum number of words that make a part of a text a quote. */
-const FEWEST_WORDS = 3;
+const FEWEST_WORDS = 4;
 
 export const withHoles = (parts) =>
   parts
@@ -41,6 +41,7 @@ export function renaming(oldParts, newParts) {
     to,
     longest: longestOf(from),
     words: wordsOf(oldParts),
+    count: wordsOf(strings(oldParts)).filter((word) => /[a-z]/i.test(word)).length,
     newWords: wordsOf(newParts),
   };
 }
@@ -49,7 +50,8 @@ export function renaming(oldParts, newParts) {
 export function patternOf(parts, isProse = false) {
   const seen = new Map();
   const source = parts.map((part, index) => {
-    if (typeof part === 'string') return isProse ? escaped(part).replace(/ +/g, '\\s+') : escaped(part);
+    if (typeof part === 'string')
+      return isProse ? escaped(part).replace(/(?<=\S) (?=\S)/g, '\\s+') : escaped(part);
     if (seen.has(part.name)) return `\\${seen.get(part.name)}`;
     seen.set(part.name, seen.size + 1);
     const isEdge = index === 0 || index === parts.length - 1;
@@ -140,7 +142,7 @@ export function quoteOf(text, renamed) {
   const run = words.slice(at, at + length);
   const isAll = length === words.length && length > 1;
   const same = run.filter((word, index) => /[a-z]/i.test(word) && !HOLES.test(renamed.words[from + index]));
-  if (same.length < (isAll ? 2 : FEWEST_WORDS)) return undefined;
+  if (same.length < (isAll ? FEWEST_WORDS - 1 : FEWEST_WORDS)) return undefined;
   const quote = bare(run.join(' '));
   if (renamed.newWords.map(bare).join(' ').includes(run.map(bare).join(' '))) return undefined;
   const isCutShort =
