@@ -108,7 +108,8 @@ function notOpened(error: NodeJS.ErrnoException): Error {
 function contentsOf(stats: Stats, maxBytes: number): Contents {
   if (stats.isDirectory()) throw fault('EISDIR', 'is a directory');
   if (!stats.isFile()) throw notRegular();
-  if (stats.size > maxBytes) throw fault('EFBIG', `has ${stats.size} bytes, the most is ${maxBytes}`);
+  if (stats.size > maxBytes)
+    throw fault('EFBIG', `has ${stats.size} bytes, more than the maximum of ${maxBytes}`);
   return new Contents(stats.size, maxBytes);
 }
 

@@ -23,9 +23,9 @@ const BROKEN_COLUMNS = 110;
 /** Minimum number of words of a text that is replaced in prose. */
 const WORDS_IN_PROSE = 4;
 
-/** These tests show texts of their own. */
+/** Tests with example texts, which are not quotes. */
 const OWN_TEXTS = /messages\.test\.ts$|prose\.test\.ts$/;
-/** Names of tests are not quotes. */
+/** Functions whose first argument names a test or a condition. */
 const NAMES = new Set(['test', 'describe', 'it', 'waitFor']);
 /** Minimum number of words of a text that is replaced inside another text. */
 const WORDS_INSIDE = 3;

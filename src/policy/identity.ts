@@ -10,8 +10,8 @@ import { isSecretKey, redactedDigest } from './redact.js';
  */
 export function identityOf(policy: DomainPolicy, given: readonly Entry[]): readonly IdentityPart[] | string {
   const entries = policy.derived(given);
-  if (typeof entries === 'symbol') return 'to derive from these values takes too much work';
-  if (entries.length === 0) return 'no entry is given: name at least one, such as tenant=acme';
+  if (typeof entries === 'symbol') return 'deriving entries from these values takes too long';
+  if (entries.length === 0) return 'no entries given: name at least one, such as tenant=acme';
   const parts: IdentityPart[] = [];
   for (const { key, value } of entries) {
     const secret = isSecretKey(key, policy.secretKeys);
@@ -24,7 +24,7 @@ export function identityOf(policy: DomainPolicy, given: readonly Entry[]): reado
     if (!parts.some((other) => other.key === key && other.value === part.value)) parts.push(part);
   }
   if (parts.length > MAX_IDENTITY_PARTS) {
-    return `${parts.length} different entries are given, and at most ${MAX_IDENTITY_PARTS} may name somebody`;
+    return `too many entries: ${parts.length} different ones, but at most ${MAX_IDENTITY_PARTS} are allowed`;
   }
   return parts.sort((a, b) => compare(a.key, b.key) || compare(a.value, b.value));
 }

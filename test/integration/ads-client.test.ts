@@ -144,7 +144,7 @@ test(
     one.send(emptyResources('v1', MAX_RESOURCES));
     one.send(emptyResources('v2', MAX_RESOURCES + 1));
     await untilRequests(one, 3);
-    const error = 'the update holds 10001 resources; send 10000 at most';
+    const error = 'the update has 10001 resources; send at most 10000';
     expect(told).toEqual(['connected', 'update v1', `refused v2: ${error}`]);
     expect(one.requests[2]).toMatchObject({
       versionInfo: 'v1',
@@ -201,7 +201,7 @@ test('an update that cannot even be tried is neither accepted nor rejected, but 
 });
 
 test.each([
-  ['ends', (one: AdsPeer) => one.end(), /^lost: the server ended the stream$/],
+  ['ends', (one: AdsPeer) => one.end(), /^lost: the server closed the stream$/],
   [
     'sends what is no message',
     (one: AdsPeer) => one.sendBytes(Buffer.from([0x0a, 0x7f])),
@@ -235,7 +235,7 @@ test('a stream that brings messages without an end is lost, and the next one com
   await waitFor('the loss', () => timers.delays.includes(PAUSE_MS));
   expect(told.filter((text) => text !== 'ignored ')).toEqual([
     'connected',
-    `lost: more than ${MAX_MESSAGES_A_SECOND} messages within a second`,
+    `lost: the server sent more than ${MAX_MESSAGES_A_SECOND} messages within a second`,
   ]);
   expect(told.length).toBeLessThanOrEqual(MAX_MESSAGES_A_SECOND + 2);
 });

@@ -125,9 +125,9 @@ descriptors:
     };
 
     test.each([
-      ['d', 'tenant=a', ['the nearest rule stands at tenant/']],
+      ['d', 'tenant=a', ['the nearest rule is at tenant/']],
       ['d', 'tenat=a group=chats', ['did you mean tenant/group?']],
-      ['d', 'tenant=a group=chat', ['rules stand at tenant/group, but none']],
+      ['d', 'tenant=a group=chat', ['rules exist for tenant/group, but none']],
       ['dd', 'tenant=a', ['has no domain dd: did you mean d?']],
     ])('%s %s, by the debug port', async (domain, words, why) => {
       const address = await start(() => passed);
@@ -162,7 +162,7 @@ descriptors:
         return JSON.parse(out).unmatched[0].why;
       };
       expect(await ask('tenant=a', 'group=chat')).toContain(
-        'The nearest value is group=chats: did you mean that?',
+        'The nearest value is group=chats: did you mean that value?',
       );
       expect(await ask('tenant=a', 'group=chats')).toEqual([
         expect.stringMatching(

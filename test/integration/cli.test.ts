@@ -196,7 +196,7 @@ describe('weir check-config', () => {
     );
     expect(await weir('check-config', 'burst.yaml')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('and the rule is a window'),
+      stderr: expect.stringContaining('but this rule is a fixed window'),
     });
     const asked = ['--default-algorithm', 'token_bucket'];
     expect(await weir('check-config', 'burst.yaml', ...asked)).toMatchObject({ code: 0 });

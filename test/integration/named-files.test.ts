@@ -183,6 +183,6 @@ describe.each([PIPE, DEVICE])('weir migrate: %s', (kind) => {
     rmSync(folder.join(name), { force: true });
     replaceBy(folder.join(name), kind);
     const { printed } = await host.run({ args: ['migrate', 'compose.yaml', '.'], folder: folder.path });
-    expect(printed.replaceAll(/\s+/g, ' ')).toMatch(/is not a regular file; name a file/);
+    expect(printed.replaceAll(/\s+/g, ' ')).toMatch(/is not a regular file; name a regular file/);
   });
 });

@@ -114,7 +114,7 @@ describe('a start', () => {
 
   test('without the directory is refused, with its path and variables', async () => {
     expect(await refused({ RUNTIME_ROOT: dir.join('nowhere') })).toContain(
-      '"/nowhere/config" does not exist; RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY leads there',
+      '"/nowhere/config" does not exist; RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY points there',
     );
   });
 

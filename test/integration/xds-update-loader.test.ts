@@ -77,7 +77,7 @@ test('the update that was rejected is not loaded again, in whatever order its re
   expect(first.errors.map(formatProblem)).toEqual([expect.stringMatching(/^-config: domain: /)]);
   const again = await loader.load(update(resources.toReversed(), 'v2'), good, first.contents);
   expect(again.contents).toBe(first.contents);
-  expect(again.errors.map(formatProblem)).toEqual(['update: the update is the one that was rejected']);
+  expect(again.errors.map(formatProblem)).toEqual(['update: the update is the same as the rejected one']);
   expect(again.policySet.domains.get('kept')).toBe(good.policySet.domains.get('kept'));
   const other = await loader.load(update(resources, 'v3'), good, first.contents);
   expect(other.contents).not.toBe(first.contents);
@@ -110,7 +110,7 @@ test('bytes that are no message are an error', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const { errors } = await loader.load(Uint8Array.of(0x0a, 0x7f), undefined);
   expect(errors.map(formatProblem)).toEqual([
-    expect.stringMatching(/^update: the update is no DiscoveryResponse/),
+    expect.stringMatching(/^update: the update is not a DiscoveryResponse/),
   ]);
 });
 
@@ -118,5 +118,5 @@ test('closed while it loads it rejects', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const loading = loader.load(update([resource('one', 1)]), undefined);
   loader.close();
-  await expect(loading).rejects.toThrow(/the thread that loads policies ended|closed/);
+  await expect(loading).rejects.toThrow(/the thread that loads policies exited|closed/);
 });

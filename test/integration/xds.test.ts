@@ -73,7 +73,7 @@ describeXds('updates', () => {
       await xds.setSnapshot('v3', [windowConfig('one', 6), bad]);
       const rejection = await untilRequest(xds, 'the NACK', ({ error }) => error !== undefined);
       expect(rejection).toMatchObject({ version: 'v2' });
-      expect(rejection.error).toMatch(/^bad: descriptors\[0\]\.rate_limit\.unit: "9" is no unit/m);
+      expect(rejection.error).toMatch(/^bad: descriptors\[0\]\.rate_limit\.unit: "9" is not a valid unit/m);
       expect(rejection.error).toMatch(/^bad: descriptors\[1\]\.key: /m);
       expect(await limitOf(weir, 'one')).toBe(5);
       expect(await limitOf(weir, 'three')).toBeUndefined();

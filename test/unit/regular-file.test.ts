@@ -54,7 +54,7 @@ describe.each([
   test('one byte too many is refused before it is read', async () => {
     const path = folder.write('file', '');
     truncateSync(path, MAX_BYTES + 1);
-    await expect(read(path, MAX_BYTES)).rejects.toThrow('has 200001 bytes, the most is 200000');
+    await expect(read(path, MAX_BYTES)).rejects.toThrow('has 200001 bytes, more than the maximum of 200000');
   });
 
   test('what the file system says is left as it is', async () => {

@@ -33,22 +33,24 @@ const SENTENCES: Readonly<Record<Narrowing['code'], Sentences>> = {
   limited: { tightens: 'there was no limit', loosens: 'no limit' },
   fewer_per_window: { tightens: 'fewer per window', loosens: 'more per window' },
   denied_hits_count: {
-    tightens: 'hits that were denied count, too',
-    loosens: 'hits that are denied do not count',
+    tightens: 'denied hits now count as well',
+    loosens: 'denied hits no longer count',
   },
   fewer_at_once: { tightens: 'fewer at once', loosens: 'more at once' },
   slower_refill: { tightens: 'slower refill', loosens: 'faster refill' },
   fewer_in_the_long_run: { tightens: 'fewer in the long run', loosens: 'more in the long run' },
-  charges_leave_debt: { tightens: 'charges are taken past empty, and requests wait until they are paid' },
-  charges_are_denied: { tightens: 'charges that do not fit are denied' },
+  charges_leave_debt: {
+    tightens: 'charges may now exceed the limit, and requests wait until the debt is paid',
+  },
+  charges_are_denied: { tightens: 'charges that do not fit are now denied' },
   deeper_debt: { tightens: 'a deeper debt takes longer to pay', loosens: 'a smaller debt is paid sooner' },
   most_in_window: {
-    tightens: 'in one such window up to <most> could pass',
-    loosens: 'in one window of before up to <most> may pass',
+    tightens: 'previously, up to <most> could pass in one such window',
+    loosens: 'up to <most> may now pass in one window of the old length',
   },
   most_at_once: {
-    tightens: 'up to <most> could pass at once, where one window ends and the next begins',
-    loosens: 'up to <most> may pass at once, where one window ends and the next begins',
+    tightens: 'previously, up to <most> could pass at once at the boundary between two windows',
+    loosens: 'up to <most> may now pass at once at the boundary between two windows',
   },
 };
 

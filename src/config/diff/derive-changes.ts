@@ -36,7 +36,7 @@ function deriveChange(
   text: string,
   shown: Pick<LocalChange, 'before' | 'after'>,
 ): LocalChange {
-  const sentence = `derive[${place}], ${text}; requests may meet other limits`;
+  const sentence = `derive[${place}], ${text}; other limits may apply to requests`;
   return { setting: 'derive', effect, tightens: true, ...shown, text: sentence };
 }
 
@@ -62,7 +62,7 @@ function tableDifference(before: TableStep, after: TableStep): string {
   const counts = [
     added > 0 ? `${keys(added)} added` : '',
     removed > 0 ? `${keys(removed)} removed` : '',
-    moved > 0 ? `${keys(moved)} given to another ${after.entry}` : '',
+    moved > 0 ? `${keys(moved)} assigned to another ${after.entry}` : '',
   ].filter((text) => text !== '');
   return counts.length === 0 ? '' : `${after.entry} from ${after.source}: ${counts.join(', ')}`;
 }
@@ -87,9 +87,9 @@ function rulesDifference(before: RuleStep, after: RuleStep): string {
   const added = now.filter((text) => !was.has(text));
   const removed = old.filter((text) => !is.has(text));
   const parts = [
-    added.length > 0 ? `new: ${shown(added)}` : '',
-    removed.length > 0 ? `gone: ${shown(removed)}` : '',
-    added.length + removed.length === 0 ? 'rules are tried in another order' : '',
+    added.length > 0 ? `added: ${shown(added)}` : '',
+    removed.length > 0 ? `removed: ${shown(removed)}` : '',
+    added.length + removed.length === 0 ? 'rules are tried in a different order' : '',
   ].filter((text) => text !== '');
   return `${after.entry} from ${after.sources.join(', ')}: ${parts.join('; ')}`;
 }

@@ -39,7 +39,7 @@ function wholeDomain(effect: 'appears' | 'vanishes', policy: DomainPolicy, nowMi
   const rules = policy.rules.filter(({ candidate }) => !candidate);
   const count = `the domain, with ${quantity(rules.length, 'rule')}`;
   const text =
-    effect === 'appears' ? `${count}; its requests had no limit` : `${count}; its requests get no limit`;
+    effect === 'appears' ? `${count}; its requests had no limit` : `${count}; its requests now have no limit`;
   const tightens = effect === 'appears' && rules.some((rule) => isEnforced(rule, nowMicros));
   return { setting: 'domain', effect, tightens, text };
 }
@@ -68,7 +68,7 @@ function domainChanges(
   ];
 }
 
-const ON_OVERRIDES = 'for limits that callers send; what it does to rules is said below';
+const ON_OVERRIDES = 'applies to limits that callers send; the effect on rules is listed below';
 
 function failureChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
   const [was, is] = [before.onStoreFailure, after.onStoreFailure];

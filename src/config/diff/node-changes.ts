@@ -61,10 +61,16 @@ function orderChange(before: PolicyNode, pairs: PairedRules['pairs']): LocalChan
   if (places.every((place, i) => i === 0 || place > (places[i - 1] as number))) return undefined;
   const names = (order: typeof named): string => order.map(([, now]) => itemOf(now)).join(', ');
   const old = named.toSorted(([a], [b]) => before.rules.indexOf(a) - before.rules.indexOf(b));
-  return shift('order', 'changes', names(old), names(named), 'answers describe the first of equals');
+  return shift(
+    'order',
+    'changes',
+    names(old),
+    names(named),
+    'answers describe the first of several equal limits',
+  );
 }
 
-const ON_OVERRIDES = 'for limits that callers send';
+const ON_OVERRIDES = 'applies to limits that callers send';
 
 /** The phase of a node, where it is not told of its limits or of the node above. */
 function overridesChange(
@@ -120,8 +126,10 @@ function firstItemChange(before: PolicyNode, after: PolicyNode): LocalChange | u
   if (before.matcher === undefined || after.matcher === undefined) return undefined;
   const [was, is] = [matcherName(before.matcher), matcherName(after.matcher)];
   if (was === is) return undefined;
-  const named = after.shareThreshold ? 'its statistics and the shared bucket go' : 'its statistics go';
-  const reason = `${named} by the first item of the list and begin anew`;
+  const named = after.shareThreshold
+    ? 'its statistics and the shared bucket are named'
+    : 'its statistics are named';
+  const reason = `${named} after the first item of the list and start over`;
   return shift(matcherField(after.matcher), 'changes', `${was} first`, `${is} first`, reason);
 }
 
@@ -131,7 +139,7 @@ function candidateChanges(before: PolicyNode, after: PolicyNode): readonly Local
   const [was, is] = [candidateOf(before), candidateOf(after)];
   const changes: LocalChange[] = [];
   const add = (old: string, now: string): void => {
-    changes.push(shift('candidate', 'changes', old, now, 'it changes no answer'));
+    changes.push(shift('candidate', 'changes', old, now, 'answers do not change'));
   };
   const text = (rule: Rule | undefined): string => (rule === undefined ? 'none' : shortRate(rule.rate));
   if (!isSameRate(was?.rate, is?.rate)) add(text(was), text(is));
@@ -298,7 +306,7 @@ export function movedChanges(
   const rules = own?.node?.rules ?? [];
   const tail =
     kind === 'vanishes'
-      ? `its values get ${takersText(others, nowMicros)}`
+      ? `its values now have ${takersText(others, nowMicros)}`
       : `its values had ${takersText(others, nowMicros)}`;
   if (kind === 'moves') {
     if (!effect.tightens && !effect.loosens) return overridesMoved(kind, move, context);
@@ -321,7 +329,9 @@ export function movedChanges(
     const limit = brief(rule, nowMicros);
     const shown = kind === 'appears' ? { after: limit } : { before: limit };
     const setting = rule.candidate ? 'candidate' : 'limit';
-    const text = rule.candidate ? `candidate, ${limit}; it changes no answer` : `${limit}; ${tail}${because}`;
+    const text = rule.candidate
+      ? `candidate, ${limit}; answers do not change`
+      : `${limit}; ${tail}${because}`;
     const tightens =
       !rule.candidate &&
       effect.tightens &&
@@ -339,8 +349,8 @@ export function shareChange(
 ): LocalChange | undefined {
   if (before.shareThreshold === after.shareThreshold) return undefined;
   const reason = after.shareThreshold
-    ? 'all its values share one bucket'
-    : 'each value has a bucket of its own';
+    ? 'all its values now share one bucket'
+    : 'each value now has its own bucket';
   const effect = effectOf(after.shareThreshold && limits, before.shareThreshold && limited);
   return shift('share_threshold', effect, onOff(before.shareThreshold), onOff(after.shareThreshold), reason);
 }

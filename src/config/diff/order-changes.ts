@@ -46,12 +46,26 @@ export function* matchChanges(
     if (added.items.length > 0) {
       const takers = oldLevel.takers(added, identityOf(node), nowLevel, true);
       const move = moveOf(takers, [takerOf(node, path)]);
-      yield placed(path, setting, move, `takes ${listed(added)}, too; they had`, takers, context);
+      yield placed(
+        path,
+        setting,
+        move,
+        `now also matches ${listed(added)}; these values had`,
+        takers,
+        context,
+      );
     }
     if (removed.items.length > 0) {
       const takers = nowLevel.takers(removed, identityOf(node), oldLevel, true);
       const move = moveOf([takerOf(standing, path)], takers);
-      yield placed(path, setting, move, `no longer takes ${listed(removed)}; they get`, takers, context);
+      yield placed(
+        path,
+        setting,
+        move,
+        `no longer matches ${listed(removed)}; these values now have`,
+        takers,
+        context,
+      );
     }
   }
 }
@@ -86,7 +100,7 @@ function* orderChanges(
       const move = moveOf(takers, [takerOf(node, path)]);
       const { tightens, loosens } = moveEffect(move, context);
       const [was, is] = [takersText(takers, context.nowMicros), takersText(move.after, context.nowMicros)];
-      const text = `goes before ${takers[0]?.path} now; values that fit both had ${was} and get ${is}`;
+      const text = `now precedes ${takers[0]?.path}; values that match both had ${was} and now have ${is}`;
       yield { change: { path, setting: 'order', effect: effectOf(tightens, loosens), tightens, text }, move };
     }
   }

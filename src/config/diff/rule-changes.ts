@@ -113,7 +113,7 @@ export function noLongerHeldBack(
   return quotasDenyWithout(before, after, context) ? WITHOUT_IT : '';
 }
 
-const WITHOUT_IT = 'other quotas deny without it';
+const WITHOUT_IT = 'other quotas can deny without it';
 
 /** Whether quotas elsewhere deny, at some time, what `before` held back and `after` does not. */
 function quotasDenyWithout(before: readonly Rule[], after: readonly Rule[], context: DiffContext): boolean {
@@ -233,7 +233,9 @@ function percentChange(before: Rule, after: Rule, was: boolean, is: boolean): Lo
 
 function quotaChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
   if (before.quotaMode === after.quotaMode) return undefined;
-  const reason = after.quotaMode ? 'it denies only together with all quotas' : 'it denies alone';
+  const reason = after.quotaMode
+    ? 'it now denies only together with all other quotas'
+    : 'it now denies on its own';
   const effect = effectOf(enforced && before.quotaMode, enforced && after.quotaMode);
   return shift('quota_mode', effect, onOff(before.quotaMode), onOff(after.quotaMode), reason);
 }
@@ -244,9 +246,9 @@ function nameChange(before: Rule, after: Rule, context: DiffContext): LocalChang
   const is = after.name !== '' && context.replacedAfter.has(after.name);
   const enforced = isEnforced(after, context.nowMicros);
   const reasons = [
-    was && !is ? 'no rule replaces it by this name' : '',
-    !was && is ? 'rules replace it by this name' : '',
-    before.statSuffix === after.statSuffix ? '' : 'its bucket starts anew',
+    was && !is ? 'no rule replaces it under this name' : '',
+    !was && is ? 'other rules replace it under this name' : '',
+    before.statSuffix === after.statSuffix ? '' : 'its bucket starts over',
   ];
   const reason = reasons.filter((text) => text !== '').join(', ');
   return shift(
@@ -265,8 +267,8 @@ function replacesChange(before: Rule, after: Rule, context: DiffContext): LocalC
   const names = (rule: Rule): string => rule.replaces.map(quoted).join(', ') || 'none';
   const held = context.quotasAfter > 0 ? added.filter((name) => context.holdingBefore.has(name)) : [];
   const reasons = [
-    gone.length > 0 ? `${gone.map(quoted).join(', ')} applies beside it` : '',
-    held.length > 0 ? `other quotas deny without ${held.map(quoted).join(', ')}` : '',
+    gone.length > 0 ? `${gone.map(quoted).join(', ')} now applies as well` : '',
+    held.length > 0 ? `other quotas can deny without ${held.map(quoted).join(', ')}` : '',
   ];
   const reason = reasons.filter((text) => text !== '').join(', ');
   const tightens = held.length > 0 || gone.some((name) => context.denyingAfter.has(name));
@@ -278,8 +280,8 @@ function replacesChange(before: Rule, after: Rule, context: DiffContext): LocalC
 function placeChange(before: Rule, after: Rule): LocalChange | undefined {
   if (before.statSuffix === after.statSuffix || before.name !== after.name) return undefined;
   const place = ({ statSuffix }: Rule): string =>
-    statSuffix === '' ? 'alone' : `${statSuffix.slice(1)} of a list`;
-  return shift('place', 'changes', place(before), place(after), 'its bucket starts anew');
+    statSuffix === '' ? 'alone' : `item ${statSuffix.slice(1)} of a list`;
+  return shift('place', 'changes', place(before), place(after), 'its bucket starts over');
 }
 
 /**
@@ -300,7 +302,7 @@ function failureChange(before: Rule, after: Rule, enforced: boolean): LocalChang
     effect,
     describeFailurePolicy(was),
     describeFailurePolicy(is),
-    'while the store cannot be asked',
+    'applies while the store is unavailable',
   );
 }
 
@@ -365,7 +367,7 @@ export function unmatchedChange(
 /** A change of what is not shown: it may be long, or a secret. */
 export function plain(setting: string, before: unknown, after: unknown): LocalChange | undefined {
   if (isSame(before, after)) return undefined;
-  const text = before === undefined ? 'is set' : after === undefined ? 'is gone' : 'differs';
+  const text = before === undefined ? 'is set' : after === undefined ? 'is no longer set' : 'differs';
   return { setting, effect: 'changes', tightens: false, text: `${setting} ${text}` };
 }
 

@@ -197,7 +197,9 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   /** A load that did not come to an end: all stays, and the next poll tries again. */
   private untried(error: unknown): LoadedPolicies {
     const why = error instanceof Error ? error.message : String(error);
-    const message = `the policies could not be loaded: ${why}; those in force stay, and loading is tried again soon`;
+    const message =
+      `the policies could not be loaded: ${why}; the active policies stay in force, and weir tries again ` +
+      'soon';
     const file = this.places.map(pathOfPlace).join(', ');
     const errors = [{ file, ...WHOLE_FILE, path: '', message }];
     return { ...this.loaded, errors, warnings: [], fingerprint: '' };

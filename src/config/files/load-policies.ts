@@ -104,7 +104,7 @@ export function buildPolicies(
   const domains = new Map<string, CompiledPolicy>();
   for (const [domain, spec] of specs) {
     const policy = spec === 'kept' ? inForce?.domains.get(domain) : buildPolicy(spec, secretKeys);
-    if (policy === undefined) throw new Error(`the domain ${domain} is not there to be kept`);
+    if (policy === undefined) throw new Error(`the domain ${domain} to keep does not exist`);
     domains.set(domain, policy);
   }
   return { policySet: { domains, version }, ...report };
@@ -141,7 +141,7 @@ export function readPolicies(
     if (tables.has(resolve(file))) return false;
     if (!isKeyTable) return true;
     // Named by no policy that could be read: the error, if there is one, is that policy's.
-    const message = 'the file is a key table that no policy names; name it as "sha256_file" or remove it';
+    const message = 'no policy uses this key table; name it as "sha256_file" in a policy, or remove it';
     warnings.push({ file, ...WHOLE_FILE, path: '', message });
     return false;
   });
@@ -188,7 +188,9 @@ export function loadParts(
 
 function readSources(sources: readonly LoadedSource[], options: LoadOptions, before: InForce): ReadPolicies {
   const readFile = (file: string): never => {
-    throw new Error(`"${file}" is not read, as the policy is no file; write the table under "sha256"`);
+    throw new Error(
+      `"${file}" is not read, because the policy does not come from a file; write the table under "sha256"`,
+    );
   };
   const joined = joinDomains(sources, [], { ...options, readFile, tableDigest: () => '' }, before);
   const read = {

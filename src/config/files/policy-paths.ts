@@ -148,12 +148,12 @@ const SHOWN_NAMES = 5;
 function nothingSentence(directory: string, lacking: string): string {
   const entries = entriesOf(directory);
   const remedy = entries.some(({ name }) => name.endsWith('.json'))
-    ? 'end the name of a policy in JSON with .yaml, as JSON is YAML, or name the directory with the policies'
-    : 'name the directory with the policies';
+    ? 'rename JSON policies to end in .yaml (JSON is valid YAML), or name the directory that holds the policies'
+    : 'name the directory that holds the policies';
   if (entries.length === 0) return `the directory is empty; ${remedy}`;
   const names = entries.slice(0, SHOWN_NAMES).map((entry) => entry.name + (entry.isDirectory() ? '/' : ''));
   const more = entries.length > SHOWN_NAMES ? ` and ${entries.length - SHOWN_NAMES} more` : '';
-  return `the directory has no ${lacking}, and holds only ${names.join(', ')}${more}; ${remedy}`;
+  return `the directory has no ${lacking}, only ${names.join(', ')}${more}; ${remedy}`;
 }
 
 function listingSentence(place: PolicyPlace, error: unknown): string {
@@ -161,8 +161,8 @@ function listingSentence(place: PolicyPlace, error: unknown): string {
   const { code, path } = error as NodeJS.ErrnoException;
   if (code !== 'ENOENT') return messageOf(error);
   return (
-    `"${path}" does not exist${whereLooked(String(path))}; ${place.setting} leads there: create the ` +
-    'directory, or set the variables to the one there is'
+    `"${path}" does not exist${whereLooked(String(path))}; ${place.setting} points there: create the ` +
+    'directory, or correct the variables'
   );
 }
 
@@ -195,7 +195,7 @@ export function* walkLayout(
   for (const entry of beside) yield* addEntry(parent, entry, layout, walk);
   if (walk.entries > mostEntries)
     throw new Error(
-      `the directory holds more than ${mostEntries} files and directories; name the one with the policies`,
+      `the directory holds more than ${mostEntries} files and directories; name the directory that holds the policies`,
     );
   return walk;
 }
@@ -241,7 +241,7 @@ function* addEntry(
     walk.errors.push(problemAt(path, messageOf(error, path)));
     return;
   }
-  const message = 'the link to a directory is not followed; put the directory here, or links to its files';
+  const message = 'links to directories are not followed; put the directory here, or link to its files';
   walk.warnings.push(problemAt(path, message));
 }
 
@@ -310,7 +310,7 @@ export function messageOf(error: unknown, file?: string): string {
   const name = file ?? path;
   if (code === 'ENOENT') return `"${name}" does not exist${whereLooked(String(name))}; check the path`;
   if (code === 'EACCES') return `"${name}" cannot be read (permission denied); check its owner and mode`;
-  if (code === 'EISDIR' || code === 'ENOTREG') return `"${name}" is not a regular file; name a file`;
+  if (code === 'EISDIR' || code === 'ENOTREG') return `"${name}" is not a regular file; name a regular file`;
   if (code === 'EFBIG') return `"${name}" ${message}; split it into several files`;
   return code === undefined ? message : `"${name}" cannot be read (${code}); check the path`;
 }

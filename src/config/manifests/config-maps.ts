@@ -33,7 +33,7 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
     const kinds = [...new Set(manifests.map(({ kind }) => kind))].join(', ');
     const found =
       maps.length === 0
-        ? `the file holds no ConfigMap, and only manifests of kind ${kinds}`
+        ? `the file has no ConfigMap, only manifests of kind ${kinds}`
         : 'no key of "data" in its ConfigMaps holds a policy';
     problems.error(WHOLE_FILE, '', `${found}; name the manifest of the ConfigMap that holds the policies`);
   }
@@ -60,7 +60,7 @@ export function openData(
       if (opened.source !== undefined || (isMeant && !opened.isSomethingElse))
         return [{ name: `${problems.file} ${within}`, opened }];
     }
-    problems.warn(value.at, within, 'the key holds no policy and is left out');
+    problems.warn(value.at, within, 'this key does not hold a policy and is skipped');
     return [];
   });
 }

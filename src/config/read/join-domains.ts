@@ -223,7 +223,7 @@ const NOTHING: ReadDomain = { spec: undefined, tableFiles: [] };
 
 function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
   const domain = fullName.slice(0, 200);
-  const remedy = 'write one file for a domain, or set MERGE_DOMAIN_CONFIG=true';
+  const remedy = 'put each domain into one file, or set MERGE_DOMAIN_CONFIG=true';
   sources.forEach(({ root }, i) => {
     const first = sources[0] as PolicySource;
     const [unread] = broken;
@@ -231,12 +231,13 @@ function reportDuplicates(fullName: string, { sources, broken }: Claim): void {
       const other = placeName(first.file, first.domainAt);
       root.error(
         'domain',
-        `the domain "${domain}" is already defined in ${other}, so neither file is used; ${remedy}`,
+        `the domain "${domain}" is already defined in ${other}, so neither file is loaded; ${remedy}`,
       );
     } else if (unread !== undefined) {
       root.error(
         'domain',
-        `the domain "${domain}" was last defined in ${unread.file}, which cannot be read now; mend or remove that file`,
+        `the domain "${domain}" was last defined in ${unread.file}, which cannot be read now; correct ` +
+          'or remove that file',
       );
     }
   });

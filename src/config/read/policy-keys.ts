@@ -22,11 +22,11 @@ export const CANDIDATE_KEYS: readonly string[] = keysOf('candidate');
 export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
   [
     'unlimited',
-    'a limit of a list cannot be unlimited; remove the item, or write rate_limit: { unlimited: true }',
+    'a limit in a list cannot be unlimited; remove the item, or use rate_limit: { unlimited: true }',
   ],
   [
     'quota_mode',
-    'a list denies if one of its limits is over, so none of them is a quota; remove "quota_mode"',
+    'a list denies as soon as one of its limits is exceeded, so its limits cannot be quotas; remove "quota_mode"',
   ],
 ]);
 
@@ -34,14 +34,15 @@ export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
 export const NOT_IN_DESCRIPTOR: ReadonlyMap<string, string> = new Map([
   [
     'actions',
-    "this belongs to the route in Envoy's configuration, where it says which descriptors Envoy sends; move it " +
-      'there, and write here "key" and "rate_limit" for the entries that it makes',
+    "this key belongs to the route in Envoy's configuration, where it defines the descriptors that " +
+      'Envoy sends; move it there, and write "key" and "rate_limit" here for the entries of those ' +
+      'descriptors',
   ],
 ]);
 
 /** The same for a `candidate`. */
 export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
-  ['unlimited', 'a candidate is a limit to be tried; give it one, or remove the candidate'],
+  ['unlimited', 'a candidate is a limit to try out; give it a limit, or remove the candidate'],
   ...[
     'replaces',
     'on_store_failure',
@@ -54,7 +55,7 @@ export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
     'enforce_percent',
   ].map(
     (key) =>
-      [key, `a candidate changes no answer, so "${key}" has no meaning in it; remove the key`] as const,
+      [key, `a candidate never changes answers, so "${key}" has no effect in it; remove the key`] as const,
   ),
 ]);
 
@@ -71,8 +72,8 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['value', ON_A_DESCRIPTOR],
   ['descriptors', 'at the top of the file or in an item of "descriptors"'],
   ['rate_limit', ON_A_DESCRIPTOR],
-  ['shadow_mode', `${ON_A_DESCRIPTOR}, beside "rate_limit"`],
-  ['quota_mode', `${ON_A_DESCRIPTOR}, beside "rate_limit"`],
+  ['shadow_mode', `${ON_A_DESCRIPTOR}, next to "rate_limit"`],
+  ['quota_mode', `${ON_A_DESCRIPTOR}, next to "rate_limit"`],
   ['detailed_metric', ON_A_DESCRIPTOR],
   ['value_to_metric', ON_A_DESCRIPTOR],
   ['share_threshold', ON_A_DESCRIPTOR],
@@ -96,8 +97,8 @@ export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
   ['denied_response', IN_FILE_OR_RATE_LIMIT],
   ['on_store_failure', IN_FILE_OR_RATE_LIMIT],
   ['on_unmatched', `at the top of the file or ${ON_A_DESCRIPTOR}`],
-  ['value_cidr', `${ON_A_DESCRIPTOR}, in the place of "value"`],
-  ['value_regex', `${ON_A_DESCRIPTOR}, in the place of "value"`],
+  ['value_cidr', `${ON_A_DESCRIPTOR}, instead of "value"`],
+  ['value_regex', `${ON_A_DESCRIPTOR}, instead of "value"`],
   ['token_bucket', IN_RATE_LIMIT],
   ['unit_multiplier', IN_RATE_LIMIT],
   ['calendar', IN_RATE_LIMIT],
@@ -105,8 +106,8 @@ export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
   ['burst', IN_RATE_LIMIT],
   ['allow_debt', IN_RATE_LIMIT],
   ['max_debt', IN_RATE_LIMIT],
-  ['rate_limits', `${ON_A_DESCRIPTOR}, in the place of "rate_limit"`],
-  ['candidate', `${ON_A_DESCRIPTOR}, beside "rate_limit"`],
+  ['rate_limits', `${ON_A_DESCRIPTOR}, instead of "rate_limit"`],
+  ['candidate', `${ON_A_DESCRIPTOR}, next to "rate_limit"`],
   ['enforce_percent', `at the top of the file, ${ON_A_DESCRIPTOR} or in an item of "rate_limits"`],
 ]);
 

@@ -69,7 +69,7 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
     problems.error(
       document.at,
       '',
-      `a policy file is a mapping, not a ${kindName(document)}; begin it with "domain: <name>"`,
+      `a policy file must be a mapping, not a ${kindName(document)}; begin it with "domain: <name>"`,
     );
     return { ...nothing, isSomethingElse: true };
   }
@@ -86,7 +86,8 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
     problems.error(
       document.at,
       '',
-      'the file holds no policy, as none of its keys is known; begin it with "domain: <name>", or move it elsewhere',
+      'the file is not a policy, because none of its keys are known; begin it with "domain: <name>", or ' +
+        'move it elsewhere',
     );
     const isKeyTable = keys.every((key) => /^[0-9a-f]{64}$/i.test(key));
     return { ...nothing, isSomethingElse: true, isKeyTable };

@@ -19,7 +19,7 @@ export const POLICY_VOCABULARY: Vocabulary = {
 function checkIdle(value: YamlValue, path: string, problems: ProblemList): void {
   if (value.kind === 'scalar') {
     if (value.plain && isOddNumber(value.text)) {
-      problems.error(value.at, path, 'this has no quotes, so YAML reads it as a number; write it in quotes');
+      problems.error(value.at, path, 'without quotes, YAML reads this as a number; put it in quotes');
     }
     return;
   }

@@ -44,7 +44,7 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
       if (!replaced.has(source)) continue;
       reader.error(
         'from',
-        `an item before this one replaces the entry "${source}", which never gets here; remove it from "from"`,
+        `an earlier item replaces the entry "${source}", so it never reaches this item; remove it from "from"`,
       );
     }
     const hasTable = reader.has('sha256') || reader.has('sha256_file');
@@ -52,7 +52,7 @@ export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields 
       reader.problems.error(
         reader.map.at,
         reader.path,
-        'an item of "derive" has either "rules", or "sha256" and "sha256_file"; write one of the two kinds',
+        'an item of "derive" takes either "rules", or "sha256" and "sha256_file"; use one of them',
       );
       continue;
     }
@@ -83,7 +83,7 @@ function readSources(reader: FieldReader): readonly string[] {
       reader.problems.error(
         source.at,
         source.path,
-        `"${source.value}" is written twice in "from"; remove one`,
+        `"${source.value}" is listed twice in "from"; remove one`,
       );
     }
     seen.add(source.value);
@@ -101,7 +101,7 @@ function readTableStep(
   const [source] = from;
   if (source === undefined) return undefined;
   if (from.length !== 1) {
-    reader.error('from', 'a SHA-256 table is made from exactly one entry; leave one key in "from"');
+    reader.error('from', 'a SHA-256 table derives from exactly one entry; leave one key in "from"');
   }
   const table = new Map<string, string>();
   const inline = reader.mapping('sha256');
@@ -185,7 +185,7 @@ function readRules(reader: FieldReader, from: readonly string[]): readonly Deriv
     if (from.includes('value')) {
       item.error(
         'value',
-        'an entry with the key "value" cannot be a source of rules; send it under another key',
+        'rules cannot derive from an entry with the key "value"; send it under another key',
       );
       continue;
     }
@@ -202,19 +202,21 @@ function readCondition(rule: FieldReader, source: string): ConditionSpec {
   const pattern = PathPattern.parse(text);
   if (typeof pattern === 'string') {
     const shown = isCredential(source) ? redacted(text) : text.slice(0, 100);
-    rule.error(source, `"${shown}" is no path pattern: ${pattern}`);
+    rule.error(source, `"${shown}" is not a valid path pattern: ${pattern}`);
     return undefined;
   }
   const encoded = /%(?!2F)[0-9a-fA-F]{2}/.exec(text)?.[0];
   if (encoded !== undefined) {
     const plain = normalisePath(`/${encoded}`).slice(1);
-    rule.warn(source, `"${encoded}" never matches, as paths are decoded first; write "${plain || encoded}"`);
+    rule.warn(
+      source,
+      `"${encoded}" never matches, because paths are decoded before they are matched; write "${plain || encoded}"`,
+    );
   }
   if (/[?#].*=/.test(text)) {
     rule.warn(
       source,
-      'query strings are cut off before paths are matched, and "?" stands for any one character; ' +
-        'remove what follows the path',
+      'query strings are removed before paths are matched, and "?" matches any one character; remove the query string',
     );
   }
   return { pattern: text };

@@ -190,8 +190,8 @@ class TreeReader {
     // An alias brings a node from where it stands already.
     const isNamed = !sameFile || (first.line > 0 && (first.line !== at.line || first.column !== at.column));
     const message = sameFile
-      ? `"${shown}" is written twice on this level${isNamed ? `, first in ${place}` : ''}; merge the two, or remove one`
-      : `"${shown}" is on this level already, in ${place}, a file of the same domain; keep one of the two`;
+      ? `"${shown}" is defined twice on this level${isNamed ? `, first in ${place}` : ''}; merge the two, or remove one`
+      : `"${shown}" is already defined on this level in ${place}, a file of the same domain; keep one of the two`;
     reader.problems.error(at, reader.path, message);
     return false;
   }
@@ -204,7 +204,7 @@ class TreeReader {
       problems.warn(
         at,
         path,
-        `no rule of this domain has the name "${value.slice(0, 60)}", so this replaces nothing; ${remedy}`,
+        `no rule of this domain is named "${value.slice(0, 60)}", so this replaces nothing; ${remedy}`,
       );
     }
   }
@@ -218,8 +218,8 @@ class TreeReader {
       if (!secretKeys.has(key)) continue;
       root.warn(
         'derive',
-        `descriptors with the key "${key}" never match, as "derive" replaces that entry; ` +
-          'match the entry that it makes, or remove them',
+        `descriptors with the key "${key}" never match, because "derive" replaces that entry; match the ` +
+          'derived entry, or remove these descriptors',
       );
     }
   }
@@ -257,12 +257,12 @@ function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'm
   }
   const value = hasValues ? '' : matcher === undefined ? (reader.name('value') ?? '') : matcherName(matcher);
   if (key === '' && (reader.field('key')?.value.kind ?? 'scalar') === 'scalar') {
-    reader.error('key', 'the descriptor has no "key"; write the key of the entry that it matches');
+    reader.error('key', '"key" is missing; write the key of the entry that this descriptor matches');
   }
   if (key.includes('*')) {
     reader.warn(
       'key',
-      'a "*" in a key is an ordinary character; write the pattern as "value", or remove the "*"',
+      '"*" has no special meaning in a key; write the pattern as "value", or remove the "*"',
     );
   }
   if (matcher === undefined) warnOfLiteral(reader, key, value);

@@ -12,7 +12,7 @@ export function readKeyTable(reader: FieldReader, table: Map<string, string>): v
       reader.problems.error(
         field.keyAt,
         path,
-        'this is no SHA-256 digest (64 hex digits); write the digest of the API key, never the key itself',
+        'this is not a SHA-256 digest (64 hex digits); write the digest of the API key, never the key itself',
       );
       continue;
     }
@@ -29,7 +29,8 @@ export function readKeyTable(reader: FieldReader, table: Map<string, string>): v
       reader.problems.error(
         field.value.at,
         path,
-        `a tenant must not begin with "${UNKNOWN_KEY_PREFIX}", which stands for keys that are not listed; rename it`,
+        `a tenant must not begin with "${UNKNOWN_KEY_PREFIX}", which is reserved for keys that are not ` +
+          'listed; rename the tenant',
       );
       continue;
     }
@@ -39,7 +40,7 @@ export function readKeyTable(reader: FieldReader, table: Map<string, string>): v
       reader.problems.error(
         field.keyAt,
         path,
-        `the key with digest ${digest.slice(0, 8)}… has two tenants, "${other}" and "${tenant}"; remove one`,
+        `the key with the digest ${digest.slice(0, 8)}… has two tenants, "${other}" and "${tenant}"; remove one`,
       );
       continue;
     }

@@ -26,10 +26,13 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
   const field = MATCHER_FIELDS[kind];
   if (other !== undefined) {
     const second = MATCHER_FIELDS[other];
-    reader.error(second, `"${second}" and "${field}" cannot stand on one descriptor; write two descriptors`);
+    reader.error(
+      second,
+      `"${second}" and "${field}" cannot be combined in one descriptor; write two descriptors`,
+    );
   }
   if (reader.field('value') !== undefined) {
-    reader.error(field, `"${field}" takes the place of "value"; remove one of the two`);
+    reader.error(field, `"${field}" cannot be combined with "value"; remove one of the two`);
   }
   /** Each with its size, which blocks do not have. */
   const items = new Map<string, number | undefined>();
@@ -37,7 +40,7 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
     const item = READERS[kind](value);
     if ('error' in item) reader.problems.error(at, path, item.error);
     else if (items.has(item.text)) {
-      reader.problems.error(at, path, `"${item.text.slice(0, 60)}" is written twice in the list; remove one`);
+      reader.problems.error(at, path, `"${item.text.slice(0, 60)}" is listed twice; remove one`);
     } else items.set(item.text, item.size);
   }
   const sizes = [...items.values()].filter((size) => size !== undefined);
@@ -57,13 +60,13 @@ const REGEX = /^\^|\\[dwsDWSbB.]|\[[^[\]]+\][+*?{]|\(\?|\([^()|]*\|[^()]*\)|[.)\
 /** Warns of a `value` that reads as what {@link readMatcher} reads. It may be a secret, so it is not repeated. */
 export function warnOfLiteral(reader: FieldReader, key: string, value: string): void {
   const literally = value.includes('*')
-    ? 'is a pattern in which only "*" is special'
-    : 'is compared as a text, character by character';
+    ? 'is a pattern in which only "*" has a special meaning'
+    : 'is compared literally';
   const message =
     BLOCK.test(value) && key !== SENDS_BLOCKS && typeof parseBlock(value) !== 'string'
-      ? 'so it matches none of the addresses of this block; write "value_cidr" in its place to match them'
+      ? 'so it does not match the addresses in this block; use "value_cidr" to match them'
       : value.length <= MAX_REGEX_LENGTH && REGEX.test(value)
-        ? 'and this looks like a regular expression; write "value_regex" in its place if it is one'
+        ? 'and this looks like a regular expression; if it is one, use "value_regex"'
         : undefined;
   if (message !== undefined) reader.warn('value', `"value" ${literally}, ${message}`);
 }

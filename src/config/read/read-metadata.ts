@@ -48,7 +48,9 @@ function readValue(value: YamlValue, path: string, depth: number, reader: FieldR
   if (plain.kind === 'text') return value.text;
   if (plain.kind === 'null') return null;
   if (plain.kind === 'float' && !Number.isFinite(plain.value)) {
-    const message = `"${value.text}" is no number that JSON, and so metadata, can hold; write another one, or quote it`;
+    const message =
+      `"${value.text}" is not a number that JSON can represent, and metadata is JSON; write another ` +
+      'number, or quote it';
     reader.problems.error(value.at, path, message);
     return undefined;
   }

@@ -10,12 +10,13 @@ export function readPhase(reader: FieldReader): PhaseSchedule | undefined {
   if (field.value.kind === 'list') {
     reader.error(
       'phase',
-      `"phase" is a list; write one of ${PHASES.join(', ')}, or a mapping of grace_period and active to times`,
+      `"phase" must not be a list; write one of ${PHASES.join(', ')}, or a mapping with the times of ` +
+        'grace_period and active',
     );
     return undefined;
   }
   if (field.value.kind === 'scalar') {
-    const meaning = 'write active to deny requests, and monitoring to let them pass and only count them';
+    const meaning = 'write active to deny requests, or monitoring to only count them';
     const phase = reader.choice('phase', PHASES, meaning);
     return phase === undefined ? undefined : fixedPhase(phase);
   }
@@ -30,7 +31,7 @@ export function readPhase(reader: FieldReader): PhaseSchedule | undefined {
   if (gracePeriod !== undefined && active !== undefined && active < gracePeriod) {
     schedule.error(
       'active',
-      '"active" is earlier than "grace_period"; write a later time, as the grace period comes first',
+      '"active" is earlier than "grace_period"; the grace period comes first, so write a later time',
     );
     return undefined;
   }
@@ -48,7 +49,7 @@ function readTime(schedule: FieldReader, key: string): number | undefined {
       parseRfc3339(day) === undefined
         ? 'write a day and a time, such as 2030-01-31T12:00:00Z'
         : `write ${day}`;
-    schedule.error(key, `"${text.slice(0, 60)}" is no RFC 3339 time; ${remedy}`);
+    schedule.error(key, `"${text.slice(0, 60)}" is not an RFC 3339 time; ${remedy}`);
   }
   return micros;
 }

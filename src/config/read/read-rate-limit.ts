@@ -97,7 +97,7 @@ function readReplaces(reader: FieldReader, name: string): readonly Located<strin
         'an item of "replaces" has no "name"; write the name of the rule to replace, or remove the item',
       );
     } else if (replaced === name) {
-      item.error('name', `"replaces" holds the rule's own name "${name}"; remove it`);
+      item.error('name', `"replaces" contains the rule's own name "${name}"; remove it`);
     } else {
       replaces.push({ value: replaced, at: item.at('name'), path: item.pathOf('name') });
     }
@@ -108,25 +108,28 @@ function readReplaces(reader: FieldReader, name: string): readonly Located<strin
 function readUnlimited(reader: FieldReader): undefined {
   const unit = reader.name('unit');
   if (unit !== undefined && unitOf(unit) !== undefined) {
-    reader.error('unit', 'an unlimited rule has no unit; remove "unit" or "unlimited"');
+    reader.error('unit', 'an unlimited rule cannot have a unit; remove "unit" or "unlimited"');
   } else if (unit !== undefined) {
     // No unit of envoyproxy/ratelimit either, which lets it pass here.
-    reader.warn('unit', `"${unit.slice(0, 60)}" is ignored, as the rule is unlimited; remove it`);
+    reader.warn('unit', `"${unit.slice(0, 60)}" is ignored, because the rule is unlimited; remove it`);
   }
   for (const key of RATE_KEYS) {
     if (REFERENCE_KEYS.includes(key) || reader.field(key) === undefined) continue;
-    const what = key === 'token_bucket' ? 'bucket' : `"${key}"`;
-    reader.error(key, `an unlimited rule has no ${what}; remove "${key}" or "unlimited"`);
+    const what = key === 'token_bucket' ? 'a bucket' : `"${key}"`;
+    reader.error(key, `an unlimited rule cannot have ${what}; remove "${key}" or "unlimited"`);
   }
   if (reader.field('requests_per_unit') !== undefined) {
     const number = reader.integer('requests_per_unit', 0, MAX_UINT32);
     if (number !== undefined) {
-      reader.warn('requests_per_unit', '"requests_per_unit" is ignored, as the rule is unlimited; remove it');
+      reader.warn(
+        'requests_per_unit',
+        '"requests_per_unit" is ignored, because the rule is unlimited; remove it',
+      );
     }
   }
   for (const key of ['response_headers', 'request_headers', 'denied_response']) {
     if (reader.field(key) !== undefined)
-      reader.warn(key, `"${key}" is ignored, as the rule is unlimited; remove it`);
+      reader.warn(key, `"${key}" is ignored, because the rule is unlimited; remove it`);
   }
   return undefined;
 }

@@ -37,16 +37,16 @@ export function unitOf(text: string): WindowUnit | undefined {
 function readBucket(reader: FieldReader): RateSpec | undefined {
   for (const key of WINDOW_KEYS) {
     if (reader.field(key) === undefined) continue;
-    reader.error(key, `"${key}" cannot stand beside "token_bucket"; keep one of the two`);
+    reader.error(key, `"${key}" cannot be combined with "token_bucket"; keep one of the two`);
   }
   if (reader.field('algorithm') !== undefined) {
     reader.error(
       'algorithm',
-      '"algorithm" cannot stand beside "token_bucket", which is one already; remove "algorithm"',
+      '"algorithm" cannot be combined with "token_bucket", which already sets the algorithm; remove "algorithm"',
     );
   }
   if (reader.field('burst') !== undefined) {
-    reader.error('burst', '"burst" cannot stand beside "token_bucket"; write the number as its "max_tokens"');
+    reader.error('burst', '"burst" cannot be combined with "token_bucket"; write the number as "max_tokens"');
   }
   const bucket = reader.mapping('token_bucket');
   const fields = bucket === undefined ? undefined : readTokenBucket(bucket);
@@ -68,7 +68,7 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
     'requests_per_unit',
     0,
     MAX_UINT32,
-    'or unlimited: true in its place for no limit',
+    'or unlimited: true instead for no limit',
   );
   const badRequests = requests === undefined && reader.field('requests_per_unit') !== undefined;
   const multiplier = reader.integer('unit_multiplier', 1, MAX_UINT32);
@@ -79,7 +79,8 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
   if (hasCalendar && stated === 'token_bucket') {
     reader.error(
       'algorithm',
-      'a token bucket refills all the time and has no calendar; remove "calendar", or write algorithm: fixed_window',
+      'a token bucket refills continuously and cannot have a calendar; remove "calendar", or write ' +
+        'algorithm: fixed_window',
     );
   }
   // What the file, or the environment, says of all rules does not hold for a calendar.
@@ -97,13 +98,16 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
   if (requests === undefined && !badRequests) {
     reader.warn(
       'requests_per_unit',
-      '"requests_per_unit" is missing and counts as 0: the rule denies every request; write 0 if that is meant',
+      '"requests_per_unit" is missing and defaults to 0, so the rule denies every request; write 0 if this is intended',
     );
   }
   const lengthMicros = UNIT_MICROS[unit] * (multiplier ?? 1);
   if (lengthMicros > MAX_FILL_MICROS) {
     const most = Math.floor(MAX_FILL_MICROS / UNIT_MICROS[unit]);
-    reader.error('unit_multiplier', `the window is longer than 100 years; lower it to at most ${most}`);
+    reader.error(
+      'unit_multiplier',
+      `the window is longer than 100 years; lower "unit_multiplier" to at most ${most}`,
+    );
     return undefined;
   }
   if (!isBucket) {
@@ -129,13 +133,13 @@ function checkBurst(
   if (algorithm !== 'token_bucket' && hasCalendar) {
     reader.error(
       'burst',
-      '"burst" is the capacity of a token bucket, which has no calendar; remove "burst" or "calendar"',
+      '"burst" is the capacity of a token bucket, which cannot have a calendar; remove "burst" or "calendar"',
     );
   } else if (algorithm !== 'token_bucket') {
     reader.error(
       'burst',
-      '"burst" is the capacity of a token bucket, and the rule is a window; write algorithm: ' +
-        'token_bucket beside it, or remove it',
+      '"burst" is the capacity of a token bucket, but this rule is a fixed window; add algorithm: ' +
+        'token_bucket, or remove "burst"',
     );
   } else if (requests === 0) {
     reader.error('burst', 'a rule with requests_per_unit: 0 denies every request; remove "burst"');
@@ -149,23 +153,21 @@ function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string
   if (reader.field('unit_multiplier') !== undefined) {
     reader.error(
       'unit_multiplier',
-      '"unit_multiplier" cannot stand beside "calendar", whose windows are one unit each; keep one of the two',
+      '"unit_multiplier" cannot be combined with "calendar", whose windows are always one unit long; ' +
+        'keep one of the two',
     );
   }
   if (unit !== undefined && !isCalendarUnit(unit)) {
     reader.error(
       'calendar',
-      `a calendar has days, weeks, months and years, but no ${unit}s; write another "unit", or remove "calendar"`,
+      `"calendar" supports days, weeks, months and years, not ${unit}s; choose another "unit", or remove "calendar"`,
     );
   }
   const name = timeZoneName(text);
   if (name === undefined) {
     const near = suggestTimeZone(text) ?? nearest(text, Intl.supportedValuesOf('timeZone'));
     const hint = near === undefined ? 'write one such as Europe/Berlin or UTC' : `did you mean "${near}"?`;
-    reader.error(
-      'calendar',
-      `"${text.slice(0, 60)}" is no time zone of the IANA database that this program knows; ${hint}`,
-    );
+    reader.error('calendar', `"${text.slice(0, 60)}" is not a known time zone of the IANA database; ${hint}`);
   }
   return name;
 }
@@ -181,7 +183,7 @@ function readDebt(reader: FieldReader, most: number, why: string): number | 'def
   if (allowed !== true) {
     reader.error(
       'max_debt',
-      '"max_debt" has no effect without allow_debt: true; write that beside it, or remove it',
+      '"max_debt" has no effect without allow_debt: true; add allow_debt: true, or remove "max_debt"',
     );
     return 0;
   }
@@ -195,14 +197,14 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
   const debt = readDebt(
     reader,
     Math.max(requests, 1),
-    `the debt of a window must fit the next one, so "max_debt" is at most "requests_per_unit", ${requests}; ` +
-      'lower it, or write algorithm: token_bucket',
+    'the debt of a window must fit into the next window, so "max_debt" is at most "requests_per_unit", ' +
+      `${requests}; lower it, or write algorithm: token_bucket`,
   );
   if (debt !== 0 && requests === 0) {
     reader.error(
       'allow_debt',
-      'a rule with requests_per_unit: 0 denies every request, and could never pay a debt; remove ' +
-        '"allow_debt" or raise the number',
+      'a rule with requests_per_unit: 0 denies every request and can never pay a debt; remove ' +
+        '"allow_debt", or raise the number',
     );
   }
   return debt;
@@ -210,8 +212,8 @@ function readWindowDebt(reader: FieldReader, requests: number): number | 'defaul
 
 function noLimit(path: string): string {
   return path.endsWith('rate_limit')
-    ? '"rate_limit" holds no limit; write token_bucket, unit with requests_per_unit, or unlimited: true'
-    : 'there is no limit here; write token_bucket, or unit with requests_per_unit';
+    ? '"rate_limit" is empty; write token_bucket, unit with requests_per_unit, or unlimited: true'
+    : 'the limit is missing; write token_bucket, or unit with requests_per_unit';
 }
 
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
@@ -235,7 +237,7 @@ function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | u
       near === undefined ? `the units are ${WINDOW_UNITS.join(', ')}` : `did you mean "${near}"?`;
     reader.error(
       'unit',
-      `"${text.slice(0, 60)}" is no unit; ${written === undefined ? remedy : `write ${written}`}`,
+      `"${text.slice(0, 60)}" is not a valid unit; ${written === undefined ? remedy : `write ${written}`}`,
     );
   }
   return unit;

@@ -11,8 +11,8 @@ export const RESPONSE_HEADER_FAMILIES: readonly string[] = Object.values(HEADER_
 export const REQUEST_HEADER_FAMILIES = RESPONSE_HEADER_FAMILIES.filter((family) => family !== 'retry-after');
 
 const RETRY_AFTER_UPSTREAM =
-  '"retry-after" is for denied callers, and a denied request does not go upstream; remove it here, and list it in ' +
-  '"response_headers"';
+  '"retry-after" is a header for denied callers, and denied requests do not reach the upstream; remove ' +
+  'it here, and list it in "response_headers"';
 
 const PROBLEM_JSON = 'problem+json';
 /** Largest body of a denial, in bytes: it goes out with every one. */
@@ -27,7 +27,7 @@ const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const QUOTED = '"(?:[\\t !#-\\[\\]-~]|\\\\[\\t -~])*"';
 const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}=(?:${TOKEN}|${QUOTED}))*$`);
 
-const SHARE = 'the share of the limit that each replica holds, such as 0.25 for a quarter of it';
+const SHARE = 'the share of the limit that each replica enforces, such as 0.25 for a quarter';
 
 /** `on_store_failure` of a file or a rule; undefined when it does not say, or says it wrong, which is reported. */
 export function readStoreFailure(reader: FieldReader): StoreFailurePolicy | undefined {
@@ -35,8 +35,8 @@ export function readStoreFailure(reader: FieldReader): StoreFailurePolicy | unde
   if (value?.kind === 'list') {
     reader.error(
       'on_store_failure',
-      `"on_store_failure" is a list; write one of ${STORE_FAILURE_POLICIES.join(', ')}, or a share of local, as in ` +
-        '{ local: 0.25 }',
+      `"on_store_failure" must not be a list; write one of ${STORE_FAILURE_POLICIES.join(', ')}, or a ` +
+        'local share, as in { local: 0.25 }',
     );
     return undefined;
   }
@@ -46,7 +46,7 @@ export function readStoreFailure(reader: FieldReader): StoreFailurePolicy | unde
   if (mapping.field('local') === undefined) {
     reader.error(
       'on_store_failure',
-      `"on_store_failure" has no "local"; write ${SHARE}, as in { local: 0.25 }`,
+      `"on_store_failure" is a mapping without "local"; write ${SHARE}, as in { local: 0.25 }`,
     );
     return undefined;
   }
@@ -80,7 +80,7 @@ function readFamilies(
     }
     const near = nearest(value, known);
     const remedy = near === undefined ? `write one of ${known.join(', ')}` : `did you mean "${near}"?`;
-    const message = `"${value.slice(0, 60)}" is no header family; ${remedy}`;
+    const message = `"${value.slice(0, 60)}" is not a valid header family; ${remedy}`;
     reader.problems.error(at, path, message);
   }
   const listed = new Set(families.map(({ value }) => value));
@@ -98,7 +98,7 @@ export function readDeniedResponse(reader: FieldReader): DeniedResponse | undefi
   if (value.kind !== 'map') {
     reader.error(
       'denied_response',
-      `"denied_response" is neither ${PROBLEM_JSON} nor a mapping; write one of them, as in { body: "slow down" }`,
+      `"denied_response" must be ${PROBLEM_JSON} or a mapping, as in { body: "slow down" }`,
     );
     return undefined;
   }
@@ -111,7 +111,7 @@ function readBody(reader: FieldReader): DeniedResponse | undefined {
   const body = reader.text('body');
   const contentType = reader.text('content_type') ?? '';
   if (reader.field('body') === undefined) {
-    const message = '"body" is missing; write the text that denied callers get, "" for none';
+    const message = '"body" is missing; write the text that denied callers receive, or "" for none';
     reader.problems.error(reader.map.at, reader.path, message);
   }
   if (body !== undefined && Buffer.byteLength(body) > MAX_BODY_BYTES) {
@@ -121,7 +121,10 @@ function readBody(reader: FieldReader): DeniedResponse | undefined {
   const isGood = contentType === '' || MEDIA_TYPE.test(contentType);
   if (!isGood || contentType.length > MAX_CONTENT_TYPE_LENGTH) {
     const shown = JSON.stringify(contentType.slice(0, 60));
-    reader.error('content_type', `${shown} is no media type; write one, as in text/html; charset=utf-8`);
+    reader.error(
+      'content_type',
+      `${shown} is not a valid media type; write one, as in text/html; charset=utf-8`,
+    );
     return undefined;
   }
   return body === undefined ? undefined : { preset: 'none', body, contentType };

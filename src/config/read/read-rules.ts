@@ -79,7 +79,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
     if (isLeaf && reader.field('enforce_percent') !== undefined) {
       reader.warn(
         'enforce_percent',
-        '"enforce_percent" has no effect without a limit beside or below it; add one, or remove it',
+        '"enforce_percent" has no effect without a limit in the same descriptor or below it; add one, or remove it',
       );
     }
   }
@@ -104,12 +104,15 @@ function readSingle(
 ): readonly RuleSpec[] {
   if (reader.has('rate_limits')) {
     // Without a word the node would exempt its values from every limit.
-    reader.error('rate_limits', `"rate_limits" is empty; write 1 to ${MAX_LIMITS} limits, or remove it`);
+    reader.error(
+      'rate_limits',
+      `"rate_limits" is empty; write 1 to ${MAX_LIMITS} limits, or remove "rate_limits"`,
+    );
   }
   if (reader.field('rate_limit')?.value.kind === 'list') {
     reader.error(
       'rate_limit',
-      '"rate_limit" must be a mapping, not a list; write "rate_limits" in its place for a list of limits on one key',
+      '"rate_limit" must be a mapping, not a list; use "rate_limits" for a list of limits on one key',
     );
     return [];
   }
@@ -125,7 +128,10 @@ function readSingle(
   if (fields === undefined) return [];
   const isLeaf = isEmptyList(reader, 'descriptors');
   if (fields.rate === undefined && isLeaf && reader.field('enforce_percent') !== undefined) {
-    reader.warn('enforce_percent', '"enforce_percent" has no effect, as the rule is unlimited; remove it');
+    reader.warn(
+      'enforce_percent',
+      '"enforce_percent" has no effect, because the rule is unlimited; remove it',
+    );
   }
   replaced.push(...fields.replaces);
   return [limitOf(fields, base)];
@@ -154,14 +160,14 @@ function readList(
   if (reader.field('rate_limit') !== undefined) {
     reader.error(
       'rate_limits',
-      '"rate_limits" cannot stand beside "rate_limit"; move that limit into the list',
+      '"rate_limits" cannot be combined with "rate_limit"; move that limit into the list',
     );
   }
   if (base.quotaMode) {
     reader.error(
       'quota_mode',
-      '"quota_mode" cannot stand beside "rate_limits", as a list denies when any of its limits is over; ' +
-        'remove it, or write a single "rate_limit"',
+      '"quota_mode" cannot be combined with "rate_limits", because a list denies as soon as one of its ' +
+        'limits is exceeded; remove it, or write a single "rate_limit"',
     );
   }
   const items = reader.mappings('rate_limits', 'limits');
@@ -185,8 +191,8 @@ function readList(
   for (const { value, at, path } of located) {
     if (!rules.some(({ name }) => name === value)) continue;
     const message =
-      `"${value.slice(0, 60)}" is a limit of the same list, which would never apply; remove it, or this ` +
-      'item of "replaces"';
+      `"${value.slice(0, 60)}" is a limit in the same list, which would then never apply; remove it, or ` +
+      'remove this item of "replaces"';
     reader.problems.error(at, path, message);
   }
   replaced.push(...located);
@@ -199,12 +205,12 @@ function checkName(item: FieldReader, name: string, before: readonly RuleSpec[])
   if (/^[0-9]+$/.test(name)) {
     item.error(
       'name',
-      `the name "${name.slice(0, 60)}" would be taken for a position in the list; add a letter`,
+      `the name "${name.slice(0, 60)}" could be confused with a position in the list; add a letter`,
     );
   }
   if (before.some((other) => other.name === name)) {
     const shown = name.slice(0, 60);
-    item.error('name', `two limits of this list have the name "${shown}"; give each a name of its own`);
+    item.error('name', `two limits in this list are named "${shown}"; give each its own name`);
   }
 }
 
@@ -224,7 +230,7 @@ function readNodeCandidate(
   if (!isOther && isSameRate(only.rate, fields.rate)) {
     reader.warn(
       'candidate',
-      'the candidate equals the limit in force, so it shows nothing new; change it, or remove it',
+      'the candidate equals the active limit, so it shows nothing new; change it, or remove it',
     );
   }
   return {
@@ -250,7 +256,7 @@ function warnOfIdleFields(reader: FieldReader, fields: Readonly<Record<string, b
     if (!set) continue;
     reader.warn(
       key,
-      `"${key}" has no effect without a limit beside it; add "rate_limit" or "rate_limits", or remove it`,
+      `"${key}" has no effect without a limit in the same descriptor; add "rate_limit" or "rate_limits", or remove it`,
     );
   }
 }

@@ -45,7 +45,7 @@ export function checkedBucket(
   // As tokenBucketRate counts: to the whole microsecond.
   const fillMicros = (tokens: number): bigint => (BigInt(tokens) * BigInt(intervalMicros)) / BigInt(perFill);
   if (fillMicros(maxTokens) > BigInt(MAX_FILL_MICROS)) {
-    const message = `an empty bucket would need more than 100 years to fill; ${remedy.full}`;
+    const message = `an empty bucket would take more than 100 years to fill; ${remedy.full}`;
     at.problems.error(at.map.at, at.path, message);
     return undefined;
   }
@@ -53,7 +53,7 @@ export function checkedBucket(
     const key = reader.field('max_debt') === undefined ? 'allow_debt' : 'max_debt';
     reader.error(
       key,
-      `a bucket would need more than 100 years to fill from its deepest debt, ${maxDebt}; ${remedy.debt}`,
+      `a bucket with the maximum debt of ${maxDebt} would take more than 100 years to fill; ${remedy.debt}`,
     );
     return undefined;
   }
@@ -72,14 +72,14 @@ function readMaxTokens(bucket: FieldReader): number | undefined {
     bucket.problems.error(
       bucket.map.at,
       bucket.path,
-      '"max_tokens" is missing; write the capacity of the bucket, as in 100',
+      '"max_tokens" is missing; write the capacity of the bucket, such as 100',
     );
     return undefined;
   }
   if (field.value.kind === 'scalar' && field.value.plain && field.value.text === '0') {
     bucket.error(
       'max_tokens',
-      'a bucket holds at least 1 token; to deny every request, write unit and requests_per_unit: 0 ' +
+      'a bucket must hold at least 1 token; to deny every request, write unit and requests_per_unit: 0 ' +
         'instead of token_bucket',
     );
     return undefined;
@@ -92,7 +92,7 @@ function readFillInterval(bucket: FieldReader): number | undefined {
     bucket.problems.error(
       bucket.map.at,
       bucket.path,
-      '"fill_interval" is missing; write the time in which tokens_per_fill tokens are added, as in 1s',
+      '"fill_interval" is missing; write the interval at which tokens_per_fill tokens are added, such as 1s',
     );
     return undefined;
   }
@@ -103,8 +103,8 @@ function readFillInterval(bucket: FieldReader): number | undefined {
     const shown = text.slice(0, 60);
     const meant = asGoDuration(text);
     const remedy =
-      meant === undefined ? 'write a number and a unit, as in 150ms, 1s or 1h30m' : `write ${meant}`;
-    bucket.error('fill_interval', `"${shown}" is no duration; ${remedy}`);
+      meant === undefined ? 'write a number and a unit, such as 150ms, 1s or 1h30m' : `write ${meant}`;
+    bucket.error('fill_interval', `"${shown}" is not a valid duration; ${remedy}`);
     return undefined;
   }
   if (nanos < BigInt(MIN_FILL_INTERVAL_MICROS) * 1000n) {
@@ -115,7 +115,7 @@ function readFillInterval(bucket: FieldReader): number | undefined {
     return undefined;
   }
   if (nanos % 1000n !== 0n) {
-    bucket.error('fill_interval', 'the interval is no whole number of microseconds; round it');
+    bucket.error('fill_interval', 'the interval is not a whole number of microseconds; round it');
     return undefined;
   }
   if (nanos / 1000n > BigInt(MAX_FILL_MICROS)) {

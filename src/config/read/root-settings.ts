@@ -94,7 +94,8 @@ function agreed<T>(
       const other = placeName(first.file, first.at);
       root.error(
         key,
-        `"${key}" differs from that in ${other}, a file of the same domain; write the same in both, or only in one`,
+        `"${key}" differs from its value in ${other}, a file of the same domain; use the same value in ` +
+          'both files, or set it in only one',
       );
     }
   }
@@ -118,7 +119,7 @@ function readOneDerive(sources: readonly PolicySource[], readFile: ReadFile): De
       const other = placeName(first.file, first.root.at('derive'));
       source.root.error(
         'derive',
-        `"derive" is in ${other} already, a file of the same domain; move these items there`,
+        `"derive" is already set in ${other}, a file of the same domain; move these items there`,
       );
     }
     const derived = readDerive(source.root, readFile);

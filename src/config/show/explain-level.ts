@@ -34,15 +34,17 @@ export function triedNodes(
     const more = failed.length > names.length ? ` and ${failed.length - names.length} more` : '';
     tried.push({ node: names.join(', ') + more, matched: false, why });
   };
-  fail(exact, 'no value is equal');
+  fail(exact, 'no listed value is equal');
   const byBlock = nodes.filter((node) => node.matcher?.kind === 'cidr');
   if (found?.matcher?.kind === 'cidr') {
-    const why = `${longestBlock(found.matcher.items, entry.value)} holds the address`;
+    const why = `${longestBlock(found.matcher.items, entry.value)} contains the address`;
     return [...tried, { node: found.label, matched: true, why }];
   }
   fail(
     byBlock,
-    canonicalAddress(entry.value) === undefined ? 'the value is no IP address' : 'no block holds the address',
+    canonicalAddress(entry.value) === undefined
+      ? 'the value is not an IP address'
+      : 'no block contains the address',
   );
   for (const node of nodes) {
     if (node.wildcard === undefined) continue;
@@ -59,6 +61,6 @@ export function triedNodes(
   }
   fail(byRegex, 'the regular expression does not match the whole value');
   if (found !== undefined)
-    tried.push({ node: found.label, matched: true, why: 'a key alone takes every value' });
+    tried.push({ node: found.label, matched: true, why: 'no value set: matches any value' });
   return tried;
 }

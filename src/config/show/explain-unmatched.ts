@@ -24,14 +24,14 @@ export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): rea
     found.push(`the rules with these keys are ${named}${others.length > NAMED ? ' and more' : ''}`);
   }
   const near = end.missed === undefined ? undefined : nearValue(end.node, end.missed);
-  if (near !== undefined) found.push(`the nearest value is ${near}: did you mean that?`);
+  if (near !== undefined) found.push(`the nearest value is ${near}: did you mean that value?`);
   const isLeaf = !paths.some((path) => keys.every((key, at) => path[at] === key));
   if (end.missed === undefined && keys.length > 0 && isLeaf) {
-    const candidate = end.node.rules.length > 0 ? ' beside its candidate, which limits nothing' : '';
+    const candidate = end.node.rules.length > 0 ? ' in addition to its candidate, which never denies' : '';
     found.push(`or give ${pathText(keys)} a rate_limit${candidate}`);
   }
   if (end.node.onUnmatched === 'ignore') {
-    found.push('nothing, if it is meant to have no limit: the policy says so with on_unmatched: ignore');
+    found.push('nothing to do if no limit is intended: the policy sets on_unmatched: ignore here');
   }
   return found;
 }

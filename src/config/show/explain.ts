@@ -215,10 +215,14 @@ function resultOf(
 ): string {
   const [rule, ...others] = rules;
   if (rule !== undefined && others.length === 0) return `The rule at ${rule.path} applies.`;
-  if (rule !== undefined) return `The ${rules.length} limits at ${node?.label} apply, all or nothing.`;
+  if (rule !== undefined)
+    return (
+      `The ${rules.length} limits at ${node?.label} apply together: the request takes from all of them or ` +
+      'from none.'
+    );
   if (entries === 0) return 'The descriptor has no entries: no limit.';
   if (node === undefined) return `No node matches entry ${levels}: no limit.`;
-  return `The descriptor ends at ${node.label}, which holds no rate_limit: no limit.`;
+  return `The descriptor ends at ${node.label}, which has no rate_limit: no limit.`;
 }
 
 function explainSteps(
@@ -242,21 +246,21 @@ function explainSteps(
 
 function outcomeOf(step: DeriveStep, before: readonly Entry[], after: readonly Entry[]): string {
   if (step.kind === 'table') {
-    if (after === before) return `there is no entry ${step.source}`;
+    if (after === before) return `the descriptor has no entry ${step.source}`;
     // Nothing before the first source entry moves, so the tenant stands in its place.
     const value = after[before.findIndex(({ key }) => key === step.source)]?.value ?? '';
-    const found = value.startsWith(UNKNOWN_KEY_PREFIX) ? 'in no table' : 'in the table';
+    const found = value.startsWith(UNKNOWN_KEY_PREFIX) ? 'not in the table' : 'in the table';
     const dropped = before.length - after.length;
-    const more = dropped === 0 ? '' : `; further entries ${step.source} are dropped: ${dropped}`;
+    const more = dropped === 0 ? '' : `; ${dropped} more ${step.source} entries are dropped`;
     return `the API key is ${found}: ${step.entry}=${value}${more}`;
   }
   const values = step.sourceValues(before);
   if (values === undefined) {
     const missing = step.sources.filter((source) => !before.some((entry) => entry.key === source));
-    return `there is no entry ${missing.join(', ')}`;
+    return `the descriptor has no entry ${missing.join(', ')}`;
   }
   const rule = step.firstRule(values, unboundedWork());
-  if (rule === undefined || rule === EXCEEDED) return 'no rule fits, the entries stay';
+  if (rule === undefined || rule === EXCEEDED) return 'no rule matches, so the entries stay unchanged';
   return describeDeriveRule(rule, step.sources);
 }
 
@@ -298,7 +302,7 @@ export function renderExplanation(
   }
   explanation.levels.forEach((level, i) => {
     lines.push(`level ${i + 1}:    ${renderEntries([level.entry])}`);
-    if (level.tried.length === 0) lines.push('            no node has this key here');
+    if (level.tried.length === 0) lines.push('            no rule uses this key at this level');
     for (const { node, matched, why } of level.tried)
       lines.push(`          ${matched ? '>' : ' '} ${node}: ${why}`);
   });
@@ -332,7 +336,7 @@ function ruleLines(rule: Rule, wallMicros: number): readonly string[] {
   const place = rule.statSuffix === '' ? '' : `${rule.path}: `;
   const lines = [`rule:       ${place}${text}`, `phase:      ${describePhase(rule.phase, wallMicros)}`];
   if (rule.rate?.reportedLimit === 0)
-    lines.push('never:      no request fits a limit of 0, however long it waits');
+    lines.push('never:      a limit of 0 denies every request, however long the caller waits');
   return lines;
 }
 
@@ -351,7 +355,7 @@ function answerLines(answer: ExplainedAnswer | undefined): readonly string[] {
 
 function fileLines({ overrideAlgorithm, decisionMetadata }: ExplainedFile): readonly string[] {
   return [
-    `overrides:  a request that brings its own limit is counted in a ${overrideAlgorithm.replace('_', ' ')}`,
+    `overrides:  a request that sends its own limit is counted in a ${overrideAlgorithm.replace('_', ' ')}`,
     `decision metadata: ${describeDecisionMetadata(decisionMetadata ?? undefined)}`,
   ];
 }

@@ -79,33 +79,33 @@ export function whyUnmatched(
   if (paths.length === 0) {
     return policy === undefined || policy.rules.length === 0
       ? 'the domain has no rules; add one, or remove the domain'
-      : 'the policy is too large to say which rule is near; compare the entries with it';
+      : 'the policy is too large to find the nearest rule; compare the entries with the policy';
   }
   if (keys.length > MAX_KEYS) return `it has ${keys.length} entries, and ${listed(paths)}`;
   if (paths.some((path) => isSame(path, keys))) {
     const place = pathText(keys);
-    return `rules stand at ${place}, but none of them takes these values; compare the values with the policy's`;
+    return `rules exist for ${place}, but none of them matches these values; compare the values with the policy`;
   }
   const { path: near, distance } = nearestPath(keys, paths);
   if (near.length === keys.length && distance < 1) return `did you mean ${pathText(near)}?`;
   const below = paths.find((path) => startsWith(path, keys));
   if (below !== undefined) {
     return (
-      `the nearest rule stands at ${pathText(below)}: add the ${entryText(below.slice(keys.length))}, or give ` +
+      `the nearest rule is at ${pathText(below)}: add the ${entryText(below.slice(keys.length))}, or give ` +
       `${pathText(keys)} a limit`
     );
   }
   const above = paths.findLast((path) => startsWith(keys, path));
   if (above !== undefined) {
     return (
-      `a rule stands at ${pathText(above)}, for descriptors that end there: leave out the ` +
-      `${entryText(keys.slice(above.length))}, or add a rule at ${pathText(keys)}`
+      `a rule exists for ${pathText(above)}, but only for descriptors that end there: remove the ` +
+      `${entryText(keys.slice(above.length))}, or add a rule for ${pathText(keys)}`
     );
   }
   const sorted = keys.toSorted();
   const turned = paths.find((path) => isSame(path.toSorted(), sorted));
   if (turned !== undefined) {
-    return `a rule stands at ${pathText(turned)}: send the same entries in this order`;
+    return `a rule exists for ${pathText(turned)}: send the same entries in this order`;
   }
   // Then some key is right, or nearly.
   if (distance < Math.max(keys.length, near.length)) return `did you mean ${pathText(near)}?`;
@@ -130,7 +130,7 @@ function entryText(keys: KeyPath): string {
 function listed(paths: readonly KeyPath[]): string {
   const named = paths.slice(0, NAMED).map(pathText).join(', ');
   const more = paths.length > NAMED ? `, and ${quantity(paths.length - NAMED, 'more place')}` : '';
-  return `rules stand at ${named}${more}`;
+  return `rules exist for ${named}${more}`;
 }
 
 function isSame(one: KeyPath, other: KeyPath): boolean {

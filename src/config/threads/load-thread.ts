@@ -73,7 +73,7 @@ export class LoadThread {
       thread.once('error', (error) => reject(threadError(error)));
       thread.once('exit', (code) => {
         if (this.thread === thread) this.thread = undefined;
-        reject(new Error(`the thread that loads policies ended (exit code ${code})`));
+        reject(new Error(`the thread that loads policies exited (exit code ${code})`));
       });
     });
   }

@@ -38,7 +38,7 @@ export class PolicyDiffer {
       after: await slicesOf(after, before),
       nowMicros,
     };
-    if (this.#closed) throw new Error('it was closed');
+    if (this.#closed) throw new Error('the comparison was canceled');
     return this.#run(request);
   }
 
@@ -56,7 +56,7 @@ export class PolicyDiffer {
       // Nobody waits for it.
       thread.unref();
       const late = setTimeout(() => {
-        reject(new Error(`it took longer than ${MAX_MS / 1000} s`));
+        reject(new Error(`the comparison took longer than ${MAX_MS / 1000} s`));
         void thread.terminate();
       }, MAX_MS).unref();
       thread.once('message', resolve);
@@ -64,7 +64,7 @@ export class PolicyDiffer {
       thread.once('exit', (code) => {
         clearTimeout(late);
         if (this.#thread === thread) this.#thread = undefined;
-        reject(new Error(`the thread that compares them ended (exit code ${code})`));
+        reject(new Error(`the thread that compares policies exited (exit code ${code})`));
       });
     });
   }

@@ -221,7 +221,7 @@ export class PolicyReceiver {
   add(item: PolicyItem): void {
     if (item.kind === 'kept') {
       const policy = this.inForce?.domains.get(item.domain);
-      if (policy === undefined) throw new Error(`the domain ${item.domain} is not there to be kept`);
+      if (policy === undefined) throw new Error(`the domain ${item.domain} to keep does not exist`);
       this.domains.set(item.domain, policy);
     } else if (item.kind === 'domain') {
       this.builder = new TreeBuilder(item.head, new Set(item.secretKeys));

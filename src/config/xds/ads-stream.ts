@@ -105,7 +105,8 @@ export class AdsStream {
       metadataOf(address.headers),
     );
     this.#call.on('data', (bytes: Buffer) => {
-      if (this.#isFlood()) this.#end(`more than ${MAX_MESSAGES_A_SECOND} messages within a second`);
+      if (this.#isFlood())
+        this.#end(`the server sent more than ${MAX_MESSAGES_A_SECOND} messages within a second`);
       else void this.#read(bytes);
     });
     // Said again by the status.
@@ -151,7 +152,7 @@ export class AdsStream {
       if (!this.#ended) this.#listener.received(step.value);
       this.#call.resume();
     } catch (error) {
-      this.#end(`INTERNAL: the message is no DiscoveryResponse: ${(error as Error).message}`);
+      this.#end(`INTERNAL: the message is not a DiscoveryResponse: ${(error as Error).message}`);
     }
   }
 
@@ -163,5 +164,5 @@ export class AdsStream {
 }
 
 function reasonOf({ code, details }: StatusObject): string {
-  return code === status.OK ? 'the server ended the stream' : `${status[code]}: ${details}`;
+  return code === status.OK ? 'the server closed the stream' : `${status[code]}: ${details}`;
 }

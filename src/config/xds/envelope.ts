@@ -70,10 +70,10 @@ export function* readEnvelope(bytes: Uint8Array): Generator<void, Envelope> {
 
 function refusalOf(resources: number, bytes: number): string | undefined {
   if (resources > MAX_RESOURCES) {
-    return `the update holds ${resources} resources; send ${MAX_RESOURCES} at most`;
+    return `the update has ${resources} resources; send at most ${MAX_RESOURCES}`;
   }
   if (bytes > MAX_UPDATE_BYTES) {
-    return `the update has ${bytes} bytes; send ${MAX_UPDATE_BYTES} at most`;
+    return `the update has ${bytes} bytes; send at most ${MAX_UPDATE_BYTES}`;
   }
   return undefined;
 }

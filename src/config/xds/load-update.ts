@@ -36,12 +36,12 @@ export function readResponse(
     response = codec.decodeResponse(bytes);
   } catch (error) {
     const reason = (error as Error).message;
-    return nothingOf(`the update is no DiscoveryResponse (${reason})`, digestOf([bytes], ''), before);
+    return nothingOf(`the update is not a DiscoveryResponse (${reason})`, digestOf([bytes], ''), before);
   }
   const { resources, versionInfo } = response;
   const parts = resources.map(({ typeUrl, value }) => digestOf([value], typeUrl));
   const contents = digestOf([], `${parts.sort().join(' ')}:${versionInfo}`);
-  if (contents === rejected) return nothingOf('the update is the one that was rejected', contents, before);
+  if (contents === rejected) return nothingOf('the update is the same as the rejected one', contents, before);
   let fields = 0;
   for (const { value } of resources) {
     fields += codec.countFields(value, MAX_FIELDS - fields);
@@ -106,7 +106,7 @@ export function readUpdate(
       sources.push({ name, document: toDocument(config) });
     } catch (error) {
       refuse(
-        `its bytes are no RateLimitConfig (${(error as Error).message}); send one as protobuf encodes it`,
+        `its bytes are not a RateLimitConfig (${(error as Error).message}); send a RateLimitConfig encoded as protobuf`,
       );
     }
   });

@@ -81,7 +81,7 @@ export function readAnyYaml(
     problems.warn(
       positionOf(lines, rest.pos[0]),
       '',
-      'only the first document of a file is read; move the documents after this line to files of their own',
+      'only the first document of a file is read; move the documents after this line to separate files',
     );
   }
   const converter = new Converter(text, lines, problems, showKey);
@@ -93,9 +93,7 @@ export function readAnyYaml(
   if (value === undefined || isNull(value)) {
     // An alias to nothing was reported already.
     if (problems.errors.length > 0) return undefined;
-    const remedy = options.secret
-      ? 'write {} for a table without keys'
-      : 'write the policy into it or remove it';
+    const remedy = options.secret ? 'write {} for a table without keys' : 'add a policy to it, or remove it';
     problems.error(WHOLE_FILE, '', `the file is empty; ${remedy}`);
     return undefined;
   }
@@ -227,7 +225,7 @@ class Converter {
     }
     if (this.open.has(target)) {
       const alias = hidden ? 'this alias' : `the alias "*${node.source}"`;
-      this.report(at, path, `${alias} stands inside its own anchor, so it would never end; remove it`);
+      this.report(at, path, `${alias} is inside its own anchor, so it would never end; remove it`);
       this.problems.closePlace(at);
       return nothing(at);
     }
@@ -251,7 +249,7 @@ class Converter {
       // Of a key that is an alias or a mapping itself nothing is known yet.
       const key = this.convert(pair.key, path, depth + 1, !showKey(''));
       if (key.kind !== 'scalar') {
-        this.report(key.at, path, 'a key of a mapping must be a text, not a mapping or a list; write a text');
+        this.report(key.at, path, 'a key must be a text, not a mapping or a list; write a text');
         return;
       }
       const shown = showKey(key.text);
@@ -262,10 +260,10 @@ class Converter {
       if (key.plain && key.text === '<<') {
         merges.push(value);
       } else if (first !== undefined && !shown) {
-        this.report(key.at, childPath, 'this key is written twice in one mapping; remove one of the two');
+        this.report(key.at, childPath, 'this key occurs twice in one mapping; remove one of the two');
       } else {
         if (first !== undefined) {
-          const twice = `the key "${key.text}" is written twice in one mapping, first in line ${first.keyAt.line}`;
+          const twice = `the key "${key.text}" occurs twice in one mapping, first on line ${first.keyAt.line}`;
           this.problems.warn(
             key.at,
             childPath,
@@ -289,7 +287,7 @@ class Converter {
         this.report(
           item.at,
           joinPath(path, '<<'),
-          'a merge key (<<) takes a mapping or a list of mappings; write an alias to one, or remove the key',
+          'a merge key (<<) takes a mapping or a list of mappings; use an alias to one, or remove the key',
         );
         continue;
       }

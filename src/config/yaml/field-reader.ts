@@ -73,7 +73,7 @@ export class FieldReader {
         if (this.vocabulary.neverEmpty.has(field.key) && isNull(field.value)) {
           this.warn(
             field.key,
-            `"${field.key}" is empty and therefore ignored; write a value after it, or remove the key`,
+            `"${field.key}" is empty and is ignored; write a value after it, or remove the key`,
           );
         }
         continue;
@@ -106,7 +106,10 @@ export class FieldReader {
     const [word = ''] = key.split(':', 1);
     if (word !== key && known.includes(word)) return `write a space after the colon, as in "${word}: …"`;
     if (ODD_SPACE.test(key))
-      return 'it begins with a space that is none to YAML (U+00A0 or the like); write plain spaces';
+      return (
+        'it begins with a character that looks like a space but is not one in YAML (U+00A0 or similar); ' +
+        'use plain spaces'
+      );
     const near = nearest(key, known);
     if (near !== undefined) return `did you mean "${near}"?`;
     const far = nearest(key, [...homes.keys(), ...elsewhere.keys()]);
@@ -148,7 +151,7 @@ export class FieldReader {
     const field = this.field(key);
     if (field === undefined) return undefined;
     if (field.value.kind === 'scalar') return field.value.text;
-    this.error(key, `"${key}" must be a text, not a ${kindName(field.value)}; write one text in its place`);
+    this.error(key, `"${key}" must be a text, not a ${kindName(field.value)}; write a single text`);
     return undefined;
   }
 
@@ -162,8 +165,8 @@ export class FieldReader {
     if (value?.kind === 'scalar' && value.plain && isOddNumber(value.text)) {
       const reason =
         value.tag === undefined
-          ? 'no quotes, so YAML reads it as a number; write it in quotes'
-          : `the tag ${value.tag}, so YAML reads it as a number; remove the tag, and write the text in quotes`;
+          ? 'no quotes, so YAML reads it as a number; put it in quotes'
+          : `the tag ${value.tag}, so YAML reads it as a number; remove the tag, and put the text in quotes`;
       this.error(key, `"${key}" has ${reason}`);
     }
     const quotes = value?.kind === 'scalar' && value.plain ? typographicQuotes(value.text) : undefined;
@@ -171,8 +174,9 @@ export class FieldReader {
       const [first, last] = quotes;
       this.warn(
         key,
-        `"${key}" begins with ${first} and ends with ${last}, which are no quotes in YAML but a part of the text; ` +
-          'write straight quotes (") in their place, or around them if requests hold them, too',
+        `"${key}" begins with ${first} and ends with ${last}, which YAML does not treat as quotes but ` +
+          'as part of the text; use straight quotes (") instead, or put straight quotes around them if ' +
+          'requests contain them too',
       );
     }
     return this.text(key);
@@ -291,7 +295,7 @@ export class FieldReader {
       const path = `${this.pathOf(key)}[${i}]`;
       if (item.kind === 'scalar' && item.text !== '' && !isNull(item))
         texts.push({ value: item.text, at: item.at, path });
-      else this.problems.error(item.at, path, `each item of "${key}" must be a text that is not empty`);
+      else this.problems.error(item.at, path, `each item of "${key}" must be a non-empty text`);
     });
     return texts;
   }

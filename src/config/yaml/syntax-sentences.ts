@@ -1,4 +1,4 @@
-const QUOTE_IT = 'write the text in quotes';
+const QUOTE_IT = 'put the text in quotes';
 
 /**
  * What is said in the place of the parser's own sentences, by how these begin: they name no remedy, and some quote the
@@ -12,35 +12,35 @@ const SENTENCES: readonly (readonly [start: string, sentence: string])[] = [
     'Missing closing',
     'the quoted text that begins here is not closed; add the missing quote, here or on a line above',
   ],
-  ['Nested mappings are not allowed', `there is a second ": " in one value; ${QUOTE_IT}`],
+  ['Nested mappings are not allowed', `a value contains a second ": "; ${QUOTE_IT}`],
   [
     'Implicit map keys need to be followed by map values',
-    'this line is no "key: value"; write a colon and a space behind the key, or correct the indentation',
+    'this line is not a "key: value" pair; write a colon and a space after the key, or correct the indentation',
   ],
   [
     'Implicit keys need to be on a single line',
-    'a key and its colon must stand on one line; write a colon and a space behind the key',
+    'a key and its colon must be on the same line; write a colon and a space after the key',
   ],
   [
     'All mapping items must start at the same column',
-    'the keys of one mapping must be indented alike; correct the spaces before this line or those above it',
+    'the keys of one mapping must have the same indentation; correct the spaces before this line or the lines above it',
   ],
   [
     'All sequence items must start at the same column',
-    'the items of one list must be indented alike; correct the spaces before this line or those above it',
+    'the items of one list must have the same indentation; correct the spaces before this line or the lines above it',
   ],
   [
     'A block sequence may not be used as an implicit map key',
-    'this list item is indented unlike what is above it; correct the spaces before the "-"',
+    'this list item is not indented like the lines above it; correct the spaces before the "-"',
   ],
-  ['Tabs are not allowed as indentation', 'there is a tab in the indentation; write spaces in its place'],
+  ['Tabs are not allowed as indentation', 'the indentation contains a tab; use spaces instead'],
   [
     'Flow map',
-    'the "{" here is not closed; add the missing "}", or indent what stands in the braces more than their key',
+    'the "{" here is not closed; add the missing "}", or indent the text in the braces more than its key',
   ],
   [
     'Flow sequence',
-    'the "[" here is not closed; add the missing "]", or indent what stands in the brackets more than their key',
+    'the "[" here is not closed; add the missing "]", or indent the text in the brackets more than its key',
   ],
   [
     'Sequence item without - indicator',
@@ -52,17 +52,17 @@ const SENTENCES: readonly (readonly [start: string, sentence: string])[] = [
     'a comma is missing between two items in brackets; add it',
   ],
   ['Missing , ', 'a comma is missing between two items in brackets; add it'],
-  ['Missing space after :', 'there is no space after a colon; add one'],
-  ['Unexpected , in flow', 'there is a comma too many in brackets; remove it'],
-  ['Unexpected empty item in flow', 'there is a comma too many in brackets; remove it'],
+  ['Missing space after :', 'a space is missing after a colon; add one'],
+  ['Unexpected , in flow', 'there is an extra comma in the brackets; remove it'],
+  ['Unexpected empty item in flow', 'there is an extra comma in the brackets; remove it'],
   [
     'Unexpected block-seq-ind on same line with key',
-    'a list cannot begin on the line of its key; begin a new line before the "-", or quote the text',
+    'a list cannot begin on the same line as its key; begin a new line before the "-", or quote the text',
   ],
   ['Comments must be separated', `a "#" needs a space before it to begin a comment; add one, or ${QUOTE_IT}`],
   [
     'Block scalar header',
-    `what follows "|" or ">" must begin on the next line; begin a new line there, or ${QUOTE_IT}`,
+    `the text after "|" or ">" must begin on the next line; begin a new line there, or ${QUOTE_IT}`,
   ],
 ];
 
@@ -70,39 +70,39 @@ const SENTENCES: readonly (readonly [start: string, sentence: string])[] = [
 const BY_CODE: ReadonlyMap<string, string> = new Map([
   ['TAG_RESOLVE_FAILED', 'a tag (!name) cannot be resolved; remove it, or quote the text'],
   ['BAD_COLLECTION_TYPE', 'a tag (!name) does not fit the value; remove it'],
-  ['BAD_DIRECTIVE', 'a directive (a line that begins with %) is wrong; remove it'],
+  ['BAD_DIRECTIVE', 'a directive (a line that begins with %) is not valid; remove it'],
   ['BAD_DQ_ESCAPE', 'this escape sequence is unknown; write "\\\\" for a backslash'],
-  ['BAD_ALIAS', `an alias or anchor is wrong; remove it, or ${QUOTE_IT}`],
+  ['BAD_ALIAS', `an alias or anchor is not valid; remove it, or ${QUOTE_IT}`],
   ['MULTIPLE_ANCHORS', 'a value has two anchors (&name); remove one'],
   ['MULTIPLE_TAGS', 'a value has two tags (!name); remove one'],
-  ['BAD_INDENT', 'the indentation is wrong; correct the spaces before this line or those above it'],
+  ['BAD_INDENT', 'the indentation is wrong; correct the spaces before this line or the lines above it'],
   ['KEY_OVER_1024_CHARS', 'a key is longer than 1024 characters; shorten it'],
 ]);
 
-const NO_SPACE = 'there is no space after the colon; write one, as in "key: value"';
+const NO_SPACE = 'a space is missing after the colon; write "key: value"';
 
 const DEEPER =
-  'this line is indented more than the key above it, which has a value on its own line already; indent the two ' +
-  'lines alike';
+  'this line is indented more than the key above it, which already has a value on its own line; indent ' +
+  'the two lines alike';
 
 /** So much of a line is looked at, characters. */
 const MAX_LINE = 1000;
 
 const OTHERS =
-  'this cannot stand here; check the indentation, the brackets and the quotes on this line and above';
+  'this is not expected here; check the indentation, the brackets and the quotes on this line and above it';
 
 /** Said of a template that nothing was put into yet, which is often valid YAML. */
 export const TEMPLATE =
-  'this is a template ("{{") that nothing has filled in yet; fill it in first, for instance with "helm template", ' +
-  'and load the result, or write the text in quotes';
+  'this is a template ("{{") that has not been rendered yet; render it first, for example with "helm ' +
+  'template", and load the result, or put the text in quotes';
 
 /** Said of a variable of a shell that nothing was put in place of. */
 export const VARIABLE =
-  '"${" begins a variable that nothing has filled in, and weir fills none in; run the file through envsubst first, ' +
+  '"${" begins a variable, and weir does not substitute variables; run the file through envsubst first, ' +
   'and load the result';
 
 const MERGE_CONFLICT =
-  'this is a mark of a merge conflict; keep one of the two sides, and remove the three lines of marks';
+  'this is a merge conflict marker; keep one of the two sides, and remove the three marker lines';
 
 /** What the parser says of a document, `pos` with offsets into its text. */
 interface SyntaxError {
@@ -146,8 +146,7 @@ export function syntaxProblem(
   const { message } = error;
   const first = lineStart + line.search(/\S|$/);
   if (message.startsWith('Nested mappings') || message.startsWith('Implicit')) {
-    if (/^ *-[A-Za-z_]+:/.test(line))
-      return at(first, 'there is no space after the "-"; write one, as in "- key"');
+    if (/^ *-[A-Za-z_]+:/.test(line)) return at(first, 'a space is missing after the "-"; write "- key"');
     if (/^[ -]*[A-Za-z_]+:[^ :]/.test(line)) return at(first, NO_SPACE);
     const value = line.slice(offset - lineStart);
     const next = offset + (/^.*(?:\s*\n)? */.exec(text.slice(offset, offset + MAX_LINE))?.[0].length ?? 0);

@@ -74,7 +74,7 @@ export function decodeYaml(bytes: Uint8Array, problems: ProblemList): string | u
     problems.error(
       WHOLE_FILE,
       '',
-      `the file has ${bytes.length} bytes, the most is ${MAX_FILE_BYTES}; split it into several files`,
+      `the file has ${bytes.length} bytes, more than the maximum of ${MAX_FILE_BYTES}; split it into several files`,
     );
     return undefined;
   }
@@ -84,7 +84,7 @@ export function decodeYaml(bytes: Uint8Array, problems: ProblemList): string | u
     return undefined;
   }
   if (text.includes('\0')) {
-    problems.error(WHOLE_FILE, '', 'the file is binary; a policy is a YAML text');
+    problems.error(WHOLE_FILE, '', 'the file is binary; a policy must be YAML text');
     return undefined;
   }
   if (nestingBound(text, MAX_YAML_DEPTH) > MAX_YAML_DEPTH) {

@@ -33,7 +33,7 @@ export function parseYamlDocuments(bytes: Uint8Array, problems: ProblemList): re
     problems.error(
       WHOLE_FILE,
       '',
-      `the file has ${parts.length} documents, the most is ${MAX_YAML_DOCUMENTS}; ${remedy}`,
+      `the file has ${parts.length} documents, more than the maximum of ${MAX_YAML_DOCUMENTS}; ${remedy}`,
     );
     return [];
   }

@@ -16,8 +16,7 @@ const CORE_KINDS = {
 } as const satisfies Readonly<Record<string, { readonly kind: PlainValue['kind']; readonly misfit: string }>>;
 
 const NOT_UTF8 =
-  'the bytes of this !!binary are not UTF-8; they match any request that has bytes which are not UTF-8 in the same ' +
-  'places';
+  'the bytes of this !!binary are not UTF-8; they match any request with non-UTF-8 bytes in the same places';
 
 /**
  * Reads a scalar with an explicit tag as gopkg.in/yaml.v2 does for envoyproxy/ratelimit: quotes do not count, the value

@@ -7,9 +7,9 @@ export const MAX_PATH_PATTERN_LENGTH = 1024;
 
 /** The alternatives that a path pattern stands for, each as its segments, or the sentence that says why it is none. */
 export function parsePathPattern(source: string): readonly (readonly Segment[])[] | string {
-  if (!source.startsWith('/')) return 'a path pattern begins with "/"';
+  if (!source.startsWith('/')) return 'a path pattern must begin with "/"';
   if (source.length > MAX_PATH_PATTERN_LENGTH)
-    return `a path pattern has at most ${MAX_PATH_PATTERN_LENGTH} characters`;
+    return `a path pattern may have at most ${MAX_PATH_PATTERN_LENGTH} characters`;
   const texts = expandBraces(source);
   if (typeof texts === 'string') return texts;
   const alternatives: Segment[][] = [];
@@ -57,14 +57,15 @@ function expandBraces(text: string): string[] | string {
   }
   if (close < 0) return 'a "{" is not closed; add "}", or write "\\{" for the character';
   options.push(text.slice(start, close));
-  if (options.length === 1) return 'braces hold alternatives, as in {v4,v5}; write "\\{" for the character';
+  if (options.length === 1)
+    return 'braces must contain alternatives, as in {v4,v5}; write "\\{" for the character';
   const expanded: string[] = [];
   for (const option of options) {
     const rest = expandBraces(text.slice(0, open) + option + text.slice(close + 1));
     if (typeof rest === 'string') return rest;
     expanded.push(...rest);
     if (expanded.length > MAX_ALTERNATIVES) {
-      return `the braces stand for more than ${MAX_ALTERNATIVES} alternatives; write several rules`;
+      return `the braces expand to more than ${MAX_ALTERNATIVES} alternatives; write several rules`;
     }
   }
   return expanded;
@@ -88,7 +89,7 @@ function parseSegments(text: string): Segment[] | string {
     const end = skipAtom(text, i);
     if (char === '\\') {
       const escaped = text[i + 1];
-      if (escaped === undefined) return 'the pattern ends with "\\"; add the character it stands before';
+      if (escaped === undefined) return 'the pattern ends with "\\"; add the character to escape';
       tokens.push({ kind: 'char', unit: escaped.charCodeAt(0) });
     } else if (char === '[') {
       if (end > text.length) return 'a "[" is not closed; add "]", or write "\\[" for the character';
@@ -114,7 +115,7 @@ function finishSegment(tokens: readonly Token[]): Segment | string | undefined {
   const literal = charsOf(tokens);
   if (literal.length === tokens.length) {
     if (literal === '.' || literal === '..') {
-      return `the segment "${literal}" matches no path, as paths are resolved first; remove it`;
+      return `the segment "${literal}" never matches, because paths are resolved first; remove it`;
     }
     return { kind: 'literal', text: literal };
   }
@@ -144,7 +145,7 @@ function parseSet(body: string): Token | string {
   const chars: string[] = [];
   const dashes = new Set<number>();
   for (let i = negated ? 1 : 0; i < body.length; i++) {
-    if (body[i] === '/') return 'a set of characters cannot hold "/"; it would never match';
+    if (body[i] === '/') return 'a set of characters cannot contain "/", which would never match';
     if (body[i] === '\\' && i + 1 < body.length) i++;
     else if (body[i] === '-') dashes.add(chars.length);
     chars.push(body[i] as string);
@@ -155,7 +156,7 @@ function parseSet(body: string): Token | string {
     const low = chars[i] as string;
     const high = chars[i + 2];
     if (dashes.has(i + 1) && high !== undefined) {
-      if (high < low) return `the range "${low}-${high}" is empty; turn it round`;
+      if (high < low) return `the range "${low}-${high}" is empty; swap its ends`;
       ranges.push([low.charCodeAt(0), high.charCodeAt(0)]);
       i += 2;
     } else {

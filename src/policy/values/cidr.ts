@@ -188,13 +188,13 @@ export function parseBlock(text: string): CidrBlock | string {
   const words = new Uint32Array(4);
   const raw = readRaw(slash < 0 ? text : text.slice(0, slash), words);
   if (raw === 0) {
-    return `"${shown}" is no block of IP addresses; write one such as 10.0.0.0/8 or 2001:db8::/32`;
+    return `"${shown}" is not a valid CIDR block; write one such as 10.0.0.0/8 or 2001:db8::/32`;
   }
   const bits = raw === 4 ? 32 : 128;
   const prefixText = slash < 0 ? String(bits) : text.slice(slash + 1);
   const prefix = /^(0|[1-9][0-9]{0,2})$/.test(prefixText) ? Number(prefixText) : bits + 1;
   if (prefix > bits) {
-    return `"${shown}" has no length of a prefix after its "/"; write a number from 0 to ${bits}`;
+    return `"${shown}" has no prefix length after its "/"; write a number from 0 to ${bits}`;
   }
   const address = raw === 4 ? BigInt(words[0] as number) : wordsToNumber(words);
   const hostBits = BigInt(bits - prefix);
@@ -202,7 +202,7 @@ export function parseBlock(text: string): CidrBlock | string {
   if (first !== address) {
     const meant = blockOf(raw, first, prefix).text;
     const one = blockOf(raw, address, bits).text;
-    return `"${shown}" has bits set after its prefix; write ${meant}, or ${one} for the one address`;
+    return `"${shown}" has bits set after its prefix; write ${meant}, or ${one} for this one address`;
   }
   return blockOf(raw, first, prefix);
 }

@@ -30,7 +30,7 @@ const FOLDED_BOUNDS_PER_INSTRUCTION = 4;
 /** How large a pattern in RE2 syntax is for {@link RegexList.add}, by what it compiles to, or what is wrong with it. */
 export function patternSize(pattern: string): number | string {
   if (pattern.length > MAX_REGEX_LENGTH) {
-    return `a regular expression has at most ${MAX_REGEX_LENGTH} characters, not ${pattern.length}; shorten it`;
+    return `a regular expression may have at most ${MAX_REGEX_LENGTH} characters, not ${pattern.length}; shorten it`;
   }
   let compiledPattern: RE2JS;
   try {
@@ -38,13 +38,16 @@ export function patternSize(pattern: string): number | string {
   } catch (error) {
     const reason = (error as Error).message.replace(/^error parsing regexp: /, '');
     return (
-      `RE2 cannot read this regular expression (${reason}); correct it, and use no lookaround and no backreference, ` +
-      'which RE2 does not have'
+      `this is not a valid RE2 regular expression (${reason}); correct it (RE2 does not support ` +
+      'lookaround and backreferences)'
     );
   }
   const size = compiledPattern.programSize();
   if (size <= MAX_INSTRUCTIONS) return size + sizeOfRanges(pattern, compiledPattern.re2());
-  return `the pattern compiles to ${size} instructions, the most is ${MAX_INSTRUCTIONS}; lower its repetitions`;
+  return (
+    `the pattern compiles to ${size} instructions, more than the maximum of ${MAX_INSTRUCTIONS}; lower ` +
+    'its repetitions'
+  );
 }
 
 /** What classes like `\pL` add to the time that a pattern takes to compile, in instructions. */

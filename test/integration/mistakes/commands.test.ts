@@ -159,10 +159,10 @@ to match:   Did you mean shop?
     prints: `domain:     shop (shop.yaml)
 descriptor: customr=ann
 level 1:    customr=ann
-            no node has this key here
+            no rule uses this key at this level
 result:     No node matches entry 1: no limit.
 to match:   Did you mean customer?
-overrides:  a request that brings its own limit is counted in a fixed window
+overrides:  a request that sends its own limit is counted in a fixed window
 decision metadata: off, unless DECISION_METADATA is set
 `,
   },
@@ -175,7 +175,7 @@ decision metadata: off, unless DECISION_METADATA is set
   {
     command: 'diff shop.yaml bad.yaml',
     code: 1,
-    prints: `bad.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is no unit; did you mean "minute"?
+    prints: `bad.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is not a valid unit; did you mean "minute"?
 `,
   },
   {

@@ -169,7 +169,7 @@ describe('weir', () => {
     });
     const prints = `warning: PROMETHEUS_ADDR changes nothing: the reference's metrics for Prometheus are off; set USE_PROMETHEUS=true.
 warning: LOG_LEVL is no setting of weir, so it changes nothing: did you mean LOG_LEVEL?
-warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, and holds only notes.txt; name the directory with the policies`;
+warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, only notes.txt; name the directory that holds the policies`;
     const printed = warnings(server).join('\n');
     expect(printed).toBe(prints);
   });
@@ -199,7 +199,7 @@ warning: no rule matches this descriptor, so it passes without a limit: did you 
     folder.write('shop.yaml', CUSTOMER + LIMIT.replace('10', '-1'));
     server.process.signal('SIGHUP');
     await server.process.waitForLine(/the policy on disk is bad/);
-    const prints = `error: <folder>/shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number from 0 to 4294967295, or unlimited: true in its place for no limit
+    const prints = `error: <folder>/shop.yaml:4:52: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number from 0 to 4294967295, or unlimited: true instead for no limit
 error: the domain is bad; its last good version stays in force {"domain":"shop","files":["<folder>/shop.yaml"]}
 error: the policy on disk is bad: its good domains are in force, and bad ones stay as they were; correct the errors above {"reason":"signal","errors":1,"domains":["shop"]}`;
     const printed = warnings(server).join('\n');

@@ -16,14 +16,14 @@ const FILES: readonly BadPolicy[] = [
   {
     what: 'nothing',
     policy: '',
-    prints: `shop.yaml: the file is empty; write the policy into it or remove it
+    prints: `shop.yaml: the file is empty; add a policy to it, or remove it
 1 error
 `,
   },
   {
     what: 'line ends of Windows',
     policy: `${CUSTOMER}${LIMIT.replace('minute', 'minutes')}`.replaceAll('\n', '\r\n'),
-    prints: `shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is no unit; did you mean "minute"?
+    prints: `shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is not a valid unit; did you mean "minute"?
 domains that weir serve would not load: shop
 1 error
 `,
@@ -32,35 +32,35 @@ domains that weir serve would not load: shop
     what: 'a variable of a shell in the domain',
     policy: `domain: \${DOMAIN}\ndescriptors:\n  - key: customer\n${LIMIT}`,
     warning: true,
-    prints: `warning: shop.yaml:1:9: domain: "\${" begins a variable that nothing has filled in, and weir fills none in; run the file through envsubst first, and load the result
+    prints: `warning: shop.yaml:1:9: domain: "\${" begins a variable, and weir does not substitute variables; run the file through envsubst first, and load the result
 ok: 1 file, '\${DOMAIN}' (1 rule)
 `,
   },
   {
     what: 'a variable of a shell in a limit',
     policy: `${CUSTOMER}${LIMIT.replace('10', `\${LIMIT}`)}`,
-    prints: `shop.yaml:4:52: this is not valid YAML: "\${" begins a variable that nothing has filled in, and weir fills none in; run the file through envsubst first, and load the result
+    prints: `shop.yaml:4:52: this is not valid YAML: "\${" begins a variable, and weir does not substitute variables; run the file through envsubst first, and load the result
 1 error
 `,
   },
   {
     what: 'a policy in JSON',
     policy: { 'shop.json': '{ "domain": "shop" }' },
-    prints: `.: the directory has no file that ends in .yaml or .yml, and holds only shop.json; end the name of a policy in JSON with .yaml, as JSON is YAML, or name the directory with the policies
+    prints: `.: the directory has no file that ends in .yaml or .yml, only shop.json; rename JSON policies to end in .yaml (JSON is valid YAML), or name the directory that holds the policies
 1 error
 `,
   },
   {
     what: 'a Deployment',
     policy: 'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: weir }\n',
-    prints: `shop.yaml: the file holds no ConfigMap, and only manifests of kind Deployment; name the manifest of the ConfigMap that holds the policies
+    prints: `shop.yaml: the file has no ConfigMap, only manifests of kind Deployment; name the manifest of the ConfigMap that holds the policies
 1 error
 `,
   },
   {
     what: 'a ConfigMap without a policy',
     policy: 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: weir }\ndata: { REDIS_URL: "redis:6379" }\n',
-    prints: `warning: shop.yaml:4:20: data["REDIS_URL"]: the key holds no policy and is left out
+    prints: `warning: shop.yaml:4:20: data["REDIS_URL"]: this key does not hold a policy and is skipped
 shop.yaml: no key of "data" in its ConfigMaps holds a policy; name the manifest of the ConfigMap that holds the policies
 1 error
 `,
@@ -68,14 +68,14 @@ shop.yaml: no key of "data" in its ConfigMaps holds a policy; name the manifest 
   {
     what: 'a directory without policies',
     policy: { 'README.md': '# Policies\n' },
-    prints: `.: the directory has no file that ends in .yaml or .yml, and holds only README.md; name the directory with the policies
+    prints: `.: the directory has no file that ends in .yaml or .yml, only README.md; name the directory that holds the policies
 1 error
 `,
   },
   {
     what: 'one domain in two files',
     policy: { 'a.yaml': `${CUSTOMER}${LIMIT}`, 'b.yaml': `${CUSTOMER.replace('customer', 'path')}${LIMIT}` },
-    prints: `b.yaml:1:9: domain: the domain "shop" is already defined in a.yaml:1:9, so neither file is used; write one file for a domain, or set MERGE_DOMAIN_CONFIG=true
+    prints: `b.yaml:1:9: domain: the domain "shop" is already defined in a.yaml:1:9, so neither file is loaded; put each domain into one file, or set MERGE_DOMAIN_CONFIG=true
 domains that weir serve would not load: shop
 1 error
 `,

@@ -10,7 +10,7 @@ const POLICIES: readonly BadPolicy[] = [
     what: 'a mistyped key',
     policy: `domain: shop\ndescriptors:\n  - kye: customer\n${LIMIT}`,
     prints: `shop.yaml:3:5: descriptors[0].kye: unknown key "kye"; did you mean "key"?
-shop.yaml:3:5: descriptors[0].key: the descriptor has no "key"; write the key of the entry that it matches
+shop.yaml:3:5: descriptors[0].key: "key" is missing; write the key of the entry that this descriptor matches
 domains that weir serve would not load: shop
 2 errors
 `,
@@ -26,9 +26,9 @@ domains that weir serve would not load: shop
     what: 'quotes of a word processor',
     policy: `${node('value: “ann”').replace('shop', '“shop”').replace('key: customer', 'key: ‘customer’')}`,
     warning: true,
-    prints: `warning: shop.yaml:1:9: domain: "domain" begins with “ and ends with ”, which are no quotes in YAML but a part of the text; write straight quotes (") in their place, or around them if requests hold them, too
-warning: shop.yaml:3:10: descriptors[0].key: "key" begins with ‘ and ends with ’, which are no quotes in YAML but a part of the text; write straight quotes (") in their place, or around them if requests hold them, too
-warning: shop.yaml:4:12: descriptors[0].value: "value" begins with “ and ends with ”, which are no quotes in YAML but a part of the text; write straight quotes (") in their place, or around them if requests hold them, too
+    prints: `warning: shop.yaml:1:9: domain: "domain" begins with “ and ends with ”, which YAML does not treat as quotes but as part of the text; use straight quotes (") instead, or put straight quotes around them if requests contain them too
+warning: shop.yaml:3:10: descriptors[0].key: "key" begins with ‘ and ends with ’, which YAML does not treat as quotes but as part of the text; use straight quotes (") instead, or put straight quotes around them if requests contain them too
+warning: shop.yaml:4:12: descriptors[0].value: "value" begins with “ and ends with ”, which YAML does not treat as quotes but as part of the text; use straight quotes (") instead, or put straight quotes around them if requests contain them too
 ok: 1 file, '“shop”' (1 rule)
 `,
   },

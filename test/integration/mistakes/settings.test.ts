@@ -130,7 +130,7 @@ weir: no policy of CONFIG_PATH (policies/shop.yaml) can be served (1 error); cor
   {
     environment: { CONFIG_PATH: 'shop.yaml' },
     files: { 'shop.yaml': `${CUSTOMER}${LIMIT.replace('minute', 'minutes')}` },
-    prints: `weir: shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is no unit; did you mean "minute"?
+    prints: `weir: shop.yaml:4:25: descriptors[0].rate_limit.unit: "minutes" is not a valid unit; did you mean "minute"?
 weir: no policy of CONFIG_PATH (shop.yaml) can be served (1 error); correct what is listed above, and check it with weir check-config before the next start
 `,
   },

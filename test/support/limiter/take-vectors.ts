@@ -138,7 +138,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     after: {},
   },
   {
-    name: 'all or nothing',
+    name: 'together: the request takes from all of them or from none',
     before: { a: 't1:1700000005000000:0:1', b: 't1:1700000010000000:0:1', w: `w1:${START}:4:60000000` },
     items: [
       takeItem('a', HUNDRED),

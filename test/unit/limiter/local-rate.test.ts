@@ -88,7 +88,7 @@ describe('a charge for what was admitted elsewhere', () => {
     ['a token bucket that may go into debt', tokenBucketRate(10, 10, HOUR, 5)],
     ['a window', windowRate('hour', 10)],
     ['a window that may go into debt', windowRate('hour', 10, { maxDebt: 5 })],
-    ['a window of a list', windowRate('hour', 10, { allOrNothing: true })],
+    ['a item window of a list', windowRate('hour', 10, { allOrNothing: true })],
   ])('takes what is there from %s, and no more', (_, rate) => {
     const clock = new FakeClock();
     const store = new MemoryStore({ ...MEMORY, clock });

@@ -43,10 +43,10 @@ test('tells identities apart, a secret from a value that looks like its digest, 
 });
 
 test.each([
-  [[], 'no entry is given'],
+  [[], 'no entries given'],
   [[{ key: 'a', value: 'v'.repeat(1025) }], 'the value of a is longer than 1024 bytes'],
   [[{ key: 'k'.repeat(1025), value: '' }], 'a key is longer than 1024 bytes'],
-  [Array.from({ length: 17 }, (_, n) => ({ key: `k${n}`, value: '' })), '17 different entries'],
+  [Array.from({ length: 17 }, (_, n) => ({ key: `k${n}`, value: '' })), '17 different ones'],
 ])('refuses what cannot be kept, in a sentence (%#)', (given, sentence) => {
   expect(identityOf(POLICY, given)).toEqual(expect.stringContaining(sentence));
 });

@@ -107,8 +107,8 @@ describe('what is wrong with several limits', () => {
   test.each([
     [
       `rate_limit: [{ ${MINUTE} }]`,
-      '2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; write "rate_limits" in ' +
-        'its place for a list of limits on one key',
+      '2:37: descriptors[0].rate_limit: "rate_limit" must be a mapping, not a list; use "rate_limits" ' +
+        'for a list of limits on one key',
     ],
     [
       `rate_limits: { ${MINUTE} }`,
@@ -124,42 +124,41 @@ describe('what is wrong with several limits', () => {
     ],
     [
       `rate_limit: { ${MINUTE} }, rate_limits: [{ ${MINUTE} }]`,
-      '2:90: descriptors[0].rate_limits: "rate_limits" cannot stand beside "rate_limit"; move that limit into the list',
+      '2:90: descriptors[0].rate_limits: "rate_limits" cannot be combined with "rate_limit"; move that ' +
+        'limit into the list',
     ],
     [
       `quota_mode: true, rate_limits: [{ ${MINUTE} }]`,
-      '2:37: descriptors[0].quota_mode: "quota_mode" cannot stand beside "rate_limits", as a list ' +
-        'denies when any of its limits is over; remove it, or write a single "rate_limit"',
+      '2:37: descriptors[0].quota_mode: "quota_mode" cannot be combined with "rate_limits", because a ' +
+        'list denies as soon as one of its limits is exceeded; remove it, or write a single "rate_limit"',
     ],
     [
       `rate_limits: [{ ${MINUTE}, quota_mode: true }]`,
-      '2:77: descriptors[0].rate_limits[0].quota_mode: a list denies if one of its limits is over, so ' +
-        'none of them is a quota; remove "quota_mode"',
+      '2:77: descriptors[0].rate_limits[0].quota_mode: a list denies as soon as one of its limits is ' +
+        'exceeded, so its limits cannot be quotas; remove "quota_mode"',
     ],
     [
       `rate_limits: [{ ${MINUTE} }, { unlimited: true, ${MINUTE} }]`,
-      '2:81: descriptors[0].rate_limits[1].unlimited: a limit of a list cannot be unlimited; remove ' +
-        'the item, or write rate_limit: { unlimited: true }',
+      '2:81: descriptors[0].rate_limits[1].unlimited: a limit in a list cannot be unlimited; remove the ' +
+        'item, or use rate_limit: { unlimited: true }',
     ],
     [
       `rate_limits: [{ name: a, ${MINUTE} }, { name: a, ${MINUTE} }]`,
-      '2:96: descriptors[0].rate_limits[1].name: two limits of this list have the name "a"; give each ' +
-        'a name of its own',
+      '2:96: descriptors[0].rate_limits[1].name: two limits in this list are named "a"; give each its own name',
     ],
     [
       `rate_limits: [{ name: "2", ${MINUTE} }]`,
-      '2:47: descriptors[0].rate_limits[0].name: the name "2" would be taken for a position in the ' +
+      '2:47: descriptors[0].rate_limits[0].name: the name "2" could be confused with a position in the ' +
         'list; add a letter',
     ],
     [
       `rate_limits: [{ name: a, ${MINUTE} }, { ${MINUTE}, replaces: [{ name: a }] }]`,
-      '2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" is a limit of the same list, which ' +
-        'would never apply; remove it, or this item of "replaces"',
+      '2:145: descriptors[0].rate_limits[1].replaces[0].name: "a" is a limit in the same list, which ' +
+        'would then never apply; remove it, or remove this item of "replaces"',
     ],
     [
       'rate_limits: [{ name: a }]',
-      '2:39: descriptors[0].rate_limits[0]: there is no limit here; write token_bucket, or unit with ' +
-        'requests_per_unit',
+      '2:39: descriptors[0].rate_limits[0]: the limit is missing; write token_bucket, or unit with requests_per_unit',
     ],
     [
       `rate_limits: [{ ${MINUTE}, enforce_percent: 101 }]`,
@@ -180,11 +179,11 @@ describe('what is wrong with enforce_percent and candidate', () => {
     ],
     [
       `rate_limit: { ${MINUTE}, candidate: {} }`,
-      'unknown key "candidate"; it belongs in an item of "descriptors", beside "rate_limit"',
+      'unknown key "candidate"; it belongs in an item of "descriptors", next to "rate_limit"',
     ],
     [
       `rate_limit: { ${MINUTE}, rate_limits: [] }`,
-      'unknown key "rate_limits"; it belongs in an item of "descriptors", in the place of "rate_limit"',
+      'unknown key "rate_limits"; it belongs in an item of "descriptors", instead of "rate_limit"',
     ],
     [
       `rate_limit: { ${MINUTE} }, enforce_percent: "5"`,
@@ -208,38 +207,38 @@ describe('what is wrong with enforce_percent and candidate', () => {
     ],
     [
       'enforce_percent: 5',
-      '"enforce_percent" has no effect without a limit beside or below it; add one, or remove it',
+      '"enforce_percent" has no effect without a limit in the same descriptor or below it; add one, or remove it',
     ],
     [
       'enforce_percent: 5, descriptors: []',
-      '"enforce_percent" has no effect without a limit beside or below it; add one, or remove it',
+      '"enforce_percent" has no effect without a limit in the same descriptor or below it; add one, or remove it',
     ],
     [
       'rate_limit: { unlimited: true }, enforce_percent: 5',
-      '"enforce_percent" has no effect, as the rule is unlimited; remove it',
+      '"enforce_percent" has no effect, because the rule is unlimited; remove it',
     ],
     ['candidate: 5', '"candidate" must be a mapping, not a single value; write its keys below it'],
     [
       'candidate: { unlimited: true }',
-      'a candidate is a limit to be tried; give it one, or remove the candidate',
+      'a candidate is a limit to try out; give it a limit, or remove the candidate',
     ],
     [
       `candidate: { ${MINUTE}, shadow_mode: true }`,
-      'a candidate changes no answer, so "shadow_mode" has no meaning in it; remove the key',
+      'a candidate never changes answers, so "shadow_mode" has no effect in it; remove the key',
     ],
-    ['candidate: {}', 'there is no limit here; write token_bucket, or unit with requests_per_unit'],
+    ['candidate: {}', 'the limit is missing; write token_bucket, or unit with requests_per_unit'],
     [
       `rate_limit: { ${MINUTE} }, candidate: { ${MINUTE} }`,
-      'the candidate equals the limit in force, so it shows nothing new; change it, or remove it',
+      'the candidate equals the active limit, so it shows nothing new; change it, or remove it',
     ],
     [
       `shadow_mode: true, candidate: { ${MINUTE} }`,
-      '"shadow_mode" has no effect without a limit beside it; add "rate_limit" or "rate_limits", or remove it',
+      '"shadow_mode" has no effect without a limit in the same descriptor; add "rate_limit" or ' +
+        '"rate_limits", or remove it',
     ],
     [
       `rate_limit: { ${MINUTE}, replaces: [{ name: c }] }, candidate: { name: c, unit: day, requests_per_unit: 3 }`,
-      'no rule of this domain has the name "c", so this replaces nothing; correct the name, or remove ' +
-        'it',
+      'no rule of this domain is named "c", so this replaces nothing; correct the name, or remove it',
     ],
   ])('%s', (fields, message) => {
     expect(node(fields).filter((line) => line.includes(message))).toHaveLength(1);
@@ -293,8 +292,8 @@ descriptors:
     dir.write('b.yaml', 'domain: d\nenforce_percent: 20\n');
     const { errors } = loadPolicies([dir.path], { mergeDomains: true });
     expect(errors.map(({ message }) => message)).toEqual([
-      `"enforce_percent" differs from that in ${dir.path}/a.yaml:2:18, a file of the same domain; ` +
-        'write the same in both, or only in one',
+      `"enforce_percent" differs from its value in ${dir.path}/a.yaml:2:18, a file of the same domain; ` +
+        'use the same value in both files, or set it in only one',
     ]);
     dir.write('b.yaml', `domain: d\ndescriptors: [{ key: k, rate_limit: { ${MINUTE} } }]\n`);
     const { policySet } = loadPolicies([dir.path], { mergeDomains: true });
@@ -306,7 +305,7 @@ descriptors:
 // Lists and candidates as texts are in contract/golden/.
 test('weir explain tells of a candidate that stands alone, or beside a rule without a limit', () => {
   const { result, rules } = explain(setOf(policy), 'd', entries('watched=x'), 0);
-  expect(result).toBe('The descriptor ends at watched, which holds no rate_limit: no limit.');
+  expect(result).toBe('The descriptor ends at watched, which has no rate_limit: no limit.');
   expect(rules).toMatchObject([{ rule: { candidate: true }, key: '1:d7:watched1:x~c%60' }]);
   expect(explain(setOf(policy), 'd', entries('free=x'), 0).result).toBe('The rule at free applies.');
 });

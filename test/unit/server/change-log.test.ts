@@ -81,12 +81,13 @@ describe('the log of what reloads change', () => {
   test('says when it cannot tell, and goes on', async () => {
     const { lines, diffs, reload, end } = open(setOf('a'));
     reload(setOf('b'));
-    await end(new Error('it took longer than 20 s'));
+    await end(new Error('the comparison took longer than 20 s'));
     expect(lines).toEqual([
       [
         'warn',
         { before: 'a', policy: 'b' },
-        'what the new policy changes could not be told: it took longer than 20 s; weir diff <old> <new> shows it',
+        'what the new policy changes could not be told: the comparison took longer than 20 s; weir diff ' +
+          '<old> <new> shows it',
       ],
     ]);
     reload(setOf('c'));
@@ -97,7 +98,7 @@ describe('the log of what reloads change', () => {
     const { log, lines, reload, end } = open(setOf('a'));
     reload(setOf('b'));
     log.close();
-    await end(new Error('the thread that compares them ended'));
+    await end(new Error('the thread that compares policies exited'));
     reload(setOf('c'));
     expect(lines).toEqual([]);
   });

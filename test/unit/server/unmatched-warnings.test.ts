@@ -61,7 +61,7 @@ describe('a descriptor that no rule matches', () => {
     const { lines, observer } = open(derived);
     observer.unmatched('shop', entries('tenant=sha256:0'), false);
     expect(lines[0]?.[1]).toMatch(
-      /^no rule matches this descriptor \(as derive made it\), .*: rules stand at plan\. weir/,
+      /^no rule matches this descriptor \(as derive made it\), .*: rules exist for plan\. weir/,
     );
   });
 

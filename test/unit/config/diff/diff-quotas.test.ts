@@ -46,7 +46,7 @@ describe('a quota that no longer holds others back tightens', () => {
   ])('%s', (_, before, after, text) => {
     expect(changesOf(before, after)).toEqual([
       `not: ${text}`,
-      `tightens: ${text}; other quotas deny without it`,
+      `tightens: ${text}; other quotas can deny without it`,
     ]);
     // The way back takes nothing out.
     expect(changesOf(after, before)[1]).not.toContain('other quotas');
@@ -56,7 +56,7 @@ describe('a quota that no longer holds others back tightens', () => {
     const rules = (replaces: string): string =>
       `${quota('', `${LIMIT}, name: own`)}, { key: c, rate_limit: { unlimited: true, ${replaces} } }`;
     expect(changesOf(rules(''), rules('replaces: [{ name: own }]'))[1]).toBe(
-      'tightens: replaces: none becomes "own"; other quotas deny without "own"',
+      'tightens: replaces: none becomes "own"; other quotas can deny without "own"',
     );
   });
 });

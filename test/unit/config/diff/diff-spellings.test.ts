@@ -56,10 +56,10 @@ describe('another spelling', () => {
   });
 
   test.each([
-    ['', 'its statistics go by the first item of the list and begin anew'],
+    ['', 'its statistics are named after the first item of the list and start over'],
     [
       'share_threshold: true, ',
-      'its statistics and the shared bucket go by the first item of the list and begin anew',
+      'its statistics and the shared bucket are named after the first item of the list and start over',
     ],
   ])('that begins a list with another item names the node anew: %s', (share, reason) => {
     expect(linesOf(node(`${share}value_regex: [a+, b+],`), node(`${share}value_regex: [b+, a+],`))).toEqual([

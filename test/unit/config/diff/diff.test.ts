@@ -36,29 +36,29 @@ describe('a limit', () => {
     [
       MINUTE,
       'unit: hour, requests_per_unit: 600',
-      'loosens: 10 per minute becomes 600 per hour; in one window of before up to 600 may pass',
+      'loosens: 10 per minute becomes 600 per hour; up to 600 may now pass in one window of the old length',
     ],
     [
       'unit: hour, requests_per_unit: 600',
       MINUTE,
-      'tightens: 600 per hour becomes 10 per minute; in one such window up to 600 could pass',
+      'tightens: 600 per hour becomes 10 per minute; previously, up to 600 could pass in one such window',
     ],
     [
       MINUTE,
       'unit: minute, unit_multiplier: 5, requests_per_unit: 10',
-      'tightens: 10 per minute becomes 10 per 5 minutes; in one such window up to 50 could pass',
+      'tightens: 10 per minute becomes 10 per 5 minutes; previously, up to 50 could pass in one such window',
     ],
     [
       MINUTE,
       `${MINUTE}, algorithm: token_bucket`,
-      'tightens: 10 per minute becomes token bucket: 10 tokens, 10 every 1m; up to 20 could pass at ' +
-        'once, where one window ends and the next begins',
+      'tightens: 10 per minute becomes token bucket: 10 tokens, 10 every 1m; previously, up to 20 could pass at ' +
+        'once at the boundary between two windows',
     ],
     [
       MINUTE,
       `${MINUTE}, algorithm: token_bucket, burst: 20`,
       'loosens: 10 per minute becomes token bucket: 20 tokens, 10 every 1m; ' +
-        'in one window of before up to 29 may pass',
+        'up to 29 may now pass in one window of the old length',
     ],
     [
       'token_bucket: { max_tokens: 10, fill_interval: 1s }',
@@ -69,13 +69,13 @@ describe('a limit', () => {
     [
       'unit: day, requests_per_unit: 10',
       'unit: day, requests_per_unit: 10, calendar: Europe/Berlin',
-      'tightens: 10 per day becomes 10 per day of Europe/Berlin; in one such window up to 30 could pass',
+      'tightens: 10 per day becomes 10 per day of Europe/Berlin; previously, up to 30 could pass in one such window',
     ],
     [
       'unit: month, requests_per_unit: 10, calendar: Europe/Berlin',
       'unit: year, requests_per_unit: 120, calendar: Europe/Berlin',
       'loosens: 10 per month of Europe/Berlin becomes 120 per year of Europe/Berlin; ' +
-        'in one window of before up to 120 may pass',
+        'up to 120 may now pass in one window of the old length',
     ],
     ['unlimited: true', MINUTE, 'tightens: unlimited becomes 10 per minute; there was no limit'],
     [MINUTE, 'unlimited: true', 'loosens: 10 per minute becomes unlimited; no limit'],
@@ -87,8 +87,8 @@ describe('a limit', () => {
     [
       MINUTE,
       `${MINUTE}, allow_debt: true`,
-      'tightens: 10 per minute becomes 10 per minute, debt up to 10; charges are taken past empty, and ' +
-        'requests wait until they are paid',
+      'tightens: 10 per minute becomes 10 per minute, debt up to 10; charges may now exceed the limit, ' +
+        'and requests wait until the debt is paid',
     ],
     [
       `${MINUTE}, allow_debt: true, max_debt: 5`,
@@ -99,27 +99,27 @@ describe('a limit', () => {
     [
       MINUTE,
       `${MINUTE}, on_store_failure: deny`,
-      'tightens: on_store_failure: error becomes deny; while the store cannot be asked',
+      'tightens: on_store_failure: error becomes deny; applies while the store is unavailable',
     ],
     [
       `${MINUTE}, on_store_failure: local`,
       `${MINUTE}, on_store_failure: allow`,
-      'loosens: on_store_failure: local becomes allow; while the store cannot be asked',
+      'loosens: on_store_failure: local becomes allow; applies while the store is unavailable',
     ],
     [
       `${MINUTE}, on_store_failure: local`,
       `${MINUTE}, on_store_failure: { local: 0.25 }`,
-      'tightens: on_store_failure: local becomes { local: 0.25 }; while the store cannot be asked',
+      'tightens: on_store_failure: local becomes { local: 0.25 }; applies while the store is unavailable',
     ],
     [
       `${MINUTE}, on_store_failure: { local: 0.25 }`,
       `${MINUTE}, on_store_failure: { local: 0.5 }`,
-      'loosens: on_store_failure: { local: 0.25 } becomes { local: 0.5 }; while the store cannot be asked',
+      'loosens: on_store_failure: { local: 0.25 } becomes { local: 0.5 }; applies while the store is unavailable',
     ],
     [
       `${MINUTE}, on_store_failure: { local: 0.25 }`,
       `${MINUTE}, on_store_failure: error`,
-      'tightens: on_store_failure: { local: 0.25 } becomes error; while the store cannot be asked',
+      'tightens: on_store_failure: { local: 0.25 } becomes error; applies while the store is unavailable',
     ],
     [
       MINUTE,
@@ -143,14 +143,18 @@ describe('a limit', () => {
         'from 2026-02-01T00:00:00.000Z)',
     ],
     ['shadow_mode: true,', '', 'tightens: shadow_mode: on becomes off'],
-    ['', 'quota_mode: true,', 'loosens: quota_mode: off becomes on; it denies only together with all quotas'],
+    [
+      '',
+      'quota_mode: true,',
+      'loosens: quota_mode: off becomes on; it now denies only together with all other quotas',
+    ],
     ['enforce_percent: 5,', 'enforce_percent: 10,', 'tightens: enforce_percent: 5 becomes 10'],
     ['', 'enforce_percent: 0,', 'loosens: enforce_percent: 100 becomes 0'],
     ['', 'metadata: { secret: x },', 'changes: metadata is set'],
     [
       '',
       'candidate: { unit: hour, requests_per_unit: 5 },',
-      'changes: candidate: none becomes 5 per hour; it changes no answer',
+      'changes: candidate: none becomes 5 per hour; answers do not change',
     ],
     ['', 'detailed_metric: true,', 'changes: detailed_metric: off becomes on'],
     ['', 'on_unmatched: ignore,', 'changes: on_unmatched: warn becomes ignore; only the log differs'],
@@ -198,10 +202,10 @@ test('a candidate with another name', () => {
   const named = (name: string): string =>
     limited(MINUTE, `candidate: { unit: hour, requests_per_unit: 5${name} },`);
   expect(linesOf(named(', name: old'), named(', name: new'))).toEqual([
-    'k: changes: candidate: the name "old" becomes "new"; it changes no answer',
+    'k: changes: candidate: the name "old" becomes "new"; answers do not change',
   ]);
   expect(linesOf(named(''), named(', name: new'))).toEqual([
-    'k: changes: candidate: the name none becomes "new"; it changes no answer',
+    'k: changes: candidate: the name none becomes "new"; answers do not change',
   ]);
 });
 
@@ -213,36 +217,38 @@ describe('several limits', () => {
 
   test('one more tightens, one less loosens', () => {
     expect(linesOf(limited(second), list(second, `${day}, name: daily`))).toEqual([
-      'k[1]: loosens: 10 per second becomes 10 per second; hits that are denied do not count',
-      'k[1]: changes: place: alone becomes 1 of a list; its bucket starts anew',
+      'k[1]: loosens: 10 per second becomes 10 per second; denied hits no longer count',
+      'k[1]: changes: place: alone becomes item 1 of a list; its bucket starts over',
       'k[daily]: appears !: 250 per day',
     ]);
     expect(linesOf(list(second, day), list(day))).toEqual([
-      'k[1]: changes: place: 2 of a list becomes 1 of a list; its bucket starts anew',
+      'k[1]: changes: place: item 2 of a list becomes item 1 of a list; its bucket starts over',
       'k[1]: vanishes: 10 per second',
     ]);
     expect(linesOf(list(second), limited(second))).toEqual([
-      'k: tightens: 10 per second becomes 10 per second; hits that were denied count, too',
-      'k: changes: place: 1 of a list becomes alone; its bucket starts anew',
+      'k: tightens: 10 per second becomes 10 per second; denied hits now count as well',
+      'k: changes: place: item 1 of a list becomes alone; its bucket starts over',
     ]);
   });
 
   test('change buckets with their places, where they have no names', () => {
     expect(linesOf(list(second, day), list(day, second))).toEqual([
-      'k[1]: changes: place: 2 of a list becomes 1 of a list; its bucket starts anew',
-      'k[2]: changes: place: 1 of a list becomes 2 of a list; its bucket starts anew',
+      'k[1]: changes: place: item 2 of a list becomes item 1 of a list; its bucket starts over',
+      'k[2]: changes: place: item 1 of a list becomes item 2 of a list; its bucket starts over',
     ]);
   });
 
   test('are told apart by name, else by place', () => {
     expect(
       linesOf(list(`${second}, name: a`, `${day}, name: b`), list(`${day}, name: b`, `${second}, name: a`)),
-    ).toEqual(['k: changes: order: [a], [b] becomes [b], [a]; answers describe the first of equals']);
+    ).toEqual([
+      'k: changes: order: [a], [b] becomes [b], [a]; answers describe the first of several equal limits',
+    ]);
     expect(linesOf(list(second, day), list(second, 'unit: day, requests_per_unit: 100'))).toEqual([
       'k[2]: tightens: 250 per day becomes 100 per day; fewer per window',
     ]);
     expect(linesOf(list(`${day}, name: a`), list(`${day}, name: b`))).toEqual([
-      'k[b]: changes: name: "a" becomes "b"; its bucket starts anew',
+      'k[b]: changes: name: "a" becomes "b"; its bucket starts over',
     ]);
   });
 });
@@ -283,7 +289,7 @@ describe('rules that held others back', () => {
 
   test('and vanish, tighten', () => {
     expect(linesOf(file(`${other}, { key: b, ${replacing} }`), file(other))).toEqual([
-      'b: vanishes !: unlimited; its values get no limit; "a" is no longer replaced',
+      'b: vanishes !: unlimited; its values now have no limit; "a" is no longer replaced',
     ]);
     expect(linesOf(file(other), file(`${other}, { key: b, ${replacing} }`))).toEqual([
       'b: appears: unlimited; its values had no limit',
@@ -322,7 +328,7 @@ describe('rules that held others back', () => {
   test('quotas deny only together, so one less tightens', () => {
     const quota = (key: string) => `{ key: ${key}, quota_mode: true, rate_limit: { ${MINUTE} } }`;
     expect(linesOf(file(`${quota('a')}, ${quota('b')}`), file(quota('a')))).toEqual([
-      'b: vanishes !: 10 per minute, quota mode; its values get no limit; other quotas deny without it',
+      'b: vanishes !: 10 per minute, quota mode; its values now have no limit; other quotas can deny without it',
     ]);
     expect(changesOf(file(quota('a')), file(''))).toMatchObject([{ effect: 'vanishes', tightens: false }]);
   });
@@ -337,7 +343,7 @@ describe('rules that replace others', () => {
 
   test('a renamed rule is replaced no longer', () => {
     expect(linesOf(replacing('base'), replacing('other'))).toEqual([
-      'k: tightens: name: "base" becomes "other"; no rule replaces it by this name',
+      'k: tightens: name: "base" becomes "other"; no rule replaces it under this name',
     ]);
   });
 
@@ -346,7 +352,7 @@ describe('rules that replace others', () => {
       `{ key: k, rate_limit: { ${MINUTE}, name: base } }, { key: l, rate_limit: { unlimited: true } }`,
     );
     expect(linesOf(replacing('base'), none)).toEqual([
-      'l: tightens: replaces: "base" becomes none; "base" applies beside it',
+      'l: tightens: replaces: "base" becomes none; "base" now applies as well',
     ]);
     expect(linesOf(none, replacing('base'))).toEqual(['l: loosens: replaces: none becomes "base"']);
   });
@@ -365,7 +371,7 @@ describe('which node takes a value', () => {
       'k=eve: appears !: 1 per minute; its values had 10 per minute (k)',
     ]);
     expect(linesOf(file(`${any}, ${node('vip', 'unlimited: true')}`), file(any))).toEqual([
-      'k=vip: vanishes !: unlimited; its values get 10 per minute (k)',
+      'k=vip: vanishes !: unlimited; its values now have 10 per minute (k)',
     ]);
   });
 
@@ -403,7 +409,8 @@ describe('which node takes a value', () => {
   test('another order', () => {
     const [a, z] = [node('a*', MINUTE), node('*z', 'unit: minute, requests_per_unit: 1')];
     expect(linesOf(file(`${a}, ${z}`), file(`${z}, ${a}`))).toEqual([
-      'k=*z: tightens: goes before k=a* now; values that fit both had 10 per minute (k=a*) and get 1 per minute (k=*z)',
+      'k=*z: tightens: now precedes k=a*; values that match both had 10 per minute (k=a*) and now have ' +
+        '1 per minute (k=*z)',
     ]);
     const b = node('b*', 'unit: minute, requests_per_unit: 1');
     expect(linesOf(file(`${a}, ${b}`), file(`${b}, ${a}`))).toEqual([]);
@@ -418,10 +425,10 @@ describe('which node takes a value', () => {
     ]);
     const grown = block('10.0.0.0/8, 192.168.0.0/16', 'unlimited: true');
     expect(linesOf(file(`${wide}, ${any}`), file(`${grown}, ${any}`))).toEqual([
-      'k in 10.0.0.0/8,…: loosens: takes 192.168.0.0/16, too; they had 10 per minute (k)',
+      'k in 10.0.0.0/8,…: loosens: now also matches 192.168.0.0/16; these values had 10 per minute (k)',
     ]);
     expect(linesOf(file(`${grown}, ${any}`), file(`${wide}, ${any}`))).toEqual([
-      'k in 10.0.0.0/8: tightens: no longer takes 192.168.0.0/16; they get 10 per minute (k)',
+      'k in 10.0.0.0/8: tightens: no longer matches 192.168.0.0/16; these values now have 10 per minute (k)',
     ]);
   });
 
@@ -429,10 +436,10 @@ describe('which node takes a value', () => {
     const pattern = (share: boolean): string =>
       file(`{ key: k, value: "a*", share_threshold: ${share}, rate_limit: { ${MINUTE} } }`);
     expect(linesOf(pattern(false), pattern(true))).toEqual([
-      'k=a*: tightens: share_threshold: off becomes on; all its values share one bucket',
+      'k=a*: tightens: share_threshold: off becomes on; all its values now share one bucket',
     ]);
     expect(linesOf(pattern(true), pattern(false))).toEqual([
-      'k=a*: loosens: share_threshold: on becomes off; each value has a bucket of its own',
+      'k=a*: loosens: share_threshold: on becomes off; each value now has its own bucket',
     ]);
     const shared = `{ key: k, value: "a*", share_threshold: true, rate_limit: { ${MINUTE} } }`;
     expect(linesOf(file(any), file(`${shared}, ${any}`))).toEqual([
@@ -484,17 +491,17 @@ describe('a domain', () => {
     [
       'derive: [{ entry: t, from: [api_key], sha256: {} }]',
       `derive: [{ entry: t, from: [api_key], sha256: { ${A}: acme } }]`,
-      'tightens: derive[0], t from api_key: 1 API key added; requests may meet other limits',
+      'tightens: derive[0], t from api_key: 1 API key added; other limits may apply to requests',
     ],
     [
       `derive: [{ entry: t, from: [api_key], sha256: { ${A}: acme } }]`,
       `derive: [{ entry: t, from: [api_key], sha256: { ${A}: globex } }]`,
-      'tightens: derive[0], t from api_key: 1 API key given to another t; requests may meet other limits',
+      'tightens: derive[0], t from api_key: 1 API key assigned to another t; other limits may apply to requests',
     ],
     [
       'derive: [{ entry: g, from: [p], rules: [{ p: /a, value: x }, { value: y }] }]',
       'derive: [{ entry: g, from: [p], rules: [{ p: /b, value: x }, { value: y }] }]',
-      'tightens: derive[0], g from p: new: p=/b -> x; gone: p=/a -> x; requests may meet other limits',
+      'tightens: derive[0], g from p: added: p=/b -> x; removed: p=/a -> x; other limits may apply to requests',
     ],
   ])('%s', (before, after, line) => {
     expect(linesOf(file('', before), file('', after))).toEqual([`: ${line}`]);
@@ -521,7 +528,7 @@ describe('the text', () => {
     expect(renderDiff(changesOf(before, after))).toBe(`domain d
   k: tightens: 10 per minute becomes 5 per minute; fewer per window
   m: appears, tightens: 10 per minute; its values had no limit
-  l: vanishes: 10 per minute; its values get no limit
+  l: vanishes: 10 per minute; its values now have no limit
 
 1 tightens, 1 appears (1 tightens), 1 vanishes
 `);
@@ -531,7 +538,7 @@ describe('the text', () => {
   test('tells once what many rules inherit', () => {
     const nodes = Array.from({ length: 6 }, (_, i) => `{ key: k${i}, rate_limit: { ${MINUTE} } }`).join(', ');
     expect(renderDiff(changesOf(file(nodes, 'phase: monitoring'), file(nodes)))).toBe(`domain d
-  tightens: phase: monitoring becomes active; for limits that callers send; what it does to rules is said below
+  tightens: phase: monitoring becomes active; applies to limits that callers send; the effect on rules is listed below
   6 rules (k0, k1 and 4 more): tightens: phase: monitoring becomes active
 
 7 tighten

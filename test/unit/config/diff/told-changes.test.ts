@@ -18,7 +18,7 @@ describe('what a reload changed', () => {
       summary: '1 loosens, 1 vanishes',
       lines: [
         { domain: 'd', text: 'a: loosens: 1 per day becomes 2 per day; more per window' },
-        { domain: 'gone', text: 'vanishes: the domain, with 0 rules; its requests get no limit' },
+        { domain: 'gone', text: 'vanishes: the domain, with 0 rules; its requests now have no limit' },
       ],
       more: 0,
     });
@@ -69,6 +69,6 @@ descriptors:
     const differ = new PolicyDiffer();
     const diffing = differ.diff(setOf(everything(1)), setOf(everything(2)), 0);
     differ.close();
-    await expect(diffing).rejects.toThrow('it was closed');
+    await expect(diffing).rejects.toThrow('the comparison was canceled');
   });
 });

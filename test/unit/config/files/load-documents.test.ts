@@ -54,8 +54,8 @@ describe('documents from elsewhere', () => {
     const before = loadDocuments([{ name: 'config', document: document('day') }]);
     const loaded = loadDocuments([{ name: 'config', document: document('fortnight') }], {}, before);
     expect(loaded.errors.map(formatProblem)).toEqual([
-      'config: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, minute, ' +
-        'hour, day, week, month, year',
+      'config: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; the units are second, ' +
+        'minute, hour, day, week, month, year',
     ]);
     expect(statesOf(loaded)).toEqual(['d: kept 5']);
   });
@@ -68,8 +68,8 @@ describe('documents from elsewhere', () => {
     ];
     expect(statesOf(loadDocuments(documents, { mergeDomains: true }))).toEqual(['d: ok 5']);
     expect(loadDocuments(documents).errors.map(formatProblem)).toEqual([
-      'a: domain: the domain "d" is already defined in b, so neither file is used; write one file for ' +
-        'a domain, or set MERGE_DOMAIN_CONFIG=true',
+      'a: domain: the domain "d" is already defined in b, so neither file is loaded; put each domain ' +
+        'into one file, or set MERGE_DOMAIN_CONFIG=true',
     ]);
   });
 
@@ -79,7 +79,8 @@ describe('documents from elsewhere', () => {
     );
     const loaded = loadDocuments([{ name: 'r', document: map({ domain: scalar('d'), derive }) }]);
     expect(loaded.errors.map(formatProblem)).toEqual([
-      'r: derive[0].sha256_file: "/etc/passwd" is not read, as the policy is no file; write the table under "sha256"',
+      'r: derive[0].sha256_file: "/etc/passwd" is not read, because the policy does not come from a ' +
+        'file; write the table under "sha256"',
     ]);
   });
 });

@@ -87,8 +87,8 @@ test('what cannot be read', () => {
   const sentences: Record<string, string> = {
     'missing.yaml': 'does not exist; check the path',
     'dangling.yaml': 'does not exist; check the path',
-    'pipe.yaml': 'is not a regular file; name a file',
-    'large.yaml': 'has 5000000 bytes, the most is 4194304; split it into several files',
+    'pipe.yaml': 'is not a regular file; name a regular file',
+    'large.yaml': 'has 5000000 bytes, more than the maximum of 4194304; split it into several files',
   };
   for (const [name, sentence] of Object.entries(sentences)) {
     expect(errorsOf(dir.join(name))).toEqual([`${dir.join(name)}: "${dir.join(name)}" ${sentence}`]);
@@ -115,13 +115,13 @@ test('a key table whose policy is broken, or does not name it, is only warned ab
   const loaded = loadPolicies([dir.path]);
   expect(loaded.errors.map((error) => error.file)).toEqual([dir.join('policy.yaml')]);
   expect(loaded.warnings.map(formatProblem)).toEqual([
-    `${dir.join('keys.yaml')}: the file is a key table that no policy names; name it as "sha256_file" or remove it`,
+    `${dir.join('keys.yaml')}: no policy uses this key table; name it as "sha256_file" in a policy, or remove it`,
   ]);
   // Named as a policy it is an error, which shows none of its keys.
   dir.write('keys.yaml', 'my-secret-key: acme\n');
   expect(errorsOf(dir.join('keys.yaml'))).toEqual([
-    `${dir.join('keys.yaml')}:1:1: the file holds no policy, as none of its keys is known; begin it ` +
-      'with "domain: <name>", or move it elsewhere',
+    `${dir.join('keys.yaml')}:1:1: the file is not a policy, because none of its keys are known; begin ` +
+      'it with "domain: <name>", or move it elsewhere',
   ]);
 });
 
@@ -134,7 +134,7 @@ test('a bad key table, used twice, is reported once', () => {
     );
   }
   expect(errorsOf(dir.path)).toEqual([
-    `${dir.join('secret/keys.yaml')}:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the ` +
+    `${dir.join('secret/keys.yaml')}:1:1: [0]: this is not a SHA-256 digest (64 hex digits); write the ` +
       'digest of the API key, never the key itself',
   ]);
   expect(domainsOf(dir.path)).toEqual([]);

@@ -103,8 +103,8 @@ describe('the layout of the reference', () => {
     const { files, said } = listed();
     expect(files).toEqual(['config/a.yaml']);
     expect(said).toEqual([
-      '/root/config/loop: the link to a directory is not followed; put the directory here, or links to its files',
-      '/root/config/team: the link to a directory is not followed; put the directory here, or links to its files',
+      '/root/config/loop: links to directories are not followed; put the directory here, or link to its files',
+      '/root/config/team: links to directories are not followed; put the directory here, or link to its files',
     ]);
   });
 
@@ -165,8 +165,8 @@ describe('the layout of the reference', () => {
       files: [],
       said: [
         '/root/config: "/root/config" does not exist; ' +
-          'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY leads there: ' +
-          'create the directory, or set the variables to the one there is',
+          'RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY points there: create the directory, or ' +
+          'correct the variables',
       ],
     });
   });
@@ -174,19 +174,24 @@ describe('the layout of the reference', () => {
 
 describe('a directory without policy files is a warning, or an error where that is asked for', () => {
   test.each([
-    ['of the reference', () => layout(), [], 'the directory is empty; name the directory with the policies'],
+    [
+      'of the reference',
+      () => layout(),
+      [],
+      'the directory is empty; name the directory that holds the policies',
+    ],
     [
       'of CONFIG_PATH',
       () => layout().directory,
       [],
-      'the directory is empty; name the directory with the policies',
+      'the directory is empty; name the directory that holds the policies',
     ],
     [
       'with other files',
       () => layout().directory,
       ['README', 'a.yml/b.yaml', 'c', 'd', 'e', 'f.yaml.bak'],
-      'the directory has no file that ends in .yaml or .yml, and holds only README, a.yml/, c, d, e and 1 more; ' +
-        'name the directory with the policies',
+      'the directory has no file that ends in .yaml or .yml, only README, a.yml/, c, d, e and 1 more; ' +
+        'name the directory that holds the policies',
     ],
   ])('%s', (_name, place, files, message) => {
     mkdirSync(dir.join('root/config'), { recursive: true });
@@ -212,6 +217,6 @@ test('a layout that holds too much is not walked to its end', () => {
   for (const name of ['a', 'b/c', 'b/d']) dir.write(`root/config/${name}`, '');
   expect(runToCompletion(walkLayout(layout(), 4)).files).toHaveLength(3);
   expect(() => runToCompletion(walkLayout(layout(), 3))).toThrow(
-    'the directory holds more than 3 files and directories; name the one with the policies',
+    'the directory holds more than 3 files and directories; name the directory that holds the policies',
   );
 });

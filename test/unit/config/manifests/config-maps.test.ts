@@ -56,12 +56,20 @@ test.each([
     'm.yaml:8:10: data["a.yaml"]: this is not',
   ],
   ['quotes', 'data:\n  a.yaml: "descriptors: []\\ndomain:\\n"\n', 'm.yaml:6:11: data["a.yaml"].domain: '],
-  ['no policy', 'data:\n  a.yaml: |\n    b: 1\n', 'm.yaml:6:11: data["a.yaml"]: the key holds no policy'],
-  ['no text', 'data:\n  a.yaml: { domain: a }\n', 'm.yaml:6:11: data["a.yaml"]: the key holds no policy'],
+  [
+    'no policy',
+    'data:\n  a.yaml: |\n    b: 1\n',
+    'm.yaml:6:11: data["a.yaml"]: this key does not hold a policy',
+  ],
+  [
+    'no text',
+    'data:\n  a.yaml: { domain: a }\n',
+    'm.yaml:6:11: data["a.yaml"]: this key does not hold a policy',
+  ],
   [
     'other files',
     'data:\n  nginx.conf: "server {"\n',
-    'm.yaml:6:15: data["nginx.conf"]: the key holds no policy',
+    'm.yaml:6:15: data["nginx.conf"]: this key does not hold a policy',
   ],
 ])('says where: %s', (_name, data, start) => {
   const lines = said(`---\n${HEAD}${data}`) ?? [];
@@ -72,9 +80,9 @@ test.each([
   [`${HEAD}data:\n  a: x\n`, 'm.yaml: no key of "data" in its ConfigMaps holds a policy; name '],
   [
     'apiVersion: v1\nkind: Service\n',
-    'm.yaml: the file holds no ConfigMap, and only manifests of kind Service; name ',
+    'm.yaml: the file has no ConfigMap, only manifests of kind Service; name ',
   ],
-  [`${HEAD}---\n`.repeat(1001), 'm.yaml: the file has 1001 documents, the most is 1000'],
+  [`${HEAD}---\n`.repeat(1001), 'm.yaml: the file has 1001 documents, more than the maximum of 1000'],
 ])('nothing there: %#', (text, start) => {
   expect(said(text)).toContainEqual(expect.stringContaining(start));
 });

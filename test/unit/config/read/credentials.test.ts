@@ -67,7 +67,7 @@ derive: [{ entry: e, from: [api_key], rules: [{ api_key: "/{${SECRET}", value: v
 descriptors: [${twice}, ${twice}]
 `);
     expect(problems.errors).toHaveLength(2);
-    expect(problems.errors[1]?.message).toContain(`"api_key=${REDACTED}" is written twice`);
+    expect(problems.errors[1]?.message).toContain(`"api_key=${REDACTED}" is defined twice`);
     expect(JSON.stringify(problems.errors)).not.toContain(SECRET);
   });
 });

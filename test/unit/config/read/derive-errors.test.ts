@@ -24,21 +24,19 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a, a], rules: [{ value: x }] }',
-      '3:25: derive[0].from[1]: "a" is written twice in "from"; remove one',
+      '3:25: derive[0].from[1]: "a" is listed twice in "from"; remove one',
     ],
     [
       '{ entry: e, from: [a, b], sha256: {} }',
-      '3:21: derive[0].from: a SHA-256 table is made from exactly one entry; leave one key in "from"',
+      '3:21: derive[0].from: a SHA-256 table derives from exactly one entry; leave one key in "from"',
     ],
     [
       '{ entry: e, from: [a] }',
-      '3:3: derive[0]: an item of "derive" has either "rules", or "sha256" and "sha256_file"; write ' +
-        'one of the two kinds',
+      '3:3: derive[0]: an item of "derive" takes either "rules", or "sha256" and "sha256_file"; use one of them',
     ],
     [
       '{ entry: e, from: [a], sha256: {}, rules: [] }',
-      '3:3: derive[0]: an item of "derive" has either "rules", or "sha256" and "sha256_file"; write ' +
-        'one of the two kinds',
+      '3:3: derive[0]: an item of "derive" takes either "rules", or "sha256" and "sha256_file"; use one of them',
     ],
     [
       '{ entry: e, from: [a], rules: [] }',
@@ -64,23 +62,23 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [value], rules: [{ value: v }] }',
-      '3:47: derive[0].rules[0].value: an entry with the key "value" cannot be a source of rules; send ' +
-        'it under another key',
+      '3:47: derive[0].rules[0].value: rules cannot derive from an entry with the key "value"; send it ' +
+        'under another key',
     ],
     [
       '{ entry: e, from: [a], rules: [{ a: "/{x", value: v }] }',
-      '3:39: derive[0].rules[0].a: "/{x" is no path pattern: a "{" is not closed; add "}", or write ' +
-        '"\\{" for the character',
+      '3:39: derive[0].rules[0].a: "/{x" is not a valid path pattern: a "{" is not closed; add "}", or ' +
+        'write "\\{" for the character',
     ],
     [
       '{ entry: e, from: [a], sha_256: {} }',
-      '3:3: derive[0]: an item of "derive" has either "rules", or "sha256" and "sha256_file"; write ' +
-        'one of the two kinds|3:26: derive[0][2]: unknown key (not shown, as it may be a secret); did ' +
-        'you mean "sha256"?',
+      '3:3: derive[0]: an item of "derive" takes either "rules", or "sha256" and "sha256_file"; use one ' +
+        'of them|3:26: derive[0][2]: unknown key (not shown, as it may be a secret); did you mean ' +
+        '"sha256"?',
     ],
     [
       '{ entry: e, from: [a], sha256: { my-secret-key: acme } }',
-      '3:36: derive[0].sha256[0]: this is no SHA-256 digest (64 hex digits); write the digest of the ' +
+      '3:36: derive[0].sha256[0]: this is not a SHA-256 digest (64 hex digits); write the digest of the ' +
         'API key, never the key itself',
     ],
     [
@@ -89,12 +87,12 @@ describe('errors of derive', () => {
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: "sha256:x" } }`,
-      '3:102: derive[0].sha256[0]: a tenant must not begin with "sha256:", which stands for keys that ' +
-        'are not listed; rename it',
+      '3:102: derive[0].sha256[0]: a tenant must not begin with "sha256:", which is reserved for keys ' +
+        'that are not listed; rename the tenant',
     ],
     [
       `{ entry: e, from: [a], sha256: { ${A}: x, ${A.toUpperCase()}: y } }`,
-      '3:105: derive[0].sha256[1]: the key with digest aaaaaaaa… has two tenants, "x" and "y"; remove one',
+      '3:105: derive[0].sha256[1]: the key with the digest aaaaaaaa… has two tenants, "x" and "y"; remove one',
     ],
     [
       '{ entry: e, from: [a], sha256_file: gone.yaml }',
@@ -102,7 +100,7 @@ describe('errors of derive', () => {
     ],
     [
       '{ entry: e, from: [a], sha256: {} }\n- { entry: f, from: [a], sha256: {} }',
-      '4:21: derive[1].from: an item before this one replaces the entry "a", which never gets here; ' +
+      '4:21: derive[1].from: an earlier item replaces the entry "a", so it never reaches this item; ' +
         'remove it from "from"',
     ],
   ])('%s', (derive, errors) => {
@@ -120,17 +118,17 @@ describe('errors of a key table file', () => {
     ],
     [
       `${A}: other\n`,
-      'keys.yaml:1:1: [0]: the key with digest aaaaaaaa… has two tenants, "acme" and "other"; remove one',
+      'keys.yaml:1:1: [0]: the key with the digest aaaaaaaa… has two tenants, "acme" and "other"; remove one',
     ],
     [
       'my-secret-key: acme\n',
-      'keys.yaml:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, ' +
-        'never the key itself',
+      'keys.yaml:1:1: [0]: this is not a SHA-256 digest (64 hex digits); write the digest of the API ' +
+        'key, never the key itself',
     ],
     [
       'my-secret: a\nmy-secret: b\n',
-      'keys.yaml:1:1: [0]: this is no SHA-256 digest (64 hex digits); write the digest of the API key, ' +
-        'never the key itself|keys.yaml:2:1: [1]: this key is written twice in one mapping; remove one ' +
+      'keys.yaml:1:1: [0]: this is not a SHA-256 digest (64 hex digits); write the digest of the API ' +
+        'key, never the key itself|keys.yaml:2:1: [1]: this key occurs twice in one mapping; remove one ' +
         'of the two',
     ],
     [

@@ -58,7 +58,7 @@ describe('a file that cannot be parsed', () => {
     const loaded = policies.load({ 'a.yaml': UNPARSEABLE, 'b.yaml': goodFile('d', 2) });
     expect(statesOf(loaded)).toEqual(['d: kept 1']);
     expect(policies.errorsOf(loaded).at(-1)).toBe(
-      'b.yaml:1:9: domain: the domain "d" was last defined in a.yaml, which cannot be read now; mend ' +
+      'b.yaml:1:9: domain: the domain "d" was last defined in a.yaml, which cannot be read now; correct ' +
         'or remove that file',
     );
     expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual(['d: ok 2']);
@@ -112,8 +112,8 @@ describe('a domain in two files, not merged', () => {
     expect(statesOf(loaded)).toEqual(['c: ok 3', 'd: absent']);
     expect(loaded.domains[1]?.files).toEqual([policies.join('a.yaml'), policies.join('b.yaml')]);
     expect(policies.errorsOf(loaded)).toEqual([
-      'b.yaml:1:9: domain: the domain "d" is already defined in a.yaml:1:9, so neither file is used; ' +
-        'write one file for a domain, or set MERGE_DOMAIN_CONFIG=true',
+      'b.yaml:1:9: domain: the domain "d" is already defined in a.yaml:1:9, so neither file is loaded; ' +
+        'put each domain into one file, or set MERGE_DOMAIN_CONFIG=true',
     ]);
     expect(statesOf(policies.load({ 'a.yaml': undefined }))).toEqual(['c: ok 3', 'd: ok 2']);
   });

@@ -20,8 +20,8 @@ describe('a file that is something else', () => {
   test.each([
     [
       'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: p }\ndata: { p.yaml: "domain: d" }\n',
-      '1:1: this is a Kubernetes ConfigMap, not a policy; mount it as a directory and name that, or save ' +
-        'each text under its "data" as a policy file of its own',
+      '1:1: this is a Kubernetes ConfigMap, not a policy; mount it as a directory and name that ' +
+        'directory, or save each text under its "data" as a separate policy file',
     ],
     [
       'kind: Deployment\napiVersion: apps/v1\nspec: {}\n',
@@ -41,8 +41,8 @@ describe('a file that is something else', () => {
     // What may be a secret is not repeated.
     [
       'apiVersion: v1\nkind: SECRET-key-1\n',
-      '1:1: the file holds no policy, as none of its keys is known; begin it with "domain: <name>", or ' +
-        'move it elsewhere',
+      '1:1: the file is not a policy, because none of its keys are known; begin it with "domain: ' +
+        '<name>", or move it elsewhere',
     ],
   ])('%j', (text, error) => {
     expect(problemsOf(text)).toEqual([error]);
@@ -66,8 +66,8 @@ describe('a key that is misspelt', () => {
     ],
     [
       'domain: d\ndescriptors: [{ kye: a }]\n',
-      '2:15: descriptors[0].key: the descriptor has no "key"; write the key of the entry that it matches|' +
-        '2:17: descriptors[0].kye: unknown key "kye"; did you mean "key"?',
+      '2:15: descriptors[0].key: "key" is missing; write the key of the entry that this descriptor ' +
+        'matches|2:17: descriptors[0].kye: unknown key "kye"; did you mean "key"?',
     ],
     [node('vlaue: a'), '3:13: descriptors[0].vlaue: unknown key "vlaue"; did you mean "value"?'],
     [
@@ -81,8 +81,9 @@ describe('a key that is misspelt', () => {
     ],
     [
       limit('token_bucket: { max_token: 1, fill_interval: 1s }'),
-      `4:31: ${RATE_LIMIT}.token_bucket: "max_tokens" is missing; write the capacity of the bucket, as in 100|` +
-        `4:33: ${RATE_LIMIT}.token_bucket.max_token: unknown key "max_token"; did you mean "max_tokens"?`,
+      `4:31: ${RATE_LIMIT}.token_bucket: "max_tokens" is missing; write the capacity of the bucket, ` +
+        `such as 100|4:33: ${RATE_LIMIT}.token_bucket.max_token: unknown key "max_token"; did you mean ` +
+        '"max_tokens"?',
     ],
     [
       limit('unit: day, requests_per_unit: 1, replaces: [{ nmae: a }]'),
@@ -105,13 +106,14 @@ describe('a key that is misspelt', () => {
     ],
     [
       'domain: d\n\u00a0\u00a0phase: active\n',
-      '2:1: [1]: unknown key (not shown, as it may be a secret); it begins with a space that is none to YAML (U+00A0 ' +
-        'or the like); write plain spaces',
+      '2:1: [1]: unknown key (not shown, as it may be a secret); it begins with a character that looks ' +
+        'like a space but is not one in YAML (U+00A0 or similar); use plain spaces',
     ],
     [
       node('actions: []'),
-      "3:13: descriptors[0].actions: this belongs to the route in Envoy's configuration, where it says which " +
-        'descriptors Envoy sends; move it there, and write here "key" and "rate_limit" for the entries that it makes',
+      "3:13: descriptors[0].actions: this key belongs to the route in Envoy's configuration, where it " +
+        'defines the descriptors that Envoy sends; move it there, and write "key" and "rate_limit" here ' +
+        'for the entries of those descriptors',
     ],
     // What is near to no key of this mapping may be near to one of another.
     [
@@ -132,12 +134,12 @@ describe('a word that is misspelt', () => {
     ['domain: d\nalgorithm: token-bucket\n', 'did you mean "token_bucket"?'],
     [
       'domain: d\nresponse_headers: [retry_after]\n',
-      '"retry_after" is no header family; did you mean "retry-after"?',
+      '"retry_after" is not a valid header family; did you mean "retry-after"?',
     ],
     [
       limit('name: daily, unlimited: true') +
         '- { key: b, rate_limit: { unlimited: true, replaces: [{ name: dialy }] } }\n',
-      'no rule of this domain has the name "dialy", so this replaces nothing; did you mean "daily"?',
+      'no rule of this domain is named "dialy", so this replaces nothing; did you mean "daily"?',
     ],
   ])('%j', (text, said) => {
     expect(problemsOf(text)).toEqual([expect.stringContaining(said)]);
@@ -165,7 +167,9 @@ describe('a length of time', () => {
     const remedy = written ?? 'the units are second, minute, hour, day, week, month, year';
     expect(problemsOf(limit(`unit: ${text}, requests_per_unit: 1`))).toEqual([
       expect.stringMatching(
-        new RegExp(`^4:23: ${RATE_LIMIT.replace(/[[\]]/g, '.')}.unit: "${text}" is no unit; .*${remedy}`),
+        new RegExp(
+          `^4:23: ${RATE_LIMIT.replace(/[[\]]/g, '.')}.unit: "${text}" is not a valid unit; .*${remedy}`,
+        ),
       ),
     ]);
   });
@@ -181,24 +185,23 @@ describe('a length of time', () => {
     ['soon', undefined],
   ])('fill_interval: %s', (text, written) => {
     expect(asGoDuration(text)).toBe(written);
-    const remedy = written ?? 'a number and a unit, as in 150ms, 1s or 1h30m';
+    const remedy = written ?? 'a number and a unit, such as 150ms, 1s or 1h30m';
     expect(problemsOf(bucket(text))).toEqual([
-      `4:63: ${RATE_LIMIT}.token_bucket.fill_interval: "${text}" is no duration; write ${remedy}`,
+      `4:63: ${RATE_LIMIT}.token_bucket.fill_interval: "${text}" is not a valid duration; write ${remedy}`,
     ]);
   });
 });
 
 describe('a value that is not taken for what it looks like', () => {
-  const regex = 'and this looks like a regular expression; write "value_regex" in its place if it is one';
+  const regex = 'and this looks like a regular expression; if it is one, use "value_regex"';
   test.each([
     [
       '"10.0.0.0/8"',
-      'is compared as a text, character by character, so it matches none of the addresses of this block; ' +
-        'write "value_cidr" in its place to match them',
+      'is compared literally, so it does not match the addresses in this block; use "value_cidr" to match them',
     ],
-    ['"^/v1/.*$"', `is a pattern in which only "*" is special, ${regex}`],
-    ['"/v[0-9]+"', `is compared as a text, character by character, ${regex}`],
-    ['"(GET|HEAD)"', `is compared as a text, character by character, ${regex}`],
+    ['"^/v1/.*$"', `is a pattern in which only "*" has a special meaning, ${regex}`],
+    ['"/v[0-9]+"', `is compared literally, ${regex}`],
+    ['"(GET|HEAD)"', `is compared literally, ${regex}`],
   ])('%s', (value, said) => {
     expect(problemsOf(node(`value: ${value}`))).toEqual([`3:20: descriptors[0].value: "value" ${said}`]);
   });
@@ -226,8 +229,8 @@ describe('a value that is not taken for what it looks like', () => {
 });
 
 const TEMPLATE =
-  'this is a template ("{{") that nothing has filled in yet; fill it in first, for instance with "helm template", ' +
-  'and load the result, or write the text in quotes';
+  'this is a template ("{{") that has not been rendered yet; render it first, for example with "helm ' +
+  'template", and load the result, or put the text in quotes';
 
 describe('what YAML makes of a text', () => {
   test.each([
@@ -246,12 +249,9 @@ describe('what YAML makes of a text', () => {
     ],
     [
       'domain: @d\n',
-      '1:9: this is not valid YAML: a text that begins with "@" needs quotes; write the text in quotes',
+      '1:9: this is not valid YAML: a text that begins with "@" needs quotes; put the text in quotes',
     ],
-    [
-      'domain: a: b\n',
-      '1:9: this is not valid YAML: there is a second ": " in one value; write the text in quotes',
-    ],
+    ['domain: a: b\n', '1:9: this is not valid YAML: a value contains a second ": "; put the text in quotes'],
     [
       'domain: d\ndescriptors:\n  - key: k\n   value: v\n',
       '4:4: this is not valid YAML: this line is neither an item of the list above it nor a key of such an ' +
@@ -259,52 +259,52 @@ describe('what YAML makes of a text', () => {
     ],
     [
       'domain: d\nphase: active\n derive: []\n',
-      '3:2: this is not valid YAML: this line is indented more than the key above it, which has a value on its ' +
-        'own line already; indent the two lines alike',
+      '3:2: this is not valid YAML: this line is indented more than the key above it, which already has ' +
+        'a value on its own line; indent the two lines alike',
     ],
     [
       'domain: d\ndescriptors:\n    - key: k\n  - key: l\n',
-      '4:1: this is not valid YAML: this list item is indented unlike what is above it; correct the spaces ' +
-        'before the "-"',
+      '4:1: this is not valid YAML: this list item is not indented like the lines above it; correct the ' +
+        'spaces before the "-"',
     ],
     [
       'domain: d\ndescriptors\n',
-      '2:1: this is not valid YAML: this line is no "key: value"; write a colon and a space behind the key, or ' +
-        'correct the indentation',
+      '2:1: this is not valid YAML: this line is not a "key: value" pair; write a colon and a space ' +
+        'after the key, or correct the indentation',
     ],
     [
       'domain: d\ndescriptors: [{ key: k }\n',
-      '2:14: this is not valid YAML: the "[" here is not closed; add the missing "]", or indent what stands in ' +
-        'the brackets more than their key',
+      '2:14: this is not valid YAML: the "[" here is not closed; add the missing "]", or indent the ' +
+        'text in the brackets more than its key',
     ],
     [
       'domain: d\ndescriptors:\n  - key: k\n    value:v\n',
-      '4:5: this is not valid YAML: there is no space after the colon; write one, as in "key: value"',
+      '4:5: this is not valid YAML: a space is missing after the colon; write "key: value"',
     ],
     [
       'domain: d\ndescriptors:\n  -key: k\n   value: v\n',
-      '3:3: this is not valid YAML: there is no space after the "-"; write one, as in "- key"',
+      '3:3: this is not valid YAML: a space is missing after the "-"; write "- key"',
     ],
     [
       'domain: d\ndescriptors:\n  - key: k\n  value: v\n',
-      '4:3: this is not valid YAML: the keys of one mapping must be indented alike; correct the spaces before ' +
-        'this line or those above it',
+      '4:3: this is not valid YAML: the keys of one mapping must have the same indentation; correct the ' +
+        'spaces before this line or the lines above it',
     ],
     [
       `${limit('unit: day').replace(' }', '')}- key: l\n`,
-      '4:15: this is not valid YAML: the "{" here is not closed; add the missing "}", or indent what stands in ' +
-        'the braces more than their key',
+      '4:15: this is not valid YAML: the "{" here is not closed; add the missing "}", or indent the ' +
+        'text in the braces more than its key',
     ],
     ['domain: {{ .Values.domain }}\n', `1:9: domain: ${TEMPLATE}`],
     ['domain: d\ndescriptors:\n  {{- range .Values.keys }}\n  - key: {{ . }}\n', `3:3: ${TEMPLATE}`],
     [
       'domain: d\n<<<<<<< HEAD\nphase: active\n=======\nphase: monitoring\n>>>>>>> main\n',
-      '2:1: this is a mark of a merge conflict; keep one of the two sides, and remove the three lines of marks',
+      '2:1: this is a merge conflict marker; keep one of the two sides, and remove the three marker lines',
     ],
     [
       'domain: d\ndescriptors: }\n',
-      '2:14: this is not valid YAML: this cannot stand here; check the indentation, the brackets and the quotes ' +
-        'on this line and above',
+      '2:14: this is not valid YAML: this is not expected here; check the indentation, the brackets and ' +
+        'the quotes on this line and above it',
     ],
   ])('%j', (text, error) => {
     expect(problemsOf(text)).toEqual([error]);
@@ -314,8 +314,8 @@ describe('what YAML makes of a text', () => {
 describe('what people write of values', () => {
   const number = `4:50: ${RATE_LIMIT}.requests_per_unit: "requests_per_unit" is`;
   const quotes = (place: string, key: string, first: string, last: string): string =>
-    `${place}: "${key}" begins with ${first} and ends with ${last}, which are no quotes in YAML but a part of the ` +
-    'text; write straight quotes (") in their place, or around them if requests hold them, too';
+    `${place}: "${key}" begins with ${first} and ends with ${last}, which YAML does not treat as quotes but as part ` +
+    'of the text; use straight quotes (") instead, or put straight quotes around them if requests contain them too';
   test.each([
     [
       limit('unit: minute, requests_per_unit: "1,000"'),
@@ -324,8 +324,7 @@ describe('what people write of values', () => {
     [
       limit('unit: minute, requests_per_unit: unlimited'),
       [
-        `${number} "unlimited"; write a whole number from 0 to 4294967295, or unlimited: true in its place for no ` +
-          'limit',
+        `${number} "unlimited"; write a whole number from 0 to 4294967295, or unlimited: true instead for no limit`,
       ],
     ],
     [
@@ -362,14 +361,14 @@ describe('what people write of values', () => {
 describe('what is empty, or there twice', () => {
   test('descriptors', () => {
     expect(problemsOf('domain: d\ndescriptors:\n')).toEqual([
-      '2:13: descriptors: "descriptors" is empty and therefore ignored; write a value after it, or remove the key',
+      '2:13: descriptors: "descriptors" is empty and is ignored; write a value after it, or remove the key',
     ]);
     expect(problemsOf(node('descriptors: '))).toHaveLength(1);
   });
 
   test('a node, by an alias', () => {
     expect(problemsOf('domain: d\ndescriptors: [&a { key: k, value: v }, *a]\n')).toEqual([
-      '2:35: descriptors[1]: "k=v" is written twice on this level; merge the two, or remove one',
+      '2:35: descriptors[1]: "k=v" is defined twice on this level; merge the two, or remove one',
     ]);
   });
 });

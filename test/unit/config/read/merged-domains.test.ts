@@ -46,8 +46,8 @@ describe('merged domains', () => {
       'b.yaml': file(`# more\n${outer}two\n`),
     });
     expect(policies.errorsOf(loaded)).toEqual([
-      'b.yaml:5:10: descriptors[0]: "k=v" is on this level already, in a.yaml:4:10, a file of the same ' +
-        'domain; keep one of the two',
+      'b.yaml:5:10: descriptors[0]: "k=v" is already defined on this level in a.yaml:4:10, a file of ' +
+        'the same domain; keep one of the two',
     ]);
     expect(statesOf(loaded)).toEqual(['d: absent']);
   });
@@ -81,32 +81,31 @@ describe('merged domains', () => {
     [
       'phase: monitoring',
       'phase: grace_period',
-      '2:8: phase: "phase" differs from that in a.yaml:2:8, a file of the same domain; write the same ' +
-        'in both, or only in one',
+      '2:8: phase: "phase" differs from its value in a.yaml:2:8, a file of the same domain; use the ' +
+        'same value in both files, or set it in only one',
     ],
     [
       'on_store_failure: deny',
       'on_store_failure: error',
-      '2:19: on_store_failure: "on_store_failure" differs from that in a.yaml:2:19, a file of the same ' +
-        'domain; write the same in both, or only in one',
+      '2:19: on_store_failure: "on_store_failure" differs from its value in a.yaml:2:19, a file of the ' +
+        'same domain; use the same value in both files, or set it in only one',
     ],
     [
       'on_store_failure: { local: 0.5 }',
       'on_store_failure: { local: 0.25 }',
-      '2:19: on_store_failure: "on_store_failure" differs from that in a.yaml:2:19, a file of the same ' +
-        'domain; write the same in both, or only in one',
+      '2:19: on_store_failure: "on_store_failure" differs from its value in a.yaml:2:19, a file of the ' +
+        'same domain; use the same value in both files, or set it in only one',
     ],
     [
       'response_headers: []',
       'response_headers: [retry-after]',
-      '2:19: response_headers: "response_headers" differs from that in a.yaml:2:19, a file of the same ' +
-        'domain; write the same in both, or only in one',
+      '2:19: response_headers: "response_headers" differs from its value in a.yaml:2:19, a file of the ' +
+        'same domain; use the same value in both files, or set it in only one',
     ],
     [
       'derive: []',
       'derive: []',
-      '2:9: derive: "derive" is in a.yaml:2:9 already, a file of the same domain; move these items ' +
-        'there',
+      '2:9: derive: "derive" is already set in a.yaml:2:9, a file of the same domain; move these items there',
     ],
   ])('%s and %s', (a, b, error) => {
     const loaded = policies.load({ 'a.yaml': file(`${a}\n`), 'b.yaml': file(`${b}\n`) });

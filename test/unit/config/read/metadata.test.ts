@@ -68,18 +68,17 @@ describe('errors', () => {
     ],
     [
       '{ a: [1, .inf] }',
-      'policy.yaml:5:22: descriptors[0].metadata.a[1]: ".inf" is no number that JSON, and so metadata, ' +
-        'can hold; write another one, or quote it',
+      'policy.yaml:5:22: descriptors[0].metadata.a[1]: ".inf" is not a number that JSON can represent, ' +
+        'and metadata is JSON; write another number, or quote it',
     ],
     [
       '{ a: { b: .NaN } }',
-      'policy.yaml:5:23: descriptors[0].metadata.a.b: ".NaN" is no number that JSON, and so metadata, ' +
-        'can hold; write another one, or quote it',
+      'policy.yaml:5:23: descriptors[0].metadata.a.b: ".NaN" is not a number that JSON can represent, ' +
+        'and metadata is JSON; write another number, or quote it',
     ],
     [
       '{ a: { ? [x] : y } }',
-      'policy.yaml:5:22: descriptors[0].metadata.a: a key of a mapping must be a text, not a mapping ' +
-        'or a list; write a text',
+      'policy.yaml:5:22: descriptors[0].metadata.a: a key must be a text, not a mapping or a list; write a text',
     ],
   ])('%s', (yaml, error) => {
     expect(errorsOf(yaml)).toEqual([error]);

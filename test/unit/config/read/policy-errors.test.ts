@@ -31,17 +31,17 @@ const bucket = (fields: string): string => limit(`{ token_bucket: { ${fields} } 
 describe('the file', () => {
   test.each(
     named([
-      ['', 'policy.yaml: the file is empty; write the policy into it or remove it'],
-      ['# nothing\n', 'policy.yaml: the file is empty; write the policy into it or remove it'],
-      ['---\n', 'policy.yaml: the file is empty; write the policy into it or remove it'],
+      ['', 'policy.yaml: the file is empty; add a policy to it, or remove it'],
+      ['# nothing\n', 'policy.yaml: the file is empty; add a policy to it, or remove it'],
+      ['---\n', 'policy.yaml: the file is empty; add a policy to it, or remove it'],
       [
         'just text',
-        'policy.yaml:1:1: a policy file is a mapping, not a single value; begin it with "domain: <name>"',
+        'policy.yaml:1:1: a policy file must be a mapping, not a single value; begin it with "domain: <name>"',
       ],
-      ['domain: d\0', 'policy.yaml: the file is binary; a policy is a YAML text'],
+      ['domain: d\0', 'policy.yaml: the file is binary; a policy must be YAML text'],
       [
         `#${' '.repeat(MAX_FILE_BYTES)}`,
-        'policy.yaml: the file has 4194305 bytes, the most is 4194304; split it into several files',
+        'policy.yaml: the file has 4194305 bytes, more than the maximum of 4194304; split it into several files',
       ],
       [
         // An anchor is for the parser of all YAML.
@@ -54,7 +54,7 @@ describe('the file', () => {
       [`${'* a: b\n'.repeat(8000)}---`, 'policy.yaml: the file nests more than 200 levels; flatten it'],
       [
         'domain: d\n? [a]\n: b\n',
-        'policy.yaml:2:3: a key of a mapping must be a text, not a mapping or a list; write a text',
+        'policy.yaml:2:3: a key must be a text, not a mapping or a list; write a text',
       ],
       [
         'domain: *x\n',
@@ -63,12 +63,11 @@ describe('the file', () => {
       ],
       [
         'domain: d\ndescriptors: &a\n- *a\n',
-        'policy.yaml:3:3: descriptors[0]: the alias "*a" stands inside its own anchor, so it would never ' +
-          'end; remove it',
+        'policy.yaml:3:3: descriptors[0]: the alias "*a" is inside its own anchor, so it would never end; remove it',
       ],
       [
         'domain: d\n<<: x\n',
-        'policy.yaml:2:5: <<: a merge key (<<) takes a mapping or a list of mappings; write an alias to ' +
+        'policy.yaml:2:5: <<: a merge key (<<) takes a mapping or a list of mappings; use an alias to ' +
           'one, or remove the key',
       ],
     ]),
@@ -136,7 +135,7 @@ descriptors:
   test('only the first document counts, with a warning', () => {
     expect(warningsOf('domain: d\n---\nbroken: [\n')).toEqual([
       'policy.yaml:2:1: only the first document of a file is read; move the documents after this line ' +
-        'to files of their own',
+        'to separate files',
     ]);
   });
 
@@ -152,14 +151,13 @@ descriptors:
     expect(errorsOf(text)).toEqual([
       'policy.yaml:1:1: domain: "domain" is missing or empty; write the domain that Envoy sends, as in ' +
         'domain: shop',
-      'policy.yaml:1:8: phase: "later" is not one of monitoring, grace_period, active; write active to deny ' +
-        'requests, and monitoring to let them pass and only count them',
-      'policy.yaml:3:5: descriptors[0].key: the descriptor has no "key"; write the key of the entry ' +
-        'that it matches',
-      'policy.yaml:4:25: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, ' +
-        'minute, hour, day, week, month, year',
+      'policy.yaml:1:8: phase: "later" is not one of monitoring, grace_period, active; write active to ' +
+        'deny requests, or monitoring to only count them',
+      'policy.yaml:3:5: descriptors[0].key: "key" is missing; write the key of the entry that this descriptor matches',
+      'policy.yaml:4:25: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; the units are ' +
+        'second, minute, hour, day, week, month, year',
       'policy.yaml:4:55: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write ' +
-        'a whole number from 0 to 4294967295, or unlimited: true in its place for no limit',
+        'a whole number from 0 to 4294967295, or unlimited: true instead for no limit',
       'policy.yaml:6:5: descriptors[1].rate_limt: unknown key "rate_limt"; did you mean "rate_limit"?',
     ]);
   });
@@ -172,7 +170,7 @@ describe('domain and settings of the file', () => {
         'domain:\n',
         '1:8: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
       ],
-      ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list; write one text in its place'],
+      ['domain: [d]\n', '1:9: domain: "domain" must be a text, not a list; write a single text'],
       [
         'domain: d\ndescriptor: []\n',
         '2:1: descriptor: unknown key "descriptor"; did you mean "descriptors"?',
@@ -191,22 +189,22 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\nphase: [active]\n',
-        '2:8: phase: "phase" is a list; write one of monitoring, grace_period, active, or a mapping of ' +
-          'grace_period and active to times',
+        '2:8: phase: "phase" must not be a list; write one of monitoring, grace_period, active, or a ' +
+          'mapping with the times of grace_period and active',
       ],
       [
         'domain: d\nphase: { active: 2024-05-15 }\n',
-        '2:18: phase.active: "2024-05-15" is no RFC 3339 time; write 2024-05-15T00:00:00Z',
+        '2:18: phase.active: "2024-05-15" is not an RFC 3339 time; write 2024-05-15T00:00:00Z',
       ],
       [
         'domain: d\nphase: { active: 2024-05-15 10:00 }\n',
-        '2:18: phase.active: "2024-05-15 10:00" is no RFC 3339 time; write a day and a time, such as ' +
-          '2030-01-31T12:00:00Z',
+        '2:18: phase.active: "2024-05-15 10:00" is not an RFC 3339 time; write a day and a time, such ' +
+          'as 2030-01-31T12:00:00Z',
       ],
       [
         'domain: d\nphase:\n  grace_period: 2024-05-15T00:00:00Z\n  active: 2024-05-14T23:59:59Z\n',
-        '4:11: phase.active: "active" is earlier than "grace_period"; write a later time, as the grace ' +
-          'period comes first',
+        '4:11: phase.active: "active" is earlier than "grace_period"; the grace period comes first, so ' +
+          'write a later time',
       ],
       [
         'domain: d\nphase: { monitoring: 2024-05-15T00:00:00Z, active: 2024-05-15T00:00:00Z }\n',
@@ -218,8 +216,8 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\nresponse_headers: [x-rate]\n',
-        '2:20: response_headers[0]: "x-rate" is no header family; write one of x-ratelimit, retry-after, ' +
-          'ratelimit-draft-03, ratelimit',
+        '2:20: response_headers[0]: "x-rate" is not a valid header family; write one of x-ratelimit, ' +
+          'retry-after, ratelimit-draft-03, ratelimit',
       ],
       [
         'domain: d\non_unmatched: ignored\n',
@@ -231,18 +229,18 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\non_store_failure: { local: 0 }\n',
-        '2:28: on_store_failure.local: "local" is 0; write a number from 0.000001 to 1, the share of the limit ' +
-          'that each replica holds, such as 0.25 for a quarter of it',
+        '2:28: on_store_failure.local: "local" is 0; write a number from 0.000001 to 1, the share of ' +
+          'the limit that each replica enforces, such as 0.25 for a quarter',
       ],
       [
         'domain: d\non_store_failure: { local: 25 }\n',
-        '2:28: on_store_failure.local: "local" is 25; write a number from 0.000001 to 1, the share of the limit ' +
-          'that each replica holds, such as 0.25 for a quarter of it',
+        '2:28: on_store_failure.local: "local" is 25; write a number from 0.000001 to 1, the share of ' +
+          'the limit that each replica enforces, such as 0.25 for a quarter',
       ],
       [
         'domain: d\non_store_failure: { local: "25%" }\n',
-        '2:28: on_store_failure.local: "local" is the text "25%"; write a number from 0.000001 to 1, the share of ' +
-          'the limit that each replica holds, such as 0.25 for a quarter of it, without quotes',
+        '2:28: on_store_failure.local: "local" is the text "25%"; write a number from 0.000001 to 1, ' +
+          'the share of the limit that each replica enforces, such as 0.25 for a quarter, without quotes',
       ],
       [
         'domain: d\non_store_failure: { local: 0.5, deny: 0.5 }\n',
@@ -250,13 +248,13 @@ describe('domain and settings of the file', () => {
       ],
       [
         'domain: d\non_store_failure: {}\n',
-        '2:19: on_store_failure: "on_store_failure" has no "local"; write the share of the limit that each ' +
-          'replica holds, such as 0.25 for a quarter of it, as in { local: 0.25 }',
+        '2:19: on_store_failure: "on_store_failure" is a mapping without "local"; write the share of ' +
+          'the limit that each replica enforces, such as 0.25 for a quarter, as in { local: 0.25 }',
       ],
       [
         'domain: d\non_store_failure: [local]\n',
-        '2:19: on_store_failure: "on_store_failure" is a list; write one of error, allow, deny, local, or a share ' +
-          'of local, as in { local: 0.25 }',
+        '2:19: on_store_failure: "on_store_failure" must not be a list; write one of error, allow, ' +
+          'deny, local, or a local share, as in { local: 0.25 }',
       ],
     ]),
   )('%s', (_name, text, error) => {
@@ -303,16 +301,16 @@ describe('descriptors', () => {
     ],
     [
       'key: a, rate_limits: ',
-      '3:27: descriptors[0].rate_limits: "rate_limits" is empty; write 1 to 16 limits, or remove it',
+      '3:27: descriptors[0].rate_limits: "rate_limits" is empty; write 1 to 16 limits, or remove "rate_limits"',
     ],
     [
       'key: a, value_regex: [~]',
-      '3:27: descriptors[0].value_regex[0]: each item of "value_regex" must be a text that is not empty',
+      '3:27: descriptors[0].value_regex[0]: each item of "value_regex" must be a non-empty text',
     ],
     [
       'key: a, value_cidr: "1\\n\\e[2J"',
-      '3:25: descriptors[0].value_cidr: "1\\u000a\\u001b[2J" is no block of IP addresses; write one ' +
-        'such as 10.0.0.0/8 or 2001:db8::/32',
+      '3:25: descriptors[0].value_cidr: "1\\u000a\\u001b[2J" is not a valid CIDR block; write one such ' +
+        'as 10.0.0.0/8 or 2001:db8::/32',
     ],
   ])('%s', (fields, error) => {
     expect(errorsOf(node(fields))).toEqual([`policy.yaml:${error}`]);
@@ -335,11 +333,11 @@ descriptors:
     value: "007"
 `;
     expect(errorsOf(text)).toEqual([
-      'policy.yaml:8:16: descriptors[0].descriptors[1]: "b=x*" is written twice on this level, first ' +
-        'in policy.yaml:6:16; merge the two, or remove one',
-      'policy.yaml:10:14: descriptors[0].descriptors[3]: "b" is written twice on this level, first in ' +
+      'policy.yaml:8:16: descriptors[0].descriptors[1]: "b=x*" is defined twice on this level, first in ' +
+        'policy.yaml:6:16; merge the two, or remove one',
+      'policy.yaml:10:14: descriptors[0].descriptors[3]: "b" is defined twice on this level, first in ' +
         'policy.yaml:9:16; merge the two, or remove one',
-      'policy.yaml:14:12: descriptors[2]: "a=007" is written twice on this level, first in ' +
+      'policy.yaml:14:12: descriptors[2]: "a=007" is defined twice on this level, first in ' +
         'policy.yaml:12:12; merge the two, or remove one',
     ]);
   });
@@ -360,7 +358,8 @@ descriptors:
   - key: c
     descriptors: *below
 `;
-    const sentence = '"lightyear" is no unit; the units are second, minute, hour, day, week, month, year';
+    const sentence =
+      '"lightyear" is not a valid unit; the units are second, minute, hour, day, week, month, year';
     expect(errorsOf(text).map((error) => error.replace(/; did you mean.*/, ''))).toEqual([
       `policy.yaml:6:29: descriptors[0].descriptors[0].rate_limit.unit: ${sentence}`,
       `policy.yaml:6:29: descriptors[1].descriptors[0].rate_limit.unit: ${sentence}`,
@@ -372,19 +371,20 @@ describe('rate_limit', () => {
   test.each([
     [
       '{ unit: "", requests_per_unit: 5 }',
-      '4:23: descriptors[0].rate_limit.unit: "" is no unit; the units are second, minute, hour, day, week, month, year',
+      '4:23: descriptors[0].rate_limit.unit: "" is not a valid unit; the units are second, minute, ' +
+        'hour, day, week, month, year',
     ],
     [
       '{ unit: seconds, requests_per_unit: 5 }',
-      '4:23: descriptors[0].rate_limit.unit: "seconds" is no unit; did you mean "second"?',
+      '4:23: descriptors[0].rate_limit.unit: "seconds" is not a valid unit; did you mean "second"?',
     ],
     [
       '{ unit: [second], requests_per_unit: 5 }',
-      '4:23: descriptors[0].rate_limit.unit: "unit" must be a text, not a list; write one text in its place',
+      '4:23: descriptors[0].rate_limit.unit: "unit" must be a text, not a list; write a single text',
     ],
     [
       '{ unlimited: true, token_bucket: {} }',
-      '4:48: descriptors[0].rate_limit.token_bucket: an unlimited rule has no bucket; remove ' +
+      '4:48: descriptors[0].rate_limit.token_bucket: an unlimited rule cannot have a bucket; remove ' +
         '"token_bucket" or "unlimited"',
     ],
     ['{ unlimited: 1 }', '4:28: descriptors[0].rate_limit.unlimited: "unlimited" is 1; write true or false'],
@@ -394,7 +394,7 @@ describe('rate_limit', () => {
     ],
     [
       '{ unlimited: true, name: [a] }',
-      '4:40: descriptors[0].rate_limit.name: "name" must be a text, not a list; write one text in its place',
+      '4:40: descriptors[0].rate_limit.name: "name" must be a text, not a list; write a single text',
     ],
     [
       '{ unlimited: true, replaces: [{}] }',
@@ -403,17 +403,17 @@ describe('rate_limit', () => {
     ],
     [
       '{ unlimited: true, name: a, replaces: [{ name: a }] }',
-      '4:62: descriptors[0].rate_limit.replaces[0].name: "replaces" holds the rule\'s own name "a"; remove it',
+      '4:62: descriptors[0].rate_limit.replaces[0].name: "replaces" contains the rule\'s own name "a"; remove it',
     ],
     [
       '{ unit: second, requests_per_unit: 1, token_bucket: { max_tokens: 1, fill_interval: 1s } }',
-      '4:23: descriptors[0].rate_limit.unit: "unit" cannot stand beside "token_bucket"; keep one of ' +
-        'the two|4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" cannot stand ' +
-        'beside "token_bucket"; keep one of the two',
+      '4:23: descriptors[0].rate_limit.unit: "unit" cannot be combined with "token_bucket"; keep one of ' +
+        'the two|4:50: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" cannot be ' +
+        'combined with "token_bucket"; keep one of the two',
     ],
   ])('%s', (fields, errors) => {
     const found = errorsOf(limit(fields)).map((error) =>
-      error.includes('"" is no unit') ? error.split('; did')[0] : error,
+      error.includes('"" is not a valid unit') ? error.split('; did')[0] : error,
     );
     expect(found).toEqual(errors.split('|').map((error) => `policy.yaml:${error}`));
   });
@@ -424,13 +424,13 @@ describe('token_bucket', () => {
   test.each([
     [
       '',
-      `4:31: ${path}: "max_tokens" is missing; write the capacity of the bucket, as in 100|4:31: ` +
-        `${path}: "fill_interval" is missing; write the time in which tokens_per_fill tokens are added, ` +
-        'as in 1s',
+      `4:31: ${path}: "max_tokens" is missing; write the capacity of the bucket, such as 100|4:31: ` +
+        `${path}: "fill_interval" is missing; write the interval at which tokens_per_fill tokens are ` +
+        'added, such as 1s',
     ],
     [
       'max_tokens: 0, fill_interval: 1s',
-      `4:45: ${path}.max_tokens: a bucket holds at least 1 token; to deny every request, write unit ` +
+      `4:45: ${path}.max_tokens: a bucket must hold at least 1 token; to deny every request, write unit ` +
         'and requests_per_unit: 0 instead of token_bucket',
     ],
     [
@@ -445,7 +445,7 @@ describe('token_bucket', () => {
       'max_tokens: 1, tokens_per_fill: 0, fill_interval: 1s',
       `4:65: ${path}.tokens_per_fill: "tokens_per_fill" is 0; write a whole number from 1 to 4294967295`,
     ],
-    ['max_tokens: 1, fill_interval: 1', `4:63: ${path}.fill_interval: "1" is no duration; write 1s`],
+    ['max_tokens: 1, fill_interval: 1', `4:63: ${path}.fill_interval: "1" is not a valid duration; write 1s`],
     [
       'max_tokens: 1, fill_interval: 999us',
       `4:63: ${path}.fill_interval: the interval is shorter than 1ms; multiply it and tokens_per_fill ` +
@@ -458,7 +458,7 @@ describe('token_bucket', () => {
     ],
     [
       'max_tokens: 1, fill_interval: 1000001ns',
-      `4:63: ${path}.fill_interval: the interval is no whole number of microseconds; round it`,
+      `4:63: ${path}.fill_interval: the interval is not a whole number of microseconds; round it`,
     ],
     [
       'max_tokens: 1, fill_interval: 876001h',
@@ -466,7 +466,7 @@ describe('token_bucket', () => {
     ],
     [
       'max_tokens: 876001, fill_interval: 1h',
-      `4:31: ${path}: an empty bucket would need more than 100 years to fill; lower max_tokens or ` +
+      `4:31: ${path}: an empty bucket would take more than 100 years to fill; lower max_tokens or ` +
         'fill_interval, or raise tokens_per_fill',
     ],
     [
@@ -500,7 +500,7 @@ describe('warnings', () => {
     expect(places).toEqual(
       [...NEVER_EMPTY].map((key) => [
         key,
-        [expect.stringContaining(`"${key}" is empty and therefore ignored; write a value after it`)],
+        [expect.stringContaining(`"${key}" is empty and is ignored; write a value after it`)],
         [],
       ]),
     );
@@ -510,9 +510,9 @@ describe('warnings', () => {
     const text = 'domain: d\ndescriptors:\n- key: a\n  key: b\ndomain: e\n';
     expect(errorsOf(text)).toEqual([]);
     expect(warningsOf(text)).toEqual([
-      'policy.yaml:4:3: descriptors[0].key: the key "key" is written twice in one mapping, first in line 3, ' +
+      'policy.yaml:4:3: descriptors[0].key: the key "key" occurs twice in one mapping, first on line 3, ' +
         'and only the last one counts; remove one of the two',
-      'policy.yaml:5:1: domain: the key "domain" is written twice in one mapping, first in line 1, and only ' +
+      'policy.yaml:5:1: domain: the key "domain" occurs twice in one mapping, first on line 1, and only ' +
         'the last one counts; remove one of the two',
     ]);
     const { policy } = parse(text);
@@ -526,13 +526,13 @@ describe('warnings', () => {
     named([
       [
         limit('{ unit: second }'),
-        '4:15: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is missing and counts ' +
-          'as 0: the rule denies every request; write 0 if that is meant',
+        '4:15: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is missing and defaults ' +
+          'to 0, so the rule denies every request; write 0 if this is intended',
       ],
       [
         limit('{ unlimited: true, requests_per_unit: 5 }'),
-        '4:53: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is ignored, as the rule ' +
-          'is unlimited; remove it',
+        '4:53: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is ignored, because the ' +
+          'rule is unlimited; remove it',
       ],
       [
         limit('{ unit: second, requests_per_unit: 010 }'),
@@ -541,34 +541,34 @@ describe('warnings', () => {
       ],
       [
         limit('{ unlimited: true, replaces: [{ name: nobody }] }'),
-        '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain has the name "nobody", ' +
-          'so this replaces nothing; correct the name, or remove it',
+        '4:53: descriptors[0].rate_limit.replaces[0].name: no rule of this domain is named "nobody", so ' +
+          'this replaces nothing; correct the name, or remove it',
       ],
       [
         limit('{ unlimited: true, shadow_mode: true }'),
         '4:34: descriptors[0].rate_limit.shadow_mode: "shadow_mode" has no effect here; it belongs in ' +
-          'an item of "descriptors", beside "rate_limit"',
+          'an item of "descriptors", next to "rate_limit"',
       ],
       ['domain: d\nunit: day\n', '2:1: unit: "unit" has no effect here; it belongs in "rate_limit"'],
       [
         'domain: d\ndescriptors: [{ key: a, shadow_mode: true }]\n',
-        '2:38: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit beside it; add ' +
-          '"rate_limit" or "rate_limits", or remove it',
+        '2:38: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit in the same ' +
+          'descriptor; add "rate_limit" or "rate_limits", or remove it',
       ],
       [
         'domain: d\ndescriptors: [{ key: a, detailed_metric: true }]\n',
-        '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without a limit beside ' +
-          'it; add "rate_limit" or "rate_limits", or remove it',
+        '2:42: descriptors[0].detailed_metric: "detailed_metric" has no effect without a limit in the ' +
+          'same descriptor; add "rate_limit" or "rate_limits", or remove it',
       ],
       [
         'domain: d\ndescriptors: [{ key: a, metadata: { any: [1, { x: y }] } }]\n',
-        '2:35: descriptors[0].metadata: "metadata" has no effect without a limit beside it; add ' +
-          '"rate_limit" or "rate_limits", or remove it',
+        '2:35: descriptors[0].metadata: "metadata" has no effect without a limit in the same ' +
+          'descriptor; add "rate_limit" or "rate_limits", or remove it',
       ],
       [
         'domain: d\ndescriptors: [{ key: a* }]\n',
-        '2:22: descriptors[0].key: a "*" in a key is an ordinary character; write the pattern as ' +
-          '"value", or remove the "*"',
+        '2:22: descriptors[0].key: "*" has no special meaning in a key; write the pattern as "value", ' +
+          'or remove the "*"',
       ],
     ]),
   )('%s', (_name, text, warning) => {

@@ -73,42 +73,39 @@ describe('a limit that makes no sense', () => {
   test.each([
     [
       'unit: day, requests_per_unit: 1, calendar: UTC, unit_multiplier: 1',
-      'unit_multiplier: "unit_multiplier" cannot stand beside "calendar", whose windows are one unit ' +
-        'each; keep one of the two',
+      'unit_multiplier: "unit_multiplier" cannot be combined with "calendar", whose windows are always ' +
+        'one unit long; keep one of the two',
     ],
     ...['second', 'minute', 'hour'].map((unit): [string, string] => [
       `unit: ${unit}, requests_per_unit: 1, calendar: UTC`,
-      `calendar: a calendar has days, weeks, months and years, but no ${unit}s; write another "unit", ` +
-        'or remove "calendar"',
+      `calendar: "calendar" supports days, weeks, months and years, not ${unit}s; choose another ` +
+        '"unit", or remove "calendar"',
     ]),
     [
       'unit: day, requests_per_unit: 1, calendar: Europe/Berln',
-      'calendar: "Europe/Berln" is no time zone of the IANA database that this program knows; did you ' +
-        'mean "Europe/Berlin"?',
+      'calendar: "Europe/Berln" is not a known time zone of the IANA database; did you mean "Europe/Berlin"?',
     ],
     [
       'unit: day, requests_per_unit: 1, calendar: new york',
-      'calendar: "new york" is no time zone of the IANA database that this program knows; did you mean ' +
-        '"America/New_York"?',
+      'calendar: "new york" is not a known time zone of the IANA database; did you mean "America/New_York"?',
     ],
     [
       'unit: day, requests_per_unit: 1, calendar: "+02:00"',
-      'calendar: "+02:00" is no time zone of the IANA database that this program knows; write one such ' +
-        'as Europe/Berlin or UTC',
+      'calendar: "+02:00" is not a known time zone of the IANA database; write one such as Europe/Berlin or UTC',
     ],
     [
       'unit: day, requests_per_unit: 1, calendar: [UTC]',
-      'calendar: "calendar" must be a text, not a list; write one text in its place',
+      'calendar: "calendar" must be a text, not a list; write a single text',
     ],
     [
       `${TEN}, burst: 5`,
-      'burst: "burst" is the capacity of a token bucket, and the rule is a window; write algorithm: ' +
-        'token_bucket beside it, or remove it',
+      'burst: "burst" is the capacity of a token bucket, but this rule is a fixed window; add ' +
+        'algorithm: token_bucket, or remove "burst"',
     ],
     [
       `${TEN}, algorithm: fixed_window, burst: 5`,
-      'burst: "burst" is the capacity of a token bucket, and the rule is a window; write algorithm: ' +
-        'token_bucket beside it, or remove it',
+      'burst: "burst" is the capacity of a token bucket, but this rule is a fixed window; add ' +
+        'algorithm: token_bucket, or remove "burst"',
     ],
     [
       'unit: day, requests_per_unit: 0, algorithm: token_bucket, burst: 5',
@@ -120,25 +117,25 @@ describe('a limit that makes no sense', () => {
     ],
     [
       `${BUCKET}, burst: 5`,
-      'burst: "burst" cannot stand beside "token_bucket"; write the number as its "max_tokens"',
+      'burst: "burst" cannot be combined with "token_bucket"; write the number as "max_tokens"',
     ],
     [
       `${BUCKET}, algorithm: token_bucket`,
-      'algorithm: "algorithm" cannot stand beside "token_bucket", which is one already; remove ' +
-        '"algorithm"',
+      'algorithm: "algorithm" cannot be combined with "token_bucket", which already sets the algorithm; ' +
+        'remove "algorithm"',
     ],
     [
       `${BUCKET}, unit_multiplier: 2`,
-      'unit_multiplier: "unit_multiplier" cannot stand beside "token_bucket"; keep one of the two',
+      'unit_multiplier: "unit_multiplier" cannot be combined with "token_bucket"; keep one of the two',
     ],
     [
       `${BUCKET}, calendar: UTC`,
-      'calendar: "calendar" cannot stand beside "token_bucket"; keep one of the two',
+      'calendar: "calendar" cannot be combined with "token_bucket"; keep one of the two',
     ],
     [
       'unit: day, requests_per_unit: 1, calendar: UTC, algorithm: token_bucket',
-      'algorithm: a token bucket refills all the time and has no calendar; remove "calendar", or write ' +
-        'algorithm: fixed_window',
+      'algorithm: a token bucket refills continuously and cannot have a calendar; remove "calendar", or ' +
+        'write algorithm: fixed_window',
     ],
     [`${TEN}, algorithm: leaky_bucket`, 'algorithm: "leaky_bucket" is not one of fixed_window, token_bucket'],
     [
@@ -151,15 +148,15 @@ describe('a limit that makes no sense', () => {
     ],
     [
       `${TEN}, unit_multiplier: 52560001`,
-      'unit_multiplier: the window is longer than 100 years; lower it to at most 52560000',
+      'unit_multiplier: the window is longer than 100 years; lower "unit_multiplier" to at most 52560000',
     ],
     [
       `${TEN}, max_debt: 5`,
-      'max_debt: "max_debt" has no effect without allow_debt: true; write that beside it, or remove it',
+      'max_debt: "max_debt" has no effect without allow_debt: true; add allow_debt: true, or remove "max_debt"',
     ],
     [
       `${BUCKET}, allow_debt: false, max_debt: 5`,
-      'max_debt: "max_debt" has no effect without allow_debt: true; write that beside it, or remove it',
+      'max_debt: "max_debt" has no effect without allow_debt: true; add allow_debt: true, or remove "max_debt"',
     ],
     [
       `${BUCKET}, allow_debt: true, max_debt: 0`,
@@ -168,26 +165,26 @@ describe('a limit that makes no sense', () => {
     [`${BUCKET}, allow_debt: 1, max_debt: 3`, 'allow_debt: "allow_debt" is 1; write true or false'],
     [
       `${TEN}, allow_debt: true, max_debt: 11`,
-      'max_debt: the debt of a window must fit the next one, so "max_debt" is at most ' +
+      'max_debt: the debt of a window must fit into the next window, so "max_debt" is at most ' +
         '"requests_per_unit", 10; lower it, or write algorithm: token_bucket',
     ],
     [
       'unit: day, requests_per_unit: 0, allow_debt: true',
-      'allow_debt: a rule with requests_per_unit: 0 denies every request, and could never pay a debt; ' +
-        'remove "allow_debt" or raise the number',
+      'allow_debt: a rule with requests_per_unit: 0 denies every request and can never pay a debt; ' +
+        'remove "allow_debt", or raise the number',
     ],
     [
       'unit: year, requests_per_unit: 1, algorithm: token_bucket, burst: 101',
-      ': an empty bucket would need more than 100 years to fill; lower "burst", or raise "requests_per_unit"',
+      ': an empty bucket would take more than 100 years to fill; lower "burst", or raise "requests_per_unit"',
     ],
     [
       'unit: year, requests_per_unit: 1, algorithm: token_bucket, burst: 51, allow_debt: true',
-      'allow_debt: a bucket would need more than 100 years to fill from its deepest debt, 51; lower ' +
+      'allow_debt: a bucket with the maximum debt of 51 would take more than 100 years to fill; lower ' +
         '"max_debt" or "burst", or raise "requests_per_unit"',
     ],
     [
       'token_bucket: { max_tokens: 1, fill_interval: 8760h }, allow_debt: true, max_debt: 100',
-      'max_debt: a bucket would need more than 100 years to fill from its deepest debt, 100; lower ' +
+      'max_debt: a bucket with the maximum debt of 100 would take more than 100 years to fill; lower ' +
         '"max_debt" or the bucket\'s fill_interval, or raise tokens_per_fill',
     ],
     [
@@ -200,7 +197,7 @@ describe('a limit that makes no sense', () => {
         const key = field.slice(0, field.indexOf(':'));
         return [
           `unlimited: true, ${field}`,
-          `${key}: an unlimited rule has no "${key}"; remove "${key}" or "unlimited"`,
+          `${key}: an unlimited rule cannot have "${key}"; remove "${key}" or "unlimited"`,
         ];
       },
     ),
@@ -236,7 +233,7 @@ describe('algorithm of the file', () => {
   test('leaves a calendar a window, which has no burst', () => {
     expect(shown('unit: day, requests_per_unit: 5, calendar: UTC', head)).toBe('window: 5 per day of UTC');
     expect(errorsOf('unit: day, requests_per_unit: 5, calendar: UTC, burst: 9', head)).toEqual([
-      'burst: "burst" is the capacity of a token bucket, which has no calendar; remove "burst" or "calendar"',
+      'burst: "burst" is the capacity of a token bucket, which cannot have a calendar; remove "burst" or "calendar"',
     ]);
   });
 

@@ -27,8 +27,8 @@ describe('response_headers', () => {
     expect(ruleOf('response_headers: [x-ratelimit]')?.responseHeaders).toEqual({ ...NONE, xRateLimit: true });
     expect(ruleOf('name: n')?.responseHeaders).toBeUndefined();
     expect(errorsOf(limit('response_headers: [ratelimit, RateLimit]'))).toEqual([
-      'policy.yaml:4:80: descriptors[0].rate_limit.response_headers[1]: "RateLimit" is no header ' +
-        'family; did you mean "ratelimit"?',
+      'policy.yaml:4:80: descriptors[0].rate_limit.response_headers[1]: "RateLimit" is not a valid ' +
+        'header family; did you mean "ratelimit"?',
     ]);
   });
 });
@@ -44,12 +44,13 @@ describe('request_headers', () => {
 
   test('cannot tell a request that goes upstream to come back later', () => {
     expect(errorsOf(limit('request_headers: [x-ratelimt, retry-after, x]'))).toEqual([
-      'policy.yaml:4:68: descriptors[0].rate_limit.request_headers[0]: "x-ratelimt" is no header family; ' +
-        'did you mean "x-ratelimit"?',
-      'policy.yaml:4:80: descriptors[0].rate_limit.request_headers[1]: "retry-after" is for denied callers, and a ' +
-        'denied request does not go upstream; remove it here, and list it in "response_headers"',
-      'policy.yaml:4:93: descriptors[0].rate_limit.request_headers[2]: "x" is no header family; write one of ' +
-        'x-ratelimit, ratelimit-draft-03, ratelimit',
+      'policy.yaml:4:68: descriptors[0].rate_limit.request_headers[0]: "x-ratelimt" is not a valid ' +
+        'header family; did you mean "x-ratelimit"?',
+      'policy.yaml:4:80: descriptors[0].rate_limit.request_headers[1]: "retry-after" is a header for ' +
+        'denied callers, and denied requests do not reach the upstream; remove it here, and list it in ' +
+        '"response_headers"',
+      'policy.yaml:4:93: descriptors[0].rate_limit.request_headers[2]: "x" is not a valid header ' +
+        'family; write one of x-ratelimit, ratelimit-draft-03, ratelimit',
     ]);
   });
 });
@@ -78,24 +79,22 @@ describe('denied_response', () => {
   test.each([
     [
       'problem',
-      '2:18: denied_response: "denied_response" is neither problem+json nor a mapping; write one of ' +
-        'them, as in { body: "slow down" }',
+      '2:18: denied_response: "denied_response" must be problem+json or a mapping, as in { body: "slow down" }',
     ],
     [
       '[a]',
-      '2:18: denied_response: "denied_response" is neither problem+json nor a mapping; write one of ' +
-        'them, as in { body: "slow down" }',
+      '2:18: denied_response: "denied_response" must be problem+json or a mapping, as in { body: "slow down" }',
     ],
-    ['{}', '2:18: denied_response: "body" is missing; write the text that denied callers get, "" for none'],
+    [
+      '{}',
+      '2:18: denied_response: "body" is missing; write the text that denied callers receive, or "" for none',
+    ],
     [
       '{ text: x }',
-      '2:18: denied_response: "body" is missing; write the text that denied callers get, "" for none',
+      '2:18: denied_response: "body" is missing; write the text that denied callers receive, or "" for none',
       '2:20: denied_response.text: unknown key "text"; the keys allowed here are body, content_type',
     ],
-    [
-      '{ body: [a] }',
-      '2:26: denied_response.body: "body" must be a text, not a list; write one text in its place',
-    ],
+    ['{ body: [a] }', '2:26: denied_response.body: "body" must be a text, not a list; write a single text'],
   ])('%s', (value, ...errors) => {
     expect(errorsOf(`domain: d\ndenied_response: ${value}\n`)).toEqual(
       errors.map((error) => `policy.yaml:${error}`),
@@ -119,8 +118,8 @@ describe('denied_response', () => {
     expect(errors).toEqual([
       expect.stringMatching(
         new RegExp(
-          '^policy\\.yaml:2:43: denied_response\\.content_type: ".*" is no media type; ' +
-            'write one, as in text/html; charset=utf-8$',
+          '^policy\\.yaml:2:43: denied_response\\.content_type: ".*" is not a valid media type; write ' +
+            'one, as in text/html; charset=utf-8$',
         ),
       ),
     ]);
@@ -151,7 +150,7 @@ test('an unlimited rule has no answer of its own', () => {
   );
   expect(policy).toBeDefined();
   expect(problems.warnings.map(({ message }) => message)).toEqual([
-    '"response_headers" is ignored, as the rule is unlimited; remove it',
-    '"denied_response" is ignored, as the rule is unlimited; remove it',
+    '"response_headers" is ignored, because the rule is unlimited; remove it',
+    '"denied_response" is ignored, because the rule is unlimited; remove it',
   ]);
 });

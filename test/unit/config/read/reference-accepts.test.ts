@@ -8,12 +8,12 @@ const limit = (fields: string): string => node(`key: user, rate_limit: { ${field
 /** Files that envoyproxy/ratelimit loads, and a part of the warning, if there is one. */
 const ACCEPTED: readonly (readonly [what: string, text: string, warning: string | undefined])[] = [
   ['no descriptors', 'domain: shop\n', undefined],
-  ['descriptors of nothing', 'domain: shop\ndescriptors:\n', '"descriptors" is empty and therefore ignored'],
+  ['descriptors of nothing', 'domain: shop\ndescriptors:\n', '"descriptors" is empty and is ignored'],
   ['an empty list', 'domain: shop\ndescriptors: []\n', undefined],
   ['a rate_limit of nothing', node('key: a, rate_limit: ~'), undefined],
   ['a value of nothing', node('key: a, value: '), undefined],
   ['a number of 0', limit('unit: day, requests_per_unit: 0'), undefined],
-  ['no number', limit('unit: day'), 'counts as 0: the rule denies every request'],
+  ['no number', limit('unit: day'), 'defaults to 0, so the rule denies every request'],
   ['the largest number', limit('unit: day, requests_per_unit: 4294967295'), undefined],
   ['a number in hexadecimal', limit('unit: day, requests_per_unit: 0X1F'), undefined],
   ['a number in octal', limit('unit: day, requests_per_unit: 017'), 'is read as octal, 15'],
@@ -22,15 +22,15 @@ const ACCEPTED: readonly (readonly [what: string, text: string, warning: string 
     'unlimited with a number',
     limit('unlimited: true, requests_per_unit: 5'),
     'policy.yaml:3:66: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is ignored, ' +
-      'as the rule is unlimited; remove it',
+      'because the rule is unlimited; remove it',
   ],
   ['unlimited with a unit that is none', limit('unlimited: true, unit: unknown'), '"unknown" is ignored'],
   ['unlimited that is false', limit('unlimited: no, unit: day, requests_per_unit: 1'), undefined],
   [
     'an unused name in replaces',
     limit('unlimited: true, replaces: [{ name: other }]'),
-    'policy.yaml:3:66: descriptors[0].rate_limit.replaces[0].name: no rule of this domain has the ' +
-      'name "other", so this replaces nothing; correct the name, or remove it',
+    'policy.yaml:3:66: descriptors[0].rate_limit.replaces[0].name: no rule of this domain is named ' +
+      '"other", so this replaces nothing; correct the name, or remove it',
   ],
   ['an empty list of replaces', limit('unlimited: true, replaces: []'), undefined],
   [
@@ -47,8 +47,8 @@ const ACCEPTED: readonly (readonly [what: string, text: string, warning: string 
   [
     'share_threshold with a pattern in the key',
     node('key: "a*", share_threshold: true'),
-    'policy.yaml:3:10: descriptors[0].key: a "*" in a key is an ordinary character; write the ' +
-      'pattern as "value", or remove the "*"',
+    'policy.yaml:3:10: descriptors[0].key: "*" has no special meaning in a key; write the pattern as ' +
+      '"value", or remove the "*"',
   ],
   ['further documents', 'domain: shop\n---\nnonsense: true\n', 'only the first document'],
   ['a byte order mark and CRLF', '\ufeffdomain: shop\r\ndescriptors:\r\n- key: a\r\n', undefined],

@@ -22,19 +22,19 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a bad unit',
     limit('unit: fortnight, requests_per_unit: 5'),
-    '4:23: descriptors[0].rate_limit.unit: "fortnight" is no unit; the units are second, minute, hour, ' +
-      'day, week, month, year',
+    '4:23: descriptors[0].rate_limit.unit: "fortnight" is not a valid unit; the units are second, ' +
+      'minute, hour, day, week, month, year',
   ],
   [
     'the unit unknown',
     limit('unit: unknown, requests_per_unit: 5'),
-    '4:23: descriptors[0].rate_limit.unit: "unknown" is no unit; the units are second, minute, hour, ' +
-      'day, week, month, year',
+    '4:23: descriptors[0].rate_limit.unit: "unknown" is not a valid unit; the units are second, minute, ' +
+      'hour, day, week, month, year',
   ],
   [
     'a unit in the plural',
     limit('unit: minutes, requests_per_unit: 5'),
-    '4:23: descriptors[0].rate_limit.unit: "minutes" is no unit; did you mean "minute"?',
+    '4:23: descriptors[0].rate_limit.unit: "minutes" is not a valid unit; did you mean "minute"?',
   ],
   [
     'no unit',
@@ -45,7 +45,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'nothing in a rate_limit',
     limit(''),
-    '4:15: descriptors[0].rate_limit: "rate_limit" holds no limit; write token_bucket, unit with ' +
+    '4:15: descriptors[0].rate_limit: "rate_limit" is empty; write token_bucket, unit with ' +
       'requests_per_unit, or unlimited: true',
   ],
   [
@@ -57,7 +57,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'tabs for indentation',
     'domain: shop\ndescriptors:\n\t- key: a\n',
-    '3:1: this is not valid YAML: there is a tab in the indentation; write spaces in its place',
+    '3:1: this is not valid YAML: the indentation contains a tab; use spaces instead',
   ],
   [
     'an alias to nothing',
@@ -68,8 +68,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'an alias to itself',
     'domain: shop\ndescriptors: &all\n- key: a\n  descriptors: *all\n',
-    '4:16: descriptors[0].descriptors: the alias "*all" stands inside its own anchor, so it would ' +
-      'never end; remove it',
+    '4:16: descriptors[0].descriptors: the alias "*all" is inside its own anchor, so it would never end; remove it',
   ],
   [
     'no domain',
@@ -81,32 +80,31 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
     'domain: ""\n',
     '1:9: domain: "domain" is missing or empty; write the domain that Envoy sends, as in domain: shop',
   ],
-  ['an empty file', '\n', ' the file is empty; write the policy into it or remove it'],
+  ['an empty file', '\n', ' the file is empty; add a policy to it, or remove it'],
   [
     'a list',
     '- domain: shop\n',
-    '1:1: a policy file is a mapping, not a list; begin it with "domain: <name>"',
+    '1:1: a policy file must be a mapping, not a list; begin it with "domain: <name>"',
   ],
   [
     'no key',
     node('value: x'),
-    '3:3: descriptors[0].key: the descriptor has no "key"; write the key of the entry that it matches',
+    '3:3: descriptors[0].key: "key" is missing; write the key of the entry that this descriptor matches',
   ],
   [
     'an empty key',
     node('key: ""'),
-    '3:10: descriptors[0].key: the descriptor has no "key"; write the key of the entry that it ' + 'matches',
+    '3:10: descriptors[0].key: "key" is missing; write the key of the entry that this descriptor matches',
   ],
   [
     'a node twice',
     'domain: shop\ndescriptors:\n- { key: a, value: x }\n- { key: b }\n- { key: a, value: x }\n',
-    '5:20: descriptors[2]: "a=x" is written twice on this level, first in <file>:3:20; merge the ' +
-      'two, or remove one',
+    '5:20: descriptors[2]: "a=x" is defined twice on this level, first in <file>:3:20; merge the two, or remove one',
   ],
   [
     'a node twice, deeper',
     node('key: a, descriptors: [{ key: b }, { key: b, value: "" }]'),
-    '3:46: descriptors[0].descriptors[1]: "b" is written twice on this level, first in <file>:3:34; ' +
+    '3:46: descriptors[0].descriptors[1]: "b" is defined twice on this level, first in <file>:3:34; ' +
       'merge the two, or remove one',
   ],
   [
@@ -175,7 +173,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a replaces of itself',
     limit('unlimited: true, name: me, replaces: [{ name: me }]'),
-    '4:63: descriptors[0].rate_limit.replaces[0].name: "replaces" holds the rule\'s own name "me"; remove it',
+    '4:63: descriptors[0].rate_limit.replaces[0].name: "replaces" contains the rule\'s own name "me"; remove it',
   ],
   [
     'a replaces of texts',
@@ -186,7 +184,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'unlimited with a unit',
     limit('unlimited: true, unit: DAY'),
-    '4:40: descriptors[0].rate_limit.unit: an unlimited rule has no unit; remove "unit" or "unlimited"',
+    '4:40: descriptors[0].rate_limit.unit: an unlimited rule cannot have a unit; remove "unit" or "unlimited"',
   ],
   [
     'share_threshold without a pattern',
@@ -209,8 +207,8 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a negative number',
     limit('unit: day, requests_per_unit: -1'),
-    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole ' +
-      'number from 0 to 4294967295, or unlimited: true in its place for no limit',
+    '4:47: descriptors[0].rate_limit.requests_per_unit: "requests_per_unit" is -1; write a whole number ' +
+      'from 0 to 4294967295, or unlimited: true instead for no limit',
   ],
   [
     'a number over 32 bits',
@@ -239,8 +237,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a value that is a fraction',
     node('key: version, value: 1.10'),
-    '3:26: descriptors[0].value: "value" has no quotes, so YAML reads it as a number; write it in ' +
-      'quotes',
+    '3:26: descriptors[0].value: "value" has no quotes, so YAML reads it as a number; put it in quotes',
   ],
   [
     'a boolean that is none',
@@ -261,7 +258,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a key that is a list',
     node('key: [a]'),
-    '3:10: descriptors[0].key: "key" must be a text, not a list; write one text in its place',
+    '3:10: descriptors[0].key: "key" must be a text, not a list; write a single text',
   ],
   [
     'metadata that is a text',
@@ -271,8 +268,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'metadata with a mapping for a key',
     node('key: a, metadata: { x: { ? { y: z } : 1 } }, rate_limit: { unlimited: true }'),
-    '3:32: descriptors[0].metadata.x: a key of a mapping must be a text, not a mapping or a list; ' +
-      'write a text',
+    '3:32: descriptors[0].metadata.x: a key must be a text, not a mapping or a list; write a text',
   ],
   [
     'an unknown key below a misplaced one',
@@ -288,7 +284,7 @@ const REJECTED: readonly (readonly [what: string, text: string, error: string])[
   [
     'a fraction below a misplaced key',
     node('key: a, name: 1.5'),
-    '3:19: descriptors[0].name: this has no quotes, so YAML reads it as a number; write it in quotes',
+    '3:19: descriptors[0].name: without quotes, YAML reads this as a number; put it in quotes',
   ],
 ];
 

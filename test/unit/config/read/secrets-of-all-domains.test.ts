@@ -89,7 +89,7 @@ describe('an entry key that another domain takes for API keys', () => {
     if (bad !== undefined) dir.write('bad.yaml', bad.replaceAll('TWICE', SECRET));
     const messages = loadPolicies([dir.path]).errors.map(({ message }) => message);
     expect(messages).toContainEqual(
-      expect.stringMatching(/^"token=\[redacted sha256:[0-9a-f]{8}\]" is written twice/),
+      expect.stringMatching(/^"token=\[redacted sha256:[0-9a-f]{8}\]" is defined twice/),
     );
     expect(messages.join('\n')).not.toContain(SECRET);
   });
@@ -100,7 +100,7 @@ describe('an entry key that another domain takes for API keys', () => {
     dir.write('deriving.yaml', 'domain: [');
     dir.write('other.yaml', `${OTHER}  - { key: token, value: ${SECRET}, ${LIMIT} }\n`);
     const messages = loadPolicies([dir.path], {}, before).errors.map(({ message }) => message);
-    expect(messages).toContainEqual(expect.stringMatching(/is written twice/));
+    expect(messages).toContainEqual(expect.stringMatching(/is defined twice/));
     expect(messages.join('\n')).not.toContain(SECRET);
   });
 

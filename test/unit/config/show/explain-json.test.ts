@@ -76,7 +76,7 @@ describe('an explanation for machines', () => {
           path: 'derive[1]',
           step: 'tenant from api_key: table of 0 API keys',
           applied: false,
-          outcome: 'there is no entry api_key',
+          outcome: 'the descriptor has no entry api_key',
         },
       ],
       matched_as: [{ key: 'group', value: 'old' }],
@@ -87,7 +87,7 @@ describe('an explanation for machines', () => {
           matched: 'group=old',
         },
       ],
-      result: 'The 2 limits at group=old apply, all or nothing.',
+      result: 'The 2 limits at group=old apply together: the request takes from all of them or from none.',
       to_match: [],
       rules: [
         {
@@ -190,7 +190,7 @@ describe('an explanation for machines', () => {
     expect(asked('shop', 'group=new').levels).toStrictEqual([
       {
         entry: { key: 'group', value: 'new' },
-        tried: [{ node: 'group=old', matched: false, why: 'no value is equal' }],
+        tried: [{ node: 'group=old', matched: false, why: 'no listed value is equal' }],
         matched: null,
       },
     ]);

@@ -102,7 +102,7 @@ descriptors:
     'denied:     with problem+json (of the file)',
     'headers:    none (of the rule)',
     'denied:     with 2 bytes of text/plain (of the rule)',
-    'overrides:  a request that brings its own limit is counted in a token bucket',
+    'overrides:  a request that sends its own limit is counted in a token bucket',
     'decision metadata: on',
   ]);
   expect(explain(set, 'd', entries('b=1'), NOW).rules[0]?.answer).toBeUndefined();
@@ -110,9 +110,9 @@ descriptors:
 
 test('an unknown key, and patterns that were tried', () => {
   const text = renderExplanation(asked('api_key=other-secret', 'group=y'), NOW);
-  expect(text).toContain(`the API key is in no table: tenant=sha256:${hex('other-secret')}`);
-  expect(text).toContain('there is no entry method, path');
-  expect(text).toContain('            group=user-chats: no value is equal\n');
+  expect(text).toContain(`the API key is not in the table: tenant=sha256:${hex('other-secret')}`);
+  expect(text).toContain('the descriptor has no entry method, path');
+  expect(text).toContain('            group=user-chats: no listed value is equal\n');
   expect(text).toContain('            group=x*: the pattern does not match\n');
   expect(text).toContain('          > group=*: the pattern matches\n');
   expect(text).toContain('rule:       unlimited; phase active; on store failure { local: 0.25 }\n');
@@ -129,7 +129,7 @@ test('a second API key is dropped, and said to be', () => {
     'path=/open/v5/user-chats',
   );
   expect(explanation.steps[0]?.outcome).toBe(
-    'the API key is in the table: tenant=acme; further entries api_key are dropped: 1',
+    'the API key is in the table: tenant=acme; 1 more api_key entries are dropped',
   );
   expect(explanation.result).toBe('The rule at tenant/group=user-chats applies.');
   expect(JSON.stringify(explanation)).not.toContain('secret');
@@ -140,8 +140,8 @@ describe('why nothing applies', () => {
     [[], 'The descriptor has no entries: no limit.'],
     [['foo=1'], 'No node matches entry 1: no limit.'],
     [['tenant=a', 'group=x', 'more=1'], 'No node matches entry 3: no limit.'],
-    [['exempt=me'], 'The descriptor ends at exempt, which holds no rate_limit: no limit.'],
-    [['tenant=a'], 'The descriptor ends at tenant, which holds no rate_limit: no limit.'],
+    [['exempt=me'], 'The descriptor ends at exempt, which has no rate_limit: no limit.'],
+    [['tenant=a'], 'The descriptor ends at tenant, which has no rate_limit: no limit.'],
   ])('%j', (texts, result) => {
     const explanation = asked(...texts);
     expect(explanation).toMatchObject({ result, rules: [] });
@@ -150,17 +150,17 @@ describe('why nothing applies', () => {
 
   test.each([
     [[], ['The descriptor has no entries; a rule needs at least one.']],
-    [['foo=1'], ['Rules stand at tenant/group.']],
+    [['foo=1'], ['Rules exist for tenant/group.']],
     [['tennant=1', 'grp=x'], ['Did you mean tenant/group?']],
-    [['tenant=a'], ['The nearest rule stands at tenant/group: add the entry group, or give tenant a limit.']],
+    [['tenant=a'], ['The nearest rule is at tenant/group: add the entry group, or give tenant a limit.']],
     [
       ['tenant=a', 'group=x', 'more=1'],
       [
-        'A rule stands at tenant/group, for descriptors that end there: leave out the entry more, or add a rule at ' +
-          'tenant/group/more.',
+        'A rule exists for tenant/group, but only for descriptors that end there: remove the entry more, or ' +
+          'add a rule for tenant/group/more.',
       ],
     ],
-    [['exempt=me'], ['Rules stand at tenant/group.', 'Or give exempt a rate_limit.']],
+    [['exempt=me'], ['Rules exist for tenant/group.', 'Or give exempt a rate_limit.']],
   ])('%j: what would have to be different', (texts, toMatch) => {
     const explanation = asked(...texts);
     expect(explanation.toMatch).toEqual(toMatch);
@@ -182,15 +182,15 @@ descriptors:
     const toMatch = (...texts: string[]) => explain(set, 'd', entries(...texts), NOW).toMatch.slice(1);
     expect(toMatch('plan=golden')).toEqual([
       'The rules with these keys are plan=gold.',
-      'The nearest value is plan=gold: did you mean that?',
+      'The nearest value is plan=gold: did you mean that value?',
     ]);
     expect(toMatch('plan=gold', 'user=u')).toEqual(['The rules with these keys are plan=free/user.']);
     expect(toMatch('authorization=hunter2').join()).not.toMatch('hunter');
     expect(toMatch('tried=x')).toEqual([
-      'Or give tried a rate_limit beside its candidate, which limits nothing.',
+      'Or give tried a rate_limit in addition to its candidate, which never denies.',
     ]);
     expect(toMatch('meant=x')).toEqual([
-      'Nothing, if it is meant to have no limit: the policy says so with on_unmatched: ignore.',
+      'Nothing to do if no limit is intended: the policy sets on_unmatched: ignore here.',
     ]);
   });
 
@@ -209,7 +209,7 @@ descriptors:
       path: 'derive[1]',
       step: 'group from method, path: 2 rules',
       applied: false,
-      outcome: 'no rule fits, the entries stay',
+      outcome: 'no rule matches, so the entries stay unchanged',
     });
   });
 });
@@ -244,6 +244,8 @@ test('a limit of 0 lets no request pass, and says so', () => {
     const set = { domains: new Map([['d', zero]]), version: '' };
     return renderExplanation(explain(set, 'd', entries('k=x'), NOW), NOW);
   };
-  expect(told(0)).toContain('\nnever:      no request fits a limit of 0, however long it waits\n');
+  expect(told(0)).toContain(
+    '\nnever:      a limit of 0 denies every request, however long the caller waits\n',
+  );
   expect(told(1)).not.toContain('never:');
 });

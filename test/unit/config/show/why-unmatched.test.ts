@@ -32,36 +32,40 @@ describe('why a descriptor matches nothing', () => {
   test.each([
     [
       ['tenant'],
-      'the nearest rule stands at tenant/resource_group: add the entry resource_group, or give tenant a limit',
+      'the nearest rule is at tenant/resource_group: add the entry resource_group, or give tenant a limit',
     ],
     [['tenant', 'resource_grop'], 'did you mean tenant/resource_group?'],
     [['Tenant', 'resource-group'], 'did you mean tenant/resource_group?'],
     [['tenant', 'resource_group', 'mehtod'], 'did you mean tenant/resource_group/method?'],
     [
       ['login', 'user'],
-      'a rule stands at login, for descriptors that end there: leave out the entry user, or add a rule at login/user',
+      'a rule exists for login, but only for descriptors that end there: remove the entry user, or add ' +
+        'a rule for login/user',
     ],
     [['remote_adress'], 'did you mean remote_address?'],
     [
       ['remote_address', 'path', 'x y'],
-      'a rule stands at remote_address, for descriptors that end there: leave out the entries path ' +
-        "'x y', or add a rule at remote_address/path/'x y'",
+      'a rule exists for remote_address, but only for descriptors that end there: remove the entries ' +
+        "path 'x y', or add a rule for remote_address/path/'x y'",
     ],
     [
       ['resource_group', 'tenant'],
-      'a rule stands at tenant/resource_group: send the same entries in this order',
+      'a rule exists for tenant/resource_group: send the same entries in this order',
     ],
     [['resource_group'], 'did you mean tenant/resource_group?'],
     [
       ['tenant', 'resource_group'],
-      'rules stand at tenant/resource_group, but none of them takes these values; compare the values with the ' +
-        "policy's",
+      'rules exist for tenant/resource_group, but none of them matches these values; compare the values ' +
+        'with the policy',
     ],
-    [['colour'], 'rules stand at remote_address, login, tenant/resource_group, tenant/resource_group/method'],
+    [
+      ['colour'],
+      'rules exist for remote_address, login, tenant/resource_group, tenant/resource_group/method',
+    ],
     [[], 'the descriptor has no entries; a rule needs at least one'],
     [
       Array.from({ length: 1000 }, (_, i) => `k${i}`),
-      'it has 1000 entries, and rules stand at remote_address, login, tenant/resource_group, ' +
+      'it has 1000 entries, and rules exist for remote_address, login, tenant/resource_group, ' +
         'tenant/resource_group/method',
     ],
   ])('%j', (keys, why) => {
@@ -94,7 +98,7 @@ describe('however large the policy is', () => {
       ).join('')}`,
     );
     expect(whyUnmatched(['other'], rulePaths(far.root), far)).toBe(
-      'the policy is too large to say which rule is near; compare the entries with it',
+      'the policy is too large to find the nearest rule; compare the entries with the policy',
     );
   });
 

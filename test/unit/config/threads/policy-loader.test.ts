@@ -93,7 +93,7 @@ test('a closed loader rejects what is under way', async () => {
   const loader = new ThreadPolicyLoader([dir.path]);
   const load = loader.load();
   loader.close();
-  await expect(load).rejects.toThrow(/the thread that loads policies ended/);
+  await expect(load).rejects.toThrow(/the thread that loads policies exited/);
 });
 
 test('a thread that cannot be started is a load that failed', async () => {

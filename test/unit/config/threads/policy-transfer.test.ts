@@ -143,6 +143,6 @@ descriptors:
     const after = across(next, inForce, ({ domain }) => domain === 'a');
     expect([...after.domains.keys()]).toEqual(['a', 'b']);
     expect(after.domains.get('a')).toBe(a);
-    expect(() => across(next, undefined, () => true)).toThrow('the domain a is not there to be kept');
+    expect(() => across(next, undefined, () => true)).toThrow('the domain a to keep does not exist');
   });
 });

@@ -53,7 +53,7 @@ describe('an envelope', () => {
     for (; step.done !== true; step = reading.next()) parts++;
     expect(step.value).toMatchObject({
       nonce: 'n',
-      refusal: `the update holds 2000000 resources; send ${MAX_RESOURCES} at most`,
+      refusal: `the update has 2000000 resources; send at most ${MAX_RESOURCES}`,
     });
     expect(parts).toBe(1000);
   });

@@ -91,7 +91,7 @@ describe('an update', () => {
   ])('whose bytes are %s is an error, not a crash', (_, value) => {
     const resource = { typeUrl: RATE_LIMIT_CONFIG_TYPE, value };
     const { errors } = loadUpdate([resource], codec, { mergeDomains: false });
-    expect(errors.map(formatProblem)).toEqual([expect.stringMatching(/^resource 1: its bytes are no /)]);
+    expect(errors.map(formatProblem)).toEqual([expect.stringMatching(/^resource 1: its bytes are not a /)]);
   });
 });
 

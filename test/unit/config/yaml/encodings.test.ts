@@ -6,7 +6,7 @@ import { parsePolicy } from '../../../support/policy/parse-policy.js';
 
 const TEXT = 'domain: d\n# c\ndescriptors:\n- key: k\n  value: "\u{1F600} b"\n  rate_limit: {}\n';
 const FOUND = [
-  'policy.yaml:6:15: descriptors[0].rate_limit: "rate_limit" holds no limit; write token_bucket, unit with',
+  'policy.yaml:6:15: descriptors[0].rate_limit: "rate_limit" is empty; write token_bucket, unit with',
 ];
 
 const littleEndian = (text: string): Buffer => Buffer.from(`\ufeff${text}`, 'utf16le');
@@ -88,7 +88,7 @@ test.each([
   [
     'that is too large',
     Buffer.concat([littleEndian(TEXT), Buffer.alloc(MAX_FILE_BYTES, ' ')]),
-    /the most is/,
+    /more than the maximum/,
   ],
 ])('UTF-16 %s is refused', (_name, bytes, message) => {
   expect(said(bytes)).toEqual([expect.stringMatching(message)]);

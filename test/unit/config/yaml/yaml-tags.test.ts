@@ -96,8 +96,8 @@ describe('what does not fit its tag', () => {
 
   test('a number for a text: the tag is named', () => {
     expect(errorsOf('domain: !!float 3\n')).toEqual([
-      'policy.yaml:1:17: domain: "domain" has the tag !!float, so YAML reads it as a number; remove the tag, and ' +
-        'write the text in quotes',
+      'policy.yaml:1:17: domain: "domain" has the tag !!float, so YAML reads it as a number; remove the ' +
+        'tag, and put the text in quotes',
     ]);
   });
 

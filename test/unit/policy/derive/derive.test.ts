@@ -117,7 +117,7 @@ derive:
       'domain: d\nderive: [{ entry: e, from: [p], rules: [{ p: /a%2Db, value: v }] }]\n',
     );
     expect(problems.warnings.map((warning) => warning.message)).toEqual([
-      '"%2D" never matches, as paths are decoded first; write "-"',
+      '"%2D" never matches, because paths are decoded before they are matched; write "-"',
     ]);
   });
 
@@ -127,8 +127,8 @@ derive:
         '[{ key: p }] }]\n',
     );
     expect(problems.warnings.map((warning) => warning.message)).toEqual([
-      'descriptors with the key "p" never match, as "derive" replaces that entry; match the entry that ' +
-        'it makes, or remove them',
+      'descriptors with the key "p" never match, because "derive" replaces that entry; match the ' +
+        'derived entry, or remove these descriptors',
     ]);
   });
 });

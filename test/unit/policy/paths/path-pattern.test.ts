@@ -62,19 +62,19 @@ test.each([
 
 describe('bad patterns', () => {
   test.each([
-    ['open/**', 'a path pattern begins with "/"'],
+    ['open/**', 'a path pattern must begin with "/"'],
     ['/a**', '"**" must be a whole segment'],
     ['/***', '"**" must be a whole segment'],
     ['/{a,b', 'a "{" is not closed'],
     ['/a}', 'a "}" has no "{" before it'],
-    ['/{a}', 'braces hold alternatives'],
+    ['/{a}', 'braces must contain alternatives'],
     ['/[a', 'a "[" is not closed'],
     ['/[]', 'a "[" is not closed'],
     ['/[z-a]', 'the range "z-a" is empty'],
-    ['/[a/b]', 'cannot hold "/"'],
+    ['/[a/b]', 'cannot contain "/"'],
     ['/a\\', 'the pattern ends with "\\"'],
-    ['/a/../b', 'the segment ".." matches no path'],
-    ['/./b', 'the segment "." matches no path'],
+    ['/a/../b', 'the segment ".." never matches'],
+    ['/./b', 'the segment "." never matches'],
     [`/${'{a,b}'.repeat(9)}`, 'more than 256 alternatives'],
     [`/${'a'.repeat(MAX_PATH_PATTERN_LENGTH)}`, 'at most 1024 characters'],
   ])('%s', (pattern, sentence) => {

@@ -179,35 +179,34 @@ describe('errors', () => {
     [
       'key: k, value_cidr: 10.0.0.1/8',
       '3:25: descriptors[0].value_cidr: "10.0.0.1/8" has bits set after its prefix; write 10.0.0.0/8, ' +
-        'or 10.0.0.1/32 for the one address',
+        'or 10.0.0.1/32 for this one address',
     ],
     [
       'key: k, value_cidr: [10.0.0.0/8, 1.2.3.4/33]',
-      '3:38: descriptors[0].value_cidr[1]: "1.2.3.4/33" has no length of a prefix after its "/"; write ' +
-        'a number from 0 to 32',
-    ],
-    [
-      'key: k, value_cidr: "::/129"',
-      '3:25: descriptors[0].value_cidr: "::/129" has no length of a prefix after its "/"; write a number from 0 to 128',
-    ],
-    [
-      'key: k, value_cidr: 10.0.0.0/08',
-      '3:25: descriptors[0].value_cidr: "10.0.0.0/08" has no length of a prefix after its "/"; write a ' +
+      '3:38: descriptors[0].value_cidr[1]: "1.2.3.4/33" has no prefix length after its "/"; write a ' +
         'number from 0 to 32',
     ],
     [
+      'key: k, value_cidr: "::/129"',
+      '3:25: descriptors[0].value_cidr: "::/129" has no prefix length after its "/"; write a number from 0 to 128',
+    ],
+    [
+      'key: k, value_cidr: 10.0.0.0/08',
+      '3:25: descriptors[0].value_cidr: "10.0.0.0/08" has no prefix length after its "/"; write a number from 0 to 32',
+    ],
+    [
       'key: k, value_cidr: localhost',
-      '3:25: descriptors[0].value_cidr: "localhost" is no block of IP addresses; write one such as ' +
+      '3:25: descriptors[0].value_cidr: "localhost" is not a valid CIDR block; write one such as ' +
         '10.0.0.0/8 or 2001:db8::/32',
     ],
     [
       'key: k, value_cidr: "::ffff:10.0.0.1/104"',
       '3:25: descriptors[0].value_cidr: "::ffff:10.0.0.1/104" has bits set after its prefix; write ' +
-        '10.0.0.0/8, or 10.0.0.1/32 for the one address',
+        '10.0.0.0/8, or 10.0.0.1/32 for this one address',
     ],
     [
       'key: k, value_cidr: [10.0.0.0/8, "::ffff:10.0.0.0/104"]',
-      '3:38: descriptors[0].value_cidr[1]: "10.0.0.0/8" is written twice in the list; remove one',
+      '3:38: descriptors[0].value_cidr[1]: "10.0.0.0/8" is listed twice; remove one',
     ],
     [
       'key: k, value_cidr: []',
@@ -230,34 +229,33 @@ describe('errors', () => {
     ],
     [
       'key: k, value: x, value_cidr: 10.0.0.0/8',
-      '3:35: descriptors[0].value_cidr: "value_cidr" takes the place of "value"; remove one of the two',
+      '3:35: descriptors[0].value_cidr: "value_cidr" cannot be combined with "value"; remove one of the two',
     ],
     [
       'key: k, value_cidr: 10.0.0.0/8, value_regex: x',
-      '3:50: descriptors[0].value_regex: "value_regex" and "value_cidr" cannot stand on one ' +
+      '3:50: descriptors[0].value_regex: "value_regex" and "value_cidr" cannot be combined in one ' +
         'descriptor; write two descriptors',
     ],
     [
       'key: k, value_regex: "a("',
-      '3:26: descriptors[0].value_regex: RE2 cannot read this regular expression (missing closing ): ' +
-        '`a(`); correct it, and use no lookaround and no backreference, which RE2 does not have',
+      '3:26: descriptors[0].value_regex: this is not a valid RE2 regular expression (missing closing ): ' +
+        '`a(`); correct it (RE2 does not support lookaround and backreferences)',
     ],
     [
       'key: k, value_regex: ["a", "(?=a)"]',
-      '3:32: descriptors[0].value_regex[1]: RE2 cannot read this regular expression (invalid or ' +
-        'unsupported Perl syntax: `(?=`); correct it, and use no lookaround and no backreference, which RE2 ' +
-        'does not have',
+      '3:32: descriptors[0].value_regex[1]: this is not a valid RE2 regular expression (invalid or ' +
+        'unsupported Perl syntax: `(?=`); correct it (RE2 does not support lookaround and backreferences)',
     ],
     [
       'key: k, value_regex: "(a{1000}){1000}"',
-      '3:26: descriptors[0].value_regex: RE2 cannot read this regular expression (invalid repeat ' +
-        'count: `{1000}`); correct it, and use no lookaround and no backreference, which RE2 does not have',
+      '3:26: descriptors[0].value_regex: this is not a valid RE2 regular expression (invalid repeat ' +
+        'count: `{1000}`); correct it (RE2 does not support lookaround and backreferences)',
     ],
     [
       'key: k, value_regex: "(ab){1000}"',
-      /compiles to [0-9]+ instructions, the most is 500; lower its repetitions$/,
+      /compiles to [0-9]+ instructions, more than the maximum of 500; lower its repetitions$/,
     ],
-    [`key: k, value_regex: "${'a'.repeat(1025)}"`, /has at most 1024 characters, not 1025; shorten it$/],
+    [`key: k, value_regex: "${'a'.repeat(1025)}"`, /may have at most 1024 characters, not 1025; shorten it$/],
     ['key: k, value_regexp: a', /unknown key "value_regexp"; did you mean "value_regex"\?/],
   ])('%s', (node, error) => {
     const errors = errorsOf(nodes(`${node}`));
@@ -278,10 +276,10 @@ describe('errors', () => {
         ),
       ),
     ).toEqual([
-      'policy.yaml:4:25: descriptors[1]: "192.168.0.0/16" is written twice on this level, first in ' +
+      'policy.yaml:4:25: descriptors[1]: "192.168.0.0/16" is defined twice on this level, first in ' +
         'policy.yaml:3:25; merge the two, or remove one',
-      'policy.yaml:8:26: descriptors[5]: "b" is written twice on this level, first in ' +
-        'policy.yaml:7:26; merge the two, or remove one',
+      'policy.yaml:8:26: descriptors[5]: "b" is defined twice on this level, first in policy.yaml:7:26; ' +
+        'merge the two, or remove one',
     ]);
   });
 });
@@ -292,21 +290,24 @@ describe('shown', () => {
   test.each([
     [
       'k=10.2.0.2',
-      ['k=10.2.0.1, k=2001:DB8::5: no value is equal', '> k in 10.2.0.0/16,…: 10.2.0.0/16 holds the address'],
+      [
+        'k=10.2.0.1, k=2001:DB8::5: no listed value is equal',
+        '> k in 10.2.0.0/16,…: 10.2.0.0/16 contains the address',
+      ],
     ],
     [
       'k=10.1.x',
       [
-        'k=10.2.0.1, k=2001:DB8::5: no value is equal',
-        'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: the value is no IP address',
+        'k=10.2.0.1, k=2001:DB8::5: no listed value is equal',
+        'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: the value is not an IP address',
         '> k=10.1.*: the pattern matches',
       ],
     ],
     [
       'k=8.0.0.0',
       [
-        'k=10.2.0.1, k=2001:DB8::5: no value is equal',
-        'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: no block holds the address',
+        'k=10.2.0.1, k=2001:DB8::5: no listed value is equal',
+        'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: no block contains the address',
         'k=10.1.*: the pattern does not match',
         'k~1.*: the regular expression does not match the whole value',
         '> k~.*9,…: [0-9.]+ matches the whole value',
@@ -315,11 +316,11 @@ describe('shown', () => {
     [
       'k=-',
       [
-        'k=10.2.0.1, k=2001:DB8::5: no value is equal',
-        'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: the value is no IP address',
+        'k=10.2.0.1, k=2001:DB8::5: no listed value is equal',
+        'k in 10.0.0.0/8, k in 10.2.0.0/16,…, k in 0.0.0.0/5: the value is not an IP address',
         'k=10.1.*: the pattern does not match',
         'k~1.*, k~.*9,…: the regular expression does not match the whole value',
-        '> k: a key alone takes every value',
+        '> k: no value set: matches any value',
       ],
     ],
   ])('what %s was held against', (entry, lines) => {

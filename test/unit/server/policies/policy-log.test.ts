@@ -31,8 +31,8 @@ function open() {
 }
 
 const SHADOWED =
-  'listener: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit beside it; add "rate_limit" or ' +
-  '"rate_limits", or remove it (the first of 20 such warnings)';
+  'listener: descriptors[0].shadow_mode: "shadow_mode" has no effect without a limit in the same ' +
+  'descriptor; add "rate_limit" or "rate_limits", or remove it (the first of 20 such warnings)';
 
 describe('warnings of policies', () => {
   test('a kind of warning is logged once for each policy version, with a count, however many pushes there are', () => {
