@@ -1,4 +1,4 @@
-// What the Helm chart takes from the source: the schema of its `settings`, and the table of its values for its README.
+// Generates parts of the Helm chart from the source: the schema of `settings`, and the table of values in the README.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
@@ -48,7 +48,7 @@ function settingsSchema(settings, inertVariables) {
     properties[name] = { description, ...(FORMS[type]?.(max) ?? { type: ['string', 'null'] }) };
   }
   for (const { name, reason } of inertVariables) {
-    properties[name] = { description: `Changes nothing: ${reason}`, type: ['string', 'number', 'null'] };
+    properties[name] = { description: `No effect: ${reason}`, type: ['string', 'number', 'null'] };
   }
   return {
     description: "weir's own variables, by name. An unknown name is an error.",

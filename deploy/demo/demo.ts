@@ -1,6 +1,6 @@
 /*
- * `npm run demo`: the example of the Open API policy, live. Starts weir, a real Envoy and an upstream on loopback,
- * fires requests, prints what came back, stops everything. With --watch it goes on (watch.ts).
+ * `npm run demo`: the example of the bundled policy. Starts weir, a real Envoy and an upstream on loopback, sends
+ * requests, prints the responses, and stops everything. With --watch, it runs until Ctrl-C (watch.ts).
  */
 import { type Burst, fireBurst } from '../../test/support/envoy/burst.js';
 import { type Stack, startStack } from '../../test/support/envoy/stack.js';
@@ -9,17 +9,17 @@ import { watch } from './watch.js';
 
 const HELP = `Usage: npm run demo [-- --watch]
 
-Starts weir with its bundled policy, an Envoy with deploy/envoy/envoy.yaml and an echo upstream, all on free ports of 127.0.0.1.
-(Envoy's timeout for decisions is 10 s here: a late decision counts as none, and a busy machine should not change the counts.) Then sends
+Starts weir with its bundled policy, Envoy with deploy/envoy/envoy.yaml, and an upstream that echoes requests, on free ports of
+127.0.0.1. Envoy's timeout for decisions is 10 s here, so that a busy machine does not change the counts. Then sends
 
-  1. 200 GET /open/v5/user-chats at the same time: the bucket holds 100 tokens
-  2. a second later 100 more: 10 tokens have come in
-  3. one GET to another resource, which has a bucket of its own
+  1. 200 GET /open/v5/user-chats at the same time; the bucket holds 100 tokens
+  2. another 100 a second later; the bucket has gained 10 tokens
+  3. one GET of another resource, which has a separate bucket
 
-and prints how many were answered 200 and 429, and with which headers. Stops everything it started.
+Prints the number of responses with status 200 and 429, and their headers. Stops everything that it started.
 
-  --watch   Instead of these three starts a Prometheus with deploy/prometheus/rules.yaml as well and a steady load, of which a
-            part is denied, prints where to look, and goes on until Ctrl-C, which ends all of it. Prometheus is fetched once.
+  --watch   Instead of these requests, sends a steady load that exceeds a limit, and also starts Prometheus with
+            deploy/prometheus/rules.yaml. Prints where to look, and runs until Ctrl-C. Downloads Prometheus the first time.
 `;
 
 const CHATS = '/open/v5/user-chats';
@@ -36,7 +36,7 @@ function headerCells(answer: HttpAnswer | undefined): string[] {
 const remainingOf = (answer: HttpAnswer) =>
   Number(new Map(headersLike(answer, 'x-ratelimit-')).get('x-ratelimit-remaining'));
 
-/** A line for each status that came back, with the headers of the answer that had the fewest tokens left. */
+/** Returns a row for each status, with the headers of the response with the fewest remaining tokens. */
 function rowsOf(what: string, burst: Burst): string[][] {
   const statuses = [...new Set(burst.answers.map(({ status }) => status))].sort();
   return statuses.map((status, index) => {
@@ -64,9 +64,7 @@ async function play({ envoy }: Stack): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, first.firstAnsweredAt + 1000 - performance.now()));
   const second = await fireBurst(envoy.port, CHATS, 100, TENANT);
   const other = await fireBurst(envoy.port, OTHER, 1, TENANT);
-  console.log(
-    'What came back, with the x-ratelimit headers of the answer that had the fewest tokens left:\n',
-  );
+  console.log('Responses, with the x-ratelimit headers of the response with the fewest remaining tokens:\n');
   printTable([
     ['requests', 'status', 'count', ...HEADERS],
     ...rowsOf(`200 × GET ${CHATS}`, first),
@@ -76,7 +74,7 @@ async function play({ envoy }: Stack): Promise<void> {
   const spread = (burst: Burst) => Math.round(burst.lastAnsweredAt - burst.firstSentAt);
   console.log(
     `\n"At the same time" took ${spread(first)} ms and ${spread(second)} ms from first request to last ` +
-      'answer; 10 tokens come in each second.',
+      'response. The bucket gains 10 tokens a second.',
   );
 }
 
@@ -85,7 +83,7 @@ const stopping = new AbortController();
 async function main(): Promise<void> {
   const given = process.argv.slice(2);
   if (given.length === 1 && given[0] === '--watch') {
-    // The second Ctrl-C does not wait for anything.
+    // The second Ctrl-C exits at once.
     for (const [signal, code] of [
       ['SIGINT', 130],
       ['SIGTERM', 143],
@@ -103,7 +101,7 @@ async function main(): Promise<void> {
     process.exitCode = asked ? 0 : 2;
     return;
   }
-  // Leaving through process.exit ends what was started (test/support/process/processes.ts).
+  // process.exit stops all started processes (test/support/process/processes.ts).
   process.once('SIGINT', () => process.exit(130));
   process.once('SIGTERM', () => process.exit(143));
   console.log('Starting weir, Envoy and an upstream …');

@@ -1,8 +1,8 @@
 import { createServer, type Server } from 'node:http';
 
 /**
- * An upstream that answers each request with 200 and, as JSON, what it got: method, path, headers. `port` 0 takes a
- * free one. Also a program, for docker-compose: `node echo-upstream.ts <port> <host>`.
+ * Starts an upstream that answers each request with 200 and its method, path and headers as JSON. `port` 0 means any
+ * free port. Also a program, for docker compose: `node echo-upstream.ts <port> <host>`.
  */
 export function startEchoUpstream(
   port: number,
@@ -13,8 +13,8 @@ export function startEchoUpstream(
     response.setHeader('content-type', 'application/json');
     response.end(`${JSON.stringify({ method, path: url, headers })}\n`);
   });
-  // Envoy keeps idle connections and may use one at the very moment at which Node.js would end it, after five seconds:
-  // such a request is answered 503.
+  // Never close idle connections. Otherwise, Envoy may use a connection while Node.js closes it after five seconds, and
+  // respond with 503.
   server.keepAliveTimeout = 0;
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -25,8 +25,7 @@ export function startEchoUpstream(
   });
 }
 
-// Run by name rather than imported. This file also runs uncompiled, as an ES module, where `require.main` does not
-// exist.
+// True if the file runs as a program. It also runs uncompiled, as an ES module, where `require.main` does not exist.
 if (/echo-upstream\.[jt]s$/.test(process.argv[1] ?? '')) {
   startEchoUpstream(Number(process.argv[2] ?? 9090), process.argv[3]).then(
     ({ port }) => console.log(`echo upstream on port ${port}`),

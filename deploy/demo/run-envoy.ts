@@ -1,12 +1,12 @@
 /*
- * `npm run envoy -- <arguments>`: the Envoy that the tests use, fetched once into .tools/, with these arguments. For
- * trying weir out; in production take the Envoy that you run already.
+ * `npm run envoy -- <arguments>`: runs the Envoy of the tests, which is downloaded to .tools/ the first time. It is for
+ * trials only. In production, use your own Envoy.
  */
 import { spawn } from 'node:child_process';
 import { toolPath } from '../../test/support/process/tools.js';
 
 const envoy = spawn(toolPath('envoy'), process.argv.slice(2), { stdio: 'inherit' });
-// Ctrl-C reaches Envoy by itself, and this process waits for its end.
+// The terminal sends Ctrl-C to Envoy, too. This process waits for the exit of Envoy.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => envoy.kill('SIGTERM'));
 envoy.on('error', (error) => {

@@ -1,6 +1,6 @@
 /*
- * `npm run demo -- --watch`: the demo that stays. A steady load of which a part is denied, a Prometheus with the alerts
- * of deploy/prometheus, and where to look at all of it, until Ctrl-C.
+ * `npm run demo -- --watch`: the demo with a steady load that exceeds a limit, and a Prometheus with the alerts of
+ * deploy/prometheus. Prints where to look, and runs until Ctrl-C.
  */
 import { join } from 'node:path';
 import { type Stack, startStack } from '../../test/support/envoy/stack.js';
@@ -11,12 +11,12 @@ import { DASHBOARDS } from '../../test/support/prometheus/dashboard.js';
 import { type PrometheusServer, startPrometheus } from '../../test/support/prometheus/prometheus.js';
 import { RULES } from '../../test/support/prometheus/rule-tests.js';
 
-/** What the page of Prometheus shows first. */
+/** Query that the link to Prometheus contains. */
 const QUERY = 'sum by (rule, code) (rate(weir_decisions_total[30s]))';
 const CHATS = '/open/v5/user-chats';
 const OTHER = '/open/v5/groups';
 
-/** Who asks for what in each tenth of a second: acme for three times what its bucket gets, the others for less. */
+/** Calls in each tenth of a second: acme sends three times the rate of its limit, and the others less. */
 const CALLERS = [
   { tenant: 'acme', path: CHATS, calls: 3, every: 1 },
   { tenant: 'globex', path: CHATS, calls: 1, every: 2 },
@@ -24,7 +24,7 @@ const CALLERS = [
 ] as const;
 const TICK_MS = 100;
 
-/** Sends requests to Envoy until it is stopped. Those that fail are nobody's concern: something may be stopping. */
+/** Sends requests to Envoy until it is stopped. Ignores errors, because Envoy may be stopping. */
 function startLoad(port: number): { stop(): Promise<void> } {
   const underWay = new Set<Promise<unknown>>();
   let ticks = 0;
@@ -47,7 +47,7 @@ function startLoad(port: number): { stop(): Promise<void> } {
   };
 }
 
-/** The page of Prometheus at which a query can be tried: Debian's has an address of its own. */
+/** Returns the address of the query page of Prometheus, which differs in the package of Debian. */
 async function graphPage(port: number): Promise<string> {
   const { status } = await httpRequest(port, '/classic/graph');
   return `http://127.0.0.1:${port}${status === 200 ? '/classic' : ''}/graph`;
@@ -55,23 +55,23 @@ async function graphPage(port: number): Promise<string> {
 
 async function whereToLook({ weir, envoy }: Stack, prometheus: PrometheusServer): Promise<string> {
   const graph = await graphPage(prometheus.port);
-  return `weir decides about 45 requests a second, and denies about 20 of them. Look at
+  return `weir decides about 45 requests a second, and denies about 20 of them:
 
   decisions, by rule and code   ${graph}?g0.expr=${encodeURIComponent(QUERY)}&g0.tab=0&g0.range_input=5m
-  alerts, and what they mean    ${graph.replace(/graph$/, 'alerts')}
+  alerts                        ${graph.replace(/graph$/, 'alerts')}
                                 ${join(repositoryRoot, 'docs/README.md')}, "Alerts"
   the dashboard                 import ${join(DASHBOARDS, 'weir.json')} into a Grafana
                                 whose data source is http://127.0.0.1:${prometheus.port}
   weir itself                   http://127.0.0.1:${weir.debugPort}/
   who is denied most            node ${join(repositoryRoot, 'build/src/main.js')} top --address 127.0.0.1:${weir.debugPort}
-  a request of your own         curl -i -H 'x-tenant: you' http://127.0.0.1:${envoy.port}${CHATS}
+  send a request                curl -i -H 'x-tenant: you' http://127.0.0.1:${envoy.port}${CHATS}
 
-Ctrl-C ends all of it.`;
+Press Ctrl-C to stop everything.`;
 }
 
 /**
- * Starts weir, Envoy, an upstream, a Prometheus and the load, says where to look, and ends everything when `stopping`
- * is aborted. Rejects where something cannot be started.
+ * Starts weir, Envoy, an upstream, a Prometheus and the load, prints where to look, and stops everything when
+ * `stopping` is aborted. Rejects if a process cannot be started.
  */
 export async function watch(stopping: AbortSignal): Promise<void> {
   if (optionalToolPath('prometheus') === undefined) fetchTools(['prometheus']);
@@ -83,7 +83,7 @@ export async function watch(stopping: AbortSignal): Promise<void> {
     stops.push(() => prometheus.stop());
     const load = startLoad(stack.envoy.port);
     stops.push(() => load.stop());
-    // A page without data would be no good first look.
+    // Wait for data, so that the first query shows a chart.
     await waitFor('the first figures', async () => {
       return stopping.aborted || (await prometheus.query(QUERY)).length > 0 || undefined;
     });

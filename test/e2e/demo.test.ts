@@ -37,7 +37,7 @@ test('the demo prints what the policy promises, and stops', async () => {
   'with --watch the demo says where to look, shows denials there, and ends with all it started',
   async () => {
     const demo = startProcess(process.execPath, [DEMO, '--watch']);
-    await demo.waitForLine(/Ctrl-C ends all of it/, 60_000);
+    await demo.waitForLine(/Press Ctrl-C to stop everything/, 60_000);
     const text = demo.stdout();
     const graph = /http:\/\/127\.0\.0\.1:(\d+)(\S*graph)\?g0\.expr=(\S+?)&/.exec(text) ?? [];
     const [, port = '', page = '', expr = ''] = graph;
