@@ -51,7 +51,7 @@ const TOOLS_OF = {
  */
 const WORKERS = process.env.WEIR_TEST_WORKERS ?? String(availableParallelism() + 1);
 /** A page mostly waits for the next step of a history, so that a core keeps more of its tests busy. */
-const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(2 * availableParallelism());
+const WAITING_WORKERS = process.env.WEIR_TEST_WORKERS ?? String(3 * availableParallelism());
 
 /** Where the processes of a run find what others of it have compiled; a new build removes it. */
 const COMPILE_CACHE = join(root, 'build/compile-cache');
@@ -119,7 +119,9 @@ export async function runTests(args = []) {
   const plan = planOf(args);
   const { env, skipped } = await provideTools(plan.tools);
   if (args.length > 0) {
-    add(total, await jest(process.execPath, plan.args, env));
+    const saysWorkers = plan.args.some((arg) => /^(--maxWorkers|--runInBand|-w|-i)\b/.test(arg));
+    const words = saysWorkers ? plan.args : ['--maxWorkers', WORKERS, ...plan.args];
+    add(total, await jest(process.execPath, words, env));
     const byName = args.some((arg) => /^(-t|--testNamePattern)/.test(arg));
     if (byName) total.notes = total.notes.filter((note) => !note.startsWith('skipped: '));
   } else {
