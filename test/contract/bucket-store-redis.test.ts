@@ -7,12 +7,12 @@ import { redisKey } from '../../src/storage/redis/redis-key.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { redisBenches, takeFrom } from '../support/limiter/test-stores.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Starting Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const SECOND = UNIT_MICROS.second;
 
-/** What only a remote store has: values and lifetimes that others see, one clock shared by all. */
+/** Properties that only a remote store has: values and lifetimes that other processes see, and a shared clock. */
 describe.each(redisBenches())('$name keeps', (bench) => {
   beforeAll(() => bench.start());
   afterEach(() => bench.reset());
@@ -21,7 +21,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
   const a = redisKey(takeItem('a', HUNDRED));
   const b = redisKey(takeItem('b', HUNDRED));
   const w = redisKey(takeItem('w', HUNDRED));
-  /** Keys of buckets; the probe of a starting store leaves one of its own for a second. */
+  /** Returns the keys of buckets. The probe of a starting store leaves its own key for a second. */
   const bucketKeys = async () =>
     (await bench.redis.keys('*')).filter((key) => !key.endsWith('}probe')).sort();
 
@@ -67,8 +67,8 @@ describe.each(redisBenches())('$name keeps', (bench) => {
         [fullIn, bucketTtl],
         [endsIn, windowTtl],
       ] as const) {
-        // Redis counts whole milliseconds, from a clock it read before TIME did. Others may be behind a time that is
-        // given.
+        // Redis counts whole milliseconds, from a clock that it read before TIME. With the caller's time, other clocks
+        // may be behind.
         const [least, most] = bench.clockOf === 'caller' ? [2 * SECOND, 5 * SECOND] : [0, SECOND];
         expect(ttl * 1000).toBeGreaterThanOrEqual(left + least);
         expect(ttl * 1000).toBeLessThanOrEqual(left + most);
@@ -151,7 +151,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     const store = await bench.open();
     const now = bench.clock.wallMicros();
     await bench.redis.set(a, `t1:${now + 12 * SECOND}:0:1`);
-    // In one call.
+    // Sends both in one call.
     await Promise.all([
       takeFrom(store, takeItem('a', HUNDRED, { hits: 105, refund: true, over: true })),
       takeFrom(store, takeItem('a', HUNDRED, { hits: 7 })),
@@ -178,7 +178,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     async () => {
       const store = await bench.open();
       const now = bench.clock.wallMicros();
-      // Full after an hour, and after a minute: a changed unit reaches one server after the other.
+      // One limit is full after an hour, the other after a minute: a changed unit reaches one server after the other.
       const hour = tokenBucketRate(10, 10, UNIT_MICROS.hour);
       const minute = tokenBucketRate(10, 10, UNIT_MICROS.minute);
       const take = async (rate: typeof hour, hits = 1) =>
@@ -192,22 +192,22 @@ describe.each(redisBenches())('$name keeps', (bench) => {
         `l1:${now + UNIT_MICROS.minute}:0:1:${now + UNIT_MICROS.hour}:${UNIT_MICROS.minute}`,
       );
       expect(await take(hour)).toMatchObject({ limited: true, remaining: 0 });
-      // The smaller one fills in its own time.
+      // The smaller limit refills in its own time.
       bench.clock.advance(UNIT_MICROS.minute);
       expect(await take(minute, 10)).toMatchObject({ limited: false, remaining: 0 });
       expect(await take(hour)).toMatchObject({ limited: true, remaining: 0 });
       bench.clock.advance(5 * UNIT_MICROS.minute);
       expect(await take(hour)).toMatchObject({ limited: false, remaining: 0 });
-      // What the larger one takes is missing for both: six minutes are more than the smaller one holds.
+      // A take by the larger limit counts for both: six minutes are more than the smaller limit holds.
       expect(await take(minute, 0)).toMatchObject({ limited: true, remaining: 0 });
-      // Once the deeper level has filled, one is enough.
+      // Once the lower level has refilled, one level is enough.
       bench.clock.advance(UNIT_MICROS.hour);
       expect(await take(minute)).toMatchObject({ limited: false, remaining: 9 });
       expect(await bench.redis.get(a)).toBe(`t1:${bench.clock.wallMicros() + 6 * SECOND}:0:1`);
     },
   );
 
-  /** What somebody wrote by hand, or a broken machine did: numbers that are none of weir's. */
+  /** Numbers that weir never writes, from manual changes or memory corruption. */
   const BEYOND = [
     '9007199254740992',
     '9007199254740993',
@@ -240,14 +240,14 @@ describe.each(redisBenches())('$name keeps', (bench) => {
       expect(await takeFrom(store, takeItem('a', rate))).toMatchObject([empty]);
       await bench.redis.set(a, value);
       const asked = takeFrom(store, takeItem('a', rate), takeItem('b', HUNDRED));
-      // A run of several, a group, a refund: all of them find the same.
+      // Several takes, a group and a refund all read the same state.
       expect(await asked).toMatchObject([empty, { limited: false, remaining: 100 }]);
       await bench.redis.set(a, value);
       expect(await takeFrom(store, takeItem('a', rate, { refund: true }))).toMatchObject([{ remaining: 1 }]);
       await bench.redis.set(a, value);
       const run = await Promise.all([1, 2].map(() => takeFrom(store, takeItem('a', rate))));
       expect(run).toMatchObject([[empty], [empty]]);
-      // It was brought within bounds: it fills from now on.
+      // The state was clamped to its bounds, and refills from now on.
       bench.clock.advance(SECOND);
       expect(await takeFrom(store, takeItem('a', rate))).toMatchObject([{ limited: false }]);
     }
@@ -349,7 +349,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
           off.mockRestore();
         }
       }
-      // It outlives the window that it is kept for: the next one.
+      // The key outlives the next window, for which it is stored.
       expect((await bench.redis.pttl(a)) * 1000).toBeGreaterThan(365 * UNIT_MICROS.day);
     },
   );
@@ -391,7 +391,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
       if (outcomes.some((outcome) => outcome.limited)) return;
       for (const key of requests[i]!) taken.set(key, (taken.get(key) ?? 0) + 1);
     });
-    // Every bucket holds exactly what the allowed requests left in it.
+    // Every bucket holds exactly the tokens that the allowed requests left.
     for (const key of new Set(requests.flat())) {
       const [look] = await takeFrom(stores[0]!, takeItem(key, HUNDRED, { hits: 0 }));
       expect([key, look?.remaining]).toEqual([key, 100 - (taken.get(key) ?? 0)]);
@@ -406,7 +406,7 @@ describe.each(redisBenches())('$name keeps', (bench) => {
     const large = Array.from({ length: 30 }, (_, i) => takeItem(`k${i}`, HUNDRED));
     await Promise.all([takeFrom(store, large[0]!), takeFrom(store, ...large), takeFrom(store, large[1]!)]);
     expect(store.calls).toBe(5);
-    // Equal requests are no new buckets, but work: four charges as much as one.
+    // Equal requests use no further buckets but cause work: four charges count as much as one bucket.
     const charge = takeItem('owing', tokenBucketRate(5, 1, SECOND, 5), { hits: 3 });
     await Promise.all(Array.from({ length: 100 }, () => takeFrom(store, charge)));
     expect(store.calls).toBe(8);

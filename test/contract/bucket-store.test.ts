@@ -8,7 +8,7 @@ import { proxyBenches } from '../support/limiter/proxy-bench.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, redisBenches, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Starting Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const SECOND = UNIT_MICROS.second;
@@ -109,7 +109,7 @@ describe.each(benches)('BucketStore in $name', (bench) => {
     const refund = takeItem('a', HUNDRED, { hits: 9, refund: true });
     expect(await takeFrom(store, refund)).toMatchObject([ok(150, 0)]);
     expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 40 }))).toMatchObject([ok(110, 0)]);
-    // In one call, of which some use up what is over, and the last finds too little.
+    // Sent in one call: some takes use up the surplus, and the last finds too few tokens.
     const run = await Promise.all(
       [1, 2, 3, 4].map(() => takeFrom(store, takeItem('a', HUNDRED, { hits: 35 }))),
     );
@@ -181,19 +181,19 @@ describe.each(benches)('BucketStore in $name', (bench) => {
       takeItem('a', HUNDRED, { hits: second }),
     ];
     expect(await takeFrom(store, ...two(30, 20))).toMatchObject([ok(70, 100_000), ok(50, 100_000)]);
-    // 30 fit, then 30 more do not: they find 20, and need 10 more. The first finds its bucket as it was.
+    // 30 tokens fit, and 30 more do not: 20 remain, so 10 are missing. The first item reports the unchanged bucket.
     expect(await takeFrom(store, ...two(30, 30))).toMatchObject([ok(50, 100_000), limited(20, SECOND)]);
     expect(await takeFrom(store, ...two(25, 25))).toMatchObject([ok(25, 100_000), ok(0, 100_000)]);
   });
 
   test('a request of thousands of buckets is decided as one', async () => {
     const store = await bench.open();
-    // More than a script may unpack at once; of several servers no one gets as many.
+    // More items than a Lua script can unpack at once. With several servers, no server gets that many.
     const [count, keys] = sharded.includes(bench) ? [2000, 1800] : [10_000, 9000];
     const items = Array.from({ length: count }, (_, i) => takeItem(`k${i % keys}`, HUNDRED, { hits: 60 }));
     const outcomes = await takeFrom(store, ...items);
     expect(outcomes).toHaveLength(count);
-    // The last keys come a second time.
+    // The last keys occur twice.
     expect(outcomes.filter((outcome) => outcome.limited)).toHaveLength(count - keys);
     expect(outcomes[0]).toMatchObject(ok(100, 0));
     const fitting = await takeFrom(store, ...items.slice(0, keys));
@@ -335,18 +335,19 @@ describe.each(benches)('BucketStore in $name', (bench) => {
   test('after a change of limit the stored state is read under the new one', async () => {
     const store = await bench.open();
     await takeFrom(store, takeItem('a', HUNDRED, { hits: 100 }));
-    // Full in 10 s: under 1 token a second that is 10 of 50 missing.
+    // Full in 10 s. At 1 token a second, 10 of 50 tokens are missing.
     const slower = tokenBucketRate(50, 1, SECOND);
     expect(await takeFrom(store, takeItem('a', slower, { hits: 0 }))).toMatchObject([ok(40, SECOND)]);
-    // The look left no trace.
+    // The peek changed nothing.
     expect(await takeFrom(store, takeItem('a', HUNDRED, { hits: 0 }))).toMatchObject([limited(0, 100_000)]);
-    // Full in a second: 10 s is below empty. It is empty from now on, not for another 9 s.
+    // The new limit is full in one second, so 10 s is below empty. The bucket is empty from now on, not for another 9
+    // s.
     const faster = tokenBucketRate(10, 10, SECOND);
     expect(await takeFrom(store, takeItem('a', faster))).toMatchObject([limited(0, 100_000)]);
     bench.clock.advance(100_000);
     expect(await takeFrom(store, takeItem('a', faster, { hits: 0 }))).toMatchObject([ok(1, 100_000)]);
-    // Memory knows what the last limit left. Redis knows, too, what it cut off: another server may have the larger
-    // limit still.
+    // Memory keeps what the last limit left. Redis also keeps what it cut off, because another server may still use the
+    // larger limit.
     const left = bench.name === 'memory' ? 48 : 39;
     expect(await takeFrom(store, takeItem('a', slower))).toMatchObject([ok(left, 900_000)]);
   });

@@ -84,7 +84,7 @@ const fullResponse: RateLimitResponse = {
   },
 };
 
-/** A field that holds a length, tag first. */
+/** Encodes a length-delimited field, tag first. */
 function field(tag: number, content: Uint8Array): Buffer {
   const length: number[] = [];
   let rest = content.length;
@@ -99,7 +99,7 @@ function times(count: number, bytes: Uint8Array): Buffer {
 const EMPTY_DESCRIPTOR = hex('12 00');
 const EMPTY_ENTRY = hex('0a 00');
 
-/** Everything that both sides of a codec promise, for one implementation. */
+/** Tests the contract of both sides of a codec for one implementation. */
 export function runCodecContract({
   name,
   newCodec,
@@ -213,7 +213,7 @@ export function runCodecContract({
         const refused =
           'rate limit descriptor list holds at least 8 descriptors, more than the 7 that are allowed (MAX_DESCRIPTORS)';
         expect(sentenceOf(times(MOST + 1, EMPTY_DESCRIPTOR))).toBe(refused);
-        // What comes behind it is not read.
+        // Data after the limit is not read.
         const rest = Buffer.concat([times(MOST + 1, EMPTY_DESCRIPTOR), Buffer.alloc(100, 0xff)]);
         expect(sentenceOf(rest)).toBe(refused);
       });
@@ -306,7 +306,7 @@ export function runCodecContract({
         ['0a 01 61 18 01 12 00 0a 01 62 78 01', 'b'],
         ['0a 02 c3 bc', 'ü'],
         ['0a 01 ff', '\ufffd'],
-        // What is malformed within a descriptor is not looked at.
+        // Malformed data within a descriptor is not read.
         ['0a 01 61 12 02 ffff', 'a'],
       ])('of %s', (bytes, domain) => {
         expect(codec.domainOf(hex(bytes))).toBe(domain);
@@ -372,7 +372,7 @@ export function runCodecContract({
           rawBody: Buffer.of(1),
           dynamicMetadata: { m: 'x' },
         };
-        // Order of fields within a message is free, so the parts are looked for, each with its length.
+        // The order of fields in a message is not defined, so each part is found with its length.
         const bytes = Buffer.from(codec.encodeResponse(response)).toString('hex');
         const parts = [
           '0801', // overall_code
@@ -387,7 +387,7 @@ export function runCodecContract({
           '32', // dynamic_metadata
         ];
         for (const part of parts) expect(bytes).toContain(part);
-        // request_headers_to_add; the empty value may be left out or written.
+        // request_headers_to_add. The empty value may be omitted or written.
         expect(bytes).toMatch(/22(?:030a0171|050a01711200)/);
       });
 

@@ -2,6 +2,6 @@ import { createClientCodec } from '../../src/codec/client-codec.js';
 import { createWireCodec } from '../../src/codec/wire-codec.js';
 import { runCodecContract } from './codec-contract.js';
 
-// Only the server's side is written by hand: @grpc/proto-loader is the client.
+// Only the server side is hand-written. The client side is @grpc/proto-loader.
 const client = createClientCodec();
 runCodecContract({ name: 'by hand', newCodec: (options) => ({ ...client, ...createWireCodec(options) }) });

@@ -9,11 +9,11 @@ import { proxyBenches } from '../support/limiter/proxy-bench.js';
 import { redisBenches } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Starting Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const SECOND = 1_000_000;
-/** Timers wait for it in real time. */
+/** Short, because timers wait for this time in real time. */
 const SHORT = SECOND / 5;
 
 describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('controls in $name', (bench) => {
@@ -26,7 +26,7 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
   });
   afterAll(() => bench.stop());
 
-  /** The book of another process. */
+  /** Opens the control book of another process. */
   const open = async (options: { maxControls?: number } = {}): Promise<ProcessBook> => {
     const one = new ProcessBook((await bench.open()) as unknown as RedisBuckets, bench.clock, options);
     books.push(one);
@@ -66,7 +66,7 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     for (const each of rest) await one.book.put(each);
     await other.book.put(second);
     for (const each of [one, other]) await hears(each, second, ...rest);
-    // The id of one that was replaced ends nothing.
+    // The id of a replaced control no longer ends anything.
     await one.book.end([first.id]);
     await hears(await open(), second, ...rest);
   });
@@ -76,7 +76,7 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     const [first, second] = [control('acme'), control('acme', { reason: 'again' })];
     await one.book.put(first);
     await hears(other, first);
-    // It hears nothing more by itself.
+    // This process is not notified of further changes.
     one.isUp = false;
     await other.book.put(second);
     expect(await one.book.end([first.id])).toBe('gone');
@@ -123,7 +123,7 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     await hears(other, first, second);
     other.isUp = false;
     await one.book.end([first.id]);
-    // What tells that it was ended is dropped.
+    // The record that the control was ended is dropped.
     bench.clock.advance(30 * SECOND);
     await one.book.put(third);
     expect(other.heard.ids).toEqual([first.id, second.id].sort());
@@ -131,7 +131,7 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     other.comeUp();
     await hears(other, second, third);
     expect(other.touchedUnknown).toBe(touchedUnknown + 1);
-    // Somebody has ended the first: it is not lost.
+    // The first control was ended by an operator, so it is not lost.
     expect(other.lost).toEqual([]);
   });
 
@@ -160,7 +160,7 @@ describe.each([...redisBenches(), ...clusterBenches(), ...proxyBenches()])('cont
     expect(one.heard.touched.slice(0, 2)).toEqual(keys);
     await waitFor('the keys', () => other.heard.touched.length === 2);
     expect(other.heard.touched).toEqual(keys);
-    // So many that nobody names them.
+    // Too many keys to name in a change.
     const { touchedUnknown } = other;
     const many = Array.from({ length: 3000 }, (_, i) => `k${i}`);
     expect(await one.book.announceGrants(many)).toBe('done');

@@ -7,7 +7,7 @@ import { callFrame, emptyMessageFrame, FRAME, frame } from '../support/h2/raw-ht
 import { waitFor } from '../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './grpc-server/fixture.js';
 
-/** What the fast stack promises beyond the contract of both. */
+/** Tests what the fast stack guarantees in addition to the contract of both stacks. */
 describe('gRPC server: what the fast stack adds', () => {
   let fixture: Fixture;
   beforeEach(() => {
@@ -70,7 +70,7 @@ describe('gRPC server: what the fast stack adds', () => {
       const { port } = await fixture.listening();
       const headers = { ':method': method, 'content-type': contentType };
       const stream = openStream(await fixture.session(port), ECHO, headers);
-      // Node ends a GET by itself.
+      // Node ends a GET request itself.
       if (method === 'POST') stream.end();
       const end = await streamEnd(stream);
       expect(end.httpStatus).toBe(httpStatus);

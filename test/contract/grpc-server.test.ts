@@ -8,7 +8,7 @@ import { describeStreams } from './grpc-server/streams.js';
 import { describeTls } from './grpc-server/tls.js';
 import { describeUnixSockets } from './grpc-server/unix-socket.js';
 
-/** Everything that src/grpc/grpc-server.ts promises, on the fast stack. */
+/** Tests the contract of src/grpc/grpc-server.ts on the fast stack. */
 describe('gRPC server', () => {
   describeCalls();
   describeMessages();

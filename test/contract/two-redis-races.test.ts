@@ -1,4 +1,4 @@
-/* What becomes of a request across two Redis that changes between its steps: its tokens are given back. */
+/* Tests requests across two Redis that change between the steps of a request: the tokens are given back. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
@@ -14,7 +14,7 @@ import { type HeldProxy, startHeldProxy } from '../support/redis/held-proxy.js';
 import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Starting Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const TIMEOUT_MICROS = 20_000_000;
@@ -61,7 +61,7 @@ describe('a request between two Redis', () => {
       countDeniedHits: false,
       monotonicMicros: () => performance.now() * 1000,
     });
-    // Before: some of each is used.
+    // Both are partly used at the start.
     await takeFrom(main, takeItem('b', HUNDRED, { hits: 10 }), takeItem('m', minute.rate));
   });
   afterEach(async () => {
@@ -73,7 +73,7 @@ describe('a request between two Redis', () => {
   });
 
   const stored = async () => (await bench.redis.mget(redisKey(tokens), redisKey(minute))).join(' ');
-  /** What is used of the bucket and the window in the main Redis. */
+  /** Returns the used amount of the bucket and the window in the main Redis. */
   const used = async () => {
     const looks = [tokens, minute].map((item) => ({ ...item, hits: 0 }));
     return (await takeFrom(main, ...looks)).map((outcome) => outcome.used);
@@ -84,7 +84,7 @@ describe('a request between two Redis', () => {
       return made + failed + skipped > 0;
     });
 
-  /** Asks, does `between` once the main Redis has decided, lets its answer through, and does `then`. */
+  /** Starts a take, runs `between` once the main Redis has decided, delivers its reply, and runs `then`. */
   async function takeAnd(
     between: () => Promise<unknown>,
     then: () => Promise<void> | void = () => {},
@@ -98,9 +98,9 @@ describe('a request between two Redis', () => {
     await then();
     return taking;
   }
-  /** A way to the main Redis that nothing holds up. */
+  /** Opens a connection to the main Redis without a proxy. */
   const direct = () => bench.openWith({ clock, countDeniedHits: false });
-  /** Others use up the window of a second; the last step is not answered until `otherProxy` is released. */
+  /** Uses up the window of one second. The reply to the last step is delayed until `otherProxy` is released. */
   const useUpAndHold = async () => {
     await useUp();
     otherProxy.hold('replies');
@@ -117,7 +117,7 @@ describe('a request between two Redis', () => {
     await settled();
     expect(await used()).toEqual([10, 1]);
     expect(split.giveBackStats).toEqual({ made: 1, failed: 0, skipped: 0 });
-    // The request counted nowhere.
+    // The request was not counted.
     const [window] = await takeFrom(rival, takeItem('s', second.rate, { hits: 0 }));
     expect(window).toMatchObject({ used: 2 });
   });

@@ -14,7 +14,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Starting Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
@@ -22,7 +22,7 @@ const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
   ['t', windowRate('second', 5)],
   ['m', windowRate('minute', 4)],
   ['b', tokenBucketRate(3, 1, 1_000_000)],
-  // Candidates', of which no other item is.
+  // Buckets of candidates, which no other item uses.
   ['~s', windowRate('second', 3)],
   ['~b', tokenBucketRate(3, 1, 1_000_000)],
 ];
@@ -126,7 +126,7 @@ test('either Redis away is an error of those requests that need it', async () =>
     await waitFor('the second Redis to be away', () => !perSecond.connected);
     expect(await take(second, tokens)).toBeInstanceOf(StorageError);
     expect(await take(second)).toBeInstanceOf(StorageError);
-    // Nothing was taken for the request that failed.
+    // The failed request took nothing.
     expect(await take(tokens)).toMatchObject([{ limited: false, remaining: 99 }]);
 
     await servers[1]!.restart();

@@ -98,7 +98,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   { weight: 2, arbitrary: fc.constant({ kind: 'turn' as const }) },
 );
 
-/** A router with one method of each kind, on fakes, and the streams it was given. */
+/** A router with one method of each kind, on fakes, and its streams. */
 class World {
   readonly errors: unknown[] = [];
   readonly timers = new FakeTimerSource();
@@ -122,7 +122,10 @@ class World {
     this.#addAuxiliary();
   }
 
-  /** What the engine tells the router; never of a stream whose response is complete, nor of a request after its end. */
+  /**
+   * Passes an event to the router, as the engine would: never for a stream whose response is complete, nor for a
+   * request after its end.
+   */
   play(event: Event): Promise<void> | undefined {
     if (event.kind === 'open') this.#open(event.path, event.fields, event.end);
     else if (event.kind === 'time') this.timers.advance(event.ms);
@@ -132,12 +135,12 @@ class World {
     return undefined;
   }
 
-  /** Everything that can still happen, happens. */
+  /** Completes everything that is pending. */
   async end(): Promise<void> {
     for (const settle of this.#settle.splice(0)) settle(false);
     await setImmediate();
     for (const stream of this.streams) this.#reset(stream);
-    // Messages that are being inflated come back from the thread pool.
+    // Waits for messages that are being inflated in the thread pool.
     for (let turn = 0; turn < 3; turn++) await setImmediate();
   }
 

@@ -1,6 +1,6 @@
 /*
- * What callers, Redis and operators see stays byte for byte as it is. `--help`, names of metrics and settings are held
- * by `npm run docs -- --check`.
+ * Checks that output to callers, Redis and operators stays the same, byte for byte. `npm run docs -- --check` covers
+ * `--help`, and the names of metrics and settings.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { expect, jest, test } from '@jest/globals';
 import { everyKeyPolicy, GOLDEN_NAMES, goldenText, makeGolden } from '../../support/golden/golden.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Starting Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 test.each(GOLDEN_NAMES)(

@@ -5,7 +5,7 @@ import { FRAME, frame } from '../../support/h2/raw-http2.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD, NOW_MICROS } from './fixture.js';
 
-/** Unary calls, their errors, deadlines and ends, and bytes that are no gRPC call. */
+/** Tests unary calls, their errors, deadlines and ends, and requests that are not gRPC calls. */
 export function describeCalls(): void {
   let fixture: Fixture;
   beforeEach(() => {

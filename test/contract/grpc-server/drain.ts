@@ -11,12 +11,12 @@ import { ECHO, Fixture, HOLD } from './fixture.js';
 
 const WATCH = '/grpc.health.v1.Health/Watch';
 const REFLECT = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-/** A grace time that no test outlives: a drain that waits for it fails by jest's own time limit. */
+/** A grace period longer than the test timeout, so that a drain that waits for it fails the test. */
 const LONG = 600_000;
 /** ServerReflectionRequest{list_services: "*"}. */
 const LIST_SERVICES = prefixed(Buffer.from('3a012a', 'hex'));
 
-/** Drain and close, with everything that could hold them up. */
+/** Tests drain and close, with everything that could delay them. */
 export function describeDrain(): void {
   let fixture: Fixture;
   beforeEach(() => {
@@ -62,7 +62,7 @@ export function describeDrain(): void {
         if (text !== '') socket.write(text);
         closed.push(once(socket.resume(), 'close'));
       }
-      // Accepted after them.
+      // Accepted after the other connections.
       const session = await fixture.session(port);
       expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
       await server.drain(LONG);
@@ -93,7 +93,7 @@ export function describeDrain(): void {
       raw.send(emptyMessageFrame(1));
       const { answer } = await fixture.untilHeld();
       const drained = server.drain(LONG);
-      // Before it may come one that names no stream yet, with a PING that asks whether it was read (RFC 9113 section
+      // A GOAWAY without a stream may be sent first, with a PING that detects whether it was read (RFC 9113 section
       // 6.8).
       await waitFor('a GOAWAY that names stream 1', () => {
         raw.acknowledgePings();

@@ -11,7 +11,7 @@ import { waitFor } from '../../support/process/wait-for.js';
 
 export const ECHO = '/test.Test/Echo';
 export const HOLD = '/test.Test/Hold';
-/** What the injected monotonic clock always says. */
+/** Constant time of the injected monotonic clock. */
 export const NOW_MICROS = 5_000_000_000;
 
 /** A call that waits in the {@link HOLD} handler. */
@@ -20,14 +20,14 @@ export interface HeldCall {
   answer(message: Uint8Array): void;
 }
 
-/** Servers and clients of one test; `cleanUp` ends them all. */
+/** Servers and clients of one test. `cleanUp` closes them all. */
 export class Fixture {
-  /** What `onError` and `onBadConnection` were told. */
+  /** Errors reported to `onError` and `onBadConnection`. */
   readonly errors: unknown[] = [];
   readonly held: HeldCall[] = [];
   readonly #endings: (() => void | Promise<void>)[] = [];
 
-  /** A server that is not listening yet, with an echo and a method that waits. */
+  /** Creates a server with an echo method and a method that waits. It is not listening yet. */
   server(options: Partial<GrpcServerOptions> = {}): H2GrpcServer {
     const server = new H2GrpcServer({
       ...SERVER_BOUNDS,
@@ -52,7 +52,7 @@ export class Fixture {
     return server;
   }
 
-  /** A new connection gets its answer. */
+  /** Checks that a new connection is served. */
   async expectToServe(port: number): Promise<void> {
     const reply = await this.client(port).unary(ECHO, Buffer.from('still here'));
     expect(reply).toEqual({ code: 0, message: Buffer.from('still here') });
@@ -63,7 +63,7 @@ export class Fixture {
     return { server, port: await server.listen({ host: '127.0.0.1', port: 0 }) };
   }
 
-  /** `where`: a port of 127.0.0.1, or an address as gRPC clients write it. */
+  /** `where`: a port of 127.0.0.1, or an address in gRPC syntax. */
   client(where: number | string, channel?: ChannelCredentials): RawClient {
     const client = new RawClient(typeof where === 'number' ? `127.0.0.1:${where}` : where, channel);
     this.#endings.push(() => client.close());
@@ -87,7 +87,7 @@ export class Fixture {
     return waitFor(`${count} held calls`, () => this.held[count - 1]);
   }
 
-  /** Has `end` called when the test is over. */
+  /** Registers a function that runs when the test ends. */
   atEnd(end: () => void | Promise<void>): void {
     this.#endings.push(end);
   }

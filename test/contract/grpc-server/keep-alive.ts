@@ -4,7 +4,7 @@ import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.
 import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './fixture.js';
 
-/** PINGs to connections that are silent. */
+/** Tests PINGs on idle connections. */
 export function describeKeepAlive(): void {
   describe('keep-alive', () => {
     let fixture: Fixture;

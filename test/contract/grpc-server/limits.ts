@@ -6,7 +6,7 @@ import { callFrame, emptyMessageFrame, FRAME } from '../../support/h2/raw-http2.
 import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './fixture.js';
 
-/** Every limit of GrpcServerOptions, tripped; the server serves on after each. */
+/** Exceeds every limit of GrpcServerOptions, and checks that the server then continues to serve. */
 export function describeLimits(): void {
   let fixture: Fixture;
   beforeEach(() => {
@@ -32,7 +32,7 @@ export function describeLimits(): void {
       stream.write(Buffer.of(0, 0xff, 0xff, 0xff, 0xff));
       const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
       expect(headers['grpc-status']).toBe('8');
-      // What comes all the same is dropped, or its stream reset: the connection goes on either way.
+      // Further data is dropped, or its stream is reset. In both cases the connection stays open.
       for (let i = 0; i < 10; i++) stream.write(Buffer.alloc(100_000));
       expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
       await expectToServe(port);
@@ -59,7 +59,7 @@ export function describeLimits(): void {
         raw.send(callFrame(id, HOLD));
         raw.send(emptyMessageFrame(id));
       }
-      // RFC 9113, section 5.1.2, allows an error of the stream or of the connection.
+      // RFC 9113 section 5.1.2 allows an error of the stream or of the connection.
       await waitFor('a refusal', () =>
         raw.frames.find(({ type }) => type === FRAME.RST_STREAM || type === FRAME.GOAWAY),
       );
@@ -80,7 +80,7 @@ export function describeLimits(): void {
     test('refuses what is above it', async () => {
       const { port } = await fixture.listening({ maxHeaderListBytes: 4096 });
       const session = await fixture.session(port);
-      // Settings acknowledged: a call has gone through.
+      // After one call, the SETTINGS are acknowledged.
       expect((await post(session, ECHO, prefixed(Buffer.of(1)))).grpcStatus).toBe('0');
       const end = await post(session, ECHO, prefixed(Buffer.of(1)), { 'x-large': 'a'.repeat(6000) });
       expect(end.grpcStatus).toBeUndefined();

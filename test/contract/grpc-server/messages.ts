@@ -7,7 +7,7 @@ import { ECHO, Fixture, HOLD } from './fixture.js';
 
 const LIMIT = 1_000_000;
 
-/** A message compressed with gzip, with its prefix. */
+/** Returns a message that is compressed with gzip, with its prefix. */
 function gzipped(message: Buffer): Buffer {
   const framed = prefixed(gzipSync(message));
   framed[0] = 1;
@@ -15,7 +15,7 @@ function gzipped(message: Buffer): Buffer {
 }
 
 /**
- * How requests come: message prefixes and their cuts, compression, header fields, and what is on the wire of an answer.
+ * Tests requests on the wire: split messages and prefixes, compression, header fields; and the encoding of responses.
  */
 export function describeMessages(): void {
   let fixture: Fixture;
@@ -72,7 +72,7 @@ export function describeMessages(): void {
     test.each([
       ['nothing', Buffer.alloc(0)],
       ['a short message', Buffer.from('hello')],
-      // To less than a hundred times its size.
+      // Compresses to more than a hundredth of its size.
       [
         'a message of exactly the limit',
         Buffer.concat([randomBytes(LIMIT / 50), Buffer.alloc(LIMIT - LIMIT / 50, 7)]),

@@ -23,22 +23,22 @@ type Begin = (call: AuxiliaryCall) => AuxiliaryHandler;
 
 const text = (messages: readonly Buffer[]): string[] => messages.map(String);
 const silent: AuxiliaryHandler = { onMessage: () => {} };
-/** Does `answer` with the message of a call. */
+/** Returns a handler that calls `answer` with each message. */
 const onMessage =
   (answer: (call: AuxiliaryCall, message: Buffer) => void): Begin =>
   (call) => ({ onMessage: (message) => answer(call, message) });
-/** Answers its only message with itself. */
+/** Echoes its only message, and ends the call. */
 const same = onMessage((call, message) => {
   call.send(message);
   call.end();
 });
-/** Answers each message with itself, and ends when the caller does. */
+/** Echoes each message, and ends when the caller does. */
 const echo: Begin = (call) => ({
   onMessage: (message) => void call.send(message),
   onRequestEnd: () => call.end(),
 });
 
-/** Auxiliary methods: the four kinds of call, with header fields, errors, back-pressure and ends. */
+/** Tests auxiliary methods: the four kinds of call, with header fields, errors, back-pressure and ends. */
 export function describeStreams(): void {
   let fixture: Fixture;
   let clients: StreamClient[];
@@ -64,7 +64,7 @@ export function describeStreams(): void {
     return { client, server };
   }
 
-  /** One call of each kind. */
+  /** Makes one call of each kind. */
   async function endsOfAll(client: StreamClient): Promise<Outcome[]> {
     return [
       await client.unary('/test.Kinds/Unary', Buffer.of(1)),
@@ -74,7 +74,7 @@ export function describeStreams(): void {
     ];
   }
 
-  /** A call that goes on: what its handler was told, and the call itself. */
+  /** A long call: records the call and the events of its handler. */
   function watched(calls: AuxiliaryCall[], events: string[]): Begin {
     return (call) => {
       calls.push(call);
@@ -280,7 +280,7 @@ export function describeStreams(): void {
   });
 
   describe('a stream of requests', () => {
-    /** Answers with what `told` tells of all messages. */
+    /** Returns a handler that collects all messages and answers with the result of `told`. */
     const collect =
       (told: (messages: readonly Buffer[]) => string): Begin =>
       (call) => {

@@ -17,14 +17,14 @@ const GREETING = Buffer.concat([
 const HELLO = Buffer.from('hello');
 const ECHOED = { code: 0, message: HELLO };
 
-/** Resolves once the socket is closed, by an error too. */
+/** Resolves when the socket is closed, with or without an error. */
 function closing(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.once('close', () => resolve());
   });
 }
 
-/** TLS with and without client certificates, and certificates that change while serving. */
+/** Tests TLS with and without client certificates, and certificates that change while serving. */
 export function describeTls(): void {
   const authority = new CertificateAuthority('servers');
   const clients = new CertificateAuthority('clients');
@@ -43,7 +43,7 @@ export function describeTls(): void {
   ): Promise<{ server: GrpcServer; port: number }> =>
     fixture.listening({ tls: { material: { ...serverName, clientCa: undefined, ...material }, clientSan } });
 
-  /** One call of a new client that trusts `ca` and shows `identity`. */
+  /** Makes one call with a new client that trusts `ca` and presents `identity`. */
   const call = (port: number, identity?: Issued, ca = authority.cert): Promise<UnaryReply> => {
     const pem = [ca, identity?.key, identity?.cert].map((text) => text && Buffer.from(text));
     const channel = credentials.createSsl(...(pem as [Buffer, Buffer, Buffer]));
@@ -59,7 +59,7 @@ export function describeTls(): void {
       ...options,
     });
     socket.on('error', () => {});
-    // Its end is only seen by who reads.
+    // Only a socket that is read emits its end.
     socket.resume();
     fixture.atEnd(() => {
       socket.destroy();
@@ -68,7 +68,7 @@ export function describeTls(): void {
   };
 
   const expectRefused = async (port: number, why: RegExp, identity?: Issued): Promise<void> => {
-    // gRPC's reading of INADEQUATE_SECURITY is PERMISSION_DENIED; a call that did not leave yet is UNAVAILABLE.
+    // gRPC maps INADEQUATE_SECURITY to PERMISSION_DENIED. A call that was not sent yet is UNAVAILABLE.
     expect([7, 14]).toContain((await call(port, identity)).code);
     await waitFor(`${why}`, () => fixture.errors.some((error) => why.test(String(error))));
   };
@@ -163,7 +163,7 @@ export function describeTls(): void {
         await once(served, 'secureConnect');
         const socket = connectTcp(port, '127.0.0.1');
         await once(socket, 'connect');
-        // Accepted in order, so the first is known to the server once a later one is served.
+        // Connections are accepted in order, so the server knows the first once a later one is served.
         expect(await call(port)).toEqual(ECHOED);
         const closed = closing(socket);
         await (end === 'drain' ? server.drain(600_000) : server.close());

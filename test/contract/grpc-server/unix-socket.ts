@@ -5,7 +5,7 @@ import { TempDir } from '../../support/process/temp-dir.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { ECHO, Fixture, HOLD } from './fixture.js';
 
-/** Unix domain sockets in the place of a port. */
+/** Tests Unix domain sockets instead of ports. */
 export function describeUnixSockets(): void {
   describe('Unix domain socket', () => {
     let fixture: Fixture;
@@ -21,7 +21,7 @@ export function describeUnixSockets(): void {
       folder.remove();
     });
 
-    /** Leaves a socket file that nobody listens on, as a killed process does. */
+    /** Creates a stale socket file, as a killed process does. */
     const leaveStaleSocket = (): void => {
       const script =
         `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, ` +

@@ -22,7 +22,7 @@ import { isWellFormed } from '../../support/codec/wire-check.js';
 const reference = createReferenceCodec();
 const wire = createWireCodec();
 
-/** Decodes, or says that the bytes were refused; anything but a DecodeError is a failure of the test. */
+/** Decodes `bytes`, or returns 'refused' after a DecodeError. Any other error fails the test. */
 function decoded(codec: RequestReader, bytes: Uint8Array): RateLimitRequest | 'refused' {
   try {
     return codec.decodeRequest(bytes);
@@ -32,7 +32,7 @@ function decoded(codec: RequestReader, bytes: Uint8Array): RateLimitRequest | 'r
   }
 }
 
-/** {@link decoded}, in steps. */
+/** Same as {@link decoded}, in steps. */
 function decodedInSteps(bytes: Uint8Array): RateLimitRequest | 'refused' {
   try {
     return runToCompletion(wire.decodeSteps(bytes));
@@ -79,7 +79,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
       }),
       runs(2000),
     );
-    // Not all may be excused.
+    // The comparison must not be skipped too often.
     expect(alike).toBeGreaterThan(200);
   });
 
@@ -103,7 +103,7 @@ describe('the codec by hand against @grpc/proto-loader', () => {
       createWireCodec({ maxDescriptors: 2 }),
       createReferenceCodec({ maxDescriptors: 2 }),
     ];
-    // Of three requests in a row most hold too many, so that enough are refused whatever is drawn.
+    // Most of these exceed a limit, so that enough requests are refused for any seed.
     const threeTimes = encodedRequest.map((bytes) => Buffer.concat([bytes, bytes, bytes]));
     let refused = 0;
     fc.assert(
@@ -180,7 +180,7 @@ describe('where protobufjs differs, the codec by hand does as protobuf says', ()
   }
 
   test('a limit that comes twice is merged', () => {
-    // requests_per_unit 7, unit 3; then unit 2.
+    // First requests_per_unit 7 and unit 3, then unit 2.
     const body = '12 04 0807 1003  12 02 1002';
     expectEqual(descriptorOf(wire, body)?.limit, { requestsPerUnit: 7, unit: 2 });
     expectEqual(descriptorOf(wire, '12 04 0807 1003  12 02 0809')?.limit, { requestsPerUnit: 9, unit: 3 });
@@ -194,7 +194,7 @@ describe('where protobufjs differs, the codec by hand does as protobuf says', ()
   });
 
   test('a uint32 of more than five bytes ends where it ends, and keeps its low bits', () => {
-    // hits_addend 2^35 + 5 in six bytes, then domain `a`; and five unknown bytes that protobufjs swallows.
+    // hits_addend 2^35 + 5 in six bytes, then domain `a`, and five unknown bytes that protobufjs skips.
     const bytes = hex('18 858080808001 0a 01 61 7a 02 0000');
     expectEqual(wire.decodeRequest(bytes), { domain: 'a', descriptors: [], hitsAddend: 5 });
     expect(decoded(reference, bytes)).not.toEqual(wire.decodeRequest(bytes));

@@ -23,7 +23,7 @@ function hex(unit: number): string {
   return `\\u${unit.toString(16).padStart(4, '0')}`;
 }
 
-/** A string as JSON may write it: some units escaped. */
+/** Generates a JSON string in which some units are escaped. */
 function stringOf(text: Text): Text {
   return fc.tuple(text, fc.nat(6)).map(([value, share]) => {
     let at = 0;
@@ -31,7 +31,7 @@ function stringOf(text: Text): Text {
       if (share > 0 && at++ % 7 < share - 1) return hex(value.charCodeAt(i));
       return value[i];
     }).join('');
-    // What must be escaped, and is not yet: JSON.stringify leaves the escapes alone but for their backslashes.
+    // Undoes the escaping of backslashes by JSON.stringify, so that the escapes remain.
     return JSON.stringify(escaped).replaceAll(/\\\\(?=u[0-9a-f]{4})/g, '\\');
   });
 }
@@ -131,7 +131,8 @@ function joined(open: string, parts: fc.Arbitrary<readonly string[]>, close: str
 }
 
 /**
- * An object with some of these members, mostly of the right kind, each at times more than once or under its other name.
+ * Generates an object with some of these members, mostly of the right type. A member may be repeated or use its other
+ * name.
  */
 function objectOf(members: Readonly<Record<string, Text>>): Text {
   const one = fc.oneof(
@@ -175,8 +176,8 @@ const body = fc
   .map((parts) => Buffer.from(parts.join('')));
 
 /**
- * Numbers that lose digits in JSON.parse, so that the comparison says nothing: those of more than 15 digits under a
- * name with escapes, and those that begin with 0, which is no JSON, but becomes a string on the way to JSON.parse.
+ * Returns whether JSON.parse would lose digits of a number, so that the results cannot be compared. These are numbers
+ * of more than 15 digits under a name with escapes, and numbers with leading zeros, which are not JSON.
  */
 function losesDigits(json: Uint8Array): boolean {
   return /\\u[^"]*"\s*:\s*"?\d{16,}|:\s*0\d{15,}/.test(Buffer.from(json).toString());
@@ -184,7 +185,7 @@ function losesDigits(json: Uint8Array): boolean {
 
 let accepted = 0;
 function expectTheSame(json: Uint8Array): void {
-  // Numbers are in short bodies only.
+  // Only short bodies contain numbers.
   if (json.length < 10_000 && losesDigits(json)) return;
   const expected = theirs.requestToWire(json);
   let message: Uint8Array | undefined;
@@ -205,7 +206,7 @@ describe('a request in protobuf JSON against @bufbuild/protobuf', () => {
   test('is written alike, or refused by both', () => {
     accepted = 0;
     fc.assert(fc.property(body, expectTheSame), runs(3000));
-    // Not all may be refused.
+    // Some bodies must be accepted.
     expect(accepted).toBeGreaterThan(30);
   });
 
@@ -228,7 +229,7 @@ describe('a request in protobuf JSON against @bufbuild/protobuf', () => {
 });
 
 describe('a response in protobuf JSON against @bufbuild/protobuf', () => {
-  // A google.protobuf.Duration ends at 10,000 years.
+  // A google.protobuf.Duration is limited to 10,000 years.
   const response = arbitraryResponse().map((message) => ({
     ...message,
     statuses: message.statuses.map((status) => ({
@@ -241,7 +242,7 @@ describe('a response in protobuf JSON against @bufbuild/protobuf', () => {
   test('says the same', () => {
     fc.assert(
       fc.property(response, fc.constantFrom(1, 40), (message, times) => {
-        // Times 40 it is long enough to be read in pieces.
+        // Repeated 40 times, the metadata is long enough to be read in pieces.
         const bytes = wire.encodeResponse({
           ...message,
           statuses: Array.from({ length: times }, () => message.statuses).flat(),

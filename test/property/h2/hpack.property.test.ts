@@ -17,7 +17,7 @@ import {
 /** One character for each byte. */
 const latin1 = (maxLength: number) =>
   fc.uint8Array({ maxLength }).map((bytes) => Buffer.from(bytes).toString('latin1'));
-// A small pool, so that fields come again. hpack.js keeps names in an object: no name of Object.prototype.
+// A small pool, so that fields recur. hpack.js stores names in an object, so names of Object.prototype are excluded.
 const pair: fc.Arbitrary<Pair> = fc.oneof(
   fc.tuple(
     fc.constantFrom(':status', ':path', 'content-type', 'grpc-status', 'x-a', 'x-b'),
@@ -29,7 +29,7 @@ const pair: fc.Arbitrary<Pair> = fc.oneof(
   ),
 );
 
-/** A block of fields, or a new SETTINGS_HEADER_TABLE_SIZE before the next one. */
+/** A block of fields, or a new SETTINGS_HEADER_TABLE_SIZE before the next block. */
 type Step = { readonly fields: readonly HeaderField[] } | { readonly tableBytes: number };
 
 const known = fc
@@ -102,7 +102,7 @@ describe('HPACK', () => {
           const decoder = newDecoder({ maxTableBytes: tableBytes });
           decodePairs(decoder, sizeUpdate(tableBytes));
           for (const { fields, reset } of blocks) {
-            // The updates of a reset stand before the next block.
+            // The size updates after a reset precede the next block.
             if (reset) encoder.reset();
             expectEqual(
               decodePairs(decoder, encoder.encode(fields)),
@@ -138,7 +138,7 @@ describe('HPACK', () => {
   });
 });
 
-/** The block that sets a table of `tableBytes`. */
+/** Returns a block that sets the table size to `tableBytes`. */
 function sizeUpdate(tableBytes: number): Buffer {
   const encoder = new HpackEncoder();
   encoder.setPeerTableBytes(tableBytes);

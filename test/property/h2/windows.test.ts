@@ -39,13 +39,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('reset' as const), stream: fc.nat(8) }),
 );
 
-/** The windows as the peer counts them, and what it has got. */
+/** The windows as counted by the peer, and the data it has received. */
 class Ledger {
   connection = 65_535;
   initial = 65_535;
   readonly streams = new Map<number, { window: number; got: number; wanted: number; ended: boolean }>();
 
-  /** Books the frames that came back; fails where DATA were not allowed. */
+  /** Accounts for received frames. Fails if the windows did not allow the DATA. */
   book(lines: readonly string[]): void {
     for (const line of lines) {
       const [, type, id, rest = ''] = /^(\w+) (\d+) ?(.*)$/.exec(line) ?? [];
@@ -122,7 +122,7 @@ describe('the windows of the peer', () => {
         for (let stream = 1; stream <= ledger.streams.size; stream++) {
           take({ kind: 'window', stream, increment: 100_000 }, peer, ledger);
         }
-        // Last, so that the connection's window alone has to wake whoever still waits.
+        // Sent last, so that the connection's window alone must resume all waiting streams.
         take({ kind: 'window', stream: 0, increment: 1_000_000_000 }, peer, ledger);
         for (const stream of ledger.streams.values()) {
           expectSame(stream.ended, true);

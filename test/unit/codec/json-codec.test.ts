@@ -142,7 +142,7 @@ describe('a request in protobuf JSON', () => {
     }
   });
 
-  // Work that grows with the square of the length would take these minutes, beyond the time of any test.
+  // Work that is quadratic in the length would take minutes for these bodies, more than the test timeout.
   test('a large hostile body is read or refused', () => {
     for (const hostile of [
       `{"domain":"${'\\"hitsAddend\\":'.repeat(200_000)}"}`,

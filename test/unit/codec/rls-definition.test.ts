@@ -29,7 +29,7 @@ describe('the proto files', () => {
   const response = 'envoy.service.ratelimit.v3.RateLimitResponse';
   const descriptor = 'envoy.extensions.common.ratelimit.v3.RateLimitDescriptor';
 
-  // Numbers of Envoy's v3 API.
+  // Field numbers of Envoy's v3 API.
   test('carry its field numbers', () => {
     expect(numbers(message(request).field)).toEqual({ domain: 1, descriptors: 2, hits_addend: 3 });
     expect(numbers(message(response).field)).toEqual({

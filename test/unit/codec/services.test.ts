@@ -1,4 +1,6 @@
-/* Messages of health and reflection: what @grpc/proto-loader writes and reads by the proto files, these do, too. */
+/*
+ * Checks that messages of health and reflection are encoded and decoded as by @grpc/proto-loader with the proto files.
+ */
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { describe, expect, test } from '@jest/globals';
 import { assetPath } from '../../../src/assets.js';

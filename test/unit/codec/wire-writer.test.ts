@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { WireWriter } from '../../../src/codec/wire-writer.js';
 
-/** A varint by the rule of the encoding: seven bits a byte, the lowest first (Protocol Buffers, "Base 128 Varints"). */
+/** Encodes a varint: seven bits for each byte, lowest bits first (Protocol Buffers, "Base 128 Varints"). */
 function varintOf(value: bigint): number[] {
   const bytes: number[] = [];
   let rest = value;

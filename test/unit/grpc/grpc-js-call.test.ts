@@ -8,7 +8,7 @@ import {
 } from '../../../src/grpc/auxiliary-method.js';
 import { type ByteStream, GrpcJsCall } from '../../../src/grpc/grpc-js-call.js';
 
-/** Calls of the plain stack: both sides share the contract, whose suite runs on the fast one. */
+/** Tests calls of the plain stack. The contract suite runs on the fast stack only. */
 describe('GrpcJsCall', () => {
   let errors: unknown[];
   let openStreams: OpenStreams;
@@ -17,7 +17,7 @@ describe('GrpcJsCall', () => {
     openStreams = new OpenStreams();
   });
 
-  /** A call of `begin`, whose peer asks `questions` and reads only while `deaf` is false. */
+  /** Starts a call of `begin`. Its peer sends `questions` messages, and reads only while `deaf` is false. */
   function start(begin: (call: AuxiliaryCall) => AuxiliaryHandler, questions = 0) {
     const peer = { deaf: true, asked: 0, unread: [] as (() => void)[], ends: [] as unknown[] };
     const stream = new Duplex({

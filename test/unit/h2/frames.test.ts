@@ -20,7 +20,9 @@ import {
   words,
 } from '../../support/h2/h2-peer.js';
 
-/** A connection error (RFC 9113 section 5.4.1): GOAWAY, the end, and nothing of the frame has an effect. */
+/**
+ * Expects a connection error (RFC 9113 section 5.4.1): GOAWAY, the end of the connection, and no effect of the frame.
+ */
 function expectEnd(peer: H2Peer, code: string): void {
   expect(peer.received().at(-1)).toMatch(new RegExp(`^GOAWAY \\d+ ${code}$`));
   expect(peer.sink.closed).toBe('ended');

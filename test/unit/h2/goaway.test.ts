@@ -56,7 +56,7 @@ describe('a graceful end', () => {
       );
       expect(peer.received()).toEqual(['WINDOW_UPDATE 32768']);
       expect(peer.handler.take()).toEqual(['request 1 POST /call']);
-      // Trailers of stream 1 name the entry that the ignored stream has made.
+      // The trailers of stream 1 refer to the table entry that the ignored stream has added.
       peer.send(frame(TYPE.HEADERS, END_HEADERS | END_STREAM, 1, Buffer.of(0xbe)));
       expect(peer.handler.take()).toEqual(['trailers 1']);
     },
@@ -200,8 +200,8 @@ describe('the owner', () => {
     expect(peer.flush()).toBe(true);
     expect(peer.sink.written).toHaveLength(1);
     expect(peer.received()).toEqual([...answerLines(3, 'ok'), ...answerLines(1, 'ok')]);
-    // What leaves with the answers of a chunk meanwhile does not make it be told again: the peer of this test would
-    // throw.
+    // Output that is sent together with the responses to a chunk must not be announced again: the peer of this test
+    // would throw.
     peer.handler.streams.get(5)!.reset(8);
     peer.send(request(7));
     peer.handler.streams.get(7)!.sendHeaders(OK_HEADERS, false);

@@ -15,7 +15,7 @@ class Lost implements LostConnection {
   }
 }
 
-/** {@link LostConnections} with its turns. */
+/** Creates {@link LostConnections} with manual turns. */
 function started(): { readonly lost: LostConnections; readonly turns: (() => void)[] } {
   const turns: (() => void)[] = [];
   return { lost: new LostConnections((callback) => turns.push(callback)), turns };
@@ -31,7 +31,7 @@ test('a connection with few streams, or none, is done with at once', () => {
   lost.add(few);
   lost.add(none);
   expect([few.openStreams, few.calls, none.calls, lost.waiting]).toEqual([0, 1, 1, 0]);
-  // One turn gives room for the next ones.
+  // Each turn restores the budget.
   turns.shift()?.();
   expect(turns).toEqual([]);
 });
@@ -40,7 +40,7 @@ test('of many that go at once a bounded number of streams is reset in a turn, th
   const { lost, turns } = started();
   const connections = Array.from({ length: 100 }, () => new Lost(100));
   for (const connection of connections) lost.add(connection);
-  // Each of them knows at once.
+  // Each connection is called at least once immediately.
   expect(connections.every(({ calls }) => calls === 1)).toBe(true);
   expect(lost.waiting).toBeGreaterThan(0);
   let before = 100 * 100;

@@ -4,12 +4,12 @@ import { ReaderState, ReadScheduler } from '../../../src/h2/serving/read-schedul
 let nowMs: number;
 let ends: (() => void)[];
 let turns: ReadScheduler;
-/** Who read, in order. */
+/** Names of the readers, in the order of their reads. */
 let log: string[];
 
-/** A connection with work that waits, in milliseconds. */
+/** A connection with pending work, in milliseconds. */
 class Reader {
-  readonly seat = new ReaderState(() => this.#readOn());
+  readonly state = new ReaderState(() => this.#resumeReading());
   leftMs = 0;
   readonly #name: string;
 
@@ -17,16 +17,16 @@ class Reader {
     this.#name = name;
   }
 
-  /** A chunk comes whose reading takes `ms`. True when some of it was read at once. */
+  /** Receives a chunk that takes `ms` to read. Returns true if part of it was read immediately. */
   comes(ms: number): boolean {
     this.leftMs += ms;
-    const reads = turns.tryStart(this.seat);
+    const reads = turns.tryStart(this.state);
     if (reads) this.#read();
-    if (this.leftMs > 0) turns.wait(this.seat);
+    if (this.leftMs > 0) turns.wait(this.state);
     return reads;
   }
 
-  /** In steps of a tenth of a millisecond, between which the clock is asked. */
+  /** Reads in steps of a tenth of a millisecond, with a check of the clock after each. */
   #read(): void {
     log.push(this.#name);
     while (this.leftMs > 0) {
@@ -34,10 +34,10 @@ class Reader {
       this.leftMs = Math.round(10 * this.leftMs - 1) / 10;
       if (turns.workSlice.isOver()) break;
     }
-    turns.finish(this.seat, 100);
+    turns.finish(this.state, 100);
   }
 
-  #readOn(): boolean {
+  #resumeReading(): boolean {
     this.#read();
     return this.leftMs > 0;
   }
@@ -53,7 +53,7 @@ beforeEach(() => {
   );
 });
 
-/** The event loop goes round. Returns who read, and for how long all together. */
+/** Runs one turn of the event loop. Returns who read, and the total time. */
 function turn(): { readonly readers: string[]; readonly tookMs: number } {
   const beganMs = nowMs;
   log = [];
@@ -93,7 +93,7 @@ describe('ReadScheduler', () => {
       turn();
       let waited = 0;
       if (!caller.comes(0.1)) for (waited = 1; !turn().readers.includes('caller'); waited++);
-      // At first nobody knows yet who floods.
+      // At first, no connection is known to be heavy.
       expect(waited).toBeLessThanOrEqual(round < 3 ? 3 : 1);
     }
   });
@@ -105,7 +105,7 @@ describe('ReadScheduler', () => {
     const caller = new Reader('caller');
     for (let round = 0; round < 20; round++) {
       caller.comes(0.6);
-      // The first part of it comes at once, or in the next turn.
+      // The first part is read immediately, or in the next turn.
       let turnsTaken = 0;
       while (caller.leftMs > 0) {
         turn();
@@ -122,7 +122,7 @@ describe('ReadScheduler', () => {
     for (let round = 0; round < 20; round++) {
       for (const flood of floods) if (flood.leftMs === 0) flood.comes(0.9);
       const atOnce = caller.comes(0.1);
-      // In the first round nobody knows yet who floods.
+      // In the first round, no connection is known to be heavy.
       const { readers } = turn();
       if (!atOnce && round > 0) expect(readers[0]).toBe('caller');
     }
@@ -130,18 +130,18 @@ describe('ReadScheduler', () => {
 
   test('bytes count, too: who has read much waits for the next turn', () => {
     const reader = new Reader('reader');
-    expect(turns.tryStart(reader.seat)).toBe(true);
-    expect(turns.finish(reader.seat, 65_535)).toBe(false);
-    expect(turns.tryStart(reader.seat)).toBe(true);
-    expect(turns.finish(reader.seat, 1)).toBe(true);
-    expect(turns.tryStart(reader.seat)).toBe(false);
+    expect(turns.tryStart(reader.state)).toBe(true);
+    expect(turns.finish(reader.state, 65_535)).toBe(false);
+    expect(turns.tryStart(reader.state)).toBe(true);
+    expect(turns.finish(reader.state, 1)).toBe(true);
+    expect(turns.tryStart(reader.state)).toBe(false);
     turn();
-    expect(turns.tryStart(reader.seat)).toBe(true);
+    expect(turns.tryStart(reader.state)).toBe(true);
   });
 
   test('a unit ends by its count alone where the clock stands still', () => {
     const reader = new Reader('reader');
-    turns.tryStart(reader.seat);
+    turns.tryStart(reader.state);
     let looks = 1;
     while (!turns.workSlice.isOver()) looks++;
     expect(looks).toBeLessThan(1000);
@@ -151,7 +151,7 @@ describe('ReadScheduler', () => {
     const [first, second] = [new Reader('first'), new Reader('second')];
     first.comes(9);
     second.comes(9);
-    turns.remove(first.seat);
+    turns.remove(first.state);
     expect(turn().readers).toEqual(['second']);
   });
 });

@@ -36,7 +36,8 @@ describe('SETTINGS of the peer', () => {
     peer.received();
     peer.send(request(3, END_STREAM));
     const block = Buffer.concat(peer.sink.written).subarray(9);
-    // RFC 7541 section 4.2: the smallest size and the last one are signalled, and nothing of the old table is named.
+    // RFC 7541 section 4.2: the smallest and the last size are signalled. The block does not refer to entries of the
+    // old table.
     expect(block.subarray(0, 4).toString('hex')).toBe('203fe11f');
     expect(block.includes('application/grpc')).toBe(true);
     expect(peer.received()).toEqual(answerLines(3, 'ok'));
@@ -76,7 +77,7 @@ describe('SETTINGS of the peer', () => {
     peer.greet().send(request(1, END_STREAM), request(3, END_STREAM));
     peer.received();
     peer.send(settings([1, 0]), request(5, END_STREAM), request(7, END_STREAM));
-    // A table size update of 0 comes first (RFC 7541 section 6.3); the peer's decoder would fail on an index.
+    // A table size update of 0 comes first (RFC 7541 section 6.3). Otherwise the peer's decoder would fail on an index.
     expect(peer.received()).toContain('HEADERS 7 :status=200 content-type=application/grpc');
   });
 

@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { SocketSink } from '../../../src/h2/serving/socket-sink.js';
 
-/** A socket whose peer reads only when told to. */
+/** A socket whose peer reads only on request. */
 class SlowSocket extends Duplex {
   readonly #taken: (() => void)[] = [];
 
@@ -17,7 +17,7 @@ class SlowSocket extends Duplex {
     done();
   }
 
-  /** Lets the peer take everything. */
+  /** Lets the peer read everything. */
   async takeAll(): Promise<void> {
     for (let done = this.#taken.shift(); done !== undefined; done = this.#taken.shift()) {
       done();

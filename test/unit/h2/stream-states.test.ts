@@ -188,7 +188,8 @@ describe('a stream that we have reset', () => {
     peer.handler.onHead = (stream) => {
       if (stream.id === 1) stream.reset(8);
     };
-    // 0x40: a literal that enters the table; 0xbe: the first entry of the dynamic table (RFC 7541 sections 6.2.1, 6.1).
+    // 0x40: a literal that is added to the table. 0xbe: the first entry of the dynamic table (RFC 7541 sections 6.2.1,
+    // 6.1).
     const literal = Buffer.concat([Buffer.of(0x40), block('x: y').subarray(1)]);
     peer
       .greet()

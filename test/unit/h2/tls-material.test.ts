@@ -42,7 +42,7 @@ describe('certificates of a server', () => {
     expect(error).toBeInstanceOf(TlsMaterialError);
     expect((error as TlsMaterialError).part).toBe(part);
     expect((error as TlsMaterialError).message).toMatch(words);
-    // Nothing of a key may come into a log.
+    // No part of a key may be logged.
     expect((error as TlsMaterialError).message).not.toContain(server.key.split('\n')[1]);
   });
 });
@@ -71,7 +71,7 @@ describe('subject alternative names', () => {
     ['2001:db8::1', true],
     ['[2001:db8:0::1]', true],
     ['2001:db8::2', false],
-    // The common name is no alternative name.
+    // The common name is not a subject alternative name.
     ['common.test', false],
     ['', false],
   ])('%s: %s', (name, holds) => {

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { BodyBuffer } from '../../../src/http/body-buffer.js';
 
-/** A body in which every place can be told. */
+/** A body in which each position is recognisable. */
 const BODY = Buffer.from(Uint8Array.from({ length: 300_000 }, (_, at) => (at * 7919) >> 5));
 
 function piecesOf(lengths: Iterable<number>): readonly Buffer[] {

@@ -31,7 +31,7 @@ async function listen(
   return listener;
 }
 
-/** A connection, with all that came on it, as latin1, and whether it is closed. */
+/** Opens a connection. `got` returns the received bytes as latin1, `closed` whether the connection is closed. */
 async function open(port: number): Promise<{ socket: Socket; got(): string; closed(): boolean }> {
   const socket = connect(port, '127.0.0.1');
   sockets.push(socket);
@@ -122,7 +122,8 @@ describe('requests that follow each other at once', () => {
     const { socket, got } = await open(port);
     const COUNT = 5000;
     const end = 'Connection: close\r\n\r\n';
-    // Answers that were written in one turn of the event loop come in one; this test shares it with the server.
+    // Responses that are written in one turn of the event loop arrive together, because this test shares the event loop
+    // with the server.
     let most = 0;
     let before = 0;
     const look = (): void => {
@@ -159,7 +160,7 @@ describe('requests that follow each other at once', () => {
     await waitFor('the end', async () => closed() || undefined);
     expect(got()).toMatch(/^HTTP\/1\.1 413 /);
     expect(got().split('HTTP/1.1 ')).toHaveLength(2);
-    // Would last as long as it may if a call still counted as running.
+    // If a request still counted as running, the drain would take its full time.
     let drained = false;
     void drain(5000).then(() => {
       drained = true;
@@ -205,7 +206,7 @@ describe('connections', () => {
   });
 
   test('get a text of one making each, whoever reads slowly or goes away meanwhile', async () => {
-    // More than the buffers of a connection hold.
+    // More bytes than the buffers of a connection hold.
     const LONG = 12_000_000;
     let version = 0;
     const view = new TextView(new ViewSlices(), function* () {

@@ -31,7 +31,7 @@ test('what parsers take of a turn is bounded, for all of them together', async (
   for (const reader of readers) reads.wait(reader);
   await turn();
   expect(log).toEqual([0, 1]);
-  // The turn is over, but others read in the same turn of the event loop.
+  // The turn's time is used up, but other connections are read in the same turn of the event loop.
   expect(reads.hasTime()).toBe(false);
   await turn();
   expect(log).toEqual([0, 1, 2, 3]);

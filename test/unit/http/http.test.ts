@@ -30,7 +30,7 @@ describe('requests with bodies', () => {
 
   const post = (body: string) => httpRequest(listener.port, '/post', { method: 'POST', body });
 
-  /** A request whose body never ends; resolves once the server has its head. */
+  /** Sends a request whose body never ends. Resolves once the server has received its head. */
   function unfinished(start: string): Promise<ClientRequest> {
     return new Promise((resolve) => {
       const headers = { expect: '100-continue' };

@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const ask = ({ cert: ca }: CertificateAuthority) => httpRequest(listener.port, '/', { ca });
 
-/** A connection that begins no handshake; `closed` tells whether the server has ended it. */
+/** Opens a connection without starting a handshake. `closed` returns whether the server has closed it. */
 function silent(): Promise<{ closed(): boolean }> {
   return new Promise((resolve) => {
     const socket = connect(listener.port, '127.0.0.1', () => resolve({ closed: () => socket.closed }));

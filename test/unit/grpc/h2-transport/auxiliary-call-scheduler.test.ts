@@ -12,7 +12,7 @@ describe('AuxiliaryCallScheduler', () => {
     turns = new AuxiliaryCallScheduler((callback) => ends.push(callback));
   });
 
-  /** A message of a connection: served now or in a later turn. */
+  /** Handles a message of a connection, now or in a later turn. */
   function serve(connection: { readonly id: number }): void {
     if (turns.tryStart(connection)) log.push(connection.id);
     else turns.wait(connection, () => serve(connection));

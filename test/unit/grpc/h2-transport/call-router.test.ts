@@ -75,7 +75,7 @@ describe('CallRouter', () => {
     return stream;
   }
 
-  /** What promises and the end of the event-loop turn do. */
+  /** Waits for promises and for the end of the event loop turn. */
   const settle = (): Promise<void> => setImmediate();
 
   describe('a unary call', () => {
@@ -308,7 +308,7 @@ describe('CallRouter', () => {
 
     test('is inflated, and its caller may go meanwhile', async () => {
       const head = grpcRequestHead(ECHO, 'grpc-encoding', 'gzip');
-      // To less than a hundred times its size, and to less than 256 KiB.
+      // Compresses to more than a hundredth of its size, and inflates to less than 256 KiB.
       const message = Buffer.concat([randomBytes(3000), Buffer.alloc(250_000, 3)]);
       const stream = call(head, gzipped(message));
       const gone = call(head, gzipped(message));

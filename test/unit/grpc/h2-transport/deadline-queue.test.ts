@@ -62,7 +62,7 @@ describe('DeadlineQueue', () => {
     for (let before = 0; turns.length > 0; before = expired.length) {
       expect(expired.length - before).toBeLessThanOrEqual(100);
       expect(turns).toHaveLength(1);
-      // A soonest entry of all that comes in between is not forgotten, and needs no timer.
+      // An entry that is added meanwhile and is due first is handled, and needs no timer.
       if (before === 0) queue.add({ dueAt: 0, heapIndex: -1, expire: () => expired.push(-1) }, 1);
       expect(timers.waiting).toBe(0);
       turns.shift()?.();

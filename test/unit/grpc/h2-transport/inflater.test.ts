@@ -21,7 +21,7 @@ function inflate(
   return new Promise((resolve) => inflater.inflate(encoding, held(compressed), STAYS, resolve));
 }
 
-/** Bytes that gzip cannot make smaller. */
+/** Returns bytes that gzip cannot compress. */
 function noise(length: number): Buffer {
   let state = 1;
   const next = (): number => {
@@ -35,7 +35,7 @@ describe('Inflater', () => {
   test.each([
     ['nothing', Buffer.alloc(0)],
     ['a short message', Buffer.from('hello')],
-    // To a little less than a hundred times its length.
+    // Inflates to slightly less than a hundred times its length.
     ['a message that grows much', Buffer.concat([noise(8000), Buffer.alloc(700_000, 7)])],
     ['a long message', noise(100_000)],
   ])('inflates %s', async (_name, message) => {

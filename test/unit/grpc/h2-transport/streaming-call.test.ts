@@ -17,7 +17,7 @@ const MIB = 1024 * 1024;
 const WATCH = '/t.T/Watch';
 const TALK = '/t.T/Talk';
 
-/** What the handlers of calls that go on for long may hold of their requests: 8 MiB on a connection. */
+/** Handlers of long calls may hold 8 MiB of requests on a connection. */
 describe('StreamingCall', () => {
   const connection = newFakeConnection();
   let router: CallRouter;

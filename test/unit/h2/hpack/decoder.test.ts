@@ -8,7 +8,7 @@ function decode(decoder: HpackDecoder, hex: string): HeaderList | undefined {
   return decoder.decode(bytes, 0, bytes.length);
 }
 
-/** A literal of name 'n' that enters the table, with a value of `length` characters below 127. */
+/** Encodes a literal with the name 'n' that is added to the table, with a value of `length` characters below 127. */
 function entryOf(length: number, character: string): string {
   return `40016e${length.toString(16).padStart(2, '0')}${Buffer.from(character.repeat(length)).toString('hex')}`;
 }
@@ -79,7 +79,7 @@ describe('HpackDecoder', () => {
   });
 
   test('every padding of up to seven ones is good', () => {
-    // '&' has 8 bits, '0' has 5, 'a' has 5: strings of every length modulo 8 occur.
+    // '&' has 8 bits, '0' has 5, 'a' has 5, so that strings of all lengths modulo 8 occur.
     const encoder = new HpackJsEncoder();
     const decoder = newDecoder();
     for (let length = 0; length < 20; length++) {
@@ -143,7 +143,7 @@ describe('table sizes', () => {
 
   test('an entry may be named after one that evicts it', () => {
     const decoder = newDecoder();
-    // The name of the only entry, which goes to make room for the new one (RFC 7541 section 4.4).
+    // Refers to the name of the only entry, which is evicted for the new one (RFC 7541 section 4.4).
     decode(decoder, `3f09${entryOf(7, 'a')}`);
     expect(decode(decoder, '7e03626262')?.fields).toEqual(['n', 'bbb']);
     expect(decode(decoder, 'be')?.fields).toEqual(['n', 'bbb']);
@@ -173,7 +173,7 @@ describe('table sizes', () => {
       const block = Buffer.concat([Buffer.from([0x40, 1, 0x6e, value.length]), Buffer.from(value)]);
       expect(decodePairs(decoder, block)).toEqual([['n', value]]);
     }
-    // 37 bytes each: the table holds 110.
+    // Each entry has 37 bytes, so the table holds 110 entries.
     expect(decode(decoder, 'be')?.fields).toEqual(['n', '4999']);
     expect(decode(decoder, 'ff2c')?.fields).toEqual(['n', '4890']);
     expect(decode(decoder, 'ff2d')).toBeUndefined();

@@ -116,7 +116,7 @@ describe('HpackEncoder', () => {
     const pairs = many.map(({ name, value }) => [name, value]);
     expect(decodePairs(decoder, encode(encoder, many))).toEqual(pairs);
     expect(decodePairs(decoder, encode(encoder, many))).toEqual(pairs);
-    // 10 entries of 41 bytes and 87 of 42: the first stands at 62 + 96 and takes two octets.
+    // 10 entries of 41 bytes and 87 of 42, so the first has index 62 + 96, which takes two octets.
     expect(encode(encoder, many.slice(0, 1)).toString('hex')).toBe('ff1f');
   });
 });

@@ -21,7 +21,7 @@ describe('LiteralCache', () => {
 
   test('strings that would share a place are not taken for each other', () => {
     const cache = new LiteralCache();
-    // Equal length, first, middle and last byte.
+    // Equal length, and equal first, middle and last bytes.
     cache.keep(bytes('abcde'), 0, 5, false, 'abcde');
     expect(cache.find(bytes('axcde'), 0, 5, false)).toBeUndefined();
     cache.keep(bytes('axcde'), 0, 5, false, 'axcde');

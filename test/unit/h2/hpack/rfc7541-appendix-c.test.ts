@@ -4,7 +4,7 @@ import { HeaderField } from '../../../../src/h2/hpack/header-field.js';
 import { bytesOf, decodePairs, encode, newDecoder, type Pair, pairsOf } from '../../../support/h2/hpack.js';
 
 /**
- * A block of the appendix, what it says, and the dynamic table after it, newest entry first, with its size in bytes.
+ * A block of the appendix, its fields, and the dynamic table afterwards, newest entry first, with its size in bytes.
  */
 interface Example {
   readonly block: string;
@@ -85,7 +85,7 @@ function examples(
   }));
 }
 
-/** Decodes the examples in order on one decoder; reads the table after each by naming its entries. */
+/** Decodes the examples in order with one decoder, and checks the table after each by referring to its entries. */
 function check(sequence: readonly Example[], tableBytes = 4096): void {
   const decoder = newDecoder({ maxTableBytes: tableBytes });
   const update = encodeUpdate(tableBytes);
@@ -112,7 +112,7 @@ describe('RFC 7541 appendix C', () => {
     ['C.1.1: 10 in 5 bits', 10, '2a'],
     ['C.1.2: 1337 in 5 bits', 1337, '3f9a0a'],
   ])('%s', (_, value, hex) => {
-    // The integer of 5 bits is that of a table size update.
+    // The integer with a prefix of 5 bits is encoded as in a table size update.
     expect(encodeUpdate(value).toString('hex')).toBe(hex);
     expect(newDecoder({ maxTableBytes: value }).decode(bytesOf(hex), 0, hex.length / 2)).toBeDefined();
     const decoder = newDecoder({ maxTableBytes: value - 1 });

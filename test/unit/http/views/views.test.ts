@@ -11,7 +11,7 @@ import { runs } from '../../../support/assert/runs.js';
 import { anyText } from '../../../support/codec/any-text.js';
 import { textOf } from '../../../support/codec/text-of.js';
 
-/** Slices whose clock goes on by `stepMs` whenever it is read, and which says in how many turns they were. */
+/** Creates slices with a clock that advances by `stepMs` at each read, and counts their turns. */
 function countedSlices(stepMs: number) {
   let now = 0;
   let turns = 0;
@@ -43,7 +43,7 @@ test('views that come and go use the same memory again', async () => {
     await new Promise((resolve) => setImmediate(resolve));
     done?.();
   }
-  // Those of one answer.
+  // Buffers of one response.
   expect(used.size).toBeLessThan(10);
 });
 
@@ -55,7 +55,7 @@ describe('slices of views', () => {
       taken += piece;
     });
     expect(taken).toHaveLength(16);
-    // In the last one nobody waits.
+    // No work waits in the last turn.
     expect(turns()).toBe(6);
   });
 
