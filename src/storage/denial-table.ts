@@ -4,46 +4,51 @@ import type { KnownDenial } from './denial.js';
 export interface DenialTableOptions {
   /** At least 1. */
   readonly maxEntries: number;
-  /** Most bytes of entries and their keys, estimated; Infinity for no bound. */
+  /** Maximum estimated bytes of entries and their keys; Infinity for no bound. */
   readonly maxBytes: number;
-  /** Denials that are over go when later ones come, about this many microseconds after they were kept. */
+  /** Maximum age of a generation, in microseconds: afterwards, expired denials are removed when new ones arrive. */
   readonly generationMicros: number;
 }
 
-/** What an entry takes beside its key: of a token bucket, measured on Node 20; of a window a fifth less. */
+/** Estimated bytes of an entry without its key, measured for a token bucket on Node 20; a window takes a fifth less. */
 const ENTRY_BYTES = 175;
 
-/** A key takes a byte for each character, two if one is beyond Latin-1; here, if one is beyond ASCII. */
+/**
+ * Returns the estimated bytes of an entry with its key. V8 stores one byte per character, or two if one is beyond
+ * Latin-1; this estimate counts two if one is beyond ASCII.
+ */
 function bytesOf(key: string): number {
   const isAscii = Buffer.byteLength(key) === key.length;
   return ENTRY_BYTES + (isAscii ? 1 : 2) * key.length;
 }
 
-/** The same text in one piece: keys are put together from parts, and V8 would keep those, which take as much again. */
+/**
+ * Copies a key into one flat string: keys are concatenated, and V8 would keep their parts, which doubles the memory.
+ */
 function flattened(key: string): string {
   return Buffer.from(key).toString();
 }
 
 /**
- * Denials by bucket, bounded. Kept in two generations: the younger one becomes the older one, whose entries go, when it
- * is half of what may be kept, or when all of the older one are over. An entry that is asked for is young again. So
- * those that nobody asks for go first, no timer is needed, and nothing grows.
+ * A bounded table of denials by bucket, in two generations. The young generation becomes the old one, whose entries are
+ * removed, when it reaches half of the bounds, or when all entries of the old one have expired. A lookup moves an entry
+ * to the young generation. Entries that are not looked up are therefore removed first, without a timer.
  */
 export class DenialTable {
   /**
-   * Entries that were over when they were dropped; those of a generation that made room count as {@link evacuated},
-   * over or not.
+   * Number of entries that had expired when they were removed. Entries that were removed to free memory count as {@link
+   * evacuated}, expired or not.
    */
   expired = 0;
   evacuated = 0;
-  /** Entries that took the place of another of the same bucket. */
+  /** Number of entries that replaced another one of the same bucket. */
   overwritten = 0;
   private readonly options: DenialTableOptions;
   private readonly maxYoung: number;
   private young = new Map<string, KnownDenial>();
   private old = new Map<string, KnownDenial>();
   private youngBytes = 0;
-  /** When all of a generation are over. */
+  /** Time at which the last entry of the generation expires. */
   private youngUntil = Number.NEGATIVE_INFINITY;
   private oldUntil = Number.NEGATIVE_INFINITY;
   private rotateAtMicros = Number.NEGATIVE_INFINITY;
@@ -53,12 +58,12 @@ export class DenialTable {
     this.maxYoung = Math.max(1, Math.floor(options.maxEntries / 2));
   }
 
-  /** Denials kept, some of which may be over. */
+  /** Number of denials, including expired ones. */
   get size(): number {
     return this.young.size + this.old.size;
   }
 
-  /** The denial of a bucket, unless it is over. */
+  /** Returns the denial of a bucket, unless it has expired. */
   get(key: string, nowMicros: number): KnownDenial | undefined {
     const young = this.young.get(key);
     if (young !== undefined) return this.unlessExpired(key, young, nowMicros);

@@ -4,26 +4,26 @@ import { isCharge } from '../limiter/rate.js';
 import { TakeSnapshot } from '../limiter/running-bucket.js';
 import type { TokenBucketRate } from '../limiter/token-bucket.js';
 
-/** What is known of a token bucket that did not hold what was asked. Times are those of the local monotonic clock. */
+/** A token bucket that did not contain the requested hits. Times are those of the local monotonic clock. */
 export interface TokenDenial {
   readonly kind: 'token_bucket';
-  /** The object, not its numbers: a reload makes new ones, so that what was learnt before it answers nothing. */
+  /** Compared by identity: a reload creates new rates, so that denials from before it apply no more. */
   readonly rate: TokenBucketRate;
-  /** Fewest hits that are denied; a peek asks for 1. */
+  /** Smallest number of hits that is denied; a peek requests 1. */
   readonly hits: number;
   readonly untilMicros: number;
-  /** When the bucket is full: whole microseconds and carry in 1/q µs. */
+  /** Time at which the bucket is full: whole microseconds, and a carry in 1/q µs. */
   readonly fullAtMicros: number;
   readonly carry: number;
 }
 
-/** What is known of a window that was over its limit: until it ends, its count only grows. */
+/** A window that was over its limit. Its count can only rise until it ends. */
 export interface WindowDenial {
   readonly kind: 'window';
-  /** What windows of one rule have in common, whatever their limit is now. */
+  /** The length identifies the windows of one rule, even if a reload changes their limit. */
   readonly lengthMicros: number;
   readonly timeZone: string | undefined;
-  /** Hits counted, at least. */
+  /** Minimum number of counted hits. */
   readonly used: number;
   /** End of the window, on the local monotonic clock. */
   readonly untilMicros: number;
@@ -31,11 +31,11 @@ export interface WindowDenial {
 
 export type KnownDenial = TokenDenial | WindowDenial;
 
-/** Whether `item`, asked at `nowMicros`, is limited as certainly as `denial` was. */
+/** Returns whether `denial` proves that `item` is limited at `nowMicros`. */
 export function isDenied(denial: KnownDenial, { rate, hits, refund }: TakeItem, nowMicros: number): boolean {
   if (refund || denial.untilMicros <= nowMicros || isCharge(rate, hits, refund)) return false;
   if (denial.kind === 'token_bucket') return denial.rate === rate && Math.max(hits, 1) >= denial.hits;
-  // A peek at a window asks for nothing: it is limited only once the count is over the limit.
+  // A peek at a window requests no hits, so it is limited only if the count is over the limit.
   return (
     rate.kind === 'window' &&
     rate.lengthMicros === denial.lengthMicros &&
@@ -44,10 +44,10 @@ export function isDenied(denial: KnownDenial, { rate, hits, refund }: TakeItem, 
   );
 }
 
-/** Reused: what an item is told that was not asked about. */
+/** Reused for outcomes that did not come from the store. */
 const found = new TakeSnapshot();
 
-/** The outcome of an item that {@link isDenied}. */
+/** Returns the outcome of an item for which {@link isDenied} returned true. */
 export function deniedOutcome(denial: KnownDenial, item: TakeItem, nowMicros: number): TakeOutcome {
   if (denial.kind === 'token_bucket') {
     found.limited = true;
@@ -66,7 +66,7 @@ export function deniedOutcome(denial: KnownDenial, item: TakeItem, nowMicros: nu
   };
 }
 
-/** What a limited `outcome` of a window that was asked at `askedMicros` tells. */
+/** Returns the denial that follows from a limited `outcome` of a window, requested at `askedMicros`. */
 export function windowDenial(rate: WindowRate, outcome: TakeOutcome, askedMicros: number): WindowDenial {
   return {
     kind: 'window',
@@ -78,8 +78,8 @@ export function windowDenial(rate: WindowRate, outcome: TakeOutcome, askedMicros
 }
 
 /**
- * The state of the token bucket that a limited item found, in local time: of what is possible the fullest, so that no
- * wait is told too long. Believed for `maxAgeMicros`.
+ * Returns the state of the token bucket of a limited item, in local time. Of the possible states it is the fullest, so
+ * that no reported wait is too long. It is used for `maxAgeMicros`.
  */
 export function tokenDenial(
   rate: TokenBucketRate,

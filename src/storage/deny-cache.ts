@@ -11,65 +11,68 @@ import { DenialTable } from './denial-table.js';
 
 /** Settings of {@link DenyCache}. */
 export interface DenyCacheOptions {
-  /** The store that knows. */
+  /** The store behind the cache. */
   readonly store: BucketStore;
-  /** Longest that the denial of a token bucket is believed, microseconds (DENY_CACHE_MAX_AGE); 0: none are kept. */
+  /** Maximum age of a token bucket's denial, in microseconds (DENY_CACHE_MAX_AGE); 0 disables these denials. */
   readonly maxAgeMicros: number;
-  /** Whether denials of windows are kept, too, until the window ends; default false. */
+  /** Whether denials of windows are cached, too, until the window ends; default false. */
   readonly windows?: boolean;
-  /** Most denials kept (DENY_CACHE_MAX_ENTRIES); at least 1. */
+  /** Maximum number of denials (DENY_CACHE_MAX_ENTRIES); at least 1. */
   readonly maxEntries: number;
-  /** Most bytes of denials, estimated (LOCAL_CACHE_SIZE_IN_BYTES); no bound unless told. */
+  /** Maximum estimated bytes of denials (LOCAL_CACHE_SIZE_IN_BYTES); unbounded by default. */
   readonly maxBytes?: number;
-  /** This machine's monotonic clock, microseconds. */
+  /** Returns the time of this machine's monotonic clock, in microseconds. */
   readonly monotonicMicros: () => number;
 }
 
-/** Counts since start, but for `entryCount`; names and meaning as in the reference's local cache. */
+/** Counts since start, except `entryCount`. Names and meanings are those of the reference's local cache. */
 export interface LocalCacheStats {
-  /** Denials kept now, some of which may be over. */
+  /** Number of denials now, including expired ones. */
   readonly entryCount: number;
-  /** Looks at one bucket that found a denial of it, or none. */
+  /** Number of lookups of a bucket that found a denial, and that found none. */
   readonly hitCount: number;
   readonly missCount: number;
   readonly lookupCount: number;
-  /** Denials that were over when they were dropped. */
+  /** Number of denials that had expired when they were removed. */
   readonly expiredCount: number;
-  /** Denials dropped to make room. */
+  /** Number of denials that were removed to free memory. */
   readonly evacuateCount: number;
-  /** Denials that took the place of another of the same bucket. */
+  /** Number of denials that replaced another one of the same bucket. */
   readonly overwriteCount: number;
 }
 
-/** Keys of so many items are compared with each other: that takes a microsecond or two, and no memory. */
+/** Maximum number of items whose keys are compared pairwise, which takes 1 or 2 µs and no memory. */
 const MAX_COMPARED_ITEMS = 16;
-/** Nothing is ever added to it. */
+/** Always empty. */
 const NO_KEYS = new Set<string>();
-/** Items whose denials are kept in one turn of the event loop: half a millisecond or so. */
+/** Maximum number of items whose denials are stored in one turn of the event loop, which takes about 0.5 ms. */
 const ITEMS_PER_TURN = 250;
-/** Without windows that last longer, entries of token buckets are over after this long at the latest. */
+/**
+ * Minimum age of a generation: entries of token buckets expire after this time at the latest, unless windows last
+ * longer.
+ */
 const MIN_GENERATION_MICROS = 1_000_000;
 
 /**
- * Answers denials that are certain without asking the store, also while the store is away. Certain is that
- * - a token bucket that could not serve a request cannot serve it, or a larger one, before the time its denial told,
- *   whatever others take meanwhile. Only what gives tokens back could: a refund, which drops the entry when this
- *   process makes it, or what only the store knows (a refund elsewhere, a flush, a step of its clock), which is seen
- *   within `maxAgeMicros`;
- * - a window that was over its limit stays so until it ends (`windows`). What only the store knows is not seen before;
- *   nor are the hits of such denials counted there.
+ * Answers certain denials without asking the store, even while the store is unavailable. A denial is certain in two
+ * cases:
+ * - A token bucket that could not serve a request cannot serve it, or a larger one, before the reported time, whatever
+ * others take meanwhile. Only added tokens could change this. A refund by this process removes the entry. Changes that
+ * only the store knows about, such as a refund elsewhere, a flush or a clock step, take effect within `maxAgeMicros`.
+ * - A window that was over its limit stays over it until it ends (`windows`). Changes that only the store knows about
+ * take effect in the next window, and the hits of such denials are not counted in the store.
  *
- * After a reload call {@link clear}.
+ * Call {@link clear} after a reload.
  *
- * Exact, in that it never denies what the store would let pass but for that:
- * - a denial counts from when the request was asked, on the local clock, and of the store's answer only durations are
- *   used. So clocks need not agree, and an entry ends early by the time the answer took, never late;
- * - a request is answered only if every item of it is limited by a live entry. Such a request takes nothing, whatever
- *   its items' enforcement, so nothing is missed by not asking. Refunds change buckets: requests with one are always
- *   asked, and without `windows` those with a window.
+ * Apart from these changes, the cache never denies a request that the store would allow:
+ * - A denial counts from the time of the request, on the local clock, and only durations from the store's answer are
+ * used. Clocks therefore need not agree. An entry expires too early by the time that the answer took, never too late.
+ * - A request is answered only if every item is limited by a live entry. Such a request takes nothing, regardless of
+ * the enforcement of its items, so the store misses nothing. Refunds change buckets, so requests with a refund always
+ * reach the store, and so do requests with a window unless `windows` is set.
  */
 export class DenyCache implements BucketStore {
-  /** Requests answered from here since start. */
+  /** Number of requests answered from the cache since start. */
   answers = 0;
   private readonly options: DenyCacheOptions;
   private readonly store: BucketStore;
@@ -77,13 +80,13 @@ export class DenyCache implements BucketStore {
   private readonly table: DenialTable;
   private hits = 0;
   private misses = 0;
-  /** Requests with a refund, when asked and when answered. */
+  /** Number of requests with a refund, counted when they are sent and when they are answered. */
   private refunds = 0;
-  /** Rises with each {@link clear} and {@link forget}: what was asked before is not learnt from. */
+  /** Increases with each {@link clear} and {@link forget}, so that answers to earlier requests are not cached. */
   private generation = 0;
-  /** Whether denials of a request of many items are being kept. */
+  /** Whether denials of a request with many items are being stored. */
   private isKeepingMany = false;
-  /** Entries of the request at hand, reused. */
+  /** Entries of the current request; reused. */
   private readonly found: KnownDenial[] = [];
 
   constructor(options: DenyCacheOptions) {
@@ -97,12 +100,12 @@ export class DenyCache implements BucketStore {
     });
   }
 
-  /** Denials kept, some of which may be over. */
+  /** Number of denials, including expired ones. */
   get entries(): number {
     return this.table.size;
   }
 
-  /** See {@link LocalCacheStats}. */
+  /** Counts since start, see {@link LocalCacheStats}. */
   get stats(): LocalCacheStats {
     const { hits, misses, table } = this;
     return {
@@ -139,8 +142,8 @@ export class DenyCache implements BucketStore {
   }
 
   /**
-   * Forgets what is known of buckets that the refunds among `items` give to. Those that go to the store past this cache
-   * are told when they are asked, and when they are answered.
+   * Removes the denials of buckets that refunds among `items` add to. Call this when refunds that bypass this cache are
+   * sent, and again when they are answered.
    */
   refunded(items: readonly TakeItem[]): void {
     let refunds = false;
@@ -153,14 +156,14 @@ export class DenyCache implements BucketStore {
     if (refunds) this.refunds++;
   }
 
-  /** Forgets what is known of buckets that somebody else gave tokens to; what is being asked of them, too. */
+  /** Removes the denials of buckets to which others added tokens, and ignores outstanding answers for them. */
   forget(keys: readonly string[]): void {
     if (keys.length === 0) return;
     this.generation++;
     for (const key of keys) this.table.delete(key);
   }
 
-  /** Forgets everything: the policy is another one. */
+  /** Removes all denials, because the policy has changed. */
   clear(): void {
     this.generation++;
     this.table.clear();
@@ -171,7 +174,7 @@ export class DenyCache implements BucketStore {
     return this.store.close();
   }
 
-  /** Outcomes of a request of which every item is known to be limited, or undefined. */
+  /** Returns the outcomes of a request if every item is known to be limited, otherwise undefined. */
   private answer(items: readonly TakeItem[], nowMicros: number): readonly TakeOutcome[] | undefined {
     const { found, table } = this;
     for (let i = 0; i < items.length; i++) {
@@ -192,7 +195,10 @@ export class DenyCache implements BucketStore {
     return outcomes;
   }
 
-  /** Keeps what an answer of the store tells; `refunds` and `generation` are as they were when it was asked. */
+  /**
+   * Stores the denials in an answer of the store. `refunds` and `generation` are the values from when the request was
+   * sent.
+   */
   private learn(
     items: readonly TakeItem[],
     result: TakeResult,
@@ -200,22 +206,22 @@ export class DenyCache implements BucketStore {
     refunds: number,
     generation: number,
   ): void {
-    // Requests of several items may be answered in steps (ShardedStore), and then later than a refund that was asked
-    // after them.
+    // Requests with several items may be answered in steps (ShardedStore), and therefore later than a refund that
+    // was sent after them.
     const inOrder = items.length === 1 || refunds === this.refunds;
-    // Whoever gave tokens that this cache was told of may have done so after the answer.
+    // Tokens may have been added by others after the store answered.
     const keeps = inOrder && generation === this.generation;
-    // An answer to an earlier denial may have come between question and answer of a refund.
+    // An answer to an earlier denial may have arrived between a refund and its answer.
     this.refunded(items);
     if (result instanceof StorageError) return;
     const isFew = items.length <= MAX_COMPARED_ITEMS;
     let isLeft = false;
-    /** Buckets that took, or got back: what was denied before in the same request may be no more so. */
+    /** Buckets that changed: earlier denials in the same request may be outdated. */
     const changedKeys = isFew ? NO_KEYS : new Set<string>();
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as TakeItem;
       const outcome = result[i] as TakeOutcome;
-      // It may have taken: what is known of the bucket is no more so.
+      // The item may have taken tokens, so a known denial of the bucket is outdated.
       if (!isFew && (!outcome.limited || item.refund)) changedKeys.add(item.key);
       if (!outcome.limited) this.table.delete(item.key);
       else if (keeps && this.mayKeep(item, outcome)) {
@@ -227,8 +233,8 @@ export class DenyCache implements BucketStore {
   }
 
   /**
-   * Keeps the denials of a request of many items, some in each turn of the event loop, but for the keys in `named`. Of
-   * such requests that are answered meanwhile none are kept.
+   * Stores the denials of a request with many items, some in each turn of the event loop, except for the keys in
+   * `named`. While it runs, no denials of other such requests are stored.
    */
   private async keepMany(
     items: readonly TakeItem[],
@@ -251,11 +257,11 @@ export class DenyCache implements BucketStore {
     this.isKeepingMany = false;
   }
 
-  /** Whether the denial of an item is one of those that are kept. */
+  /** Returns whether the denial of an item can be cached. */
   private mayKeep({ rate }: TakeItem, { waitMicros }: TakeOutcome): boolean {
     if (waitMicros === 0) return false;
     const { maxAgeMicros, windows = false } = this.options;
-    // A window in debt is paid by the next one, in which its denial may go on: it is asked each time.
+    // A window with debt is paid by the next one, where its denial may continue, so the store is asked each time.
     return rate.kind === 'window' ? windows && rate.maxDebt === 0 : maxAgeMicros > 0;
   }
 
@@ -269,8 +275,8 @@ export class DenyCache implements BucketStore {
 }
 
 /**
- * Whether an earlier one of a few items names the same bucket: then this one found the running state, which a denied
- * request does not leave.
+ * Returns whether an earlier item of a small request has the same bucket. Then this item saw an intermediate state,
+ * which a denied request does not keep.
  */
 function isNamedBefore(items: readonly TakeItem[], index: number): boolean {
   const { key } = items[index] as TakeItem;

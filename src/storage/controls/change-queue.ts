@@ -1,14 +1,14 @@
 import { StorageError } from '../../limiter/bucket-store.js';
 import { type LogChange, MAX_CHANGES } from './control-log.js';
 
-/** Changes that may wait. */
+/** Maximum number of waiting changes. */
 export const MAX_CHANGES_WAITING = 1000;
 
-/** A change that was made, or refused. */
+/** A change that was applied or refused. */
 export interface LogChanged {
-  /** 0: it was refused. */
+  /** Version of the change; 0 if it was refused. */
   readonly version: number;
-  /** Just before it was sent, on the monotonic clock of this process. */
+  /** Time just before it was sent, on the monotonic clock of this process. */
   readonly askedMicros: number;
 }
 
@@ -19,7 +19,10 @@ interface WaitingChange {
   resolve(made: LogChanged | StorageError): void;
 }
 
-/** Changes of this process, made in order: one call at a time, each with what waits by then. None is made twice. */
+/**
+ * Applies the changes of this process in order: one call at a time, each with all changes that wait. No change is
+ * applied twice.
+ */
 export class ChangeQueue {
   readonly #make: Make;
   readonly #monotonicMicros: () => number;
@@ -33,7 +36,7 @@ export class ChangeQueue {
     this.#monotonicMicros = monotonicMicros;
   }
 
-  /** Never rejects. */
+  /** Adds a change. Never rejects. */
   async add(change: LogChange): Promise<LogChanged | StorageError> {
     if (this.#closed) return new StorageError('disconnected', 'the store is closed');
     if (this.#waiting.length >= MAX_CHANGES_WAITING)
@@ -44,7 +47,7 @@ export class ChangeQueue {
     });
   }
 
-  /** What was not sent yet is not sent any more. */
+  /** Drops all changes that were not sent. */
   close(): void {
     this.#closed = true;
     for (const { resolve } of this.#waiting.splice(0))

@@ -6,24 +6,27 @@ import type { RedisBuckets } from '../redis/redis-buckets.js';
 import { DEFAULT_KEY_PREFIX } from '../redis/redis-key.js';
 import { type ControlsPolled, readChanged, readPolled } from './control-rows.js';
 
-/** Most changes of one call: a script keeps Redis busy for a fraction of a millisecond. */
+/** Maximum number of changes in one call, so that the script blocks Redis for less than 1 ms. */
 export const MAX_CHANGES = 20;
-/** Most rows of one answer, and bytes after which there are no more. */
+/** Maximum number of rows in one reply, and the number of bytes after which no row is added. */
 export const POLLED_ROWS = 100;
 export const POLLED_BYTES = 65_536;
-/** Most bytes of one row's text. */
+/** Maximum bytes of a row's text. */
 export const MAX_ROW_BYTES = 32_768;
-/** Most bytes of all rows, and most members of the set, which has three for each row. */
+/** Maximum bytes of all rows, and maximum number of members of the sorted set, which has three for each row. */
 export const MAX_LOG_BYTES = 32 * 1024 * 1024;
 export const MAX_LOG_MEMBERS = 100_000;
-/** How long others have to read that a control was ended, or a bucket given tokens, before they must read all anew. */
+/**
+ * How long ended controls and refilled buckets stay in the log; a process that polls later must read the whole log
+ * again.
+ */
 export const KEPT_MICROS = 20_000_000;
-/** Beside rows: a header, and what each row begins with. */
+/** Maximum reply size: the header, and the prefix of each row, in addition to the rows. */
 const REPLY_BYTES = 1024 + POLLED_BYTES + 2 * MAX_ROW_BYTES + POLLED_ROWS * 128;
-/** Numbers of a reply to changes. */
+/** Maximum bytes of the reply to changes. */
 const CHANGED_BYTES = 1024;
 
-/** One change, as control-change.lua takes it. */
+/** A change as an argument of control-change.lua. */
 export interface LogChange {
   readonly what: 'c' | 'g' | 't';
   readonly name: string;
@@ -35,13 +38,13 @@ export interface LogChange {
 /** Settings of {@link ControlLog}. */
 export interface ControlLogOptions {
   readonly redis: Pick<RedisBuckets, 'runScript'>;
-  /** Default `weir:1:`. */
+  /** Prefix of the key; default `weir:1:`. */
   readonly keyPrefix?: string | undefined;
-  /** For tests. */
+  /** Maximum number of controls; for tests. */
   readonly maxControls?: number | undefined;
 }
 
-/** The log of controls in one Redis: a key that {@link ControlLog.poll} reads, and {@link ControlLog.change} writes. */
+/** The log of controls in Redis: one key that {@link ControlLog.poll} reads and {@link ControlLog.change} writes. */
 export class ControlLog {
   readonly key: string;
   readonly #options: ControlLogOptions;
@@ -53,7 +56,7 @@ export class ControlLog {
     this.key = `${options.keyPrefix ?? DEFAULT_KEY_PREFIX}{controls}`;
   }
 
-  /** What is new since version `after` of the log that has `mark`. `mayWait`: see {@link ScriptRequest}. */
+  /** Returns the entries after version `after` of the log with `mark`. `mayWait`: see {@link ScriptRequest}. */
   async poll(mark: string, after: number, mayWait = false): Promise<ControlsPolled | StorageError> {
     const answer = await this.#options.redis.runScript({
       script: this.#pollScript,
@@ -69,8 +72,8 @@ export class ControlLog {
   }
 
   /**
-   * Makes changes, at most {@link MAX_CHANGES}. The versions that they have now, each 0 where it was not made. With an
-   * error of reason `timeout` nobody knows whether they were made; with any other they were not.
+   * Applies at most {@link MAX_CHANGES} changes; returns their versions, or 0 for each refused change. After an error
+   * with the reason `timeout`, the changes may have been applied; after any other error, they were not.
    */
   async change(changes: readonly LogChange[]): Promise<readonly number[] | StorageError> {
     const mark = randomBytes(12).toString('base64url');
@@ -93,7 +96,7 @@ export class ControlLog {
   }
 }
 
-/** Lines of comments and indents are for readers. */
+/** Returns a script without comments and indentation, which only readers need. */
 function script(name: string): string {
   const texts = ['control-start.lua', name].map((file) => readAsset(`src/storage/controls/${file}`));
   return texts.join('').replaceAll(/^[ \t]*(?:--.*)?\n|^[ \t]+/gm, '');

@@ -1,9 +1,9 @@
 import type { StorageError } from '../../limiter/bucket-store.js';
 
-/** Refusals in a row after which it is no failover, nor a slot on its way to another node. */
+/** Minimum number of consecutive refusals that cannot come from a failover or a slot migration. */
 const MIN_REFUSALS = 5;
 
-/** Tells the log, once, that Redis does not let controls be read, and once that it does again. */
+/** Logs once that Redis refuses to return controls, and once that it returns them again. */
 export class ControlReadLog {
   readonly #log: (level: 'info' | 'warn', message: string) => void;
   #refused = 0;
@@ -13,7 +13,7 @@ export class ControlReadLog {
     this.#log = log;
   }
 
-  /** What became of a question. Of a Redis that is away, or late, the log tells already. */
+  /** Records the result of a poll. Timeouts and lost connections are logged elsewhere. */
   note(error: StorageError | undefined): void {
     if (error === undefined) {
       if (this.#complained) this.#log('info', 'blocks and exemptions are read from Redis again');

@@ -1,42 +1,40 @@
 import type { Control, ControlKind, IdentityPart } from '../../limiter/control.js';
 
-/** What one entry of the log of controls says; see control-start.lua. */
+/** An entry of the log of controls; see control-start.lua. */
 export interface ControlRow {
   readonly version: number;
-  /** When it ends, on the clock that the scripts go by, microseconds. */
+  /** End of the control on the clock of the scripts, in microseconds. */
   readonly expiresAtMicros: number;
   readonly name: string;
   readonly what:
     | { readonly kind: 'set'; readonly control: Control }
     | { readonly kind: 'ended' }
-    /** Undefined: there were too many to name. */
+    /** Undefined if there were too many keys to list. */
     | { readonly kind: 'touched'; readonly keys: readonly string[] | undefined };
 }
 
-/** What the script answers that tells what is new. */
+/** The reply to a poll. */
 export interface ControlsPolled {
-  /** On the clock that the scripts go by. */
+  /** Time on the clock of the scripts, in microseconds. */
   readonly nowMicros: number;
-  /** The latest version. */
+  /** The latest version of the log. */
   readonly version: number;
-  /** Whether it does not know the mark that it was given: what follows is from the beginning. */
+  /** Whether the log does not know the given mark, so that the rows start at the beginning. */
   readonly anew: boolean;
-  /** The version up to which everything is told. */
+  /** The version up to which the reply is complete. */
   readonly at: number;
-  /** Of the latest version; '' for none. */
+  /** Mark of the latest version; '' if there is none. */
   readonly mark: string;
   readonly rows: readonly ControlRow[];
 }
 
-/** A control as text: compact, as ten thousand may be kept. */
+/** Encodes a control as compact JSON, because the log may contain ten thousand. */
 export function controlText({ kind, domain, identity, reason, by, durationMicros }: Control): string {
   const parts = identity.map(({ key, value, secret }) => (secret ? [key, value, 1] : [key, value]));
   return JSON.stringify([kind, domain, parts, reason, by, durationMicros]);
 }
 
-/**
- * Reads an answer of control-poll.lua; undefined where it is none. Rows that this version does not know are left out.
- */
+/** Parses a reply of control-poll.lua; undefined if it is malformed. Rows of unknown kinds are skipped. */
 export function readPolled(text: string): ControlsPolled | undefined {
   const lines = text.split('\n');
   const header = /^(\d{1,16}) (\d{1,15}) ([01]) (\d{1,15}) (?:-|([\w-]{1,64}))$/.exec(lines[0] ?? '');
@@ -57,7 +55,7 @@ export function readPolled(text: string): ControlsPolled | undefined {
   };
 }
 
-/** Reads an answer of control-change.lua to so many changes: the versions they have, 0 where nothing was done. */
+/** Parses a reply of control-change.lua: the version of each change, or 0 if it was refused. */
 export function readChanged(text: string, changes: number): readonly number[] | undefined {
   const numbers = text.split(' ').map(Number);
   return numbers.length === changes + 1 && numbers.every(Number.isSafeInteger) ? numbers.slice(1) : undefined;

@@ -2,12 +2,13 @@ import type { StorageError } from '../../limiter/bucket-store.js';
 import type { AwaitedRead } from '../../limiter/control.js';
 import { redisFaultOf } from '../redis/connection/redis-fault.js';
 
-/** Refusals after which it is no failover, nor a slot on its way to another node. */
+/** Minimum number of refusals that cannot come from a failover or a slot migration. */
 const MAX_REFUSALS = 5;
 
 /**
- * Whether all controls were read once. Calls wait for that, since a block decides them, for as long as Redis may answer
- * in a moment. They stop waiting where it is away, or refuses: `on_store_failure`, or the buckets, decide then.
+ * Tracks whether all controls have been read once. Calls wait for the first read while Redis may answer soon, because a
+ * block could deny them. They stop waiting if Redis is unavailable or refuses; then `on_store_failure` or the buckets
+ * decide.
  */
 export class FirstRead implements AwaitedRead {
   awaited: Promise<void> | undefined;
@@ -16,12 +17,12 @@ export class FirstRead implements AwaitedRead {
   #refusals = 0;
   #end: () => void = () => {};
 
-  /** `whenTold` runs what it is given once those who decide were told of all that was read. */
+  /** `whenNotified` runs its argument after all decision makers have received everything that was read. */
   constructor(whenNotified: (told: () => void) => void) {
     this.#whenTold = whenNotified;
   }
 
-  /** Redis may answer in a moment. */
+  /** Starts the wait, because Redis may answer soon. */
   begin(): void {
     this.#refusals = 0;
     if (this.#isOver || this.awaited !== undefined) return;
@@ -30,7 +31,7 @@ export class FirstRead implements AwaitedRead {
     });
   }
 
-  /** A question was not answered: waits on, unless it is known that the next one would not be answered either. */
+  /** Records a failed poll. The wait goes on, unless the next poll is known to fail as well. */
   failed({ reason, message }: StorageError): void {
     if (reason === 'timeout' || reason === 'overloaded') return;
     const mayPass = reason === 'rejected' && redisFaultOf(message).reason !== 'noperm';
@@ -38,7 +39,7 @@ export class FirstRead implements AwaitedRead {
     this.end('given up');
   }
 
-  /** All was read, which ends it for good, or nobody is to wait for it now. */
+  /** Ends the wait: for good if everything was read, or for now if the read was given up. */
   end(why: 'read' | 'given up'): void {
     if (this.#isOver || this.awaited === undefined) {
       this.#isOver ||= why === 'read';

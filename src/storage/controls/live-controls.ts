@@ -2,30 +2,36 @@ import { createHash } from 'node:crypto';
 import { timerMs } from '../../limiter/clock.js';
 import type { Control, ControlsChange, LiveControl } from '../../limiter/control.js';
 
-/** Most controls, ids and keys of one {@link ControlsChange}, each: who listens does its work for them at once. */
+/**
+ * Maximum number of controls, ids and keys, each, in one {@link ControlsChange}, because listeners process it in one
+ * turn.
+ */
 export const MAX_CHANGES_PER_NOTICE = 100;
-/** Controls that have ended are looked for no sooner than this after the last time. Milliseconds. */
+/** Minimum time between two sweeps for ended controls, in milliseconds. */
 const SWEEP_MS = 100;
 
 type Listener = (change: ControlsChange) => void;
 
 interface Notice {
   readonly change: ControlsChange | (() => void);
-  /** Undefined: all of them. */
+  /** The listener to notify; undefined for all of them. */
   readonly only: Listener | undefined;
 }
 
-/** What {@link LiveControls.apply} is told; unlike {@link ControlsChange} of any size. */
+/** A change for {@link LiveControls.apply}. Unlike {@link ControlsChange}, it has no maximum size. */
 export interface ControlsApplied<C extends LiveControl> {
-  /** By {@link controlName}. */
+  /** Controls to set, by {@link controlName}. */
   readonly set?: ReadonlyMap<string, C>;
-  /** By {@link Control.id}. */
+  /** Controls to end, by {@link Control.id}. */
   readonly ended?: readonly string[];
-  /** Names of buckets. */
+  /** Names of buckets that operators refilled. */
   readonly touched?: readonly string[];
 }
 
-/** What controls that take each other's place have in common: kind, domain and identity, in 32 characters. */
+/**
+ * Returns the name that controls with the same kind, domain and identity share, 32 characters long. A new control
+ * replaces the one with its name.
+ */
 export function controlName({ kind, domain, identity }: Control): string {
   const pairs = identity.map(({ key, value, secret }) => [key, value, secret]);
   const text = JSON.stringify([kind, domain, pairs]);
@@ -33,9 +39,9 @@ export function controlName({ kind, domain, identity }: Control): string {
 }
 
 /**
- * The controls that this process knows of, by {@link controlName}, and those who are told of them: in pieces of {@link
- * MAX_CHANGES_PER_NOTICE}, with a turn of the event loop between two. What has ended is told within a tenth of a second
- * or two: who decides looks at {@link LiveControl.expiresAtMicros}.
+ * The controls that this process knows, by {@link controlName}. Listeners receive changes in groups of {@link
+ * MAX_CHANGES_PER_NOTICE}, one group in each turn of the event loop. They are notified of ended controls within 0.2 s,
+ * so decisions check {@link LiveControl.endsMicros}.
  */
 export class LiveControls<C extends LiveControl = LiveControl> {
   readonly #monotonicMicros: () => number;
@@ -56,7 +62,7 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     return this.#byName.size;
   }
 
-  /** The name of a control; undefined where it is not kept any more. */
+  /** Returns the name of a control; undefined if it has been removed. */
   nameOf(id: string): string | undefined {
     return this.#names.get(id);
   }
@@ -65,25 +71,25 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     return this.#byName.get(name);
   }
 
-  /** By name. */
+  /** The controls by name. */
   get all(): ReadonlyMap<string, C> {
     return this.#byName;
   }
 
-  /** See {@link ControlBook.onChange}. */
+  /** Adds a listener, see {@link ControlBook.onChange}. */
   onChange(listener: Listener): void {
     this.#sweep();
     this.#listeners.push(listener);
     this.#notify([...this.#byName.values()], [], [], listener);
   }
 
-  /** Runs `told` once everybody was told of all that is known now. */
+  /** Runs `told` after all listeners have received everything that is known now. */
   whenNotified(told: () => void): void {
     this.#queue.push({ change: told, only: undefined });
     if (!this.#isNotifying) this.#notifyNext();
   }
 
-  /** Sets controls, each in the place of the one of its name; ends others. What is over already is left out. */
+  /** Sets controls, which replace those with the same names, and ends others. Expired controls are skipped. */
   apply({ set, ended = [], touched = [] }: ControlsApplied<C>): void {
     const now = this.#monotonicMicros();
     const fresh: C[] = [];
@@ -157,7 +163,7 @@ export class LiveControls<C extends LiveControl = LiveControl> {
     this.#timer = setTimeout(() => this.#sweep(), Math.max(SWEEP_MS, Math.ceil(waitMs))).unref();
   }
 
-  /** Ends what is over. Looks at all of them, which takes a tenth of a millisecond for as many as may be. */
+  /** Ends expired controls. Checks all controls, which takes 0.1 ms for the maximum number. */
   #sweep(): void {
     const now = this.#monotonicMicros();
     const over: string[] = [];

@@ -8,7 +8,7 @@ import {
 } from '../../limiter/control.js';
 import { controlName, LiveControls } from './live-controls.js';
 
-/** Controls of one process, which end with it. */
+/** The controls of a single process, which are lost when it exits. */
 export class MemoryControlBook implements ControlBook {
   readonly isPersistent = false;
   readonly isCurrent = true;

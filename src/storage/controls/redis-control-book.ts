@@ -17,48 +17,47 @@ import { FirstRead } from './first-read.js';
 import { controlName, LiveControls } from './live-controls.js';
 import { TouchedKeys } from './touched-keys.js';
 
-/** How often it is asked what is new. */
+/** Time between two polls, in milliseconds. */
 const POLL_MS = 500;
-/** The same until all was read for the first time, as calls wait for that. */
+/** Time between polls until the first complete read, which calls wait for. */
 const FIRST_POLL_MS = 20;
-/** No mark of any log. */
+/** A mark that matches no log. */
 const UNKNOWN_MARK = '-';
 
 /** Settings of {@link RedisControlBook}. */
 export interface RedisControlBookOptions {
-  /** The Redis that keeps them. */
+  /** The Redis that stores the controls. */
   readonly redis: Pick<RedisBuckets, 'runScript' | 'connected' | 'onUp'>;
-  /** Default `weir:1:`. */
+  /** Prefix of the key; default `weir:1:`. */
   readonly keyPrefix?: string | undefined;
   readonly monotonicMicros: () => number;
   readonly log: (level: 'info' | 'warn', message: string) => void;
-  /** Some buckets were given tokens, and nobody knows which. */
+  /** Called after operators refilled buckets that the log does not list. */
   readonly onTouchedUnknown: () => void;
-  /** For tests: most controls, and how often it is asked what is new, milliseconds. */
+  /** For tests: maximum number of controls, and the time between polls in milliseconds. */
   readonly maxControls?: number;
   readonly pollMs?: number;
 }
 
-/** A control as Redis has it. */
+/** A control as stored in Redis. */
 interface KeptControl extends LiveControl {
   readonly version: number;
-  /** When this process learnt of it, in events: questions, and changes that were made. */
+  /** The event (poll or change) at which this process learned of it. */
   readonly learnedAtEvent: number;
 }
 
-/** When a question was asked: on the monotonic clock, and in events. */
+/** When a poll started: on the monotonic clock, and as an event. */
 interface PollStart {
   readonly micros: number;
   readonly at: number;
 }
 
 /**
- * Controls in Redis, for all processes that share it. Every process asks each half a second what is new, in one small
- * call while there is nothing; its own changes it knows at once. While Redis is away, what is known stays in force
- * until its end.
+ * Controls in Redis, shared by all processes. Each process polls for changes every 0.5 s, in one small call if there
+ * are none, and applies its own changes at once. While Redis is unavailable, known controls stay active until they end.
  *
- * When a control ends is reckoned from what is left of it by the clock of Redis, counted from before the question: no
- * clock but that one matters, and a control ends early by as long as the answer took, never late.
+ * The end of a control is computed from its remaining time on the clock of Redis, counted from before the poll. No
+ * other clock matters, and a control ends too early by the time that the reply took, never too late.
  */
 export class RedisControlBook implements ControlBook {
   readonly isPersistent = true;
@@ -68,19 +67,19 @@ export class RedisControlBook implements ControlBook {
   readonly #live: LiveControls<KeptControl>;
   readonly #changes: ChangeQueue;
   readonly #touched = new TouchedKeys((texts) => this.#tellTouched(texts));
-  /** Of the log as it is known; '' before. */
+  /** Mark of the log up to which everything is known; '' before the first poll. */
   #mark = '';
-  /** Up to which version it is known. */
+  /** Version up to which the log is known. */
   #readVersion = 0;
-  /** While all is read anew: the names that were read so far. What is known stays in force until then. */
+  /** The names read so far while the log is read again; undefined otherwise. Known controls stay active until then. */
   #reread: Set<string> | undefined;
-  /** Whether that is because Redis has lost what is known. */
+  /** Whether the log is read again because Redis has lost controls. */
   #isLogLost = false;
-  /** When the log was last asked and answered, on the monotonic clock. */
+  /** Monotonic time of the last poll that was answered. */
   #readMicros = Number.NEGATIVE_INFINITY;
-  /** Changes that this process has made, and that the log has not told of yet. */
+  /** Changes of this process that no poll has returned yet. */
   readonly #unconfirmed = new Map<string, { readonly version: number; readonly learnedAtEvent: number }>();
-  /** Questions asked, and changes made. */
+  /** Number of polls and changes. */
   #events = 0;
   #polling = false;
   #current = false;
@@ -88,7 +87,7 @@ export class RedisControlBook implements ControlBook {
   #timer: NodeJS.Timeout | undefined;
   readonly #complaints: ControlReadLog;
   readonly #lost = new Signal<LostControls>();
-  /** Adds a listener that is told when Redis has lost controls that were in force. */
+  /** Adds a listener for the event that Redis has lost active controls. */
   readonly onLost = this.#lost.add;
   #closed = false;
 
@@ -144,7 +143,7 @@ export class RedisControlBook implements ControlBook {
         failure = made;
         return;
       }
-      // Another one has taken its place, or somebody else has ended it: the log tells soon.
+      // Another control has replaced it, or another process has ended it; the next poll returns that.
       if (made.version === 0) gone = true;
       if (made.version === 0 || this.#changed(name, made.version)) this.#live.apply({ ended: [id] });
     };
@@ -182,7 +181,7 @@ export class RedisControlBook implements ControlBook {
     return 'done';
   }
 
-  /** This process has changed an entry. Returns whether that is news: the log may have told of it already. */
+  /** Records that this process has changed an entry. Returns false if a poll has returned the change already. */
   #changed(name: string, version: number): boolean {
     this.#pollSoon();
     if (this.#live.get(name)?.version === version) return false;
@@ -190,7 +189,7 @@ export class RedisControlBook implements ControlBook {
     return true;
   }
 
-  /** Asks now, or once more after the question at hand. */
+  /** Polls now, or once more after the current poll. */
   #pollSoon(): void {
     this.#pollAgain = true;
     if (!this.#polling) void this.#look();
@@ -210,7 +209,7 @@ export class RedisControlBook implements ControlBook {
     this.#timer = setTimeout(() => void this.#look(), pauseMs).unref();
   }
 
-  /** Whether there is more to ask for. */
+  /** Polls once; returns whether there are more entries. */
   async #poll(): Promise<boolean> {
     const { redis, monotonicMicros } = this.#options;
     const isFirst = this.firstRead.awaited !== undefined;
@@ -225,10 +224,10 @@ export class RedisControlBook implements ControlBook {
       return false;
     }
     const { anew, at, version } = polled;
-    // A log that somebody else has written to.
+    // Something else has written to the log.
     const isStuck = !anew && at <= this.#readVersion && at < version;
     this.#apply(polled, asked);
-    // Until all is read, and where the log was lost, there may be others.
+    // Until everything is read, or after the log was lost, there may be other entries.
     if (at >= version) this.#current = this.#mark !== UNKNOWN_MARK;
     if (at >= version || isStuck) this.firstRead.end('read');
     return (at < version && !isStuck) || this.#mark === UNKNOWN_MARK;
@@ -255,10 +254,10 @@ export class RedisControlBook implements ControlBook {
       }
       if ((this.#unconfirmed.get(name)?.version ?? Infinity) <= rowVersion) this.#unconfirmed.delete(name);
       const known = this.#live.get(name);
-      // This process has changed it since the question.
+      // This process has changed the control since the poll started.
       if (known !== undefined && known.learnedAtEvent > asked.at && known.version > rowVersion) continue;
       if (what.kind === 'ended') {
-        // Maybe one of another id: there may have been others since.
+        // The known control may have another id, because others may have replaced it in between.
         if (known !== undefined) ended.push(known.id);
         continue;
       }
@@ -282,8 +281,8 @@ export class RedisControlBook implements ControlBook {
   }
 
   /**
-   * Whether a log that does not know the mark has lost what is known here. Else it is the same one, with changes since,
-   * and has forgotten the mark, as this process was away for longer than changes are kept.
+   * Returns whether a log that does not know the mark has lost known controls. Otherwise it is the same log, but this
+   * process was away for longer than the log keeps ended entries.
    */
   #isLoss({ version }: ControlsPolled, asked: PollStart): boolean {
     if (this.#mark === '') return false;
@@ -301,7 +300,7 @@ export class RedisControlBook implements ControlBook {
     if (lost.block + lost.allow > 0) this.#lost.emit(lost);
   }
 
-  /** Whether the log lacks a change of this process, which it has made, and would have told of. */
+  /** Returns whether the log lacks a change of this process that it should contain. */
   #isLost(asked: PollStart): boolean {
     let isLost = false;
     for (const [name, { learnedAtEvent }] of this.#unconfirmed) {
@@ -312,7 +311,7 @@ export class RedisControlBook implements ControlBook {
     return isLost;
   }
 
-  /** What was known before all was read anew, and is not kept any more. */
+  /** Yields the controls from before the log was read again that it no longer contains. */
   *#missingAfterReread(asked: PollStart): Generator<KeptControl> {
     if (this.#reread === undefined) return;
     for (const [name, control] of this.#live.all) {

@@ -1,27 +1,30 @@
 import type { ControlResult } from '../../limiter/control.js';
 
-/** Least time from one call to the next, milliseconds: what comes meanwhile goes in one. */
+/** Minimum time between two calls, in milliseconds; keys that arrive in between share one call. */
 const PAUSE_MS = 50;
-/** Most keys of one call, bytes of one text of them, and texts; of more all buckets are named. */
+/**
+ * Maximum number of keys in one call, bytes of one text of keys, and number of texts. Beyond these, the call names all
+ * buckets.
+ */
 export const MAX_TOUCHED_KEYS = 1000;
 const MAX_TEXT = 16_384;
 const MAX_TEXTS = 4;
-/** The text that names all buckets. */
+/** The text that stands for all buckets. */
 const ALL_BUCKETS = 'null';
 
-/** Buckets that were given tokens, on their way to the other processes. */
+/** Sends the names of refilled buckets to the other processes. */
 export class TouchedKeys {
   readonly #send: (texts: readonly string[]) => Promise<ControlResult>;
   #keys = new Set<string>();
   #waiting: ((result: ControlResult) => void)[] = [];
   #sending = false;
 
-  /** `send` tells others of lists of keys, as JSON: null stands for all buckets. */
+  /** `send` sends JSON lists of keys to others; null stands for all buckets. */
   constructor(send: (texts: readonly string[]) => Promise<ControlResult>) {
     this.#send = send;
   }
 
-  /** Resolves once others were told. Never rejects. */
+  /** Resolves once the keys were sent. Never rejects. */
   add(keys: readonly string[]): Promise<ControlResult> {
     for (const key of keys) if (this.#keys.size <= MAX_TOUCHED_KEYS) this.#keys.add(key);
     return new Promise((resolve) => {

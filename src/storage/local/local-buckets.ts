@@ -13,46 +13,46 @@ import type { MemoryStore } from '../memory/memory-store.js';
 import { OwedLedger } from './owed-ledger.js';
 import { Repayment } from './repayment.js';
 
-/** Redis decides again for this long: local buckets are forgotten. */
+/** How long Redis must have been available before local buckets are deleted. */
 const FORGET_MICROS = 5_000_000;
-/** Most buckets that what they owe is kept of, and most bytes that this takes, by an estimate. */
+/** Maximum number of buckets in the ledger of owed hits, and its maximum estimated bytes. */
 export const MAX_OWED_BUCKETS = 100_000;
 export const MAX_OWED_BYTES = 64 * 1024 * 1024;
 
 /** Settings of {@link LocalBuckets}. */
 export interface LocalBucketsOptions {
-  /** Makes an empty store in memory. */
+  /** Returns an empty store in memory. */
   readonly newStore: () => MemoryStore;
   readonly clock: Clock;
-  /** Processes of this replica, which divide its shares among them. */
+  /** Number of processes of this replica, among which its shares are divided. */
   readonly workers: number;
-  /** Bounds of MEMORY_MAX_BUCKETS and MEMORY_MAX_BYTES, which hold for what is owed, too. */
+  /** Bounds of MEMORY_MAX_BUCKETS and MEMORY_MAX_BYTES, which apply to owed hits, too. */
   readonly maxBuckets: number;
   readonly maxBytes: number;
-  /** What the buckets stand in for, without a cache before it. */
+  /** The store that the local buckets replace, without a cache in front of it. */
   readonly store: BucketStore;
-  /** Whether it decides, all of it; and whether some of it does. */
+  /** Return whether the store decides for all partitions, and for at least one. */
   readonly up: () => boolean;
   readonly anyUp: () => boolean;
   readonly log: (level: 'info' | 'warn', message: string) => void;
 }
 
-/** What became of hits that were admitted without the store; read when metrics are scraped. */
+/** Counts of hits that were allowed without the store; read when metrics are scraped. */
 export interface LocalChargeStats {
-  /** Buckets that are to be charged. */
+  /** Number of buckets that are still to be charged. */
   readonly waiting: number;
-  /** Buckets charged since start. */
+  /** Number of buckets charged since start. */
   readonly charged: number;
-  /** Those whose hits were refilled by then. */
+  /** Number of buckets whose hits had been refilled before they were charged. */
   readonly lapsed: number;
-  /** Those given up: beyond the bounds, or at the end of the process. */
+  /** Number of buckets that were not charged: because of the bounds, or because the process ended. */
   readonly forgotten: number;
 }
 
 /**
- * Buckets in memory that stand in for Redis's (`on_store_failure: local`), each with this process's part of the limit.
- * What they admit is charged in Redis when it is back. The next outage starts with full ones, but a Redis that comes
- * and goes must not fill them again and again.
+ * Buckets in memory that replace those in Redis (`on_store_failure: local`), each with this process's share of the
+ * limit. Redis is charged for the hits that they allowed once it is available again. The next outage starts with full
+ * buckets, but only after Redis has been stable, so that a flapping Redis does not refill them again and again.
  */
 export class LocalBuckets implements LocalStore {
   memory: MemoryStore;
@@ -85,17 +85,19 @@ export class LocalBuckets implements LocalStore {
   get stats(): LocalChargeStats {
     const { size, lapsed, forgotten } = this.#ledger;
     const { charged, unanswered } = this.#repayment;
-    // What was given up is not answered, either.
+    // Charges that were given up will not be answered.
     const waiting = this.#closed ? 0 : size + unanswered;
     return { waiting, charged, lapsed, forgotten };
   }
 
-  /** The store, or a part of it, is up (again). */
+  /** Called when the store, or a part of it, is available (again). */
   storeIsUp(): void {
     this.#repayment.begin();
   }
 
-  /** The outcomes tell of the whole limit, and that as much of it is left as this process may still admit. */
+  /**
+   * Takes from local buckets. The outcomes report the whole limit, and as remaining what this process may still allow.
+   */
   take(items: readonly LocalTake[]): readonly TakeOutcome[] {
     this.#usedAtMicros = this.#options.clock.monotonicMicros();
     const parts = items.map((item) => this.#partOf(item));
@@ -107,7 +109,7 @@ export class LocalBuckets implements LocalStore {
     });
   }
 
-  /** Tries for half a second to charge what is owed. */
+  /** Charges owed hits for at most 0.5 s. */
   async close(): Promise<void> {
     clearInterval(this.#forgetting);
     await this.#repayment.close();
@@ -123,7 +125,7 @@ export class LocalBuckets implements LocalStore {
   #note(items: readonly LocalTake[], parts: readonly TakeItem[], outcomes: readonly TakeOutcome[]): void {
     for (let i = 0; i < items.length; i++) {
       const item = items[i] as LocalTake;
-      // What is limited took nothing.
+      // A limited item took nothing.
       if (item.hits === 0 || (outcomes[i] as TakeOutcome).limited) continue;
       this.#ledger.note(item, (parts[i] as TakeItem).rate);
     }

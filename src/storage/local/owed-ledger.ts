@@ -4,14 +4,14 @@ import type { DerivedRates } from '../../limiter/local-rate.js';
 import { OwedHits } from '../../limiter/owed-hits.js';
 import type { Rate } from '../../limiter/rate.js';
 
-/** Records looked at for one {@link OwedLedger.takeOut}. */
+/** Maximum number of records that one {@link OwedLedger.takeOut} reads. */
 const MAX_SCANNED_RECORDS = 512;
 /** Estimated bytes of a record without its name. */
 const RECORD_BYTES = 480;
-/** Records looked at for each new one, so that those that owe nothing any more leave without a timer. */
+/** Number of records that each insertion checks, so that paid records are removed without a timer. */
 const SWEEP_PER_RECORD = 2;
 
-/** What one bucket of the store is owed. */
+/** The hits that one bucket of the store is owed. */
 interface OwedBucket {
   readonly key: string;
   readonly tagLength: number;
@@ -19,7 +19,7 @@ interface OwedBucket {
   readonly hits: OwedHits;
 }
 
-/** A take from the store that pays what its bucket is owed, as far as there is something to take. */
+/** A take that charges the store for a bucket's owed hits, if any can still be taken. */
 export interface OwedCharge {
   readonly item: TakeItem;
   readonly bucket: OwedBucket;
@@ -29,24 +29,24 @@ export interface OwedCharge {
 export interface OwedLedgerOptions {
   readonly clock: Clock;
   readonly rates: DerivedRates;
-  /** Most buckets that something is kept of. */
+  /** Maximum number of buckets. */
   readonly maxBuckets: number;
-  /** Most bytes that this may take, estimated. */
+  /** Maximum estimated bytes. */
   readonly maxBytes: number;
 }
 
 /**
- * What was admitted without the store, by bucket, until it is charged there. Bounded: past the bounds the bucket goes
- * that nothing was taken from for the longest time.
+ * The hits that were allowed without the store, by bucket, until the store is charged. Bounded: the bucket that has
+ * been unused for the longest time is removed first.
  */
 export class OwedLedger {
-  /** Records that went because of the bounds, or were given up, since start. */
+  /** Number of records that were removed because of the bounds, or given up, since start. */
   forgotten = 0;
-  /** Records that owed nothing any more, since start. */
+  /** Number of records that no longer owed anything, since start. */
   lapsed = 0;
   bytes = 0;
   readonly #options: OwedLedgerOptions;
-  /** Those taken from last are the last. */
+  /** Records in the order of their last use. */
   readonly #buckets = new Map<string, OwedBucket>();
 
   constructor(options: OwedLedgerOptions) {
@@ -57,11 +57,11 @@ export class OwedLedger {
     return this.#buckets.size;
   }
 
-  /** `item` was admitted, or its refund taken, by a bucket of `local`, this process's part of the item's rate. */
+  /** Records an item that a bucket of `local`, this process's share of the item's rate, allowed or refunded. */
   note({ key, tagLength, rate, hits, refund }: TakeItem, local: Rate): void {
     let bucket = this.#buckets.get(key);
     const nowMicros = this.#nowOf(rate);
-    // What was admitted before the first hit that is kept is not to be given back to the store.
+    // A refund of hits from before the first recorded hit must not reach the store.
     if (bucket === undefined && refund) return;
     if (bucket?.rate !== rate) {
       const owed = new OwedHits(rate, local, nowMicros);
@@ -72,7 +72,7 @@ export class OwedLedger {
     this.#keep(bucket);
   }
 
-  /** Takes out up to `count` records that owe something, of the first few hundred, and says what to charge. */
+  /** Removes up to `count` records that owe hits, of the first few hundred, and returns their charges. */
   takeOut(count: number): readonly OwedCharge[] {
     const charges: OwedCharge[] = [];
     let looks = 0;
@@ -92,14 +92,14 @@ export class OwedLedger {
     return charges;
   }
 
-  /** What was taken out could not be charged. */
+  /** Restores a record whose charge failed. */
   putBack({ bucket }: OwedCharge): void {
     const since = this.#buckets.get(bucket.key);
     if (since === undefined) this.#keep(bucket);
     else since.hits.merge(bucket.hits, this.#nowOf(since.rate));
   }
 
-  /** Gives up what is left, and `more` that were taken out. Returns how many records those were. */
+  /** Gives up all records, and `more` that were removed for charging. Returns the number of given up records. */
   giveUp(more: number): number {
     const left = this.#buckets.size + more;
     this.#buckets.clear();

@@ -6,67 +6,67 @@ import { BackOff } from '../../runtime/back-off.js';
 import { withTimeout } from '../../runtime/turns.js';
 import type { OwedCharge, OwedLedger } from './owed-ledger.js';
 
-/** Buckets charged at once: a quarter of a millisecond of Redis's time, which is all that a decision may wait for. */
+/** Maximum number of concurrent charges: Redis needs 0.25 ms for them, which is all that a decision may wait. */
 export const MAX_CONCURRENT_CHARGES = 32;
-/** Pauses are so many times as long as the charges before took: a tenth of what the store does is for them, at most. */
+/** Pause after charges, as a multiple of their duration, so that charges use at most a tenth of the store's time. */
 const PAUSE_FACTOR = 9;
 const LEAST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 1000;
-/** First and longest pause after charges none of which was made. */
+/** Minimum and maximum pause after charges that all failed. */
 const RETRY_MS = 250;
 const LONGEST_RETRY_MS = 8000;
-/** Longest that closing goes on charging, milliseconds. */
+/** Maximum time that `close` continues to charge, in milliseconds. */
 const CLOSE_MS = 500;
 
 /** Settings of {@link Repayment}. */
 export interface RepaymentOptions {
   readonly ledger: OwedLedger;
-  /** The store that is charged, without a cache before it. */
+  /** The store to charge, without a cache in front of it. */
   readonly store: BucketStore;
-  /** Whether it can be asked now, or a part of it. */
+  /** Returns whether the store, or a part of it, is available. */
   readonly up: () => boolean;
   readonly clock: Clock;
   readonly log: (level: 'info' | 'warn', message: string) => void;
 }
 
 /**
- * Charges the store for what was admitted without it, once it is up. A charge that fails is kept and made again, as is
- * one that was not answered: if the store made it all the same, its bucket is charged twice, which denies more and
- * never admits more.
+ * Charges the store, once it is available, for hits that were allowed without it. A charge that fails or is not
+ * answered is repeated. If the store had applied it after all, the bucket is charged twice, which denies more but never
+ * allows more.
  */
 export class Repayment {
-  /** Buckets charged since start. */
+  /** Number of buckets charged since start. */
   charged = 0;
-  /** Charges that were sent and are not answered. */
+  /** Number of charges that were sent and not answered. */
   unanswered = 0;
   readonly #options: RepaymentOptions;
-  /** Stands for one caller that waits, so that others have room. */
+  /** Identifies the charges as one waiting caller, so that others have space. */
   readonly #caller = {};
   #timer: NodeJS.Timeout | undefined;
   #running = false;
-  /** The charges under way, which never reject. */
+  /** The current charges, which never reject. */
   #chargesInFlight: Promise<unknown> = Promise.resolve();
   #closing = false;
   readonly #pauses = new BackOff({ initialMs: RETRY_MS, maxMs: LONGEST_RETRY_MS });
-  /** Buckets charged since nothing was owed. */
+  /** Number of buckets charged since the ledger was empty. */
   #chargedInBatch = 0;
 
   constructor(options: RepaymentOptions) {
     this.#options = options;
   }
 
-  /** The store is up: charges begin. */
+  /** Starts charging, because the store is available. */
   begin(): void {
     this.#pauses.reset();
     this.#arm(0);
   }
 
-  /** Something is owed. The store may be up all the while, and only have been late. */
+  /** Starts charging after new hits are owed: the store may have been late only, and available all the time. */
   expect(): void {
     if (this.#timer === undefined && !this.#running) this.#arm(LONGEST_PAUSE_MS);
   }
 
-  /** Charges what it can within half a second, and gives up the rest. */
+  /** Charges as much as possible within 0.5 s, and gives up the rest. */
   async close(): Promise<void> {
     const { ledger, clock, up, log } = this.#options;
     this.#closing = true;
@@ -92,7 +92,7 @@ export class Repayment {
     }, ms).unref();
   }
 
-  /** One step, and the timer of the next. */
+  /** Runs one step, and sets the timer of the next one. */
   async #run(): Promise<void> {
     const { ledger, clock, up, log } = this.#options;
     if (ledger.size === 0 || !up()) return;
@@ -119,7 +119,7 @@ export class Repayment {
     this.#arm(Math.min(Math.max(LEAST_PAUSE_MS, PAUSE_FACTOR * tookMs), LONGEST_PAUSE_MS));
   }
 
-  /** Charges the next few. Returns how many were. */
+  /** Charges the next records; returns their number. */
   async #charge(deadlineMicros: number): Promise<number> {
     const { ledger, store } = this.#options;
     const charges = ledger.takeOut(MAX_CONCURRENT_CHARGES);
@@ -135,7 +135,7 @@ export class Repayment {
       made++;
       this.charged++;
     };
-    // All of one turn travel together.
+    // Charges of one turn share a call.
     this.#chargesInFlight = Promise.all(charges.map(chargeOne));
     await this.#chargesInFlight;
     return made;

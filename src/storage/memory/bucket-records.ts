@@ -11,28 +11,28 @@ import { allocatedWords, chunkOf, placeOf, RecordArena, type Slot } from './reco
 const UNIT = 0;
 const WHOLE = 1;
 const PART = 2;
-/** Of the view in 32 bit integers. */
+/** Index in the view of 32-bit integers. */
 const HASH = 6;
 const NEXT = 7;
 const INFO = 8;
 const POSITION = 9;
 const KEY = 10;
 
-/** Words of 8 bytes for a key of so many 32 bit words. */
+/** Returns the number of 8-byte words of a record whose key has `keyCount` 32-bit words. */
 function recordWords(keyCount: number): number {
   return (KEY + keyCount + 1) >> 1;
 }
 
-/** Bytes that {@link BucketRecords} needs for a bucket whose key has so many 32 bit words ({@link KeyWords}). */
+/** Returns the bytes of a record in {@link BucketRecords} whose key has `keyCount` 32-bit words ({@link KeyWords}). */
 export function recordBytes(keyCount: number): number {
   return allocatedWords(recordWords(keyCount)) * 8;
 }
 
-/** The buckets kept: state, key, and their places in hash chain and expiry heap. */
+/** The stored buckets: state, key, and positions in hash chain and expiry heap. */
 export class BucketRecords {
   private readonly arena = new RecordArena();
 
-  /** Keeps the name; state, chain and position are still to be set. */
+  /** Creates a record for a key. State, chain and position must still be set. */
   create(key: KeyWords): Slot {
     const slot = this.arena.allocate(recordWords(key.count));
     const ints = this.intsOf(slot);
@@ -43,7 +43,7 @@ export class BucketRecords {
     return slot;
   }
 
-  /** Returns the former number of the record that now is at `slot`, -1 if there is none. */
+  /** Removes a record. Returns the former slot of the record that moved to `slot`; -1 if none did. */
   remove(slot: Slot): Slot {
     return this.arena.free(slot);
   }
@@ -100,7 +100,7 @@ export class BucketRecords {
     return recordBytes((info & 1) === 0 ? (length + 3) >> 2 : (length + 1) >> 1);
   }
 
-  /** Whether the bucket has this name. */
+  /** Returns whether the bucket has this key. */
   isNamed(slot: Slot, key: KeyWords): boolean {
     const ints = this.intsOf(slot);
     const at = 2 * placeOf(slot);

@@ -8,36 +8,41 @@ import type { Slot } from './record-arena.js';
 
 /** Bounds of a {@link BucketTable}, and its clock. */
 export interface BucketTableOptions {
-  /** Its wall time says when windows end. */
+  /** The wall time of this clock determines when windows end. */
   readonly clock: Clock;
-  /** Most buckets kept. */
+  /** Maximum number of buckets. */
   readonly maxBuckets: number;
-  /** Most bytes kept, by the estimate of {@link bucketBytes}. */
+  /** Maximum bytes, as estimated by {@link bucketBytes}. */
   readonly maxBytes: number;
 }
 
-/** What a bucket takes beside its record: hash chain (4), heap entry (12), and a share of chunks that are not full. */
+/**
+ * Bytes of a bucket in addition to its record: hash chain (4), heap entry (12), and a share of partly filled chunks.
+ */
 const INDEX_BYTES = 24;
-/** Expired or stale entries looked at per write, so that idle buckets leave without a timer. */
+/** Number of expired or outdated entries that each write checks, so that idle buckets are removed without a timer. */
 const SWEEP_PER_WRITE = 4;
 /**
- * Entries looked at for one eviction. Keys of the heap are only lower bounds (a take does not touch the heap), so
- * finding the very soonest could mean looking at all of them; past this many the soonest of those seen goes.
+ * Maximum number of entries that an eviction checks. The keys of the heap are only lower bounds, because a take does
+ * not update the heap, so finding the soonest entry could mean checking all of them. The soonest of the checked ones is
+ * evicted.
  */
 const MAX_EVICTION_SCAN = 64;
 
-/** Names kept in words from one request to the next; all behind them share one place. */
+/** Maximum number of lookups that are cached from one request to the next; later items share one. */
 const MAX_CACHED_LOOKUPS = 16;
 
-/** A name in words, and where its record was found, -1 if it has none. */
+/** A key in words, and the slot of its record, -1 if there is none. */
 interface CachedLookup {
   readonly words: KeyWords;
   found: Slot;
-  /** The table's when it was found: what was found before records were made, dropped or moved, may be wrong. */
+  /**
+   * Value of the table's counter at the lookup. If records were created, removed or moved since, the slot may be wrong.
+   */
   changes: number;
 }
 
-/** Estimated bytes of one bucket: a character takes one byte or, in a key with one outside ASCII, two. */
+/** Returns the estimated bytes of one bucket: one byte per character, or two in a key with a character beyond ASCII. */
 export function bucketBytes(key: string): number {
   const words = new KeyWords();
   words.load(key);
@@ -45,25 +50,25 @@ export function bucketBytes(key: string): number {
 }
 
 /**
- * Buckets by key, all in chunks of plain bytes: a million idle ones are nothing that the garbage collector walks, and
- * no array is ever copied to grow. Bounded; when full, the bucket that would be full soonest (the window that would end
- * soonest) goes first.
+ * Buckets by key, stored in chunks of plain bytes. The garbage collector need not visit a million idle ones, and no
+ * array is copied to grow. Bounded: if the table is full, the bucket that will be full soonest (or the window that will
+ * end soonest) is evicted.
  */
 export class BucketTable {
-  /** Buckets dropped before they were full, since start. */
+  /** Number of buckets evicted before they were full, since start. */
   evictions = 0;
   bytes = 0;
   private readonly options: BucketTableOptions;
   /**
-   * One per place of a request: a write follows the read of the same name, and many requests name what the one before
-   * did.
+   * One lookup for each item of a request: a write follows the read of the same key, and consecutive requests often use
+   * the same keys.
    */
   private readonly lookups: CachedLookup[] = [newLookup(new KeyWords())];
-  /** That of the name looked for last. */
+  /** The latest lookup. */
   private lookup = this.lookups[0] as CachedLookup;
-  /** How often records were made, dropped or moved. */
+  /** Number of times that records were created, removed or moved. */
   private changes = 0;
-  /** How often records were dropped or moved, and what it was at the latest {@link read}. */
+  /** Number of times that records were removed or moved, and its value at the latest {@link read}. */
   private moves = 0;
   private movesAtRead = 0;
   private readonly records = new BucketRecords();
@@ -79,8 +84,8 @@ export class BucketTable {
   }
 
   /**
-   * Loads the state stored under `key`, or none. `place` is where in a request the key stands, a hint for
-   * {@link write}. Returns where the bucket is kept, -1 if it is not: two names of one request never give the same.
+   * Loads the state stored under `key`, or none. `place` is the item's index in the request, a hint for {@link write}.
+   * Returns the slot of the bucket, -1 if it is not stored. Two keys of one request never have the same slot.
    */
   read(key: string, bucket: RunningBucket, place: number): Slot {
     const slot = this.find(key, place);
@@ -94,9 +99,9 @@ export class BucketTable {
   }
 
   /**
-   * Stores a state, or drops the bucket if it is blank. `tokenMicros` is monotonic time, not before that of the call
-   * before. `read` is what {@link read} returned for this key after the latest write of another request; -1 if it was
-   * not read.
+   * Stores a state, or removes the bucket if it is blank. `tokenMicros` is monotonic time and never decreases from call
+   * to call. `read` is the result of {@link read} for this key since the latest write of another request; -1 if there
+   * was none.
    */
   write(key: string, bucket: RunningBucket, place: number, tokenMicros: number, read: Slot = -1): void {
     const { records, heap } = this;
@@ -114,9 +119,10 @@ export class BucketTable {
       const mayBeSooner =
         bucket.unit < 0 || bucket.unit !== records.unitOf(slot) || bucket.whole <= before || before < 0;
       records.storeState(slot, bucket);
-      // Its time is kept nowhere else.
+      // The heap is the only place that stores the time of this bucket.
       if (bucket.hasSurplus) heap.update(slot, bucket.surplusEndMicros);
-      // Later is left for whoever looks at the top; sooner (a refund, another limit) would otherwise stay hidden.
+      // A later time is corrected when the entry reaches the top; a sooner one (after a refund, or with another
+      // limit) would stay hidden.
       else if (mayBeSooner) {
         const expiry = this.expiryOf(slot, tokenMicros);
         if (expiry < heap.keyOf(slot)) heap.update(slot, expiry);
@@ -142,11 +148,11 @@ export class BucketTable {
     return this.lookups[place] as CachedLookup;
   }
 
-  /** When the bucket may be forgotten, on the clock of token buckets. */
+  /** Returns the time after which the bucket can be removed, on the clock of token buckets. */
   private expiryOf(slot: Slot, tokenMicros: number): number {
     const unit = this.records.unitOf(slot);
     const whole = this.records.wholeOf(slot);
-    // A window of the future (the wall clock stepped back) counts for nobody now, but lasts until its end.
+    // A window of the future (the wall clock stepped back) does not apply now, but must be kept until its end.
     if (unit < 0) {
       const start = whole < 0 ? -1 - whole : whole;
       return tokenMicros + (start - unit - this.options.clock.wallMicros());
@@ -162,7 +168,7 @@ export class BucketTable {
     }
   }
 
-  /** Drops a bucket that is due, or puts it where it belongs. Returns whether it is gone. */
+  /** Removes a bucket that is due, or moves it to its place in the heap. Returns whether it was removed. */
   private refresh(slot: Slot, tokenMicros: number): boolean {
     const expiry = this.expiryOf(slot, tokenMicros);
     if (expiry <= tokenMicros) {
@@ -173,7 +179,7 @@ export class BucketTable {
     return false;
   }
 
-  /** A record for the key loaded last, after making room for it. */
+  /** Returns a record for the latest key, after evicting others if needed. */
   private claim(tokenMicros: number): Slot {
     const { maxBuckets, maxBytes } = this.options;
     const { words } = this.lookup;
@@ -193,7 +199,7 @@ export class BucketTable {
     let soonest = -1;
     for (let looks = 0; looks < MAX_EVICTION_SCAN; looks++) {
       const slot = this.heap.top();
-      // Seen twice: its key is exact, and every other key is a bound from below that is no smaller.
+      // The entry came up twice: its key is exact, and all other keys are lower bounds that are not smaller.
       if (slot === soonest) break;
       if (this.refresh(slot, tokenMicros)) return;
       if (soonest < 0 || this.heap.keyOf(slot) < this.heap.keyOf(soonest)) soonest = slot;

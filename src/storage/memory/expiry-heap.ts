@@ -1,4 +1,4 @@
-/** Where the heap notes at which place of it each slot stands. */
+/** Stores the heap position of each slot. */
 export interface HeapPositions {
   positionOf(slot: number): number;
   setPosition(slot: number, position: number): void;
@@ -6,13 +6,16 @@ export interface HeapPositions {
 
 const CHUNK_BITS = 13;
 const CHUNK_MASK = (1 << CHUNK_BITS) - 1;
-/** Children of a node. Four lie in half a cache line, and the tree is half as high as with two. */
+/**
+ * Binary logarithm of the number of children. Four children share half a cache line, and the tree is half as high as
+ * with two.
+ */
 const ARITY_BITS = 2;
 const ARITY = 1 << ARITY_BITS;
 
 /**
- * A heap of slot numbers, soonest key first, kept in typed arrays: no object per entry, and chunks that are never
- * copied, so that growth costs no pause. Each slot may be in the heap once.
+ * A min-heap of slot numbers in typed arrays. It needs no object per entry, and its chunks are never copied, so that
+ * growth causes no pause. A slot may be in the heap once.
  */
 export class ExpiryHeap {
   private readonly positions: HeapPositions;
@@ -28,12 +31,12 @@ export class ExpiryHeap {
     return this.count;
   }
 
-  /** The slot with the smallest key, -1 when empty. */
+  /** Returns the slot with the smallest key, -1 if the heap is empty. */
   top(): number {
     return this.count === 0 ? -1 : this.slotAt(0);
   }
 
-  /** Its key. The heap must not be empty. */
+  /** Returns the smallest key. The heap must not be empty. */
   topKey(): number {
     return this.keyAt(0);
   }
@@ -52,14 +55,14 @@ export class ExpiryHeap {
     this.up(at, slot, key);
   }
 
-  /** Gives a slot of the heap another key. */
+  /** Changes the key of a slot in the heap. */
   update(slot: number, key: number): void {
     const at = this.positions.positionOf(slot);
     if (key < this.keyAt(at)) this.up(at, slot, key);
     else this.down(at, slot, key);
   }
 
-  /** Takes a slot of the heap out. */
+  /** Removes a slot from the heap. */
   remove(slot: number): void {
     const at = this.positions.positionOf(slot);
     const end = --this.count;
@@ -70,7 +73,7 @@ export class ExpiryHeap {
     else this.down(at, last, key);
   }
 
-  /** Says that a slot of the heap has another number, under which its position can be read. */
+  /** Records that a slot of the heap has a new number, under which its position can be read. */
   renumbered(slot: number): void {
     const at = this.positions.positionOf(slot);
     (this.slots[at >> CHUNK_BITS] as Int32Array)[at & CHUNK_MASK] = slot;

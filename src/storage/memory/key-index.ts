@@ -7,17 +7,17 @@ const CHUNK_MASK = (1 << CHUNK_BITS) - 1;
 const FIRST_CHAINS = 16;
 
 /**
- * Finds records by name: linear hashing (Litwin 1980). There is a chain per record, on average; each insertion beyond
- * that splits one chain in two, so that growth is never a rehash of everything. The chains run through the records;
- * taking one out leaves nothing behind. The number of chains does not shrink: four bytes for each record there ever was
- * at a time.
+ * Finds records by key with linear hashing (Litwin 1980). There is one chain per record on average; each further
+ * insertion splits one chain in two, so that growth never rehashes the whole table. The records themselves form the
+ * chains, and a removal leaves nothing behind. The number of chains does not shrink: it costs four bytes for each
+ * record of the largest number ever stored.
  */
 export class KeyIndex {
   private readonly records: BucketRecords;
   /** First record of each chain, -1 for none, in chunks. */
   private readonly heads: Int32Array[] = [];
   private chains = 0;
-  /** Chains below `chains - (mask + 1)` are split already: their records go by one more bit of the hash. */
+  /** Chains below `chains - (mask + 1)` are split already: their records use one more bit of the hash. */
   private mask = FIRST_CHAINS - 1;
   private count = 0;
 
@@ -30,7 +30,7 @@ export class KeyIndex {
     return this.count;
   }
 
-  /** The record of that name, -1 if there is none. */
+  /** Returns the record with this key, -1 if there is none. */
   find(key: KeyWords): Slot {
     const { records } = this;
     let slot = this.head(this.chainOf(key.hash));
@@ -38,7 +38,7 @@ export class KeyIndex {
     return slot;
   }
 
-  /** Adds a record whose name is not there. */
+  /** Adds a record whose key is not in the index. */
   insert(slot: Slot): void {
     if (this.count++ >= this.chains) this.split();
     const chain = this.chainOf(this.records.hashOf(slot));
@@ -46,18 +46,18 @@ export class KeyIndex {
     this.setHead(chain, slot);
   }
 
-  /** Takes a record out; it must still be readable. */
+  /** Removes a record, which must still be readable. */
   remove(slot: Slot): void {
     this.count--;
     this.relink(slot, slot, this.records.nextOf(slot));
   }
 
-  /** Says that the record `from` is now at `to`, where it can be read. */
+  /** Records that the record `from` has moved to `to`, where it is readable. */
   moved(from: Slot, to: Slot): void {
     this.relink(from, to, to);
   }
 
-  /** Makes what points to `slot` point to `replacement`; `readable` is where the hash of `slot` stands. */
+  /** Replaces the link to `slot` by `replacement`; `readable` is the slot from which the hash can be read. */
   private relink(slot: Slot, readable: Slot, replacement: Slot): void {
     const { records } = this;
     const chain = this.chainOf(records.hashOf(readable));

@@ -1,36 +1,33 @@
 import { randomFillSync, randomInt } from 'node:crypto';
 
 const FIRST_CAPACITY = 256;
-/** Words kept from one name to the next; policies give no longer names, but perhaps one of wide characters. */
+/**
+ * Capacity in words that is kept from one key to the next. Policies create no longer keys, except with non-ASCII
+ * characters.
+ */
 const MAX_KEPT_WORDS = 2048;
 const encoder = new TextEncoder();
 
-/**
- * Names of more words than the least, and of no more than the most, are compressed before they are hashed; policies
- * give none that is longer.
- */
+/** Minimum and maximum words of a key that is compressed before it is hashed; policies create no longer keys. */
 const MIN_COMPRESSED_WORDS = 16;
 const MAX_COMPRESSED_WORDS = 1024;
-/** Secrets to compress with, drawn at start; see {@link compress}. */
+/** Secrets for {@link compress}, drawn at start. */
 const secrets = randomFillSync(new Int32Array(MAX_COMPRESSED_WORDS + 1));
 
 /**
- * A bucket's name as 32 bit words, and its hash: what {@link KeyIndex} finds and {@link RecordArena} keeps. One object,
- * loaded with one name after the other.
+ * A bucket's key as 32-bit words, and its hash: {@link KeyIndex} finds them and {@link RecordArena} stores them. One
+ * object is loaded with one key after the other.
  *
- * The hash is HalfSipHash-1-3 (the small variant of SipHash; Linux keys its hash tables with it) under a key drawn at
- * start: tenants are named by callers, who must not be able to choose names that collide. Of long names it is the hash
- * of two sums, see {@link compress}.
+ * The hash is HalfSipHash-1-3 (the small variant of SipHash, which Linux uses for its hash tables) with a key drawn at
+ * start, because callers choose the names of tenants and must not be able to create collisions. For long keys it is the
+ * hash of two sums, see {@link compress}.
  */
 export class KeyWords {
-  /**
-   * Four characters a word, little endian; two where one of them is beyond ASCII. The last word is filled up with
-   * zeros.
-   */
+  /** Four characters per word, little endian, or two if one is beyond ASCII. The last word is padded with zeros. */
   words = new Int32Array(FIRST_CAPACITY);
-  /** How many of {@link words} count. */
+  /** Number of {@link words} in use. */
   count = 0;
-  /** Number of characters, and whether they take two bytes each: with the words, the whole name. */
+  /** Number of characters, and whether they take two bytes each; together with the words, the whole key. */
   info = 0;
   hash = 0;
   private key = '';
@@ -39,20 +36,21 @@ export class KeyWords {
   private readonly seed1: number;
   private readonly sums = new Int32Array(2);
 
-  /** The seeds are 32 random bits each unless a test says otherwise. */
+  /** The seeds are 32 random bits each, except in tests. */
   constructor(seed0 = randomInt(2 ** 32), seed1 = randomInt(2 ** 32)) {
     this.seed0 = seed0 | 0;
     this.seed1 = seed1 | 0;
     this.loadNew('');
   }
 
-  /** One for another name, with the same hash. */
+  /** Returns an empty object with the same hash function. */
   emptyCopy(): KeyWords {
     return new KeyWords(this.seed0, this.seed1);
   }
 
   /**
-   * Takes the words of `key` in. Returns whether it is another one than before: the same again costs next to nothing.
+   * Loads the words of `key`. Returns whether it differs from the previous key; loading the same key again is almost
+   * free.
    */
   load(key: string): boolean {
     if (key === this.key) return false;
@@ -86,8 +84,8 @@ export class KeyWords {
   }
 
   /**
-   * Returns false for a name with characters beyond ASCII. Half the time of a loop over charCodeAt: names come as ropes
-   * of concatenated parts, which V8 would look through at each character.
+   * Returns false for a key with characters beyond ASCII. Takes half the time of a loop over charCodeAt: keys are ropes
+   * of concatenated parts, which V8 would search for each character.
    */
   private packAscii(key: string): boolean {
     const { bytes } = this;
@@ -107,14 +105,14 @@ export class KeyWords {
     }
   }
 
-  /** One round a word and three at the end, all in 32 bit arithmetic. */
+  /** HalfSipHash with one round per word and three at the end, in 32-bit arithmetic. */
   private halfSipHash(words: Int32Array, count: number): number {
     const { seed0, seed1 } = this;
     let v0 = seed0;
     let v1 = seed1;
     let v2 = 0x6c796765 ^ seed0;
     let v3 = 0x74656462 ^ seed1;
-    // The last turns: number of characters in place of a length in bytes, then the finalisation.
+    // The last iterations add the number of characters instead of a length in bytes, and then finalise.
     for (let i = 0; i < count + 4; i++) {
       const word = i < count ? (words[i] as number) : i === count ? this.info : 0;
       if (i === count + 1) v2 ^= 0xff;
@@ -136,9 +134,9 @@ export class KeyWords {
 }
 
 /**
- * Two sums of the words, in a third of the time of the hash: NH (Black et al., "UMAC: Fast and Secure Message
- * Authentication", 1999) on the halves of each word, twice, with the secrets moved on by one word. Two names of one
- * length give the same sums with a probability of 2^-32, whoever chooses them without knowing the secrets.
+ * Computes two sums of the words, in a third of the time of the hash: NH (Black et al., "UMAC: Fast and Secure Message
+ * Authentication", 1999) on the halves of each word, twice, with the secrets shifted by one word. Two keys of one
+ * length have equal sums with a probability of 2^-32 if their author does not know the secrets.
  */
 function compress(words: Int32Array, count: number, sums: Int32Array): void {
   let one = 0;

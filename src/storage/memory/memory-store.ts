@@ -7,35 +7,35 @@ import type { Slot } from './record-arena.js';
 
 /** Settings of {@link MemoryStore}. */
 export interface MemoryStoreOptions {
-  /** Token buckets go by its monotonic time, windows by its wall time. */
+  /** Token buckets use its monotonic time, windows its wall time. */
   readonly clock: Clock;
-  /** Most buckets kept (MEMORY_MAX_BUCKETS). */
+  /** Maximum number of buckets (MEMORY_MAX_BUCKETS). */
   readonly maxBuckets: number;
-  /** Most bytes the buckets may take, estimated (MEMORY_MAX_BYTES). */
+  /** Maximum estimated bytes of buckets (MEMORY_MAX_BYTES). */
   readonly maxBytes: number;
   /** Whether windows count the hits of denied requests, as in envoyproxy/ratelimit. */
   readonly countDeniedHits: boolean;
 }
 
-/** Below this many items a repeated key is found by comparing, above by maps. */
+/** Maximum number of items in which repeated keys are found by comparing; larger requests use maps. */
 const MAX_COMPARED_ITEMS = 8;
 
 /**
- * Buckets in this process. Synchronous: no promise and no closure per request. Bounded; past the bounds the bucket that
- * would be full soonest is forgotten, which `evictions` counts.
+ * Buckets in this process. Synchronous: a request needs no promise and no closure. Bounded: the bucket that will be
+ * full soonest is evicted first and counted in `evictions`.
  */
 export class MemoryStore implements BucketStore {
   private readonly clock: Clock;
   private readonly countDeniedHits: boolean;
   private readonly table: BucketTable;
-  // Scratch space of one request, reused.
+  // Scratch space of one request; reused.
   private readonly pool: RunningBucket[] = [];
   private readonly buckets: RunningBucket[] = [];
-  /** Where each item's bucket is kept, -1 for one that is not yet. */
+  /** Slot of each item's bucket, -1 if it is not stored yet. */
   private readonly slots: Slot[] = [];
-  /** Of many items, the buckets that are kept, by where: most are, and their names need not be hashed again. */
+  /** For large requests, the stored buckets by slot, which saves hashing their keys again. */
   private readonly seenKept = new Map<Slot, RunningBucket>();
-  /** Those that are not, by name. */
+  /** For large requests, the buckets that are not stored, by key. */
   private readonly seenNew = new Map<string, RunningBucket>();
   private readonly findings: TakeSnapshot[] = [];
 
@@ -46,17 +46,17 @@ export class MemoryStore implements BucketStore {
     this.table = new BucketTable({ clock, maxBuckets, maxBytes });
   }
 
-  /** Buckets kept now. */
+  /** Number of buckets now. */
   get size(): number {
     return this.table.size;
   }
 
-  /** Estimated bytes they take. */
+  /** Estimated bytes of the buckets. */
   get bytes(): number {
     return this.table.bytes;
   }
 
-  /** Buckets forgotten before they were full, since start. */
+  /** Number of buckets evicted before they were full, since start. */
   get evictions(): number {
     return this.table.evictions;
   }
@@ -67,7 +67,7 @@ export class MemoryStore implements BucketStore {
     const { buckets, findings } = this;
     this.load(items);
     decide(items, buckets, findings, tokenMicros, windowMicros, this.countDeniedHits);
-    // The common request has one item.
+    // Most requests have one item.
     if (items.length === 1) return [this.keep(items[0] as TakeItem, 0, tokenMicros, windowMicros)];
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
@@ -76,10 +76,9 @@ export class MemoryStore implements BucketStore {
     return outcomes;
   }
 
-  /** Nothing to stop. */
   async close(): Promise<void> {}
 
-  /** Stores what an item changed, and says what became of it. */
+  /** Stores the change of an item, and returns its outcome. */
   private keep(item: TakeItem, i: number, tokenMicros: number, windowMicros: number): TakeOutcome {
     const bucket = this.buckets[i] as RunningBucket;
     if (bucket.dirty || bucket.repaired) {
@@ -111,7 +110,7 @@ export class MemoryStore implements BucketStore {
     this.seenNew.clear();
   }
 
-  /** The bucket of the first item with this key, which is kept at `slot`: `bucket` if there was none. */
+  /** Returns the bucket of the first item with this key, stored at `slot`, or `bucket` if this is the first one. */
   private firstSeen(key: string, slot: Slot, bucket: RunningBucket): RunningBucket {
     const earlier = slot < 0 ? this.seenNew.get(key) : this.seenKept.get(slot);
     if (earlier !== undefined) return earlier;
@@ -120,7 +119,7 @@ export class MemoryStore implements BucketStore {
     return bucket;
   }
 
-  /** The bucket of an earlier item with the same key. */
+  /** Returns the bucket of an earlier item with the same key. */
   private findEarlier(items: readonly TakeItem[], index: number): RunningBucket | undefined {
     const { key } = items[index] as TakeItem;
     for (let i = 0; i < index; i++) if ((items[i] as TakeItem).key === key) return this.buckets[i];
@@ -128,7 +127,7 @@ export class MemoryStore implements BucketStore {
   }
 }
 
-/** The wall clock is read only where it counts. */
+/** Returns whether the wall clock must be read: only windows need it. */
 function needsWallClock(items: readonly TakeItem[]): boolean {
   for (let i = 0; i < items.length; i++) if ((items[i] as TakeItem).rate.byWallClock) return true;
   return false;

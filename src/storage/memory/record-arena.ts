@@ -1,31 +1,33 @@
 /**
- * A record's number: chunk, and place in it in words of 8 bytes. Held by nothing across {@link RecordArena.free}, which
+ * Number of a record: its chunk, and its position in 8-byte words. It is invalid after {@link RecordArena.free}, which
  * moves records.
  */
 export type Slot = number;
 
 const PLACE_BITS = 13;
 const PLACE_MASK = (1 << PLACE_BITS) - 1;
-/** 64 KiB: allocated and filled with zeros in some ten microseconds, so that growth is never felt. */
+/**
+ * Words in a chunk of 64 KiB, which is allocated and zeroed in some ten microseconds, so that growth causes no pause.
+ */
 const CHUNK_WORDS = 1 << PLACE_BITS;
-/** Larger records have a chunk of their own size each. */
+/** Records of more words get a chunk of their own. */
 const LARGE_WORDS = CHUNK_WORDS / 8;
-/** Up to here each number of words is a size class of its own; above, eight to a doubling. */
+/** Up to here, each number of words has a size class; above, there are eight for each doubling. */
 const EXACT_WORDS = 64;
-/** Empty chunks kept for the next need instead of being given back. */
+/** Maximum number of empty chunks that are kept for later. */
 const SPARE_CHUNKS = 16;
 const NOTHING = new ArrayBuffer(0);
 
-/** Records of one size, dense: all chunks but the last are full. */
+/** Records of one size, without gaps: all chunks except the last are full. */
 interface SizeClass {
   readonly words: number;
   readonly perChunk: number;
   readonly chunks: number[];
-  /** Records in the last chunk. */
+  /** Number of records in the last chunk. */
   used: number;
 }
 
-/** Words that a record of `words` really takes. */
+/** Returns the allocated words of a record of `words`. */
 export function allocatedWords(words: number): number {
   if (words <= EXACT_WORDS || words > LARGE_WORDS) return words;
   const step = 1 << (28 - Math.clz32(words - 1));
@@ -33,13 +35,13 @@ export function allocatedWords(words: number): number {
 }
 
 /**
- * Records of whole words (8 bytes) in chunks that are never copied: growing costs no pause, and the garbage collector
- * sees a few buffers instead of a million objects. Records of a size stand close together: the last one moves into the
- * place of one that is freed, so that no pattern of sizes leaves holes behind. What may be wasted is a part of a chunk
- * per size class (some hundred).
+ * Stores records of 8-byte words in chunks that are never copied. Growth causes no pause, and the garbage collector
+ * sees a few buffers instead of a million objects. Records of one size are contiguous: the last one moves into the
+ * place of a freed one, so that no sequence of sizes leaves holes. At most a part of a chunk per size class (some
+ * hundred) is unused.
  */
 export class RecordArena {
-  /** Both views of each chunk: `doubles[chunkOf(slot)][placeOf(slot)]`, `ints[chunkOf(slot)][2 * placeOf(slot)]`. */
+  /** Both views of each chunk: `doubles[chunkOf(slot)][placeOf(slot)]` and `ints[chunkOf(slot)][2 * placeOf(slot)]`. */
   readonly doubles: Float64Array[] = [];
   readonly ints: Int32Array[] = [];
   private readonly classes: (SizeClass | undefined)[] = new Array(LARGE_WORDS + 1).fill(undefined);
@@ -47,7 +49,7 @@ export class RecordArena {
   private readonly freeChunks: number[] = [];
   private readonly spare: ArrayBuffer[] = [];
 
-  /** A place for a record. What it holds is undefined. */
+  /** Allocates a record with undefined contents. */
   allocate(words: number): Slot {
     const taken = allocatedWords(words);
     if (taken > LARGE_WORDS) return this.open(new ArrayBuffer(taken * 8), taken) << PLACE_BITS;
@@ -64,7 +66,7 @@ export class RecordArena {
     return (chunk << PLACE_BITS) | (size.used++ * taken);
   }
 
-  /** Gives a record back. Returns the record that has moved to `slot`, by the number it had; -1 if none had to. */
+  /** Frees a record. Returns the former number of the record that moved to `slot`; -1 if none did. */
   free(slot: Slot): Slot {
     const chunk = chunkOf(slot);
     const words = this.wordsOf[chunk] as number;
@@ -76,7 +78,7 @@ export class RecordArena {
     const lastChunk = size.chunks[size.chunks.length - 1] as number;
     const last = (lastChunk << PLACE_BITS) | (--size.used * words);
     if (last !== slot) {
-      // As integers: a double that is no number may come out with other bits than went in.
+      // Copied as integers: a double that is not a number may be copied with other bits.
       const to = this.ints[chunk] as Int32Array;
       const from = this.ints[lastChunk] as Int32Array;
       const toPlace = 2 * placeOf(slot);
@@ -108,12 +110,12 @@ export class RecordArena {
   }
 }
 
-/** Which chunk of the arena holds a slot, from 0. */
+/** Returns the index of a slot's chunk. */
 export function chunkOf(slot: Slot): number {
   return slot >>> PLACE_BITS;
 }
 
-/** Where in its chunk a slot is, from 0. */
+/** Returns the position of a slot in its chunk, in words. */
 export function placeOf(slot: Slot): number {
   return slot & PLACE_MASK;
 }

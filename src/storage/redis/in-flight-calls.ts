@@ -18,50 +18,50 @@ import type { TakeBatch } from './take-batch.js';
 
 const LATE = new StorageError('timeout', 'Redis did not answer in time');
 const AWAY = new StorageError('disconnected', 'Redis was not reached in time');
-/** Of what is given back once: a Redis that does not know of the takes would give too much. */
+/** Error message for refunds that are sent once: a Redis that does not have the takes would give back too much. */
 const OTHER_CONNECTION = 'what was taken lies on another connection';
 const BUSY = new StorageError('full', 'Redis was busy with others');
 
-/** What {@link InFlightCalls} works with. */
+/** Options of {@link InFlightCalls}. */
 export interface InFlightCallsOptions {
   readonly scripts: ScriptCalls;
   readonly time: RedisTime;
   readonly connection: () => RedisConnection;
-  /** See {@link Shard}. */
+  /** Returns the current epoch, see {@link Shard}. */
   readonly connectionEpoch: () => unknown;
   readonly timeoutMicros: number;
   readonly monotonicMicros: () => number;
   readonly tellWork: RedisStoreOptions['reportWork'];
   readonly observeCall: RedisStoreOptions['observeCall'];
-  /** Nothing more will come of a call here; whether it was sent does not matter. */
+  /** Called when a call ends here, whether or not it was sent. */
   readonly onEnded: (batch: TakeBatch) => void;
-  /** Redis refused a call, which is held: whether it is seen to by others, and how; see {@link Redirect}. */
+  /** Called when Redis refuses a held call; returns what others do with it, see {@link Redirect}. */
   readonly redirect?: Redirect | undefined;
 }
 
-/** How much of an average each call makes up. */
+/** Weight of each call in the average. */
 const LATENCY_WEIGHT = 0.05;
 
 /**
- * The calls that Redis was given, and those that wait for a connection to be given to it. A call whose connection is
- * lost before it was answered may be sent once more, on the next one.
+ * The calls that were sent to Redis, and those that wait for a connection. If the connection is lost before a call is
+ * answered, the call may be sent once more on the next connection.
  */
 export class InFlightCalls {
   readonly load: RedisLoad;
-  /** Calls sent since start. */
+  /** Number of calls sent since start. */
   calls = 0;
-  /** How long calls took lately, on average; undefined before there was an answer. */
+  /** Average duration of recent calls; undefined before the first answer. */
   latencyMicros: number | undefined;
   readonly #options: InFlightCallsOptions;
   readonly #silenceWatch: SilenceWatch;
-  /** Sent and not yet answered, whether or not anybody waits for them. */
+  /** Sent and unanswered calls, even if no caller waits for them. */
   readonly #sent = new LinkedList<TakeBatch>();
-  /** Whole, and waiting for a connection. */
+  /** Complete calls that wait for a connection. */
   readonly #held = new LinkedList<TakeBatch>();
 
   readonly #call: SendCommand = (name, args, bound) => this.#options.connection().send(name, args, bound);
   readonly #callAfterAsking: SendCommand = (name, args, bound) => {
-    // It holds for the next command only. What is wrong with it that one tells.
+    // ASKING applies to the next command only, whose error reports any problem.
     this.#call('asking', [], SHORT_TEXT).catch(ignore);
     return this.#call(name, args, bound);
   };
@@ -79,7 +79,7 @@ export class InFlightCalls {
     });
   }
 
-  /** How many there are. */
+  /** Number of calls. */
   get size(): number {
     return this.#sent.size + this.#held.size;
   }
@@ -89,7 +89,7 @@ export class InFlightCalls {
     yield* this.#held;
   }
 
-  /** Sends a call; where there is no connection it waits for one, or fails if there is no hope for one. */
+  /** Sends a call. Without a connection it waits during the reconnect grace, and fails otherwise. */
   submit(batch: TakeBatch): void {
     const connection = this.#options.connection();
     if (batch.isGiveBack && batch.takenEpoch !== this.#options.connectionEpoch())
@@ -99,12 +99,12 @@ export class InFlightCalls {
     else this.fail(batch, connection.downReason, 'Redis went away');
   }
 
-  /** Lets a call wait for {@link reroute}, or for a connection. */
+  /** Holds a call until {@link reroute}, or until there is a connection. */
   hold(batch: TakeBatch): void {
     this.#held.add(batch);
   }
 
-  /** Gives Redis what waits for a connection. */
+  /** Sends the calls that wait for a connection. */
   submitHeld(): void {
     for (const batch of this.#held) {
       this.#held.delete(batch);
@@ -113,10 +113,7 @@ export class InFlightCalls {
     }
   }
 
-  /**
-   * Lets `placeOf` say where each call that waits for a place is to go: to another one that takes it, back to this
-   * Redis, or nowhere, for a reason.
-   */
+  /** Moves each held call to where `targetOf` sends it: to another server, to this Redis, or to an error. */
   reroute(targetOf: (batch: TakeBatch) => ((batch: TakeBatch) => void) | StorageError | undefined): void {
     for (const batch of this.#held) {
       if (!batch.hasPending) {
@@ -137,14 +134,14 @@ export class InFlightCalls {
     }
   }
 
-  /** Fails what waits for a connection. */
+  /** Fails the calls that wait for a connection. */
   failHeld(reason: StorageFailure, message: string): void {
     for (const batch of this.#held) this.fail(batch, reason, message);
   }
 
   /**
-   * The connection is gone. Redis may or may not have done what it has not answered. Taken twice is taken too much,
-   * which lets nothing through; given back twice would.
+   * Handles a lost connection. Redis may or may not have executed the unanswered calls. Repeating a take can take too
+   * much, which allows nothing extra, but repeating a refund can give back too much.
    */
   onConnectionLost(): void {
     for (const batch of this.#sent) {
@@ -153,26 +150,26 @@ export class InFlightCalls {
     }
   }
 
-  /** Ends a call, whoever has it. */
+  /** Fails a call in any state. */
   fail(batch: TakeBatch, reason: StorageFailure, message: string): void {
     batch.fail(new StorageError(reason, message));
     if (this.#sent.has(batch)) this.#observe(batch, reason);
     this.#end(batch);
   }
 
-  /** What those get at `nowMicros` whose time is over, and who were given to no call. */
+  /** Returns the error at `nowMicros` for requests that time out before they are part of a call. */
   queuedTimeoutError(nowMicros: number): StorageError {
     if (!this.#options.connection().up) return AWAY;
     return this.load.isResponsive(nowMicros) ? BUSY : LATE;
   }
 
-  /** What a request of a call gets at `nowMicros` whose time was over at its deadline. */
+  /** Returns the error at `nowMicros` for a request of a call that timed out at `deadlineMicros`. */
   timeoutError(batch: TakeBatch, deadlineMicros: number, nowMicros: number): StorageError {
     if (batch.sentMicros === 0 && !this.#options.connection().up) return AWAY;
     return this.load.isDueToWork(batch, deadlineMicros, nowMicros) ? BUSY : LATE;
   }
 
-  /** Stops timers. */
+  /** Stops all timers. */
   stop(): void {
     this.#silenceWatch.stop();
   }
@@ -186,7 +183,7 @@ export class InFlightCalls {
     const send = ++batch.sendCount;
     const { asking } = batch;
     batch.asking = false;
-    // What becomes of it on a connection that was lost meanwhile is of no concern.
+    // Results on a connection that has been lost since are ignored.
     const isInFlight = (): boolean => batch.sendCount === send && this.#sent.has(batch);
     scripts.run(
       batch,
@@ -223,12 +220,12 @@ export class InFlightCalls {
     if (isBroken || isAnswer(error)) this.#answered();
     if (error instanceof RedisReplyError && this.#isRedirected(batch, error)) return;
     if (!isBroken) this.#options.connection().noteFailure(error);
-    // Redis refused it, and did nothing: another one may do it.
+    // Redis refused the call without executing it, so another server may execute it.
     if (error instanceof RedisReplyError && !isLost && this.#holdForRetry(batch)) return;
     this.fail(batch, reason, error.message);
   }
 
-  /** Whether others see to a call that Redis refused. */
+  /** Returns whether a refused call is handled as a redirection. */
   #isRedirected(batch: TakeBatch, error: RedisReplyError): boolean {
     const { redirect, connection, onEnded } = this.#options;
     if (redirect === undefined || !isRedirection(error)) return false;
@@ -250,7 +247,9 @@ export class InFlightCalls {
     this.load.answered(this.#silenceWatch.answeredMicros);
   }
 
-  /** Lets a call that was sent wait for another connection, where there is hope for one. Returns whether it does. */
+  /**
+   * Holds a call that was sent until there is another connection, during the reconnect grace. Returns whether it does.
+   */
   #holdForRetry(batch: TakeBatch): boolean {
     if (!this.#options.connection().inReconnectGrace || !batch.hasPending || batch.isGiveBack) return false;
     if (batch.sendCount > 1 + batch.redirections) return false;
@@ -258,7 +257,7 @@ export class InFlightCalls {
     return true;
   }
 
-  /** A call that was sent waits for a place again. */
+  /** Moves a sent call back to the held calls. */
   #hold(batch: TakeBatch): void {
     this.#sent.delete(batch);
     this.load.ended(batch);

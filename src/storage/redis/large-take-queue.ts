@@ -5,27 +5,27 @@ import { type Linked, LinkedList } from '../../runtime/linked-list.js';
 import type { Partition } from '../sharded/shard.js';
 import { ONLY_PARTITION } from './take-batch.js';
 
-/** A request of more items is wide. */
+/** Maximum number of items in a small request; a request with more is large. */
 export const MAX_SMALL_ITEMS = 16;
-/** What a connection gets for a request that finds no room. */
+/** Error message for a connection whose request does not fit into the queue. */
 export const LARGE_QUEUE_FULL = 'the room for requests of many limits is taken';
 /**
- * Items that a connection may send more with each of its turns: a request is sent once so many turns have gone by that
- * its items are paid for.
+ * Number of items that each turn adds to the credit of a connection: a request is sent once the credit covers its
+ * items.
  */
 export const QUANTUM_ITEMS = 64;
 
-/** After so many items of connections that come first the others have a turn. */
+/** Number of items of new flows after which an old flow gets a turn. */
 const NEW_FLOW_ITEMS = 1000;
 
-/** A request that waits for its turn, due at its deadline. Microseconds. */
+/** A request in the queue, due at its deadline, in microseconds. */
 export interface LargeTake extends Due {
   readonly items: readonly TakeItem[];
-  /** What they have in common. */
+  /** Partition of all its items. */
   readonly partition: Partition;
   /** See {@link BatchOptions}. */
   readonly takenEpoch: unknown;
-  /** Since when it waits, on the clock of its deadline. Microseconds. */
+  /** Start of the wait on the clock of deadlines, in microseconds. */
   readonly sinceMicros: number;
   resolve(result: TakeResult): void;
 }
@@ -34,16 +34,16 @@ interface QueuedTake extends LargeTake, Linked<QueuedTake> {
   readonly flow: Flow;
 }
 
-/** What waits of one connection. */
+/** The queued requests of one connection. */
 class Flow implements Linked<Flow> {
   list: LinkedList<Flow> | undefined;
   before: Flow | undefined;
   after: Flow | undefined;
   readonly connection: unknown;
-  /** The oldest first. */
+  /** Requests, oldest first. */
   readonly takes = new LinkedList<QueuedTake>();
   items = 0;
-  /** Items that it may send. */
+  /** Number of items that it may send. */
   credit = QUANTUM_ITEMS;
 
   constructor(connection: unknown) {
@@ -52,44 +52,44 @@ class Flow implements Linked<Flow> {
 }
 
 /**
- * Requests of many items that wait until they are sent to Redis. Redis serves one call after the other, so that
- * whatever is sent is waited for by all who ask later: requests of few items are sent at once, wide ones a call at a
- * time, and connections take turns by items (deficit round robin: Shreedhar and Varghese, Efficient Fair Queueing,
- * 1995). One with nothing waiting comes before those that ask all the time (RFC 8290 section 4.2), which have their
- * turn after so many items nevertheless. None holds more than is left free.
+ * Large requests that wait until they are sent to Redis. Redis executes one call after the other, so each call delays
+ * all later ones. Small requests are therefore sent at once, and large ones one call at a time. Connections take turns
+ * by items (deficit round robin: Shreedhar and Varghese, Efficient Fair Queueing, 1995). A connection without waiting
+ * requests comes before those that send all the time (RFC 8290 section 4.2), which get a turn after a number of items
+ * nevertheless. No connection can hold more than what is free.
  */
 export class LargeTakeQueue {
   readonly #maxItems: number;
   readonly #flows = new Map<unknown, Flow>();
-  /** Lines that have not had a turn yet, which come first, and the others; each in the order of their turns. */
+  /** Flows without a turn so far, which come first, and the others, each in the order of their turns. */
   readonly #newFlows = new LinkedList<Flow>();
   readonly #oldFlows = new LinkedList<Flow>();
-  /** Items of fresh lines that were sent since the others had a turn. */
+  /** Number of items of new flows that were sent since the last turn of an old flow. */
   #newFlowItems = 0;
-  /** What {@link peek} gave. */
+  /** Result of the latest {@link peek}. */
   #peeked: QueuedTake | undefined;
   readonly #byDeadline = new DueHeap<QueuedTake>();
   #items = 0;
 
   /**
-   * `maxItems`: most items that wait; of connections with nothing waiting up to twice as many, in requests of
-   * {@link QUANTUM_ITEMS} at most.
+   * `maxItems`: maximum number of queued items. Connections without queued requests may add up to as many again, in
+   * requests of at most {@link QUANTUM_ITEMS}.
    */
   constructor(maxItems: number) {
     this.#maxItems = maxItems;
   }
 
-  /** Items that wait. */
+  /** Number of queued items. */
   get items(): number {
     return this.#items;
   }
 
-  /** Soonest deadline of those that wait, Infinity when none does. Microseconds. */
+  /** Earliest deadline of the queued requests, in microseconds; Infinity if there are none. */
   get soonestDeadline(): number {
     return this.#byDeadline.first?.dueAt ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Whether a request of so many items may wait. */
+  /** Returns whether a request of `items` fits into the queue. */
   hasRoomFor(items: number, connection: unknown): boolean {
     if (this.#items === 0) return true;
     const own = this.#flows.get(connection)?.items ?? 0;
@@ -98,7 +98,8 @@ export class LargeTakeQueue {
   }
 
   /**
-   * Adds a request; see {@link hasRoomFor}. The promise is settled once it is sent and answered, or by {@link expire}.
+   * Adds a request that fits, see {@link hasRoomFor}. The promise settles when the request is answered, or by {@link
+   * expire}.
    */
   add(
     items: readonly TakeItem[],
@@ -130,7 +131,7 @@ export class LargeTakeQueue {
     });
   }
 
-  /** The request whose turn it is. */
+  /** Returns the request whose turn it is. */
   peek(): LargeTake | undefined {
     for (;;) {
       const flow = this.#nextFlow();
@@ -142,7 +143,7 @@ export class LargeTakeQueue {
     }
   }
 
-  /** Removes the request that {@link peek} gave: it is sent. */
+  /** Removes the request that {@link peek} returned, because it is being sent. */
   shift(): void {
     const take = this.#peeked;
     if (take === undefined) throw new Error('nothing has its turn');
@@ -152,7 +153,7 @@ export class LargeTakeQueue {
     this.#remove(take);
   }
 
-  /** Gives `error` to those whose deadline is at `nowMicros` or before. */
+  /** Settles requests whose deadline is at `nowMicros` or before with `error`. */
   expire(nowMicros: number, error: StorageError): void {
     for (let take = this.#byDeadline.first; take !== undefined; take = this.#byDeadline.first) {
       if (take.dueAt > nowMicros) break;

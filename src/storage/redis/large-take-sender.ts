@@ -4,40 +4,42 @@ import { type LargeTake, LargeTakeQueue } from './large-take-queue.js';
 import type { TakeBatch } from './take-batch.js';
 
 /**
- * Most items of wide requests that Redis is given before it has answered, unless a single request has more: some 5 ms
- * of its time.
+ * Maximum number of items of large requests that Redis has not answered yet, unless a single request has more; about 5
+ * ms of its time.
  */
 export const MAX_LARGE_ITEMS_IN_FLIGHT = 1000;
 /**
- * After the answer to more than this many items the next call is made in another turn of the event loop: reading the
- * answer was enough for one.
+ * If a reply has more items than this, the next call is sent in another turn of the event loop, because reading the
+ * reply used this one.
  */
 const LARGE_REPLY_ITEMS = 256;
-/** Items that are sent in one turn of the event loop, in however many calls, and how many a call counts by itself. */
+/**
+ * Maximum number of items that are sent in one turn of the event loop, and the number that each call costs in addition.
+ */
 const ITEMS_PER_SLICE = 128;
 const CALL_COST_ITEMS = 4;
 
-/** How calls are made and sent. */
+/** Creates and sends calls. */
 export interface BatchOutput {
-  /** An empty call for what such a request asks. */
+  /** Creates an empty call for a large request. */
   newBatch(take: LargeTake): TakeBatch;
-  /** Whether a call may hold a request of so many items, too. */
+  /** Returns whether a call has space for `items` more. */
   hasRoomFor(batch: TakeBatch, items: number): boolean;
-  /** Sends a call, or fails it where Redis is away. */
+  /** Sends a call, or fails it if Redis is unavailable. */
   send(batch: TakeBatch): void;
 }
 
 /**
- * Gives Redis wide requests ({@link LargeTakeQueue}) a call at a time. Calls are made in stretches of half a
- * millisecond, one in a turn of the event loop.
+ * Sends large requests ({@link LargeTakeQueue}) to Redis one call at a time. Calls are built in slices of 0.5 ms, one
+ * in each turn of the event loop.
  */
 export class LargeTakeSender {
   readonly queue: LargeTakeQueue;
   readonly #output: BatchOutput;
-  /** Sent and not answered. */
+  /** Sent and unanswered calls. */
   readonly #sent = new Set<TakeBatch>();
   #itemsSent = 0;
-  /** The call that is being made. */
+  /** The call that is being built. */
   #building: TakeBatch | undefined;
   #work: Generator<void, void> | undefined;
 
@@ -46,30 +48,30 @@ export class LargeTakeSender {
     this.#output = outlet;
   }
 
-  /** Items that wait, are put into a call, or were sent and not answered. */
+  /** Number of items that wait, are being added to a call, or were sent and not answered. */
   get items(): number {
     return this.queue.items + (this.#building?.itemCount ?? 0) + this.#itemsSent;
   }
 
-  /** The call that is being made, which may be expired and failed like one that was sent. */
+  /** The call that is being built, which can expire and fail like one that was sent. */
   get building(): TakeBatch | undefined {
     return this.#building;
   }
 
-  /** Sends what may be sent. */
+  /** Sends as many requests as the bound allows. */
   send(): void {
     if (this.#work !== undefined) return;
     this.#work = this.#buildCalls();
     this.#resume();
   }
 
-  /** Gives `error` to all that was not sent. */
+  /** Fails all requests that were not sent. */
   fail(error: StorageError): void {
     this.queue.expire(Number.POSITIVE_INFINITY, error);
     this.#building?.fail(error);
   }
 
-  /** Nothing more will come of a call. Returns whether it was one of these. */
+  /** Called when a call has ended. Returns whether this object sent it. */
   retire(batch: TakeBatch): boolean {
     if (!this.#sent.delete(batch)) return false;
     this.#itemsSent -= batch.itemCount;
@@ -97,7 +99,7 @@ export class LargeTakeSender {
         const { items, dueAt, resolve } = take;
         yield* batch.addInSlices(items, dueAt, resolve);
         take = queue.peek();
-        // A request whose time ended meanwhile is in it by half: a call with nothing else is dropped.
+        // A request that expired while it was added is incomplete; a call without other requests is dropped.
       } while (batch.hasPending && take !== undefined && this.#fitsBatch(batch, take));
       this.#building = undefined;
       if (!batch.hasPending) continue;
@@ -121,7 +123,7 @@ export class LargeTakeSender {
     );
   }
 
-  /** Whether so many items more may be given to Redis, behind those of a call that is being made. */
+  /** Returns whether `items` more can be sent in addition to those of the call that is being built. */
   #fitsInFlight(building: number, items: number): boolean {
     const given = this.#itemsSent + building;
     return given === 0 || given + items <= MAX_LARGE_ITEMS_IN_FLIGHT;

@@ -2,16 +2,16 @@ import type { TakeItem } from '../../limiter/bucket-store.js';
 import type { Partition } from '../sharded/shard.js';
 import type { TakeBatch } from './take-batch.js';
 
-/** Most takes of one call, unless a single request has more: Redis does nothing else meanwhile, 4 to 6 µs a take. */
+/** Maximum number of takes in one call, unless a single request has more: each blocks Redis for 4 to 6 µs. */
 export const MAX_TAKES_PER_CALL = 1000;
 
-/** The calls of this turn of the event loop, to which requests of few limits are still added. */
+/** The calls of the current turn of the event loop, to which small requests are added. */
 export class OpenBatches {
   readonly #keysPerCall: number;
   #batches: TakeBatch[] = [];
   /**
-   * The latest for each part, and for what is given back there. Made anew for each turn that has any: a Map that is
-   * cleared keeps its tables alive, see LinkedList.
+   * The latest call for each partition, and the latest one with refunds. Both maps are created anew in each turn that
+   * needs them, because a Map that is cleared keeps its tables alive, see LinkedList.
    */
   #latest: Map<Partition, TakeBatch> | undefined;
   #latestGiveBack: Map<Partition, TakeBatch> | undefined;
@@ -29,7 +29,7 @@ export class OpenBatches {
     return this.#batches.values();
   }
 
-  /** The call that a request goes into; undefined where it needs another one. */
+  /** Returns the call to which a request can be added; undefined if it needs a new one. */
   find(items: readonly TakeItem[], partition: Partition, takenEpoch: unknown): TakeBatch | undefined {
     const last = (takenEpoch === undefined ? this.#latest : this.#latestGiveBack)?.get(partition);
     if (last === undefined || last.takenEpoch !== takenEpoch) return undefined;
@@ -47,12 +47,12 @@ export class OpenBatches {
     }
   }
 
-  /** Whether a call may hold a request of so many items, too. */
+  /** Returns whether a call has space for `items` more. */
   hasRoomFor(batch: TakeBatch, items: number): boolean {
     return batch.load + items <= this.#keysPerCall && batch.itemCount + items <= MAX_TAKES_PER_CALL;
   }
 
-  /** All of them; nothing is added to them any more. */
+  /** Removes and returns all calls; nothing is added to them afterwards. */
   takeAll(): TakeBatch[] {
     const batches = this.#batches;
     this.#batches = [];

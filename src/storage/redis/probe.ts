@@ -7,7 +7,7 @@ import { SHORT_TEXT } from './connection/reply-bound.js';
 import type { RedisKeys } from './redis-key.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 
-/** The probe's bucket fills in a second, so its key does not stay. */
+/** A take of a bucket that fills in 1 s, so that its key does not remain. */
 export const PROBE: TakeItem = {
   key: 'probe',
   tagLength: 5,
@@ -18,9 +18,8 @@ export const PROBE: TakeItem = {
 };
 
 /**
- * Does what calls do, by `take`: takes from a bucket under a key that nobody uses, or asks for a sign of life where
- * there is no such key. Rejects where that does not work. `isNew`: nothing is known yet of what answers on this
- * connection.
+ * Probes Redis with what calls need: takes from an unused bucket with `take`, or only pings if there is no key. Rejects
+ * if that fails. `isNew`: nothing is known yet about the server of this connection.
  */
 export async function probeRedis(
   send: SendCommand,
@@ -42,20 +41,20 @@ export async function probeRedis(
   try {
     await take(keys.ownKey(tag, PROBE.key));
   } catch (error) {
-    // It serves the slot still, which is on its way to another node; keys that are new are made there.
+    // The node still serves the slot during its migration, but new keys are created on the other node.
     if (!(error instanceof RedisReplyError) || error.code !== 'ASK') throw error;
   }
 }
 
 /**
- * Rejects where the user may not ask a node for a slot that is on its way there: else that was found out when the slot
- * is moved. It holds for the next command only, and changes nothing for a slot that the node serves.
+ * Rejects if the user has no permission for ASKING, which would otherwise only surface when a slot is migrated. ASKING
+ * applies to the next command only, and changes nothing for a slot that the node serves.
  */
 async function expectAsking(send: SendCommand): Promise<void> {
   try {
     await send('asking', [], SHORT_TEXT);
   } catch (error) {
-    // What only looks like a cluster may not know it.
+    // A service that only resembles a cluster may not support it.
     if (!(error instanceof RedisReplyError) || error.code === 'NOPERM') throw error;
   }
 }

@@ -3,36 +3,36 @@ import type { ShardMap } from '../sharded/shard.js';
 import type { ConnectionCounts } from './connection/connection-options.js';
 import type { ScriptReply, ScriptRequest } from './script-requests/script-request.js';
 
-/** One server that buckets lie on. */
+/** The state of a server that stores buckets. */
 export interface RedisNodeState {
-  /** As logs and metrics show it; no login. */
+  /** Name in logs and metrics, without a login. */
   readonly name: string;
   readonly up: boolean;
-  /** Why it does not decide, as StorageError names it; undefined while it does. */
+  /** Why the server does not decide, as a reason of StorageError; undefined while it does. */
   readonly reason: StorageError['reason'] | undefined;
-  /** How long its calls took lately, on average; undefined before there was an answer. */
+  /** Average duration of recent calls; undefined before the first answer. */
   readonly latencyMicros: number | undefined;
 }
 
-/** Where buckets lie: in one Redis, or in several that act as one, whichever way they are set up. */
+/** The servers that store buckets: one Redis, or several that act as one. */
 export interface RedisBuckets extends ShardMap {
-  /** Whether it decides now, or a part of it. */
+  /** Whether at least one partition can be decided. */
   readonly connected: boolean;
-  /** Whether all of it does. */
+  /** Whether all partitions can be decided. */
   readonly whole: boolean;
-  /** Of all servers together. */
+  /** Counts of all servers together. */
   readonly connections: ConnectionCounts;
-  /** The servers that are known now; before that those that are named. */
+  /** The known servers; before any are known, those of the settings. */
   readonly nodes: readonly RedisNodeState[];
-  /** `listener` runs whenever a server comes (back) up. */
+  /** Adds a listener that runs whenever a server becomes available (again). */
   onUp(listener: () => void): void;
-  /** `listener` runs whenever a server goes away; `reason` is for the log. */
+  /** Adds a listener that runs whenever a server becomes unavailable; `reason` is for the log. */
   onDown(listener: (reason: string) => void): void;
   /**
-   * Runs a script on the server of its key, once, also where the answer is lost; while that server is away not at all.
-   * Never rejects, and is over within REDIS_TIMEOUT, or half a second if that is less, after it was sent.
+   * Runs a script once on the server of its key, even if the reply is lost, and not at all while that server is
+   * unavailable. Never rejects. Ends within the larger of REDIS_TIMEOUT and 0.5 s after it was sent.
    */
   runScript(question: ScriptRequest): Promise<ScriptReply>;
-  /** Another process, `from`, told what this one hears by `tellWork` of server `node`. */
+  /** Records work of another process, `from`, which that process reported by `reportWork` for the server `node`. */
   addOtherWork(from: number, micros: number, node: string): void;
 }

@@ -1,32 +1,30 @@
 import { createHash } from 'node:crypto';
 
-/** What a Redis key is made of; see TakeItem. */
+/** The parts of a Redis key; see TakeItem. */
 export interface KeyParts {
   readonly key: string;
   readonly tagLength: number;
 }
 
-/** Names owner and format of a key; another version of the format gets another prefix. */
+/** Prefix that identifies owner and format of a key; another version of the format gets another prefix. */
 export const DEFAULT_KEY_PREFIX = 'weir:1:';
 
-/** Hex digits of the hash tag: 64 bits, far more than the 14 bits of a Redis Cluster slot. */
+/** Hexadecimal digits of the hash tag: 64 bits, far more than the 14 bits of a Redis Cluster slot. */
 const TAG_DIGITS = 16;
-/** Keys remembered by {@link RedisKeys}: the digest is most of the cost of a key. */
+/** Maximum number of keys that {@link RedisKeys} caches, because most of a key's cost is its digest. */
 const MAX_CACHED_KEYS = 10_000;
-/** Longer keys are made anew each time: few policies have such, and callers of limit overrides. UTF-16 units. */
+/** Maximum length of cached keys, in UTF-16 units. Only few policies, and limit overrides, have longer ones. */
 const MAX_CACHED_KEY_UNITS = 512;
 
 /**
- * The Redis key of a bucket: prefix, hash tag, bucket key. The tag is a digest of domain and first entry, so that all
- * buckets of one tenant share a slot of a Redis Cluster, whatever characters their values hold.
+ * Returns the Redis key of a bucket: prefix, hash tag, bucket key. The tag is a digest of domain and first entry, so
+ * that all buckets of a tenant share a slot of a Redis Cluster, whatever characters their values contain.
  */
 export function redisKey(item: KeyParts, prefix: string = DEFAULT_KEY_PREFIX): string {
   return `${prefix}{${tagOf(item.key.slice(0, item.tagLength))}}${item.key}`;
 }
 
-/**
- * {@link redisKey} with one prefix, remembered for buckets and tenants that are in use. Takes 20 MB at the very most.
- */
+/** Computes {@link redisKey} with one prefix, and caches the keys of recent buckets and tenants. Uses at most 20 MB. */
 export class RedisKeys {
   private readonly prefix: string;
   private readonly keys = new Map<string, string>();
@@ -36,7 +34,7 @@ export class RedisKeys {
     this.prefix = prefix;
   }
 
-  /** A key of weir's own, no bucket, on the slot of a hash tag. */
+  /** Returns a key for weir's own use, in the slot of a hash tag. */
   ownKey(tag: string, name: string): string {
     return `${this.prefix}{${tag}}${name}`;
   }
@@ -52,7 +50,7 @@ export class RedisKeys {
     return named;
   }
 
-  /** The hash tag of a tenant, whose domain and first entry `text` is. */
+  /** Returns the hash tag of a tenant; `text` is its domain and first entry. */
   tagOf(text: string): string {
     let tag = this.tags.get(text);
     if (tag === undefined) {

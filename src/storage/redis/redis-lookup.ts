@@ -7,7 +7,7 @@ import { Outage } from './connection/outage.js';
 import { endpointName } from './connection/redis-address.js';
 import type { RedisStoreOptions } from './redis-store-options.js';
 
-/** Finds out once which server of a Redis keeps which buckets, without using any of them. */
+/** Finds the server of a bucket once, without using any bucket. */
 export class RedisLookup {
   readonly #options: RedisStoreOptions;
   readonly #login: SharedLogin;
@@ -22,9 +22,9 @@ export class RedisLookup {
   }
 
   /**
-   * The server that keeps the buckets of a slot, as metrics and health name it, and of Sentinels the master that they
-   * announce: no password. A single Redis is not asked. Rejects, after some seconds at most, with an Error whose
-   * message says what is wrong, and what to set.
+   * Returns the server of a slot, named as in metrics and health; with Sentinels, the master that they announce. The
+   * name contains no password. A single Redis is not contacted. Rejects after a few seconds at most, with an Error
+   * whose message says what is wrong and which setting to change.
    */
   async serverOf(slot: number): Promise<string> {
     const { address, finder, names } = this.#options;
@@ -51,7 +51,7 @@ export class RedisLookup {
     }
   }
 
-  /** Ends all questions, and a program that prints a login. */
+  /** Ends all queries, and a program that prints a login. */
   close(): void {
     for (const close of this.#closers.splice(0)) close();
   }

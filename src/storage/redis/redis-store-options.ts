@@ -4,8 +4,8 @@ import type { RedisServerOptions } from './connection/connection-options.js';
 import type { RedisKeys } from './redis-key.js';
 
 /**
- * Whose clock buckets go by (REDIS_CLOCK). `server`: Redis's, which the script reads; `caller`: the same as it is
- * known outside the script; `auto`: `server`, until scripts are refused the time.
+ * The clock that buckets use (REDIS_CLOCK). `server`: Redis's clock, which the script reads; `caller`: the same time,
+ * as estimated by the caller; `auto`: `server`, until Redis refuses the time to scripts.
  */
 export type RedisClock = 'auto' | 'server' | 'caller';
 
@@ -14,30 +14,33 @@ export interface RedisStoreOptions extends RedisServerOptions {
   /** Whether windows count the hits of denied requests. */
   readonly countDeniedHits: boolean;
   /**
-   * Items, each a limit that a request meets, that may wait at a time (REDIS_MAX_IN_FLIGHT). Beyond it takes are
-   * refused: as `full` while Redis answers, else as `overloaded`.
+   * Maximum number of items (limits that requests match) that may wait at a time (REDIS_MAX_IN_FLIGHT). Further takes
+   * are refused: as `full` while Redis answers, otherwise as `overloaded`.
    */
   readonly maxInFlight: number;
-  /** Most keys of one call, unless a single request has more (REDIS_BATCH_KEYS). */
+  /** Maximum number of keys in one call, unless a single request has more (REDIS_BATCH_KEYS). */
   readonly keysPerCall: number;
   readonly clockOf: RedisClock;
-  /** Default `weir:1:`. */
+  /** Prefix of the keys; default `weir:1:`. */
   readonly keyPrefix?: string;
-  /** Told about every call: microseconds until its answer or failure, items in it, and what went wrong. */
+  /** Receives each call: microseconds until its answer or failure, number of items, and the failure. */
   readonly observeCall?: (micros: number, items: number, failure: StorageError['reason'] | undefined) => void;
   /**
-   * Told of work that other processes of this server may have to wait for: Redis is expected to be busy with it for so
-   * many microseconds. `node` names it where there are several.
+   * Receives work that other processes of this server may have to wait for: Redis is expected to be busy with it for
+   * `micros`. `node` is the name of the server if there are several.
    */
   readonly reportWork?: (micros: number, node?: string) => void;
-  /** Of one server of several: what becomes of calls that it sends elsewhere. */
+  /** For one server of several: handles calls that it redirects. */
   readonly redirect?: Redirect;
-  /** Of one server of several: a hash tag that lies there, to probe it by; undefined where none does. */
+  /** For one server of several: returns a hash tag of that server for probes; undefined if it has none. */
   readonly probeTag?: () => string | undefined;
-  /** Of one server of several: the names of keys that all of them remember together. */
+  /** For one server of several: the key cache that they share. */
   readonly keys?: RedisKeys;
-  /** Clock of deadlines, in microseconds; default the machine's. */
+  /** Returns the time of the deadline clock, in microseconds; the machine's monotonic clock by default. */
   readonly monotonicMicros?: () => number;
-  /** For tests: the time of buckets, in microseconds, in place of Redis's own; a caller's if `clockOf` says so. */
+  /**
+   * For tests: returns the time of buckets, in microseconds, instead of Redis's clock; the caller's time if `clockOf`
+   * says so.
+   */
   readonly clock?: () => number;
 }

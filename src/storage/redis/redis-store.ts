@@ -31,14 +31,13 @@ import {
 } from './take-batch.js';
 import { loadTakeScript } from './take-script.js';
 
-/** Longest that closing waits for answers, milliseconds. */
+/** Maximum time that `close` waits for answers, in milliseconds. */
 const CLOSE_WAIT_MS = 500;
 
 /**
- * Buckets in one Redis: the map of them, and the only server in it. All takes of one event-loop turn that are of one
- * part travel in one script call, several calls may be under way; requests of many items take turns ({@link
- * LargeTakeSender}). A take never rejects and never outlives its deadline; see docs/operate/redis.md, "When Redis is
- * unavailable".
+ * The buckets in a single Redis; it is the map and the only shard. All takes of one turn of the event loop that have
+ * the same partition share one script call, and several calls may be in flight. Large requests take turns ({@link
+ * LargeTakeSender}). A take never rejects and never outlives its deadline; see docs/operate/redis.md.
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly runScript: ScriptRequests['run'];
@@ -55,11 +54,11 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private readonly downSignal = new Signal<string>();
   readonly onUp = this.upSignal.add;
   readonly onDown = this.downSignal.add;
-  /** Takes of this turn, in calls not yet sent. */
+  /** Takes of this turn, in calls that are not sent yet. */
   private readonly openBatches: OpenBatches;
   private readonly turns = new TurnScheduler<never>({ budget: 0, onTurn: () => this.flush() });
   private readonly inFlightCalls: InFlightCalls;
-  /** Items of requests of few, sent or waiting. */
+  /** Items of small requests that were sent or wait. */
   private readonly smallRoom: FairCapacity;
   private readonly largeTakes: LargeTakeSender;
   private readonly time: RedisTime;
@@ -67,7 +66,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private readonly idle = new IdleWait(() => this.isIdle);
   private closing: Promise<void> | undefined;
 
-  /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
+  /** Connects in the background. Throws an Error if the TLS settings are invalid. */
   constructor(options: RedisStoreOptions) {
     this.options = options;
     this.monotonicMicros = options.monotonicMicros ?? (() => systemClock.monotonicMicros());
@@ -136,22 +135,22 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return [{ name, up: this.connected, reason, latencyMicros: this.inFlightCalls.latencyMicros }];
   }
 
-  /** Calls sent since start. */
+  /** Number of calls sent since start. */
   get calls(): number {
     return this.inFlightCalls.calls;
   }
 
-  /** Items sent to Redis, or about to be, and not yet answered. */
+  /** Number of items that wait or were sent, and are not answered yet. */
   get inFlight(): number {
     return this.smallRoom.used + this.largeTakes.items;
   }
 
-  /** Connections made and closed so far. */
+  /** Counts of the connections since start. */
   get connections(): ConnectionCounts {
     return this.connection.connections;
   }
 
-  /** Another process, `from`, told what this one hears by `tellWork`. */
+  /** Records work of another process, `from`, which that process reported by `reportWork`. */
   addOtherWork(from: number, micros: number): void {
     this.inFlightCalls.load.addOtherWork(from, micros, this.monotonicMicros());
   }
@@ -181,11 +180,11 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     const refusal = this.refusal(mayWait);
     if (refusal !== undefined) return refusal;
     const now = this.monotonicMicros();
-    // Redis has no part in that.
+    // Not a Redis failure: the caller's deadline has passed.
     if (deadlineMicros <= now) return this.refuse('full', 'the deadline has passed');
     if (!mayWait) return this.refuseBusy(now, 'requests that wait for Redis hold too much');
     const deadline = Math.min(deadlineMicros, now + this.timeoutMicros);
-    // Redis would do what nobody waits for any more.
+    // Redis would execute the call after its caller has stopped waiting.
     if (now + this.inFlightCalls.load.queueMicros(now) > deadline) {
       return this.refuseBusy(now, 'Redis has too much to do before it');
     }
@@ -214,7 +213,9 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return result;
   }
 
-  /** Counts the connections: a call on a later one may find a Redis that lacks what was done on this one. */
+  /**
+   * The number of the current connection: a later connection may lead to a Redis without the changes made on this one.
+   */
   get connectionEpoch(): unknown {
     return this.connection.up ? this.connection.connections.opened : undefined;
   }
@@ -224,19 +225,19 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     try {
       return (await this.takeOrGiveBack(take, takenEpoch)) instanceof StorageError ? 'failed' : 'made';
     } catch {
-      // Nobody waits who could be told of what is broken.
+      // No caller waits for the result.
       return 'failed';
     }
   }
 
-  /** Takes over a call that another server of the same cluster was given. */
+  /** Accepts a call of another server of the same cluster. */
   adopt(batch: TakeBatch): void {
     this.inFlightCalls.submit(batch);
     if (batch.hasPending) this.timer.arm(batch.soonestDeadline, this.monotonicMicros());
   }
 
   /**
-   * Hands the calls that wait for this Redis to those which have their parts now: `placeOf` names them, or says why
+   * Moves waiting calls to the stores that have their partitions now. `storeOf` returns the store, or the reason why
    * there is none.
    */
   reroute(storeOf: (partition: Partition) => RedisStore | StorageError): void {
@@ -246,13 +247,13 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
       return store === this ? undefined : (batch) => store.adopt(batch);
     };
     if (!this.connection.up) {
-      // They wait like those that were sent before.
+      // They wait like calls that were sent before.
       for (const batch of this.openBatches.takeAll()) this.inFlightCalls.hold(batch);
     }
     this.inFlightCalls.reroute(targetOf);
   }
 
-  /** Waits a little for what is under way; what Redis has not answered then ends as `disconnected`. */
+  /** Waits briefly for unanswered calls; afterwards they fail with `disconnected`. */
   close(): Promise<void> {
     this.closing ??= this.end();
     return this.closing;
@@ -273,7 +274,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     return new StorageError(reason, message, { unsent: true });
   }
 
-  /** Redis that answers is busy, and an error would be a way round the limit; of one that does not it is the truth. */
+  /**
+   * Returns `full` if Redis answers, and is therefore busy: a store failure would let callers get around the limit by
+   * keeping Redis busy. Otherwise returns `overloaded`.
+   */
   private refuseBusy(nowMicros: number, message: string): StorageError {
     return this.refuse(this.inFlightCalls.load.isResponsive(nowMicros) ? 'full' : 'overloaded', message);
   }
@@ -283,7 +287,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   }
 
   private flush(): void {
-    // What waits is sent when Redis comes up, or fails with the hope for that.
+    // Waiting calls are sent when Redis is up, or fail when the grace ends.
     if (this.connection.inReconnectGrace) return;
     this.inFlightCalls.submitHeld();
     for (const batch of this.openBatches.takeAll()) {
@@ -293,9 +297,10 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.largeTakes.send();
   }
 
-  /** Takes a token of a bucket that nobody uses, under a key of its own: all that calls need must work. */
+  /** Takes a token from an unused bucket with a key of its own, which tests everything that calls need. */
   private async probeBucket(send: SendCommand, key: string | undefined, isNew: boolean): Promise<void> {
-    // A Redis that wants a password first breaks off at a long command, without saying so; at a short one it does.
+    // A Redis that requires a password may close the connection on a long command without an error. It answers a
+    // short one.
     await (key === undefined
       ? send('ping', [], SHORT_TEXT)
       : send('set', [key, '1', 'PX', '1000'], SHORT_TEXT));
@@ -307,7 +312,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
     this.time.note(batch.nowMicros);
   }
 
-  /** Fails everything that Redis was not given. */
+  /** Fails all calls that were not sent. */
   private failUnsent(): void {
     const { downReason } = this.connection;
     this.largeTakes.fail(new StorageError(downReason, 'Redis went away'));
@@ -333,7 +338,7 @@ export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   private onTimer(): void {
     const now = this.monotonicMicros();
     const due = DeadlineTimer.dueMicros(now);
-    // What waits for its turn, or was not sent yet, waits for others.
+    // Requests that are queued or not sent wait for other requests.
     const { queue, building } = this.largeTakes;
     queue.expire(due, this.inFlightCalls.queuedTimeoutError(now));
     let soonest = queue.soonestDeadline;

@@ -7,14 +7,14 @@ import type { RedisTime } from './redis-time.js';
 import type { TakeBatch } from './take-batch.js';
 import type { Script } from './take-script.js';
 
-/** A call that was sent, and what comes of it. */
+/** A call that was sent, and its reply. */
 interface Attempt {
   readonly args: string[];
   readonly bound: ReplyBound;
   readonly reply: Promise<unknown>;
 }
 
-/** Runs the script on batches. */
+/** Runs the take script on batches. */
 export class ScriptCalls {
   readonly #script: Script;
   readonly #time: RedisTime;
@@ -26,19 +26,22 @@ export class ScriptCalls {
     this.#clock = clock;
   }
 
-  /** Spares the calls on a new connection the detour over NOSCRIPT; a user who may not load scripts takes it. */
+  /**
+   * Loads the script, which saves calls on a new connection from NOSCRIPT errors. A user without permission for SCRIPT
+   * LOAD still gets them.
+   */
   load(send: SendCommand): void {
     send('script', ['LOAD', this.#script.text], SHORT_TEXT).catch(ignore);
   }
 
-  /** The first call on a new connection. Resolves with the reply. */
+  /** Sends the first call on a new connection; resolves with the reply. */
   async runFirst(batch: TakeBatch, send: SendCommand): Promise<unknown> {
     await this.#clock.begin(send);
     const isWanted = (): boolean => true;
     return this.#complete(batch, send, isWanted, this.#send(batch, send));
   }
 
-  /** Calls one of `onReply` and `onError`, later. `wanted` says whether a second try is worth it. */
+  /** Calls either `onReply` or `onError`, asynchronously. `wanted` returns whether a retry is useful. */
   run(
     batch: TakeBatch,
     send: SendCommand,
@@ -53,7 +56,7 @@ export class ScriptCalls {
       queueMicrotask(() => onError(error as Error));
       return;
     }
-    // What waits for more than the first reply costs more than the rest of a call: it is made where there is more.
+    // Awaiting more than the first reply costs more than the rest of a call, so it is done only when needed.
     const goOn = (): void => void this.#complete(batch, send, wanted, first).then(onReply, onError);
     first.reply.then((reply) => {
       if (batch.timeOnlyReply(reply) === undefined) onReply(reply);
@@ -61,7 +64,7 @@ export class ScriptCalls {
     }, goOn);
   }
 
-  /** Resolves with the reply, of the first try or another one. */
+  /** Resolves with the reply of the first or a further attempt. */
   async #complete(
     batch: TakeBatch,
     send: SendCommand,
@@ -71,13 +74,13 @@ export class ScriptCalls {
     const reply = await this.#withSuppliedTime(batch, send, wanted, first);
     const time = batch.timeOnlyReply(reply);
     if (time === undefined || !wanted()) return reply;
-    // Nothing was done: this Redis's clock stepped, or this process was suspended, and the windows of a calendar were
+    // Nothing was executed: this Redis's clock stepped, or this process was suspended, so the calendar windows were
     // sent for another time.
     this.#time.note(time);
     return this.#withSuppliedTime(batch, send, wanted, this.#send(batch, send));
   }
 
-  /** Once more, with the time, where Redis refuses that to the script. */
+  /** Retries with the time as an argument if Redis refuses it to the script. */
   async #withSuppliedTime(
     batch: TakeBatch,
     send: SendCommand,
@@ -101,7 +104,7 @@ export class ScriptCalls {
       return await reply;
     } catch (error) {
       if (!(error instanceof RedisReplyError) || error.code !== 'NOSCRIPT' || !wanted()) throw error;
-      // Nothing was done: Redis restarted or forgot its scripts. EVAL teaches it again.
+      // Nothing was executed: Redis restarted or flushed its scripts. EVAL loads the script again.
       args[0] = this.#script.text;
       return send('eval', args, bound);
     }

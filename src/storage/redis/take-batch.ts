@@ -9,15 +9,15 @@ import { TakeGroup } from './take-group.js';
 import { type BucketSlot, depthOf, mayRun, TakeRun } from './take-run.js';
 import { appended, encodeNumber, MAX_ENCODED, TakeArgumentTable } from './take-script.js';
 
-/** Work that one more request of a run is to Redis, where a bucket is 1. */
+/** Cost of another request in a run, relative to one bucket. */
 const RUN_LOAD = 1 / 32;
 /**
- * As much of one more item of a group: Redis decides each one anew if they are charges, or denied and counted by
- * windows or candidates.
+ * Cost of another item in a group, relative to one bucket. Redis decides each one again if they are charges, or are
+ * denied and counted by windows or candidates.
  */
 const GROUP_LOAD = 1 / 4;
 
-/** Items of a request that are taken in at a stretch: half a millisecond, most of which makes the digests of keys. */
+/** Items of a request that are added in one slice: 0.5 ms, mostly for the digests of keys. */
 const ITEMS_PER_SLICE = 256;
 
 /** A request that waits for its outcomes. */
@@ -34,77 +34,77 @@ interface PendingTake {
   resolve: ((result: TakeResult) => void) | undefined;
 }
 
-/** Where all buckets may be decided in one call. */
+/** The partition of a store that decides all buckets in one call. */
 export const ONLY_PARTITION: Partition = 0;
 
-/** Who made a call, and hears of its end. */
+/** The creator of a call, which is notified of its end. */
 export interface BatchOwner {
-  /** Nothing more will come of it, whoever had it last. */
+  /** Called when a call has ended, by whichever store. */
   retire(batch: TakeBatch): void;
 }
 
-/** Names the keys of buckets. */
+/** Returns the keys of buckets. */
 export type BatchKeys = Pick<RedisKeys, 'of'>;
 
-/** What is known of a call before the first request is in it. */
+/** The properties of a call before its first request is added. */
 export interface BatchOptions {
-  /** When it is made, on the clock of deadlines. */
+  /** Creation time, on the clock of deadlines. */
   readonly sinceMicros: number;
-  /** What all its buckets have in common; default {@link ONLY_PARTITION}. */
+  /** Partition of all its buckets; default {@link ONLY_PARTITION}. */
   readonly partition?: Partition;
   /**
-   * What {@link Shard.connectionEpoch} was when that was taken which it gives back: on that very connection it is done,
-   * or not at all. Undefined: it gives nothing back.
+   * For refunds, the {@link Shard.connectionEpoch} of the take: they are sent on that connection or not at all.
+   * Undefined for calls that give nothing back.
    */
   readonly takenEpoch?: unknown;
   readonly owner?: BatchOwner;
 }
 
 /**
- * The requests of one script call, and the promises their callers hold. Requests are decided as if in the order in
- * which they came; equal ones travel as a {@link TakeRun} or a {@link TakeGroup}.
+ * The requests of one script call, and the promises of their callers. Requests are decided as if in the order of their
+ * arrival; equal ones share a {@link TakeRun} or a {@link TakeGroup}.
  */
 export class TakeBatch implements Linked<TakeBatch> {
   itemCount = 0;
-  /** Buckets that Redis will look at, about; a bucket may be hit often for one. */
+  /** Approximate number of bucket reads in Redis; many hits on one bucket may count as one. */
   load = 0;
   /** When the first request was added, on the clock of deadlines. */
   readonly sinceMicros: number;
   readonly partition: Partition;
   readonly takenEpoch: unknown;
   readonly owner: BatchOwner | undefined;
-  /** How often a server of a Redis Cluster named another one for it. */
+  /** Number of times that a server of a Redis Cluster redirected it. */
   redirections = 0;
-  /** Whether that server takes it only behind ASKING (Redis Cluster specification, "ASK redirection"). */
+  /** Whether it must be sent after ASKING (Redis Cluster specification, "ASK redirection"). */
   asking = false;
-  /** When it was sent, on the same clock; 0 before. */
+  /** When it was sent, on the same clock; 0 if it was not. */
   sentMicros = 0;
-  /** When Redis is expected to have done it, 0 before it was sent; see {@link RedisLoad}. */
+  /** When Redis is expected to have executed it; 0 if it was not sent. See {@link RedisLoad}. */
   dueMicros = 0;
-  /** What Redis had done for other processes when it was sent, by the same. */
+  /** Work that Redis had done for other processes when it was sent, in microseconds; see {@link RedisLoad}. */
   otherWorkMicros = 0;
-  /** Items of connections that hold a part of the room that is scarce, undefined for none; see {@link FairCapacity}. */
+  /** Items by connection that occupy scarce space; undefined for none. */
   scarceItems: Map<unknown, number> | undefined;
-  /** Redis's time in the answer. */
+  /** Redis's time in the reply. */
   nowMicros = 0;
-  /** Its place among others. */
+  /** Links of the list that contains it. */
   list: LinkedList<TakeBatch> | undefined;
   before: TakeBatch | undefined;
   after: TakeBatch | undefined;
-  /** How often it was sent. */
+  /** Number of times that it was sent. */
   sendCount = 0;
-  /** Whether a request gives hits back: what Redis did twice would let too much through then. */
+  /** Whether a request contains a refund: repeating the call could allow too much. */
   hasRefund = false;
-  /** Soonest deadline of a take that still waits, Infinity when none does. */
+  /** Earliest deadline of a waiting take; Infinity if none waits. */
   soonestDeadline = Infinity;
   private takes: PendingTake[] = [];
   private readonly names: BatchKeys;
   private keys: string[] = [];
-  /** The first bucket, and all of them once there are several. */
+  /** The first bucket, and a map of all once there are several. */
   private firstKey = '';
   private firstSlot: BucketSlot | undefined;
   private slots: Map<string, BucketSlot> | undefined;
-  /** The key that was looked for last, and what was found. */
+  /** The latest key that was looked up, and its result. */
   private lastKey = '';
   private lastSlot: BucketSlot | undefined;
   private steps: (TakeRun | TakeGroup)[] = [];
@@ -130,12 +130,12 @@ export class TakeBatch implements Linked<TakeBatch> {
     this.countDeniedHits = countDeniedHits;
   }
 
-  /** Whether it gives back what requests took that were denied elsewhere. */
+  /** Whether it gives back what requests took that another partition denied. */
   get isGiveBack(): boolean {
     return this.takenEpoch !== undefined;
   }
 
-  /** Notes so many items of a connection as {@link scarceItems}. */
+  /** Records items of a connection as {@link scarceItems}. */
   noteScarce(connection: unknown, items: number): void {
     this.scarceItems ??= new Map();
     this.scarceItems.set(connection, (this.scarceItems.get(connection) ?? 0) + items);
@@ -145,14 +145,14 @@ export class TakeBatch implements Linked<TakeBatch> {
     return this.takes.length;
   }
 
-  /** Whether anybody still waits. */
+  /** Whether any caller still waits. */
   get hasPending(): boolean {
     return this.pending > 0;
   }
 
   /**
-   * Whether the request asks nothing of a bucket that the call asks for with another depth: requests decided by the
-   * policy before a change and by the one after it. The script reads one level of a bucket in a call.
+   * Returns whether a request can be added. The script reads one debt level per bucket and call, so a request with
+   * another level, decided by the policy from before or after a change, needs another call.
    */
   accepts(items: readonly TakeItem[]): boolean {
     for (let i = 0; i < items.length; i++) {
@@ -164,8 +164,7 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /**
-   * Adds a request that {@link accepts}; the promise is settled by one of {@link succeed}, {@link fail} and
-   * {@link expire}.
+   * Adds a request that {@link accepts} allows. {@link succeed}, {@link fail} or {@link expire} settles the promise.
    */
   add(items: readonly TakeItem[], deadlineMicros: number): Promise<TakeResult> {
     const first = items[0] as TakeItem;
@@ -177,8 +176,8 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /**
-   * {@link add}, half a millisecond of it at a time, for somebody who has the promise already. The call must not be
-   * sent before the end, and may be failed or expired meanwhile: then the rest is left out.
+   * Adds a request in slices of 0.5 ms, for a caller that has the promise already. The call must not be sent before the
+   * end. If it fails or expires before, the rest is skipped.
    */
   *addInSlices(
     items: readonly TakeItem[],
@@ -214,8 +213,8 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /**
-   * The arguments of EVALSHA: the script's name, number of keys, keys, ARGV. `now` is the time given, or '', `seen` the
-   * latest time seen from this Redis, in microseconds. See take.lua.
+   * Returns the arguments of EVALSHA: name of the script, number of keys, keys, ARGV. `now` is the given time or '',
+   * `seen` the latest time seen from this Redis, in microseconds; see take.lua.
    */
   command(script: string, now: string, seen: number): string[] {
     const { keys } = this;
@@ -227,14 +226,14 @@ export class TakeBatch implements Linked<TakeBatch> {
   }
 
   /**
-   * The time of this Redis, where the script says no more: no window that was sent holds it, and {@link command} must
-   * be sent anew.
+   * Returns the time of this Redis if the reply contains nothing else. None of the sent windows contains that time, so
+   * {@link command} must be sent again.
    */
   timeOnlyReply(reply: unknown): number | undefined {
     return Array.isArray(reply) && reply.length === 1 && typeof reply[0] === 'number' ? reply[0] : undefined;
   }
 
-  /** Hands out the answer. Throws UnknownReplyError. */
+  /** Settles the requests with the outcomes of a reply. Throws UnknownReplyError. */
   succeed(reply: unknown): void {
     const time = this.timeOnlyReply(reply);
     if (time !== undefined && !this.hasPending) {
@@ -242,13 +241,13 @@ export class TakeBatch implements Linked<TakeBatch> {
       return;
     }
     if (!Array.isArray(reply) || reply.length !== this.replyLength) throw new UnknownReplyError();
-    // The reader of the connection knows no arrays of anything else.
+    // The reader of the connection accepts no other arrays.
     const values = reply as readonly number[];
     const nowMicros = values[0] as number;
     if (nowMicros < 0) throw new UnknownReplyError();
     this.nowMicros = nowMicros;
     let at = 1;
-    // The steps stand in the order of their first requests.
+    // The steps are in the order of their first requests.
     for (const take of this.takes) {
       const { step, items } = take;
       if (!step.started) at = step.start(values, at, nowMicros);
@@ -258,12 +257,12 @@ export class TakeBatch implements Linked<TakeBatch> {
     }
   }
 
-  /** Gives `error` to all who still wait. */
+  /** Settles all waiting requests with `error`. */
   fail(error: StorageError): void {
     this.expire(Infinity, () => error);
   }
 
-  /** Gives the error that `errorOf` finds for a deadline to those whose deadline is at `nowMicros` or before. */
+  /** Settles the requests whose deadline is at `nowMicros` or before; `errorOf` returns the error for a deadline. */
   expire(nowMicros: number, errorOf: (deadlineMicros: number) => StorageError): void {
     this.soonestDeadline = Infinity;
     for (const take of this.takes) {
@@ -276,7 +275,7 @@ export class TakeBatch implements Linked<TakeBatch> {
     }
   }
 
-  /** Takes out those who still wait, to be asked for in other calls; nothing of this one was done. */
+  /** Removes and returns the waiting requests, to send them in other calls; nothing of this call was executed. */
   detachPending(): WaitingTake[] {
     const waiting: WaitingTake[] = [];
     for (const take of this.takes) {
@@ -296,7 +295,7 @@ export class TakeBatch implements Linked<TakeBatch> {
       this.load += RUN_LOAD;
       return open;
     }
-    // How a single item weighs in its request makes no difference to the bucket.
+    // The enforcement of a single item makes no difference to the bucket.
     const ask = this.arguments.indexOf(item.rate, item.hits, false, 'enforce');
     const run = new TakeRun(item, slot, ask, this.countDeniedHits);
     setLastStep(slot, run);
@@ -334,7 +333,10 @@ export class TakeBatch implements Linked<TakeBatch> {
     return slot;
   }
 
-  /** Looked for twice in a row, by {@link accepts} and {@link add}: finding a key costs more than adding its take. */
+  /**
+   * Caches the latest lookup, because {@link accepts} and {@link add} look up the same key, which costs more than
+   * adding a take.
+   */
   private knownSlot(key: string): BucketSlot | undefined {
     if (key === this.lastKey) return this.lastSlot;
     this.lastKey = key;
@@ -357,14 +359,14 @@ export class TakeBatch implements Linked<TakeBatch> {
     return text;
   }
 
-  /** Integers in the answer. */
+  /** Number of integers in the reply. */
   get replyLength(): number {
     let length = 1;
     for (const step of this.steps) length += step.replyLength;
     return length;
   }
 
-  /** Undefined: somebody else answers it. */
+  /** Settles a request; with an undefined result, another call answers it. */
   private settle(take: PendingTake, result: TakeResult | undefined): void {
     const { resolve } = take;
     expectState(resolve !== undefined && this.pending > 0, 'a request is answered once');
@@ -376,7 +378,7 @@ export class TakeBatch implements Linked<TakeBatch> {
 
 const ZERO = encodeNumber(0);
 
-/** `step` asks something of a bucket: what came before on it is closed. */
+/** Records `step` as the latest step of a bucket, and closes the group before it. */
 function setLastStep(slot: BucketSlot, step: TakeRun | TakeGroup): void {
   const { last } = slot;
   if (last instanceof TakeGroup && last !== step) last.open = false;

@@ -2,22 +2,22 @@ import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { decide } from '../../limiter/decide.js';
 import { RunningBucket, TakeSnapshot } from '../../limiter/running-bucket.js';
 
-/** Numbers of the reply for each item. */
+/** Integers in the reply for each item. */
 const INTEGERS_PER_ITEM = 3;
-/** Reused: groups are told one after the other. */
+/** Reused, because groups are evaluated one after the other. */
 const findings: TakeSnapshot[] = [];
 
 /**
- * Equal requests of several items, or of one that is no plain take, with nothing else on their buckets between them.
- * They go to the script as one step with a count. It answers with the states that the first one found; from these
- * {@link next} decides each one again, by the same arithmetic.
+ * Equal requests of several items, or of one item that no {@link TakeRun} accepts, with no other take on their buckets
+ * between them. They are one step with a count for the script, which replies with the states that the first one found.
+ * From these, {@link next} decides each request again with the same arithmetic.
  */
 export class TakeGroup {
   readonly items: readonly TakeItem[];
-  /** Indexes of the keys and asks of the call by turns, from 1. */
+  /** Indexes of keys and arguments in the call, alternating, from 1. */
   readonly indexes: readonly number[];
   count = 1;
-  /** Whether another equal request may join: nothing else was asked of its buckets. */
+  /** Whether another equal request can join, because no other take has used its buckets since. */
   open = true;
   /** Whether {@link start} was called. */
   started = false;
@@ -31,7 +31,7 @@ export class TakeGroup {
     this.countDeniedHits = countDeniedHits;
   }
 
-  /** Whether a request asks the same of the same buckets. */
+  /** Returns whether a request is equal to those of the group. */
   accepts(items: readonly TakeItem[]): boolean {
     const own = this.items;
     if (!this.open || own.length !== items.length) return false;
@@ -39,12 +39,12 @@ export class TakeGroup {
     return true;
   }
 
-  /** Numbers of the reply. */
+  /** Number of integers in the reply. */
   get replyLength(): number {
     return INTEGERS_PER_ITEM * this.items.length;
   }
 
-  /** Reads the reply to this group at `at` of `values`. Returns where the next one begins. */
+  /** Reads the reply to this group, starting at `at`. Returns the index after it. */
   start(values: readonly number[], at: number, nowMicros: number): number {
     this.started = true;
     const { items, buckets } = this;
@@ -63,7 +63,7 @@ export class TakeGroup {
     return at + this.replyLength;
   }
 
-  /** Outcomes of the next request of the group. */
+  /** Returns the outcomes of the next request of the group. */
   next(nowMicros: number): TakeOutcome[] {
     const { items, buckets } = this;
     while (findings.length < items.length) findings.push(new TakeSnapshot());
@@ -71,7 +71,7 @@ export class TakeGroup {
     const outcomes = new Array<TakeOutcome>(items.length);
     for (let i = 0; i < items.length; i++) {
       const bucket = buckets[i] as RunningBucket;
-      // What it left is what the next one finds.
+      // The next request finds the state that this one leaves.
       if (bucket.dirty) bucket.load(bucket.unit, bucket.whole, bucket.part);
       const { rate, hits } = items[i] as TakeItem;
       outcomes[i] = rate.outcome(hits, findings[i] as TakeSnapshot, nowMicros);
@@ -80,7 +80,7 @@ export class TakeGroup {
   }
 }
 
-/** Loads the state at `at` of `values` as it was found at `nowMicros`, see take.lua. */
+/** Loads the state that was found at `nowMicros` from `values`, starting at `at`; see take.lua. */
 function loadFound(bucket: RunningBucket, values: readonly number[], at: number, nowMicros: number): void {
   const unit = values[at] as number;
   let whole = values[at + 1] as number;

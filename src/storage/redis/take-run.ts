@@ -8,62 +8,62 @@ import { UnknownReplyError } from './connection/redis-error.js';
 import type { TakeGroup } from './take-group.js';
 
 /**
- * Whether a request of one item may be part of a {@link TakeRun}: each of its equals must find what the one before
- * left, less the same.
+ * Returns whether a request of one item can be part of a {@link TakeRun}: each equal request must find the state of the
+ * one before, minus the same hits.
  */
 export function mayRun({ rate, hits, refund }: TakeItem): boolean {
   if (refund || isCharge(rate, hits, refund)) return false;
   return rate.kind === 'token_bucket' || rate.maxDebt === 0;
 }
 
-/** What the answer to a run of one subtracts a state past full from; see take.lua. */
+/** Base of the encoding of a state past full in the reply to a run of one; see take.lua. */
 const PAST_FULL = 4e15;
 
-/** Reused: a bucket past full while it is decided on. */
+/** Reused: a bucket past full during a decision. */
 const bucketPastFull = new RunningBucket();
 
-/** Reused: the state found for a run of one request, which is told before the next run is started. */
+/** Reused: the state of a run of one request, which is evaluated before the next run starts. */
 const findingOfOne = new TakeSnapshot();
 
 /** A bucket of a call. */
 export interface BucketSlot {
   /** Index of its key, from 1. */
   readonly index: number;
-  /** What was asked of the bucket last: the next equal request joins it. */
+  /** The latest step of the bucket, which the next equal request joins. */
   last: TakeRun | TakeGroup | undefined;
-  /** Steps that name it. */
+  /** Number of steps that use it. */
   steps: number;
-  /** {@link depthOf} the rates that it is asked for with. */
+  /** The {@link depthOf} of its rates. */
   readonly depth: number;
 }
 
-/** How long the bucket of a rate takes to fill from its deepest debt, microseconds; windows have none. */
+/** Returns the time in which a bucket fills from its deepest debt, in microseconds; 0 for windows. */
 export function depthOf(rate: Rate): number {
   return rate.kind === 'token_bucket' ? rate.debtWhole : 0;
 }
 
 /**
- * Requests of one item each ({@link mayRun}) that ask the same of one bucket, with nothing else on that bucket between
- * them. They go to the script as one step with a count. It answers with the state that the first one found and how many
- * passed; which are the first, since a bucket that could not serve one cannot serve the next. From that {@link next}
- * tells each one's outcome, exactly.
+ * Requests of one item each ({@link mayRun}) that are equal, with no other take on their bucket between them. They are
+ * one step with a count for the script, which replies with the state that the first one found, and the number of
+ * allowed requests. Those are the first ones, because a bucket that cannot serve one cannot serve the next. From that,
+ * {@link next} computes each outcome exactly.
  */
 export class TakeRun {
   readonly item: TakeItem;
   readonly slot: BucketSlot;
-  /** Index of the ask in the call, from 1. */
+  /** Index of the arguments in the call, from 1. */
   readonly argumentIndex: number;
   count = 1;
   /** Whether {@link start} was called. */
   started = false;
   private passing = 0;
-  /** The running state, once {@link start} was called. */
+  /** The current state, after {@link start} was called. */
   private state = findingOfOne;
-  /** What one request costs on a token bucket. */
+  /** Cost of one request in a token bucket. */
   private costWhole = 0;
   private costCarry = 0;
 
-  /** Whether windows count the hits of those that do not pass. */
+  /** Whether windows count the hits of denied requests. */
   private readonly countDeniedHits: boolean;
 
   constructor(item: TakeItem, slot: BucketSlot, askIndex: number, countDeniedHits: boolean) {
@@ -73,26 +73,26 @@ export class TakeRun {
     this.argumentIndex = askIndex;
   }
 
-  /** Whether a request with `item` may join, which has the key of this run. */
+  /** Returns whether a request with `item`, which has the key of this run, can join. */
   accepts({ rate, hits, refund }: TakeItem): boolean {
     const own = this.item;
     return own.rate === rate && own.hits === hits && !refund;
   }
 
-  /** The count as take.lua wants it: 0 where nothing else of the call concerns the bucket. */
+  /** The count for take.lua: 0 if no other step of the call uses the bucket. */
   get encodedCount(): number {
     return this.count === 1 && this.slot.steps === 1 ? 0 : this.count;
   }
 
-  /** Numbers of the reply. */
+  /** Number of integers in the reply. */
   get replyLength(): number {
     const { rate } = this.item;
     return (this.count > 1 ? 2 : 1) + (rate.kind === 'token_bucket' && rate.q > 1 ? 1 : 0);
   }
 
   /**
-   * Reads the reply to this run at `at` of `values`; the caller asks for {@link next} before it starts another run.
-   * Returns the index behind this reply. Throws UnknownReplyError when `values` hold something else there.
+   * Reads the reply to this run, starting at `at`; the caller calls {@link next} before it starts another run. Returns
+   * the index after the reply. Throws UnknownReplyError if `values` do not match.
    */
   start(values: readonly number[], at: number, nowMicros: number): number {
     const { rate, hits } = this.item;
@@ -125,7 +125,7 @@ export class TakeRun {
     return at;
   }
 
-  /** Outcome of the next request of the run; `item` is its own. */
+  /** Returns the outcome of the next request of the run; `item` is its own. */
   next(item: TakeItem, nowMicros: number): TakeOutcome {
     const { rate, hits } = item;
     const { state } = this;
@@ -142,7 +142,7 @@ export class TakeRun {
     return rate.outcome(hits, state, nowMicros);
   }
 
-  /** {@link next} of a bucket past full: decided once more. */
+  /** Variant of {@link next} for a bucket past full, which decides the request again. */
   private nextPastFull(item: TakeItem, nowMicros: number): TakeOutcome {
     const { state } = this;
     const { rate, hits } = item;

@@ -4,13 +4,13 @@ import type { Enforcement } from '../../limiter/bucket-store.js';
 import { isCharge, type Rate } from '../../limiter/rate.js';
 import { costCarry, costWhole } from '../../limiter/token-bucket.js';
 
-/** The text of the script and the name Redis gives it. */
+/** The text of a script, and its name in Redis. */
 export interface Script {
   readonly text: string;
   readonly sha1: string;
 }
 
-/** The script's parts: one text to Redis. */
+/** Parts of the script, which form one text. */
 const PARTS = ['take', 'take-runs', 'take-levels', 'take-groups'].map(
   (name) => `src/storage/redis/script/${name}.lua`,
 );
@@ -18,8 +18,8 @@ const PARTS = ['take', 'take-runs', 'take-levels', 'take-groups'].map(
 let loaded: Script | undefined;
 
 /**
- * Loads the script, once in a process: a cluster has many nodes. The header of its first part documents keys, arguments
- * and reply. Throws when the build is incomplete.
+ * Loads the script once per process, because a cluster has many nodes. The header of its first part documents keys,
+ * arguments and reply. Throws if the build is incomplete.
  */
 export function loadTakeScript(): Script {
   if (loaded !== undefined) return loaded;
@@ -28,14 +28,16 @@ export function loadTakeScript(): Script {
   return loaded;
 }
 
-/** Largest number that {@link encodeNumber} can write. */
+/** Largest number that {@link encodeNumber} accepts. */
 export const MAX_ENCODED = 64 ** 3 - 1;
 const FIRST_DIGIT = 48;
 const encoded: string[] = [];
-/** Numbers whose text is kept; larger ones are rare. */
+/** Largest number whose text is cached; larger ones are rare. */
 const MAX_CACHED_NUMBER = 4096;
 
-/** A number from 0 to {@link MAX_ENCODED} as three characters, digits to the base 64 from code 48 on. */
+/**
+ * Encodes a number from 0 to {@link MAX_ENCODED} as three characters: base 64, with digits from character code 48 on.
+ */
 export function encodeNumber(value: number): string {
   const kept = encoded[value];
   if (kept !== undefined) return kept;
@@ -50,15 +52,15 @@ export function encodeNumber(value: number): string {
 
 const ENFORCEMENT = { enforce: '0', observe: '1', quota: '2', candidate: '3' } as const;
 
-/** Asks of one rate that are compared; past these an ask may be sent twice, which costs bytes only. */
+/** Maximum number of comparisons for one rate; beyond it, arguments may be sent twice, which only costs bytes. */
 const MAX_COMPARED_ARGUMENTS = 16;
 
-/** What is asked; see take.lua. */
+/** Kinds of takes; see take.lua. */
 const [TAKE, PEEK, REFUND, CHARGE, UNDO, OVER] = [0, 1, 2, 3, 4, 5];
 const DEBT_FOLLOWS = 10;
 const CALENDAR_FOLLOWS = 20;
 
-/** One distinct ask of a batch. */
+/** Distinct arguments in a batch. */
 interface TakeArguments {
   readonly rate: Rate;
   readonly hits: number;
@@ -71,32 +73,35 @@ interface TakeArguments {
 
 const NONE: TakeArguments[] = [];
 
-/** Adds to a list. Most calls to a Redis Cluster are for one take: a list that is made of one has room for no more. */
+/**
+ * Appends to a list. Most calls to a Redis Cluster have one take, and a list with one literal element allocates no
+ * spare capacity.
+ */
 export function appended<T>(list: T[], one: T): T[] {
   if (list.length === 0) return [one];
   list.push(one);
   return list;
 }
 
-/** The distinct asks of a batch: what is asked of buckets of one rule is mostly the same. */
+/** The distinct arguments of a batch: takes of buckets of one rule mostly have the same ones. */
 export class TakeArgumentTable {
   private list: TakeArguments[] = [];
   private last: TakeArguments | undefined;
-  /** Once there are several. */
+  /** Set once there are several. */
   private byRate: Map<Rate, TakeArguments[]> | undefined;
   private readonly wallMicros: () => number;
 
-  /** `wallMicros` is about what Redis's clock shows, and says which windows of calendars are sent. */
+  /** `wallMicros` returns the approximate time of Redis's clock, which selects the calendar windows to send. */
   constructor(wallMicros: () => number) {
     this.wallMicros = wallMicros;
   }
 
-  /** Adds their arguments to `args`, see take.lua, with the windows of calendars as of now. */
+  /** Appends the arguments to `args`, see take.lua, with the calendar windows of the current time. */
   encode(args: string[]): void {
     for (const ask of this.list) this.write(args, ask);
   }
 
-  /** Index of an ask, from 1; `undoMark` and `over` as in TakeItem. */
+  /** Returns the index of the arguments, from 1; `undoMark` and `over` as in TakeItem. */
   indexOf(
     rate: Rate,
     hits: number,
@@ -125,7 +130,7 @@ export class TakeArgumentTable {
     return ask.index;
   }
 
-  /** Those of a rate; `first` is the first one of all where there was no other. */
+  /** Returns the arguments of a rate; `first` is the first one of the batch. */
   private listOf(rate: Rate, first: TakeArguments): TakeArguments[] {
     this.byRate ??= new Map([[first.rate, [first]]]);
     return this.byRate.get(rate) ?? NONE;
@@ -148,7 +153,7 @@ export class TakeArgumentTable {
         const charged = rate.chargedHits(hits);
         args.push(String(costWhole(rate, charged)), String(costCarry(rate, charged)));
       } else {
-        // A peek asks for one token more.
+        // A peek checks for one more token.
         const requested = hits === 0 ? 1 : hits;
         args.push(String(rate.takeCostWhole(requested)), String(rate.takeCostCarry(requested)));
       }

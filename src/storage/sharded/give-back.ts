@@ -3,9 +3,9 @@ import { MAX_UINT32 } from '../../limiter/rate.js';
 import { costWhole, type TokenBucketRate } from '../../limiter/token-bucket.js';
 
 /**
- * Refunds that undo what a store took for a request that it let pass and that was then denied elsewhere. Never more
- * than it cost others by then (`TakeItem.undoMark`). A charge that met the bound of a bucket's debt is not undone.
- * Candidates keep what they took, and windows the hits that they count for denied requests, too (`countDeniedHits`).
+ * Returns the refunds of a request that this store allowed and another partition denied. A refund never exceeds what
+ * the request has cost others until then (`TakeItem.undoMark`). Charges that reached the maximum debt are not undone.
+ * Candidates keep their takes, and windows keep the hits that they count for denied requests (`countDeniedHits`).
  */
 export function refundsOf(
   items: readonly TakeItem[],
@@ -26,28 +26,28 @@ export function refundsOf(
 }
 
 /**
- * The outcomes as a denied request reports them: what is there with nothing taken. Exact but for the waits, which may
- * be a microsecond off, for buckets in debt, which are told to the nearest token, and for those past full, or windows
- * with more than their limit (`TakeItem.over`), of which the request would have used up what is over.
+ * Returns the outcomes as a denied request reports them: with nothing taken. They are exact, with three exceptions.
+ * Waits may be 1 µs off. Buckets in debt are rounded to the nearest token. Hits above the limit or capacity
+ * (`TakeItem.over`) that the request used up are missing.
  */
 export function outcomesBeforeTake(
   items: readonly TakeItem[],
   outcomes: readonly TakeOutcome[],
   countDeniedHits: boolean,
 ): TakeOutcome[] {
-  /** What this item and those before it took, by bucket. */
+  /** Hits that this item and those before it took, by bucket. */
   const taken = new Map<string, number>();
   return outcomes.map((found, i) => {
     const item = items[i] as TakeItem;
     const { key, rate } = item;
     const hits = (taken.get(key) ?? 0) + takenBy(item, found, countDeniedHits);
-    // All of a charge may have been forgiven.
+    // All hits of a charge may have been forgiven.
     const isUndone = found.forgiven > 0 && item.enforcement !== 'candidate';
     const outcome = isUndone ? { ...found, forgiven: 0 } : found;
     if (hits === 0) return outcome;
     taken.set(key, hits);
     if (rate.kind === 'token_bucket') return outcome.limited ? outcome : withAddedHits(rate, outcome, hits);
-    // A limit of a list reports what it found.
+    // A limit of a list reports the state that it found.
     if (outcome.limited && rate.allOrNothing) return outcome;
     if (!outcome.limited && outcome.remaining > rate.requestsPerUnit) {
       return { ...outcome, remaining: Math.min(outcome.remaining + hits, MAX_UINT32) };
@@ -57,22 +57,22 @@ export function outcomesBeforeTake(
   });
 }
 
-/** What is to be given back of what an item took: whole hits. */
+/** Returns the hits of an item that are to be given back; a whole number. */
 function takenBy(item: TakeItem, outcome: TakeOutcome, countDeniedHits: boolean): number {
   const { rate, hits, refund, enforcement } = item;
   if (refund || outcome.limited || enforcement === 'candidate' || rate.countsDenied(countDeniedHits))
     return 0;
-  // A bucket at the bound of its debt takes nothing back.
+  // A bucket at its maximum debt takes no refund.
   return rate.kind === 'token_bucket' && outcome.forgiven > 0 ? 0 : hits - outcome.forgiven;
 }
 
-/** The outcome of a bucket that holds `hits` more. */
+/** Returns the outcome of a bucket with `hits` more. */
 function withAddedHits(rate: TokenBucketRate, outcome: TakeOutcome, hits: number): TakeOutcome {
-  // An empty bucket waits for one token; what it waits longer is its debt.
+  // An empty bucket waits for one token; a longer wait is its debt.
   const rounded = rate.q === 1 ? 0 : 1;
   const owedMicros = rate.maxDebt > 0 ? outcome.waitMicros - costWhole(rate, 1) - rounded : 0;
   const owed = owedMicros > 0 ? Math.ceil((owedMicros * rate.q) / rate.p) : 0;
-  // One that is still past full gets all of it back.
+  // A bucket that is still past full gets all hits back.
   const most = outcome.remaining > rate.maxTokens ? MAX_UINT32 : rate.maxTokens;
   const remaining = Math.min(most, Math.max(0, outcome.remaining + hits - owed));
   let waitMicros = remaining >= rate.maxTokens ? 0 : outcome.waitMicros;

@@ -4,35 +4,35 @@ import { refundsOf } from './give-back.js';
 import { inSlices, type PartitionRequest } from './partition-requests.js';
 import type { GiveBackResult } from './shard.js';
 
-/** Requests that were given back what one store, or part of a store, had taken for them, since start. */
+/** Number of give-backs to one store or partition since start, by result. */
 export interface GiveBackStats {
-  /** All of it is back. */
+  /** Everything was given back. */
   readonly made: number;
-  /** Some of it was refused, or not answered: it may be back. */
+  /** Some refunds were refused or not answered; they may have been applied. */
   readonly failed: number;
-  /** Some of it was not sent, because the connection was lost on which it was taken. */
+  /** Some refunds were not sent, because the connection of the take was lost. */
   readonly skipped: number;
 }
 
 /** Settings of {@link GiveBacks}. */
 export interface GiveBackOptions {
-  /** Longest that a request to several parts, and giving back, may take, microseconds. */
+  /** Maximum time for a request to several partitions, and for giving back, in microseconds. */
   readonly timeoutMicros: number;
-  /** As the servers do. */
+  /** Same setting as in the servers. */
   readonly countDeniedHits: boolean;
-  /** Clock of deadlines, microseconds. */
+  /** Returns the time of the clock of deadlines, in microseconds. */
   readonly monotonicMicros: () => number;
-  /** Told what is given back to a part, as refunds, when that is sent and when it is known what came of it. */
+  /** Receives the refunds of a partition when they are sent, and again when their result is known. */
   readonly onGiveBack?: ((refunds: readonly TakeItem[]) => void) | undefined;
 }
 
-/** The others may have been made. */
+/** If one result is bad, others may still have been made. */
 const WORST_FIRST: readonly GiveBackResult[] = ['failed', 'skipped', 'made'];
 
 /**
- * Gives back what requests took that were denied elsewhere. No answer waits for it, and it is tried once: a second time
- * might give back more than was taken. Nor is it tried once the connection was lost on which it was taken. It leaves
- * alone windows that began later, and what a bucket would have spilled by then ({@link refundsOf}).
+ * Gives back what denied requests took from other partitions. No answer waits for it, and each refund is sent once,
+ * because a repetition might give back too much. It is not sent after the connection of the take was lost. It does not
+ * change windows that began later, and does not give back what a bucket would have spilled by then ({@link refundsOf}).
  */
 export class GiveBacks {
   readonly #options: GiveBackOptions;
@@ -47,7 +47,7 @@ export class GiveBacks {
     return this.#counts;
   }
 
-  /** Begins to give back what those of `parts` took that let the request pass. */
+  /** Starts to give back the takes of those `parts` that allowed the request. */
   begin(requests: readonly PartitionRequest[], connection: unknown, isLarge: boolean): void {
     const sent = this.#send(requests, connection, isLarge).then((result) => {
       if (result !== undefined) this.#counts[result]++;
@@ -56,19 +56,19 @@ export class GiveBacks {
     this.#underWay.add(sent);
   }
 
-  /** Resolves once all is over that was begun before. */
+  /** Resolves when all give-backs started before have ended. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay);
   }
 
-  /** The worst of what became of it; undefined where nothing was to be given back. */
+  /** Returns the worst result; undefined if nothing was to be given back. */
   async #send(
     requests: readonly PartitionRequest[],
     connection: unknown,
     isLarge: boolean,
   ): Promise<GiveBackResult | undefined> {
     const { timeoutMicros, countDeniedHits, monotonicMicros, onGiveBack } = this.#options;
-    // The time of the request may be over: giving back has its own.
+    // Giving back has its own timeout, because that of the request may be over.
     const deadlineMicros = monotonicMicros() + timeoutMicros;
     const results: Promise<GiveBackResult>[] = [];
     await runInTurns(

@@ -11,10 +11,10 @@ import { isBeyondLimit, isCharge } from '../../limiter/rate.js';
 import { outcomesBeforeTake } from './give-back.js';
 import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
-/** Items, or parts, that are looked at in one stretch: well below a millisecond. */
+/** Number of items or partitions that are processed in one slice, well below 1 ms. */
 export const ITEMS_PER_SLICE = 256;
 
-/** What is told of an item that could not be decided, in a request that is denied anyway. */
+/** Outcome of an undecided item in a request that is denied anyway. */
 const UNDECIDED: TakeOutcome = {
   limited: false,
   remaining: 0,
@@ -24,33 +24,33 @@ const UNDECIDED: TakeOutcome = {
   cached: false,
 };
 
-/** How the items of a request are asked for in one of its steps. */
+/** How one step of a request treats its items. */
 export interface Step {
-  /** Refunds are only looked at: they follow once it is known that the request passes. */
+  /** Refunds are only peeked at: they follow when the request is known to be allowed. */
   readonly defersRefunds: boolean;
-  /** Quotas are only watched: none of these parts knows whether all quotas of the request are used up. */
+  /** Quotas are only observed: no partition knows whether all quotas of the request are used up. */
   readonly watchesQuotas: boolean;
-  /** Nothing is to be taken that might have to be given back: each part denies what it is asked. */
+  /** Nothing may be taken that might have to be given back, so each partition denies its items. */
   readonly isDenied: boolean;
-  /** The items that are asked for; all unless told. */
+  /** Selects the items of the step; all by default. */
   readonly selects?: (item: TakeItem) => boolean;
 }
 
-/** What a request asks of one part. */
+/** The part of a request that one partition decides. */
 export class PartitionRequest {
   readonly items: TakeItem[] = [];
-  /** Where they stand in the request. */
+  /** Indexes of its items in the request. */
   readonly indexes: number[] = [];
-  /** What is known of the items. */
+  /** Known outcomes of its items. */
   outcomes: readonly TakeOutcome[] = [];
-  /** Whether its refunds wait for a step of their own. */
+  /** Whether its refunds are sent in a separate step. */
   defersRefunds = false;
-  /** {@link Shard.connectionEpoch}, when it answered. */
+  /** The {@link Shard.connectionEpoch} at the time of the reply. */
   takenEpoch: unknown;
   readonly partition: Partition;
   readonly map: ShardMap;
   readonly shard: Shard | undefined;
-  /** What the shard was asked for last, which may have one item more at its end, and what it answered. */
+  /** The items last sent to the shard, which may have an additional one at the end, and their result. */
   #sentItems: readonly TakeItem[] = [];
   #result: TakeResult | undefined;
   #selects: Step['selects'];
@@ -64,7 +64,7 @@ export class PartitionRequest {
     if (shard instanceof StorageError) this.#result = shard;
   }
 
-  /** Asks the server, unless it is known that it cannot be asked, and notes what it answers: at once, or later. */
+  /** Sends items to the server, unless it is known to be unavailable, and records the result, at once or later. */
   send(
     callOptions: TakeOptions,
     asked: readonly TakeItem[],
@@ -80,24 +80,24 @@ export class PartitionRequest {
     return undefined;
   }
 
-  /** It is not asked, because of `error`. */
+  /** Records that it cannot be sent because of `error`. */
   refuse(error: StorageError | undefined): void {
     this.#result ??= error;
   }
 
-  /** Why it was not decided; undefined where it was, or was not asked yet. */
+  /** Why it is undecided; undefined if it is decided or was not sent yet. */
   get error(): StorageError | undefined {
     return this.#result instanceof StorageError ? this.#result : undefined;
   }
 
-  /** The answer to what was asked last. */
+  /** The result of the last step. */
   get result(): TakeResult {
     return this.#result as TakeResult;
   }
 
   /**
-   * Whether the shard decided, and its word is enough to deny the request: an enforced item does not fit. Otherwise a
-   * caller who names a bucket that cannot be asked would get round the limits that can.
+   * Whether the shard decided and an enforced item does not fit, which alone denies the request. Otherwise a caller
+   * that names an unavailable bucket could get around the limits that are available.
    */
   get denies(): boolean {
     if (this.error !== undefined) return false;
@@ -117,7 +117,7 @@ export class PartitionRequest {
     return this.items.some(({ enforcement }) => enforcement === 'quota');
   }
 
-  /** What it took, as it was asked, and what came of that; undefined where it took nothing. */
+  /** The items that were taken, as sent, and their outcomes; undefined if nothing was taken. */
   get taken():
     | { readonly asked: readonly TakeItem[]; readonly outcomes: readonly TakeOutcome[] }
     | undefined {
@@ -127,14 +127,14 @@ export class PartitionRequest {
     return deniesRequest(asked, outcomes) ? undefined : { asked, outcomes };
   }
 
-  /** {@link taken}, for who gives it back. */
+  /** Returns {@link taken} for giving it back, once. */
   takeBack(): PartitionRequest['taken'] {
     expectState(!this.#isGivenBack, 'what a request took is given back once');
     this.#isGivenBack = true;
     return this.taken;
   }
 
-  /** What it tells of a request that is denied. */
+  /** Returns its outcomes in a request that is denied. */
   outcomesOfDenial(countDeniedHits: boolean): readonly TakeOutcome[] {
     if (this.error !== undefined) return this.items.map(() => UNDECIDED);
     const { taken } = this;
@@ -142,7 +142,7 @@ export class PartitionRequest {
     return this.#merge(outcomesBeforeTake(taken.asked, taken.outcomes, countDeniedHits), this.#selects);
   }
 
-  /** Its refunds were made. */
+  /** Records the outcomes of its refunds. */
   noteRefunds(outcomes: readonly TakeOutcome[]): void {
     this.outcomes = this.#merge(outcomes, isRefund);
   }
@@ -153,7 +153,7 @@ export class PartitionRequest {
     if (!(result instanceof StorageError)) this.outcomes = this.#merge(result, this.#selects);
   }
 
-  /** What is known, with what a later step has found for the items that it asked for. */
+  /** Returns the known outcomes, replaced by those of a later step for the items of that step. */
   #merge(later: readonly TakeOutcome[], which: Step['selects']): readonly TakeOutcome[] {
     if (which === undefined) return later;
     let at = 0;
@@ -162,8 +162,8 @@ export class PartitionRequest {
 }
 
 /**
- * Divides a request by where its buckets lie: parts in the order in which they are named. The result of one without a
- * server says why.
+ * Divides a request by partition, in the order of the first items. A request to a partition without a server has the
+ * error as its result.
  */
 export function* divide(
   items: readonly TakeItem[],
@@ -193,7 +193,7 @@ export function* divide(
   return requests;
 }
 
-/** What a step asks for of the items of one part. */
+/** Returns the items of one partition that a step sends. */
 export function itemsOfStep(
   items: readonly TakeItem[],
   { defersRefunds, watchesQuotas, isDenied, selects: which = () => true }: Step,
@@ -210,7 +210,7 @@ export function itemsOfStep(
   return [...asked, ...denial];
 }
 
-/** What the parts found, in the order of the request. */
+/** Returns the outcomes of all partitions, in the order of the request. */
 export function* join(
   items: readonly TakeItem[],
   requests: readonly PartitionRequest[],
@@ -226,7 +226,7 @@ export function* join(
   return outcomes;
 }
 
-/** Does `work` with each, and yields now and then. */
+/** Calls `work` for each element, and yields at intervals. */
 export function* inSlices<T>(each: readonly T[], work: (one: T) => void): Generator<void, void> {
   for (let i = 0; i < each.length; i++) {
     if (i > 0 && i % ITEMS_PER_SLICE === 0) yield;
@@ -234,7 +234,9 @@ export function* inSlices<T>(each: readonly T[], work: (one: T) => void): Genera
   }
 }
 
-/** Whether any item can deny its request, and whether one does for certain: it asks for more than its limit. */
+/**
+ * Returns whether an item can deny its request, and whether one certainly does because it requests more than its limit.
+ */
 export function possibleDenial(items: readonly TakeItem[]): {
   readonly canBeDenied: boolean;
   readonly isCertainlyDenied: boolean;
@@ -251,20 +253,20 @@ export function possibleDenial(items: readonly TakeItem[]): {
   return { canBeDenied, isCertainlyDenied: false };
 }
 
-/** Whether an item may deny its request. */
+/** Returns whether an item can deny its request. */
 export function canDeny({ rate, hits, refund, enforcement }: TakeItem): boolean {
   return (enforcement === 'enforce' || enforcement === 'quota') && !refund && !isCharge(rate, hits, refund);
 }
 
-/** Gives back only if the request passes: where that is known in a later step, in that one. */
+/** Returns whether an item gives hits back only if the request is allowed: in the step in which that is known. */
 export function isRefund({ refund, enforcement }: TakeItem): boolean {
   return refund && enforcement !== 'candidate';
 }
 
 /**
- * An item that denies what is asked of one part, and changes nothing itself: more than fits into one of its buckets. It
- * names that very bucket, since any other name might lie elsewhere. None where there is nothing to prevent: candidates
- * take in any case, and windows that count denied hits are not harmed by one, which would count there.
+ * Returns an item that makes one partition deny its items and changes nothing itself: it requests more than fits into
+ * one of their buckets, because another key might be elsewhere. Empty if nothing needs to be prevented: candidates take
+ * in any case, and windows that count denied hits are not harmed, but would count this item.
  */
 function certainDenial(items: readonly TakeItem[], countDeniedHits: boolean): TakeItem[] {
   const harmed = items.find(

@@ -23,39 +23,40 @@ import type { Partition, Shard, ShardMap, TakeOptions } from './shard.js';
 
 /** Settings of {@link ShardedStore}. */
 export interface ShardedStoreOptions extends GiveBackOptions {
-  /** Where buckets lie. */
+  /** The map of all buckets, except those of `perSecond`. */
   readonly main: ShardMap;
-  /** Where the buckets of {@link isPerSecond} lie instead (REDIS_PERSECOND). */
+  /** The map of buckets for which {@link isPerSecond} holds (REDIS_PERSECOND). */
   readonly perSecond?: ShardMap | undefined;
 }
 
 /**
- * Buckets spread over several servers: those of a cluster, those behind a proxy, or two Redis. Requests whose buckets
- * lie on one part go there as they are. A request with buckets on several parts asks all of them at the same time, and
- * is denied if one denies it, or all of its quotas are used up: then those that let it pass are given back what they
- * took (`refundsOf`). Refunds follow in a second step, as nobody could take back what others have taken by then; where
- * a request takes and refunds in one and the same bucket, it takes first.
+ * Buckets on several servers: a cluster, a proxy, or two Redis servers. A request whose buckets share a partition is
+ * forwarded unchanged. A request to several partitions is sent to all at once. It is denied if one of them denies it,
+ * or if all of its quotas are used up. Then the partitions that allowed it get their hits back (`refundsOf`). Refunds
+ * follow in a second step, because hits that others take meanwhile could not be taken back. If a request takes from and
+ * refunds the same bucket, it takes first.
  *
- * With two Redis, the windows of a second are asked before the others, which are asked only whether they deny the
- * request where the windows do. Windows count the hits of denied requests, so that nothing has to be given back there.
- * - With `countDeniedHits` off they are only looked at first, and counted once all others let the request pass. Between
- *   the two steps others may use up a window: then the others are given back what they took.
- * - Candidates count and give back whatever comes of the request, so they are asked in the first step only.
+ * With two Redis servers, windows of one second are decided first. If they deny the request, the other partitions are
+ * only asked whether they deny it, too. Windows count the hits of denied requests, so nothing has to be given back
+ * there.
+ * - Without `countDeniedHits`, these windows are only peeked at first, and counted after all others have allowed the
+ * request. If others use up a window in between, the other partitions get their hits back.
+ * - Candidates take and refund regardless of the result, so they are only part of the first step.
  *
- * - An error of one part is the request's, unless another part denies it: a caller who names a bucket that cannot be
- *   asked must not get round the limits that can. The others are given back what they took; what was counted for a
- *   denied request, and what was refunded, stays. Where a part has no server, or one that would refuse, the others are
- *   asked only whether they deny the request, and take nothing.
- * - Giving back never makes the answer wait, and is tried once: a second time might give back more than was taken. Nor
- *   is it tried once the connection was lost on which it was taken. So tokens may be lost, but none are created.
- * - In between others see the buckets without these tokens, and may be denied for that. What a bucket would have
- *   spilled by then it is not given back (`TakeItem.undoMark`).
+ * - An error of one partition fails the request, unless another one denies it: naming an unavailable bucket must not
+ * get a caller around the limits that are available. The other partitions get their hits back, except hits counted for
+ * a denied request, and refunds. If a partition has no server, or one that would refuse, the others are only asked
+ * whether they deny the request, and take nothing.
+ * - Giving back never delays the answer, and is tried once, because a repetition might give back too much. It is not
+ * tried after the connection of the take was lost. Tokens may therefore be lost, but none are created.
+ * - Until then, others see the buckets without these tokens, and may be denied. What a bucket would have spilled by
+ * then is not given back (`TakeItem.undoMark`).
  */
 export class ShardedStore implements BucketStore {
   readonly #options: ShardedStoreOptions;
   readonly #main: ShardMap;
   readonly #perSecond: ShardMap | undefined;
-  /** {@link ShardMap.onlyPartition}, where there is one map. */
+  /** {@link ShardMap.onlyPartition} if there is one map. */
   readonly #onlyPart: Partition | undefined;
   readonly #giveBacks: GiveBacks;
 
@@ -67,12 +68,12 @@ export class ShardedStore implements BucketStore {
     this.#giveBacks = new GiveBacks(options);
   }
 
-  /** Longest that a request to several parts may take, microseconds. */
+  /** Maximum time for a request to several partitions, in microseconds. */
   get timeoutMicros(): number {
     return this.#options.timeoutMicros;
   }
 
-  /** Requests that were given back what some parts had taken for them. */
+  /** Number of requests whose hits were given back. */
   get giveBackStats(): GiveBackStats {
     return this.#giveBacks.stats;
   }
@@ -87,7 +88,7 @@ export class ShardedStore implements BucketStore {
     let map = this.#main;
     let partition = this.#onlyPart;
     if (partition === undefined) {
-      // Divided in turns, wherever they lie.
+      // Large requests are divided in slices, whatever their partitions.
       if (items.length > ITEMS_PER_SLICE) {
         return this.#takeDivided(items, { deadlineMicros, connection, mayWait, isLarge });
       }
@@ -113,14 +114,14 @@ export class ShardedStore implements BucketStore {
   }
 
   /**
-   * Waits for what is given back, for the timeout at most, and closes the maps; that of the others last, as it is given
-   * back what it took for requests that end with the one of windows.
+   * Waits for give-backs, for the timeout at most, and closes the maps. The main map closes last, because requests that
+   * end with the other one may have to be given back in it.
    */
   async close(): Promise<void> {
     await this.#giveBacks.settled();
     await this.#perSecond?.close();
     await this.#main.close();
-    // Of requests that ended with that.
+    // Give-backs of requests that ended when the map was closed.
     await this.#giveBacks.settled();
   }
 
@@ -189,7 +190,7 @@ export class ShardedStore implements BucketStore {
     return error;
   }
 
-  /** Those of a request to two Redis that are asked before the others. */
+  /** Splits a request to two Redis servers into the requests that are decided first and last. */
   #splitPhases(requests: readonly PartitionRequest[]): {
     readonly first: readonly PartitionRequest[];
     readonly last: readonly PartitionRequest[];
@@ -199,7 +200,7 @@ export class ShardedStore implements BucketStore {
     return { first, last: requests.filter(({ map }) => map === this.#main) };
   }
 
-  /** A step: asks some parts at the same time, and notes what they answer. Undefined: all items as they are. */
+  /** Runs a step: sends the requests at once and records their results. An undefined step sends all items unchanged. */
   async #runStep(
     requests: readonly PartitionRequest[],
     callOptions: TakeOptions,
@@ -218,8 +219,8 @@ export class ShardedStore implements BucketStore {
   }
 
   /**
-   * What a request is told that does not pass, by what its parts have answered by now: then it begins to be given back
-   * what it took. Undefined where it passes.
+   * Returns the result of a request that is not allowed, according to its replies so far, and starts to give its hits
+   * back. Undefined if it is allowed.
    */
   async #denialOrError(
     items: readonly TakeItem[],
@@ -235,7 +236,7 @@ export class ShardedStore implements BucketStore {
     return runInTurns(join(items, requests, (request) => request.outcomesOfDenial(countDeniedHits)));
   }
 
-  /** The last step, of a request that passes: the refunds that wait for it. An error of one that could not be made. */
+  /** Sends the deferred refunds of an allowed request as the last step. Returns the error of a failed refund. */
   async #refund(
     requests: readonly PartitionRequest[],
     callOptions: TakeOptions,
@@ -262,8 +263,9 @@ export class ShardedStore implements BucketStore {
 }
 
 /**
- * Whether the second Redis keeps it: windows of one second. Those of several are of weir's own format, and lie with the
- * others, as do windows with debt and those of a list of limits, which a denied request does not touch.
+ * Returns whether the second Redis stores a bucket: windows of one second. Multiples of a second are a format of weir's
+ * own and stay in the main Redis. So do windows with debt, and those of a list of limits, which a denied request does
+ * not change.
  */
 export function isPerSecond({ rate }: Pick<TakeItem, 'rate'>): boolean {
   if (rate.kind !== 'window' || rate.unit !== 'second' || rate.multiplier !== 1) return false;
@@ -274,14 +276,14 @@ function isNoCandidate({ enforcement }: TakeItem): boolean {
   return enforcement !== 'candidate';
 }
 
-/** Whether parts that have all decided deny the request. Quotas of `others` that have not have a say, too. */
+/** Returns whether decided requests deny together. Quotas of undecided `others` count, too. */
 function denyTogether(requests: readonly PartitionRequest[], others: readonly PartitionRequest[]): boolean {
   if (requests.some(({ denies }) => denies)) return true;
   const decideQuotas = countQuotaPartitions(requests) > 0 && countQuotaPartitions(others) === 0;
   return decideQuotas && !requests.some(({ hasQuotaLeft }) => hasQuotaLeft);
 }
 
-/** On how many parts there are quotas. */
+/** Returns the number of requests that contain quotas. */
 function countQuotaPartitions(requests: readonly PartitionRequest[]): number {
   return requests.filter(({ hasQuota }) => hasQuota).length;
 }
@@ -290,10 +292,7 @@ function firstError(requests: readonly PartitionRequest[]): StorageError | undef
   return requests.find(({ error }) => error !== undefined)?.error;
 }
 
-/**
- * Notes why parts cannot be asked whose servers would refuse, and what need not be asked then. Returns the first such
- * error.
- */
+/** Records the requests whose servers would refuse, and those that need not be sent then. Returns the first error. */
 function noteRefusals(requests: readonly PartitionRequest[], mayWait: boolean): StorageError | undefined {
   const refusals = new Map<Shard, StorageError | undefined>();
   for (const request of requests) {

@@ -1,30 +1,36 @@
 import { MAX_STEP_MICROS } from '../redis-time.js';
 
 /**
- * How much a machine's clock may gain on another's: twice what NTP slews at most, so that the time kept here runs
- * behind rather than ahead between two readings.
+ * Maximum drift between the clocks of two machines: twice the maximum slew of NTP, so that the estimated time is behind
+ * rather than ahead between two readings.
  */
 const DRIFT = 1e-3;
-/** Most that is allowed for that: clocks mostly drift by a twentieth of it, and there may be hours between readings. */
+/**
+ * Maximum allowance for drift: clocks typically drift by a twentieth of {@link DRIFT}, and hours may pass between
+ * readings.
+ */
 const MAX_DRIFT_MICROS = 500_000;
-/** Readings in a row that must show a large step back before it is followed; one may come from another machine. */
+/**
+ * Number of consecutive readings with a large step back before it is followed; a single one may come from another
+ * machine.
+ */
 const MIN_STEP_READINGS = 3;
 
 /**
- * The clock of one Redis as somebody keeps it who reads it now and then: as an offset to the monotonic clock.
+ * Estimates the clock of one Redis from occasional readings, as an offset to the monotonic clock.
  *
- * A reading is a time that was right at some moment between question and answer. Of all that can be, the earliest is
- * taken, the best one lately and less by what may have drifted since: so the time is never ahead of that Redis's own,
- * and behind it by no more than a round trip and some milliseconds. Callers that keep the time of one Redis in this way
- * are apart from each other by no more than that.
+ * A reading is a time that was correct at some moment between request and reply. The estimate assumes the earliest
+ * possible time, and uses the best recent reading minus the possible drift since. It is therefore never ahead of
+ * Redis's clock, and behind it by at most a round trip and some milliseconds. Callers that estimate the time of one
+ * Redis in this way differ by no more than that.
  *
- * It never goes back: where that Redis's clock stepped back by up to a second, the time stands still for as long. A
- * larger step back is followed once it was seen {@link MIN_STEP_READINGS} times, because processes that start later
- * know only the time after it, and buckets of callers whose times stay apart are of no use.
+ * The estimate never goes back: after a step back of up to 1 s it stays constant for as long. A larger step back is
+ * followed after {@link MIN_STEP_READINGS} readings. Processes that start later know only the time after the step, and
+ * buckets would be useless if callers' times stayed apart.
  */
 export class CallerClock {
   readonly #monotonicMicros: () => number;
-  /** Of the monotonic clock to Redis's at {@link #readAtMicros}; undefined before the first reading. */
+  /** Offset from the monotonic clock to Redis's clock at {@link #readAtMicros}; undefined before the first reading. */
   #offset: number | undefined;
   #readAtMicros = 0;
   #latestMicros = 0;
@@ -39,7 +45,7 @@ export class CallerClock {
     return this.#offset !== undefined;
   }
 
-  /** What that Redis's clock shows, in whole microseconds. Not before {@link isSet}. */
+  /** Returns the estimated time of Redis's clock, in whole microseconds. Requires {@link isSet}. */
   nowMicros(): number {
     const now = this.#monotonicMicros();
     this.#latestMicros = Math.max(this.#latestMicros, Math.floor(now + this.#offsetAt(now)));
@@ -47,8 +53,8 @@ export class CallerClock {
   }
 
   /**
-   * That Redis's clock showed `timeMicros` at some moment between `askedMicros` and `answeredMicros` of the monotonic
-   * one.
+   * Adds a reading: Redis's clock showed `timeMicros` at some moment between `askedMicros` and `answeredMicros` of the
+   * monotonic clock.
    */
   read(timeMicros: number, askedMicros: number, answeredMicros: number): void {
     const least = timeMicros - answeredMicros;

@@ -7,14 +7,14 @@ import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { RedisTime } from '../redis-time.js';
 import { CallerClock } from './caller-clock.js';
 
-/** What TIME answers: seconds and microseconds, as texts. */
+/** Reply to TIME: seconds and microseconds, as text. */
 const TIME_REPLY: ReplyBound = { integers: 2, textBytes: 16 };
-/** Redis is asked for its time this long after it was asked before, by the next call. */
+/** Minimum interval between two requests for Redis's time, in microseconds; the next call sends the request. */
 const TIME_INTERVAL_MICROS = 5_000_000;
-/** What Redis, proxies and services say to TIME where they do not know or allow it. */
+/** Errors of Redis, proxies and services that do not support or permit TIME. */
 const TIME_REFUSED = /^NOPERM|unknown|unsupported|not (?:allowed|supported)|disabled/i;
 
-/** The time that the script is given for a call to one Redis, or the word that it shall read it. */
+/** Supplies the time argument of a script for one Redis, or tells the script to read the time itself. */
 export class ScriptClock {
   readonly #options: RedisStoreOptions;
   readonly #time: RedisTime;
@@ -23,10 +23,10 @@ export class ScriptClock {
   #gives: boolean;
   #asking = false;
   #askedMicros = -Infinity;
-  /** Whether this Redis does not tell the time at all. */
+  /** Whether this Redis refuses TIME. */
   #isTimeRefused = false;
 
-  /** `time`: what is known from the replies of that Redis. `monotonicMicros`: clock of deadlines. */
+  /** `time`: the time known from replies of that Redis. `monotonicMicros`: the clock of deadlines. */
   constructor(options: RedisStoreOptions, time: RedisTime, monotonicMicros: () => number) {
     this.#options = options;
     this.#time = time;
@@ -35,26 +35,32 @@ export class ScriptClock {
     this.#clock = new CallerClock(monotonicMicros);
   }
 
-  /** The first of ARGV, see take.lua. Asks Redis for the time by `send` now and then, and does not wait for that. */
+  /**
+   * Returns the first of ARGV, see take.lua. Requests the time from Redis with `send` at intervals, without waiting for
+   * it.
+   */
   argument(send: SendCommand): string {
     const { clock, clockOf } = this.#options;
     if (clock !== undefined) return `${clockOf === 'caller' ? '+' : ''}${clock()}`;
     if (!this.#gives) return '';
     const now = this.#monotonicMicros();
     if (!this.#asking && now - this.#askedMicros >= TIME_INTERVAL_MICROS) void this.#ask(send);
-    // Before the first answer, what the script itself said, or this machine's clock.
+    // Until the first reply, the time comes from the script's replies or this machine's clock.
     if (!this.#clock.isSet) this.#clock.read(this.#time.estimatedMicros(), now, now);
     return `+${this.#clock.nowMicros()}`;
   }
 
-  /** On a new connection, which may lead to another Redis: asks for its time, if that will be given, and waits. */
+  /**
+   * Called for a new connection, which may lead to another Redis. If the time will be an argument, requests it and
+   * waits.
+   */
   async begin(send: SendCommand): Promise<void> {
     if (this.#gives) await this.#ask(send);
   }
 
   /**
-   * Whether `error` is the script's that it may not read the time, and the same call can be sent again with the time
-   * given: nothing was done. Asks for the time by `send`, and waits only where no time of Redis is known.
+   * Returns whether `error` says that the script may not read the time, so that the call can be repeated with the time
+   * as an argument. Requests the time with `send`, and waits only if no time of Redis is known.
    */
   async canSupplyTimeAfter(error: unknown, send: SendCommand): Promise<boolean> {
     const { clockOf, clock } = this.#options;
@@ -74,7 +80,7 @@ export class ScriptClock {
     this.#asking = true;
     this.#askedMicros = asked;
     if (this.#options.proxied !== undefined) {
-      // Which of them it asks nobody knows, and twemproxy breaks off.
+      // Behind a proxy the answering server is unknown, and twemproxy closes the connection.
       this.#asking = false;
       this.#goByMachine('it is a proxy, with several clocks behind it');
       return;
@@ -84,7 +90,7 @@ export class ScriptClock {
       this.#clock.read(seconds * 1_000_000 + micros, asked, this.#monotonicMicros());
       this.#isTimeRefused = false;
     } catch (error) {
-      // What else went wrong is seen by the call that is sent beside it.
+      // Other errors are reported by the call that is sent next to this request.
       if (error instanceof RedisReplyError && TIME_REFUSED.test(error.message))
         this.#goByMachine(error.message);
     } finally {

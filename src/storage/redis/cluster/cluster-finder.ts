@@ -8,67 +8,67 @@ import { redisFaultOf } from '../connection/redis-fault.js';
 import type { RedisLogin } from '../connection/redis-login.js';
 import { type ClusterView, queryNode, type SlotRange } from './cluster-view.js';
 
-/** Nodes asked at a time; any may hang, or not have heard of a change. */
+/** Number of nodes in each query; some may hang, or not know of a change yet. */
 export const QUERIED_NODES = 3;
-/** Where none of them answers, others are asked, some at a time; the next look asks other ones. */
+/** If none of them replies, further nodes are queried, some at a time; the next query selects others. */
 export const MAX_CONCURRENT_QUERIES = 16;
 export const MAX_FURTHER_NODES = 64;
-/** How long others may take whose answer may be newer, once one has answered. Milliseconds. */
+/** How long to wait for other replies, which may be newer, after the first one, in milliseconds. */
 const LATER_REPLIES_MS = 100;
 /**
- * Pauses between looks that there is a reason for. While they find nothing new, the first pause is the one for the time
- * that a replica usually takes to be promoted, then they are longer. Milliseconds.
+ * Pauses between queries while there is a reason to query, in milliseconds. Without news, the short pause applies for
+ * the time that the promotion of a replica usually takes, and the long one afterwards.
  */
 const FAST_POLL_MS = 200;
 const FAST_POLL_FOR_MS = 30_000;
 const SLOW_POLL_MS = 1000;
-/** A view of many ranges takes long to read: so much of a pause for each of them. Milliseconds. */
+/** Additional pause for each range, in milliseconds, because a view of many ranges takes long to read. */
 const PAUSE_PER_RANGE_MS = 0.5;
-/** Pause between looks without a reason, milliseconds. */
+/** Pause between queries without a reason, in milliseconds. */
 const IDLE_POLL_MS = 10_000;
 
 /** Settings of {@link ClusterFinder}. */
 export interface ClusterFinderOptions {
-  /** Where some nodes are. */
+  /** Addresses of some nodes. */
   readonly seeds: readonly HostPort[];
   readonly tls: PreparedTls | undefined;
-  /** `refused` says that nodes did not accept the one before. */
+  /** Returns the login; `refused`: nodes did not accept the previous one. */
   readonly login: (refused: boolean) => Promise<RedisLogin>;
-  /** The variable that names the seeds, as in REDIS_URL. */
+  /** Name of the variable that contains the seeds, such as REDIS_URL. */
   readonly variable: string;
 }
 
-/** What a {@link ClusterFinder} tells its owner. */
+/** Events of a {@link ClusterFinder}. */
 export interface ClusterFinderEvents {
-  /** The newest that a node says. Nothing follows until it is taken over. */
+  /** Receives the newest view of any node. The next query starts after it settles. */
   found(view: ClusterView): void | Promise<void>;
-  /** Nobody says anything: why, for the log. */
+  /** No node replied; `reason` is for the log. */
   failed(reason: string): void;
-  /** A node says what cannot be, while others are believed: a sentence for the log. */
+  /** A node replied with something that contradicts the others; `sentence` is for the log. */
   inconsistent(sentence: string): void;
 }
 
-/** What a {@link ClusterFinder} is doing; `hasReason`: there may be something new to find. */
+/** State of a {@link ClusterFinder}; `hasReason`: the slots may have changed. */
 type FinderState =
   | { readonly at: 'pause'; readonly timer: NodeJS.Timeout | undefined; readonly hasReason: boolean }
   | { readonly at: 'look'; hasReason: boolean }
   | { readonly at: 'end' };
 
 /**
- * Keeps asking the nodes of a Redis Cluster which of them serve which slots, one look at a time: every ten seconds, and
- * soon after {@link refresh}. Believes the newest of what some nodes say, as one may have been cut off from the others.
+ * Queries the nodes of a Redis Cluster for the owners of its slots, one query at a time: every ten seconds, and soon
+ * after {@link refresh}. Uses the newest of several replies, because a node may be partitioned from the others.
  */
 export class ClusterFinder {
   readonly #options: ClusterFinderOptions;
   readonly #events: ClusterFinderEvents;
   readonly #clients = new QueryClients();
-  /** What was believed last. */
+  /** The latest view. */
   #view: ClusterView | undefined;
-  /** Ids of nodes of another cluster that was found beside it. */
+  /** Ids of nodes of another cluster that replied as well. */
   #foreignNodeIds: ReadonlySet<string> = new Set();
   #state: FinderState = { at: 'pause', timer: undefined, hasReason: false };
   #lastQueryMs = Number.NEGATIVE_INFINITY;
-  /** Since when there may have been a reason to look, and nothing new was found. */
+  /** Start of the fast pauses: when the first reason to query, or the latest news, appeared. */
   #fastPollSinceMs = performance.now();
   #loginRefused = false;
 
@@ -77,7 +77,7 @@ export class ClusterFinder {
     this.#events = events;
   }
 
-  /** What is believed may no longer be so, or nothing is known yet. */
+  /** Queries soon, because the view may be outdated or there is none yet. */
   refresh(): void {
     const state = this.#state;
     if (state.at === 'look') state.hasReason = true;
@@ -129,15 +129,15 @@ export class ClusterFinder {
     await this.#events.found(view);
   }
 
-  /** Rejects where no node answers, or where they are of two clusters. */
+  /** Returns the newest view. Rejects if no node replies, or if the nodes belong to two clusters. */
   async #queryNewestView(): Promise<ClusterView> {
     const { seeds } = this.#options;
     const known = this.#view?.ranges.map(({ master }) => master) ?? [];
     const all = distinct([...known, ...seeds]);
-    // At the start all of them, to find out whether they belong together.
+    // The first query covers all nodes, to check that they belong to one cluster.
     const sampled = this.#view === undefined ? all : shuffled(all).slice(0, QUERIED_NODES);
     let { answers, errors } = await this.#query(sampled);
-    // Those that the settings name go first: who named the others may mislead.
+    // The seeds come first, because the node that named the others may be wrong.
     const queried = new Set(sampled.map(endpointName));
     const others = distinct([...seeds, ...shuffled(known)]).filter(
       (node) => !queried.has(endpointName(node)),
@@ -152,7 +152,7 @@ export class ClusterFinder {
       if (nonNodeError !== undefined) this.#events.inconsistent(nonNodeError);
       return view;
     }
-    // Who answered knows less than was known before.
+    // The replies are older than the known view.
     if (this.#view !== undefined && answers.some(({ slots }) => slots > 0)) return this.#view;
     const { variable } = this.#options;
     const actionable = errors.find(
@@ -180,7 +180,10 @@ export class ClusterFinder {
     return found;
   }
 
-  /** The views of the cluster that is known; at the start there must be no other. Views without slots say nothing. */
+  /**
+   * Returns the views of the known cluster; in the first query, there must be only one cluster. Views without slots are
+   * ignored.
+   */
   #ofOneCluster(answers: readonly ClusterView[]): readonly ClusterView[] {
     const views = answers.filter(({ slots }) => slots > 0);
     const [first] = views;
@@ -218,7 +221,7 @@ function newestOf(views: readonly ClusterView[]): ClusterView | undefined {
   return newest;
 }
 
-/** Whether two views say the same of all slots. */
+/** Returns whether two views have the same slots and owners. */
 function isSame(one: ClusterView, other: ClusterView): boolean {
   const isAt = ({ first, last, master }: SlotRange, at: number): boolean => {
     const there = other.ranges[at];

@@ -14,17 +14,17 @@ import { isRedirection, type Redirect } from './redirect.js';
 import { type BucketSlots, slotOfKey, tagOfSlots } from './slot-keys.js';
 import { formatUnassignedSlots, SlotTable, slotOf } from './slot-table.js';
 
-/** Redis Cluster is made for up to a thousand nodes (Redis Cluster specification, "Main properties"). */
+/** Maximum number of nodes in a Redis Cluster (Redis Cluster specification, "Main properties"). */
 export const MAX_CLUSTER_NODES = 1000;
-/** Nodes that others name and that have no slots, as far as is known. */
+/** Maximum number of nodes that redirects name and that are not known to have slots. */
 const MAX_SLOTLESS_NODES = 32;
-/** A node that has no slots any more is forgotten after so long: slots that are moved may come back. Milliseconds. */
+/** How long a node without slots is kept, in milliseconds, because migrated slots may return. */
 const FORGET_MS = 10_000;
 
-/** Nodes are opened for so long in a turn of the event loop. Milliseconds. */
+/** How long nodes are opened in one turn of the event loop, in milliseconds. */
 const SLICE_MS = 2;
 
-/** A node that buckets lie on, or may lie on in a moment. */
+/** A node that has buckets, or may have them soon. */
 interface ClusterNode {
   readonly endpoint: HostPort;
   readonly name: string;
@@ -32,7 +32,7 @@ interface ClusterNode {
   state: NodeState;
 }
 
-/** What is known of a node: another one has named it, it serves slots, or it did. Milliseconds. */
+/** How a node is known: from a redirect, because it serves slots, or because it did until a time, in milliseconds. */
 type NodeState =
   | { readonly at: 'named' }
   | { readonly at: 'serving' }
@@ -41,7 +41,7 @@ type NodeState =
 const NAMED: NodeState = { at: 'named' };
 const SERVING: NodeState = { at: 'serving' };
 
-/** What a node needs to know of the cluster. */
+/** The options of a node that come from the cluster. */
 export interface ClusterNodeOptions {
   readonly name: string;
   readonly redirect: Redirect;
@@ -54,21 +54,21 @@ export interface ClusterNodesOptions {
   readonly monotonicMicros: () => number;
   /** Connects to a node in the background. */
   readonly open: (endpoint: HostPort, options: ClusterNodeOptions) => RedisStore;
-  /** Asks anew for what a node could not answer in one call. */
+  /** Repeats a take that a node could not answer in one call. */
   readonly takeAgain: BucketStore['take'];
-  /** What is known of the slots may be out of date. */
+  /** Called when the known slots may be outdated. */
   readonly onStaleSlots: () => void;
 }
 
-/** The masters of a Redis Cluster, which slots each serves, and where a call goes that one of them refused. */
+/** The masters of a Redis Cluster, the slots that each serves, and the handling of redirected calls. */
 export class ClusterNodes {
   readonly #options: ClusterNodesOptions;
   readonly #nodes = new Map<string, ClusterNode>();
   readonly #table: SlotTable<ClusterNode>;
-  /** Those that are forgotten, and wait for what they have of calls. */
+  /** Removed nodes that still wait for the end of their calls. */
   readonly #leaving = new Set<RedisStore>();
   #isClosed = false;
-  /** Connections of those before them. */
+  /** Connections of nodes that were removed. */
   #closedConnections = 0;
 
   constructor(options: ClusterNodesOptions) {
@@ -80,7 +80,7 @@ export class ClusterNodes {
     return [...this.#nodes.values()].map(({ store }) => store);
   }
 
-  /** Those that serve slots. */
+  /** The nodes that serve slots. */
   get states(): RedisNodeState[] {
     return this.#serving.map(({ name, store }) => ({ ...store.nodes[0], name }));
   }
@@ -90,12 +90,12 @@ export class ClusterNodes {
     return this.#serving.some(({ store }) => store.connected);
   }
 
-  /** Whether all slots are served, by nodes that decide. */
+  /** Whether nodes that decide serve all slots. */
   get areAllUp(): boolean {
     return this.#serving.every(({ store }) => store.connected) && this.unassignedSlots === '';
   }
 
-  /** Slots that no node serves, in words; empty if there are none. */
+  /** The slots that no node serves, as text; empty if there are none. */
   get unassignedSlots(): string {
     return formatUnassignedSlots((slot) => this.#table.ownerOf(slot));
   }
@@ -110,7 +110,7 @@ export class ClusterNodes {
     return counts;
   }
 
-  /** The node of that name. */
+  /** Returns the node with a name. */
   find(name: string): RedisStore | undefined {
     return this.#nodes.get(name)?.store;
   }
@@ -125,7 +125,7 @@ export class ClusterNodes {
     return node === undefined ? this.#unservedSlot(slot) : node.store;
   }
 
-  /** {@link RedisBuckets.ask}, of the node that serves the key. One that sends it elsewhere is believed once. */
+  /** Runs a script on the node that serves its key, see {@link RedisBuckets.runScript}. Follows one redirection. */
   async ask(question: ScriptRequest): Promise<ScriptReply> {
     const slot = slotOfKey(question.key);
     const node = this.#table.ownerOf(slot);
@@ -142,8 +142,8 @@ export class ClusterNodes {
   }
 
   /**
-   * Opens the nodes of a view, a slice of them in a turn of the event loop. From then on the view holds: calls that
-   * wait for a node go to those that have their slots now.
+   * Opens the nodes of a view, in slices of a turn of the event loop. Then applies the view: waiting calls move to the
+   * nodes that serve their slots now.
    */
   async apply({ ranges }: ClusterView): Promise<void> {
     let sliceMs = performance.now();
@@ -183,7 +183,7 @@ export class ClusterNodes {
     return [...this.#nodes.values()].filter(({ state }) => state.at === 'serving');
   }
 
-  /** The node there; undefined where there are too many. */
+  /** Returns the node at an address, opened if needed; undefined if there are too many nodes. */
   #ensure(endpoint: HostPort): ClusterNode | undefined {
     const name = endpointName(endpoint);
     const known = this.#nodes.get(name);
@@ -199,14 +199,14 @@ export class ClusterNodes {
     return node;
   }
 
-  /** A hash tag that a node is probed by, another one each time: its slot may be on its way to another node. */
+  /** Returns a hash tag for the probes of a node, a different one each time, because its slot may be migrating. */
   #probeTagOf(name: string): string | undefined {
     const node = this.#nodes.get(name);
     if (node?.state.at !== 'serving') return undefined;
     return tagOfSlots((slot) => this.#table.ownerOf(slot) === node);
   }
 
-  /** A node serves no slots: forgets it once that has been so for a while. */
+  /** Removes a node without slots after a while. */
   #leave(node: ClusterNode): void {
     if (node.state.at !== 'idle') node.state = { at: 'idle', sinceMs: performance.now() };
     if (performance.now() - node.state.sinceMs < FORGET_MS) return;
@@ -214,7 +214,7 @@ export class ClusterNodes {
     expectState(!this.#table.has(node), 'a node that is forgotten serves no slot');
     this.#nodes.delete(name);
     this.#leaving.add(store);
-    // What it has of calls goes on, and ends by itself.
+    // Its unanswered calls continue until they end.
     store.reroute((partition) => this.shardOf(partition));
     void store.close().then(() => {
       this.#leaving.delete(store);
@@ -222,16 +222,16 @@ export class ClusterNodes {
     });
   }
 
-  /** Redis Cluster specification, "Redirection and resharding". */
+  /** Redirects a refused call (Redis Cluster specification, "Redirection and resharding"). */
   #redirect(from: string, batch: TakeBatch, { message }: RedisReplyError): ReturnType<Redirect> {
     const [code, , address = ''] = message.split(' ');
     const slot = slotOf(batch.partition);
     if (code === 'TRYAGAIN') return this.#splitByKey(slot, batch);
     this.#options.onStaleSlots();
-    // Nobody serves the slot, or so this node believes: what another one says may be newer.
+    // No node serves the slot, or this node believes so; another node may know better.
     if (code !== 'MOVED' && code !== 'ASK') return 'held';
     const node = this.#nodeAt(address, from);
-    // Its name is not told here, or there are too many.
+    // The reply contains no address, or there are too many nodes.
     if (node === undefined) return 'held';
     if (code === 'ASK') {
       this.#table.noteMoving(slot);
@@ -244,7 +244,7 @@ export class ClusterNodes {
     return 'taken';
   }
 
-  /** Some keys are here and some on another node: each is asked for by itself, so that what is found elsewhere is. */
+  /** Some keys are on this node and some on another one: takes each key by itself, so that redirections work. */
   #splitByKey(slot: number, batch: TakeBatch): ReturnType<Redirect> {
     if (typeof batch.partition === 'string') return 'failed';
     this.#table.noteMoving(slot);
@@ -254,7 +254,10 @@ export class ClusterNodes {
     return 'emptied';
   }
 
-  /** The node that `from` names; without a host it is on the same one. `?` stands for a host name that it lacks. */
+  /**
+   * Returns the node at `address`, which `from` named. An empty host means the same host, and `?` means that it has no
+   * host name.
+   */
   #nodeAt(address: string, from: string): ClusterNode | undefined {
     const host = this.#nodes.get(from)?.endpoint.host ?? '';
     const endpoint = endpointOf(/^:\d+$/.test(address) ? host + address : address);
@@ -267,7 +270,7 @@ export class ClusterNodes {
   }
 }
 
-/** IPv6 addresses stand there without brackets. */
+/** Addresses in redirects contain IPv6 addresses without brackets. */
 function endpointOf(address: string): HostPort | undefined {
   const [, host = '', port = ''] = /^(.*):(\d{1,5})$/.exec(address) ?? [];
   try {

@@ -24,13 +24,13 @@ import type { ClusterView } from './cluster-view.js';
 import { BucketSlots } from './slot-keys.js';
 import { UNKNOWN_PARTITION, UnknownNodes } from './unknown-nodes.js';
 
-/** Longest that requests of the start wait for the first node to say who serves which slots. Milliseconds. */
+/** Maximum time that requests after the start wait for the first view, in milliseconds. */
 const DISCOVERY_GRACE_MS = 1000;
-/** Lines about nodes that are logged in a minute: whoever names nodes may name any number. */
+/** Maximum number of log lines about nodes per minute, because a server may name any number of nodes. */
 const MAX_NODE_LINES = 100;
 const NODE_LINES_MS = 60_000;
 
-/** Faults of a node after which another one may have its slots. */
+/** Faults of a node after which another one may serve its slots. */
 const MAY_HAVE_MOVED: ReadonlySet<StoreFault> = new Set([
   ...(['cluster', 'cluster_down', 'readonly', 'masterdown'] as const),
   ...(['refused', 'unknown_host', 'no_answer', 'lost'] as const),
@@ -38,19 +38,19 @@ const MAY_HAVE_MOVED: ReadonlySet<StoreFault> = new Set([
 
 /** Settings of {@link ClusterStore}. */
 export interface ClusterStoreOptions extends RedisStoreOptions {
-  /** Asks anew for what could not be asked in one call, or had to wait for the nodes to be found. */
+  /** Repeats a take that could not be sent in one call, or that waited for the nodes. */
   readonly takeAgain: BucketStore['take'];
 }
 
-/** What is known of a cluster: whether a node has said who serves which slots, and those that nobody serves. */
+/** State of a cluster: whether a node has returned the slots, and which slots nobody serves. */
 type ClusterState =
   | { readonly at: 'unknown' }
   | { readonly at: 'known'; readonly unassignedSlots: string }
   | { readonly at: 'closed' };
 
 /**
- * Buckets in a Redis Cluster: a {@link RedisStore} for each master, with a breaker of its own, so that tenants of one
- * that is dead are the only ones that notice. All buckets of a tenant lie on one slot, and are decided in one step.
+ * The buckets in a Redis Cluster: a {@link RedisStore} for each master, each with its own circuit breaker, so that a
+ * dead master affects only its own tenants. All buckets of a tenant share a slot and are decided in one step.
  */
 export class ClusterStore implements RedisBuckets {
   readonly #options: ClusterStoreOptions;
@@ -67,16 +67,16 @@ export class ClusterStore implements RedisBuckets {
   readonly #wentDown = new Signal<string>();
   readonly onUp = this.#cameUp.add;
   readonly onDown = this.#wentDown.add;
-  /** Lines about nodes, and since when they are counted. */
+  /** Number of log lines about nodes, and the start of the minute. */
   #nodeLines = 0;
   #nodeLinesSinceMs = Number.NEGATIVE_INFINITY;
-  /** Whether it was told that the addresses lead to two clusters. */
+  /** Whether the log says that the addresses belong to two clusters. */
   #hasLoggedInconsistency = false;
   #state: ClusterState = { at: 'unknown' };
-  /** Whether requests wait for the nodes to be known. */
+  /** Lets requests wait until the nodes are known. */
   readonly #reconnectGrace = new ReconnectGrace(() => this.#reconnectGrace.end());
 
-  /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
+  /** Connects in the background. Throws an Error if the TLS settings are invalid. */
   constructor(options: ClusterStoreOptions) {
     this.#options = options;
     const { address, tls, login, timeoutMicros, maxInFlight, takeAgain } = options;
@@ -225,7 +225,7 @@ export class ClusterStore implements RedisBuckets {
   #onFailed(reason: string): void {
     this.#reconnectGrace.end();
     this.#options.observeFault?.(redisFaultOf(reason).reason);
-    // Until it was reached once the settings may be what is wrong.
+    // Until the first connection, the settings may be the cause.
     if (this.#state.at === 'known' || !this.#outage.mayBeMismatch(reason)) this.#logFailed(reason);
     else void this.#lookAndLog(reason);
   }
@@ -237,18 +237,18 @@ export class ClusterStore implements RedisBuckets {
       return this.#outage.mayBeMismatch(said.split('; ')[0] as string);
     };
     await this.#outage.detectMismatch((cluster.find(isDoubtful) ?? cluster[0]) as HostPort);
-    // It takes up to two seconds.
+    // The check takes up to 2 s.
     if (this.#state.at === 'unknown') this.#logFailed(reason);
   }
 
   #logFailed(reason: string): void {
-    // Of nodes that are known the log tells by itself.
+    // Known nodes log their own failures.
     if (this.#nodes.isAnyUp) return;
     const { redactedAddress } = this.#options.address;
     this.#outage.logOnce(reason, redactedAddress, (level, sentence) => this.#log(level, sentence));
   }
 
-  /** The addresses do not change while weir runs: once is enough. */
+  /** Logged once, because the addresses do not change while weir runs. */
   #onInconsistency(sentence: string): void {
     if (!this.#hasLoggedInconsistency) this.#log('warn', sentence);
     this.#hasLoggedInconsistency = true;

@@ -2,35 +2,38 @@ import type { Redis } from 'ioredis';
 import type { QueriedServer, QueryClients } from '../connection/client/query-client.js';
 import { endpointName, type HostPort } from '../connection/redis-address.js';
 
-/** Slots of a Redis Cluster. */
+/** Number of slots in a Redis Cluster. */
 export const SLOTS = 16_384;
 
-/** Slots in a row that one master serves. */
+/** Consecutive slots that one master serves. */
 export interface SlotRange {
   readonly first: number;
   readonly last: number;
   readonly master: HostPort;
 }
 
-/** What one node says of its cluster. */
+/** The state of a cluster according to one node. */
 export interface ClusterView {
-  /** Who says it, as the log may show it. */
+  /** Name of that node for the log. */
   readonly from: string;
-  /** Grows with each change of who serves what: of several views the one with the largest is the newest. */
+  /**
+   * Configuration epoch, which rises with each change of slots: of several views, the one with the largest epoch is the
+   * newest.
+   */
   readonly epoch: number;
   readonly ranges: readonly SlotRange[];
-  /** How many slots they are. */
+  /** Number of slots in the view. */
   readonly slots: number;
   /**
-   * Ids of the nodes that have slots, replicas included, or their addresses where ids are not told; what nodes of one
-   * cluster say has some in common.
+   * Ids of the nodes with slots, including replicas, or their addresses if there are no ids. Views of one cluster have
+   * ids in common.
    */
   readonly ids: ReadonlySet<string>;
 }
 
 /**
- * Asks one node which master serves which slots (CLUSTER SLOTS), and how new that is (CLUSTER INFO). Rejects with an
- * Error for the log; `variable` names the one that the addresses come from.
+ * Queries one node for the owners of slots (CLUSTER SLOTS) and the epoch (CLUSTER INFO). Rejects with an Error for the
+ * log; `variable` is the name of the variable that contains the addresses.
  */
 export function queryNode(
   clients: QueryClients,
@@ -43,7 +46,7 @@ export function queryNode(
     async (client: Redis) => {
       const [slots, info] = await Promise.all([
         client.call('CLUSTER', 'SLOTS'),
-        // Who may not ask it takes the first answer for the newest.
+        // Without permission for CLUSTER INFO, the first reply counts as the newest.
         client.call('CLUSTER', 'INFO').catch(() => ''),
       ]);
       return readView(name, server.endpoint, slots, String(info));
@@ -61,15 +64,14 @@ export function queryNode(
           'or correct its type'
         );
       }
-      // What is said of the login does not depend on the node.
+      // Login errors do not depend on the node.
       return /^(?:NOAUTH|WRONGPASS|NOPERM)\b/.test(said) ? said : `${name}: ${said}`;
     },
   );
 }
 
 /**
- * Reads the answers to CLUSTER SLOTS and CLUSTER INFO of a node that was asked at `asked`. Throws an Error where it is
- * none.
+ * Parses the replies of the node at `asked` to CLUSTER SLOTS and CLUSTER INFO. Throws an Error if they are malformed.
  */
 export function readView(from: string, asked: HostPort, slots: unknown, info: string): ClusterView {
   if (!Array.isArray(slots) || slots.length > SLOTS) throw new Error('it answers in an unknown form');
@@ -83,7 +85,7 @@ export function readView(from: string, asked: HostPort, slots: unknown, info: st
     }
     for (const node of [master, ...replicas]) {
       const [host, port, id] = Array.isArray(node) ? node : [];
-      // What only looks like a cluster may tell none.
+      // A service that only resembles a cluster may return no ids.
       ids.add(typeof id === 'string' ? id : `${host}:${port}`);
     }
     count += last - first + 1;
@@ -99,8 +101,8 @@ export function readView(from: string, asked: HostPort, slots: unknown, info: st
 }
 
 /**
- * A node that does not know its own address answers null, an empty text, or `?` where it should tell a host name and
- * has none (Redis documentation, CLUSTER SLOTS): then its IP address, if that is told, else where it was asked.
+ * Returns the host of a node. A node that does not know its own address returns null, an empty text, or `?` instead of
+ * a missing host name (Redis documentation, CLUSTER SLOTS). Then its IP address is used, if given, otherwise undefined.
  */
 function hostOf(host: unknown, more: unknown): string | undefined {
   if (typeof host === 'string' && host !== '' && host !== '?') return host;

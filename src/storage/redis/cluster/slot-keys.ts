@@ -2,15 +2,17 @@ import type { TakeItem } from '../../../limiter/bucket-store.js';
 import type { RedisKeys } from '../redis-key.js';
 import { SLOTS } from './cluster-view.js';
 
-/** The slot of a key without a hash tag (Redis Cluster specification, "Key distribution model"). */
+/** Returns the slot of a key without a hash tag (Redis Cluster specification, "Key distribution model"). */
 const calculateSlot = require('cluster-key-slot') as (key: string) => number;
 
-/** Buckets whose slot is remembered. To cut the tenant out of each name costs more than a place for each bucket. */
+/**
+ * Maximum number of buckets whose slots are cached: extracting the tenant from a name costs more than a cache entry.
+ */
 const MAX_CACHED_SLOTS = 10_000;
-/** Those with longer names are not: callers may choose them. UTF-16 units. */
+/** Maximum length of cached names, in UTF-16 units, because callers may choose long ones. */
 const MAX_CACHED_KEY_UNITS = 512;
 
-/** The slots that buckets lie on. */
+/** Returns the slots of buckets. */
 export class BucketSlots {
   readonly #keys: RedisKeys;
   readonly #slots = new Map<string, number>();
@@ -19,7 +21,7 @@ export class BucketSlots {
     this.#keys = keys;
   }
 
-  /** The slot of a bucket, which is that of all buckets of its tenant. */
+  /** Returns the slot of a bucket, which all buckets of its tenant share. */
   of({ key, tagLength }: TakeItem): number {
     const known = this.#slots.get(key);
     if (known !== undefined) return known;
@@ -31,7 +33,7 @@ export class BucketSlots {
   }
 }
 
-/** A hash tag whose slot `isOwn`, one of many by chance; undefined where none is. */
+/** Returns a random hash tag whose slot satisfies `isOwn`; undefined if there is none. */
 export function tagOfSlots(isOwn: (slot: number) => boolean): string | undefined {
   const first = Math.floor(Math.random() * 64 * SLOTS);
   for (let i = first; i < first + 64 * SLOTS; i++) {
@@ -41,7 +43,7 @@ export function tagOfSlots(isOwn: (slot: number) => boolean): string | undefined
   return undefined;
 }
 
-/** The slot of a key, which is that of its hash tag where it has one. */
+/** Returns the slot of a key: the slot of its hash tag, if it has one. */
 export function slotOfKey(key: string): number {
   return calculateSlot(key);
 }

@@ -6,17 +6,17 @@ import { SLOTS } from './cluster-view.js';
 import type { BucketSlots } from './slot-keys.js';
 
 /**
- * How long after the last sign of it a slot counts as being moved from one node to another: nodes tell of it only when
- * they are asked for keys. Microseconds.
+ * How long a slot counts as migrating after the last sign of it, in microseconds. Nodes report a migration only when
+ * they receive keys of the slot.
  */
 const MOVING_MICROS = 1_000_000;
 
-/** Which node serves which slot, as far as is known. */
+/** Maps slots to nodes. */
 export class SlotTable<Node> {
   readonly #slots: BucketSlots;
   readonly #monotonicMicros: () => number;
   readonly #owners: (Node | undefined)[] = new Array<Node | undefined>(SLOTS).fill(undefined);
-  /** Slots that are being moved, and until when they count as such. */
+  /** Migrating slots, and until when they count as such. */
   readonly #moving = new Map<number, number>();
 
   constructor(slots: BucketSlots, monotonicMicros: () => number) {
@@ -25,8 +25,8 @@ export class SlotTable<Node> {
   }
 
   /**
-   * The slot of a bucket; while that is being moved, when some keys are here and some there, so that no node has all
-   * of a tenant's, the slot and the key.
+   * Returns the partition of a bucket: its slot or, while that is migrating, slot and key, because then no node has all
+   * buckets of a tenant.
    */
   partOf(item: TakeItem): Partition {
     const slot = this.#slots.of(item);
@@ -42,17 +42,17 @@ export class SlotTable<Node> {
     this.#owners[slot] = node;
   }
 
-  /** Whether a node serves any. */
+  /** Returns whether a node serves any slot. */
   has(node: Node): boolean {
     return this.#owners.includes(node);
   }
 
-  /** Keys of it were here and there just now. */
+  /** Records that keys of a slot were found on two nodes. */
   noteMoving(slot: number): void {
     this.#moving.set(slot, this.#monotonicMicros() + MOVING_MICROS);
   }
 
-  /** Forgets all owners. */
+  /** Removes all owners. */
   clear(): void {
     this.#owners.fill(undefined);
   }
@@ -66,12 +66,12 @@ export class SlotTable<Node> {
   }
 }
 
-/** The slot of a part. */
+/** Returns the slot of a partition. */
 export function slotOf(partition: Partition): number {
   return typeof partition === 'number' ? partition : Number.parseInt(partition, 10);
 }
 
-/** Slots that have no owner, as `0-99, 200`; of many the first few. Empty where there are none. */
+/** Formats the slots without an owner as `0-99, 200`, up to a maximum length; empty if there are none. */
 export function formatUnassignedSlots(ownerOf: (slot: number) => unknown): string {
   const ranges: string[] = [];
   for (let first = 0; first < SLOTS; first++) {

@@ -5,27 +5,27 @@ import { withTimeout } from '../../../runtime/turns.js';
 import type { GiveBackResult, Partition, PartitionTake, Shard } from '../../sharded/shard.js';
 import type { ReconnectGrace } from '../load/reconnect-grace.js';
 
-/** The part that all buckets are of until the nodes are known; no slot. */
+/** The partition of all buckets until the nodes are known; not a slot. */
 export const UNKNOWN_PARTITION: Partition = '';
 
 /** Settings of {@link UnknownNodes}. */
 export interface UnknownNodesOptions {
-  /** As logs show the cluster. */
+  /** Name of the cluster in logs. */
   readonly name: string;
   readonly isKnown: () => boolean;
-  /** Lives as long as requests may wait for the nodes. */
+  /** Active while requests may wait for the nodes. */
   readonly reconnectGrace: ReconnectGrace;
-  /** Asks for what has waited. */
+  /** Repeats a take that has waited. */
   readonly takeAgain: BucketStore['take'];
-  /** Most items that wait, and how long. */
+  /** Maximum number of waiting items, and maximum wait. */
   readonly maxInFlight: number;
   readonly timeoutMicros: number;
   readonly monotonicMicros: () => number;
 }
 
-/** Stands in for the nodes of a Redis Cluster at the start, until one of them has said who serves which slots. */
+/** Replaces the nodes of a Redis Cluster after the start, until one of them has returned the slots. */
 export class UnknownNodes implements Shard {
-  /** What waited is taken from several nodes: nothing is given back to all of them at once. */
+  /** Waiting takes are repeated on several nodes, so nothing is given back here. */
   readonly connectionEpoch = undefined;
   readonly #options: UnknownNodesOptions;
   #waitingItems = 0;
@@ -40,7 +40,7 @@ export class UnknownNodes implements Shard {
     return new StorageError('disconnected', `Redis ${name} is away`);
   }
 
-  /** Waits, where there is hope, until the nodes are known. */
+  /** Waits, during the grace, until the nodes are known. */
   async takePartition({ items, deadlineMicros, connection, mayWait }: PartitionTake): Promise<TakeResult> {
     const { reconnectGrace, takeAgain, maxInFlight, timeoutMicros, monotonicMicros } = this.#options;
     const { length } = items;
@@ -54,7 +54,7 @@ export class UnknownNodes implements Shard {
     await withTimeout(Math.max(0, Math.floor(timerMs(leftMicros)) - 1), reconnectGrace.whenEnded(), () => {});
     this.#waitingItems -= length;
     expectState(this.#waitingItems >= 0, 'no more items end to wait for a cluster than began');
-    // By now the nodes are known, or no time is left.
+    // Either the nodes are known now, or no time remains.
     return this.refusal(false) ?? takeAgain(items, deadlineMicros, connection, mayWait);
   }
 

@@ -1,10 +1,10 @@
-/** Opens after a run of failures; whoever probes closes it. */
+/** A circuit breaker that opens after consecutive failures; its owner probes and closes it. */
 export class CircuitBreaker {
   private readonly limit: number;
   private run = 0;
   private tripped = false;
 
-  /** `limit` failures in a row open it; at least 1. */
+  /** `limit`: number of consecutive failures that open it; at least 1. */
   constructor(limit: number) {
     this.limit = limit;
   }
@@ -13,12 +13,12 @@ export class CircuitBreaker {
     return this.tripped;
   }
 
-  /** A call was answered. Does not close an open breaker: a straggler says little. */
+  /** Records an answered call. Does not close an open breaker, because a late answer proves little. */
   success(): void {
     this.run = 0;
   }
 
-  /** A call failed. Returns whether this opened the breaker. */
+  /** Records a failed call. Returns whether it opened the breaker. */
   failure(): boolean {
     this.run++;
     if (this.tripped || this.run < this.limit) return false;
@@ -26,14 +26,14 @@ export class CircuitBreaker {
     return true;
   }
 
-  /** Opens it without a run: nothing answers at all. Returns whether this opened it. */
+  /** Opens the breaker at once. Returns whether it was closed before. */
   trip(): boolean {
     const opened = !this.tripped;
     this.tripped = true;
     return opened;
   }
 
-  /** A probe succeeded, or there is a new connection. */
+  /** Closes the breaker after a successful probe or with a new connection. */
   close(): void {
     this.run = 0;
     this.tripped = false;

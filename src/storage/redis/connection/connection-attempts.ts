@@ -1,12 +1,12 @@
-/** Most attempts to connect that are under way at a time. */
+/** Maximum number of concurrent connection attempts. */
 export const ATTEMPTS_AT_ONCE = 32;
-/** Each server that waits for its next attempt, or probe, makes the pauses of the others longer by so much. */
+/** Pause added for each server that waits for its next attempt or probe, in milliseconds. */
 export const PAUSE_PER_SERVER_MS = 25;
 
 /**
- * Shares attempts to connect, and probes of servers that are away, among all servers of one cluster: a thousand of them
- * that are away cost no more than a few, and 20 are tried as often as one. Servers that have worked are urgent: they do
- * not wait behind others, however many were named.
+ * Limits connection attempts and probes for all servers of a cluster. A thousand unavailable servers cost no more than
+ * a few, and up to 20 are retried as often as one. Servers that have worked before are urgent: they do not wait behind
+ * others.
  */
 export class ConnectionAttempts {
   readonly #urgentPauses = new Set<NodeJS.Timeout>();
@@ -16,7 +16,7 @@ export class ConnectionAttempts {
   #underWay = 0;
   #ended = 0;
 
-  /** Calls back after `ms`, later if many servers wait. */
+  /** Calls back after `ms`, or later if many servers wait. */
   later(ms: number, callback: () => void, isUrgent: boolean): NodeJS.Timeout {
     const pauses = isUrgent ? this.#urgentPauses : this.#pauses;
     const waiting = isUrgent ? pauses.size : pauses.size + this.#urgentPauses.size;
@@ -38,7 +38,10 @@ export class ConnectionAttempts {
     this.#pauses.delete(timer);
   }
 
-  /** Runs an attempt once there is room for it. Each fourth one is not urgent, so that every attempt has its turn. */
+  /**
+   * Runs an attempt when there is capacity. Every fourth attempt is one that is not urgent, so that each attempt gets
+   * its turn.
+   */
   async run<T>(attempt: () => Promise<T>, isUrgent: boolean): Promise<T> {
     if (this.#underWay < ATTEMPTS_AT_ONCE) this.#underWay++;
     else await new Promise<void>((resolve) => (isUrgent ? this.#urgent : this.#waiting).push(resolve));

@@ -6,97 +6,94 @@ import type { RedisAddress } from './redis-address.js';
 import type { RedisFinder } from './redis-finder.js';
 import type { ReplyBound } from './reply-bound.js';
 
-/** TLS settings of a Redis connection, as node:tls takes them. Certificates and keys are PEM texts. */
+/** TLS settings of a Redis connection, as in node:tls. Certificates and keys are PEM texts. */
 export interface RedisTlsOptions {
   readonly ca?: string | string[];
   readonly cert?: string;
   readonly key?: string;
   readonly servername?: string;
   readonly rejectUnauthorized?: boolean;
-  /** Replaces the check that the certificate names the host; returns undefined to accept. */
+  /** Replaces the check of the host name in the certificate; returns undefined to accept it. */
   readonly checkServerIdentity?: () => undefined;
 }
 
-/** Told once per change of state; never holds a password. */
+/** Logs each change of state once, without passwords. */
 export type RedisLog = (level: 'info' | 'warn' | 'error', message: string) => void;
 
 /**
- * Sends one command; rejects with Redis's error, or at once when the connection is lost, as it is when the answer is
- * longer than `bound`.
+ * Sends one command. Rejects with Redis's error, or if the connection is lost. A reply longer than `bound` closes the
+ * connection.
  */
 export type SendCommand = (name: string, args: string[], bound: ReplyBound) => Promise<unknown>;
 
-/** Pauses between attempts to connect: each twice the one before, milliseconds. */
+/** Pauses between connection attempts, in milliseconds; each is twice the previous one. */
 export interface RetryPauses {
   readonly initialMs: number;
   readonly maxMs: number;
 }
 
-/**
- * One Redis, and the ways to it. What the settings say goes on as it is: from the store to its connection, and to what
- * keeps that up.
- */
+/** Settings of one Redis server, passed unchanged from the store to its connection and to {@link RedisLink}. */
 export interface RedisServerOptions {
   readonly address: RedisAddress;
-  /** Used when `address.tls`. */
+  /** TLS settings, used with `address.tls`. */
   readonly tls?: RedisTlsOptions | undefined;
-  /** Where the login comes from, in place of `address`; closed with the connection. */
+  /** Source of the login, instead of `address`; closed with the connection. */
   readonly login?: LoginSource | undefined;
-  /** Makes who knows where Redis is, in place of `address`. */
+  /** Creates the finder of the server, instead of `address`. */
   readonly finder?: (() => RedisFinder) | undefined;
-  /** How what is above is named in the log; default the variables of the main Redis. */
+  /** Names of these settings in the log; by default the variables of the main Redis. */
   readonly names?: RedisSettingNames | undefined;
-  /** Pauses between attempts until Redis was reached for the first time; default as later. */
+  /** Pauses between attempts until the first connection; by default the usual ones. */
   readonly startup?: RetryPauses | undefined;
-  /** Of one server of several: shares attempts to connect among them. */
+  /** For one server of several: the shared limit of connection attempts. */
   readonly attempts?: ConnectionAttempts | undefined;
   /**
-   * Longest wait for an answer, in microseconds (REDIS_TIMEOUT): a Redis that is silent for longer hangs. A request's
-   * own deadline may be sooner.
+   * Maximum wait for a reply, in microseconds (REDIS_TIMEOUT): a Redis that is silent for longer counts as hung. The
+   * deadline of a request may be earlier.
    */
   readonly timeoutMicros: number;
-  /** Failures in a row that open the circuit breaker; default 5. */
+  /** Number of consecutive failures that open the circuit breaker; default 5. */
   readonly breakerFailures?: number | undefined;
-  /** Set behind a proxy that shards: it passes on commands that name a key, and each may fail by itself. */
+  /** Set behind a sharding proxy, which forwards only commands with keys, each of which may fail by itself. */
   readonly proxied?: ProxiedOptions | undefined;
   readonly log?: RedisLog | undefined;
-  /** Told of each fault of Redis or of the way to it, by name. */
+  /** Receives the name of each fault of Redis or the connection. */
   readonly observeFault?: ((fault: StoreFault) => void) | undefined;
 }
 
-/** What differs behind a proxy that shards. */
+/** Settings for a sharding proxy. */
 export interface ProxiedOptions {
   /**
-   * Finds out by `send` what works, and rejects where nothing does. `take` takes from a bucket under a key that nobody
-   * uses: all that calls do.
+   * Tests with `send` what works; rejects if nothing does. `take` takes from an unused bucket, which tests everything
+   * that calls need.
    */
   readonly probe: (send: SendCommand, take: (key: string) => Promise<void>) => Promise<void>;
 }
 
-/** Connections by what became of them. */
+/** Counts of connections by state. */
 export interface ConnectionCounts {
   readonly active: number;
-  /** Since start, those that are closed included. */
+  /** Number of connections since start, including closed ones. */
   readonly opened: number;
   readonly closed: number;
 }
 
-/** What the connection tells its owner, and has it do. */
+/** Events of a connection, and its probe. */
 export interface RedisConnectionEvents {
   /**
-   * Does by `send` what calls will do, a write included. Rejects when that does not work. `isNew`: on this connection
-   * none succeeded yet.
+   * Tests with `send` everything that calls need, including a write. Rejects if that fails. `isNew`: no probe has
+   * succeeded on this connection yet.
    */
   probe(send: SendCommand, isNew: boolean): Promise<void>;
-  /** Calls may be made. */
+  /** Calls can be sent. */
   up(): void;
-  /** Calls fail until `up`; `reason` may be logged. */
+  /** Calls fail until `up`; `reason` is for the log. */
   down(reason: string): void;
-  /** The connection is gone, and every call on it. */
+  /** The connection was lost with all of its calls. */
   lost(): void;
-  /** What waits for Redis to come up has waited in vain. */
+  /** The reconnect grace has ended without a connection. */
   graceExpired(): void;
 }
 
-// With these, service is back well within two seconds of Redis.
+// With these pauses, service resumes well within 2 s of Redis.
 export const DEFAULT_RETRY: RetryPauses = { initialMs: 50, maxMs: 500 };

@@ -10,33 +10,35 @@ import { SHORT_TEXT } from './reply-bound.js';
 import { RespPipe } from './resp-pipe.js';
 import { sharedLookup } from './shared-lookup.js';
 
-/** TLS of connections that are made again and again: reading a hundred certificates takes milliseconds. */
+/**
+ * TLS settings with parsed certificates: parsing a hundred certificates for each connection would take milliseconds.
+ */
 export interface PreparedTls {
   readonly options: RedisTlsOptions;
   readonly context: SecureContext;
 }
 
-/** Reads the certificates once; undefined where no TLS is spoken. Throws an Error when they cannot be used. */
+/** Parses the certificates once; returns undefined without TLS. Throws an Error if they are invalid. */
 export function prepareTls(usesTls: boolean, options: RedisTlsOptions = {}): PreparedTls | undefined {
   return usesTls ? { options, context: createSecureContext({ ...options }) } : undefined;
 }
 
-/** What {@link dial} needs to know. */
+/** Options of {@link dial}. */
 export interface DialOptions {
   readonly endpoint: RedisEndpoint;
-  /** Undefined: clear text. */
+  /** Undefined for clear text. */
   readonly tls: PreparedTls | undefined;
   readonly login: RedisLogin;
   readonly db: number;
-  /** Whether a proxy that shards answers, which breaks off at what names no key. */
+  /** Whether the server is a sharding proxy, which closes the connection on commands without keys. */
   readonly proxied: boolean;
-  /** Longest time for the connection, its TLS handshake included, milliseconds. */
+  /** Maximum time for the connection, including its TLS handshake, in milliseconds. */
   readonly connectTimeoutMs: number;
-  /** Longest time until Redis has answered the greeting from then on, milliseconds. */
+  /** Maximum time after that for the reply to the greeting, in milliseconds. */
   readonly greetingTimeoutMs: number;
 }
 
-/** A connection that is logged in. `stream` ends with an error where Redis breaks off, or sends what is no reply. */
+/** A connection after login. `stream` ends with an error if Redis closes it or sends a malformed reply. */
 export interface DialedRedis {
   readonly stream: Socket;
   readonly pipe: RespPipe;
@@ -45,12 +47,12 @@ export interface DialedRedis {
 const KEEP_ALIVE_MS = 30_000;
 
 /**
- * Connects to a Redis and logs in. Rejects with an Error whose message is for the log: that of the system, of TLS, or
- * of Redis (a {@link RedisReplyError}). When `signal` is aborted the connection is closed, and the promise rejects.
+ * Connects to Redis and logs in. Rejects with an Error for the log: from the system, from TLS, or from Redis (a {@link
+ * RedisReplyError}). Aborting `signal` closes the connection and rejects the promise.
  */
 export async function dial(options: DialOptions, signal: AbortSignal): Promise<DialedRedis> {
   const stream = openStream(options);
-  // Without a listener an error ends the process. What matters of it is told by those who wait.
+  // An error event without a listener would end the process. Waiting callers receive the error.
   stream.on('error', ignore);
   const abort = (): void => {
     stream.destroy();
@@ -76,7 +78,7 @@ export async function dial(options: DialOptions, signal: AbortSignal): Promise<D
   }
 }
 
-/** Begins to connect. Of a TLS connection `secureConnect` tells that it is made. */
+/** Starts a connection. For TLS, `secureConnect` signals that it is ready. */
 export function openStream({ endpoint, tls }: Pick<DialOptions, 'endpoint' | 'tls'>): Socket {
   const target: NetConnectOpts = 'path' in endpoint ? endpoint : { ...endpoint, lookup: sharedLookup };
   if (tls === undefined) return connectClear(target);
@@ -84,8 +86,8 @@ export function openStream({ endpoint, tls }: Pick<DialOptions, 'endpoint' | 'tl
 }
 
 /**
- * Resolves when `listen` resolves with undefined, rejects with the Error that it resolves with, with what `stream` ends
- * with, or after `ms` with `late`.
+ * Resolves when `listen` resolves with undefined. Rejects with the Error that it resolves with, with the error of
+ * `stream`, or after `ms` with `late`.
  */
 function withinTime(
   stream: Socket,
@@ -110,8 +112,8 @@ function withinTime(
 }
 
 /**
- * Why a stream ended, for the log. A host with several addresses fails with an error for each of them, and without
- * words of its own.
+ * Returns why a stream ended, for the log. A host with several addresses fails with one error per address and no
+ * message of its own.
  */
 export function closeReasonOf({ errored }: Socket): string {
   if (errored === null) return 'connection closed';
@@ -121,13 +123,12 @@ export function closeReasonOf({ errored }: Socket): string {
 }
 
 /**
- * Logs in, names the connection and chooses the database. Resolves with what is wrong with the login, if anything is.
- * The name is what Redis is greeted with where there is no login; who may not set it, or not choose the database, is
- * found out by the probe.
+ * Logs in, names the connection and selects the database. Resolves with the error of the login, or undefined. Without a
+ * login, the name is the greeting. If the name or the database is not permitted, the probe finds out.
  */
 async function greet(pipe: RespPipe, { login, db, proxied }: DialOptions): Promise<Error | undefined> {
   const answers: Promise<unknown>[] = login.password === undefined ? [] : [sendLogin(pipe, login)];
-  // After the login: who is not logged in may not set it.
+  // Sent after the login, because it is not permitted before.
   if (!proxied) answers.push(pipe.send('client', ['SETNAME', 'weir'], SHORT_TEXT));
   if (db !== 0) answers.push(pipe.send('select', [String(db)], SHORT_TEXT));
   const [first, ...rest] = await Promise.allSettled(answers);
@@ -138,9 +139,7 @@ async function greet(pipe: RespPipe, { login, db, proxied }: DialOptions): Promi
   return first.reason as Error;
 }
 
-/**
- * Sends AUTH. Rejects with Redis's error; a password that Redis does not ask for is none, as with other clients.
- */
+/** Sends AUTH. Rejects with Redis's error. Like other clients, ignores a password that Redis does not require. */
 export async function sendLogin(pipe: RespPipe, { username, password = '' }: RedisLogin): Promise<void> {
   try {
     await pipe.send('auth', username === undefined ? [password] : [username, password], SHORT_TEXT);
@@ -149,7 +148,7 @@ export async function sendLogin(pipe: RespPipe, { username, password = '' }: Red
   }
 }
 
-/** Whether `error`, which answers AUTH, says that Redis takes everybody without a password. */
+/** Returns whether `error`, a reply to AUTH, says that Redis requires no password. */
 export function needsNoPassword({ message }: Error): boolean {
   return /without any password configured|no password is set/.test(message);
 }

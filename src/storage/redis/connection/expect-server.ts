@@ -6,21 +6,24 @@ import { INFO_TEXT, SHORT_TEXT } from './reply-bound.js';
 import { infoField } from './server-advice.js';
 
 /**
- * Keys that are written one by one and then looked for by one script. On two servers, each of which has half of the
- * keys, all of them lie on one by chance once in 2 to the power of 31.
+ * Number of keys that are written separately and then read by one script. If two servers have half of the keys each,
+ * the probability that one has all of these is 2^-31.
  */
 const PROBE_KEYS = 32;
-/** How long a key stays that the script did not find. Milliseconds. */
+/** How long keys that the script did not find remain, in milliseconds. */
 export const PROBE_KEY_MS = '5000';
-/** Answers how many of its keys it found, and removes them. */
+/** Returns the number of keys that it found and removed. */
 const REMOVE_ALL = "return redis.call('DEL',unpack(KEYS))";
-/** What is said of a command that is not passed on; by Envoy's redis_proxy 1.40 of CLIENT, by older ones of most. */
+/**
+ * Errors for commands that a proxy does not forward: of Envoy's redis_proxy 1.40 for CLIENT, of older ones for most
+ * commands.
+ */
 const REFUSED = /unknown command|unsupported command|not supported/i;
 const PROXY_SAYS = /by the proxy|unsupported command/i;
 
 /**
- * Rejects where what answers is a proxy by what it says of commands that name no key. A Redis that lacks one of
- * them, or has it not for this user, is no proxy for that.
+ * Rejects if a proxy replies, which its errors for commands without keys reveal. A Redis that lacks one of these
+ * commands, or forbids it, is not a proxy.
  */
 export async function expectServer(send: SendCommand): Promise<void> {
   const client = await refusal(send('client', ['ID'], { integers: 0, textBytes: 0 }));
@@ -34,9 +37,8 @@ export async function expectServer(send: SendCommand): Promise<void> {
 }
 
 /**
- * Rejects where keys lie on several servers, and a script over them goes to one: a bucket's place would depend on what
- * else is in its call. Also rejects where Redis refuses what is needed to find out. `prefix` is that of keys, see
- * redisKey.
+ * Rejects if the keys are on several servers and a script goes to only one of them: the place of a bucket would depend
+ * on the rest of its call. Also rejects if Redis refuses the check. `prefix` is the one of keys, see redisKey.
  */
 export async function expectSingleServer(send: SendCommand, prefix: string | undefined): Promise<void> {
   const keys = Array.from({ length: PROBE_KEYS }, () => probeKeys(1, prefix)).flat();
@@ -45,7 +47,7 @@ export async function expectSingleServer(send: SendCommand, prefix: string | und
   try {
     await Promise.all([...written, found]);
   } catch (error) {
-    // Only Redis itself knows users.
+    // Only Redis itself has users.
     if (error instanceof RedisReplyError && error.code === 'NOPERM') return;
     throw error;
   }
@@ -53,7 +55,7 @@ export async function expectSingleServer(send: SendCommand, prefix: string | und
     throw new Error(`${IS_PROXY} of ${PROBE_KEYS} keys a script finds but ${await found}`);
 }
 
-/** Keys of so many buckets that nobody has, of a tenant of their own; see {@link randomText}. */
+/** Returns keys of `count` unused buckets, each with a hash tag of its own; see {@link randomText}. */
 export function probeKeys(count: number, prefix: string | undefined): string[] {
   const tenant = `probe ${randomText()}`;
   const { length: tagLength } = tenant;
@@ -61,21 +63,21 @@ export function probeKeys(count: number, prefix: string | undefined): string[] {
 }
 
 /**
- * Sixteen digits that are others each time: by the last two characters alone the hash of twemproxy (FNV-1a, of which it
- * keeps 32 bits) moves a key so little that it stays on its server.
+ * Returns sixteen random digits. The hash of twemproxy (FNV-1a, of which it keeps 32 bits) depends so little on the
+ * last two characters that keys which differ only there stay on one server.
  */
 function randomText(): string {
   return randomBytes(8).toString('hex');
 }
 
-/** Rejects where a Redis says that it is no master. Who may not ask finds out by a write. */
+/** Rejects if a Redis says that it is not a master. Without permission for the command, a write finds out. */
 export async function expectMaster(send: SendCommand): Promise<void> {
   const text = await send('info', ['replication'], INFO_TEXT).catch(() => '');
   const role = typeof text === 'string' ? infoField(text, 'role') : undefined;
   if (role !== undefined && role !== 'master') throw new Error(`READONLY its role is ${role}`);
 }
 
-/** What was said of a command that was refused; empty where it was not. */
+/** Returns the error of a refused command; empty if it was not refused. */
 async function refusal(answer: Promise<unknown>): Promise<string> {
   try {
     await answer;

@@ -1,29 +1,29 @@
 import type { RedisLogin } from './redis-login.js';
 
-/** What a {@link LoginSource} tells the owner of the connections. */
+/** Events of a {@link LoginSource} for the owner of connections. */
 export interface LoginListeners {
-  /** A new login, which live connections are to be given; told also to those who ask for it. */
+  /** A new login, which open connections should use. Sent to callers of `login`, too. */
   renewed(login: RedisLogin): void;
   /**
-   * No new login could be had, so the one before stays: why, a sentence for the log without a secret. Undefined: one
-   * could be had.
+   * A new login could not be obtained, so the previous one remains; `sentence` is for the log and contains no secret.
+   * Undefined: a login was obtained.
    */
   failed(sentence: string | undefined): void;
 }
 
-/** Where the login of a Redis comes from. */
+/** Source of a Redis login. */
 export interface LoginSource {
   /**
-   * The login for a connection that is about to be made. `refused` says that Redis did not accept the one before.
-   * Rejects with an Error for the log where there is none to be had, and there was none before.
+   * Returns the login for a new connection. `refused`: Redis did not accept the previous one. Rejects with an Error for
+   * the log if there is no login, not even a previous one.
    */
   login(refused: boolean): Promise<RedisLogin>;
-  /** Begins to tell `listeners`; called once, before anything else. */
+  /** Sets the listeners; called once, before all other methods. */
   follow(listeners: LoginListeners): void;
   close(): void;
 }
 
-/** A login that never changes. */
+/** Returns a source whose login never changes. */
 export function fixedLogin(login: RedisLogin): LoginSource {
   return { login: () => Promise.resolve(login), follow: () => {}, close: () => {} };
 }

@@ -6,29 +6,32 @@ import {
   readHostPort,
 } from './redis-address.js';
 
-/** More are a mistake: a few nodes are enough to find all others by, and each Sentinel is asked and listened to. */
+/**
+ * Maximum number of servers in a list: a few nodes are enough to find the others, and each Sentinel has a connection.
+ * More are a mistake.
+ */
 export const MAX_SERVERS = 32;
 const CLUSTER_PORT = 6379;
 const SENTINEL_PORT = 26379;
 const CLUSTER_FORM = 'write <host:port of a node>,<host:port of another one>';
 const SENTINEL_FORM = 'write <name of the master>,<host:port of a Sentinel>,<host:port of another one>';
 
-/** How a list of servers is read, and what errors call them. */
+/** Format of a list of servers, and its names in errors. */
 interface ServerList {
   readonly port: number;
-  /** Of too many of them. */
+  /** Name of too many servers. */
   readonly tooMany: string;
-  /** One of them. */
+  /** Name of one server. */
   readonly name: string;
-  /** Behind its place. */
+  /** Text after its position. */
   readonly suffix: string;
 }
 
 /**
- * Reads what REDIS_URL says with REDIS_TYPE=CLUSTER, in the form of envoyproxy/ratelimit: where some nodes are,
- * separated by commas; without a port it is 6379. Login and TLS come from `overrides`, the database is 0.
+ * Parses REDIS_URL for REDIS_TYPE=CLUSTER, in the format of envoyproxy/ratelimit: addresses of some nodes, separated by
+ * commas, with the default port 6379. Login and TLS come from `overrides`, and the database is 0.
  *
- * Throws an Error that says what is wrong, and what to write instead.
+ * Throws an Error that says what is wrong and what to write instead.
  */
 export function parseClusterUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
   const entries = entriesOf(url);
@@ -47,8 +50,8 @@ export function parseClusterUrl(url: string, overrides: RedisAddressOverrides = 
 }
 
 /**
- * The same with REDIS_TYPE=SENTINEL: the name of the master as the Sentinels know it, and where they are; without a
- * port it is 26379.
+ * Parses REDIS_URL for REDIS_TYPE=SENTINEL: the name of the master in the Sentinels, and their addresses, with the
+ * default port 26379.
  */
 export function parseSentinelUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
   const [masterName = '', ...entries] = entriesOf(url);

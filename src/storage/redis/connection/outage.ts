@@ -4,25 +4,27 @@ import type { RedisAddress, RedisEndpoint } from './redis-address.js';
 import { IS_PROXY } from './redis-error.js';
 import { type FaultPlace, faultSentence, redisFaultOf } from './redis-fault.js';
 
-/** How the owner of a connection names what it is made of, for sentences about it. */
+/** Names of a connection's settings in messages. */
 export interface RedisSettingNames {
-  /** Begins the names of the variables: `REDIS` of REDIS_URL, REDIS_AUTH and REDIS_TLS. */
+  /** Prefix of the variables: `REDIS` for REDIS_URL, REDIS_AUTH and REDIS_TLS. */
   readonly prefix: string;
-  /** Which of them the login comes from; undefined without a login. */
+  /** Variable that contains the login; undefined without a login. */
   readonly login: 'URL' | 'AUTH' | 'AUTH_FILE' | 'AUTH_COMMAND' | undefined;
-  /** Whether it is a Redis Cluster, or a node of one. */
+  /** Whether it is a Redis Cluster, or one of its nodes. */
   readonly cluster?: boolean;
 }
 
-/** Different reasons logged while Redis stays away. */
+/** Maximum number of different reasons that are logged during one outage. */
 const MAX_REASONS = 10;
 
-/** How a connection ends whose sides do not both speak TLS, as node:net, node:tls and the handshake say it. */
+/** How node:net, node:tls and the handshake describe a connection whose sides do not both use TLS. */
 const CONNECTION_CUT = /ECONNRESET|EPIPE|connection (?:is )?closed|malformed reply/i;
 const NO_HANDSHAKE =
   /ETIMEDOUT|no answer to the greeting|disconnected before secure|wrong version|packet length/;
 
-/** What the user of weir needs, whatever CACHE_KEY_PREFIX is; docs/operate/redis.md says what more is of use. */
+/**
+ * The permissions that weir's user needs, for any CACHE_KEY_PREFIX; docs/operate/redis.md lists further useful ones.
+ */
 const REQUIRED_ACL_RULES =
   '~*weir:1:* +evalsha +eval +mget +set +del +time +zadd +zrem +zscore +zcard +zrangebyscore +pttl +pexpire';
 const CLUSTER_RIGHTS = ' +cluster|slots +cluster|info +asking';
@@ -34,14 +36,14 @@ const LOGIN_PLACES = {
   AUTH_COMMAND: 'what is printed by the command of ',
 } as const;
 
-/** Puts into words why a Redis is away: what is wrong, and which variable mends it. Shows no password. */
+/** Describes why a Redis is unavailable: what is wrong, and which variable to change. Contains no password. */
 export class Outage {
   private readonly address: RedisAddress;
   private readonly names: RedisSettingNames;
-  /** What the log was told of this outage. */
+  /** Sentences of this outage that were logged. */
   private readonly loggedSentences = new Set<string>();
   private looking: Promise<void> | undefined;
-  /** What is wrong if one side speaks TLS, and the other does not, or if a proxy answers. */
+  /** Sentence about TLS on one side only, or about a proxy. */
   private mismatch: string | undefined;
 
   constructor(address: RedisAddress, names: RedisSettingNames | undefined) {
@@ -49,14 +51,16 @@ export class Outage {
     this.names = names ?? { prefix: 'REDIS', login: address.password === undefined ? undefined : 'URL' };
   }
 
-  /** Whether `reason` may come from TLS on one side only, or from a proxy, which {@link detectMismatch} finds out. */
+  /**
+   * Returns whether `reason` can result from TLS on one side only, or from a proxy; {@link detectMismatch} checks this.
+   */
   mayBeMismatch(reason: string): boolean {
     return CONNECTION_CUT.test(reason) || (this.address.tls && NO_HANDSHAKE.test(reason));
   }
 
   /**
-   * Looks once whether Redis speaks TLS where clear text was expected, or the other way round, or whether what answers
-   * is a proxy. Never rejects.
+   * Checks once whether Redis uses TLS where clear text is expected, or the other way round, or whether the server is a
+   * proxy. Never rejects.
    */
   detectMismatch(endpoint: RedisEndpoint): Promise<void> {
     this.looking ??= this.findMismatch(endpoint);
@@ -64,8 +68,8 @@ export class Outage {
   }
 
   /**
-   * The line for the log. `reason` is what the connection to Redis `name` ended with: an error of Redis, or of the
-   * system.
+   * Returns the line for the log. `reason` is the error of Redis or the system that ended the connection to Redis
+   * `name`.
    */
   sentence(reason: string, name: string): string {
     const login = this.loginSentence(reason);
@@ -73,7 +77,7 @@ export class Outage {
     return `Redis ${name} cannot be used, and weir keeps trying: ${this.why(reason)}`;
   }
 
-  /** Logs {@link sentence}, each once an outage, and not too many. Returns whether it did. */
+  /** Logs {@link sentence} once per outage, up to a maximum number of different ones. Returns whether it was logged. */
   logOnce(reason: string, name: string, log: (level: 'error', sentence: string) => void): boolean {
     const sentence = this.sentence(reason, name);
     if (this.loggedSentences.size >= MAX_REASONS || this.loggedSentences.has(sentence)) return false;
@@ -82,17 +86,17 @@ export class Outage {
     return true;
   }
 
-  /** What follows is another outage. */
+  /** Ends this outage; later failures belong to another one. */
   end(): void {
     this.loggedSentences.clear();
   }
 
-  /** The same for who does not try again. */
+  /** Returns the sentence for a caller that does not retry. */
   lastSentence(reason: string, name: string): string {
     return `Redis ${name} ${this.loginSentence(reason) ?? `cannot be used: ${this.why(reason)}`}`;
   }
 
-  /** The line about a new login that Redis `name` refused with `reason` on a connection, which goes on without. */
+  /** Returns the line for a new login that Redis `name` refused with `reason` on a connection that stays open. */
   renewalSentence(reason: string, name: string): string {
     const refusal = this.loginSentence(reason, 'the new login') ?? `refuses the new login (${reason})`;
     return `Redis ${name} ${refusal}; the connection goes on with the login before`;
@@ -102,7 +106,7 @@ export class Outage {
     return (this.mayBeMismatch(reason) ? this.mismatch : undefined) ?? faultSentence(this.place, reason);
   }
 
-  /** About who may log in, and do what. */
+  /** Returns a sentence about login or permissions. */
   private loginSentence(reason: string, what = 'the login'): string | undefined {
     const { prefix, login } = this.names;
     const place = `${LOGIN_PLACES[login ?? 'AUTH']}${prefix}_${login}`;
@@ -135,7 +139,7 @@ export class Outage {
   private async findMismatch(endpoint: RedisEndpoint): Promise<void> {
     const { tls, proxy, username } = this.address;
     const { prefix, cluster = false } = this.names;
-    // Where nodes are named there are no URLs.
+    // With a list of nodes there are no URLs.
     if (!tls && (await speaksTls(endpoint))) {
       this.mismatch =
         'it speaks TLS, and was asked in clear text; ' +
@@ -159,19 +163,22 @@ export class Outage {
   }
 }
 
-/** Whether it breaks off at a command that names no key, as twemproxy does; what else answers it says why. */
+/**
+ * Returns whether the server closes the connection on a command without a key, as twemproxy does; other servers reply
+ * with an error.
+ */
 async function isKeyOnlyProxy(endpoint: RedisEndpoint): Promise<boolean> {
   if ((await answers(endpoint, 'GET weir:1:probe')) !== true) return false;
   return (await answers(endpoint, 'CLIENT SETNAME weir')) === false;
 }
 
-/** A command of words without spaces, as it is sent. */
+/** Encodes a command whose words contain no spaces. */
 function requestOf(command: string): string {
   const words = command.split(' ');
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
 }
 
-/** Whether a command is answered at all; undefined where there is no connection, or too long a silence. */
+/** Returns whether a command gets a reply; undefined without a connection, or after a timeout. */
 async function answers(endpoint: RedisEndpoint, command: string): Promise<boolean | undefined> {
   const socket = connect(endpoint);
   return firstWord<boolean>(socket, (tell) => {
@@ -185,7 +192,7 @@ async function answers(endpoint: RedisEndpoint, command: string): Promise<boolea
   });
 }
 
-/** Whether a command is answered that is not encrypted, if only by an error such as NOAUTH; also by a proxy. */
+/** Returns whether an unencrypted command gets a reply, even an error such as NOAUTH or one from a proxy. */
 async function speaksClearText(endpoint: RedisEndpoint): Promise<boolean> {
   const socket = connect(endpoint);
   const told = await firstWord<boolean>(socket, (tell) => {

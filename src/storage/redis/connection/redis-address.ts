@@ -1,22 +1,22 @@
-/** Where a Redis listens: a host and a port, or the path of a Unix domain socket. */
+/** Address of a Redis: host and port, or the path of a Unix domain socket. */
 export type RedisEndpoint = HostPort | { readonly path: string };
 
-/** Who knows where the master of a Redis is (REDIS_TYPE=SENTINEL). */
+/** The Sentinels that know the master of a Redis (REDIS_TYPE=SENTINEL). */
 export interface SentinelAddress {
-  /** What the Sentinels call the master. */
+  /** Name of the master in the Sentinels. */
   readonly masterName: string;
   readonly sentinels: readonly HostPort[];
 }
 
-/** Where a Redis is and how to log in. */
+/** Address and login of a Redis. */
 export interface RedisAddress {
-  /** Set in place of host and port. */
+  /** Set instead of host and port. */
   readonly sentinel?: SentinelAddress;
-  /** Whether a proxy that shards is there (REDIS_TYPE=PROXY). */
+  /** Whether the address is a sharding proxy (REDIS_TYPE=PROXY). */
   readonly proxy?: boolean;
-  /** Set in place of host and port: some nodes of a Redis Cluster, which know the others (REDIS_TYPE=CLUSTER). */
+  /** Set instead of host and port: some nodes of a Redis Cluster, which know the others (REDIS_TYPE=CLUSTER). */
   readonly cluster?: readonly HostPort[];
-  /** Host name or IP address without brackets; absent for a socket. */
+  /** Host name, or IP address without brackets; absent for a socket. */
   readonly host?: string;
   readonly port?: number;
   /** Path of a Unix domain socket; absent for TCP. */
@@ -25,19 +25,19 @@ export interface RedisAddress {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly db: number;
-  /** The address as logs and errors may show it: no user, no password. */
+  /** The address for logs and errors, without user and password. */
   readonly redactedAddress: string;
 }
 
-/** Settings that stand beside the URL and beat what it says. */
+/** Settings that take precedence over the URL. */
 export interface RedisAddressOverrides {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   readonly db?: number;
   readonly tls?: boolean;
   /**
-   * How the address is meant (REDIS_SOCKET_TYPE): `unix` makes it a path, relative ones too. Absent: what it looks
-   * like.
+   * Type of the address (REDIS_SOCKET_TYPE): `unix` makes it a path, even if relative. Absent: derived from the
+   * address.
    */
   readonly socketType?: 'tcp' | 'unix';
 }
@@ -47,7 +47,7 @@ const FORMS =
   'use host:port, [::1]:6379, the path of a socket, redis://user:password@host:port/db, rediss:// for ' +
   'TLS, or unix:///path?db=1';
 
-/** User or password of a URL hold a character that means something else there. */
+/** The user or password of a URL contains a reserved character. */
 export class RedisUrlLoginError extends Error {
   override readonly name = 'RedisUrlLoginError';
 
@@ -59,17 +59,17 @@ export class RedisUrlLoginError extends Error {
   }
 }
 
-/** What may stand behind the `?` of a URL. */
+/** Query parameters that a URL may have. */
 const PARAMETERS: readonly string[] = ['db', 'username', 'password'];
 
 type Parts = Omit<RedisAddress, 'redactedAddress' | 'tls' | 'db'> & { tls: boolean; db: number };
 
 /**
- * Reads a Redis address: `host:port`, `host`, `[::1]:6379`, the path of a socket (it begins with `/` or `.`),
+ * Parses a Redis address: `host:port`, `host`, `[::1]:6379`, the path of a socket (which begins with `/` or `.`), or a
  * `redis://`, `rediss://` (TLS) or `unix://` URL. User and password of a URL are percent-decoded.
  *
- * Throws an Error that says what is wrong and never shows a password; a {@link RedisUrlLoginError} where it is the
- * login.
+ * Throws an Error that says what is wrong and never contains a password; a {@link RedisUrlLoginError} if the login is
+ * the problem.
  */
 export function parseRedisUrl(url: string, overrides: RedisAddressOverrides = {}): RedisAddress {
   const { socketType, ...given } = overrides;
@@ -130,8 +130,9 @@ function parse(url: string): Parts {
 }
 
 /**
- * Whether a `/`, `?` or `#` of user or password cuts them off: the `@` that ends them comes after it then. A comma in
- * them would part several addresses. Only a parameter may hold an `@`, where the login stands that has none before it.
+ * Returns whether user or password contain a character that ends them early. After a `/`, `?` or `#`, the `@` that ends
+ * the login comes later. A comma would separate addresses. An `@` in a parameter is valid only if the authority is a
+ * plain host and port.
  */
 function hasBrokenLogin(url: string): boolean {
   const [, authority = '', rest = ''] = /^rediss?:\/\/([^/?#]*)(.*)$/is.exec(url) ?? [];
@@ -148,8 +149,8 @@ export interface HostPort {
 }
 
 /**
- * Reads `host:port`, or `[::1]:6379`; `usual` is the port where none is named. Undefined for anything else. Throws an
- * Error that says what ports there are.
+ * Parses `host:port` or `[::1]:6379`; `defaultPort` applies without a port. Returns undefined for anything else. Throws
+ * an Error that names the valid ports.
  */
 export function readHostPort(text: string, defaultPort = DEFAULT_PORT): HostPort | undefined {
   const match = /^(?:\[([0-9a-f:.%]+)\]|([^\s:@/?#[\]]+))(?::(\d+))?$/i.exec(text);
@@ -157,7 +158,7 @@ export function readHostPort(text: string, defaultPort = DEFAULT_PORT): HostPort
   return host === undefined ? undefined : { host, port: parsePort(match?.[3], defaultPort) };
 }
 
-/** `host:port`, an IPv6 address in brackets. */
+/** Formats `host:port`, with an IPv6 address in brackets. */
 export function endpointName({ host, port }: HostPort): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
@@ -169,7 +170,7 @@ function parseHostPort(text: string): Parts {
     if (plain !== undefined) {
       throw new Error(`Redis address: a database needs the form of a URL; write redis://${plain}`);
     }
-    // What cannot be read may hold a password: it is not repeated.
+    // An address that cannot be parsed may contain a password, so the error does not repeat it.
     throw new Error(`Redis address cannot be read; ${FORMS}`);
   }
   return { ...found, tls: false, db: 0 };
@@ -213,7 +214,7 @@ function parseTcp(url: string, tls: boolean): Parts {
   };
 }
 
-/** A port from its digits; `usual` where there are none. Throws an Error that says what is allowed. */
+/** Parses a port; `defaultPort` applies to an empty text. Throws an Error that names the valid ports. */
 function parsePort(text: string | undefined, defaultPort = DEFAULT_PORT): number {
   if (text === undefined) return defaultPort;
   const value = Number(text);
@@ -238,7 +239,7 @@ function database(path: string | undefined, params: URLSearchParams): number {
   return Number(text);
 }
 
-/** Behind the `?` of a password that is not percent-encoded, and before its `@`, stand parts of it. */
+/** Returns the name of a parameter for errors, unless it may be part of a password that is not percent-encoded. */
 function shownName(name: string, params: URLSearchParams): string {
   return /@|%40/.test(params.toString()) ? 'behind the "?"' : JSON.stringify(name.slice(0, 40));
 }
@@ -252,7 +253,7 @@ function credentials(user: string, password: string): { username?: string; passw
   };
 }
 
-/** The login of `redis://host?username=u&password=p`, which what stands before the host beats. */
+/** Returns the login of `redis://host?username=u&password=p`; a login before the host takes precedence. */
 function queryLogin(params: URLSearchParams): { username?: string; password?: string } {
   const username = params.get('username') ?? '';
   const password = params.get('password') ?? '';

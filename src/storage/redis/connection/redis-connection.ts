@@ -23,30 +23,30 @@ import { type ReplyBound, SHORT_TEXT } from './reply-bound.js';
 import { adviseOn } from './server-advice.js';
 
 const FIRST_PROBE_MS = 100;
-/** A probe may take as long as a decision may (REDIS_TIMEOUT), but at least this long. */
+/** Minimum timeout of a probe, in milliseconds, if a decision's timeout (REDIS_TIMEOUT) is shorter. */
 const MIN_PROBE_TIMEOUT_MS = 500;
-/** Failures in a row that open the breaker where the options do not say. */
+/** Default number of consecutive failures that open the breaker. */
 const DEFAULT_BREAKER_FAILURES = 5;
-/** Probes without an answer after which the connection counts as hung and is made anew. */
+/** Number of consecutive probes without a reply after which the connection is replaced. */
 const HUNG_AFTER_PROBES = 2;
 /**
- * Only after being up for this long is an outage a new one: before, the pauses between probes go on growing and its
- * reasons are not logged again.
+ * Minimum time up, in milliseconds, after which the next outage is a new one. Before, pauses between probes keep
+ * growing, and reasons are not logged again.
  */
 const STABLE_MS = 5000;
-/** Longest that calls are let wait for a connection that is made anew; for the first one as long as for an answer. */
+/** Maximum time that calls wait for a new connection, in milliseconds; the first one may take as long as a reply. */
 const RECONNECT_GRACE_MS = 1000;
-/** Behind a proxy no probe follows another sooner because of calls that failed. */
+/** Minimum time between probes after failed calls behind a proxy, in milliseconds. */
 const PROXY_PROBE_INTERVAL_MS = 1000;
 
 /**
- * One connection to one Redis that keeps itself up: connects in the background, probes, reconnects for ever
- * ({@link RedisLink}). It is up once a probe (what calls do, a write included, so that a replica, a full Redis or
- * missing rights do not pass) succeeded, and down when the connection is lost, when Redis says that it refuses
- * everything, or when the circuit breaker opens, which a probe closes.
+ * One connection to one Redis that keeps itself up: it connects in the background, probes, and reconnects forever
+ * ({@link RedisLink}). It goes up after a successful probe. The probe does what calls do, including a write, so a
+ * replica, a full Redis or missing permissions fail it. The connection goes down when it is lost, when Redis refuses
+ * all calls, or when the circuit breaker opens, which a probe closes.
  *
- * While it is down there may be hope: a first attempt to connect, or the first one after Redis was lost or another was
- * announced, has not come to its end. Calls may wait for that.
+ * Calls may wait while it is down during the reconnect grace: until the end of the first attempt to connect, or of the
+ * first attempt after Redis was lost or a new one was announced.
  */
 export class RedisConnection {
   private readonly options: RedisServerOptions;
@@ -54,38 +54,38 @@ export class RedisConnection {
   private readonly link: RedisLink;
   private readonly breaker: CircuitBreaker;
   private readonly breakerFailures: number;
-  /** How long Redis may be silent before it counts as hung. */
+  /** Maximum silence before Redis counts as hung, in milliseconds. */
   private readonly maxSilenceMs: number;
   private readonly outage: Outage;
   private readonly log: RedisLog = (level, sentence) => this.options.log?.(level, sentence);
   private found: FoundRedis | undefined;
-  /** Why the connection at hand is being closed, which was counted. */
+  /** Reason for closing the current connection, which has been counted already. */
   private closeReason = '';
   private everUp = false;
-  /** Whether calls may be made; once it has ended, never again. */
+  /** Whether calls can be sent; `ended` is final. */
   private state: 'down' | 'up' | 'ended' = 'down';
   private readonly reconnectGrace = new ReconnectGrace(() => this.endGrace());
   private upSince = 0;
-  /** Whether the next `up` is worth a line; so is the first. */
+  /** Whether the next `up` is logged; true for the first one. */
   private hasLoggedDown = true;
   private hasAdvised = false;
-  /** Why no new login can be had. */
+  /** Why no new login is available. */
   private loginFailure: string | undefined;
-  /** Whether the connection at hand goes on with a login that is not the newest. */
+  /** Whether the current connection uses a login that is not the newest. */
   private renewalRefused = false;
-  /** Counts connections, so that answers of an earlier one are known as such. */
+  /** Number of the current connection, which identifies replies of earlier ones. */
   private epoch = 0;
   private readonly probePauses = new BackOff({ ...DEFAULT_RETRY, initialMs: FIRST_PROBE_MS });
   private unansweredProbes = 0;
-  /** When the latest probe began. */
+  /** Start of the latest probe. */
   private lastProbeMs = -Infinity;
   private probeTimer: NodeJS.Timeout | undefined;
-  /** Whether what answers is known to be no proxy. */
+  /** Whether the server is known not to be a proxy. */
   private isKnownServer = false;
-  /** Ends the probe at hand; undefined while there is none. */
+  /** Timeout of the current probe; undefined if there is none. */
   private probeDeadline: StallTolerantTimer | undefined;
 
-  /** Starts connecting. Throws an Error when the TLS settings cannot be used. */
+  /** Starts connecting. Throws an Error if the TLS settings are invalid. */
   constructor(options: RedisServerOptions, events: RedisConnectionEvents) {
     this.options = options;
     this.events = events;
@@ -99,7 +99,7 @@ export class RedisConnection {
       closed: (reason) => this.onClosed(reason),
       failed: (reason, found) => this.onFailed(reason, found),
       moved: (reason) => {
-        // First, so that what was not sent yet waits.
+        // Started first, so that unsent calls wait.
         this.startGrace();
         this.goDown(reason);
       },
@@ -110,27 +110,27 @@ export class RedisConnection {
     this.link.start();
   }
 
-  /** Whether calls may be made. */
+  /** Whether calls can be sent. */
   get up(): boolean {
     return this.state === 'up';
   }
 
-  /** Whether Redis may be up in a moment, though it is not: a call may wait for it. */
+  /** Whether calls may wait because Redis may be up soon. */
   get inReconnectGrace(): boolean {
     return this.reconnectGrace.isActive && this.state !== 'up';
   }
 
-  /** Resolves once it is up, or no longer hopeful. */
+  /** Resolves when it is up, or when the reconnect grace has ended. */
   whenGraceEnded(): Promise<void> {
     return this.reconnectGrace.whenEnded();
   }
 
-  /** Why calls may not be made now. */
+  /** The reason why calls cannot be sent now. */
   get downReason(): 'breaker_open' | 'disconnected' {
     return this.breaker.open ? 'breaker_open' : 'disconnected';
   }
 
-  /** Connections since start, logged in; at most one is open. */
+  /** Connections after login since start; at most one is open. */
   get connections(): ConnectionCounts {
     return this.link.counts;
   }
@@ -140,14 +140,14 @@ export class RedisConnection {
     return this.link.send(name, args, bound);
   }
 
-  /** A call was answered. */
+  /** Records an answered call. */
   noteSuccess(): void {
     this.breaker.success();
   }
 
   /**
-   * A call failed. What Redis says of one may be true of all: then nothing more is asked. Else a run of them opens the
-   * breaker.
+   * Records a failed call. If Redis's error applies to all calls, no more are sent; otherwise, consecutive failures
+   * open the breaker.
    */
   noteFailure(error: Error): void {
     if (this.state !== 'up') return;
@@ -172,8 +172,8 @@ export class RedisConnection {
   }
 
   /**
-   * What is said of one server behind a proxy is true of no other, so that the connection stays up for these. A run of
-   * failures may be all of them: a probe finds out, one in a while.
+   * Handles an error behind a proxy. It may concern only one of the servers, so the connection stays up. After
+   * consecutive failures, which may concern all servers, a probe checks, at most once per interval.
    */
   private probeAfterProxyErrors(): void {
     if (!this.breaker.failure()) return;
@@ -182,7 +182,7 @@ export class RedisConnection {
     if (!isProbing && performance.now() - this.lastProbeMs >= PROXY_PROBE_INTERVAL_MS) this.probe();
   }
 
-  /** Nothing was answered for a while, although something was asked. Opens the breaker. */
+  /** Opens the breaker, because no call has been answered for a while. */
   noteSilence(micros: number): void {
     if (this.state !== 'up' || !this.breaker.trip()) return;
     this.goDown(`no answer for ${Math.round(micros / 1000)} ms`);
@@ -190,7 +190,7 @@ export class RedisConnection {
     this.probe();
   }
 
-  /** Ends the connection for good. */
+  /** Closes the connection for good. */
   close(): void {
     this.state = 'ended';
     this.reconnectGrace.end();
@@ -224,11 +224,11 @@ export class RedisConnection {
     const fault = redisFaultOf(reason).reason;
     this.options.observeFault?.(fault);
     this.goDown(reason);
-    // What was not answered may have been lost on its way.
+    // An unanswered connection attempt may have been lost on its way, so the grace continues.
     if (fault !== 'no_answer') this.endGrace();
   }
 
-  /** Logs once that no login can be had, and once that one can. */
+  /** Logs once that no login is available, and once that one is available again. */
   private onLoginSource(sentence: string | undefined): void {
     if (sentence !== undefined) this.options.observeFault?.('login_source');
     if (sentence === this.loginFailure) return;
@@ -237,7 +237,7 @@ export class RedisConnection {
     this.loginFailure = sentence;
   }
 
-  /** Logs once that Redis goes on with the login before. */
+  /** Logs once that Redis continues with the previous login. */
   private onRenewed(refusal: string | undefined): void {
     if (refusal !== undefined) this.options.observeFault?.(redisFaultOf(refusal).reason);
     if (refusal !== undefined && !this.renewalRefused)
@@ -245,7 +245,7 @@ export class RedisConnection {
     this.renewalRefused = refusal !== undefined;
   }
 
-  /** Closes the connection at hand in the hope for a better one. */
+  /** Closes the current connection to open a better one. */
   private reconnect(reason: string, loginRefused: boolean): void {
     this.closeReason = reason;
     this.startGrace();
@@ -253,7 +253,7 @@ export class RedisConnection {
     this.link.disconnect(reason, loginRefused);
   }
 
-  /** Redis may be there in a moment. */
+  /** Starts the reconnect grace. */
   private startGrace(forMs = RECONNECT_GRACE_MS): void {
     this.reconnectGrace.start(forMs);
   }
@@ -262,7 +262,7 @@ export class RedisConnection {
     if (this.reconnectGrace.end() && this.state === 'down') this.events.graceExpired();
   }
 
-  /** Tries what calls will do, in the right database: the greeting minds no SELECT that failed. */
+  /** Tests what calls do, in the right database: the greeting ignores a failed SELECT. */
   private probe(): void {
     const { epoch } = this;
     const { db } = this.options.address;
@@ -308,7 +308,7 @@ export class RedisConnection {
     this.goDown('no answer');
     this.endGrace();
     if (++this.unansweredProbes < HUNG_AFTER_PROBES) {
-      // Waiting for its answer was pause enough.
+      // The timeout was long enough as a pause.
       this.probe();
       return;
     }
@@ -357,7 +357,7 @@ export class RedisConnection {
       this.probePauses.reset();
       this.outage.end();
     }
-    // Until it was reached once the settings may be what is wrong.
+    // Until the first connection, the settings may be the cause.
     if (this.everUp || this.found === undefined || !this.outage.mayBeMismatch(reason)) this.logDown(reason);
     else void this.diagnoseAndLog(reason, this.found);
     if (this.state !== 'up') return;
@@ -367,7 +367,7 @@ export class RedisConnection {
 
   private async diagnoseAndLog(reason: string, { endpoint }: FoundRedis): Promise<void> {
     await this.outage.detectMismatch(endpoint);
-    // It takes up to two seconds.
+    // The check takes up to 2 s.
     if (this.state === 'down') this.logDown(reason);
   }
 

@@ -1,28 +1,28 @@
-/** What Redis tells of a command that it does not know: its arguments, and those of AUTH are the login. */
+/** The arguments in Redis's error for an unknown command; the arguments of AUTH are the login. */
 const ARGUMENTS = /, with args beginning with: .*/s;
 
-/** What begins the words about a proxy that answers where Redis was expected; see expect-server.ts. */
+/** Prefix of messages about a proxy in the place of Redis; see expect-server.ts. */
 export const IS_PROXY = 'a proxy answers there:';
 
-/** What Redis said, without the arguments that it was given: a Redis whose AUTH is renamed tells the password. */
+/** Returns Redis's error without the command's arguments: a Redis whose AUTH is renamed returns the password. */
 export function withoutArguments(text: string): string {
   return text.replace(ARGUMENTS, '');
 }
 
-/** Redis answered a command with an error (RESP2, "Simple errors"). */
+/** An error reply of Redis (RESP2, "Simple errors"). */
 export class RedisReplyError extends Error {
   override readonly name = 'RedisReplyError';
-  /** The word in capitals that it begins with, such as `NOSCRIPT`, `READONLY`, `ERR`. */
+  /** The first word of the error, in capitals, such as `NOSCRIPT`, `READONLY`, `ERR`. */
   readonly code: string;
 
-  /** `text` is the line that Redis sent; the message is that {@link withoutArguments}. */
+  /** `text` is the line from Redis; the message is {@link withoutArguments} of it. */
   constructor(text: string) {
     super(withoutArguments(text));
     this.code = /^[A-Z]+/.exec(text)?.[0] ?? '';
   }
 }
 
-/** Redis answered, and what it said is no answer of the script. */
+/** A reply of Redis that the script cannot have returned. */
 export class UnknownReplyError extends Error {
   override readonly name = 'UnknownReplyError';
 
@@ -31,7 +31,7 @@ export class UnknownReplyError extends Error {
   }
 }
 
-/** Whether Redis answered, in contrast to errors of the connection. */
+/** Returns whether Redis replied, in contrast to an error of the connection. */
 export function isAnswer(error: unknown): boolean {
   return error instanceof RedisReplyError || error instanceof UnknownReplyError;
 }

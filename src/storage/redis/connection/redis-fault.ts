@@ -3,50 +3,50 @@ import type { StoreFault } from '../../../limiter/store-fault.js';
 import { IS_PROXY } from './redis-error.js';
 
 /**
- * What weir does about a fault:
- * - `find`: leaves this Redis and looks for the master anew. What it refused is asked again, within its time;
- * - `login`: connects anew with a fresh login, and asks again as with `find`;
- * - `wait`: asks for nothing until a probe succeeds, because all calls would be refused;
- * - `soon`: the same, and as it may be over in a moment, calls wait for that;
- * - `count`: a run of such failures opens the circuit breaker.
+ * The reaction to a fault:
+ * - `find`: closes the connection and looks for the master again. Refused calls are sent again before their deadlines.
+ * - `login`: connects again with a new login, and sends refused calls again.
+ * - `wait`: sends nothing until a probe succeeds, because all calls would be refused.
+ * - `soon`: like `wait`, but calls wait, because the fault may be over soon.
+ * - `count`: consecutive failures open the circuit breaker.
  */
 export type FaultReaction = 'find' | 'login' | 'wait' | 'soon' | 'count';
 
-/** Where a Redis is set up, for sentences about it. */
+/** The setup of a Redis, for messages about it. */
 export interface FaultPlace {
-  /** Begins the names of the variables: `REDIS` of REDIS_URL. */
+  /** Prefix of the variables: `REDIS` for REDIS_URL. */
   readonly prefix: string;
   readonly db: number;
-  /** Whether Sentinels say where Redis is. */
+  /** Whether Sentinels announce the address. */
   readonly sentinel: boolean;
-  /** Whether it is a node of a Redis Cluster, and known to be one. */
+  /** Whether it is known to be a node of a Redis Cluster. */
   readonly cluster: boolean;
-  /** Whether it is a proxy that shards, as far as is known. */
+  /** Whether it is known to be a sharding proxy. */
   readonly proxy?: boolean;
 }
 
-/** A kind of fault of a Redis, or of the way to it. */
+/** A kind of fault of Redis or its connection. */
 export interface RedisFault {
   readonly reason: StoreFault;
-  /** What Redis or the system say of it. */
+  /** Matches the message of Redis or the system. */
   readonly pattern: RegExp;
   readonly reaction: FaultReaction;
-  /** What is wrong and what an operator does about it, for the log; absent where the text says all. */
+  /** Returns what is wrong and what an operator should do, for the log; absent if the message itself is sufficient. */
   readonly remedy?: (place: FaultPlace, text: string) => string;
 }
 
-/** A code that Redis answers with; Redis 6.2 puts that of a command in a script behind words of its own. */
+/** Matches an error code of Redis; Redis 6.2 puts words before the code of a command in a script. */
 const code = (name: string): RegExp => new RegExp(`(?:^|: -)${name}\\b`);
-/** Of a command in a script Redis 6.2 and 7.0 say it in other words (scripting.c, script.c). */
+/** Redis 6.2 and 7.0 describe a command in a script differently (scripting.c, script.c). */
 const NO_PERMISSION = /(?:^|: -)NOPERM\b|The user executing the script can't /;
 const url = ({ prefix }: FaultPlace): string => `${prefix}_URL`;
 
 /**
- * Every fault that is known by name; the first that fits counts. Of a login {@link Outage} says more. Codes are those
- * of Redis 7 and Valkey 9 (server.c, createSharedObjects).
+ * All known faults; the first match counts. {@link Outage} adds details about logins. The codes are those of Redis 7
+ * and Valkey 9 (server.c, createSharedObjects).
  */
 export const REDIS_FAULTS: readonly RedisFault[] = [
-  // What a proxy says may hold any of the words below.
+  // The message of a proxy may match any of the patterns below.
   {
     reason: 'proxy',
     pattern: new RegExp(`^${IS_PROXY}`),
@@ -55,13 +55,14 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
       'what answers there spreads keys over several servers, as twemproxy and the redis_proxy of Envoy do; set ' +
       `${prefix}_TYPE=PROXY, or name Redis itself in ${prefix}_URL`,
   },
-  // What is said of Sentinels holds the words of the system, too, and what to do.
+  // Messages about Sentinels contain those of the system, and what to do.
   { reason: 'no_master', pattern: /^(?:no )?Sentinel /, reaction: 'count' },
   { reason: 'no_cluster', pattern: /Redis Cluster/, reaction: 'count' },
-  // What a source of logins says may hold any of the words below.
+  // The message of a login source may match any of the patterns below.
   { reason: 'login_source', pattern: /^REDIS_\w*AUTH_(?:COMMAND|FILE): /, reaction: 'count' },
   {
-    // The first is how take.lua answers; what a Redis says of it follows, and may hold any of the words below.
+    // The first alternative is the reply of take.lua; Redis's own message follows and may match any of the patterns
+    // below.
     reason: 'no_time',
     pattern: /^NOTIME\b|not allowed after non[ -]deterministic/,
     reaction: 'wait',
@@ -185,7 +186,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
     remedy: (place) => `it has no database ${place.db}; name another in ${url(place)}`,
   },
   {
-    // Envoy's redis_proxy, and twemproxy, which says what the system says (msg.c, strerror).
+    // Messages of Envoy's redis_proxy, and of twemproxy, which forwards those of the system (msg.c, strerror).
     reason: 'upstream',
     pattern:
       /^(?:ERR )?(?:(?:no )?upstream |Connection (?:refused|timed out|reset)|Server closed|No route|Host is)/,
@@ -213,7 +214,7 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
   {
     reason: 'protocol',
     pattern: /^the script answered in an unknown form/,
-    // What comes next may be the answer to another call.
+    // The next reply may belong to another call.
     reaction: 'find',
     remedy: (place) =>
       `what answers there mixes up answers, or does not run scripts as Redis does; correct ${url(place)}`,
@@ -263,25 +264,25 @@ export const REDIS_FAULTS: readonly RedisFault[] = [
 
 const OTHER: RedisFault = { reason: 'other', pattern: /^/, reaction: 'count' };
 
-/** The kind of what Redis, the system or TLS said. */
+/** Returns the fault that a message of Redis, the system or TLS describes. */
 export function redisFaultOf(text: string): RedisFault {
   return REDIS_FAULTS.find(({ pattern: says }) => says.test(text)) ?? OTHER;
 }
 
-/** Of a proxy that lost a server after it was given the call, or waited for it in vain. */
+/** Errors of a proxy that lost a server after sending it the call, or timed out. */
 const LOST_BEHIND_PROXY = /^(?:ERR )?(?:upstream |Connection (?:timed out|reset)|Server closed)/;
 
-/** Whether a call that was answered so may have been done all the same. */
+/** Returns whether a call with this error may have been executed nevertheless. */
 export function mayBeDone(text: string): boolean {
   return LOST_BEHIND_PROXY.test(text);
 }
 
-/** Each probe asks for another slot: what is said of them is one sentence for the log. */
+/** Removes the slot, which differs in each probe, so that the log contains the sentence once. */
 function withoutSlot(text: string): string {
   return text.replace(/^(MOVED|ASK) .*/s, '$1');
 }
 
-/** What is wrong and what to do about it, with what was said in brackets. */
+/** Returns what is wrong and what to do, with the original message in brackets. */
 export function faultSentence(place: FaultPlace, text: string): string {
   const { remedy, reason } = redisFaultOf(text);
   if (remedy === undefined) return text;

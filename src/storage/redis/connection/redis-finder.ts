@@ -1,24 +1,24 @@
 import type { RedisAddress, RedisEndpoint } from './redis-address.js';
 
-/** Where a Redis was found. */
+/** A Redis that was found. */
 export interface FoundRedis {
   readonly endpoint: RedisEndpoint;
-  /** As the log may show it. */
+  /** Name for the log. */
   readonly name: string;
-  /** Whether it must say that it is a master; a single Redis shows by a write that it may be used. */
+  /** Whether it must report that it is a master; for a single Redis, a successful write is enough. */
   readonly mustBeMaster: boolean;
 }
 
-/** Knows where the Redis is that buckets live in. */
+/** Finds the Redis that stores the buckets. */
 export interface RedisFinder {
-  /** Where it is now. Rejects with an Error for the log where nobody knows. */
+  /** Returns the current Redis. Rejects with an Error for the log if none is found. */
   find(): Promise<FoundRedis>;
-  /** `listener` is called when another Redis was announced. */
+  /** Adds a listener for the announcement of another Redis. */
   onMoved(listener: (found: FoundRedis) => void): void;
   close(): void;
 }
 
-/** Finds the one Redis that an address names. */
+/** Returns a finder of the Redis at a fixed address. */
 export function fixedFinder({ host, port, path, redactedAddress }: RedisAddress): RedisFinder {
   const endpoint = path === undefined ? { host: host as string, port: port as number } : { path };
   const found: FoundRedis = { endpoint, name: redactedAddress, mustBeMaster: false };

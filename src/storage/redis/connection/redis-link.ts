@@ -12,45 +12,50 @@ import { type FoundRedis, fixedFinder, type RedisFinder } from './redis-finder.j
 import type { RedisLogin } from './redis-login.js';
 import type { ReplyBound } from './reply-bound.js';
 
-/** Longest that a connection may take, milliseconds; with TLS, which is Redis's work, as long as a decision may. */
+/**
+ * Maximum time for a connection, in milliseconds; with TLS, which Redis has to compute, the timeout of a decision if
+ * that is longer.
+ */
 const CONNECT_TIMEOUT_MS = 1000;
 /**
- * How long the answer to the greeting may take: what was lost on its way never comes, and another connection does
- * better. After some that were silent each may take twice as long, up to what a decision may (REDIS_TIMEOUT).
- * Milliseconds.
+ * Maximum time for the reply to the greeting, in milliseconds: a lost packet may never arrive, so a new connection is
+ * better. After several silent attempts the time doubles with each, up to the timeout of a decision (REDIS_TIMEOUT).
  */
 const GREETING_TIMEOUT_MS = 500;
 const QUICK_GREETINGS = 20;
-/** What worked for so long is connected to again without a pause. */
+/** A connection that worked for this long is replaced without a pause, in milliseconds. */
 const WORKED_MS = 1000;
 
-/** What a {@link RedisLink} tells its owner. */
+/** Events of a {@link RedisLink}. */
 export interface RedisLinkEvents {
-  /** Commands may be sent. */
+  /** Commands can be sent. */
   opened(found: FoundRedis): void;
-  /** The connection ended, and every command on it; another attempt follows. `reason` is for the log. */
+  /** The connection ended with all of its commands, and another attempt follows. `reason` is for the log. */
   closed(reason: string): void;
-  /** An attempt to connect came to nothing; another one follows. */
+  /** An attempt to connect failed, and another one follows. */
   failed(reason: string, found: FoundRedis | undefined): void;
-  /** Another Redis was announced, and is about to be connected to. */
+  /** Another Redis was announced, and a connection to it follows. */
   moved(reason: string): void;
-  /** Why no new login could be had, so that the one before stays, for the log; undefined: one could be had. */
+  /**
+   * A new login could not be obtained, so the previous one remains; `sentence` is for the log. Undefined: a login was
+   * obtained.
+   */
   loginFailed(sentence: string | undefined): void;
-  /** The connection at hand was given a new login; `refusal` is what Redis said if it goes on with the one before. */
+  /** The open connection received a new login; `refusal` is Redis's error if it continues with the previous one. */
   renewed(refusal: string | undefined): void;
 }
 
-/** A connection that commands may be sent on. */
+/** A connection on which commands can be sent. */
 interface OpenState {
   readonly at: 'open';
   readonly dialed: DialedRedis;
-  /** Since when it is of use; undefined while it is not known to be. */
+  /** Since when it is known to work; undefined if it is not. */
   workingSinceMs: number | undefined;
-  /** Why it was broken off by this side. */
+  /** Reason for closing it from this side. */
   closeReason: string;
 }
 
-/** What a {@link RedisLink} is doing. */
+/** State of a {@link RedisLink}. */
 type LinkState =
   | { readonly at: 'pause'; readonly retry: NodeJS.Timeout | undefined }
   | { readonly at: 'attempt'; readonly abort: AbortController }
@@ -59,33 +64,33 @@ type LinkState =
 
 const ABOUT_TO_CONNECT: LinkState = { at: 'pause', retry: undefined };
 
-/** Keeps one connection to a Redis, logged in: finds it, connects, connects again for ever. */
+/** Maintains one connection to a Redis, with login: finds it, connects, and reconnects forever. */
 export class RedisLink {
   readonly attempts: ConnectionAttempts;
   readonly #options: RedisServerOptions;
   readonly #events: RedisLinkEvents;
   readonly #finder: RedisFinder;
   readonly #source: LoginSource;
-  /** How long Redis may be silent. */
+  /** Maximum silence of Redis, in milliseconds. */
   readonly #maxSilenceMs: number;
   readonly #tls: PreparedTls | undefined;
   readonly #startupPauses: BackOff;
   readonly #pauses = new BackOff(DEFAULT_RETRY);
   #state: LinkState = ABOUT_TO_CONNECT;
   #found: FoundRedis | undefined;
-  /** When the latest attempt began. */
+  /** Start of the latest attempt. */
   #attemptedMs = 0;
-  /** Attempts in a row that ended without an answer. */
+  /** Number of consecutive attempts without a reply. */
   #silentAttempts = 0;
   #login: RedisLogin = {};
   #loginRefused = false;
-  /** Whether Redis was ever of use. */
+  /** Whether any connection has worked. */
   #hasWorked = false;
-  /** Whether the next attempt needs no pause. */
+  /** Whether the next attempt starts without a pause. */
   #skipsPause = false;
   #opened = 0;
 
-  /** Throws an Error when the TLS settings cannot be used. */
+  /** Throws an Error if the TLS settings are invalid. */
   constructor(options: RedisServerOptions, events: RedisLinkEvents) {
     this.#options = options;
     this.attempts = options.attempts ?? new ConnectionAttempts();
@@ -103,35 +108,37 @@ export class RedisLink {
     });
   }
 
-  /** Begins to connect. */
+  /** Starts connecting. */
   start(): void {
     void this.#connect();
   }
 
-  /** Sends one command; rejects with Redis's error, or at once when the connection is lost. */
+  /** Sends one command. Rejects with Redis's error, or if the connection is lost. */
   send(name: string, args: string[], bound: ReplyBound): Promise<unknown> {
     if (this.#state.at === 'open') return this.#state.dialed.pipe.send(name, args, bound);
     return Promise.reject(new Error('there is no connection'));
   }
 
-  /** Connections since start, logged in; at most one is open. */
+  /** Connections after login since start; at most one is open. */
   get counts(): ConnectionCounts {
     const active = this.#state.at === 'open' ? 1 : 0;
     return { active, opened: this.#opened, closed: this.#opened - active };
   }
 
-  /** The connection at hand is of use. */
+  /** Records that the current connection works. */
   noteWorking(): void {
     this.#hasWorked = true;
     if (this.#state.at === 'open') this.#state.workingSinceMs ??= performance.now();
   }
 
-  /** What was good for a while: pauses are short again. */
+  /** Resets the pauses after a stable connection. */
   resetPauses(): void {
     this.#pauses.reset();
   }
 
-  /** Closes the connection at hand; `reason` is for the log. Redis refused the login, or what it did not allow. */
+  /**
+   * Closes the current connection; `reason` is for the log. `loginRefused`: Redis refused the login or a permission.
+   */
   disconnect(reason: string, loginRefused = false): void {
     this.#loginRefused ||= loginRefused;
     if (this.#state.at !== 'open') return;
@@ -171,7 +178,7 @@ export class RedisLink {
         login,
         db: this.#options.address.db,
         proxied: this.#options.proxied !== undefined,
-        // Without TLS a connection is the kernel's work, not that of a slow Redis.
+        // Without TLS, the kernel accepts connections, so a slow Redis does not matter.
         connectTimeoutMs:
           this.#tls === undefined ? CONNECT_TIMEOUT_MS : Math.max(CONNECT_TIMEOUT_MS, this.#maxSilenceMs),
         greetingTimeoutMs: this.#greetingTimeoutMs(),
@@ -186,7 +193,7 @@ export class RedisLink {
       }
       this.#silentAttempts = 0;
       this.#onOpened(dialed, found);
-      // Another one came while the connection was made.
+      // The login changed while the connection was made.
       if (this.#login !== login) void this.#renew(this.#login);
     } catch (error) {
       if (signal.aborted) return;
@@ -249,14 +256,14 @@ export class RedisLink {
       return;
     }
     const pauses = this.#hasWorked ? this.#pauses : this.#startupPauses;
-    // An attempt that took long was a pause by itself.
+    // A long attempt replaces the pause.
     const tookMs = performance.now() - this.#attemptedMs;
     const pauseMs = Math.max(0, pauses.next() - tookMs);
     const retry = this.attempts.later(pauseMs, () => void this.#connect(), this.#hasWorked);
     this.#state = { at: 'pause', retry };
   }
 
-  /** Another Redis was announced, or one that could not be reached is announced again. */
+  /** Handles the announcement of another Redis, or of one that could not be reached before. */
   #onMoved(found: FoundRedis): void {
     const { at } = this.#state;
     const isAnother = this.#found === undefined || !isSame(this.#found.endpoint, found.endpoint);

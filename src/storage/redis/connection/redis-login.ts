@@ -1,10 +1,10 @@
-/** Who logs in to Redis. */
+/** The user and password for Redis. */
 export interface RedisLogin {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
 }
 
-/** Reads REDIS_AUTH: a password, or `user:password`. Empty is none. */
+/** Parses REDIS_AUTH: a password, or `user:password`. Empty means no login. */
 export function parseLogin(text: string): RedisLogin {
   if (text === '') return {};
   const colon = text.indexOf(':');

@@ -1,14 +1,14 @@
 import { RedisReplyError } from './redis-error.js';
 import type { ReplyBound } from './reply-bound.js';
 
-/** What Redis answered to one command: an error of Redis is a value here. */
+/** A reply to one command; errors of Redis are values. */
 export type Reply = number | string | RedisReplyError | readonly number[];
 
-/** Longest line of an error. Redis cuts its own at much less. */
+/** Maximum length of an error line; Redis truncates its errors at much less. */
 const MAX_LINE_BYTES = 16_384;
-/** What is kept of an error's text, which goes to the log. */
+/** Maximum length of an error's text, which is logged. */
 const MAX_ERROR_LENGTH = 512;
-/** Digits of 2^53. */
+/** Number of digits of 2^53. */
 const MAX_DIGITS = 16;
 const MAX_TEXT = 2 ** 53;
 
@@ -21,40 +21,39 @@ const COLON = 58;
 const DOLLAR = 36;
 const STAR = 42;
 const EMPTY = Buffer.alloc(0);
-/** A whole number below 2^53, as a text. */
+/** Matches an integer below 2^53. */
 const INTEGER = /^\d{1,15}$/;
 const NO_INTEGER = '';
 
 /**
- * Reads replies in RESP2 (Redis serialization protocol) out of chunks that are cut anywhere. Knows what the commands of
- * weir get: simple strings, errors, integers from -2^53 to 2^53-1, bulk strings and arrays of integers, also as bulk
- * strings where they are asked for, none longer than what was asked for; anything else is malformed, null and a reply
- * to nothing included. There is no way back from that, nor from an error that answers nothing: the connection must end.
+ * Reads RESP2 replies (Redis serialization protocol) from chunks of any size. Supports what weir's commands return:
+ * simple strings, errors, integers from -2^53 to 2^53-1, bulk strings, and arrays of integers, which may be bulk
+ * strings. Anything else, including null, an unexpected reply or one over its bound, is malformed. The connection must
+ * end after that, and after an unexpected error.
  *
- * Keeps the integers of the array at hand and the bytes of the element at hand: no more than what was asked for takes,
- * whatever comes.
+ * Stores only the integers of the current array and the bytes of the current element, which the bounds limit.
  */
 export class RespReader {
   private readonly onReply: (reply: Reply) => void;
   private readonly asked: () => ReplyBound | undefined;
-  /** Bytes of an element that has not come whole. */
+  /** Bytes of an incomplete element. */
   private rest: Buffer = EMPTY;
-  /** The array at hand, and how many elements it will have. */
+  /** The current array, and its expected number of elements. */
   private array: number[] | undefined;
   private elements = 0;
-  /** Where the element at hand ends, once it was read. */
+  /** End of the current element, after it was read. */
   private end = 0;
 
   /**
-   * `onReply` gets each whole reply, in order. `asked` tells how long the reply at hand may be, undefined if nothing
-   * was asked.
+   * `onReply` receives each complete reply, in order. `asked` returns the bound of the current reply; undefined if none
+   * is expected.
    */
   constructor(onReply: (reply: Reply) => void, asked: () => ReplyBound | undefined) {
     this.onReply = onReply;
     this.asked = asked;
   }
 
-  /** Reads a chunk. Throws an Error when it is malformed. */
+  /** Reads a chunk. Throws an Error if it is malformed. */
   read(chunk: Buffer): void {
     const data = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
     let at = 0;
@@ -80,7 +79,7 @@ export class RespReader {
         continue;
       }
       if (type === MINUS && this.asked() === undefined) {
-        // Redis says why it hangs up.
+        // Redis says why it closes the connection.
         const error = this.text(type, data, at + 1, 0);
         if (error === undefined) break;
         throw new Error((error as RedisReplyError).message);
@@ -127,7 +126,7 @@ export class RespReader {
     }
   }
 
-  /** A decimal number and its line end from `from` on; undefined if it has not come whole. Sets `end`. */
+  /** Reads a decimal number and its line end, starting at `from`; returns undefined if it is incomplete. Sets `end`. */
   private integer(data: Buffer, from: number): number | undefined {
     let at = from;
     const negative = data[at] === MINUS;
@@ -143,11 +142,11 @@ export class RespReader {
         this.end = at + 2;
         return negative ? -value : value;
       }
-      // Not number * 10 + code - 48, which leaves the safe integers on its way.
+      // Not number * 10 + code - 48, whose intermediate results may exceed the safe integers.
       value = value * 10 + digit;
       at++;
-      // The script says -1 - count of a window that was over, and a count may be 2^53-1. What rounds to 2^53 ends with
-      // another digit.
+      // The script returns -1 - count for a window over its limit, and a count may be 2^53-1. Other numbers that
+      // round to 2^53 end with another digit.
       if (value > Number.MAX_SAFE_INTEGER && !(negative && value === MAX_TEXT && digit === 2)) {
         throw new Error('malformed reply: a number too large');
       }
@@ -156,7 +155,7 @@ export class RespReader {
     return undefined;
   }
 
-  /** A simple string, an error or a bulk string; undefined if it has not come whole. Sets `end`. */
+  /** Reads a simple string, an error or a bulk string; returns undefined if it is incomplete. Sets `end`. */
   private text(
     type: number | undefined,
     data: Buffer,

@@ -1,17 +1,17 @@
 import type { RedisLog, SendCommand } from './connection-options.js';
 import { INFO_TEXT } from './reply-bound.js';
 
-/** Oldest Redis that take.lua runs on: SET with PXAT came with it. */
+/** Oldest Redis version that take.lua supports: it introduced SET with PXAT. */
 const OLDEST = [6, 2] as const;
 
-/** The value of `field` in a reply to INFO. */
+/** Returns the value of `field` in a reply to INFO. */
 export function infoField(info: string, field: string): string | undefined {
   for (const line of info.split(/\r?\n/))
     if (line.startsWith(`${field}:`)) return line.slice(field.length + 1);
   return undefined;
 }
 
-/** Warns of a Redis that will not keep buckets. One that may not be asked is not. Never rejects. */
+/** Warns if Redis may lose buckets, unless it does not permit INFO. Never rejects. */
 export async function adviseOn(send: SendCommand, log: RedisLog): Promise<void> {
   try {
     const sections = await Promise.all(
@@ -19,13 +19,13 @@ export async function adviseOn(send: SendCommand, log: RedisLog): Promise<void> 
     );
     for (const advice of serverAdvice(sections.join('\n'))) log('warn', advice);
   } catch {
-    // It may not be asked.
+    // Redis does not permit INFO.
   }
 }
 
 /**
- * What an operator should know about this Redis, as sentences; none when all is well or `info` (a reply to INFO) does
- * not say.
+ * Returns warnings about this Redis, as sentences; empty if there are none, or if `info` (a reply to INFO) does not
+ * contain the settings.
  */
 export function serverAdvice(info: string): string[] {
   const advice: string[] = [];

@@ -6,13 +6,13 @@ type Callback = (
   family?: number,
 ) => void;
 
-/** Who waits for which lookup. */
+/** Callbacks of each current lookup. */
 const waiting = new Map<string, Callback[]>();
 
 /**
- * `dns.lookup` for connections that are tried again and again: one lookup of a name at a time, which all who ask for it
- * meanwhile share. A lookup cannot be ended, and few run at once in a process (UV_THREADPOOL_SIZE): while the DNS is
- * silent, a lookup for each attempt would pile up, and files would be read after them.
+ * Replaces `dns.lookup` for connections that are retried: concurrent lookups of a name share one. A lookup cannot be
+ * cancelled, and only few run at once in a process (UV_THREADPOOL_SIZE). While the DNS does not reply, a lookup per
+ * attempt would block the pool, and with it all file reads.
  */
 export function sharedLookup(hostname: string, options: LookupOptions, callback: Callback): void {
   const key = JSON.stringify([hostname, options.family, options.hints, options.all]);

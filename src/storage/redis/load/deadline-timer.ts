@@ -1,31 +1,34 @@
 import { MAX_TIMER_MS } from '../../../limiter/clock.js';
 
-/** Timers fire on whole milliseconds: waits are cut this much short, so that no answer is later than its deadline. */
+/** Timers have a resolution of 1 ms: waits are shortened by this much, so that no answer is later than its deadline. */
 const SLACK_MICROS = 1000;
 
-/** One timer for all that wait, set to the soonest deadline. */
+/** One timer for all waiting requests, set to the earliest deadline. */
 export class DeadlineTimer {
   readonly #onDue: () => void;
   #timer: NodeJS.Timeout | undefined;
   #atMicros = Infinity;
 
-  /** `onDue` is called once for each time that it is armed. */
+  /** `onDue` is called once each time the timer fires. */
   constructor(onDue: () => void) {
     this.#onDue = onDue;
   }
 
-  /** What is due at `nowMicros`: deadlines until then. */
+  /** Returns the latest deadline that is due at `nowMicros`. */
   static dueMicros(nowMicros: number): number {
     return nowMicros + SLACK_MICROS;
   }
 
-  /** Fires at a deadline, unless it does sooner anyway. One beyond the longest timer is looked at again then. */
+  /**
+   * Sets the timer to a deadline, unless it fires earlier anyway. For a deadline beyond the longest timer, it fires
+   * early.
+   */
   arm(deadlineMicros: number, nowMicros: number): void {
     if (deadlineMicros >= this.#atMicros) return;
     clearTimeout(this.#timer);
     this.#atMicros = deadlineMicros;
     const wait = Math.max(0, Math.floor((deadlineMicros - SLACK_MICROS - nowMicros) / 1000));
-    // A busy process sees its timers before the answers that have come meanwhile.
+    // A busy process runs its timers before it reads replies that have arrived meanwhile.
     this.#timer = setTimeout(() => setImmediate(() => this.#fire()), Math.min(wait, MAX_TIMER_MS));
   }
 

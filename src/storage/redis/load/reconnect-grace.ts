@@ -1,12 +1,12 @@
 import { StallTolerantTimer } from '../../../runtime/stall-tolerant-timer.js';
 
-/** Whether a Redis may be up in a moment, for as long as calls are let wait for that. */
+/** The time during which calls wait because Redis may be up soon. */
 export class ReconnectGrace {
   readonly #onTimeout: () => void;
-  /** Undefined while there is none. */
+  /** Undefined if no grace is active. */
   #active: { readonly timer: StallTolerantTimer; readonly waiting: (() => void)[] } | undefined;
 
-  /** `onTimeout` is to call {@link end}. */
+  /** `onTimeout` must call {@link end}. */
   constructor(onTimeout: () => void) {
     this.#onTimeout = onTimeout;
   }
@@ -15,14 +15,14 @@ export class ReconnectGrace {
     return this.#active !== undefined;
   }
 
-  /** Begins, or begins anew, for so many milliseconds. */
+  /** Starts the grace, or restarts it, for `forMs`. */
   start(forMs: number): void {
     this.#active?.timer.stop();
     const { waiting } = this.#active ?? { waiting: [] };
     this.#active = { timer: new StallTolerantTimer(forMs, this.#onTimeout), waiting };
   }
 
-  /** Returns whether there was any. */
+  /** Ends the grace. Returns whether one was active. */
   end(): boolean {
     const living = this.#active;
     if (living === undefined) return false;
@@ -32,7 +32,7 @@ export class ReconnectGrace {
     return true;
   }
 
-  /** Resolves once there is none, at once where that is so. */
+  /** Resolves when no grace is active. */
   async whenEnded(): Promise<void> {
     const living = this.#active;
     if (living !== undefined) await new Promise<void>((resolve) => living.waiting.push(resolve));

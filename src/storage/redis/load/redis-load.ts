@@ -2,71 +2,73 @@ import { expectState } from '../../../invariant.js';
 import { MAX_SMALL_ITEMS } from '../large-take-queue.js';
 import type { TakeBatch } from '../take-batch.js';
 
-/** What an item costs Redis at most, in a request of few and in one of many. Microseconds. */
+/** Maximum cost of an item in Redis, in small and in large requests, in microseconds. */
 const ITEM_MICROS = 10;
 const LARGE_ITEM_MICROS = 25;
 /**
- * What a call costs besides, with what Redis does to read it and to answer: one of a single item, as most are to a
- * Redis Cluster, takes 7 to 14 µs in all. Microseconds.
+ * Additional cost of a call, including reading it and replying, in microseconds. A call with a single item, as most are
+ * to a Redis Cluster, takes 7 to 14 µs in total.
  */
 const CALL_MICROS = 5;
-/** Redis that answered something so lately is there, and busy. Microseconds. */
+/** Redis counts as responsive, and only busy, if it replied within this time, in microseconds. */
 export const RESPONSIVE_MICROS = 250_000;
-/** Share of a wait that the work before it has to explain. */
+/** Minimum fraction of a wait that preceding work must account for. */
 const MIN_WORK_SHARE = 1 / 4;
-/** What was learnt about its pace counts half after so much more work. Microseconds. */
+/** Work after which earlier measurements of the pace count half, in microseconds. */
 const PACE_WINDOW_MICROS = 50_000;
-/** The shortest way to Redis is that of the last one or two stretches of so long. Microseconds. */
+/** The minimum round-trip time is that of the current and the previous window of this length, in microseconds. */
 const RTT_WINDOW_MICROS = 10_000_000;
-/** Other processes are told of so much work at a time. Usual calls are shorter. Microseconds. */
+/** Minimum new work that is reported to other processes, in microseconds; usual calls take less. */
 const MIN_REPORTED_MICROS = 2000;
 
 /**
- * What Redis was given to do and has not answered, by this process and by those that tell. It tells an answer that is
- * late because Redis works for others from one that is late because Redis, or the way to it, is: what is answered in
- * its place is `full` then and not `timeout`, which lets callers pass where a rule says so, so that nobody gets round a
+ * The outstanding work of Redis, from this process and from those that report theirs. It distinguishes a reply that is
+ * late because Redis is busy from one that is late because of Redis or the network. In the first case the failure is
+ * `full` and not `timeout`. A `timeout` may allow requests by a rule's failure policy, so callers could get around a
  * limit by keeping Redis busy.
  */
 export class RedisLoad {
-  /** Time that what is not answered takes Redis. */
+  /** Estimated time of the unanswered calls in Redis. */
   #workMicros = 0;
   #calls = 0;
-  /** When Redis is expected to have done all that it was given. */
+  /** When Redis is expected to have finished all of its work. */
   #doneMicros = 0;
   /**
-   * What calls took Redis, of the time that they take at most, and that time itself, both fading: Redis may be much
-   * faster than it has to be.
+   * Measured time of calls, and their maximum time, both with exponential decay: Redis may be much faster than its
+   * maximum.
    */
   #tookMicros = 0;
   #expectedMicros = 0;
-  /** When the answer before came. */
+  /** When the previous reply arrived. */
   #measuredMicros = 0;
-  /** Shortest time until an answer, in the stretch before and in this one: the way to Redis and back. */
+  /** Minimum round-trip times in the previous and the current window. */
   #previousMinRttMicros = Infinity;
   #minRttMicros = Infinity;
   #rttWindowEndMicros = -Infinity;
-  /** When Redis answered, or was given something while it had nothing to do. */
+  /** When Redis replied, or received a call while it was idle. */
   #lastReplyMicros = 0;
   readonly #report: (micros: number) => void;
-  /** Until when others know that Redis works for this process. */
+  /** Until when other processes know that Redis works for this one. */
   #reportedUntilMicros = 0;
-  /** Until when Redis works for each of the other processes: those that share a port. */
+  /** Until when Redis works for each of the other processes that share a port. */
   readonly #busyUntil = new Map<number, number>();
-  /** All work that they told of. */
+  /** Total work that other processes have reported. */
   #otherWorkMicros = 0;
 
-  /** `tell` is for the other processes: Redis is expected to work for this one for so many microseconds from now. */
+  /**
+   * `report` sends to the other processes for how many microseconds from now Redis is expected to work for this one.
+   */
   constructor(report: (micros: number) => void = () => {}) {
     this.#report = report;
   }
 
-  /** A call was sent at `nowMicros`. */
+  /** Records a call that was sent at `nowMicros`. */
   sent(batch: TakeBatch, nowMicros: number): void {
     if (this.#calls++ === 0) this.#lastReplyMicros = nowMicros;
     const work = workOf(batch);
     batch.sentMicros = nowMicros;
     this.#workMicros += work;
-    // Most of what is not answered may be done, and its answer on the way.
+    // Most of the unanswered work may be done already, with its replies on the way.
     this.#doneMicros = Math.min(nowMicros + this.#workMicros, Math.max(this.#doneMicros, nowMicros) + work);
     batch.dueMicros = this.#doneMicros;
     batch.otherWorkMicros = this.#otherWorkDoneMicros(nowMicros);
@@ -75,7 +77,7 @@ export class RedisLoad {
     this.#report(this.#doneMicros - nowMicros);
   }
 
-  /** Process `from` told, by `nowMicros`, that Redis is expected to work for it for so many microseconds. */
+  /** Records that Redis is expected to work for process `from` for `micros` from `nowMicros` on. */
   addOtherWork(from: number, micros: number, nowMicros: number): void {
     const knownMicros = Math.max(nowMicros, this.#busyUntil.get(from) ?? 0);
     const endMicros = nowMicros + micros;
@@ -84,23 +86,23 @@ export class RedisLoad {
     this.#busyUntil.set(from, endMicros);
   }
 
-  /** Redis answered, whatever it was. */
+  /** Records any reply of Redis. */
   answered(nowMicros: number): void {
     this.#lastReplyMicros = nowMicros;
   }
 
-  /** Redis answered a call with a reply: learns how fast it is. */
+  /** Records the reply to a call, and measures Redis's pace. */
   replied(batch: TakeBatch, nowMicros: number): void {
     const fromMicros = this.#measuredMicros;
     this.#measuredMicros = nowMicros;
     const rttMicros = Math.min(this.#previousMinRttMicros, this.#minRttMicros);
     this.#noteRoundTrip(nowMicros - batch.sentMicros, nowMicros);
     if (rttMicros === Infinity) return;
-    // Redis began with it when it had done the one before, or had got it: both with the way back.
+    // Redis started the call after the previous one, or when it arrived; both times include the way back.
     const startMicros = Math.max(fromMicros, batch.sentMicros + rttMicros);
     const workMicros = workOf(batch);
     const tookMicros = Math.min(Math.max(0, nowMicros - startMicros), workMicros);
-    // By work: else the pace of large requests was forgotten over as many small ones.
+    // Weighted by work: otherwise many small requests would displace the pace of large ones.
     const kept = PACE_WINDOW_MICROS / (PACE_WINDOW_MICROS + workMicros);
     this.#tookMicros = this.#tookMicros * kept + tookMicros;
     this.#expectedMicros = this.#expectedMicros * kept + workMicros;
@@ -115,8 +117,8 @@ export class RedisLoad {
   }
 
   /**
-   * How long a call that Redis is given at `nowMicros` waits for those before it, as far as is known of Redis's pace.
-   * Microseconds.
+   * Returns the estimated wait of a call sent at `nowMicros` behind earlier ones, in microseconds, at the measured
+   * pace.
    */
   queueMicros(nowMicros: number): number {
     if (this.#calls === 0 || this.#expectedMicros === 0) return 0;
@@ -124,42 +126,42 @@ export class RedisLoad {
     return Math.max(0, maxMicros) * (this.#tookMicros / this.#expectedMicros);
   }
 
-  /** Nothing more is expected of a call that was sent. */
+  /** Records that a sent call has ended. */
   ended(batch: TakeBatch): void {
     this.#calls--;
     expectState(this.#calls >= 0, 'a call to Redis ends once');
     this.#workMicros = this.#calls === 0 ? 0 : this.#workMicros - workOf(batch);
   }
 
-  /** When Redis was last heard of. */
+  /** When Redis was last known to respond. */
   get lastReplyMicros(): number {
     return this.#lastReplyMicros;
   }
 
-  /** Whether Redis answers, as far as is known: while it has nothing to do it does. */
+  /** Returns whether Redis responds, as far as is known; an idle Redis does. */
   isResponsive(nowMicros: number): boolean {
     return this.#calls === 0 || nowMicros - this.#lastReplyMicros < RESPONSIVE_MICROS;
   }
 
   /**
-   * Whether what is in this call, and waits at `nowMicros` until its deadline, waits for work: what was before it, its
-   * own, and that of others.
+   * Returns whether a call that waits at `nowMicros` until its deadline waits for work: earlier calls, its own work,
+   * and that of other processes.
    */
   isDueToWork(batch: TakeBatch, deadlineMicros: number, nowMicros: number): boolean {
     if (!this.isResponsive(nowMicros)) return false;
     const { sinceMicros, sentMicros, dueMicros } = batch;
-    // What was not sent waits for others of this process.
+    // A call that was not sent waits for others of this process.
     if (sentMicros === 0) return true;
     const workMicros = dueMicros - sinceMicros + this.otherWorkSince(batch, nowMicros);
     return workMicros >= MIN_WORK_SHARE * (deadlineMicros - sinceMicros);
   }
 
-  /** What Redis has done for others since it was given a call, as far as they told. Microseconds. */
+  /** Returns the reported work that Redis has done for other processes since a call was sent, in microseconds. */
   otherWorkSince({ otherWorkMicros: othersMicros }: TakeBatch, nowMicros: number): number {
     return this.#otherWorkDoneMicros(nowMicros) - othersMicros;
   }
 
-  /** What Redis has done for others until now, as far as they told. */
+  /** Returns the reported work that Redis has done for other processes so far. */
   #otherWorkDoneMicros(nowMicros: number): number {
     let doneMicros = this.#otherWorkMicros;
     for (const endMicros of this.#busyUntil.values()) doneMicros -= Math.max(0, endMicros - nowMicros);

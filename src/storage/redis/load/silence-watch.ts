@@ -3,32 +3,35 @@ import type { TakeBatch } from '../take-batch.js';
 import { RESPONSIVE_MICROS } from './redis-load.js';
 
 /**
- * What one item may take Redis on top of its patience: a request of thousands of descriptors is one call, and no sign
- * of a hung Redis.
+ * Additional silence allowed for each item, in microseconds: a request with thousands of descriptors is one call, and
+ * does not mean that Redis hangs.
  */
 const SILENCE_MICROS_PER_ITEM = 50;
 
 /** Settings of {@link SilenceWatch}. */
 export interface SilenceWatchOptions {
-  /** How long Redis may be silent: REDIS_TIMEOUT, in microseconds. */
+  /** Maximum silence of Redis: REDIS_TIMEOUT, in microseconds. */
   readonly maxSilenceMicros: number;
-  /** The clock of deadlines. */
+  /** Returns the time of the clock of deadlines. */
   readonly monotonicMicros: () => number;
-  /** The call that waits longest for its answer; undefined when none does, or the connection is known to be down. */
+  /**
+   * Returns the call that has waited longest for its reply; undefined if there is none, or if the connection is known
+   * to be down.
+   */
   readonly oldest: () => TakeBatch | undefined;
-  /** What Redis has done for other processes since it was given a call, microseconds. */
+  /** Returns Redis's work for other processes since a call was sent, in microseconds. */
   readonly otherWorkSince: (batch: TakeBatch, nowMicros: number) => number;
-  /** Nothing was answered for so many microseconds. */
+  /** Called after `micros` without any reply. */
   readonly onSilence: (micros: number) => void;
 }
 
 /**
- * Looks whether Redis answers at all, with one timer while calls are under way. Redis counts as hung when something was
- * asked REDIS_TIMEOUT ago and nothing at all was answered since: deadlines of callers say nothing about Redis, they may
- * be shorter than the way to it.
+ * Detects a hung Redis, with one timer while calls are in flight. Redis counts as hung if a call was sent REDIS_TIMEOUT
+ * ago and it has not replied to anything since. Deadlines of callers prove nothing about Redis, because they may be
+ * shorter than the round-trip time.
  */
 export class SilenceWatch {
-  /** When Redis last answered a call, on the clock of deadlines. */
+  /** When Redis last replied to a call, on the clock of deadlines. */
   answeredMicros = 0;
   readonly #options: SilenceWatchOptions;
   #timer: NodeJS.Timeout | undefined;
@@ -37,12 +40,12 @@ export class SilenceWatch {
     this.#options = options;
   }
 
-  /** Redis answered, whatever it was. */
+  /** Records any reply of Redis. */
   answered(): void {
     this.answeredMicros = this.#options.monotonicMicros();
   }
 
-  /** A call is under way. */
+  /** Records that a call is in flight. */
   begin(): void {
     this.#checkIn(this.#options.maxSilenceMicros);
   }
@@ -53,7 +56,7 @@ export class SilenceWatch {
 
   #checkIn(micros: number): void {
     this.#timer ??= setTimeout(
-      // A busy process sees its timers before the answers that have come meanwhile.
+      // A busy process runs its timers before it reads replies that have arrived meanwhile.
       () => setImmediate(() => this.#check()),
       Math.ceil(timerMs(micros)),
     );
@@ -72,7 +75,7 @@ export class SilenceWatch {
     if (oldest === undefined) return;
     const now = monotonicMicros();
     const silentMicros = now - Math.max(oldest.sentMicros, this.answeredMicros);
-    // They tell what they expect, of a hung Redis, too.
+    // Other processes report what they expect, even of a hung Redis.
     const others = Math.min(RESPONSIVE_MICROS, othersSince(oldest, now));
     const patience = patienceMicros + oldest.itemCount * SILENCE_MICROS_PER_ITEM + others;
     if (silentMicros >= patience) onSilence(silentMicros);

@@ -4,32 +4,33 @@ import { RedisReplyError } from '../connection/redis-error.js';
 import { redisFaultOf } from '../connection/redis-fault.js';
 import { SHORT_TEXT } from '../connection/reply-bound.js';
 
-/**
- * Whether keys with the same hash tag lie on one server behind a proxy; `unknown` where a server could not be asked.
- */
+/** Whether keys with the same hash tag are on one server behind a proxy; `unknown` if a server did not reply. */
 export type HashTags = 'honoured' | 'ignored' | 'unknown';
 
-/** What {@link detectHashTags} found. */
+/** Result of {@link detectHashTags}. */
 export interface HashTagFinding {
   readonly tags: HashTags;
-  /** What a server said that could not be asked. */
+  /** Error of a server that could not be tested; '' if there is none. */
   readonly failure: string;
   /** Keys on servers that run scripts, at least one. */
   readonly living: readonly string[];
 }
 
-/** On two servers with half of the keys each, all pairs lie together by chance once in 2 to the power of 32. */
+/**
+ * Number of key pairs. If two servers have half of the keys each, the probability that all pairs are together is 2^-32.
+ */
 const PAIRS = 32;
-/** Answers whether the second key lies where the first one does, and removes it. */
+/** Returns whether the second key is on the server of the first one, and removes it. */
 const REMOVE_SECOND = "return redis.call('DEL',KEYS[2])";
 
 /**
- * Writes the second key of 32 pairs, each with a hash tag of its own, and looks for it by a script that runs where the
- * first one lies. `prefix` is that of keys, see redisKey. Rejects where nothing can be done, or the connection is lost.
+ * Writes the second key of 32 pairs, each pair with its own hash tag, and reads it with a script that runs on the
+ * server of the first key. `prefix` is the one of keys, see redisKey. Rejects if nothing works, or if the connection is
+ * lost.
  */
 export async function detectHashTags(send: SendCommand, prefix: string | undefined): Promise<HashTagFinding> {
   const pairs = Array.from({ length: PAIRS }, () => probeKeys(2, prefix) as [string, string]);
-  // Each is answered before the scripts are sent: a proxy may have several connections to a server.
+  // All writes are answered before the scripts are sent, because a proxy may have several connections to a server.
   const written = await Promise.allSettled(
     pairs.map(([, second]) => send('set', [second, '1', 'PX', PROBE_KEY_MS], SHORT_TEXT)),
   );
@@ -52,7 +53,7 @@ export async function detectHashTags(send: SendCommand, prefix: string | undefin
   };
 }
 
-/** What servers refused. Throws what ends the connection, and what says that there is no proxy at all. */
+/** Returns the errors of servers. Throws errors that end the connection, and those that rule out a proxy. */
 function refusalsAmong(answers: readonly PromiseSettledResult<unknown>[]): RedisReplyError[] {
   const refusals: RedisReplyError[] = [];
   for (const answer of answers) {

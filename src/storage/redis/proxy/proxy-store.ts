@@ -10,44 +10,44 @@ import { detectHashTags, type HashTagFinding, type HashTags } from './hash-tags.
 
 type Finding = Pick<HashTagFinding, 'tags' | 'failure'>;
 
-/** Servers may come and go behind a proxy that keeps its connections. Milliseconds. */
+/** Interval between checks, in milliseconds, because servers may change behind a proxy that keeps its connections. */
 const CHECK_INTERVAL_MS = 60_000;
-/** The same while a server cannot be asked. */
+/** Interval while a server does not reply, in milliseconds. */
 const RECHECK_INTERVAL_MS = 5000;
 /** Settings of {@link ProxyStore}. */
 export interface ProxyStoreOptions extends RedisStoreOptions {
-  /** How often hash tags are looked at on a connection that stays; default a minute. Milliseconds. */
+  /** Interval between checks of hash tags on an open connection, in milliseconds; default one minute. */
   readonly checkIntervalMs?: number;
 }
 
-/** Keys, on one server or more, that are tried until one of them works. */
+/** Maximum number of keys, on one server or more, that are tried until one works. */
 const MAX_TRIED_KEYS = 8;
 
-/** What is known of a proxy: nothing before the first connection. */
+/** State of a proxy, before and after the first connection. */
 type ProxyState =
   | { readonly at: 'unknown' }
   | {
       readonly at: 'known';
       readonly tags: HashTags;
-      /** Whether a server could not be asked when it was last looked for, or since. */
+      /** Whether a server did not reply in the last check or since. */
       readonly lacksServers: boolean;
-      /** Sends on the connection that was looked at last, and when it will be looked at again. */
+      /** Sends on the connection of the last check, and the timer of the next one. */
       readonly send: SendCommand;
       readonly timer: NodeJS.Timeout;
     }
   | { readonly at: 'closed' };
 
 /**
- * Buckets behind a proxy that shards. It sends a script to the server of its first key, unchecked, so that a call has
- * one key, or those of one hash tag where it was found that these lie together ({@link detectHashTags}); at each
- * connection, and now and then.
+ * The buckets behind a sharding proxy. A proxy sends a script to the server of its first key without checking the
+ * others. A call therefore has one key, or the keys of one hash tag if {@link detectHashTags} found that these are on
+ * one server. It checks that on each connection, and at intervals.
  */
 export class ProxyStore extends RedisStore {
   override readonly onlyPartition = undefined;
   readonly #options: ProxyStoreOptions;
   #state: ProxyState = { at: 'unknown' };
 
-  /** Connects in the background. Throws an Error when the TLS settings cannot be used. */
+  /** Connects in the background. Throws an Error if the TLS settings are invalid. */
   constructor(options: ProxyStoreOptions) {
     super({
       ...options,
@@ -60,12 +60,12 @@ export class ProxyStore extends RedisStore {
     this.#options = options;
   }
 
-  /** What was found of hash tags; undefined before the first connection. */
+  /** Result of the last check of hash tags; undefined before the first connection. */
   get hashTags(): HashTags | undefined {
     return this.#state.at === 'known' ? this.#state.tags : undefined;
   }
 
-  /** As far as is known: of a server behind it only a call can tell. */
+  /** As far as is known: only calls show whether a server behind the proxy works. */
   override get whole(): boolean {
     return this.connected && !(this.#state.at === 'known' && this.#state.lacksServers);
   }
@@ -79,7 +79,7 @@ export class ProxyStore extends RedisStore {
     return super.close();
   }
 
-  /** Rejects unless what calls do works on one server at least. */
+  /** Rejects unless calls work on at least one server. */
   async #probe(send: SendCommand, take: (key: string) => Promise<void>): Promise<void> {
     const finding = await detectHashTags(send, this.#options.keyPrefix);
     let failure: unknown;
@@ -138,7 +138,7 @@ export class ProxyStore extends RedisStore {
 
   async #look(send: SendCommand): Promise<void> {
     const { keyPrefix, timeoutMicros } = this.#options;
-    // The next connection is looked at anyway.
+    // The next connection is checked anyway.
     if (!this.connected) return;
     const failed = ({ message }: Error): Finding => ({ tags: 'unknown', failure: message });
     const looking = detectHashTags(send, keyPrefix).catch(failed);

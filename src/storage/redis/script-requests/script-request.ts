@@ -1,20 +1,19 @@
 import type { StorageError } from '../../../limiter/bucket-store.js';
 
-/** A call of a script of its own, beside those that decide on takes. */
+/** A script call that is not a take. */
 export interface ScriptRequest {
   readonly script: string;
-  /** The only key that it reads or writes, with prefix. */
+  /** The only key that it reads or writes, with its prefix. */
   readonly key: string;
-  /** What follows in ARGV after the time, which is as in take.lua: '' if the script is to read the clock of Redis. */
+  /** Arguments after the time, which is the same as in take.lua: '' if the script must read the clock of Redis. */
   readonly args: readonly string[];
-  /** Most bytes of the answer, which is one text. */
+  /** Maximum bytes of the reply, which is one text. */
   readonly textBytes: number;
-  /** Whether it waits, as takes do, while the server may be up in a moment though it is not. */
+  /** Whether it waits during the reconnect grace, as takes do. */
   readonly mayWait?: boolean;
 }
 
 /**
- * What a script answered, or why it did not. With the reason `timeout` nobody knows whether it has done its work; with
- * any other it has not.
+ * Reply of a script, or its failure. With the reason `timeout`, the script may have run; with any other, it has not.
  */
 export type ScriptReply = string | StorageError;

@@ -11,15 +11,15 @@ import { SHORT_TEXT } from '../connection/reply-bound.js';
 import type { RedisStoreOptions } from '../redis-store-options.js';
 import type { ScriptReply, ScriptRequest } from './script-request.js';
 
-/** Questions that one Redis may owe an answer: of one that hangs no more is asked. */
+/** Maximum number of unanswered requests, so that a hung Redis gets no more. */
 export const MAX_PENDING_REQUESTS = 8;
-/** No decision waits for the answer, so that it may take longer than one may (REDIS_TIMEOUT). */
+/** Minimum timeout: no decision waits for the reply, so it may take longer than a decision (REDIS_TIMEOUT). */
 const MIN_TIMEOUT_MS = 500;
 
 /**
- * Asks one Redis what is no take, on the same connection, and never while that is down. Each question is sent once,
- * but for one that the script refused for want of a time. Of failures the connection is told only that this Redis is
- * not the one to ask: whether it can decide, takes find out.
+ * Runs scripts that are not takes, on the connection of takes, and only while it is up. Each request is sent once, and
+ * once more if the script was refused the time. The connection learns only of failures that mean another Redis or login
+ * is needed. Whether Redis can decide is left to takes.
  */
 export class ScriptRequests {
   readonly #name: string;
@@ -28,7 +28,7 @@ export class ScriptRequests {
   readonly #clock: ScriptClock;
   #pending = 0;
 
-  /** `clock` gives the time to scripts that may not read it. */
+  /** `clock` supplies the time to scripts that may not read it. */
   constructor(options: RedisStoreOptions, connection: () => RedisConnection, clock: ScriptClock) {
     this.#name = options.address.redactedAddress;
     this.#timeoutMs = Math.max(MIN_TIMEOUT_MS, timerMs(options.timeoutMicros));
@@ -37,8 +37,8 @@ export class ScriptRequests {
   }
 
   /**
-   * Never rejects, and is over within REDIS_TIMEOUT, or half a second if that is less. The `cause` of an error is what
-   * Redis said, where it did. `asking`: a node of a cluster is asked for a slot that is on its way there.
+   * Runs a script. Never rejects, and ends within the larger of REDIS_TIMEOUT and 0.5 s. The `cause` of an error is
+   * Redis's error, if there was one. `asking`: sends ASKING first, for a slot that is migrating to this node.
    */
   async run(question: ScriptRequest, asking = false): Promise<ScriptReply> {
     if (question.mayWait === true) await this.#connection().whenGraceEnded();
@@ -56,7 +56,7 @@ export class ScriptRequests {
   async #answer(question: ScriptRequest, asking: boolean): Promise<ScriptReply> {
     const clock = this.#clock;
     const send: SendCommand = (command, args, bound) => {
-      // It holds for the next command only. What is wrong with it that one tells.
+      // ASKING applies to the next command only, whose error reports any problem.
       if (asking && command === 'eval') this.#connection().send('asking', [], SHORT_TEXT).catch(ignore);
       return this.#connection().send(command, args, bound);
     };

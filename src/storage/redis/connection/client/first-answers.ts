@@ -1,6 +1,6 @@
 /**
- * What those answer who are asked the same: resolves once all have, or `laterMs` after the first answer. Errors are
- * messages, in the order of those asked.
+ * Resolves when all `replies` have settled, or `laterMs` after the first reply. Errors are messages, in the order of
+ * the servers.
  */
 export function firstAnswers<T>(
   asked: readonly Promise<T>[],

@@ -2,13 +2,13 @@ import type { Socket } from 'node:net';
 import { AbstractConnector, type RedisOptions } from './ioredis.js';
 
 /**
- * Most bytes that a server may send on such a connection, at once and for each second that it lasts: ioredis reads
- * whatever comes. A thousand masters with scattered slots take less.
+ * Maximum bytes that a server may send on such a connection, at once and in each second, because ioredis reads
+ * everything. A thousand masters with scattered slots need less.
  */
 export const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const MORE_PER_SECOND = 4096;
 
-/** Lets an ioredis connect by `open`, which begins a connection, over TLS where its option `tls` is set. */
+/** Returns a connector for ioredis that opens connections with `open`, over TLS if the option `tls` is set. */
 export function ownConnector(open: () => Socket): NonNullable<RedisOptions['Connector']> {
   return class extends AbstractConnector {
     constructor(options: unknown) {

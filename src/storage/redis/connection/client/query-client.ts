@@ -6,12 +6,15 @@ import type { RedisLogin } from '../redis-login.js';
 import { Redis, type RedisOptions } from './ioredis.js';
 import { ownConnector } from './own-connector.js';
 
-/** Longest that who is asked may take to accept a connection, and to answer. Milliseconds. */
+/** Maximum time for a server to accept a connection, and to reply, in milliseconds. */
 const TIMEOUT_MS = 1000;
-/** Longest that a connection, a login and a question may take together. Milliseconds. */
+/** Maximum time for a connection, a login and a query together, in milliseconds. */
 export const TOTAL_TIMEOUT_MS = 2 * TIMEOUT_MS;
 
-/** Options of an ioredis that asks servers about other servers, by connections like those to Redis itself. */
+/**
+ * Returns options of an ioredis client that queries servers about other servers, over connections like those to Redis
+ * itself.
+ */
 export function queryClientOptions(
   endpoint: HostPort,
   tls: PreparedTls | undefined,
@@ -19,7 +22,7 @@ export function queryClientOptions(
   const { host, port } = endpoint;
   return {
     Connector: ownConnector(() => openStream({ endpoint: { host, port }, tls })),
-    // The connector has the rest.
+    // The connector applies the other TLS settings.
     ...(tls === undefined ? {} : { tls: {} }),
     lazyConnect: true,
     protocol: 2,
@@ -32,21 +35,21 @@ export function queryClientOptions(
   };
 }
 
-/** Who is asked, and how. */
+/** A server to query, and its TLS and login. */
 export interface QueriedServer {
   readonly endpoint: HostPort;
   readonly tls: PreparedTls | undefined;
   readonly login: RedisLogin;
 }
 
-/** Asks servers about other servers, each question on a connection of its own. */
+/** Queries servers about other servers, with a new connection for each query. */
 export class QueryClients {
   readonly #asking = new Set<Redis>();
   #closed = false;
 
   /**
-   * Resolves with what `question` does, once logged in. Rejects, after a second or two at most, with an Error for the
-   * log, whose sentence `explain` makes of what the server, or the connection, said; it may ask more.
+   * Connects, logs in, and resolves with the result of `question`. Rejects after 1 or 2 s at most, with an Error for
+   * the log, whose message `explain` creates from the server's or connection's error; it may send further queries.
    */
   async ask<T>(
     { endpoint, tls, login }: QueriedServer,
@@ -78,7 +81,7 @@ export class QueryClients {
     }
   }
 
-  /** Ends all connections, for good. */
+  /** Closes all connections for good. */
   close(): void {
     this.#closed = true;
     for (const client of this.#asking) client.disconnect();
@@ -86,8 +89,8 @@ export class QueryClients {
 }
 
 /**
- * Logs in and names the connection. Not by options of the client, which writes to the console where no password is
- * wanted. Rejects with the error of the server.
+ * Logs in and names the connection. Options of the client would do the same, but write to the console if no password is
+ * required. Rejects with the error of the server.
  */
 export async function logIn(client: Redis, { username, password }: RedisLogin): Promise<void> {
   if (password !== undefined) {
@@ -96,6 +99,6 @@ export async function logIn(client: Redis, { username, password }: RedisLogin): 
       if (!needsNoPassword(error)) throw error;
     });
   }
-  // After the login: who is not logged in may not set it.
+  // Sent after the login, because it is not permitted before.
   client.call('CLIENT', 'SETNAME', 'weir').catch(ignore);
 }

@@ -8,30 +8,30 @@ import { type Command, runProgram } from './run-program.js';
 
 /** Settings of {@link LoginCommand}. */
 export interface LoginCommandOptions {
-  /** The variable that names the command, for messages: REDIS_AUTH_COMMAND. */
+  /** Name of the variable that contains the command, for messages: REDIS_AUTH_COMMAND. */
   readonly variable: string;
   readonly command: Command;
-  /** Longest time that a login is used, milliseconds (REDIS_AUTH_REFRESH). */
+  /** Maximum time that a login is used, in milliseconds (REDIS_AUTH_REFRESH). */
   readonly refreshMs: number;
   /** Runs the command; default {@link runProgram}. */
   readonly run?: (command: Command, signal: AbortSignal) => Promise<string>;
 }
 
-/** Pauses between runs that one connection after the other asks for, or that failed. */
+/** Pauses between consecutive runs for new connections, or after failures. */
 const PAUSES = { initialMs: 1000, maxMs: 30_000 };
-/** A login is renewed no more often than this, however soon it runs out. */
+/** Minimum time between renewals, even if a login expires sooner. */
 const MIN_REFRESH_MS = 1000;
-/** Longest that a login is renewed before it runs out. */
+/** Maximum time before its expiry at which a login is renewed. */
 const MAX_RENEWAL_MARGIN_MS = 60_000;
 const MARGIN_SHARE = 1 / 5;
-/** Longest that a connection waits for a new login while the one before is still good, milliseconds. */
+/** Maximum time that a connection waits for a new login while the previous one is usable, in milliseconds. */
 const RENEWAL_WAIT_MS = 300;
 
 /**
- * A login that a command prints. It runs before each connection, and again before what it printed runs out. Those who
- * ask while it runs share its answer; those who ask again and again, because Redis is away or refuses the login, get
- * the last one during a pause that grows, but for the first time that Redis refuses it. A command that is slow holds
- * up no connection while the last login is good: that connection is given the new one when it comes.
+ * A login that a command prints. The command runs before each connection, and again before its login expires.
+ * Concurrent callers share one run. Repeated callers, because Redis is unavailable or refuses the login, get the last
+ * login during a growing pause, except after the first refusal. A slow command delays no connection while the last
+ * login is usable; the connection receives the new one later.
  */
 export class LoginCommand implements LoginSource {
   readonly #options: LoginCommandOptions;
@@ -43,10 +43,10 @@ export class LoginCommand implements LoginSource {
   #failure: Error | undefined;
   #underWay: Promise<boolean> | undefined;
   #pauseUntilMs = -Infinity;
-  /** Until when the login is used, unless Redis refuses it. */
+  /** Time until which the login is used, unless Redis refuses it. */
   #usableUntilMs = -Infinity;
   #askedAtMs = -Infinity;
-  /** Whether the last run was because Redis had refused the login before it. */
+  /** Whether the last run followed a refused login. */
   #lastRunWasForRefusal = false;
   #due: NodeJS.Timeout | undefined;
 
@@ -76,7 +76,7 @@ export class LoginCommand implements LoginSource {
     this.#ending.abort();
   }
 
-  /** Runs the command unless it runs; resolves with whether there is a new login. */
+  /** Runs the command unless it is running; resolves with whether there is a new login. */
   #run(forRefusal: boolean): Promise<boolean> {
     if (this.#underWay === undefined) {
       this.#lastRunWasForRefusal = forRefusal;
@@ -115,7 +115,7 @@ export class LoginCommand implements LoginSource {
     if (await this.#run(false)) this.#pauses.reset();
   }
 
-  /** How long a login is used, milliseconds, that Redis takes until `expiresAtMs`. */
+  /** Returns how long a login that expires at `expiresAtMs` is used, in milliseconds. */
   #usableMs(expiresAtMs = Infinity): number {
     const lifeMs = expiresAtMs - Date.now();
     const marginMs = Math.min(lifeMs * MARGIN_SHARE, MAX_RENEWAL_MARGIN_MS);

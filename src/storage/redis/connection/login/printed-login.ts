@@ -1,20 +1,20 @@
 import { parseLogin, type RedisLogin } from '../redis-login.js';
 
-/** What the command of a login printed. */
+/** A login as printed by a command. */
 export interface PrintedLogin {
   readonly login: RedisLogin;
-  /** Until when Redis takes it, wall clock, milliseconds since the epoch; undefined where nothing is said. */
+  /** Expiry on the wall clock, in milliseconds since the epoch; undefined if none was printed. */
   readonly expiresAtMs: number | undefined;
 }
 
-/** Seconds since the epoch have so many digits for thousands of years; more of them are milliseconds. */
+/** Largest value that counts as seconds since the epoch; larger ones are milliseconds. */
 const MAX_EPOCH_SECONDS = 1e11;
 const FORM = 'a password, user:password, or JSON such as {"username":"weir","password":"…"}';
 
 /**
- * Reads what a command printed: a password, `user:password`, or JSON with `password`, and perhaps `username` and
- * `expiresAt` (ISO 8601, or seconds since the epoch). One newline at its end is left out. `nowMs` is the wall clock,
- * milliseconds. Throws an Error, "printed …", that shows nothing of it.
+ * Parses the output of a command: a password, `user:password`, or JSON with `password`, and optionally `username` and
+ * `expiresAt` (ISO 8601, or seconds since the epoch). One trailing newline is removed. `nowMs` is the wall clock, in
+ * milliseconds. Throws an Error, "printed …", that contains nothing of the output.
  */
 export function readPrintedLogin(text: string, nowMs: number): PrintedLogin {
   const printed = text.replace(/\r?\n$/, '');
@@ -31,7 +31,7 @@ function readJson(printed: string, nowMs: number): PrintedLogin {
   try {
     value = JSON.parse(printed) as Readonly<Record<string, unknown>>;
   } catch {
-    // What JSON.parse says quotes the text.
+    // The message of JSON.parse would quote the output.
     throw new Error(`printed what begins with { and is no JSON; it must print ${FORM}`);
   }
   const { username, password, expiresAt } = value;
@@ -61,13 +61,13 @@ function readExpiry(expiresAt: unknown, nowMs: number): number | undefined {
   );
 }
 
-/** ISO 8601 without a zone would mean another time on each machine. */
+/** ISO 8601 without a zone would mean a different time on each machine. */
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
 
 function epochMs(time: unknown): number | undefined {
   if (typeof time === 'number') return time < MAX_EPOCH_SECONDS ? time * 1000 : undefined;
   if (typeof time !== 'string' || !ISO_TIME.test(time)) return undefined;
-  // Date.parse wants a point before fractions, and zones with minutes behind a colon.
+  // Date.parse requires a point before fractions, and zones with a colon and minutes.
   const zoned = time
     .replace(',', '.')
     .replace(/([+-]\d\d)(\d\d)?$/, (_, hours, minutes = '00') => `${hours}:${minutes}`);

@@ -1,18 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
-/** A program, and what is given to it. */
+/** A program and its arguments. */
 export type Command = readonly [program: string, ...args: string[]];
 
-/** Longest that a program may run by default, milliseconds. */
+/** Default time limit of a program, in milliseconds. */
 export const PROGRAM_TIMEOUT_MS = 5000;
-/** Most that it may print. */
+/** Maximum size of its output, in bytes. */
 export const MAX_LOGIN_OUTPUT_BYTES = 64 * 1024;
 
 /**
- * Runs a program without a shell, and resolves with what it had printed when it ended. Rejects with an Error that names
- * the program and what became of it, and shows nothing of what it printed. A program is killed that has not ended in
- * time, prints too much, or is under way when `signal` is aborted. However it ends, the processes of its group are
- * killed: each run would leave one more. A process that has left the group (setsid) is not.
+ * Runs a program without a shell, and resolves with its output when it ends. Rejects with an Error that names the
+ * program and its result, but contains no output. Kills a program that times out, prints too much, or is running when
+ * `signal` is aborted. In all cases, the processes of its group are killed, because each run would otherwise leave one
+ * more. A process that has left the group (setsid) is not killed.
  */
 export function runProgram(
   [program, ...args]: Command,
@@ -22,7 +22,8 @@ export function runProgram(
   return new Promise((resolve, reject) => {
     let child: ChildProcess;
     try {
-      // A process group of its own, which execFile cannot make: what a script has started is killed with it.
+      // Its own process group, which execFile cannot create, so that the processes that a script starts can be
+      // killed with it.
       child = spawn(program, args, { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
     } catch (error) {
       reject(notStarted(program, error as NodeJS.ErrnoException));
@@ -58,7 +59,7 @@ export function runProgram(
     child.on('exit', (code, killedBy) => {
       const how = code === null ? `was ended by ${killedBy}` : `ended with exit code ${code}`;
       if (code !== 0) settle(new Error(`${program} ${how}; run it as the user of weir to see why`));
-      // A process that it has started may hold its standard output open for as long as it likes.
+      // A process that it started may keep its standard output open.
       else afterPoll(settle);
     });
     if (signal.aborted) onAbort();
@@ -66,7 +67,7 @@ export function runProgram(
   });
 }
 
-/** Calls back once the event loop has read everything that is in a pipe by now: it polls between two checks. */
+/** Calls back after the event loop has read everything that is in a pipe now: it polls between two checks. */
 function afterPoll(then: () => void): void {
   setImmediate(() => setImmediate(then));
 }
@@ -87,6 +88,6 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // All of them have ended.
+    // All processes have ended.
   }
 }

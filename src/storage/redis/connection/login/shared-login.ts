@@ -1,7 +1,7 @@
 import type { LoginListeners, LoginSource } from '../login-source.js';
 import type { RedisLogin } from '../redis-login.js';
 
-/** One login for the nodes of a cluster: a source for each, over one that is asked for all. */
+/** Shares one login among the nodes of a cluster: each node has its own source, and all use one. */
 export class SharedLogin {
   readonly #source: LoginSource;
   readonly #followers = new Set<LoginListeners>();
@@ -14,7 +14,7 @@ export class SharedLogin {
         this.#latest = login;
         for (const { renewed } of this.#followers) renewed(login);
       },
-      // It is worth one line of the log.
+      // One log line is enough for all nodes.
       failed: (sentence) => {
         for (const { failed } of [...this.#followers].slice(0, 1)) failed(sentence);
       },
@@ -22,15 +22,15 @@ export class SharedLogin {
   }
 
   /**
-   * The login for who asks nodes about the cluster, now and then: not a new one each time, as that may be the work of a
-   * program. `refused`: a node did not accept the one before.
+   * Returns the login for occasional queries about the cluster. Does not request a new login each time, which could run
+   * a program. `refused`: a node did not accept the previous one.
    */
   async login(refused: boolean): Promise<RedisLogin> {
     if (refused || this.#latest === undefined) this.#latest = await this.#source.login(refused);
     return this.#latest;
   }
 
-  /** Of one node; closing it leaves the others theirs. */
+  /** Returns the source for one node; closing it does not affect the others. */
   ofNode(): LoginSource {
     let own: LoginListeners | undefined;
     return {

@@ -7,31 +7,34 @@ import type { FoundRedis, RedisFinder } from '../redis-finder.js';
 import type { RedisLogin } from '../redis-login.js';
 import { type AnnouncedMaster, Sentinel } from './sentinel.js';
 
-/** Once one has answered, how long others may take whose answer may be newer. Milliseconds. */
+/** How long to wait for other replies, which may be newer, after the first one, in milliseconds. */
 const LATER_REPLIES_MS = 100;
-/** Pause between questions that announcements lead to: one may come from each Sentinel, or any number. Milliseconds. */
+/**
+ * Minimum pause between queries after announcements, in milliseconds: there may be one from each Sentinel, or any
+ * number.
+ */
 const ANNOUNCEMENT_PAUSE_MS = 100;
 
 /** Settings of {@link SentinelFinder}. */
 export interface SentinelFinderOptions {
   readonly address: SentinelAddress;
-  /** Of the Sentinels themselves. */
+  /** Login of the Sentinels themselves. */
   readonly login: RedisLogin;
   readonly tls: RedisTlsOptions | undefined;
-  /** Begins the names of the variables, as in REDIS_URL. */
+  /** Prefix of the variables, such as `REDIS` in REDIS_URL. */
   readonly prefix: string;
 }
 
 /**
  * Finds the master that Redis Sentinels announce (Redis documentation, "Guidelines for Redis clients with support for
- * Redis Sentinel"): asks all of them, as any may be dead, hang, or not have heard of a failover, and takes the answer
- * of the newest epoch. Asks again when one announces a switch.
+ * Redis Sentinel"). Queries all of them, because any may be dead, hang, or not know of a failover, and uses the reply
+ * with the newest epoch. Queries again when one announces a new master.
  */
 export class SentinelFinder implements RedisFinder {
   readonly #options: SentinelFinderOptions;
   readonly #sentinels: readonly Sentinel[];
   #onMoved: (found: FoundRedis) => void = () => {};
-  /** Whether something was announced since the last question. */
+  /** Whether there was an announcement since the last query. */
   #hasAnnouncement = false;
   #isFollowing = false;
   #closed = false;
@@ -74,7 +77,7 @@ export class SentinelFinder implements RedisFinder {
     if (!this.#isFollowing) void this.#follow();
   }
 
-  /** Asks as long as there are news, once for all that came meanwhile. */
+  /** Queries as long as there are announcements; one query covers all that arrived before it. */
   async #follow(): Promise<void> {
     this.#isFollowing = true;
     while (this.#hasAnnouncement && !this.#closed) {
@@ -87,8 +90,8 @@ export class SentinelFinder implements RedisFinder {
   }
 
   /**
-   * The newest answer; rejects where there is none. No majority will do: the Sentinel that has led a failover knows of
-   * it up to two seconds before the others.
+   * Returns the newest reply; rejects if there is none. No majority is required: the Sentinel that led a failover knows
+   * of it up to 2 s before the others.
    */
   async #query(): Promise<AnnouncedMaster> {
     const asked = this.#sentinels.map((sentinel) => sentinel.master());
@@ -98,7 +101,7 @@ export class SentinelFinder implements RedisFinder {
     return newest;
   }
 
-  /** One that answered knows more than those that did not. */
+  /** An error from a Sentinel that replied is more useful than a connection error. */
   #sentence(errors: readonly string[]): string {
     const told = errors.find((error) => error.startsWith('Sentinel '));
     if (told !== undefined) return told;

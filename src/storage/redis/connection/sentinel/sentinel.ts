@@ -6,17 +6,17 @@ import type { PreparedTls } from '../dial.js';
 import { endpointName } from '../redis-address.js';
 import type { RedisLogin } from '../redis-login.js';
 
-/** Pauses before a Sentinel that cannot be reached is listened to again. */
+/** Pauses before reconnecting to an unreachable Sentinel, in milliseconds. */
 const PAUSES = { initialMs: 100, maxMs: 2000 };
-/** After so long a Sentinel that was listened to is no longer one that comes and goes. Milliseconds. */
+/** Time after which a subscription counts as stable, in milliseconds. */
 const STABLE_MS = 5000;
 /**
- * `+promoted-slave` is said as soon as there is a new master, `+switch-master` once the replicas follow it (Redis
+ * Published as soon as there is a new master; `+switch-master` follows when the replicas have switched (Redis
  * documentation, "Sentinel Pub/Sub messages").
  */
 const PROMOTED = '+promoted-slave';
 const SWITCHED = '+switch-master';
-/** Names of masters that an error lists. */
+/** Maximum number of master names in an error. */
 const MAX_NAMES = 5;
 
 /** Settings of a {@link Sentinel}. */
@@ -24,37 +24,37 @@ export interface SentinelOptions {
   readonly host: string;
   readonly port: number;
   readonly masterName: string;
-  /** Of the Sentinel itself (REDIS_SENTINEL_AUTH). */
+  /** Login of the Sentinel itself (REDIS_SENTINEL_AUTH). */
   readonly login: RedisLogin;
   readonly tls: PreparedTls | undefined;
-  /** The variable that names the Sentinels, and the one with their login, for errors. */
+  /** Names of the variables with the Sentinels and with their login, for errors. */
   readonly variables: { readonly url: string; readonly auth: string };
 }
 
-/** Which master a Sentinel announces. */
+/** The master that a Sentinel announces. */
 export interface AnnouncedMaster {
   readonly host: string;
   readonly port: number;
-  /** Grows with each failover: of several answers the largest is the newest. */
+  /** Configuration epoch, which rises with each failover: of several replies, the largest is the newest. */
   readonly epoch: number;
 }
 
 /**
- * One Redis Sentinel: who it says is the master, and when it says so of another one. Each question has a connection of
- * its own, as who listens to announcements can ask nothing else.
+ * One Redis Sentinel: which master it names, and when it announces another one. Each query has its own connection,
+ * because a subscribed connection cannot send others.
  */
 export class Sentinel {
   readonly name: string;
   readonly #options: SentinelOptions;
   readonly #listener: Redis;
   readonly #pauses = new BackOff(PAUSES);
-  /** Since when announcements are heard on the connection at hand; Infinity while they are not. */
+  /** Since when announcements are received on the current connection; Infinity while they are not. */
   #subscribedSinceMs = Infinity;
   readonly #asking = new QueryClients();
 
   /**
-   * Begins to listen. `onNews` is called when another master is announced, and when the Sentinel is heard again after
-   * an announcement may have been missed.
+   * Subscribes to announcements. `onNews` is called when another master is announced, and after each reconnection,
+   * because an announcement may have been missed.
    */
   constructor(options: SentinelOptions, onNews: () => void) {
     this.#options = options;
@@ -62,11 +62,11 @@ export class Sentinel {
     this.#listener = new Redis({
       ...queryClientOptions(options, options.tls),
       maxRetriesPerRequest: null,
-      // Each connection is logged in anew first.
+      // Each connection has to log in first.
       ...{ autoResubscribe: false, autoResendUnfulfilledCommands: false, enableOfflineQueue: false },
       retryStrategy: () => this.#pause(),
     });
-    // What is wrong is told to those who ask.
+    // Callers of `master` receive the error.
     this.#listener.on('error', ignore);
     this.#listener.on('message', (channel: string, text: string) => {
       const { masterName } = options;
@@ -85,14 +85,14 @@ export class Sentinel {
     this.#subscribedSinceMs = performance.now();
   }
 
-  /** How long to wait before the Sentinel is listened to again, milliseconds. */
+  /** Returns the pause before the next subscription, in milliseconds. */
   #pause(): number {
     if (performance.now() - this.#subscribedSinceMs >= STABLE_MS) this.#pauses.reset();
     this.#subscribedSinceMs = Infinity;
     return this.#pauses.next();
   }
 
-  /** The master that it announces. Rejects with an Error for the log, after a second or two at most. */
+  /** Returns the announced master. Rejects with an Error for the log, after 1 or 2 s at most. */
   async master(): Promise<AnnouncedMaster> {
     const { masterName } = this.#options;
     return this.#asking.ask(
@@ -100,7 +100,7 @@ export class Sentinel {
       async (client) => {
         const [fields, address] = await Promise.all([
           client.call('SENTINEL', 'MASTER', masterName),
-          // In a failover this is the new master, before that of the fields is.
+          // During a failover, this command returns the new master before the fields do.
           client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName),
         ]);
         const [host, port] = Array.isArray(address) ? address : [];
@@ -113,13 +113,13 @@ export class Sentinel {
     );
   }
 
-  /** Ends all connections. */
+  /** Closes all connections. */
   close(): void {
     this.#listener.disconnect();
     this.#asking.close();
   }
 
-  /** What is wrong, and what to do about it. */
+  /** Returns what is wrong and what to do. */
   async #sentence(client: Redis, said: string): Promise<string> {
     const { masterName, variables } = this.#options;
     if (/No such master/i.test(said)) {
@@ -141,7 +141,7 @@ export class Sentinel {
   }
 }
 
-/** Names, to compare a mistyped one with. */
+/** Returns names of masters, to compare with a mistyped one. */
 async function knownMasters(client: Redis): Promise<string> {
   const masters = await client.call('SENTINEL', 'MASTERS').catch(ignore);
   if (!Array.isArray(masters) || masters.length === 0) return ', nor any other';
@@ -149,7 +149,7 @@ async function knownMasters(client: Redis): Promise<string> {
   return `, but ${names.join(', ')}${masters.length > MAX_NAMES ? ' and others' : ''}`;
 }
 
-/** Names and values by turns. */
+/** Converts alternating names and values. */
 function pairs(reply: unknown): Map<string, string> {
   const fields = new Map<string, string>();
   if (Array.isArray(reply)) {
