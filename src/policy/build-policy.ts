@@ -2,7 +2,7 @@ import { CompiledPolicy } from './compiled-policy.js';
 import { type DeriveStep, RuleStep, TableStep } from './derive/derive.js';
 import type { DeriveCondition } from './derive/derive-rule.js';
 import type { Level } from './level.js';
-import { type Place, placeBelow, ruleNames, topPlace } from './names/rule-names.js';
+import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/rule-names.js';
 import { PathPattern } from './paths/path-pattern.js';
 import { PolicyNode } from './policy-node.js';
 import { isSecretKey } from './redact.js';
@@ -32,7 +32,7 @@ export class TreeBuilder {
   private readonly steps: DeriveStep[] = [];
   private readonly nodes: PolicyNode[] = [];
   /** The last node and those above it, from the root. */
-  private readonly way: { readonly number: number; readonly place: Place }[] = [];
+  private readonly ancestors: { readonly number: number; readonly place: TreePosition }[] = [];
   private readonly rules: Rule[] = [];
   private readonly keys = new Set<string>();
   private readonly shared = new SharedParts();
@@ -74,17 +74,17 @@ export class TreeBuilder {
    * Adds the next node in file order, below the one that was the `parent`-th to be added, from 0; -1 for the root,
    * which comes first. Throws an Error where the parent is neither the last one nor above it.
    */
-  addNode(parent: number, said: NodeFields, ruleSpecs: readonly RuleSpec[]): void {
+  addNode(parent: number, given: NodeFields, ruleSpecs: readonly RuleSpec[]): void {
     const { shared, secretKeys } = this;
     const above = this.nodes[parent];
     const fields: NodeFields = {
-      ...said,
-      key: shared.text(said.key),
-      value: shared.text(said.value),
-      phase: shared.phase(said.phase),
-      onStoreFailure: shared.failurePolicy(said.onStoreFailure),
+      ...given,
+      key: shared.text(given.key),
+      value: shared.text(given.value),
+      phase: shared.phase(given.phase),
+      onStoreFailure: shared.failurePolicy(given.onStoreFailure),
     };
-    const place = this.nextPlace(parent, fields);
+    const place = this.nextPosition(parent, fields);
     const rules = ruleSpecs.map((spec, index) => this.ruleOf(spec, index, fields, place));
     const isSecret = isSecretKey(fields.key, secretKeys);
     const node = new PolicyNode({ fields, parent: above, rules, isSecret });
@@ -109,30 +109,32 @@ export class TreeBuilder {
     return new CompiledPolicy({ head, steps, root, rules, secretKeys, keys });
   }
 
-  private nextPlace(parent: number, fields: NodeFields): Place {
-    const { way } = this;
-    while (way.length > 0 && way.at(-1)?.number !== parent) way.pop();
-    const above = way.at(-1);
+  private nextPosition(parent: number, fields: NodeFields): TreePosition {
+    const { ancestors } = this;
+    while (ancestors.length > 0 && ancestors.at(-1)?.number !== parent) ancestors.pop();
+    const above = ancestors.at(-1);
     if (above === undefined && this.nodes.length > 0) throw new Error(`node ${parent} is not open`);
     const place =
-      above === undefined ? topPlace(this.head.domain) : placeBelow(above.place, fields, this.secretKeys);
-    way.push({ number: this.nodes.length, place });
+      above === undefined
+        ? rootPosition(this.head.domain)
+        : childPosition(above.place, fields, this.secretKeys);
+    ancestors.push({ number: this.nodes.length, place });
     return place;
   }
 
-  private ruleOf(said: RuleSpec, index: number, fields: NodeFields, place: Place): Rule {
+  private ruleOf(spec: RuleSpec, index: number, fields: NodeFields, place: TreePosition): Rule {
     const { shared } = this;
-    const isOfList = fields.isList && !said.candidate;
-    const rate = said.rate === undefined ? undefined : shared.rate(said.rate, isOfList);
+    const isOfList = fields.isList && !spec.candidate;
+    const rate = spec.rate === undefined ? undefined : shared.rate(spec.rate, isOfList);
     const parts = {
-      name: shared.text(said.name),
+      name: shared.text(spec.name),
       rate,
-      phase: shared.phase(said.phase),
-      replaces: shared.names(said.replaces),
-      onStoreFailure: shared.failurePolicy(said.onStoreFailure),
+      phase: shared.phase(spec.phase),
+      replaces: shared.names(spec.replaces),
+      onStoreFailure: shared.failurePolicy(spec.onStoreFailure),
     };
-    const names = ruleNames(said, rate, index, fields, place);
-    return namedRule(said, parts, {
+    const names = ruleNames(spec, rate, index, fields, place);
+    return namedRule(spec, parts, {
       path: names.path,
       statName: names.statName,
       bucketSuffix: shared.text(names.bucketSuffix),
@@ -164,7 +166,7 @@ export function buildPolicy(
 }
 
 /** Parts of a tree that stand for nothing but what is made of their values. */
-const ALONE = { parent: undefined, rules: [], isSecret: false } as const;
+const DETACHED = { parent: undefined, rules: [], isSecret: false } as const;
 const NO_LEVELS: ReadonlyMap<string, Level<PolicyNode>> = new Map();
 
 /**
@@ -176,8 +178,8 @@ export function levelsToPrepare({ fields, children }: NodeSpec): ReadonlyMap<str
     ({ fields: { matcher, value } }) => matcher !== undefined || value.includes('*'),
   );
   if (costly.length === 0) return NO_LEVELS;
-  const parent = new PolicyNode({ ...ALONE, fields });
-  for (const child of costly) parent.add(new PolicyNode({ ...ALONE, fields: child.fields }));
+  const parent = new PolicyNode({ ...DETACHED, fields });
+  for (const child of costly) parent.add(new PolicyNode({ ...DETACHED, fields: child.fields }));
   return parent.levels;
 }
 

@@ -4,7 +4,7 @@ import type { DeriveStep } from './derive/derive.js';
 import type { Level } from './level.js';
 import { EXCEEDED, namingSteps, unboundedWork } from './match-work.js';
 import { BucketNames } from './names/bucket-names.js';
-import { type Place, placeBelow, ruleNames, topPlace } from './names/rule-names.js';
+import { childPosition, rootPosition, ruleNames, type TreePosition } from './names/rule-names.js';
 import type { Algorithm, DomainPolicy, Exceeded, Match, UnmatchedMode } from './policy.js';
 import type { PolicyNode } from './policy-node.js';
 import { PossibleDenial } from './possible-denial.js';
@@ -21,7 +21,7 @@ import { type DomainHead, secretSources } from './spec.js';
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
 /** So many are named anew in a step: a digest of each one's value takes some 20 microseconds. */
-const NODES_OF_A_STEP = 16;
+const NODES_PER_SLICE = 16;
 
 /** One shape for every answer, so that the hot path stays monomorphic. */
 class PolicyMatch implements Match {
@@ -90,7 +90,7 @@ export class CompiledPolicy implements DomainPolicy {
   readonly deniedResponse: DeniedResponse | undefined;
   readonly decisionMetadata: boolean | undefined;
   readonly overrideAlgorithm: Algorithm;
-  /** Those of `derive`, and once the policy is in force those of all domains: see {@link takeSecrets}. */
+  /** Those of `derive`, and once the policy is in force those of all domains: see {@link setSecretKeys}. */
   secretKeys: ReadonlySet<string>;
   /** What `derive` of this domain takes for secrets. */
   readonly ownSecretKeys: ReadonlySet<string>;
@@ -99,8 +99,8 @@ export class CompiledPolicy implements DomainPolicy {
   readonly root: PolicyNode;
   /** The entry keys that the tree matches. */
   readonly keys: ReadonlySet<string>;
-  private names: BucketNames;
-  private ofAllRules: PossibleDenial | undefined;
+  private bucketNames: BucketNames;
+  private allRulesDenial: PossibleDenial | undefined;
 
   constructor({ head, steps, root, rules, secretKeys, keys }: PolicyParts) {
     this.head = head;
@@ -121,12 +121,12 @@ export class CompiledPolicy implements DomainPolicy {
     this.rules = rules;
     this.steps = steps;
     this.root = root;
-    this.names = new BucketNames(head.domain, secretKeys);
+    this.bucketNames = new BucketNames(head.domain, secretKeys);
   }
 
   get denial(): PossibleDenial {
-    this.ofAllRules ??= new PossibleDenial(() => this.root.nodesBelow(Number.POSITIVE_INFINITY));
-    return this.ofAllRules;
+    this.allRulesDenial ??= new PossibleDenial(() => this.root.nodesBelow(Number.POSITIVE_INFINITY));
+    return this.allRulesDenial;
   }
 
   /**
@@ -135,7 +135,7 @@ export class CompiledPolicy implements DomainPolicy {
    * Walks the tree if one of its own keys becomes a secret, or is one no more: seldom, as TreeBuilder makes names by
    * what is known of all domains. Where decisions go on meanwhile it is done in steps, one such walk at a time.
    */
-  *takeSecrets(secretKeys: ReadonlySet<string>): Generator<void, void> {
+  *setSecretKeys(secretKeys: ReadonlySet<string>): Generator<void, void> {
     const before = this.secretKeys;
     const changed = [
       ...[...before].filter((key) => !secretKeys.has(key)),
@@ -143,42 +143,42 @@ export class CompiledPolicy implements DomainPolicy {
     ];
     if (changed.length === 0) return;
     this.secretKeys = secretKeys;
-    this.names = new BucketNames(this.domain, secretKeys);
+    this.bucketNames = new BucketNames(this.domain, secretKeys);
     if (!changed.some((key) => this.keys.has(key))) return;
     yield* this.renameTree();
     // What was named during the walk may be remembered by its old name.
-    this.names = new BucketNames(this.domain, secretKeys);
+    this.bucketNames = new BucketNames(this.domain, secretKeys);
   }
 
   private *renameTree(): Generator<void, void> {
     const renamed = new Map<Rule, Rule>();
-    yield* this.renameBelow(this.root, topPlace(this.domain), false, renamed);
+    yield* this.renameBelow(this.root, rootPosition(this.domain), false, renamed);
     this.rules = this.rules.map((rule) => renamed.get(rule) ?? rule);
   }
 
   private *renameBelow(
     parent: PolicyNode,
-    above: Place,
+    above: TreePosition,
     renames: boolean,
     renamed: Map<Rule, Rule>,
   ): Generator<void, void> {
-    let left = NODES_OF_A_STEP;
+    let nodesLeft = NODES_PER_SLICE;
     for (const node of parent.children()) {
       const isSecret = isSecretKey(node.key, this.secretKeys);
       const differs = renames || isSecret !== node.isSecret;
-      if (differs) node.takeSecret(isSecret);
-      const place = placeBelow(above, node.fields, this.secretKeys);
+      if (differs) node.setSecret(isSecret);
+      const place = childPosition(above, node.fields, this.secretKeys);
       if (differs) this.rename(node, place, renamed);
       yield* this.renameBelow(node, place, differs, renamed);
-      if (--left > 0) continue;
-      left = NODES_OF_A_STEP;
+      if (--nodesLeft > 0) continue;
+      nodesLeft = NODES_PER_SLICE;
       yield;
     }
     // However few they are, as there may be many such parents.
-    if (left < NODES_OF_A_STEP) yield;
+    if (nodesLeft < NODES_PER_SLICE) yield;
   }
 
-  private rename(node: PolicyNode, place: Place, renamed: Map<Rule, Rule>): void {
+  private rename(node: PolicyNode, place: TreePosition, renamed: Map<Rule, Rule>): void {
     if (node.rules.length === 0) return;
     const rules = node.rules.map((rule, index) => {
       const made = namedRule(rule, rule, ruleNames(rule, rule.rate, index, node.fields, place));
@@ -220,13 +220,13 @@ export class CompiledPolicy implements DomainPolicy {
       node = next;
     }
     if (node.rules.length === 0) return unmatched(node, entries, node);
-    const { entering } = node;
+    const { bucketEntries } = node;
     let steps = 0;
-    for (let i = 0; i < entering.length; i++) {
-      steps += namingSteps(entries[entering[i] as number] as Entry);
+    for (let i = 0; i < bucketEntries.length; i++) {
+      steps += namingSteps(entries[bucketEntries[i] as number] as Entry);
     }
-    if (steps > 0 && !work.invest(steps)) {
-      const { key } = entries[entering[0] as number] as Entry;
+    if (steps > 0 && !work.spendExempt(steps)) {
+      const { key } = entries[bucketEntries[0] as number] as Entry;
       return this.exceeded(entries, node, key, new PossibleDenial(() => [node]));
     }
     return this.matchAt(node, entries);
@@ -237,7 +237,7 @@ export class CompiledPolicy implements DomainPolicy {
    * values that enter the name of its bucket need be those of the descriptor.
    */
   matchAt(node: PolicyNode, entries: readonly Entry[]): Match {
-    const { keys, tagLength, statNames } = this.names.nameOf(node, entries);
+    const { keys, tagLength, statNames } = this.bucketNames.nameOf(node, entries);
     return new PolicyMatch(node.rules, keys, tagLength, node, entries, statNames, undefined, undefined);
   }
 

@@ -8,9 +8,9 @@ import type { ValueMatcher } from './values/value-matcher.js';
 import type { Wildcard } from './values/wildcard.js';
 
 /** Steps for a look at the exact values. */
-const LOOK_STEPS = 4;
+const LOOKUP_STEPS = 4;
 /** What V8 hashes of a text (String::kMaxHashCalcLength). */
-const MAX_HASHED = 16_384;
+const MAX_HASHED_UNITS = 16_384;
 
 /** Deeper than policies are; all that lies deeper is answered for together. */
 const MAX_DEPTH = 32;
@@ -52,7 +52,7 @@ export class Level<Node extends LevelNode> {
   find(value: string, work: MatchWork): Node | undefined | typeof EXCEEDED {
     if (this.exact.size > 0) {
       // Looked for whatever is left: it takes no longer than a look at 16 KiB, as V8 hashes no more of a text.
-      work.spend(LOOK_STEPS + (Math.min(value.length, MAX_HASHED) >> 2));
+      work.spend(LOOKUP_STEPS + (Math.min(value.length, MAX_HASHED_UNITS) >> 2));
       const exact = this.exact.get(value);
       if (exact !== undefined) return exact;
     }
@@ -88,13 +88,13 @@ export class Level<Node extends LevelNode> {
    * value are not meant.
    */
   denialBelow(depth: number): PossibleDenial {
-    const place = depth > MAX_DEPTH ? ANY_DEPTH : depth;
-    let known = this.denials.get(place);
-    if (known === undefined) {
-      known = new PossibleDenial(() => this.nodesBelow(place));
-      this.denials.set(place, known);
+    const level = depth > MAX_DEPTH ? ANY_DEPTH : depth;
+    let denial = this.denials.get(level);
+    if (denial === undefined) {
+      denial = new PossibleDenial(() => this.nodesBelow(level));
+      this.denials.set(level, denial);
     }
-    return known;
+    return denial;
   }
 
   private *nodesBelow(depth: number): Generator<PossibleNode> {
@@ -126,22 +126,22 @@ export class Level<Node extends LevelNode> {
     }
   }
 
-  /** What takes long to be made of blocks, made; for {@link takeIntervals} of a level with the same nodes. */
-  intervals(): CidrIntervals | undefined {
+  /** What takes long to be made of blocks, made; for {@link setIntervals} of a level with the same nodes. */
+  preparedIntervals(): CidrIntervals | undefined {
     return this.blocks?.prepared();
   }
 
-  takeIntervals(intervals: CidrIntervals): void {
-    this.blocks?.take(intervals);
+  setIntervals(intervals: CidrIntervals): void {
+    this.blocks?.setPrepared(intervals);
   }
 
-  /** As {@link intervals}, of the patterns. */
+  /** As {@link preparedIntervals}, of the patterns. */
   preparedPatterns(): Int32Array | undefined {
     return this.patterns?.prepared();
   }
 
-  takePatterns(words: Int32Array): void {
-    this.patterns?.take(words);
+  setPatterns(words: Int32Array): void {
+    this.patterns?.setPrepared(words);
   }
 
   /** How many steps it takes to compile the regular expressions; see {@link compile}. */

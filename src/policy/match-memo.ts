@@ -1,7 +1,7 @@
 /** So many values make a generation; two are kept. */
-const GENERATION = 4096;
+const GENERATION_VALUES = 4096;
 /** Longer values, in UTF-16 units, are matched each time. */
-const MAX_UNITS = 256;
+const MAX_VALUE_UNITS = 256;
 
 /**
  * Remembers what values were found to match, for all levels of a domain together, so that their number does not count:
@@ -23,8 +23,8 @@ export class MatchMemo<Found> {
   }
 
   set(level: object, value: string, found: Found): void {
-    if (value.length > MAX_UNITS) return;
-    if (this.count === GENERATION) {
+    if (value.length > MAX_VALUE_UNITS) return;
+    if (this.count === GENERATION_VALUES) {
       this.older = this.recent;
       this.recent = new Map();
       this.count = 0;

@@ -6,7 +6,7 @@ import type { Entry } from '../limiter/entry.js';
 export const EXCEEDED: unique symbol = Symbol('exceeded');
 
 /** What cannot be interrupted takes no more steps than this: a millisecond or two. */
-const MAX_INVESTED = 300_000;
+const MAX_EXEMPT_STEPS = 300_000;
 
 /**
  * What matching one request may still cost, in steps of some 5 ns of CPU each. Counted, not read from a clock, so that
@@ -14,30 +14,30 @@ const MAX_INVESTED = 300_000;
  */
 export class MatchWork {
   /** Steps that are left; below 0 once more were asked for than there were. */
-  left: number;
+  remaining: number;
   /**
    * Of the steps taken those that are nobody's fault: what they made is there for later values, too, or they follow
    * from the length of a request alone.
    */
-  invested = 0;
+  exempt = 0;
   /** Of those the steps whose work stays: asked the same again, nobody takes them again. Never falls. */
-  lasting = 0;
+  oneTime = 0;
   /**
    * What a search has found so far that ran out of steps, and goes on from here when the same is asked for with more.
    */
   readonly searches: Search[] = [];
 
   constructor(steps: number) {
-    this.left = steps;
+    this.remaining = steps;
   }
 
   /** Takes `steps`; false when they are not there, and then nothing is left. */
   spend(steps: number): boolean {
-    if (steps <= this.left) {
-      this.left -= steps;
+    if (steps <= this.remaining) {
+      this.remaining -= steps;
       return true;
     }
-    this.left = -1;
+    this.remaining = -1;
     return false;
   }
 
@@ -45,18 +45,18 @@ export class MatchWork {
    * Takes `steps` that do not depend on the policy but on the length of the request, which is bounded: they take time,
    * but nobody is denied for them. False when they are too many for one stretch.
    */
-  invest(steps: number): boolean {
-    if (steps > MAX_INVESTED) return false;
-    this.left -= steps;
-    this.invested += steps;
+  spendExempt(steps: number): boolean {
+    if (steps > MAX_EXEMPT_STEPS) return false;
+    this.remaining -= steps;
+    this.exempt += steps;
     return true;
   }
 
   /** Takes `steps`, however many, of work that is done already and never again; nobody is denied for them. */
-  investForGood(steps: number): void {
-    this.left -= steps;
-    this.invested += steps;
-    this.lasting += steps;
+  spendOnce(steps: number): void {
+    this.remaining -= steps;
+    this.exempt += steps;
+    this.oneTime += steps;
   }
 
   /** The search of `value` in `list`, if one has begun. */
@@ -75,7 +75,7 @@ export function unboundedWork(): MatchWork {
 }
 
 /** What was found with {@link unboundedWork}. */
-export function foundAtLast<Found>(found: Found | typeof EXCEEDED): Found {
+export function assertFound<Found>(found: Found | typeof EXCEEDED): Found {
   if (found === EXCEEDED) throw new Error('unbounded work was exceeded');
   return found;
 }
@@ -91,12 +91,12 @@ export interface Search {
 /**
  * Values of so many UTF-16 units enter the name of a bucket as they are, whatever they hold, and for next to nothing.
  */
-const SHORT_VALUE = 42;
+const MAX_SHORT_VALUE_UNITS = 42;
 /** Steps (MatchWork) that the digest of a longer one takes, and each of its units. */
 const DIGEST_STEPS = 400;
 const UNIT_STEPS = 0.5;
 
 /** Steps that it takes to name a bucket after the value of an entry, as it is or as its digest (bucket-key.ts). */
 export function namingSteps({ value }: Entry): number {
-  return value.length <= SHORT_VALUE ? 0 : DIGEST_STEPS + value.length * UNIT_STEPS;
+  return value.length <= MAX_SHORT_VALUE_UNITS ? 0 : DIGEST_STEPS + value.length * UNIT_STEPS;
 }

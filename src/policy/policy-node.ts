@@ -43,7 +43,7 @@ export class PolicyNode {
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly onUnmatched: UnmatchedMode;
-  /** See Match.rules. Replaced only by {@link CompiledPolicy.takeSecrets}. */
+  /** See Match.rules. Replaced only by {@link CompiledPolicy.setSecretKeys}. */
   rules: readonly Rule[];
   /** Names of the rules in statistics; undefined where values of requests enter them. */
   statNames: readonly string[] | undefined;
@@ -52,9 +52,9 @@ export class PolicyNode {
    */
   readonly id = nextId++;
   /** Which entries of a descriptor that ends here enter the name of its bucket with their values. */
-  readonly entering: readonly number[];
+  readonly bucketEntries: readonly number[];
   /** The bucket of every descriptor that ends here, once named; stays undefined where values enter. */
-  onlyBucket: BucketName | undefined;
+  fixedBucket: BucketName | undefined;
   /** Nodes below, by entry key. Only {@link add} changes it. */
   levels = NO_LEVELS;
   /** One for the whole tree. */
@@ -62,7 +62,7 @@ export class PolicyNode {
   /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
   private fixedPart = '';
   /** Whether a bucket is of one value only, which then is a part of its name. */
-  readonly valueEnters: boolean;
+  readonly isValueInBucket: boolean;
   private secret = false;
   /** The entry that this node matches: 0 for the first. The root has none. */
   private readonly depth: number;
@@ -80,11 +80,11 @@ export class PolicyNode {
     this.rules = rules;
     this.statNames = fixedStatsOf(rules);
     const takesMany = this.wildcard !== undefined || matcher !== undefined;
-    this.valueEnters = takesMany ? !shareThreshold : value === '';
+    this.isValueInBucket = takesMany ? !shareThreshold : value === '';
     this.depth = parent === undefined ? -1 : parent.depth + 1;
-    const above = parent?.entering ?? [];
-    this.entering = this.valueEnters && this.depth >= 0 ? [...above, this.depth] : above;
-    this.takeSecret(isSecret);
+    const above = parent?.bucketEntries ?? [];
+    this.bucketEntries = this.isValueInBucket && this.depth >= 0 ? [...above, this.depth] : above;
+    this.setSecret(isSecret);
   }
 
   get key(): string {
@@ -113,10 +113,10 @@ export class PolicyNode {
    * Says whether the values that this node takes are secrets, which enter names as digests. What was named before is
    * named anew.
    */
-  takeSecret(secret: boolean): void {
+  setSecret(secret: boolean): void {
     this.secret = secret;
-    this.onlyBucket = undefined;
-    this.fixedPart = textPart(this.key) + (this.valueEnters ? '' : ownPart(this));
+    this.fixedBucket = undefined;
+    this.fixedPart = textPart(this.key) + (this.isValueInBucket ? '' : fixedValuePart(this));
   }
 
   /** Gives the node the same rules under other names. */
@@ -127,7 +127,7 @@ export class PolicyNode {
 
   /** The part of a bucket key for an entry that matched this node. */
   keyPart(value: string): string {
-    if (!this.valueEnters) return this.fixedPart;
+    if (!this.isValueInBucket) return this.fixedPart;
     if (this.matcher?.kind === 'cidr') {
       return this.fixedPart + addressPart(canonicalAddress(value) ?? value, this.secret);
     }
@@ -168,7 +168,7 @@ export class PolicyNode {
   }
 
   /** The nodes from the first below the root to this one. */
-  way(): readonly PolicyNode[] {
+  path(): readonly PolicyNode[] {
     const way: PolicyNode[] = [];
     for (let node: PolicyNode = this; node.parent !== undefined; node = node.parent) way.push(node);
     return way.reverse();
@@ -196,7 +196,7 @@ export function nodeLabel(
 }
 
 /** The part of a bucket key for the value of a node that has one bucket. */
-function ownPart({ value, matcher, wildcard, isSecret }: PolicyNode): string {
+function fixedValuePart({ value, matcher, wildcard, isSecret }: PolicyNode): string {
   if (matcher !== undefined) return sharedMatcherPart(matcher);
   if (wildcard !== undefined) return patternPart(value);
   return isSecret ? secretPart(value) : textPart(value);

@@ -33,7 +33,7 @@ export class PossibleDenial {
    * rules, when they are asked for.
    */
   constructor(nodes: () => Iterable<PossibleNode>) {
-    this.deniers = notOutdone(rulesOf(nodes()));
+    this.deniers = withoutDominated(rulesOf(nodes()));
     this.nodes = nodes;
   }
 
@@ -66,7 +66,7 @@ function soonestActive(nodes: Iterable<PossibleNode>): number {
   return soonest;
 }
 
-function notOutdone(rules: Iterable<Rule>): readonly Denier[] {
+function withoutDominated(rules: Iterable<Rule>): readonly Denier[] {
   const soonest = new Map<number, number>();
   for (const rule of rules) {
     if (rule.candidate || rule.shadowMode || rule.rate === undefined || rule.enforcePercent === 0) continue;

@@ -6,7 +6,7 @@ import type { PolicyNode } from './policy-node.js';
 import { matcherName } from './values/value-matcher.js';
 
 /** What a descriptor that ends at a node has there. */
-export interface EntryThere {
+export interface NodeEntry {
   readonly key: string;
   /** Undefined where it may have several. */
   readonly value: string | undefined;
@@ -19,11 +19,11 @@ export interface EntryThere {
 /** Pairs that are looked for at most; those of a set are the bits of a number. */
 export const MAX_PAIRS = 16;
 /** Nodes that are looked at, one several times if it could have several of the pairs. */
-export const MAX_LOOKS = 500_000;
+export const MAX_VISITED_NODES = 500_000;
 /** Nodes that are looked at without a pause. */
-const LOOKS_AT_ONCE = 32;
+const NODES_PER_SLICE = 32;
 /** Steps ({@link MatchWork}) that are taken at once. */
-const STEPS_AT_ONCE = 100_000;
+const STEPS_PER_SLICE = 100_000;
 
 /**
  * A node on the way down: one with rules, at which descriptors may end that have some pairs, or one above those. There
@@ -35,22 +35,22 @@ export class PossibleEnd {
   /** Whether all values are known that enter the name of its buckets. */
   readonly isNamed: boolean;
   /** The pairs that the way so far has. */
-  readonly has: number;
+  readonly pairBits: number;
   readonly above: PossibleEnd | undefined;
   /** The value that a descriptor has there; undefined where it may have several. */
   readonly value: string | undefined;
 
   constructor(node: PolicyNode, has: number, above: PossibleEnd | undefined, value: string | undefined) {
     this.node = node;
-    this.isNamed = (above?.isNamed ?? true) && (value !== undefined || !node.valueEnters);
-    this.has = has;
+    this.isNamed = (above?.isNamed ?? true) && (value !== undefined || !node.isValueInBucket);
+    this.pairBits = has;
     this.above = above;
     this.value = value;
   }
 
   /** One for each node on the way. */
-  get entries(): readonly EntryThere[] {
-    const entries: EntryThere[] = [];
+  get entries(): readonly NodeEntry[] {
+    const entries: NodeEntry[] = [];
     for (let at: PossibleEnd | undefined = this; at !== undefined; at = at.above) {
       entries.push(entryAt(at.node, at.value));
     }
@@ -58,18 +58,18 @@ export class PossibleEnd {
   }
 
   /** The keys whose values enter the name of its buckets and are not known. */
-  get missing(): readonly string[] {
+  get unknownKeys(): readonly string[] {
     if (this.isNamed) return [];
     const { entries } = this;
-    return this.node.entering.flatMap((at) => {
-      const { key, value } = entries[at] as EntryThere;
+    return this.node.bucketEntries.flatMap((at) => {
+      const { key, value } = entries[at] as NodeEntry;
       return value === undefined ? key : [];
     });
   }
 }
 
 /** What may come below a node, as far as it was looked at. */
-interface Below {
+interface TreeCursor {
   readonly node: PolicyNode;
   /** Undefined at the root. */
   readonly above: PossibleEnd | undefined;
@@ -79,8 +79,8 @@ interface Below {
   /** The values of the pairs with that key: whoever has one goes the way of the pair. */
   values: Set<string>;
   /** How many of the pairs were looked at, and of the nodes after them. */
-  pairs: number;
-  looked: number;
+  visitedPairs: number;
+  visitedNodes: number;
 }
 
 /**
@@ -94,25 +94,25 @@ export function* possibleEnds(
   pairs: readonly Entry[],
 ): Generator<PossibleEnd | undefined, boolean> {
   const all = 2 ** pairs.length - 1;
-  let looks = 0;
+  let visited = 0;
   // One for each level of the way, not for each node beside it: so little is kept, however many rules there are.
-  const way = [below(root, undefined, pairs.length)];
-  for (let at = way.at(-1); at !== undefined; at = way.at(-1)) {
-    const has = at.above?.has ?? 0;
+  const stack = [cursorAt(root, undefined, pairs.length)];
+  for (let at = stack.at(-1); at !== undefined; at = stack.at(-1)) {
+    const has = at.above?.pairBits ?? 0;
     let end: PossibleEnd | undefined;
-    if (at.pairs < pairs.length) {
-      const bit = 1 << at.pairs;
-      const pair = pairs[at.pairs++] as Entry;
+    if (at.visitedPairs < pairs.length) {
+      const bit = 1 << at.visitedPairs;
+      const pair = pairs[at.visitedPairs++] as Entry;
       if (pair.key !== at.key) continue;
       at.values.add(pair.value);
       if ((has & bit) !== 0) continue;
-      if (++looks > MAX_LOOKS) return false;
+      if (++visited > MAX_VISITED_NODES) return false;
       const node = yield* find(at.node, pair);
       if (node !== undefined) end = new PossibleEnd(node, has | bit, at.above, pair.value);
-    } else if (at.looked < at.nodes.length) {
-      const node = at.nodes[at.looked++] as PolicyNode;
-      if (++looks % LOOKS_AT_ONCE === 0) yield undefined;
-      if (looks > MAX_LOOKS) return false;
+    } else if (at.visitedNodes < at.nodes.length) {
+      const node = at.nodes[at.visitedNodes++] as PolicyNode;
+      if (++visited % NODES_PER_SLICE === 0) yield undefined;
+      if (visited > MAX_VISITED_NODES) return false;
       // Most are at the end of a way, and this is not theirs.
       if (node.levels.size === 0 && !isEnd(node, has, all)) continue;
       const value = ownValue(node);
@@ -120,27 +120,27 @@ export function* possibleEnds(
       if (value === undefined || !at.values.has(value)) end = new PossibleEnd(node, has, at.above, value);
     } else {
       const level = at.levels.next();
-      if (level.done === true) way.pop();
+      if (level.done === true) stack.pop();
       else {
         at.key = level.value[0];
         at.nodes = level.value[1].nodes;
         at.values = new Set();
-        at.pairs = 0;
-        at.looked = 0;
+        at.visitedPairs = 0;
+        at.visitedNodes = 0;
       }
       continue;
     }
     if (end === undefined) continue;
-    if (end.node.levels.size > 0) way.push(below(end.node, end, pairs.length));
-    if (isEnd(end.node, end.has, all)) yield end;
+    if (end.node.levels.size > 0) stack.push(cursorAt(end.node, end, pairs.length));
+    if (isEnd(end.node, end.pairBits, all)) yield end;
   }
   return true;
 }
 
 /** Nothing was looked at yet, so that the first level comes next. */
-function below(node: PolicyNode, above: PossibleEnd | undefined, pairs: number): Below {
+function cursorAt(node: PolicyNode, above: PossibleEnd | undefined, pairs: number): TreeCursor {
   const levels = node.levels.entries();
-  return { node, above, levels, key: '', nodes: [], values: new Set(), pairs, looked: 0 };
+  return { node, above, levels, key: '', nodes: [], values: new Set(), visitedPairs: pairs, visitedNodes: 0 };
 }
 
 function isEnd({ rules }: PolicyNode, has: number, all: number): boolean {
@@ -150,10 +150,10 @@ function isEnd({ rules }: PolicyNode, has: number, all: number): boolean {
 function* find(node: PolicyNode, { key, value }: Entry): Generator<undefined, PolicyNode | undefined> {
   const work = new MatchWork(0);
   for (let before = -1; ; ) {
-    work.left = STEPS_AT_ONCE;
+    work.remaining = STEPS_PER_SLICE;
     const found = node.find(key, value, work);
     if (found !== EXCEEDED) return found;
-    const progress = work.searches.reduce((sum, search) => sum + 1 + search.progress, work.lasting);
+    const progress = work.searches.reduce((sum, search) => sum + 1 + search.progress, work.oneTime);
     // No request is matched by what takes so much.
     if (progress <= before) return undefined;
     before = progress;
@@ -165,19 +165,19 @@ function* find(node: PolicyNode, { key, value }: Entry): Generator<undefined, Po
  * What the nodes say that the entries of a descriptor meet, as far as the way goes; `undefined` for a pause. As
  * {@link PossibleEnd.entries} of the node at which it ends.
  */
-export function* entriesOnWay(
+export function* matchedEntries(
   { root }: Pick<CompiledPolicy, 'root'>,
   entries: readonly Entry[],
-): Generator<undefined, readonly EntryThere[]> {
-  const there: EntryThere[] = [];
+): Generator<undefined, readonly NodeEntry[]> {
+  const matched: NodeEntry[] = [];
   let node = root;
   for (const entry of entries) {
     const next = yield* find(node, entry);
     if (next === undefined) break;
-    there.push(entryAt(next, entry.value));
+    matched.push(entryAt(next, entry.value));
     node = next;
   }
-  return there;
+  return matched;
 }
 
 /** The one value that a node takes, if it takes only one. */
@@ -190,7 +190,7 @@ function isShared({ matcher, wildcard, shareThreshold }: PolicyNode): boolean {
   return shareThreshold && (matcher !== undefined || wildcard !== undefined);
 }
 
-function entryAt(node: PolicyNode, value: string | undefined): EntryThere {
+function entryAt(node: PolicyNode, value: string | undefined): NodeEntry {
   const pattern = node.matcher === undefined ? node.value : matcherName(node.matcher);
   return { key: node.key, value, pattern, shared: isShared(node) };
 }

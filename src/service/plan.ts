@@ -272,7 +272,7 @@ export function planDescriptor(
 ): Decision | undefined {
   const { rules, entries } = match;
   if (descriptor.limit !== undefined && entries.length > 0) {
-    if (!work.invest(overrideNamingSteps(entries))) return undefined;
+    if (!work.spendExempt(overrideNamingSteps(entries))) return undefined;
     const take = takeOfOverride(context, descriptor, match, descriptor.limit);
     return new Decision(match, [take], undefined, false, undefined, true);
   }

@@ -111,7 +111,7 @@ class SliceBudget {
 
   /** Whether this slice is unused: work that does not fit into it fits into no other slice. */
   get isUntouched(): boolean {
-    return this.work.left === this.granted;
+    return this.work.remaining === this.granted;
   }
 
   /** Adds the steps of planning a descriptor. */
@@ -120,17 +120,17 @@ class SliceBudget {
   }
 
   get isSliceSpent(): boolean {
-    return this.granted - this.work.left + this.plannedSteps >= SLICE_STEPS;
+    return this.granted - this.work.remaining + this.plannedSteps >= SLICE_STEPS;
   }
 
   /** Starts the next slice. */
   refill(): void {
     const { work } = this;
     this.plannedSteps = 0;
-    this.stepsLeft -= this.granted - work.left - work.invested;
+    this.stepsLeft -= this.granted - work.remaining - work.exempt;
     this.granted = Math.max(0, Math.min(SLICE_STEPS, this.stepsLeft));
-    work.left = this.granted;
-    work.invested = 0;
+    work.remaining = this.granted;
+    work.exempt = 0;
   }
 
   /**
@@ -138,7 +138,7 @@ class SliceBudget {
    * when the name is built again.
    */
   progress(): number {
-    let sum = this.work.lasting;
+    let sum = this.work.oneTime;
     for (const { progress } of this.work.searches) sum += 1 + progress;
     return sum;
   }
@@ -232,7 +232,7 @@ export function plan(context: RequestContext, steps: number): RequestContext | B
   const { policy } = context;
   const { descriptors } = context.request;
   const work = INLINE_WORK;
-  work.left = steps;
+  work.remaining = steps;
   if (descriptors.length > MAX_INLINE_DESCRIPTORS) return new SlicedPlan(context);
   for (let i = 0; i < descriptors.length; i++) {
     const descriptor = descriptors[i] as Descriptor;
@@ -249,7 +249,7 @@ export function plan(context: RequestContext, steps: number): RequestContext | B
 
 /** Returns the steps that the last call of {@link plan} used. */
 export function stepsSpent(given: number): number {
-  return given - INLINE_WORK.left;
+  return given - INLINE_WORK.remaining;
 }
 
 /**

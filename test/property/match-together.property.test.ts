@@ -256,7 +256,7 @@ describe('the patterns of a level', () => {
         const list = listOf(patterns);
         const other = listOf(patterns);
         const words = listOf(patterns).prepared();
-        if (words !== undefined) other.take(structuredClone(words));
+        if (words !== undefined) other.setPrepared(structuredClone(words));
         for (const one of values) {
           const expected = patterns.find((source) => new Wildcard(source).matches(one));
           expectSame(list.find(one, unboundedWork()), expected);

@@ -126,7 +126,7 @@ describe('the longest prefix', () => {
           for (const { text } of blocks) table.add([text], text);
           const other = new CidrTable<string>();
           for (const { text } of blocks) other.add([text], text);
-          other.take(structuredClone(table.prepared()));
+          other.setPrepared(structuredClone(table.prepared()));
           for (const { family, address, high } of asked) {
             const bits = family === 4 ? 32n : 128n;
             const at = high ? (1n << bits) - 1n - BigInt(address) : BigInt(address);

@@ -90,7 +90,7 @@ test('a policy that takes secrets later has the names of one that was built with
       const later = buildPolicy(spec);
       // Names are made, and must be made anew.
       for (const entries of descriptors) later.match(entries);
-      runToCompletion(later.takeSecrets(SECRETS));
+      runToCompletion(later.setSecretKeys(SECRETS));
       expectEqual(shown(later, descriptors), shown(buildPolicy(spec, SECRETS), descriptors));
       const sent = across(policyItems(setOf(later)));
       expectEqual(shown(sent, descriptors), shown(later, descriptors));

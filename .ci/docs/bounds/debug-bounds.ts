@@ -9,7 +9,7 @@ import { MAX_OVERVIEW_DOMAINS } from '../../../src/admin/page/overview.js';
 import { MAX_FOLLOWERS } from '../../../src/admin/page/overview-service.js';
 import { STALLED_READER_MS } from '../../../src/http/event-feed.js';
 import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../../../src/http/handshakes.js';
-import { MAX_LOOKS } from '../../../src/policy/possible-ends.js';
+import { MAX_VISITED_NODES } from '../../../src/policy/possible-ends.js';
 import { CALL_BOUNDS } from '../../../src/server/workers/calls.js';
 import {
   ALL_RING_BYTES,
@@ -48,7 +48,7 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'nodes that weir checks to find the limits of a subset of entries',
-        bound: `${shownCount(MAX_LOOKS)}, in slices`,
+        bound: `${shownCount(MAX_VISITED_NODES)}, in slices`,
         beyond: 'the answer says that more limits may exist',
       },
       {

@@ -3,9 +3,9 @@ import type { Entry } from '../../limiter/entry.js';
 import type { Rate } from '../../limiter/rate.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
 import {
-  type EntryThere,
-  entriesOnWay,
   MAX_PAIRS,
+  matchedEntries,
+  type NodeEntry,
   type PossibleEnd,
   possibleEnds,
 } from '../../policy/possible-ends.js';
@@ -72,7 +72,7 @@ export function* findLimits(
     key,
     value: shown(value, MAX_VALUE),
   }));
-  const onWay = isMet ? yield* paused(entriesOnWay(policy, met.match.entries)) : [];
+  const onWay = isMet ? yield* paused(matchedEntries(policy, met.match.entries)) : [];
   const below = onWay.map((entry) => shownEntry(entry, policy));
   const limits = [
     ...met.takes.map((take) => limitOf(take, source, below)),
@@ -192,7 +192,7 @@ function isSame(one: Entry, other: Entry): boolean {
 
 function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[] {
   const { policy, wallMicros } = source;
-  const { node, isNamed, entries, missing } = end;
+  const { node, isNamed, entries, unknownKeys: missing } = end;
   const below = entries.map((entry) => shownEntry(entry, policy));
   const match = policy.matchAt(
     node,
@@ -215,7 +215,7 @@ function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[
 }
 
 /** As it is known, or as the policy has it; '' where any value will do. */
-function shownEntry({ key, value, pattern, shared }: EntryThere, policy: CompiledPolicy): Entry {
+function shownEntry({ key, value, pattern, shared }: NodeEntry, policy: CompiledPolicy): Entry {
   if (value === undefined || shared) return { key, value: pattern };
   if (!isSecretKey(key, policy.secretKeys)) return { key, value: shown(value, MAX_VALUE) };
   return { key, value: redacted(value) };

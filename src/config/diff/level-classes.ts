@@ -1,4 +1,4 @@
-import { foundAtLast, unboundedWork } from '../../policy/match-work.js';
+import { assertFound, unboundedWork } from '../../policy/match-work.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { type Taker, takerOf } from './node-changes.js';
 import {
@@ -90,7 +90,7 @@ export class SideLevel {
     for (const { above, tried, byIdentity } of this.places) {
       if (shape.kind === 'exact') {
         const found = above.node?.find(this.key, shape.items[0] ?? '', unboundedWork());
-        add(found === undefined ? undefined : foundAtLast(found), above);
+        add(found === undefined ? undefined : assertFound(found), above);
         continue;
       }
       const same = part ? undefined : byIdentity.get(identity);

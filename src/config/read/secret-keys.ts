@@ -23,7 +23,7 @@ function secretKeysOfSet({ domains }: PolicySet): ReadonlySet<string> {
  */
 export function* sharedSecrets(policySet: PolicySet): Generator<void, void> {
   const all = secretKeysOfSet(policySet);
-  for (const policy of policySet.domains.values()) yield* policy.takeSecrets(all);
+  for (const policy of policySet.domains.values()) yield* policy.setSecretKeys(all);
 }
 
 /** {@link sharedSecrets} at once, for a set that no decision is made by yet, or whose domains are all good. */

@@ -101,7 +101,7 @@ function* dumpRules(policy: CompiledPolicy, wallMicros: number): Generator<objec
 }
 
 function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> {
-  const matchers = (node?.way() ?? []).flatMap(({ key, matcher }) =>
+  const matchers = (node?.path() ?? []).flatMap(({ key, matcher }) =>
     matcher === undefined ? [] : [{ key, [matcherField(matcher)]: matcher.items }],
   );
   return matchers.length === 0 ? {} : { matchers };
@@ -110,7 +110,7 @@ function matchersOf(node: PolicyNode | undefined): Pick<DumpedRule, 'matchers'> 
 function dumpRule(rule: Rule, key: string, node: PolicyNode | undefined, wallMicros: number): DumpedRule {
   return {
     full_key: key,
-    keys: node?.way().map(({ key: entry }) => entry) ?? [],
+    keys: node?.path().map(({ key: entry }) => entry) ?? [],
     ...ruleJson(rule, wallMicros),
     stat_name: rule.statName === '' ? null : rule.statName,
     ...matchersOf(node),

@@ -32,7 +32,7 @@ export function* dump(policySet: PolicySet): Generator<string> {
  * list with its name or place, too. Secrets are redacted.
  */
 export function fullKey(policy: CompiledPolicy, rule: Rule, node: PolicyNode | undefined): string {
-  return policyStatName(policy.domain, node?.way() ?? [], policy.secretKeys) + rule.statSuffix;
+  return policyStatName(policy.domain, node?.path() ?? [], policy.secretKeys) + rule.statSuffix;
 }
 
 /** Puts the node of every rule into `nodes`, in slices. */

@@ -1,7 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
 import { nearest } from '../../nearest-name.js';
 import type { CompiledPolicy } from '../../policy/compiled-policy.js';
-import { foundAtLast, unboundedWork } from '../../policy/match-work.js';
+import { assertFound, unboundedWork } from '../../policy/match-work.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { type KeyPath, pathText, rulePaths, whyUnmatched } from './why-unmatched.js';
 
@@ -43,7 +43,7 @@ function endOf(
 ): { readonly node: PolicyNode; readonly missed: Entry | undefined } {
   let node = root;
   for (const entry of entries) {
-    const next = foundAtLast(node.find(entry.key, entry.value, unboundedWork()));
+    const next = assertFound(node.find(entry.key, entry.value, unboundedWork()));
     if (next === undefined) return { node, missed: entry };
     node = next;
   }

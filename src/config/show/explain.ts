@@ -9,7 +9,7 @@ import {
   describeRule,
   headerFamilies,
 } from '../../policy/describe.js';
-import { EXCEEDED, foundAtLast, unboundedWork } from '../../policy/match-work.js';
+import { assertFound, EXCEEDED, unboundedWork } from '../../policy/match-work.js';
 import type { Algorithm, DomainPolicy } from '../../policy/policy.js';
 import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
@@ -273,7 +273,7 @@ function explainWalk(
   let node: PolicyNode | undefined = root;
   for (const entry of entries) {
     const parent: PolicyNode = node;
-    const next = foundAtLast(parent.find(entry.key, entry.value, unboundedWork()));
+    const next = assertFound(parent.find(entry.key, entry.value, unboundedWork()));
     levels.push({
       entry: redactEntries([entry], secretKeys)[0] as Entry,
       tried: triedNodes(parent, entry, next),

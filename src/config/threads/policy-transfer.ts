@@ -177,7 +177,7 @@ function* nodeItems<Node>(
 }
 
 function* levelItems(parent: number, key: string, level: Level<PolicyNode>): Generator<PolicyItem> {
-  const intervals = level.intervals();
+  const intervals = level.preparedIntervals();
   if (intervals !== undefined) yield { kind: 'intervals', parent, key, intervals };
   const words = level.preparedPatterns();
   for (let at = 0; words !== undefined && at < words.length; at += WORDS_PER_ITEM) {
@@ -259,13 +259,13 @@ export class PolicyReceiver {
         builder.addNode(item.parent, item.fields, item.rules);
         break;
       case 'intervals':
-        builder.levelBelow(item.parent, item.key)?.takeIntervals(item.intervals);
+        builder.levelBelow(item.parent, item.key)?.setIntervals(item.intervals);
         break;
       case 'patterns':
         if (item.at === 0) this.words = new Int32Array(item.all);
         this.words.set(item.words, item.at);
         if (item.at + item.words.length < item.all) break;
-        builder.levelBelow(item.parent, item.key)?.takePatterns(this.words);
+        builder.levelBelow(item.parent, item.key)?.setPatterns(this.words);
         break;
       case 'compile':
         builder.levelBelow(item.parent, item.key)?.compile(item.step);

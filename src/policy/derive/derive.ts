@@ -11,9 +11,9 @@ export type DeriveStep = TableStep | RuleStep;
 export const UNKNOWN_KEY_PREFIX = 'sha256:';
 
 /** Most API keys whose tenant is remembered, to save the digest; forgotten all at once, and with every reload. */
-const MAX_REMEMBERED = 1000;
+const MAX_CACHED_KEYS = 1000;
 /** Longer values are not worth the memory. */
-const MAX_REMEMBERED_LENGTH = 256;
+const MAX_CACHED_KEY_LENGTH = 256;
 /** Steps that a digest takes, but for the bytes. */
 const DIGEST_STEPS = 500;
 
@@ -57,7 +57,7 @@ export class TableStep {
   }
 
   private tenantOf(apiKey: string, work: MatchWork): string | typeof EXCEEDED {
-    const isShort = apiKey.length <= MAX_REMEMBERED_LENGTH;
+    const isShort = apiKey.length <= MAX_CACHED_KEY_LENGTH;
     const known = isShort ? this.remembered.get(apiKey) : undefined;
     if (known !== undefined) return known;
     const bytes = isShort ? apiKey.length : Buffer.byteLength(apiKey);
@@ -65,7 +65,7 @@ export class TableStep {
     const digest = sha256Hex(apiKey);
     const tenant = this.table.get(digest) ?? UNKNOWN_KEY_PREFIX + digest;
     if (isShort) {
-      if (this.remembered.size >= MAX_REMEMBERED) this.remembered.clear();
+      if (this.remembered.size >= MAX_CACHED_KEYS) this.remembered.clear();
       this.remembered.set(apiKey, tenant);
     }
     return tenant;

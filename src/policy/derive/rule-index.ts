@@ -6,26 +6,26 @@ import { type Accepts, NO_RULE, SegmentTrie } from '../paths/segment-trie.js';
 import type { DeriveCondition, DeriveRule } from './derive-rule.js';
 
 /** Steps for each place of the conditions that is looked at. */
-const PLACE_STEPS = 10;
+const CONDITION_STEPS = 10;
 /** Of longer texts V8 hashes the length alone (String::kMaxHashCalcLength). */
-const MAX_HASHED = 16_384;
+const MAX_HASHED_UNITS = 16_384;
 
 const NO_VALUES: readonly string[] = [];
 
 /** What rules ask of a source and those before it, one node for each list of exact values. */
-class PlaceNode {
+class ConditionNode {
   /** The first rule that comes by here. */
-  readonly least: number;
+  readonly firstRule: number;
   /** By the exact value of the next source. */
-  exact: Map<string, PlaceNode> | undefined;
+  exact: Map<string, ConditionNode> | undefined;
   /** For rules that ask no exact value of it. */
-  other: PlaceNode | undefined;
+  other: ConditionNode | undefined;
   /** Behind the last source: the first rule without a path pattern, and those with one, by the source of the first. */
   rule = NO_RULE;
   tries: (SegmentTrie | undefined)[] | undefined;
 
   constructor(least: number) {
-    this.least = least;
+    this.firstRule = least;
   }
 }
 
@@ -37,14 +37,14 @@ class PlaceNode {
 export class RuleIndex {
   private readonly rules: DeriveRule[] = [];
   private readonly sources: number;
-  private readonly root = new PlaceNode(0);
+  private readonly root = new ConditionNode(0);
   private readonly cursors: PathCursor[] = [];
   /** Of each value that is asked about: its normal form, '' where nobody needed it. */
   private readonly paths: string[] = [];
   private values = NO_VALUES;
   private work: MatchWork | undefined;
   /** Whether rules have more than one path pattern. */
-  private hasMore = false;
+  private hasSeveralPatterns = false;
   private best = NO_RULE;
   private exceeded = false;
 
@@ -71,7 +71,7 @@ export class RuleIndex {
       node.rule = Math.min(node.rule, place);
       return;
     }
-    if (patterns > 1) this.hasMore = true;
+    if (patterns > 1) this.hasSeveralPatterns = true;
     node.tries ??= new Array<SegmentTrie | undefined>(this.sources).fill(undefined);
     const trie = node.tries[first] ?? new SegmentTrie(place);
     node.tries[first] = trie;
@@ -94,9 +94,9 @@ export class RuleIndex {
     return this.best === NO_RULE ? undefined : this.rules[this.best];
   }
 
-  private visit(node: PlaceNode, source: number, work: MatchWork): void {
-    if (node.least >= this.best || this.exceeded) return;
-    if (!work.spend(PLACE_STEPS)) {
+  private visit(node: ConditionNode, source: number, work: MatchWork): void {
+    if (node.firstRule >= this.best || this.exceeded) return;
+    if (!work.spend(CONDITION_STEPS)) {
       this.exceeded = true;
       return;
     }
@@ -106,7 +106,7 @@ export class RuleIndex {
     }
     if (node.exact !== undefined) {
       const value = this.values[source] as string;
-      if (work.spend(Math.min(value.length, MAX_HASHED) >> 2)) {
+      if (work.spend(Math.min(value.length, MAX_HASHED_UNITS) >> 2)) {
         const next = node.exact.get(value);
         if (next !== undefined) this.visit(next, source + 1, work);
       } else {
@@ -116,22 +116,22 @@ export class RuleIndex {
     if (node.other !== undefined) this.visit(node.other, source + 1, work);
   }
 
-  private visitLast({ rule, tries }: PlaceNode, work: MatchWork): void {
+  private visitLast({ rule, tries }: ConditionNode, work: MatchWork): void {
     if (rule < this.best) this.best = rule;
     if (tries === undefined) return;
     for (let i = 0; i < tries.length; i++) {
       const trie = tries[i];
       if (trie === undefined || trie.least >= this.best || this.exceeded) continue;
-      if (!this.openPath(i, work)) return;
+      if (!this.normalisePathOf(i, work)) return;
       const cursor = this.cursors[i] as PathCursor;
-      const found = trie.find(cursor, this.best, this.hasMore ? this.accepts : undefined, work);
+      const found = trie.find(cursor, this.best, this.hasSeveralPatterns ? this.accepts : undefined, work);
       if (found === EXCEEDED) this.exceeded = true;
       else this.best = found;
     }
   }
 
   /** Makes the normal form of a value, if it is not there; false where that is too much work. */
-  private openPath(source: number, work: MatchWork): boolean {
+  private normalisePathOf(source: number, work: MatchWork): boolean {
     if (this.paths[source]) return true;
     const path = normalisePathWithin(this.values[source] as string, work);
     // The walk cuts segments out and hashes them, which costs about as much as a look at each character.
@@ -164,7 +164,7 @@ export class RuleIndex {
         isFirst = false;
         continue;
       }
-      if (!this.openPath(i, work)) return EXCEEDED;
+      if (!this.normalisePathOf(i, work)) return EXCEEDED;
       const matches = condition.matchesWithin(this.paths[i] as string, work);
       if (matches !== true) return matches;
     }
@@ -172,15 +172,15 @@ export class RuleIndex {
   };
 }
 
-function childOf(node: PlaceNode, condition: DeriveCondition, place: number): PlaceNode {
+function childOf(node: ConditionNode, condition: DeriveCondition, place: number): ConditionNode {
   if (typeof condition !== 'string') {
-    node.other ??= new PlaceNode(place);
+    node.other ??= new ConditionNode(place);
     return node.other;
   }
   node.exact ??= new Map();
   const known = node.exact.get(condition);
   if (known !== undefined) return known;
-  const made = new PlaceNode(place);
+  const made = new ConditionNode(place);
   node.exact.set(condition, made);
   return made;
 }

@@ -40,7 +40,7 @@ export const MAX_PART_BYTES = 128;
 /** Names of more bytes (UTF-8) end with a digest, so that however many entries a caller sends, stores keep little. */
 export const MAX_NAME_BYTES = 1024;
 /** A UTF-16 unit takes at most three bytes. */
-export const SURELY_SHORT_UNITS = Math.floor(MAX_NAME_BYTES / 3);
+export const MAX_UNCHECKED_UNITS = Math.floor(MAX_NAME_BYTES / 3);
 
 /** Name of a bucket, and how many of its characters cover domain and first entry. */
 export interface BucketKey {
@@ -142,7 +142,7 @@ export function boundedKey(tag: string, rest: string): BucketKey {
 
 function fits(key: string): boolean {
   const { length } = key;
-  if (length <= SURELY_SHORT_UNITS) return true;
+  if (length <= MAX_UNCHECKED_UNITS) return true;
   return length <= MAX_NAME_BYTES && Buffer.byteLength(key) <= MAX_NAME_BYTES;
 }
 

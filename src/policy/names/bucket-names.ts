@@ -5,7 +5,7 @@ import {
   type BucketName,
   boundedKey,
   extendedKey,
-  SURELY_SHORT_UNITS,
+  MAX_UNCHECKED_UNITS,
   textPart,
 } from './bucket-key.js';
 import { requestStatName } from './stat-name.js';
@@ -14,16 +14,16 @@ import { requestStatName } from './stat-name.js';
  * Names that are remembered; a power of two. No more of them: 10,000 names in turns, remembered, lie so far apart in
  * memory that fetching one takes longer than making it.
  */
-const SLOTS = 2048;
+const CACHE_SLOTS = 2048;
 /** Names whose values together have more UTF-16 units than this are made anew each time. */
-const MAX_UNITS = 256;
+const MAX_CACHED_UNITS = 256;
 /** How many units at a value's end choose the slot: there, most values differ. */
 const HASHED_UNITS = 8;
 /** FNV's 32 bit prime. */
 const HASH_PRIME = 0x0100_0193;
 
 /** The name that `values`, of the entries whose values enter it, gave at `leaf`. */
-class Remembered implements BucketName {
+class CachedName implements BucketName {
   readonly keys: readonly string[];
   readonly tagLength: number;
   readonly statNames: readonly string[];
@@ -41,9 +41,9 @@ class Remembered implements BucketName {
   /** Whether this is the name of `entries` at `leaf`. */
   isOf(leaf: PolicyNode, entries: readonly Entry[]): boolean {
     if (this.leaf !== leaf) return false;
-    const { entering } = leaf;
-    for (let i = 0; i < entering.length; i++) {
-      if (this.values[i] !== (entries[entering[i] as number] as Entry).value) return false;
+    const { bucketEntries } = leaf;
+    for (let i = 0; i < bucketEntries.length; i++) {
+      if (this.values[i] !== (entries[bucketEntries[i] as number] as Entry).value) return false;
     }
     return true;
   }
@@ -63,14 +63,14 @@ export class BucketNames {
   private readonly domain: string;
   private readonly domainPart: string;
   private readonly secretKeys: ReadonlySet<string>;
-  private readonly slots: (Remembered | undefined)[] = new Array<Remembered | undefined>(SLOTS).fill(
+  private readonly slots: (CachedName | undefined)[] = new Array<CachedName | undefined>(CACHE_SLOTS).fill(
     undefined,
   );
 
   /** The hash of each name in {@link slots}: telling names apart by it looks at no object of another name. */
-  private readonly hashes = new Int32Array(SLOTS);
+  private readonly hashes = new Int32Array(CACHE_SLOTS);
   /** The hash that was last looked for in vain, by slot. */
-  private readonly missed = new Int32Array(SLOTS);
+  private readonly lastMissed = new Int32Array(CACHE_SLOTS);
 
   /** Values of `secretKeys` never enter a statistic's name. */
   constructor(domain: string, secretKeys: ReadonlySet<string>) {
@@ -81,46 +81,46 @@ export class BucketNames {
 
   /** The bucket of entries that matched `leaf`, an entry for each node on the way from the root. */
   nameOf(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
-    const { entering } = leaf;
-    if (entering.length === 0) {
-      leaf.onlyBucket ??= this.make(leaf, entries);
-      return leaf.onlyBucket;
+    const { bucketEntries } = leaf;
+    if (bucketEntries.length === 0) {
+      leaf.fixedBucket ??= this.build(leaf, entries);
+      return leaf.fixedBucket;
     }
     let hash = leaf.id;
     let units = 0;
-    for (let i = 0; i < entering.length; i++) {
-      const { value } = entries[entering[i] as number] as Entry;
+    for (let i = 0; i < bucketEntries.length; i++) {
+      const { value } = entries[bucketEntries[i] as number] as Entry;
       units += value.length;
       hash = hashEnd(value, hash);
     }
-    if (units > MAX_UNITS) return this.make(leaf, entries);
-    const slot = (hash ^ (hash >>> 16)) & (SLOTS - 1);
+    if (units > MAX_CACHED_UNITS) return this.build(leaf, entries);
+    const slot = (hash ^ (hash >>> 16)) & (CACHE_SLOTS - 1);
     const { slots, hashes } = this;
     const at = hashes[slot] === hash ? slot : slot ^ 1;
     const found = hashes[at] === hash ? slots[at] : undefined;
     if (found?.isOf(leaf, entries)) return found;
-    const made = this.make(leaf, entries);
-    if (slots[slot] === undefined) this.remember(slot, hash, leaf, entries, made);
-    else if (slots[slot ^ 1] === undefined) this.remember(slot ^ 1, hash, leaf, entries, made);
-    else if (this.missed[slot] === hash) this.remember(slot, hash, leaf, entries, made);
-    else this.missed[slot] = hash;
-    return made;
+    const built = this.build(leaf, entries);
+    if (slots[slot] === undefined) this.cache(slot, hash, leaf, entries, built);
+    else if (slots[slot ^ 1] === undefined) this.cache(slot ^ 1, hash, leaf, entries, built);
+    else if (this.lastMissed[slot] === hash) this.cache(slot, hash, leaf, entries, built);
+    else this.lastMissed[slot] = hash;
+    return built;
   }
 
-  private remember(
+  private cache(
     slot: number,
     hash: number,
     leaf: PolicyNode,
     entries: readonly Entry[],
     name: BucketName,
   ): void {
-    const values = leaf.entering.map((index) => (entries[index] as Entry).value);
+    const values = leaf.bucketEntries.map((index) => (entries[index] as Entry).value);
     this.hashes[slot] = hash;
-    this.slots[slot] = new Remembered(leaf, values, name);
+    this.slots[slot] = new CachedName(leaf, values, name);
   }
 
   /** From the last entry back to the first, as nodes know their parents only. */
-  private make(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
+  private build(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
     let node = leaf;
     const [only] = leaf.rules;
     // Nearly all nodes have one rule.
@@ -133,7 +133,7 @@ export class BucketNames {
     const tag = this.domainPart + node.keyPart((entries[0] as Entry).value);
     const key = tag + rest;
     const keys =
-      suffix !== undefined && key.length <= SURELY_SHORT_UNITS
+      suffix !== undefined && key.length <= MAX_UNCHECKED_UNITS
         ? [key]
         : keysOf(leaf, boundedKey(tag, rest.slice(0, rest.length - (suffix ?? '').length)));
     return { keys, tagLength: tag.length, statNames: this.statNamesOf(leaf, entries) };
@@ -143,7 +143,7 @@ export class BucketNames {
     if (leaf.statNames !== undefined) return leaf.statNames;
     const name = requestStatName(
       this.domain,
-      leaf.way(),
+      leaf.path(),
       entries,
       leaf.fields.detailedMetric,
       this.secretKeys,

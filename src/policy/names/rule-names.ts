@@ -4,21 +4,25 @@ import { isSecretKey, shownValue } from '../redact.js';
 import type { RuleNames, RuleSpec } from '../rule.js';
 import type { NodeFields } from '../spec.js';
 import { CANDIDATE_PART, limitPart, shapePart } from './bucket-key.js';
-import { fixedStatName, type StatPlace, statNameBelow, takesRequestValue } from './stat-name.js';
+import { fixedStatName, type StatPosition, statNameBelow, takesRequestValue } from './stat-name.js';
 
 /** Where a node stands in the tree of its domain: what the names of its rules, and of those below, are made from. */
-export interface Place extends StatPlace {
+export interface TreePosition extends StatPosition {
   /** {@link RuleNames.path} of a single limit here; '' for the file itself. */
   readonly path: string;
 }
 
 /** The place of the file itself. */
-export function topPlace(domain: string): Place {
+export function rootPosition(domain: string): TreePosition {
   return { path: '', statName: domain, takesValues: false, takesDetails: false };
 }
 
 /** The place of a node below another. Values of `secretKeys`, and of credentials, are redacted. */
-export function placeBelow(above: Place, fields: NodeFields, secretKeys: ReadonlySet<string>): Place {
+export function childPosition(
+  above: TreePosition,
+  fields: NodeFields,
+  secretKeys: ReadonlySet<string>,
+): TreePosition {
   const { key, value, matcher } = fields;
   // Once for both names: a digest takes longer than all else.
   const shown = matcher === undefined ? shownValue(value, isSecretKey(key, secretKeys)) : value;
@@ -39,7 +43,7 @@ export function ruleNames(
   rate: Rate | undefined,
   index: number,
   { isList, detailedMetric }: NodeFields,
-  place: Place,
+  place: TreePosition,
 ): RuleNames {
   const { path } = place;
   const statName = fixedStatName(place, detailedMetric);

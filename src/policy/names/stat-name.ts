@@ -14,7 +14,7 @@ export interface StatLevel {
 }
 
 /** How rules at one place of the tree are named in statistics: from it come the names of those below. */
-export interface StatPlace {
+export interface StatPosition {
   /** With the policy's values only; see {@link policyStatName}. */
   readonly statName: string;
   /**
@@ -25,7 +25,7 @@ export interface StatPlace {
   readonly takesDetails: boolean;
 }
 
-/** {@link StatPlace.statName} of `level` below another place; `shown` is its {@link shownValue}. */
+/** {@link StatPosition.statName} of `level` below another place; `shown` is its {@link shownValue}. */
 export function statNameBelow(above: string, level: StatLevel, shown: string): string {
   // Joined: a template would keep its parts alive beside it.
   return [above, policyPart(level, shown)].join('.');
@@ -36,7 +36,10 @@ export function statNameBelow(above: string, level: StatLevel, shown: string): s
  * dots. Values are those of the policy; those of the request stand where `detailed` (the rule's `detailed_metric`) or a
  * level's `value_to_metric` says so, which gives ''. Secrets are redacted.
  */
-export function fixedStatName({ statName, takesValues, takesDetails }: StatPlace, detailed: boolean): string {
+export function fixedStatName(
+  { statName, takesValues, takesDetails }: StatPosition,
+  detailed: boolean,
+): string {
   return (detailed ? takesDetails : takesValues) ? '' : statName;
 }
 

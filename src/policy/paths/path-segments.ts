@@ -49,14 +49,14 @@ export function firstSlash(path: string): number {
 }
 
 /** The place of the last `**` in a pattern, -1 if there is none. */
-export function lastAny(segments: readonly Segment[]): number {
+export function lastDoubleStar(segments: readonly Segment[]): number {
   let last = segments.length - 1;
   while (last >= 0 && segments[last]?.kind !== 'any') last--;
   return last;
 }
 
 /** The text that each path ends with that matches a pattern. */
-export function literalEnd(segments: readonly Segment[]): string {
+export function literalSuffix(segments: readonly Segment[]): string {
   let text = '';
   for (let i = segments.length - 1; i >= 0; i--) {
     const segment = segments[i] as Segment;
@@ -82,7 +82,7 @@ export function matchesFrom(
   start: number,
   work: MatchWork,
 ): boolean | typeof EXCEEDED {
-  const last = lastAny(segments);
+  const last = lastDoubleStar(segments);
   let p = from;
   let at = start;
   let anyP = -1;

@@ -2,7 +2,7 @@ import { EXCEEDED, type MatchWork } from '../match-work.js';
 import { AffixTrie } from '../values/affix-trie.js';
 import type { PathCursor } from './path-cursor.js';
 import type { PathPattern } from './path-pattern.js';
-import { literalEnd, matchesFrom, type Segment } from './path-segments.js';
+import { literalSuffix, matchesFrom, type Segment } from './path-segments.js';
 
 /** Behind every rule. */
 export const NO_RULE = Number.MAX_SAFE_INTEGER;
@@ -15,7 +15,7 @@ const REST_STEPS = 6;
 export type Accepts = (rule: number) => boolean | typeof EXCEEDED;
 
 /** What is left of a pattern from its first segment on that no edge stands for. */
-interface Rest {
+interface PatternRest {
   readonly rule: number;
   readonly segments: readonly Segment[];
   readonly from: number;
@@ -35,7 +35,7 @@ class SegmentNode {
   here: number[] | undefined;
   below: number[] | undefined;
   /** By the text that the path ends with; ascending by rule. */
-  rests: AffixTrie<Rest[]> | undefined;
+  rests: AffixTrie<PatternRest[]> | undefined;
 
   constructor(least: number) {
     this.least = least;
@@ -60,7 +60,7 @@ export class SegmentTrie {
   private best = NO_RULE;
   private exceeded = false;
   private readonly found: SegmentNode[] = [];
-  private readonly rests: Rest[][] = [];
+  private readonly rests: PatternRest[][] = [];
 
   constructor(least: number) {
     this.least = least;
@@ -89,7 +89,7 @@ export class SegmentTrie {
       const next = childOf(node, all[i] as Segment, rule);
       if (next === undefined) {
         node.rests ??= new AffixTrie();
-        node.rests.put('', literalEnd(all), () => []).push({ rule, segments: all, from: i });
+        node.rests.put('', literalSuffix(all), () => []).push({ rule, segments: all, from: i });
         return;
       }
       node = next;
@@ -162,7 +162,7 @@ export class SegmentTrie {
   }
 
   private tryRests(
-    trie: AffixTrie<Rest[]>,
+    trie: AffixTrie<PatternRest[]>,
     slash: number,
     accepts: Accepts | undefined,
     work: MatchWork,
@@ -172,13 +172,18 @@ export class SegmentTrie {
     rests.length = 0;
     if (!work.spend(trie.collect(path, slash, path.length, rests))) this.exceeded = true;
     for (let i = 0; i < rests.length && !this.exceeded; i++)
-      this.tryAll(rests[i] as Rest[], slash, accepts, work);
+      this.tryAll(rests[i] as PatternRest[], slash, accepts, work);
   }
 
-  private tryAll(rests: readonly Rest[], slash: number, accepts: Accepts | undefined, work: MatchWork): void {
+  private tryAll(
+    rests: readonly PatternRest[],
+    slash: number,
+    accepts: Accepts | undefined,
+    work: MatchWork,
+  ): void {
     const { path } = this.cursor as PathCursor;
     for (let i = 0; i < rests.length; i++) {
-      const { rule, segments, from } = rests[i] as Rest;
+      const { rule, segments, from } = rests[i] as PatternRest;
       if (rule >= this.best || this.exceeded) return;
       const matches = work.spend(REST_STEPS) ? matchesFrom(segments, from, path, slash, work) : EXCEEDED;
       if (matches === EXCEEDED) this.exceeded = true;

@@ -17,7 +17,7 @@ class RadixNode<Held> {
 /** What begins with one prefix. */
 interface Ends<Item> {
   /** The prefix alone. */
-  bare: Item | undefined;
+  prefixOnly: Item | undefined;
   /** By suffixes, read from their ends. */
   suffixes: RadixNode<Item> | undefined;
 }
@@ -33,10 +33,10 @@ export class AffixTrie<Item> {
   /** The item of these very two; what `make` gives is put there if there is none. */
   put(prefix: string, suffix: string, make: () => Item): Item {
     const node = insert(this.root, prefix);
-    node.held ??= { bare: undefined, suffixes: undefined };
+    node.held ??= { prefixOnly: undefined, suffixes: undefined };
     if (suffix === '') {
-      node.held.bare ??= make();
-      return node.held.bare;
+      node.held.prefixOnly ??= make();
+      return node.held.prefixOnly;
     }
     node.held.suffixes ??= new RadixNode('');
     const end = insert(node.held.suffixes, reversed(suffix));
@@ -56,7 +56,7 @@ export class AffixTrie<Item> {
       steps += NODE_STEPS;
       const { held, children } = node;
       if (held !== undefined) {
-        if (held.bare !== undefined) found.push(held.bare);
+        if (held.prefixOnly !== undefined) found.push(held.prefixOnly);
         if (held.suffixes !== undefined) steps += collectSuffixes(held.suffixes, text, at, to, found);
       }
       if (children === undefined || at === to) return steps;

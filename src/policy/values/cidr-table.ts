@@ -1,4 +1,4 @@
-import { EXCEEDED, foundAtLast, type MatchWork, unboundedWork } from '../match-work.js';
+import { assertFound, EXCEEDED, type MatchWork, unboundedWork } from '../match-work.js';
 import {
   addressText,
   type CidrBlock,
@@ -68,7 +68,7 @@ export class CidrTable<Owner> {
    * Takes what another table has {@link prepared}, which takes many milliseconds for many blocks. Otherwise the first
    * lookup does it.
    */
-  take(intervals: CidrIntervals): void {
+  setPrepared(intervals: CidrIntervals): void {
     this.intervals = intervals;
   }
 
@@ -120,7 +120,7 @@ function clearBehind(address: Uint32Array, prefix: number): void {
 export function longestBlock(blocks: readonly string[], address: string): string | undefined {
   const table = new CidrTable<string>();
   for (const block of blocks) table.add([block], block);
-  return foundAtLast(table.find(address));
+  return assertFound(table.find(address));
 }
 
 interface OwnedBlock extends CidrBlock {

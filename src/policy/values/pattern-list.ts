@@ -4,19 +4,19 @@ import { type FoundText, NO_NUMBER, TextFinder } from './text-finder.js';
 import type { Wildcard } from './wildcard.js';
 
 /** So few patterns are tried one by one, as that is quicker for usual values. */
-const FEW = 8;
+const MAX_SEQUENTIAL_PATTERNS = 8;
 /**
  * Looking one by one for what stands between stars takes patterns times characters; beyond this many all are looked for
  * at once.
  */
-const FEW_CHARACTERS = 512;
+const MAX_SEQUENTIAL_COST = 512;
 /** Steps for each pattern that is tried by itself. */
 const TRY_STEPS = 6;
 /** Units of two texts that are compared in a step. */
-const UNITS_IN_A_STEP = 8;
+const UNITS_PER_STEP = 8;
 
 /** A pattern, by its place in the file, and the numbers of what stands between its stars. */
-interface Tried {
+interface CandidatePattern {
   readonly place: number;
   readonly numbers: readonly number[];
 }
@@ -39,9 +39,9 @@ export class PatternList<Owner> {
   private readonly texts: FoundText[] = [];
   private readonly numberOf = new Map<string, number>();
   /** By number: patterns that are tried where a value holds the text, and the rest of what they ask for. */
-  private readonly tried: Tried[][] = [];
+  private readonly candidates: CandidatePattern[][] = [];
   /** By number: when a value last held the text, by {@link round}. */
-  private readonly met: number[] = [];
+  private readonly lastFound: number[] = [];
   private round = 0;
   private finder: TextFinder | undefined;
   private readonly found: number[] = [];
@@ -71,26 +71,29 @@ export class PatternList<Owner> {
     const number = this.numberOf.size;
     this.numberOf.set(text, number);
     this.texts.push({ text, number, isWhole: false });
-    this.tried.push([]);
-    this.met.push(0);
+    this.candidates.push([]);
+    this.lastFound.push(0);
     return number;
   }
 
   /** Of some texts the one that the fewest patterns wait for so far: many patterns may have the others in common. */
-  private rarest(numbers: readonly number[]): Tried[] {
-    const lists = numbers.map((number) => this.tried[number] as Tried[]);
+  private rarest(numbers: readonly number[]): CandidatePattern[] {
+    const lists = numbers.map((number) => this.candidates[number] as CandidatePattern[]);
     return lists.reduce((least, list) => (list.length < least.length ? list : least));
   }
 
   /** The owner of the first pattern that matches the whole value. */
   find(value: string, work: MatchWork): Owner | undefined | typeof EXCEEDED {
-    const isLittle = this.wildcards.length <= FEW && value.length * this.innerTexts <= FEW_CHARACTERS;
+    const isLittle =
+      this.wildcards.length <= MAX_SEQUENTIAL_PATTERNS &&
+      value.length * this.innerTexts <= MAX_SEQUENTIAL_COST;
     const best = isLittle ? this.tryAll(value, work) : this.findAny(value, work);
     return best === EXCEEDED ? EXCEEDED : this.owners[best];
   }
 
   /**
-   * What takes long to be made, made: plain data for {@link take} of a list with the same patterns in the same order.
+   * What takes long to be made, made: plain data for {@link setPrepared} of a list with the same patterns in the same
+   * order.
    */
   prepared(): Int32Array | undefined {
     if (this.innerTexts === 0) return undefined;
@@ -99,7 +102,7 @@ export class PatternList<Owner> {
   }
 
   /** Takes what another list has {@link prepared}. Otherwise the first value that needs it makes it. */
-  take(words: Int32Array): void {
+  setPrepared(words: Int32Array): void {
     this.finder = TextFinder.from(words);
   }
 
@@ -122,19 +125,19 @@ export class PatternList<Owner> {
     if (this.finder === undefined) this.prepared();
     found.length = 0;
     const least = (this.finder as TextFinder).find(value, best, found, work);
-    return least === EXCEEDED || found.length === 0 ? least : this.tryFound(value, least, work);
+    return least === EXCEEDED || found.length === 0 ? least : this.tryCandidates(value, least, work);
   }
 
   /** Tries the patterns all of whose texts were found. */
-  private tryFound(value: string, before: number, work: MatchWork): number | typeof EXCEEDED {
-    const { found, met } = this;
+  private tryCandidates(value: string, before: number, work: MatchWork): number | typeof EXCEEDED {
+    const { found, lastFound } = this;
     let best = before;
     this.round++;
-    for (let i = 0; i < found.length; i++) met[found[i] as number] = this.round;
+    for (let i = 0; i < found.length; i++) lastFound[found[i] as number] = this.round;
     for (let i = 0; i < found.length; i++) {
-      const tried = this.tried[found[i] as number] as Tried[];
+      const tried = this.candidates[found[i] as number] as CandidatePattern[];
       for (let j = 0; j < tried.length; j++) {
-        const { place, numbers } = tried[j] as Tried;
+        const { place, numbers } = tried[j] as CandidatePattern;
         if (place > best) break;
         if (!work.spend(TRY_STEPS)) return EXCEEDED;
         if (!this.areMet(numbers)) continue;
@@ -148,7 +151,7 @@ export class PatternList<Owner> {
 
   private areMet(numbers: readonly number[]): boolean {
     for (let i = 0; i < numbers.length; i++) {
-      if (this.met[numbers[i] as number] !== this.round) return false;
+      if (this.lastFound[numbers[i] as number] !== this.round) return false;
     }
     return true;
   }
@@ -157,7 +160,7 @@ export class PatternList<Owner> {
     if (!wildcard.mayMatch(value)) return false;
     const { middle, slowUnits } = wildcard;
     if (!work.spend(middle.length * (value.length + TRY_STEPS))) return EXCEEDED;
-    if (slowUnits > 0 && !work.spend((value.length * slowUnits) / UNITS_IN_A_STEP)) return EXCEEDED;
+    if (slowUnits > 0 && !work.spend((value.length * slowUnits) / UNITS_PER_STEP)) return EXCEEDED;
     return wildcard.matches(value);
   }
 }

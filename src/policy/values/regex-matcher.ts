@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
-import { EXCEEDED, foundAtLast, type MatchWork, type Search, unboundedWork } from '../match-work.js';
-import { type Reading, RegexSet } from './regex-set.js';
+import { assertFound, EXCEEDED, type MatchWork, type Search, unboundedWork } from '../match-work.js';
+import { type ReadProgress, RegexSet } from './regex-set.js';
 
 /** Longest pattern, in UTF-16 units. */
 export const MAX_REGEX_LENGTH = 1024;
@@ -122,12 +122,12 @@ export class RegexList<Owner> {
   find(value: string, work: MatchWork): Owner | undefined | typeof EXCEEDED {
     const search = work.searchOf(this, value) as RegexSearch<Owner> | undefined;
     if (search?.isDone) return search.found;
-    const reading: Reading = search?.reading ?? { at: 0, state: undefined };
+    const reading: ReadProgress = search?.reading ?? { at: 0, state: undefined };
     for (let i = search?.set ?? 0; i < this.sets.length; i++) {
       const one = this.sets[i] as PatternSet;
       const fresh = one.set === undefined;
       const set = compiled(one);
-      if (fresh) work.investForGood(one.instructions * COMPILE_STEPS);
+      if (fresh) work.spendOnce(one.instructions * COMPILE_STEPS);
       const first = set.first(value, work, reading);
       if (first === EXCEEDED) {
         this.note(value, work, search, i, reading);
@@ -149,7 +149,7 @@ export class RegexList<Owner> {
     work: MatchWork,
     known: RegexSearch<Owner> | undefined,
     set: number,
-    reading: Reading,
+    reading: ReadProgress,
   ): void {
     const search = known ?? new RegexSearch<Owner>(this, value, reading);
     search.progress = set * (value.length + 1) + reading.at;
@@ -162,13 +162,13 @@ export class RegexList<Owner> {
 class RegexSearch<Owner> implements Search {
   readonly list: object;
   readonly value: string;
-  readonly reading: Reading;
+  readonly reading: ReadProgress;
   progress = 0;
   set = 0;
   isDone = false;
   found: Owner | undefined;
 
-  constructor(list: object, value: string, reading: Reading) {
+  constructor(list: object, value: string, reading: ReadProgress) {
     this.list = list;
     this.value = value;
     this.reading = reading;
@@ -194,5 +194,5 @@ function compiled(one: PatternSet): RegexSet {
 export function firstMatch(patterns: readonly string[], value: string): string | undefined {
   const list = new RegexList<string>();
   for (const pattern of patterns) list.add([pattern], [], pattern);
-  return foundAtLast(list.find(value, unboundedWork()));
+  return assertFound(list.find(value, unboundedWork()));
 }

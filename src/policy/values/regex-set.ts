@@ -19,7 +19,7 @@ const WIDE_STEPS = 3;
 /** The class of no character: the end of the text. */
 const END_OF_TEXT = -1;
 /** So many transitions between looks at what is left. */
-const TRANSITIONS_AT_ONCE = 1024;
+const TRANSITIONS_PER_CHECK = 1024;
 
 /** A state of re2js's automaton. */
 interface State {
@@ -48,7 +48,7 @@ interface Automaton {
 const BEGINNING = { context: (): number => 0xff };
 
 /** How far one value has been read by one set. */
-export interface Reading {
+export interface ReadProgress {
   /** UTF-16 units read. */
   at: number;
   state: object | undefined;
@@ -61,7 +61,7 @@ export interface Reading {
 export class RegexSet {
   private readonly automaton: Automaton;
   /** Until states are dropped for the first time, building them is an investment. */
-  private dropped = false;
+  private hasDroppedStates = false;
 
   /** Throws what re2js throws for patterns that are wrong. Takes a millisecond or two. */
   constructor(patterns: readonly string[]) {
@@ -78,27 +78,27 @@ export class RegexSet {
    * does not last: `reading`, which begins as `{ at: 0, state: undefined }`, says then how far it has come, and a call
    * with more work goes on there.
    */
-  first(value: string, work: MatchWork, reading: Reading): number | undefined | typeof EXCEEDED {
+  first(value: string, work: MatchWork, reading: ReadProgress): number | undefined | typeof EXCEEDED {
     let state = (reading.state as State | undefined) ?? this.beginning(work);
     let at = reading.at;
     const length = value.length;
     while (at < length) {
-      if (work.left <= 0) return pause(reading, at, state);
-      const end = Math.min(length, at + Math.min(TRANSITIONS_AT_ONCE, work.left));
+      if (work.remaining <= 0) return pause(reading, at, state);
+      const end = Math.min(length, at + Math.min(TRANSITIONS_PER_CHECK, work.remaining));
       const from = at;
       state = this.read(value, at, end, state, reading, work);
       at = reading.at;
-      work.left -= at - from;
+      work.remaining -= at - from;
       if (state.nfaStates.length === 0) return undefined;
       if (at >= end) continue;
       // A transition that nobody has taken yet.
-      if (work.left <= 0) return pause(reading, at, state);
+      if (work.remaining <= 0) return pause(reading, at, state);
       const rune = value.codePointAt(at) as number;
       state = this.build(state, this.automaton.runeClass(rune), rune, work);
       at += rune > 0xffff ? 2 : 1;
       if (state.nfaStates.length === 0) return undefined;
     }
-    if (work.left <= 0) return pause(reading, at, state);
+    if (work.remaining <= 0) return pause(reading, at, state);
     const last = state.nextAnchored?.[this.automaton.numClasses] ?? null;
     const end = last ?? this.build(state, this.automaton.numClasses, END_OF_TEXT, work);
     return end.matchIDs[0];
@@ -110,7 +110,7 @@ export class RegexSet {
     from: number,
     end: number,
     first: State,
-    reading: Reading,
+    reading: ReadProgress,
     work: MatchWork,
   ): State {
     const { latin1Class } = this.automaton;
@@ -132,12 +132,12 @@ export class RegexSet {
       if (state.nfaStates.length === 0) break;
     }
     reading.at = at;
-    work.left -= wide * WIDE_STEPS;
+    work.remaining -= wide * WIDE_STEPS;
     return state;
   }
 
   private beginning(work: MatchWork): State {
-    work.left -= BEGIN_STEPS;
+    work.remaining -= BEGIN_STEPS;
     const state = this.automaton.start(BEGINNING, 0);
     if (state === null) throw new Error('no room for the first state of an automaton');
     return state;
@@ -152,19 +152,19 @@ export class RegexSet {
     const table = state.nextAnchored === null ? automaton.numClasses : 0;
     let next = automaton.step(state, cls, rune, RE2Set.ANCHOR_BOTH);
     if (next === null) {
-      this.dropped = true;
+      this.hasDroppedStates = true;
       const restored = automaton.resetCache(state);
       next = restored === null ? null : automaton.step(restored, cls, rune, RE2Set.ANCHOR_BOTH);
       if (next === null) throw new Error('no room for two states of an automaton');
     }
     const steps = STATE_STEPS + table + INSTRUCTION_STEPS * (state.nfaStates.length + next.nfaStates.length);
-    if (this.dropped) work.left -= steps;
-    else work.investForGood(steps);
+    if (this.hasDroppedStates) work.remaining -= steps;
+    else work.spendOnce(steps);
     return next;
   }
 }
 
-function pause(reading: Reading, at: number, state: State): typeof EXCEEDED {
+function pause(reading: ReadProgress, at: number, state: State): typeof EXCEEDED {
   reading.at = at;
   reading.state = state;
   return EXCEEDED;

@@ -16,13 +16,13 @@ export const NO_NUMBER = 0x7fff_ffff;
 const MAX_ROUND = 0x7fff_ffff;
 
 /** So many units of a value are read at once; short ones one by one. */
-const CHUNK = 16_384;
-const SHORT = 128;
-const bytes = Buffer.alloc(CHUNK * 2);
-const units = new Uint16Array(bytes.buffer, bytes.byteOffset, CHUNK);
+const CHUNK_UNITS = 16_384;
+const SHORT_UNITS = 128;
+const bytes = Buffer.alloc(CHUNK_UNITS * 2);
+const units = new Uint16Array(bytes.buffer, bytes.byteOffset, CHUNK_UNITS);
 
 /** Units of which the first state knows the next by itself. */
-const DIRECT = 256;
+const DIRECT_UNITS = 256;
 /** What a state is made of, as many words each; see {@link TextFinder}. */
 const FIELDS = 6;
 /** Words before the states. */
@@ -53,7 +53,7 @@ export class TextFinder {
   private readonly part: Int32Array;
   private readonly number: Int32Array;
   /** What the units below 256 lead to from the first state. */
-  private readonly direct = new Int32Array(DIRECT);
+  private readonly direct = new Int32Array(DIRECT_UNITS);
   /** When each state was last visited for its parts, by {@link round}. */
   private visited: Int32Array | undefined;
   private round = 0;
@@ -111,7 +111,7 @@ export class TextFinder {
     this.round++;
     let least = best;
     let state = 0;
-    for (let from = 0; from < value.length; from += CHUNK) {
+    for (let from = 0; from < value.length; from += CHUNK_UNITS) {
       const length = readUnits(value, from);
       for (let i = 0; i < length; i++) {
         const unit = units[i] as number;
@@ -122,7 +122,7 @@ export class TextFinder {
           state = fail[state] as number;
         }
         if (next === 0) {
-          next = unit < DIRECT ? (direct[unit] as number) : this.step(0, unit);
+          next = unit < DIRECT_UNITS ? (direct[unit] as number) : this.step(0, unit);
           if (next === 0) continue;
         }
         state = next;
@@ -214,7 +214,7 @@ export class TextFinder {
   }
 
   private fillDirect(): void {
-    for (let unit = 0; unit < DIRECT; unit++) this.direct[unit] = this.step(0, unit);
+    for (let unit = 0; unit < DIRECT_UNITS; unit++) this.direct[unit] = this.step(0, unit);
   }
 }
 
@@ -223,8 +223,8 @@ export class TextFinder {
  * many.
  */
 function readUnits(value: string, from: number): number {
-  const length = Math.min(value.length - from, CHUNK);
-  if (length > SHORT) {
+  const length = Math.min(value.length - from, CHUNK_UNITS);
+  if (length > SHORT_UNITS) {
     bytes.write(value.slice(from, from + length), 'utf16le');
     return length;
   }

@@ -10,7 +10,7 @@ export const MATCHER_FIELDS = {
 } as const satisfies Readonly<Record<MatcherKind, string>>;
 
 /** What stands between the key and the name of a matcher. */
-const SIGNS: Readonly<Record<MatcherKind, string>> = { cidr: ' in ', regex: '~' };
+const LABEL_SIGNS: Readonly<Record<MatcherKind, string>> = { cidr: ' in ', regex: '~' };
 
 /** What a node says of values in place of one value. Plain data: part of a node's specification. */
 export interface ValueMatcher {
@@ -22,9 +22,9 @@ export interface ValueMatcher {
 }
 
 /** Items are shown up to this length, in UTF-16 units. */
-const MAX_SHOWN = 60;
+const MAX_SHOWN_UNITS = 60;
 /** So many items are shown where all would be too many. */
-const ITEMS_SHOWN = 10;
+const MAX_SHOWN_ITEMS = 10;
 
 /**
  * How a node names what it matches: its first item, `10.0.0.0/8`, long ones shortened. No other node of its level has
@@ -32,7 +32,9 @@ const ITEMS_SHOWN = 10;
  */
 export function matcherName({ items }: Pick<ValueMatcher, 'items'>): string {
   const first = items[0] ?? '';
-  return first.length <= MAX_SHOWN ? first : `${first.slice(0, MAX_SHOWN)}…${sha256Hex(first).slice(0, 8)}`;
+  return first.length <= MAX_SHOWN_UNITS
+    ? first
+    : `${first.slice(0, MAX_SHOWN_UNITS)}…${sha256Hex(first).slice(0, 8)}`;
 }
 
 /**
@@ -40,12 +42,12 @@ export function matcherName({ items }: Pick<ValueMatcher, 'items'>): string {
  */
 export function matcherLabel(key: string, matcher: ValueMatcher): string {
   const more = matcher.items.length > 1 ? ',…' : '';
-  return `${key}${SIGNS[matcher.kind]}${matcherName(matcher)}${more}`;
+  return `${key}${LABEL_SIGNS[matcher.kind]}${matcherName(matcher)}${more}`;
 }
 
 /** All that a node matches, for those who read it: `10.0.0.0/8, 192.168.0.0/16 and 3 more`. */
 export function describeMatcher({ items }: ValueMatcher): string {
-  const shown = items.slice(0, ITEMS_SHOWN).map((item) => matcherName({ items: [item] }));
+  const shown = items.slice(0, MAX_SHOWN_ITEMS).map((item) => matcherName({ items: [item] }));
   const more = items.length - shown.length;
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

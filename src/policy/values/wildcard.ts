@@ -2,7 +2,7 @@
  * Of longer texts V8's search (Boyer and Moore) knows the last units only: it may compare all of one at each place of a
  * value (kBMMaxShift).
  */
-const QUICKLY_FOUND_UNITS = 250;
+const MAX_SHIFT_UNITS = 250;
 
 /** A value pattern: `*` stands for any characters, none included. Everything else stands for itself. */
 export class Wildcard {
@@ -23,7 +23,7 @@ export class Wildcard {
     this.suffix = parts.at(-1) as string;
     this.middle = parts.slice(1, -1).filter((part) => part !== '');
     this.slowUnits = this.middle.reduce(
-      (sum, { length }) => (length > QUICKLY_FOUND_UNITS ? sum + length : sum),
+      (sum, { length }) => (length > MAX_SHIFT_UNITS ? sum + length : sum),
       0,
     );
     this.fixedLength = parts.reduce((sum, part) => sum + part.length, 0);

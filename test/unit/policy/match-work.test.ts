@@ -27,7 +27,7 @@ function stepOf(...patterns: string[]): RuleStep {
 function costOf(find: (work: MatchWork) => unknown): number {
   const work = new MatchWork(1e9);
   expect(find(work)).not.toBe(EXCEEDED);
-  return 1e9 - work.left;
+  return 1e9 - work.remaining;
 }
 
 const times = (count: number, one: (i: number) => string): string[] =>
@@ -96,7 +96,7 @@ describe('what has no bound of its own ends with the work', () => {
     for (const one of times(200, (i) => `*x${i}*`)) list.add(new Wildcard(one), one);
     const work = new MatchWork(BUDGET);
     expect(list.find('x'.repeat(4 << 20), work)).toBe(EXCEEDED);
-    expect(work.left).toBe(-1);
+    expect(work.remaining).toBe(-1);
     expect(stepOf('/a/*').firstRule([`/${'%41'.repeat(1 << 20)}`], new MatchWork(BUDGET))).toBe(EXCEEDED);
   });
 
@@ -116,7 +116,7 @@ describe('what has no bound of its own ends with the work', () => {
     const many = Array.from({ length: 10_000 }, () => ({ key: 'other', value: '' }));
     const work = new MatchWork(BUDGET);
     expect(stepOf('/a').apply(many, work)).toBe(many);
-    expect(work.left).toBeLessThan(BUDGET - 4000);
+    expect(work.remaining).toBeLessThan(BUDGET - 4000);
     expect(stepOf('/a').apply(many, new MatchWork(100))).toBe(EXCEEDED);
   });
 });

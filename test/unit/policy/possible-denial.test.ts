@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
-import { foundAtLast, unboundedWork } from '../../../src/policy/match-work.js';
+import { assertFound, unboundedWork } from '../../../src/policy/match-work.js';
 import { PossibleDenial } from '../../../src/policy/possible-denial.js';
 import { fixedPhase, type Rule } from '../../../src/policy/rule.js';
 import { policyOf } from '../../support/policy/policies.js';
@@ -80,5 +80,5 @@ descriptors:
   const level = policy.root.levels.get('k');
   const below = [0, 1, 2, 3, 100].map((depth) => level?.denialBelow(depth).mayDeny(0, () => 0));
   expect(below).toEqual([false, false, true, false, true]);
-  expect(foundAtLast(level?.find('exact', unboundedWork()))?.value).toBe('exact');
+  expect(assertFound(level?.find('exact', unboundedWork()))?.value).toBe('exact');
 });

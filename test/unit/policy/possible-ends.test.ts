@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Entry } from '../../../src/limiter/entry.js';
-import { MAX_LOOKS, type PossibleEnd, possibleEnds } from '../../../src/policy/possible-ends.js';
+import { MAX_VISITED_NODES, type PossibleEnd, possibleEnds } from '../../../src/policy/possible-ends.js';
 import { seededRandom } from '../../support/limiter/seeded-random.js';
 import { entries, policyOf } from '../../support/policy/policies.js';
 
@@ -95,7 +95,7 @@ describe('possibleEnds', () => {
     let step = steps.next();
     for (; step.done !== true; step = steps.next()) pauses++;
     expect(step.value).toBe(false);
-    expect(pauses).toBeLessThan(MAX_LOOKS);
+    expect(pauses).toBeLessThan(MAX_VISITED_NODES);
   });
 
   test('ends also where only nodes are left that are none', () => {
@@ -104,7 +104,7 @@ describe('possibleEnds', () => {
     );
     const [level] = root.levels.values();
     const [leaf] = (level as NonNullable<typeof level>).nodes;
-    const nodes = Array.from({ length: MAX_LOOKS + 1 }, () => leaf);
+    const nodes = Array.from({ length: MAX_VISITED_NODES + 1 }, () => leaf);
     const levels = new Map([['k', { ...level, nodes }]]) as unknown as typeof root.levels;
     const steps = possibleEnds({ root: { ...root, levels } as unknown as typeof root }, entries('z=q'));
     let step = steps.next();

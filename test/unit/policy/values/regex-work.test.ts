@@ -25,14 +25,14 @@ function search(list: RegexList<string>, value: string, most = Number.POSITIVE_I
   let charged = 0;
   let stretches = 0;
   for (;;) {
-    work.left = STRETCH;
-    work.invested = 0;
+    work.remaining = STRETCH;
+    work.exempt = 0;
     const found = list.find(value, work);
     stretches++;
     // A state or two more than a stretch has, whatever comes.
-    expect(STRETCH - work.left).toBeLessThan(1.5 * STRETCH);
-    taken += STRETCH - work.left;
-    charged += STRETCH - work.left - work.invested;
+    expect(STRETCH - work.remaining).toBeLessThan(1.5 * STRETCH);
+    taken += STRETCH - work.remaining;
+    charged += STRETCH - work.remaining - work.exempt;
     if (found !== EXCEEDED || taken > most) return { found, taken, charged, stretches };
   }
 }
@@ -66,17 +66,17 @@ describe('a search', () => {
     const list = listOf(['a*', 'b*']);
     const work = new MatchWork(100);
     const value = 'b'.repeat(10_000);
-    while (list.find(value, work) === EXCEEDED) work.left = 5000;
-    const { left } = work;
+    while (list.find(value, work) === EXCEEDED) work.remaining = 5000;
+    const { remaining: left } = work;
     expect(list.find(value, work)).toBe('b*');
-    expect(work.left).toBe(left);
+    expect(work.remaining).toBe(left);
   });
 
   test('of another value begins anew', () => {
     const list = listOf(['a+b?']);
     const work = new MatchWork(1000);
     expect(list.find('a'.repeat(2000), work)).toBe(EXCEEDED);
-    work.left = 1_000_000;
+    work.remaining = 1_000_000;
     expect(list.find(`${'a'.repeat(1999)}c`, work)).toBeUndefined();
     expect(list.find('a'.repeat(2000), work)).toBe('a+b?');
   });
@@ -118,8 +118,8 @@ test('compiling counts, however large the set', () => {
   const work = new MatchWork(1e9);
   expect(list.find('b', work)).toBeUndefined();
   // Some 1,000 instructions: beyond what is left of a stretch, so that the next set has the next one.
-  expect(1e9 - work.left).toBeGreaterThan(300_000);
+  expect(1e9 - work.remaining).toBeGreaterThan(300_000);
   const again = new MatchWork(1e9);
   expect(list.find('b', again)).toBeUndefined();
-  expect(1e9 - again.left).toBeLessThan(1000);
+  expect(1e9 - again.remaining).toBeLessThan(1000);
 });

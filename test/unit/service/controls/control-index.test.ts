@@ -30,7 +30,7 @@ test('a domain has room for so many sets of keys, and for any number of values',
 function cost(index: ControlIndex, texts: readonly string[]): number {
   const work = new MatchWork(LOTS);
   index.of('d')?.find(entries(...texts), work);
-  return LOTS - work.left;
+  return LOTS - work.remaining;
 }
 
 test('what it costs to find one does not grow with their number', () => {
