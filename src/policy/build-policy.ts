@@ -22,16 +22,16 @@ import {
 } from './spec.js';
 
 /**
- * Builds what requests meet from a specification, a part at a time, so that whoever decides meanwhile need not wait. A
- * part takes some microseconds; what takes longer (see {@link Level}) is done when it is first needed, or taken over
- * from somebody who did it before.
+ * Builds the tree of a domain from a specification in small parts, so that decisions can run in between. A part takes
+ * some microseconds. Longer work (see {@link Level}) is done when it is first needed, or adopted from another thread
+ * that has done it.
  */
 export class TreeBuilder {
   private readonly head: DomainHead;
   private readonly secretKeys: ReadonlySet<string>;
   private readonly steps: DeriveStep[] = [];
   private readonly nodes: PolicyNode[] = [];
-  /** The last node and those above it, from the root. */
+  /** The last node and its ancestors, from the root. */
   private readonly ancestors: { readonly number: number; readonly place: TreePosition }[] = [];
   private readonly rules: Rule[] = [];
   private readonly keys = new Set<string>();
@@ -39,40 +39,40 @@ export class TreeBuilder {
   private table = new Map<string, string>();
   private ruleStep: RuleStep | undefined;
 
-  /** `secretKeys` are the entry keys whose values are secrets, those of other domains, too: names are made by them. */
+  /** `secretKeys`: the entry keys with secret values, including those of other domains, which affect names. */
   constructor(head: DomainHead, secretKeys: ReadonlySet<string>) {
     this.head = head;
     this.secretKeys = secretKeys;
   }
 
-  /** Begins a table of `derive`; {@link addKeys} fills it. */
+  /** Starts a table of `derive`; {@link addKeys} fills it. */
   addTable({ entry, source }: Omit<TableSpec, 'table'>): void {
     this.table = new Map();
     this.steps.push(new TableStep(entry, source, this.table));
   }
 
-  /** Adds API keys, digest and tenant, to the last table. */
+  /** Adds API keys, as digest and tenant, to the last table. */
   addKeys(pairs: Iterable<readonly [string, string]>): void {
     for (const [digest, tenant] of pairs) this.table.set(digest, tenant);
   }
 
-  /** Begins rules of `derive`; {@link addDeriveRule} adds them. */
+  /** Starts rules of `derive`; {@link addDeriveRule} adds them. */
   addRuleStep({ entry, sources }: Omit<RuleStepSpec, 'rules'>): void {
     this.ruleStep = new RuleStep(entry, sources);
     this.steps.push(this.ruleStep);
   }
 
   /**
-   * Adds a rule to the last {@link addRuleStep}. Braces in its patterns make many of one, and may take a millisecond.
-   * Throws an Error for what is no pattern.
+   * Adds a rule to the last {@link addRuleStep}. Braces in its patterns expand to many, which may take 1 ms. Throws an
+   * Error for an invalid pattern.
    */
   addDeriveRule({ conditions, value }: DeriveRuleSpec): void {
     this.ruleStep?.add({ conditions: conditions.map(conditionOf), value });
   }
 
   /**
-   * Adds the next node in file order, below the one that was the `parent`-th to be added, from 0; -1 for the root,
-   * which comes first. Throws an Error where the parent is neither the last one nor above it.
+   * Adds the next node in file order. `parent` is the number of its parent, counted from 0 in the order of addition; -1
+   * for the root, which comes first. Throws an Error unless the parent is the last node or one of its ancestors.
    */
   addNode(parent: number, given: NodeFields, ruleSpecs: readonly RuleSpec[]): void {
     const { shared, secretKeys } = this;
@@ -96,12 +96,12 @@ export class TreeBuilder {
     for (const rule of rules) this.rules.push(rule);
   }
 
-  /** The nodes with one key below the `parent`-th node, once they are added. */
+  /** Returns the nodes with one key below the `parent`-th node, after they were added. */
   levelBelow(parent: number, key: string): Level<PolicyNode> | undefined {
     return this.nodes[parent]?.levels.get(key);
   }
 
-  /** The policy, once all is added. Throws an Error where no node was. */
+  /** Returns the policy, after everything was added. Throws an Error without a node. */
   finish(): CompiledPolicy {
     const { head, steps, rules, secretKeys, keys } = this;
     const [root] = this.nodes;
@@ -143,7 +143,7 @@ export class TreeBuilder {
   }
 }
 
-/** {@link TreeBuilder} run to its end. `secretKeys` are those of the domain alone where nobody says. */
+/** Runs a {@link TreeBuilder} to its end. By default, `secretKeys` are those of the domain alone. */
 export function buildPolicy(
   spec: DomainSpec,
   secretKeys: ReadonlySet<string> = secretSources(spec.steps),
@@ -165,13 +165,13 @@ export function buildPolicy(
   return builder.finish();
 }
 
-/** Parts of a tree that stand for nothing but what is made of their values. */
+/** Options of nodes that are only used to prepare their values. */
 const DETACHED = { parent: undefined, rules: [], isSecret: false } as const;
 const NO_LEVELS: ReadonlyMap<string, Level<PolicyNode>> = new Map();
 
 /**
- * The levels below a node as far as something takes long to be made of them (see {@link Level}), by key: for whoever
- * makes it on behalf of another thread, which builds the tree.
+ * Returns the levels below a node that need long preparation (see {@link Level}), by key, so that one thread can do it
+ * for another one that builds the tree.
  */
 export function levelsToPrepare({ fields, children }: NodeSpec): ReadonlyMap<string, Level<PolicyNode>> {
   const costly = children.filter(

@@ -20,7 +20,7 @@ import { type DomainHead, secretSources } from './spec.js';
 
 const NO_RULES: readonly Rule[] = [];
 const NO_NAMES: readonly string[] = [];
-/** So many are named anew in a step: a digest of each one's value takes some 20 microseconds. */
+/** Number of nodes that are renamed in one slice; hashing the value of one takes about 20 µs. */
 const NODES_PER_SLICE = 16;
 
 /** One shape for every answer, so that the hot path stays monomorphic. */
@@ -57,28 +57,28 @@ class PolicyMatch implements Match {
   }
 }
 
-/** What holds where a descriptor ended. */
+/** Settings of the place where a descriptor ended. */
 type MatchPlace = Pick<Match, 'phase' | 'onStoreFailure'>;
 
-/** The answer where no rule matched: the way ended at `last`. */
+/** Returns the answer without a matching rule; `last` is the last node that matched. */
 function unmatched(at: MatchPlace, entries: readonly Entry[], last: PolicyNode): PolicyMatch {
   return new PolicyMatch(NO_RULES, NO_NAMES, 0, at, entries, NO_NAMES, undefined, last.onUnmatched);
 }
 
-/** What a TreeBuilder puts into a {@link CompiledPolicy}. */
+/** The parts that a TreeBuilder assembles to a {@link CompiledPolicy}. */
 export interface PolicyParts {
   readonly head: DomainHead;
   readonly steps: readonly DeriveStep[];
   readonly root: PolicyNode;
-  /** In file order. */
+  /** Rules in file order. */
   readonly rules: readonly Rule[];
-  /** What nodes and rules take for secrets. */
+  /** Entry keys whose values are secrets. */
   readonly secretKeys: ReadonlySet<string>;
-  /** The entry keys of all nodes. */
+  /** Entry keys of all nodes. */
   readonly keys: ReadonlySet<string>;
 }
 
-/** What a policy file compiles to. */
+/** A compiled policy. */
 export class CompiledPolicy implements DomainPolicy {
   readonly head: DomainHead;
   readonly domain: string;
@@ -90,9 +90,9 @@ export class CompiledPolicy implements DomainPolicy {
   readonly deniedResponse: DeniedResponse | undefined;
   readonly decisionMetadata: boolean | undefined;
   readonly overrideAlgorithm: Algorithm;
-  /** Those of `derive`, and once the policy is in force those of all domains: see {@link setSecretKeys}. */
+  /** The secret keys of `derive`; after loading, those of all domains, see {@link setSecretKeys}. */
   secretKeys: ReadonlySet<string>;
-  /** What `derive` of this domain takes for secrets. */
+  /** The secret keys of this domain's `derive`. */
   readonly ownSecretKeys: ReadonlySet<string>;
   rules: readonly Rule[];
   readonly steps: readonly DeriveStep[];
@@ -130,10 +130,10 @@ export class CompiledPolicy implements DomainPolicy {
   }
 
   /**
-   * Makes the values of exactly these entry keys secrets, beside credentials: they enter names as digests, and are
-   * redacted where they are shown, in the values of the policy itself, too. Requests under way may meet either names.
-   * Walks the tree if one of its own keys becomes a secret, or is one no more: seldom, as TreeBuilder makes names by
-   * what is known of all domains. Where decisions go on meanwhile it is done in steps, one such walk at a time.
+   * Makes the values of exactly these entry keys secrets, in addition to credentials. Secrets enter names as digests,
+   * and are redacted wherever they are shown, including the values in the policy. Requests that run meanwhile may use
+   * old or new names. Walks the tree if one of its own keys starts or stops being secret, which is rare, because
+   * TreeBuilder knows the secret keys of all domains. Runs in slices next to decisions, one walk at a time.
    */
   *setSecretKeys(secretKeys: ReadonlySet<string>): Generator<void, void> {
     const before = this.secretKeys;
@@ -146,7 +146,7 @@ export class CompiledPolicy implements DomainPolicy {
     this.bucketNames = new BucketNames(this.domain, secretKeys);
     if (!changed.some((key) => this.keys.has(key))) return;
     yield* this.renameTree();
-    // What was named during the walk may be remembered by its old name.
+    // Names that were cached during the walk may be old ones.
     this.bucketNames = new BucketNames(this.domain, secretKeys);
   }
 
@@ -174,7 +174,7 @@ export class CompiledPolicy implements DomainPolicy {
       nodesLeft = NODES_PER_SLICE;
       yield;
     }
-    // However few they are, as there may be many such parents.
+    // Yields after a few nodes, too, because there may be many parents with few nodes.
     if (nodesLeft < NODES_PER_SLICE) yield;
   }
 
@@ -233,8 +233,8 @@ export class CompiledPolicy implements DomainPolicy {
   }
 
   /**
-   * What {@link match} finds for a descriptor that ends at `node` with `entries`, one for each node on the way; only
-   * values that enter the name of its bucket need be those of the descriptor.
+   * Returns the result of {@link match} for a descriptor that ends at `node`. `entries` has one entry for each node of
+   * the path; only the values that are part of the bucket's name need to be those of the descriptor.
    */
   matchAt(node: PolicyNode, entries: readonly Entry[]): Match {
     const { keys, tagLength, statNames } = this.bucketNames.nameOf(node, entries);

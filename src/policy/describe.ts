@@ -11,7 +11,7 @@ import {
   type Rule,
 } from './rule.js';
 
-/** `token bucket: 100 tokens, 10 every 1s, debt up to 100`; `window: 10 per 5 minutes`. */
+/** Formats a rate: `token bucket: 100 tokens, 10 every 1s, debt up to 100`, or `window: 10 per 5 minutes`. */
 export function describeRate(rate: Rate | undefined): string {
   if (rate === undefined) return 'unlimited';
   const debt = rate.maxDebt === 0 ? '' : `, debt up to ${rate.maxDebt}`;
@@ -21,13 +21,13 @@ export function describeRate(rate: Rate | undefined): string {
   return `token bucket: ${size}, ${tokensPerFill} every ${describeMicros(fillIntervalMicros)}${debt}`;
 }
 
-/** `minute`, `5 minutes`, `day of Europe/Berlin`. */
+/** Formats a window: `minute`, `5 minutes`, `day of Europe/Berlin`. */
 function describeWindow({ unit, multiplier, calendar }: WindowRate): string {
   if (calendar !== undefined) return `${unit} of ${calendar.timeZone}`;
   return multiplier === 1 ? unit : `${multiplier} ${unit}s`;
 }
 
-/** A span in the largest unit of Go's duration syntax that needs no fraction: `1s`, `1500ms`, `24h`. */
+/** Formats a duration in the largest unit of Go's syntax that needs no fraction: `1s`, `1500ms`, `24h`. */
 export function describeMicros(micros: number): string {
   const units: readonly (readonly [string, number])[] = [
     ['h', 3_600_000_000],
@@ -39,7 +39,7 @@ export function describeMicros(micros: number): string {
   return `${micros}us`;
 }
 
-/** The phase in force, and when others begin: `grace_period (active from 2024-05-15T00:00:00.000Z)`. */
+/** Formats the current phase and the start of others: `grace_period (active from 2024-05-15T00:00:00.000Z)`. */
 export function describePhase(schedule: PhaseSchedule, wallMicros: number): string {
   const turns = [
     describeTurn('grace_period', schedule.gracePeriodAtMicros, wallMicros),
@@ -55,7 +55,7 @@ function describeTurn(phase: string, atMicros: number, wallMicros: number): stri
   return `${phase} ${atMicros <= wallMicros ? 'since' : 'from'} ${time}`;
 }
 
-/** All of a rule on one line. */
+/** Formats a rule on one line. */
 export function describeRule(rule: Rule, wallMicros: number): string {
   const parts = [rule.name === '' ? '' : `"${rule.name}"`, describeRate(rule.rate)];
   if (rule.candidate) return `candidate: ${parts.filter((part) => part !== '').join('; ')}`;
@@ -76,33 +76,33 @@ export function describeRule(rule: Rule, wallMicros: number): string {
   return parts.filter((part) => part !== '').join('; ');
 }
 
-/** The families as `response_headers` and `request_headers` name them. */
+/** Returns the names of header families as in `response_headers` and `request_headers`. */
 export function headerFamilies(headers: HeaderFamilies): readonly string[] {
   const fields = Object.keys(HEADER_FAMILIES) as (keyof HeaderFamilies)[];
   return fields.filter((field) => headers[field]).map((field) => HEADER_FAMILIES[field]);
 }
 
-/** `x-ratelimit, retry-after`, `none`, or the variable that decides. */
+/** Formats `response_headers`: `x-ratelimit, retry-after`, `none`, or the variable that applies. */
 export function describeHeaders(headers: HeaderFamilies | undefined): string {
   if (headers === undefined) return 'none, unless LIMIT_RESPONSE_HEADERS_ENABLED is set';
   return headerFamilies(headers).join(', ') || 'none';
 }
 
-/** The same for `request_headers`. */
+/** Formats `request_headers` in the same way. */
 export function describeRequestHeaders(headers: HeaderFamilies | undefined): string {
   return headers === undefined
     ? 'none, unless LIMIT_REQUEST_HEADERS_ENABLED is set'
     : describeHeaders(headers);
 }
 
-/** `with problem+json`, `with 12 bytes of text/plain`, or `without a body`. */
+/** Formats `denied_response`: `with problem+json`, `with 12 bytes of text/plain`, or `without a body`. */
 export function describeDenied(denied: DeniedResponse | undefined): string {
   if (denied?.preset === 'problem+json') return 'with problem+json';
   if (denied === undefined || denied.body === '') return 'without a body';
   return `with ${quantity(Buffer.byteLength(denied.body), 'byte')} of ${denied.contentType || 'text/plain'}`;
 }
 
-/** What `decision_metadata` says: `on`, `off`, or the variable that decides. */
+/** Formats `decision_metadata`: `on`, `off`, or the variable that applies. */
 export function describeDecisionMetadata(set: boolean | undefined): string {
   if (set === undefined) return 'off, unless DECISION_METADATA is set';
   return set ? 'on' : 'off';

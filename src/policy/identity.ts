@@ -5,8 +5,8 @@ import type { DomainPolicy } from './policy.js';
 import { isSecretKey, redactedDigest } from './redact.js';
 
 /**
- * Whom some entries name, given before or after `derive`; a sentence where that cannot be kept. Secret values become
- * their digests.
+ * Returns the caller that entries, given before or after `derive`, name, or a sentence if they cannot be stored. Secret
+ * values become digests.
  */
 export function identityOf(policy: DomainPolicy, given: readonly Entry[]): readonly IdentityPart[] | string {
   const entries = policy.derived(given);
@@ -29,12 +29,12 @@ export function identityOf(policy: DomainPolicy, given: readonly Entry[]): reado
   return parts.sort((a, b) => compare(a.key, b.key) || compare(a.value, b.value));
 }
 
-/** The same for equal identities only. */
+/** Returns a text that is equal for equal identities only. */
 export function identityText(identity: readonly IdentityPart[]): string {
   return JSON.stringify(identity.map(({ key, value, secret }) => [key, value, secret ? 1 : 0]));
 }
 
-/** An identity for people: secrets as {@link redactEntries} shows them. */
+/** Returns an identity with redacted secrets, like {@link redactEntries}. */
 export function shownIdentity(identity: readonly IdentityPart[]): readonly Entry[] {
   return identity.map(({ key, value, secret }) => ({ key, value: secret ? redactedDigest(value) : value }));
 }

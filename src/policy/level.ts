@@ -7,22 +7,22 @@ import { RegexList } from './values/regex-matcher.js';
 import type { ValueMatcher } from './values/value-matcher.js';
 import type { Wildcard } from './values/wildcard.js';
 
-/** Steps for a look at the exact values. */
+/** Steps for a lookup of exact values. */
 const LOOKUP_STEPS = 4;
-/** What V8 hashes of a text (String::kMaxHashCalcLength). */
+/** Maximum length that V8 hashes (String::kMaxHashCalcLength). */
 const MAX_HASHED_UNITS = 16_384;
 
-/** Deeper than policies are; all that lies deeper is answered for together. */
+/** Deeper than usual policies; all deeper levels share one result. */
 const MAX_DEPTH = 32;
 const ANY_DEPTH = Number.POSITIVE_INFINITY;
 
-/** What a level asks of its nodes. */
+/** The properties of a node that a level needs. */
 export interface LevelNode extends PossibleNode {
-  /** '' takes any value, unless there is a matcher. */
+  /** '' matches any value, unless there is a matcher. */
   readonly value: string;
   readonly matcher: ValueMatcher | undefined;
   readonly wildcard: Wildcard | undefined;
-  /** The nodes so many entries further down that a request may lead to. */
+  /** Yields the nodes at `depth` further entries that a request may reach. */
   nodesBelow(depth: number): Generator<PossibleNode>;
 }
 
@@ -34,10 +34,10 @@ export class Level<Node extends LevelNode> {
   private patterns: PatternList<Node> | undefined;
   private regexes: RegexList<Node> | undefined;
   private anyValue: Node | undefined;
-  /** What the regular expressions gave, null for nothing. */
+  /** Results of regular expressions, null for no match. */
   private readonly memo: MatchMemo<Node | null>;
 
-  /** By depth, each made when it is first asked for. */
+  /** By depth, created when first requested. */
   private readonly denials = new Map<number, PossibleDenial>();
 
   constructor(memo: MatchMemo<Node | null>) {
@@ -45,13 +45,14 @@ export class Level<Node extends LevelNode> {
   }
 
   /**
-   * Exact value first, then the longest block that holds the value as an address, then patterns in file order, then
-   * regular expressions in file order, then the node without a value. Decided here and now: a path that ends further
-   * down is not tried again with another node. {@link EXCEEDED} when `work` does not last.
+   * Returns the node that a value matches: first by its exact value, then by the longest block that contains the
+   * address, then by patterns and by regular expressions in file order. The node without a value comes last. The choice
+   * is final: if the path ends further down, no other node is tried. Returns {@link EXCEEDED} if `work` is exhausted.
    */
   find(value: string, work: MatchWork): Node | undefined | typeof EXCEEDED {
     if (this.exact.size > 0) {
-      // Looked for whatever is left: it takes no longer than a look at 16 KiB, as V8 hashes no more of a text.
+      // Looked up even without remaining steps: it takes no longer than a lookup of 16 KiB, because V8 hashes no
+      // more of a string.
       work.spend(LOOKUP_STEPS + (Math.min(value.length, MAX_HASHED_UNITS) >> 2));
       const exact = this.exact.get(value);
       if (exact !== undefined) return exact;
@@ -84,8 +85,8 @@ export class Level<Node extends LevelNode> {
   }
 
   /**
-   * What the rules may deny below the nodes that a value may lead to, `depth` entries further down; nodes of an exact
-   * value are not meant.
+   * Returns the rules that may deny below the nodes that a value may match, at `depth` further entries. Nodes with an
+   * exact value are excluded.
    */
   denialBelow(depth: number): PossibleDenial {
     const level = depth > MAX_DEPTH ? ANY_DEPTH : depth;
@@ -103,7 +104,7 @@ export class Level<Node extends LevelNode> {
     }
   }
 
-  /** Adds a node behind the others. None of them matches by the very same value, block or pattern. */
+  /** Adds a node after the others. No two nodes have the same value, block or pattern. */
   add(node: Node): void {
     this.nodes.push(node);
     if (node.matcher !== undefined) {
@@ -126,7 +127,7 @@ export class Level<Node extends LevelNode> {
     }
   }
 
-  /** What takes long to be made of blocks, made; for {@link setIntervals} of a level with the same nodes. */
+  /** Returns the prepared form of all blocks, for {@link setIntervals} of a level with the same nodes. */
   preparedIntervals(): CidrIntervals | undefined {
     return this.blocks?.prepared();
   }
@@ -135,7 +136,7 @@ export class Level<Node extends LevelNode> {
     this.blocks?.setPrepared(intervals);
   }
 
-  /** As {@link preparedIntervals}, of the patterns. */
+  /** Returns the prepared form of the patterns, for {@link setPatterns}. */
   preparedPatterns(): Int32Array | undefined {
     return this.patterns?.prepared();
   }
@@ -144,15 +145,12 @@ export class Level<Node extends LevelNode> {
     this.patterns?.setPrepared(words);
   }
 
-  /** How many steps it takes to compile the regular expressions; see {@link compile}. */
+  /** Number of steps to compile the regular expressions; see {@link compile}. */
   get compileSteps(): number {
     return this.regexes?.setCount ?? 0;
   }
 
-  /**
-   * Does one step, from 0, which takes a millisecond or two. What is not done is done for the first value that needs
-   * it.
-   */
+  /** Runs one step, from 0, which takes 1 or 2 ms. Missing steps run when a value first needs them. */
   compile(step: number): void {
     this.regexes?.compile(step);
   }

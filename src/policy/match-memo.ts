@@ -1,19 +1,19 @@
-/** So many values make a generation; two are kept. */
+/** Maximum number of values in a generation; two generations are kept. */
 const GENERATION_VALUES = 4096;
-/** Longer values, in UTF-16 units, are matched each time. */
+/** Maximum length of cached values, in UTF-16 units; longer ones are matched each time. */
 const MAX_VALUE_UNITS = 256;
 
 /**
- * Remembers what values were found to match, for all levels of a domain together, so that their number does not count:
- * about 5 MB at most. What is asked for again within the next 4,096 new values stays; a flood of new ones costs each of
- * them the time to be remembered, and nothing else.
+ * Caches the results of matching for all levels of a domain together, so that their number does not matter; at most
+ * about 5 MB. A value stays cached if it is used again within the next 4,096 new values. A flood of new values only
+ * costs the time to cache each of them.
  */
 export class MatchMemo<Found> {
   private recent = new Map<object, Map<string, Found>>();
   private older = new Map<object, Map<string, Found>>();
   private count = 0;
 
-  /** What {@link set} was given for the value at this level. */
+  /** Returns the result that was stored for the value at this level. */
   get(level: object, value: string): Found | undefined {
     const known = this.recent.get(level)?.get(value);
     if (known !== undefined) return known;

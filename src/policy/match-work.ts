@@ -1,37 +1,33 @@
 import type { Entry } from '../limiter/entry.js';
 
-/**
- * Said by a matcher that would need more steps than are left: the value matches, or it does not, and nobody will know.
- */
+/** Result of a matcher that ran out of steps: it is unknown whether the value matches. */
 export const EXCEEDED: unique symbol = Symbol('exceeded');
 
-/** What cannot be interrupted takes no more steps than this: a millisecond or two. */
+/** Maximum number of steps of work that cannot be interrupted: 1 or 2 ms. */
 const MAX_EXEMPT_STEPS = 300_000;
 
 /**
- * What matching one request may still cost, in steps of some 5 ns of CPU each. Counted, not read from a clock, so that
- * the same request is decided the same way on a busy machine.
+ * The work budget of a request, in steps of about 5 ns of CPU time. Steps are counted rather than measured, so that a
+ * busy machine makes the same decisions.
  */
 export class MatchWork {
-  /** Steps that are left; below 0 once more were asked for than there were. */
+  /** Remaining steps; negative after more were requested than were left. */
   remaining: number;
   /**
-   * Of the steps taken those that are nobody's fault: what they made is there for later values, too, or they follow
-   * from the length of a request alone.
+   * Steps that are not charged to the request, because their result is kept for later values, or because they depend
+   * only on the length of the request.
    */
   exempt = 0;
-  /** Of those the steps whose work stays: asked the same again, nobody takes them again. Never falls. */
+  /** The part of {@link exempt} whose results are kept, so that they are never repeated. Never decreases. */
   oneTime = 0;
-  /**
-   * What a search has found so far that ran out of steps, and goes on from here when the same is asked for with more.
-   */
+  /** Searches that ran out of steps, and continue when they are requested again with more. */
   readonly searches: Search[] = [];
 
   constructor(steps: number) {
     this.remaining = steps;
   }
 
-  /** Takes `steps`; false when they are not there, and then nothing is left. */
+  /** Takes `steps`. Returns false if fewer remain, and then none are left. */
   spend(steps: number): boolean {
     if (steps <= this.remaining) {
       this.remaining -= steps;
@@ -42,8 +38,8 @@ export class MatchWork {
   }
 
   /**
-   * Takes `steps` that do not depend on the policy but on the length of the request, which is bounded: they take time,
-   * but nobody is denied for them. False when they are too many for one stretch.
+   * Takes `steps` that depend only on the length of the request, which is bounded: they take time, but deny no request.
+   * Returns false if they are too many for one slice.
    */
   spendExempt(steps: number): boolean {
     if (steps > MAX_EXEMPT_STEPS) return false;
@@ -52,14 +48,14 @@ export class MatchWork {
     return true;
   }
 
-  /** Takes `steps`, however many, of work that is done already and never again; nobody is denied for them. */
+  /** Takes any number of `steps` for work that is done and never repeated; they deny no request. */
   spendOnce(steps: number): void {
     this.remaining -= steps;
     this.exempt += steps;
     this.oneTime += steps;
   }
 
-  /** The search of `value` in `list`, if one has begun. */
+  /** Returns the unfinished search of `value` in `list`, if there is one. */
   searchOf(list: object, value: string): Search | undefined {
     for (let i = 0; i < this.searches.length; i++) {
       const search = this.searches[i] as Search;
@@ -69,34 +65,35 @@ export class MatchWork {
   }
 }
 
-/** For those who are in no hurry: tools, and whatever is asked at the start only. */
+/** Returns an unlimited budget, for tools and for work at the start. */
 export function unboundedWork(): MatchWork {
   return new MatchWork(Number.POSITIVE_INFINITY);
 }
 
-/** What was found with {@link unboundedWork}. */
+/** Returns a result that was found with {@link unboundedWork}. */
 export function assertFound<Found>(found: Found | typeof EXCEEDED): Found {
   if (found === EXCEEDED) throw new Error('unbounded work was exceeded');
   return found;
 }
 
-/** A search that takes longer than a stretch; see {@link MatchWork.searches}. */
+/** A search that takes longer than a slice; see {@link MatchWork.searches}. */
 export interface Search {
   readonly list: object;
   readonly value: string;
-  /** Rises as the search goes on. */
+  /** Increases while the search advances. */
   progress: number;
 }
 
 /**
- * Values of so many UTF-16 units enter the name of a bucket as they are, whatever they hold, and for next to nothing.
+ * Maximum length of values that enter a bucket's name unchanged, whatever their characters, at almost no cost, in
+ * UTF-16 units.
  */
 const MAX_SHORT_VALUE_UNITS = 42;
-/** Steps (MatchWork) that the digest of a longer one takes, and each of its units. */
+/** Steps (MatchWork) for the digest of a longer value, and for each of its units. */
 const DIGEST_STEPS = 400;
 const UNIT_STEPS = 0.5;
 
-/** Steps that it takes to name a bucket after the value of an entry, as it is or as its digest (bucket-key.ts). */
+/** Returns the steps for adding the value of an entry, or its digest, to a bucket's name (bucket-key.ts). */
 export function namingSteps({ value }: Entry): number {
   return value.length <= MAX_SHORT_VALUE_UNITS ? 0 : DIGEST_STEPS + value.length * UNIT_STEPS;
 }

@@ -20,22 +20,22 @@ import { Wildcard } from './values/wildcard.js';
 
 let nextId = 0;
 
-/** Most nodes have none below, and there may be thousands of them. */
+/** Shared, because most of thousands of nodes have no children. */
 const NO_LEVELS = new Map<string, Level<PolicyNode>>();
 
-/** What a node is built from; see {@link PolicyNode}. */
+/** Options of a {@link PolicyNode}. */
 export interface NodeOptions {
   readonly fields: NodeFields;
   readonly parent: PolicyNode | undefined;
   /** See Match.rules. */
   readonly rules: readonly Rule[];
-  /** Whether the values that the node takes are secrets. */
+  /** Whether the values that the node matches are secrets. */
   readonly isSecret: boolean;
 }
 
-/** One descriptor of the policy file, compiled. The root of a domain is a node without key. */
+/** A compiled descriptor of the policy file. The root of a domain is a node without a key. */
 export class PolicyNode {
-  /** What the policy says; what matching reads of it stands in the node itself, too. */
+  /** The specification of the node; fields that matching needs are copied to the node. */
   readonly fields: NodeFields;
   readonly matcher: ValueMatcher | undefined;
   readonly wildcard: Wildcard | undefined;
@@ -43,28 +43,26 @@ export class PolicyNode {
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly onUnmatched: UnmatchedMode;
-  /** See Match.rules. Replaced only by {@link CompiledPolicy.setSecretKeys}. */
+  /** See Match.rules. Only {@link CompiledPolicy.setSecretKeys} replaces them. */
   rules: readonly Rule[];
-  /** Names of the rules in statistics; undefined where values of requests enter them. */
+  /** Names of the rules in statistics; undefined if they contain values of requests. */
   statNames: readonly string[] | undefined;
-  /**
-   * Tells the nodes of one process apart; of two in a tree the one that stands later in the file has the greater one.
-   */
+  /** Unique in the process, and increasing in file order within a tree. */
   readonly id = nextId++;
-  /** Which entries of a descriptor that ends here enter the name of its bucket with their values. */
+  /** Indexes of the entries whose values are part of the bucket's name. */
   readonly bucketEntries: readonly number[];
-  /** The bucket of every descriptor that ends here, once named; stays undefined where values enter. */
+  /** The bucket of every descriptor that ends here, once it is named; undefined if values are part of the name. */
   fixedBucket: BucketName | undefined;
-  /** Nodes below, by entry key. Only {@link add} changes it. */
+  /** Children, by entry key. Only {@link add} changes them. */
   levels = NO_LEVELS;
-  /** One for the whole tree. */
+  /** Shared by the whole tree. */
   readonly memo: MatchMemo<PolicyNode | null>;
-  /** Part of the bucket key that is the same for every value: all of it unless the value enters itself. */
+  /** Part of the bucket key that is the same for every value; the complete part unless the value is in it. */
   private fixedPart = '';
-  /** Whether a bucket is of one value only, which then is a part of its name. */
+  /** Whether each value has its own bucket, so that the value is part of its name. */
   readonly isValueInBucket: boolean;
   private secret = false;
-  /** The entry that this node matches: 0 for the first. The root has none. */
+  /** Index of the entry that this node matches, from 0; -1 for the root. */
   private readonly depth: number;
 
   constructor({ fields, parent, rules, isSecret }: NodeOptions) {
@@ -104,28 +102,25 @@ export class PolicyNode {
     return this.fields.valueToMetric;
   }
 
-  /** Whether the values that this node takes are secrets. */
+  /** Whether the values that this node matches are secrets. */
   get isSecret(): boolean {
     return this.secret;
   }
 
-  /**
-   * Says whether the values that this node takes are secrets, which enter names as digests. What was named before is
-   * named anew.
-   */
+  /** Sets whether the values that this node matches are secrets, which enter names as digests. Resets the names. */
   setSecret(secret: boolean): void {
     this.secret = secret;
     this.fixedBucket = undefined;
     this.fixedPart = textPart(this.key) + (this.isValueInBucket ? '' : fixedValuePart(this));
   }
 
-  /** Gives the node the same rules under other names. */
+  /** Replaces the rules by the same rules with other names. */
   renameRules(rules: readonly Rule[]): void {
     this.rules = rules;
     this.statNames = fixedStatsOf(rules);
   }
 
-  /** The part of a bucket key for an entry that matched this node. */
+  /** Returns the part of a bucket key for an entry that matched this node. */
   keyPart(value: string): string {
     if (!this.isValueInBucket) return this.fixedPart;
     if (this.matcher?.kind === 'cidr') {
@@ -134,19 +129,19 @@ export class PolicyNode {
     return this.fixedPart + (this.secret ? secretPart(value) : textPart(value));
   }
 
-  /** The node below that an entry leads to; {@link EXCEEDED} when `work` does not last to find it. */
+  /** Returns the child that an entry matches; {@link EXCEEDED} if `work` is exhausted. */
   find(key: string, value: string, work: MatchWork): PolicyNode | undefined | typeof EXCEEDED {
     return this.levels.get(key)?.find(value, work);
   }
 
-  /** The nodes that lie `depth` below this one, 0 for itself; Infinity: all of them, with itself. */
+  /** Yields the nodes at `depth` below this one: 0 for this node, Infinity for this node and all below. */
   *nodesBelow(depth: number): Generator<PolicyNode> {
     if (depth === 0 || depth === Number.POSITIVE_INFINITY) yield this;
     if (depth === 0) return;
     for (const node of this.children()) yield* node.nodesBelow(depth - 1);
   }
 
-  /** Adds a node below, behind those that are there. */
+  /** Adds a child after the others. */
   add(node: PolicyNode): void {
     let level = this.levels.get(node.key);
     if (level === undefined) {
@@ -157,32 +152,32 @@ export class PolicyNode {
     level.add(node);
   }
 
-  /** Nodes below, in file order within one key. */
+  /** Children, in file order within one key. */
   *children(): Iterable<PolicyNode> {
     for (const level of this.levels.values()) yield* level.nodes;
   }
 
-  /** Nodes below, in file order. */
+  /** Returns the children in file order. */
   inFileOrder(): readonly PolicyNode[] {
     return [...this.children()].sort((one, other) => one.id - other.id);
   }
 
-  /** The nodes from the first below the root to this one. */
+  /** Returns the nodes from the first level to this one. */
   path(): readonly PolicyNode[] {
     const way: PolicyNode[] = [];
     for (let node: PolicyNode = this; node.parent !== undefined; node = node.parent) way.push(node);
     return way.reverse();
   }
 
-  /** How messages name the node; see {@link nodeLabel}. */
+  /** Name of the node in messages; see {@link nodeLabel}. */
   get label(): string {
     return nodeLabel(this.key, this.value, this.matcher, this.secret);
   }
 }
 
 /**
- * `resource_group=user-chats`, or the key alone; see {@link matcherLabel}. The literal value of a secret is redacted; a
- * pattern is none.
+ * Returns `resource_group=user-chats`, or only the key; see {@link matcherLabel}. The literal value of a secret is
+ * redacted; a pattern is not.
  */
 export function nodeLabel(
   key: string,
@@ -195,7 +190,7 @@ export function nodeLabel(
   return `${key}=${shownValue(value, isSecret)}`;
 }
 
-/** The part of a bucket key for the value of a node that has one bucket. */
+/** Returns the part of a bucket key for the value of a node with a single bucket. */
 function fixedValuePart({ value, matcher, wildcard, isSecret }: PolicyNode): string {
   if (matcher !== undefined) return sharedMatcherPart(matcher);
   if (wildcard !== undefined) return patternPart(value);

@@ -4,110 +4,109 @@ import type { EXCEEDED, MatchWork } from './match-work.js';
 import type { PossibleDenial } from './possible-denial.js';
 import type { DeniedResponse, HeaderFamilies, PhaseSchedule, Rule } from './rule.js';
 
-/** What `requests_per_unit` means: so many in each window, or a token bucket that refills at that rate. */
+/**
+ * Meanings of `requests_per_unit`: a number of requests in each window, or a token bucket that refills at that rate.
+ */
 export const ALGORITHMS = ['fixed_window', 'token_bucket'] as const;
 export type Algorithm = (typeof ALGORITHMS)[number];
-/** Where nobody says. */
+/** Default algorithm. */
 export const DEFAULT_ALGORITHM: Algorithm = 'fixed_window';
 
 /**
- * What is said of descriptors that no rule matches (`on_unmatched`): a warning in the log, or nothing, as they are
- * meant to have no limit. Either way they pass.
+ * Reports for descriptors that match no rule (`on_unmatched`): a warning in the log, or nothing if this is intended.
+ * They are allowed in both cases.
  */
 export const UNMATCHED_MODES = ['warn', 'ignore'] as const;
 export type UnmatchedMode = (typeof UNMATCHED_MODES)[number];
-/** Where nobody says. */
+/** Default report. */
 export const DEFAULT_UNMATCHED_MODE: UnmatchedMode = 'warn';
 
-/** Matching a descriptor took more work than there was: nobody knows which rules apply to it. */
+/** A descriptor that exceeded the work budget, so that its rules are unknown. */
 export interface Exceeded {
-  /** Of the entry whose value took too much, or that `derive` was about to make. */
+  /** Key of the entry whose value exceeded the budget, or which `derive` was creating. */
   readonly key: string;
   /** The rules that might have applied. */
   readonly denial: PossibleDenial;
-  /** Whether `derive` came to its end, so that {@link Match.entries} are what they should be. */
+  /** Whether `derive` has finished, so that {@link Match.entries} are the derived entries. */
   readonly isDerived: boolean;
 }
 
-/** What one descriptor met in the tree. */
+/** The result of matching one descriptor. */
 export interface Match {
   /**
-   * The rules that apply, in file order, a candidate last; none when no node matched, or the node holds none. An
-   * unlimited rule stands alone, but for a candidate.
+   * The rules that apply, in file order, with a candidate last. Empty if no node matched, or the node has no rules. An
+   * unlimited rule has no other rule next to it, except a candidate.
    */
   readonly rules: readonly Rule[];
-  /** Bucket of each rule for these entries ({@link TakeItem.key}). */
+  /** The bucket of each rule for these entries ({@link TakeItem.key}). */
   readonly keys: readonly string[];
   readonly tagLength: number;
-  /** Phase and failure policy in force where the descriptor ended: the node's, else the file's. For limit overrides. */
+  /** Phase and failure policy of the node where the descriptor ended, or of the file; used for limit overrides. */
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   /**
-   * The entries after `derive`; the same array when nothing was derived. Never hold a raw API key of a derive table.
+   * The entries after `derive`; the same array if nothing was derived. They never contain an API key of a derive table.
    */
   readonly entries: readonly Entry[];
-  /** Then there are no rules, though some may apply. */
+  /** Set if the work budget was exceeded; then there are no rules, though some may apply. */
   readonly exceeded: Exceeded | undefined;
-  /** What the node at which the way ended says of that, else the nearest above; undefined where there are rules. */
+  /** `on_unmatched` of the last node that matched, or of its nearest ancestor; undefined if there are rules. */
   readonly onUnmatched: UnmatchedMode | undefined;
   /**
-   * {@link Rule.statName} of each rule, with this request's values where they enter it, those of credentials redacted.
+   * {@link Rule.statName} of each rule, with this request's values where they are part of it. Secret values are
+   * redacted.
    */
   readonly statNames: readonly string[];
 }
 
-/** Settings of a domain that its nodes do not carry. */
+/** Settings of a domain that its nodes do not repeat. */
 export interface DomainSettings {
-  /** Absent when the file does not say: then the environment's header settings count. */
+  /** Undefined if the file does not set them; then the settings of the environment apply. */
   readonly responseHeaders: HeaderFamilies | undefined;
-  /** The same for the headers that go upstream with the request. */
+  /** The same for headers of the request upstream. */
   readonly requestHeaders: HeaderFamilies | undefined;
-  /** What denied callers get; absent: nothing beside the status. */
+  /** Body for denied requests; undefined for none. */
   readonly deniedResponse: DeniedResponse | undefined;
-  /** Whether answers name the rule that decided in their dynamic metadata; absent when the file does not say. */
+  /** Whether dynamic metadata names the rule that decided; undefined if the file does not set it. */
   readonly decisionMetadata: boolean | undefined;
-  /** Whether a limit override, too, is a token bucket: `algorithm` of the file, else the environment's. */
+  /** Algorithm of limit overrides: `algorithm` of the file, or of the environment. */
   readonly overrideAlgorithm: Algorithm;
 }
 
-/** What deciding a request asks of the policy of a domain. */
+/** The part of a domain's policy that decisions need. */
 export interface DomainPolicy extends DomainSettings {
   readonly domain: string;
-  /** The file that holds it, as the user named it; several, separated by commas, when they are merged. */
+  /** The policy file, with the name that the user gave; if several are merged, separated by commas. */
   readonly file: string;
-  /** Phase and failure policy of the file: what holds where no node says otherwise. */
+  /** Phase and failure policy of the file, which apply to nodes without their own. */
   readonly phase: PhaseSchedule;
   readonly onStoreFailure: StoreFailurePolicy;
   /**
-   * Entry keys whose values are secrets: to be redacted wherever they are shown. Sources of a `sha256` table, of
-   * whatever domain is in force beside this one.
+   * Entry keys with secret values, which are redacted wherever they are shown: the sources of `sha256` tables of all
+   * loaded domains.
    */
   readonly secretKeys: ReadonlySet<string>;
-  /** Every rule of the tree, in file order. */
+  /** All rules of the tree, in file order. */
   readonly rules: readonly Rule[];
-  /** All rules of the domain. */
+  /** The rules of the whole domain that may deny. */
   readonly denial: PossibleDenial;
   /**
-   * Runs `derive`, then walks the tree. Never fails, but may cost more than `work` has left ({@link Match.exceeded});
-   * then it may be called again with the same entries and more work, and goes on where it ended, as far as regular
-   * expressions are concerned. Without `work` it takes what it needs.
+   * Runs `derive`, then walks the tree. Never fails, but may exhaust `work` ({@link Match.exceeded}). Then a call with
+   * the same entries and more work continues the search of regular expressions. Without `work` there is no limit.
    */
   match(entries: readonly Entry[], work?: MatchWork): Match;
-  /** What `derive` makes of entries, which need not be a whole descriptor; see {@link Match.entries}. */
+  /** Returns the derived entries; `entries` need not be a complete descriptor. See {@link Match.entries}. */
   derived(entries: readonly Entry[], work?: MatchWork): readonly Entry[] | typeof EXCEEDED;
 }
 
-/**
- * How one domain stands: what `/rlconfig?format=json`, `/healthcheck?detail` and metrics show beside the policies in
- * force.
- */
+/** State of a domain, as shown in `/rlconfig?format=json`, `/healthcheck?detail` and metrics. */
 export interface DomainStatus {
   readonly domain: string;
-  /** The files, or xDS resources, that name the domain, sorted. */
+  /** The files, or xDS resources, that contain the domain, sorted. */
   readonly files: readonly string[];
   /**
-   * `ok`: as the files say. `kept`: they are bad, and the last good version is in force. `absent`: they are bad, and
-   * there was none.
+   * `ok`: in sync with the files. `kept`: the files are invalid, and the previous version is in effect. `absent`: the
+   * files are invalid, and there is no previous version.
    */
   readonly state: 'ok' | 'kept' | 'absent';
 }

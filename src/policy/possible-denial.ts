@@ -1,49 +1,52 @@
 import type { PhaseSchedule, Rule } from './rule.js';
 
-/** A rule in force from `activeAtMicros` on, for `percent` of all requests. */
+/** A rule that is active from `activeAtMicros` on, for `percent` of all requests. */
 interface Denier {
   readonly activeAtMicros: number;
   readonly percent: number;
 }
 
-/** A node of a policy that a request may have met. */
+/** A node that a request may have matched. */
 export interface PossibleNode {
   readonly phase: PhaseSchedule;
   readonly rules: readonly Rule[];
 }
 
-/** In force for every request, always: no other rule adds anything to it. */
+/** Returns whether a rule is always active for every request, so that no other rule adds anything. */
 function isCertain({ activeAtMicros, percent }: Denier): boolean {
   return activeAtMicros === Number.NEGATIVE_INFINITY && percent === 100;
 }
 
 /**
- * Whether one of some rules may deny a request: for requests that nobody can say which rule they match. Rules that deny
- * nothing (unlimited, in shadow mode, candidates, `enforce_percent: 0`) do not count.
+ * Whether any of some rules may deny a request whose rules are unknown. Rules that cannot deny (unlimited, in shadow
+ * mode, candidates, `enforce_percent: 0`) do not count.
  */
 export class PossibleDenial {
-  /** The higher the share, the later it holds: only what is not outdone. */
+  /** Rules that no other one dominates: the higher the percentage, the later the start. */
   private readonly deniers: readonly Denier[];
   private readonly nodes: () => Iterable<PossibleNode>;
-  /** When the first of {@link nodes} becomes active; undefined until somebody asks. */
+  /** When the first of {@link nodes} becomes active; undefined until it is needed. */
   private activeAtMicros: number | undefined;
 
   /**
-   * Reads the rules of `nodes` up to the first that is in force for good, and the phases of all, which need not have
-   * rules, when they are asked for.
+   * Reads the rules of `nodes` up to the first that is always active. Reads the phases of all nodes, even without
+   * rules, when they are needed.
    */
   constructor(nodes: () => Iterable<PossibleNode>) {
     this.deniers = withoutDominated(rulesOf(nodes()));
     this.nodes = nodes;
   }
 
-  /** Whether a limit override at one of the nodes may deny a request: all it needs of a node is its phase. */
+  /** Returns whether a limit override at one of the nodes may deny a request; only the phase of the node matters. */
   overrideMayDeny(wallMicros: number): boolean {
     this.activeAtMicros ??= soonestActive(this.nodes());
     return wallMicros >= this.activeAtMicros;
   }
 
-  /** `percent` draws the number that `enforce_percent` is held against; asked only where it matters. */
+  /**
+   * Returns whether any rule may deny. `percent` draws the number to compare with `enforce_percent`, and is called only
+   * if needed.
+   */
   mayDeny(wallMicros: number, percent: () => number): boolean {
     for (const denier of this.deniers) {
       if (wallMicros < denier.activeAtMicros) continue;

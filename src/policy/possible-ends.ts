@@ -5,39 +5,39 @@ import { EXCEEDED, MatchWork } from './match-work.js';
 import type { PolicyNode } from './policy-node.js';
 import { matcherName } from './values/value-matcher.js';
 
-/** What a descriptor that ends at a node has there. */
+/** The entry of a descriptor at a node. */
 export interface NodeEntry {
   readonly key: string;
-  /** Undefined where it may have several. */
+  /** Undefined if several values are possible. */
   readonly value: string | undefined;
-  /** What the node matches, where the value is not known; '' for any. */
+  /** Pattern of the node, if the value is unknown; '' for any value. */
   readonly pattern: string;
-  /** Whether all values that it matches have one bucket. */
+  /** Whether all values that the node matches share one bucket. */
   readonly shared: boolean;
 }
 
-/** Pairs that are looked for at most; those of a set are the bits of a number. */
+/** Maximum number of pairs, because a set of pairs is a bit mask. */
 export const MAX_PAIRS = 16;
-/** Nodes that are looked at, one several times if it could have several of the pairs. */
+/** Maximum number of visited nodes; a node that could match several pairs counts several times. */
 export const MAX_VISITED_NODES = 500_000;
-/** Nodes that are looked at without a pause. */
+/** Number of nodes that are visited without a pause. */
 const NODES_PER_SLICE = 32;
-/** Steps ({@link MatchWork}) that are taken at once. */
+/** Steps ({@link MatchWork}) without a pause. */
 const STEPS_PER_SLICE = 100_000;
 
 /**
- * A node on the way down: one with rules, at which descriptors may end that have some pairs, or one above those. There
- * may be thousands of ends of which only the first are shown, so that this is all that is made of each: what else is
- * known of it is made when it is asked for.
+ * A node on the path to an end: one with rules, at which descriptors with the given pairs may end, or one of its
+ * ancestors. There may be thousands of ends of which only the first are shown, so everything else about an end is
+ * computed on demand.
  */
 export class PossibleEnd {
   readonly node: PolicyNode;
-  /** Whether all values are known that enter the name of its buckets. */
+  /** Whether all values that are part of the bucket's name are known. */
   readonly isNamed: boolean;
-  /** The pairs that the way so far has. */
+  /** Bit mask of the pairs on the path so far. */
   readonly pairBits: number;
   readonly above: PossibleEnd | undefined;
-  /** The value that a descriptor has there; undefined where it may have several. */
+  /** The value of the descriptor at this node; undefined if several are possible. */
   readonly value: string | undefined;
 
   constructor(node: PolicyNode, has: number, above: PossibleEnd | undefined, value: string | undefined) {
@@ -48,7 +48,7 @@ export class PossibleEnd {
     this.value = value;
   }
 
-  /** One for each node on the way. */
+  /** One entry for each node of the path. */
   get entries(): readonly NodeEntry[] {
     const entries: NodeEntry[] = [];
     for (let at: PossibleEnd | undefined = this; at !== undefined; at = at.above) {
@@ -57,7 +57,7 @@ export class PossibleEnd {
     return entries.reverse();
   }
 
-  /** The keys whose values enter the name of its buckets and are not known. */
+  /** Keys whose values are part of the bucket's name and unknown. */
   get unknownKeys(): readonly string[] {
     if (this.isNamed) return [];
     const { entries } = this;
@@ -68,26 +68,25 @@ export class PossibleEnd {
   }
 }
 
-/** What may come below a node, as far as it was looked at. */
+/** The position of a search below a node. */
 interface TreeCursor {
   readonly node: PolicyNode;
-  /** Undefined at the root. */
+  /** Undefined for the root. */
   readonly above: PossibleEnd | undefined;
   readonly levels: Iterator<[string, Level<PolicyNode>]>;
   key: string;
   nodes: readonly PolicyNode[];
-  /** The values of the pairs with that key: whoever has one goes the way of the pair. */
+  /** Values of the pairs with that key; descriptors with one of them follow that pair. */
   values: Set<string>;
-  /** How many of the pairs were looked at, and of the nodes after them. */
+  /** Number of visited pairs, and of the nodes visited after them. */
   visitedPairs: number;
   visitedNodes: number;
 }
 
 /**
- * The nodes with rules, in the order of the tree, at which descriptors may end that have all of `pairs`, at most
- * {@link MAX_PAIRS}, whatever other entries they have and in whatever order; `undefined` for a pause. A value goes the
- * way that it goes when a request is matched. Returns whether all were found: a policy that has the same keys again and
- * again below each other may have too many.
+ * Yields the nodes with rules, in tree order, at which descriptors with all of `pairs` (at most {@link MAX_PAIRS}) may
+ * end, whatever their other entries and order; yields `undefined` for a pause. Values match as in requests. Returns
+ * whether the search is complete: a policy that repeats keys on many levels may have too many nodes.
  */
 export function* possibleEnds(
   { root }: Pick<CompiledPolicy, 'root'>,
@@ -95,7 +94,7 @@ export function* possibleEnds(
 ): Generator<PossibleEnd | undefined, boolean> {
   const all = 2 ** pairs.length - 1;
   let visited = 0;
-  // One for each level of the way, not for each node beside it: so little is kept, however many rules there are.
+  // Holds one cursor for each level of the path, so that memory does not depend on the number of rules.
   const stack = [cursorAt(root, undefined, pairs.length)];
   for (let at = stack.at(-1); at !== undefined; at = stack.at(-1)) {
     const has = at.above?.pairBits ?? 0;
@@ -113,10 +112,10 @@ export function* possibleEnds(
       const node = at.nodes[at.visitedNodes++] as PolicyNode;
       if (++visited % NODES_PER_SLICE === 0) yield undefined;
       if (visited > MAX_VISITED_NODES) return false;
-      // Most are at the end of a way, and this is not theirs.
+      // Most nodes are leaves without a complete set of pairs.
       if (node.levels.size === 0 && !isEnd(node, has, all)) continue;
       const value = ownValue(node);
-      // Whoever has this very pair has it here.
+      // A descriptor with this pair matches it here.
       if (value === undefined || !at.values.has(value)) end = new PossibleEnd(node, has, at.above, value);
     } else {
       const level = at.levels.next();
@@ -137,7 +136,7 @@ export function* possibleEnds(
   return true;
 }
 
-/** Nothing was looked at yet, so that the first level comes next. */
+/** Returns a cursor before the first level. */
 function cursorAt(node: PolicyNode, above: PossibleEnd | undefined, pairs: number): TreeCursor {
   const levels = node.levels.entries();
   return { node, above, levels, key: '', nodes: [], values: new Set(), visitedPairs: pairs, visitedNodes: 0 };
@@ -154,7 +153,7 @@ function* find(node: PolicyNode, { key, value }: Entry): Generator<undefined, Po
     const found = node.find(key, value, work);
     if (found !== EXCEEDED) return found;
     const progress = work.searches.reduce((sum, search) => sum + 1 + search.progress, work.oneTime);
-    // No request is matched by what takes so much.
+    // A value that takes so much work matches in no request.
     if (progress <= before) return undefined;
     before = progress;
     yield undefined;
@@ -162,8 +161,8 @@ function* find(node: PolicyNode, { key, value }: Entry): Generator<undefined, Po
 }
 
 /**
- * What the nodes say that the entries of a descriptor meet, as far as the way goes; `undefined` for a pause. As
- * {@link PossibleEnd.entries} of the node at which it ends.
+ * Yields `undefined` for a pause. Returns the {@link PossibleEnd.entries} of the path that the entries of a descriptor
+ * match, as far as it goes.
  */
 export function* matchedEntries(
   { root }: Pick<CompiledPolicy, 'root'>,
@@ -180,12 +179,12 @@ export function* matchedEntries(
   return matched;
 }
 
-/** The one value that a node takes, if it takes only one. */
+/** Returns the value of a node that matches only one. */
 function ownValue({ value, matcher, wildcard }: PolicyNode): string | undefined {
   return matcher === undefined && wildcard === undefined && value !== '' ? value : undefined;
 }
 
-/** Whether a node takes many values and has one bucket for them all. */
+/** Returns whether a node matches many values that share one bucket. */
 function isShared({ matcher, wildcard, shareThreshold }: PolicyNode): boolean {
   return shareThreshold && (matcher !== undefined || wildcard !== undefined);
 }

@@ -2,24 +2,25 @@ import { type WindowRate, windowRate } from '../limiter/fixed-window.js';
 import type { Rate } from '../limiter/rate.js';
 import { type TokenBucketRate, tokenBucketRate } from '../limiter/token-bucket.js';
 
-/** The numbers of a token bucket; those that follow from them are not among them. */
+/** The independent numbers of a token bucket. */
 export type TokenBucketSpec = Pick<
   TokenBucketRate,
   'kind' | 'maxTokens' | 'tokensPerFill' | 'fillIntervalMicros' | 'maxDebt'
 >;
 
-/** What a fixed window is made from. */
+/** The independent settings of a fixed window. */
 export interface WindowSpec
   extends Pick<WindowRate, 'kind' | 'unit' | 'multiplier' | 'requestsPerUnit' | 'maxDebt'> {
-  /** IANA name of the time zone of its calendar; undefined for windows without one. */
+  /** IANA name of the time zone of a calendar window; undefined for other windows. */
   readonly timeZone: string | undefined;
 }
 
-/** How much a limit lets through, as plain data. Validated: see {@link tokenBucketRate} and {@link windowRate}. */
+/** The rate of a limit as plain, validated data; see {@link tokenBucketRate} and {@link windowRate}. */
 export type RateSpec = TokenBucketSpec | WindowSpec;
 
 /**
- * The rate to decide by. `allOrNothing`: whether it is that of a limit of a list, see {@link WindowRate.allOrNothing}.
+ * Returns the rate for decisions. `allOrNothing`: whether it belongs to a list of limits, see {@link
+ * WindowRate.allOrNothing}.
  */
 export function rateOf(spec: RateSpec, allOrNothing: boolean): Rate {
   if (spec.kind === 'token_bucket') {
@@ -29,7 +30,7 @@ export function rateOf(spec: RateSpec, allOrNothing: boolean): Rate {
   return windowRate(unit, requestsPerUnit, { multiplier, maxDebt, timeZone, allOrNothing });
 }
 
-/** What {@link rateOf} made a rate from. */
+/** Returns the specification of a rate, the inverse of {@link rateOf}. */
 export function rateSpecOf(rate: Rate): RateSpec {
   if (rate.kind === 'token_bucket') {
     const { kind, maxTokens, tokensPerFill, fillIntervalMicros, maxDebt } = rate;

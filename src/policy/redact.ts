@@ -1,22 +1,22 @@
 import type { Entry } from '../limiter/entry.js';
 import { sha256Hex } from './names/sha256.js';
 
-/** What is shown in place of a secret: enough to tell two apart, too little to guess one. */
+/** Returns what is shown instead of a secret: enough to tell two apart, too little to guess one. */
 export function redacted(secret: string): string {
   return redactedDigest(sha256Hex(secret));
 }
 
-/** The same of a secret of which only the SHA-256 in hex is known. */
+/** Returns the same for a secret of which only the SHA-256 in hexadecimal digits is known. */
 export function redactedDigest(digest: string): string {
   return `[redacted sha256:${digest.slice(0, 8)}]`;
 }
 
-/** The value of a policy's node as it may be shown: redacted if it is the very value of a secret; a pattern is none. */
+/** Returns the value of a node as it may be shown: redacted if it is a secret itself; patterns are not. */
 export function shownValue(value: string, isSecret: boolean): string {
   return isSecret && value !== '' && !value.includes('*') ? redacted(value) : value;
 }
 
-/** Entry keys that name credentials in every policy, in lower case. */
+/** Entry keys, in lower case, that name credentials in every policy. */
 const CREDENTIALS: ReadonlySet<string> = new Set([
   'api_key',
   'apikey',
@@ -25,22 +25,22 @@ const CREDENTIALS: ReadonlySet<string> = new Set([
   'authorization',
 ]);
 
-/** Whether an entry key names a credential in every policy, in any case of letters: its values are secrets. */
+/** Returns whether an entry key, in any case, names a credential in every policy, so that its values are secrets. */
 export function isCredential(key: string): boolean {
   return CREDENTIALS.has(key.toLowerCase());
 }
 
-/** No keys but those of {@link isCredential}. */
+/** No keys in addition to those of {@link isCredential}. */
 export const NO_SECRETS: ReadonlySet<string> = new Set();
 
-/** Whether the values of an entry key are secrets: of a credential, or of one of `secretKeys`. */
+/** Returns whether the values of an entry key are secrets: a credential, or one of `secretKeys`. */
 export function isSecretKey(key: string, secretKeys: ReadonlySet<string>): boolean {
   return secretKeys.has(key) || isCredential(key);
 }
 
 /**
- * Entries as they may be shown in logs and answers: values of `secretKeys` ({@link DomainPolicy.secretKeys}) redacted,
- * and of keys that everybody uses for credentials.
+ * Returns entries for logs and answers: values of `secretKeys` ({@link DomainPolicy.secretKeys}) and of common
+ * credentials are redacted.
  */
 export function redactEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
   const secret = ({ key }: Entry): boolean => isSecretKey(key, secretKeys);

@@ -2,27 +2,27 @@ import type { StoreFailurePolicy } from '../limiter/failure-policy.js';
 import type { Rate } from '../limiter/rate.js';
 import { type RateSpec, rateSpecOf } from './rate-spec.js';
 
-/** Phases in which a policy is introduced; see docs/policy/answers.md, "Phases and headers". */
+/** Phases in which a policy is introduced; see docs/policy/answers.md. */
 export const PHASES = ['monitoring', 'grace_period', 'active'] as const;
 export type Phase = (typeof PHASES)[number];
 
 /**
- * When each phase begins, as wall clock microseconds. Monitoring holds before the first of them. A fixed phase has
- * -Infinity where it begins and +Infinity for what never comes.
+ * Start of each phase, as wall clock microseconds; monitoring applies before. A fixed phase starts at -Infinity, and
+ * phases that never start have +Infinity.
  */
 export interface PhaseSchedule {
   readonly gracePeriodAtMicros: number;
   readonly activeAtMicros: number;
 }
 
-/** The phase in force at `wallMicros`. */
+/** Returns the phase at `wallMicros`. */
 export function phaseAt(schedule: PhaseSchedule, wallMicros: number): Phase {
   if (wallMicros >= schedule.activeAtMicros) return 'active';
   if (wallMicros >= schedule.gracePeriodAtMicros) return 'grace_period';
   return 'monitoring';
 }
 
-/** A schedule that holds one phase for ever. */
+/** Returns a schedule with a single phase. */
 export function fixedPhase(phase: Phase): PhaseSchedule {
   return {
     gracePeriodAtMicros: phase === 'monitoring' ? Infinity : -Infinity,
@@ -30,7 +30,7 @@ export function fixedPhase(phase: Phase): PhaseSchedule {
   };
 }
 
-/** The families of response headers: what `response_headers` and `request_headers` call each. */
+/** Header families by their names in `response_headers` and `request_headers`. */
 export const HEADER_FAMILIES = {
   xRateLimit: 'x-ratelimit',
   retryAfter: 'retry-after',
@@ -40,12 +40,12 @@ export const HEADER_FAMILIES = {
   rateLimit: 'ratelimit',
 } as const;
 
-/** Which families `response_headers` or `request_headers` list. */
+/** Families that `response_headers` or `request_headers` list. */
 export type HeaderFamilies = Readonly<Record<keyof typeof HEADER_FAMILIES, boolean>>;
 
-/** What a denied caller gets beside the status (`denied_response`). */
+/** The body for denied requests (`denied_response`). */
 export interface DeniedResponse {
-  /** `problem+json`: the problem details of RFC 9457; `body` is '' then. */
+  /** `problem+json`: the problem details of RFC 9457, with an empty `body`. */
   readonly preset: 'none' | 'problem+json';
   readonly body: string;
   /** Value of `content-type`; '' leaves Envoy's text/plain. */
@@ -53,72 +53,75 @@ export interface DeniedResponse {
 }
 
 /**
- * What the file says of a limit, a `rate_limit`, an item of `rate_limits`, or a `candidate`, and what holds for it from
- * its node and its file. Plain data: what its place in the tree makes of it is a {@link Rule}.
+ * The specification of a limit: a `rate_limit`, an item of `rate_limits`, or a `candidate`, including settings that it
+ * inherits from its node and file. Plain data; with its place in the tree it becomes a {@link Rule}.
  */
 export interface RuleSpec {
-  /** `rate_limit.name`, '' when it has none. */
+  /** `rate_limit.name`, or '' without one. */
   readonly name: string;
   /** Absent for `unlimited: true`. */
   readonly rate: RateSpec | undefined;
   readonly phase: PhaseSchedule;
-  /** `shadow_mode: true` answers as the monitoring phase does, whatever the phase. */
+  /** `shadow_mode: true` answers like the monitoring phase, in every phase. */
   readonly shadowMode: boolean;
-  /** `quota_mode: true` denies only if every matched quota rule of the request is over. */
+  /** `quota_mode: true` denies only if all matched quota rules of the request are over their limits. */
   readonly quotaMode: boolean;
   /** Names of rules that do not apply to a request that this rule matches. */
   readonly replaces: readonly string[];
   readonly onStoreFailure: StoreFailurePolicy;
   /**
-   * Share of denials that are enforced, 0 to 100 (`enforce_percent`); the others are answered as in the monitoring
+   * Percentage of denials that are enforced, 0 to 100 (`enforce_percent`); others are answered as in the monitoring
    * phase.
    */
   readonly enforcePercent: number;
-  /** A `candidate`: sees every request of its node, those denied, too, and never changes an answer. */
+  /**
+   * Whether it is a `candidate`, which evaluates every request of its node, even denied ones, and never changes an
+   * answer.
+   */
   readonly candidate: boolean;
-  /** The rule's own; undefined: the file's count. */
+  /** Headers of the rule; undefined for those of the file. */
   readonly responseHeaders: HeaderFamilies | undefined;
-  /** Of the headers that go upstream with the request. */
+  /** Headers of the request upstream. */
   readonly requestHeaders: HeaderFamilies | undefined;
   readonly deniedResponse: DeniedResponse | undefined;
-  /** The node's `metadata`, a JSON object; undefined when it has none. */
+  /** `metadata` of the node, a JSON object; undefined without it. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What a rule is called, by its place in the tree and by what is taken for a secret. */
+/** The names of a rule, which depend on its place in the tree and on the secret keys. */
 export interface RuleNames {
   /**
-   * Where the rule stands, in keys and policy values only, never request values: `tenant/resource_group=user-chats`; an
-   * item of a list with its name or number, `tenant[daily]`, `tenant[2]`. A candidate has the path of its node.
+   * The place of the rule, with keys and values of the policy, never of requests: `tenant/resource_group=user-chats`.
+   * An item of a list has its name or number: `tenant[daily]`, `tenant[2]`. A candidate has the path of its node.
    */
   readonly path: string;
   /**
-   * Name of the rule in the reference's statistics, domain first: `mongo_cps.database_users`. '' where values of the
-   * request enter it (`detailed_metric`, `value_to_metric`): then Match.statName tells it.
+   * Name of the rule in the reference's statistics, starting with the domain: `mongo_cps.database_users`. '' if values
+   * of the request are part of it (`detailed_metric`, `value_to_metric`); then Match.statNames contains it.
    */
   readonly statName: string;
   /**
-   * What follows the name of the node's bucket in that of the rule: its place, unless it is a single limit, and its
-   * shape, unless it is a token bucket; see policy/names/bucket-key.ts.
+   * The part of a bucket's name after that of the node: its position, unless it is a single limit, and its shape,
+   * unless it is a token bucket; see policy/names/bucket-key.ts.
    */
   readonly bucketSuffix: string;
   /**
-   * What tells the limits of a list apart in statistics: `.daily`, `.2`; '' for a single limit. {@link statName} has it
-   * already.
+   * The part that distinguishes the limits of a list in statistics: `.daily`, `.2`; '' for a single limit. {@link
+   * statName} includes it.
    */
   readonly statSuffix: string;
 }
 
-/** A compiled limit. Immutable; lives as long as the tree that holds it. */
+/** A compiled limit. Immutable; it lives as long as its tree. */
 export interface Rule extends Omit<RuleSpec, 'rate'>, RuleNames {
   /** Absent for `unlimited: true`. */
   readonly rate: Rate | undefined;
 }
 
-/** What of a rule others of its domain may have in common with it. */
+/** Fields of a rule that other rules of its domain may share. */
 export type SharedRuleParts = Pick<Rule, 'name' | 'rate' | 'phase' | 'replaces' | 'onStoreFailure'>;
 
-/** The rule that `spec` is at its place. One shape for all, so that the hot path stays monomorphic. */
+/** Returns the rule for `spec` at its place. All rules have one shape, so that the hot path stays monomorphic. */
 export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts, names: RuleNames): Rule {
   return {
     name: shared.name,
@@ -141,9 +144,9 @@ export function namedRule(spec: Omit<RuleSpec, 'rate'>, shared: SharedRuleParts,
   };
 }
 
-/** What a rule was made from. */
+/** Returns the specification of a rule. */
 export function ruleSpecOf(rule: Rule): RuleSpec {
-  // What is left is the specification, whatever fields it has.
+  // The remaining fields are the specification.
   const { path, statName, bucketSuffix, statSuffix, rate, ...said } = rule;
   return { rate: rate === undefined ? undefined : rateSpecOf(rate), ...said };
 }

@@ -7,16 +7,15 @@ import type { PhaseSchedule } from './rule.js';
 const NO_NAMES: readonly string[] = [];
 
 /**
- * Equal parts of one domain's rules as one object: what comes from another thread has a copy of each for every rule,
- * and thousands of rules have few rates, phases and keys between them. Fewer objects also make shorter garbage
- * collections.
+ * Shares equal parts of one domain's rules. Data from another thread has a copy for every rule, and thousands of rules
+ * have few distinct rates, phases and keys. Fewer objects also shorten garbage collections.
  */
 export class SharedParts {
   private readonly texts = new Map<string, string>();
   private readonly phases = new Map<string, PhaseSchedule>();
   private readonly rates = new Map<string, Rate>();
   private readonly shares = new Map<number, StoreFailurePolicy>();
-  /** The phase that was asked for last, and what was given for it: rules that came together have the very same. */
+  /** The last requested phase and its result: rules that arrive together often have the same object. */
   private lastPhase: PhaseSchedule | undefined;
   private lastShared: PhaseSchedule | undefined;
 
@@ -57,7 +56,7 @@ export class SharedParts {
     return STORE_FAILURE_POLICIES.find((known) => known === policy) ?? policy;
   }
 
-  /** The rate itself; see {@link rateOf}. */
+  /** Returns the shared rate; see {@link rateOf}. */
   rate(spec: RateSpec, allOrNothing: boolean): Rate {
     const name = nameOf(spec, allOrNothing);
     const known = this.rates.get(name);

@@ -4,60 +4,61 @@ import type { PhaseSchedule, RuleSpec } from './rule.js';
 import type { ValueMatcher } from './values/value-matcher.js';
 
 /*
- * What reading a policy gives, and what one thread or process hands to another: plain data, without classes or
- * functions, that structured clone and v8.serialize keep as it is. TreeBuilder makes of it what requests meet. Specs
- * hold key tables, so they go nowhere else.
+ * The specification of a policy, as the reader of policy files creates it and as threads and processes exchange it.
+ * It is plain data without classes or functions, which structured clone and v8.serialize preserve. TreeBuilder builds
+ * the tree for requests from it. Specifications contain key tables, so they must not go anywhere else.
  *
- * A field of the policy file is added here, or in RuleSpec; the compiler then names every place that must treat it.
+ * Add a new field of the policy file here, or to RuleSpec; the compiler then reports every place that must handle it.
  */
 
-/** All that the files of one domain say. */
+/** The specification of one domain, from all of its files. */
 export interface DomainSpec extends DomainHead {
   /** The items of `derive`, in order. */
   readonly steps: readonly StepSpec[];
-  /** The file itself: a node without key. */
+  /** The file itself: a node without a key. */
   readonly root: NodeSpec;
 }
 
-/** A domain without what there may be thousands of. */
+/** A domain without its nodes and tables, which may be large. */
 export interface DomainHead {
   readonly domain: string;
-  /** The file that holds it, as the user named it; several, separated by commas, when they are merged. */
+  /** The policy file, with the name that the user gave; if several are merged, separated by commas. */
   readonly file: string;
   readonly settings: DomainSettings;
 }
 
-/** A descriptor, with what stands below it. */
+/** A descriptor and its children. */
 export interface NodeSpec {
   readonly fields: NodeFields;
   /** See Match.rules. */
   readonly rules: readonly RuleSpec[];
-  /** In file order; no two match by the very same value, block or pattern. */
+  /** In file order; no two have the same value, block or pattern. */
   readonly children: readonly NodeSpec[];
 }
 
-/** What a descriptor says for itself, and what holds there because it does not say. */
+/** The settings of a descriptor, including those that it inherits. */
 export interface NodeFields {
   readonly key: string;
-  /** '' matches every value; with a `*` a pattern; only a name where there is a {@link matcher}. */
+  /** '' matches every value; with a `*` it is a pattern; with a {@link matcher} it is only a name. */
   readonly value: string;
-  /** What the node matches in place of a value, which is then {@link matcherName}. */
+  /** The matcher of the node, instead of a value; the value is then {@link matcherName}. */
   readonly matcher: ValueMatcher | undefined;
   readonly shareThreshold: boolean;
   /** `detailed_metric` and `value_to_metric`; see {@link fixedStatName}. */
   readonly detailedMetric: boolean;
   readonly valueToMetric: boolean;
-  /** In force here: the node's own, else that of the closest node above that says one, else the file's. */
+  /** Phase of the node, of the nearest ancestor that sets one, or of the file. */
   readonly phase: PhaseSchedule;
-  /** What limit overrides get: what the node's limits agree on, else the file's. */
+  /** Failure policy of limit overrides: the one that all limits of the node share, or that of the file. */
   readonly onStoreFailure: StoreFailurePolicy;
   /**
-   * Of descriptors that end here without a rule, or that no node below takes: the node's own, else the nearest above.
+   * `on_unmatched` for descriptors that end here without a rule, or that match no child: of the node or its nearest
+   * ancestor.
    */
   readonly onUnmatched: UnmatchedMode;
   /**
-   * Whether the limits, but for a candidate, are items of `rate_limits`, which go by their names or places, however few
-   * they are.
+   * Whether the limits, except a candidate, are items of `rate_limits`, which are identified by names or positions,
+   * even a single one.
    */
   readonly isList: boolean;
 }
@@ -70,7 +71,7 @@ export interface TableSpec {
   readonly kind: 'table';
   readonly entry: string;
   readonly source: string;
-  /** SHA-256 of an API key, lower case hex, to its tenant. */
+  /** Tenants by the SHA-256 of their API keys, in lower case hexadecimal digits. */
   readonly table: ReadonlyMap<string, string>;
 }
 
@@ -91,12 +92,12 @@ export interface DeriveRuleSpec {
 }
 
 /**
- * The exact value that a rule asks of a source, or a path pattern, which is one that PathPattern.parse takes.
- * Undefined: anything.
+ * The exact value that a rule requires of a source, or a path pattern that PathPattern.parse accepts. Undefined: any
+ * value.
  */
 export type ConditionSpec = string | { readonly pattern: string } | undefined;
 
-/** Entry keys whose values are API keys: the sources of `sha256` tables. */
+/** Returns the entry keys whose values are API keys: the sources of `sha256` tables. */
 export function secretSources(
   steps: Iterable<Pick<TableSpec, 'kind' | 'source'> | Pick<RuleStepSpec, 'kind'>>,
 ): ReadonlySet<string> {
@@ -105,7 +106,7 @@ export function secretSources(
   return keys;
 }
 
-/** The entry keys that the tree of `root` matches. */
+/** Returns the entry keys that the tree of `root` matches. */
 export function keysBelow(root: NodeSpec): ReadonlySet<string> {
   const keys = new Set<string>();
   for (const { node } of inFileOrder(root, ({ children }) => children)) {
@@ -114,13 +115,13 @@ export function keysBelow(root: NodeSpec): ReadonlySet<string> {
   return keys;
 }
 
-/** A node of a tree, and the number of its parent: how many nodes came before that one. -1 for the root. */
+/** A node of a tree, and the number of its parent in file order; -1 for the root. */
 export interface Numbered<Node> {
   readonly node: Node;
   readonly parent: number;
 }
 
-/** All nodes of a tree in file order, each before those below it. */
+/** Yields all nodes of a tree in file order, each before its children. */
 export function* inFileOrder<Node>(
   root: Node,
   childrenOf: (node: Node) => readonly Node[],
@@ -131,7 +132,7 @@ export function* inFileOrder<Node>(
     const { node } = next;
     yield next;
     const children = childrenOf(node);
-    // The last one is taken first.
+    // The stack returns the last one first.
     for (let i = children.length - 1; i >= 0; i--) open.push({ node: children[i] as Node, parent: number });
   }
 }

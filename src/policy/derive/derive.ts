@@ -4,28 +4,31 @@ import { sha256Hex } from '../names/sha256.js';
 import type { DeriveRule } from './derive-rule.js';
 import { RuleIndex } from './rule-index.js';
 
-/** One compiled item of `derive`: turns the entries of a descriptor into those that are matched. */
+/** A compiled item of `derive`, which derives entries from the entries of a descriptor. */
 export type DeriveStep = TableStep | RuleStep;
 
-/** What an API key that is in no table becomes: `sha256:` and its digest, a bucket of its own. */
+/** Prefix of the derived value of an unknown API key, before its digest; each has its own bucket. */
 export const UNKNOWN_KEY_PREFIX = 'sha256:';
 
-/** Most API keys whose tenant is remembered, to save the digest; forgotten all at once, and with every reload. */
+/**
+ * Maximum number of API keys whose tenants are cached, which saves the digest. All are removed at once, and with every
+ * reload.
+ */
 const MAX_CACHED_KEYS = 1000;
-/** Longer values are not worth the memory. */
+/** Maximum length of cached API keys; longer ones are not worth the memory. */
 const MAX_CACHED_KEY_LENGTH = 256;
-/** Steps that a digest takes, but for the bytes. */
+/** Steps for a digest, in addition to its bytes. */
 const DIGEST_STEPS = 500;
 
 /**
- * `sha256`: the source entry becomes the tenant that owns the API key. Of several entries with that key the first
- * counts and the others are dropped: a second key sent along must not lead past the limits.
+ * Step `sha256`: replaces the source entry by the tenant of the API key. If several entries have that key, the first
+ * one counts and the others are dropped, so that a second key cannot get around the limits.
  */
 export class TableStep {
   readonly kind = 'table';
   readonly entry: string;
   readonly source: string;
-  /** SHA-256 of an API key, lower case hex, to its tenant. */
+  /** Tenants by the SHA-256 of their API keys, in lower case hexadecimal digits. */
   readonly table: ReadonlyMap<string, string>;
   private readonly remembered = new Map<string, string>();
 
@@ -39,7 +42,7 @@ export class TableStep {
     return this.table.size;
   }
 
-  /** The entries that are matched instead; what a digest takes is bounded by `work`. */
+  /** Returns the derived entries; `work` bounds the cost of digests. */
   apply(entries: readonly Entry[], work: MatchWork): readonly Entry[] | typeof EXCEEDED {
     if (!work.spend(entries.length)) return EXCEEDED;
     let derived: Entry[] | undefined;
@@ -72,7 +75,7 @@ export class TableStep {
   }
 }
 
-/** `rules`: the source entries together become one entry, named by the first rule that fits. */
+/** Step `rules`: replaces the source entries by one entry, whose value is that of the first matching rule. */
 export class RuleStep {
   readonly kind = 'rules';
   readonly entry: string;
@@ -80,7 +83,7 @@ export class RuleStep {
   private readonly added: DeriveRule[] = [];
   private readonly index: RuleIndex;
 
-  /** `rules` may be added later, too. */
+  /** Rules can be added later as well. */
   constructor(entry: string, sources: readonly string[], rules: readonly DeriveRule[] = []) {
     this.entry = entry;
     this.sources = sources;
@@ -88,19 +91,19 @@ export class RuleStep {
     for (const rule of rules) this.add(rule);
   }
 
-  /** In file order. */
+  /** The rules in file order. */
   get rules(): readonly DeriveRule[] {
     return this.added;
   }
 
-  /** Adds a rule behind all others. */
+  /** Adds a rule after all others. */
   add(rule: DeriveRule): void {
     this.added.push(rule);
     this.index.add(rule);
   }
 
   apply(entries: readonly Entry[], work: MatchWork): readonly Entry[] | typeof EXCEEDED {
-    // Looking for the sources, and leaving them out.
+    // Finding the sources, and removing them.
     if (!work.spend(1 + ((entries.length * this.sources.length) >> 1))) return EXCEEDED;
     const values = this.sourceValues(entries);
     if (values === undefined) return entries;
@@ -112,8 +115,8 @@ export class RuleStep {
   }
 
   /**
-   * Values of the sources, in their order; of several entries with one key the first counts. Undefined if one is
-   * missing.
+   * Returns the values of the sources, in their order; the first one of several entries with one key. Undefined if a
+   * source is missing.
    */
   sourceValues(entries: readonly Entry[]): readonly string[] | undefined {
     const values: string[] = [];
@@ -125,7 +128,7 @@ export class RuleStep {
     return values;
   }
 
-  /** The first rule that fits the values of the sources; see {@link RuleIndex}. */
+  /** Returns the first rule that matches the values of the sources; see {@link RuleIndex}. */
   firstRule(values: readonly string[], work: MatchWork): DeriveRule | undefined | typeof EXCEEDED {
     return this.index.find(values, work);
   }

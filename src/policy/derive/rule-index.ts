@@ -5,22 +5,25 @@ import { PathPattern } from '../paths/path-pattern.js';
 import { type Accepts, NO_RULE, SegmentTrie } from '../paths/segment-trie.js';
 import type { DeriveCondition, DeriveRule } from './derive-rule.js';
 
-/** Steps for each place of the conditions that is looked at. */
+/** Steps for each visited node of the conditions. */
 const CONDITION_STEPS = 10;
-/** Of longer texts V8 hashes the length alone (String::kMaxHashCalcLength). */
+/** V8 hashes only the length of longer strings (String::kMaxHashCalcLength). */
 const MAX_HASHED_UNITS = 16_384;
 
 const NO_VALUES: readonly string[] = [];
 
-/** What rules ask of a source and those before it, one node for each list of exact values. */
+/** The conditions for a source, with one node for each combination of exact values of the sources before it. */
 class ConditionNode {
-  /** The first rule that comes by here. */
+  /** The first rule that passes through this node. */
   readonly firstRule: number;
   /** By the exact value of the next source. */
   exact: Map<string, ConditionNode> | undefined;
-  /** For rules that ask no exact value of it. */
+  /** For rules without an exact value of it. */
   other: ConditionNode | undefined;
-  /** Behind the last source: the first rule without a path pattern, and those with one, by the source of the first. */
+  /**
+   * After the last source: the first rule without a path pattern, and those with one, by the source of the first
+   * pattern.
+   */
   rule = NO_RULE;
   tries: (SegmentTrie | undefined)[] | undefined;
 
@@ -30,8 +33,8 @@ class ConditionNode {
 }
 
 /**
- * The rules of a `derive` step, compiled so that their number hardly counts: exact values are hashed, in the order of
- * the sources, and the path patterns of rules with the same exact values make one trie. Rules are added in file order,
+ * The rules of a `derive` step, compiled so that their number hardly matters. Exact values are hashed, in the order of
+ * the sources, and the path patterns of rules with the same exact values form one trie. Rules are added in file order,
  * each in some microseconds.
  */
 export class RuleIndex {
@@ -39,11 +42,11 @@ export class RuleIndex {
   private readonly sources: number;
   private readonly root = new ConditionNode(0);
   private readonly cursors: PathCursor[] = [];
-  /** Of each value that is asked about: its normal form, '' where nobody needed it. */
+  /** Normalised path of each value that is tested; '' if it is not needed. */
   private readonly paths: string[] = [];
   private values = NO_VALUES;
   private work: MatchWork | undefined;
-  /** Whether rules have more than one path pattern. */
+  /** Whether any rule has more than one path pattern. */
   private hasSeveralPatterns = false;
   private best = NO_RULE;
   private exceeded = false;
@@ -78,7 +81,7 @@ export class RuleIndex {
     trie.add(rule.conditions[first] as PathPattern, place, this.isLast);
   }
 
-  /** The first rule in file order that fits the values of the sources. */
+  /** Returns the first rule in file order that matches the values of the sources. */
   find(values: readonly string[], work: MatchWork): DeriveRule | undefined | typeof EXCEEDED {
     this.values = values;
     this.work = work;
@@ -130,11 +133,11 @@ export class RuleIndex {
     }
   }
 
-  /** Makes the normal form of a value, if it is not there; false where that is too much work. */
+  /** Normalises a value, unless it is done; returns false if the work budget is exhausted. */
   private normalisePathOf(source: number, work: MatchWork): boolean {
     if (this.paths[source]) return true;
     const path = normalisePathWithin(this.values[source] as string, work);
-    // The walk cuts segments out and hashes them, which costs about as much as a look at each character.
+    // The walk extracts segments and hashes them, which costs about as much as reading each character.
     if (path === EXCEEDED || !work.spend(16 + (path.length >> 2))) {
       this.exceeded = true;
       return false;
@@ -152,7 +155,7 @@ export class RuleIndex {
     return patterns === 1;
   };
 
-  /** Whether the path patterns of a rule behind its first hold, too. */
+  /** Returns whether the path patterns of a rule after its first one match, too. */
   private readonly accepts: Accepts = (rule) => {
     const { conditions } = this.rules[rule] as DeriveRule;
     const work = this.work as MatchWork;

@@ -34,15 +34,21 @@ import { sha256Hex } from './sha256.js';
  * `8:open-api6:tenant4:acme14:resource_group10:user-chats`.
  */
 
-/** Texts of more bytes (UTF-8) enter as their SHA-256: store keys stay short whatever callers send. */
+/**
+ * Maximum length of texts in a bucket's name, in UTF-8 bytes; longer ones become their SHA-256, so that store keys stay
+ * short whatever callers send.
+ */
 export const MAX_PART_BYTES = 128;
 
-/** Names of more bytes (UTF-8) end with a digest, so that however many entries a caller sends, stores keep little. */
+/**
+ * Maximum length of a name, in UTF-8 bytes; a longer one ends with a digest, so that stores keep little even if a
+ * caller sends many entries.
+ */
 export const MAX_NAME_BYTES = 1024;
-/** A UTF-16 unit takes at most three bytes. */
+/** Maximum length in UTF-16 units that certainly fits, because a unit takes at most three bytes. */
 export const MAX_UNCHECKED_UNITS = Math.floor(MAX_NAME_BYTES / 3);
 
-/** Name of a bucket, and how many of its characters cover domain and first entry. */
+/** Name of a bucket, and the number of characters for domain and first entry. */
 export interface BucketKey {
   readonly key: string;
   readonly tagLength: number;
@@ -52,13 +58,13 @@ export interface BucketKey {
 export interface BucketName {
   /** One per rule. */
   readonly keys: readonly string[];
-  /** See {@link BucketKey}: all have it in common. */
+  /** See {@link BucketKey}; all keys share it. */
   readonly tagLength: number;
   /** See {@link Match.statNames}. */
   readonly statNames: readonly string[];
 }
 
-/** The part for one of several limits: its name, else its place, from 1. */
+/** Returns the part for one of several limits: its name, or its position from 1. */
 export function limitPart(name: string, place: number): string {
   return name === '' ? `~${place}` : `~${textPart(name)}`;
 }
@@ -66,14 +72,14 @@ export function limitPart(name: string, place: number): string {
 /** The part for a candidate. */
 export const CANDIDATE_PART = '~c';
 
-/** Names of the zone whose days are those of the epoch. */
+/** Names of the time zone whose days are those of the epoch. */
 const UTC: ReadonlySet<string> = new Set(['UTC', 'GMT', 'Etc/UTC', 'Etc/GMT']);
 
 /**
- * The last part, for the shape of what is kept: '' for a token bucket; windows are alike if each of one is a window of
- * the other. State of one shape says nothing to a rule of another, which would begin anew and overwrite it: servers
- * that disagree about a rule, as they do while a change reaches one after the other, would forget by turns what was
- * taken. So each shape has its own bucket, and both limits together hold.
+ * Returns the last part, for the shape of the state: '' for a token bucket. Windows have the same part if each window
+ * of one is a window of the other. A rule of another shape could not use the state and would overwrite it. Servers with
+ * different versions of a rule, as during a rollout, would then erase each other's state. Each shape therefore has its
+ * own bucket, and both limits apply.
  */
 export function shapePart(rate: Rate): string {
   if (rate.kind === 'token_bucket') return '';
@@ -84,9 +90,9 @@ export function shapePart(rate: Rate): string {
   return `%${calendar.unit}/${calendar.timeZone}`;
 }
 
-/** The part for a domain, an entry key or a value that may be shown; see {@link valuePart}. */
+/** Returns the part for a domain, an entry key or a value that may be shown; see {@link valuePart}. */
 export function textPart(text: string): string {
-  // A UTF-16 unit takes at most three bytes in UTF-8, so short texts need no count.
+  // A UTF-16 unit takes at most three bytes in UTF-8, so short texts need not be measured.
   if (text.length * 3 <= MAX_PART_BYTES || Buffer.byteLength(text) <= MAX_PART_BYTES) {
     return `${text.length}:${text}`;
   }
@@ -94,46 +100,45 @@ export function textPart(text: string): string {
 }
 
 /**
- * The part for an entry's value: that of a credential, or of `secretKeys`, never enters as it is, as bucket names reach
- * stores and operators.
+ * Returns the part for an entry's value. Values of credentials and of `secretKeys` are hashed, because stores and
+ * operators see bucket names.
  */
 function valuePart(key: string, value: string, secretKeys: ReadonlySet<string>): string {
   return isSecretKey(key, secretKeys) ? secretPart(value) : textPart(value);
 }
 
-/** The part for the value of a secret key. */
+/** Returns the part for the value of a secret key. */
 export function secretPart(value: string): string {
   return `#${sha256Hex(value)}`;
 }
 
-/** The part for the value of a node with `share_threshold`: its pattern. */
+/** Returns the part for the value of a node with `share_threshold`: its pattern. */
 export function patternPart(pattern: string): string {
   if (Buffer.byteLength(pattern) <= MAX_PART_BYTES) return `${pattern.length}*${pattern}`;
   return `*${sha256Hex(pattern)}`;
 }
 
 /**
- * The part for an address that a block holds. Not the part of a text: a node that is written with an address has a
- * bucket of its own, whatever other spellings of the address meet a block.
+ * Returns the part for an address in a block. It differs from the part of a text: a node with the address as its value
+ * has its own bucket, whatever spellings of the address match a block.
  */
 export function addressPart(address: string, isSecret: boolean): string {
   return `@${isSecret ? secretPart(address) : textPart(address)}`;
 }
 
-/** What the part of each kind of matcher begins with. */
+/** First character of the part of each kind of matcher. */
 const MATCHER_MARKS: Readonly<Record<MatcherKind, string>> = { cidr: '@', regex: '^' };
 
 /**
- * The part for all values of a node with `share_threshold` that matches by blocks or regular expressions: its first,
- * which no other node of its level has. So a list may grow at its end, and its bucket stays.
+ * Returns the part for all values of a node with `share_threshold` and a matcher: its first item, which no other node
+ * of its level has. A list can therefore grow at its end and keep its bucket.
  */
 export function sharedMatcherPart({ kind, items }: ValueMatcher): string {
   return MATCHER_MARKS[kind] + patternPart(items[0] ?? '');
 }
 
 /**
- * The name of `tag`, domain and first entry, and of what follows: whole, or with its digest if that takes more than
- * {@link MAX_NAME_BYTES}.
+ * Returns the name for `tag` (domain and first entry) and the rest; with a digest if it exceeds {@link MAX_NAME_BYTES}.
  */
 export function boundedKey(tag: string, rest: string): BucketKey {
   const key = tag + rest;
@@ -151,8 +156,8 @@ function withDigest(tag: string, rest: string): string {
 }
 
 /**
- * The bucket of entries that all enter with their own values, credentials and those of `secretKeys` as digests. Takes
- * time linear in their texts: where the name is too long anyhow, no text is made short by itself.
+ * Returns the bucket of entries that are named by their own values; secret values are hashed. Takes linear time: if the
+ * name is too long in any case, single texts are not shortened.
  */
 export function entriesKey(
   domain: string,
@@ -175,23 +180,23 @@ function wholePart(text: string): string {
 }
 
 /**
- * The bucket of a limit override (RateLimitDescriptor.limit), derived from the {@link entriesKey} of the entries after
- * `derive`: the override is of these values, as in the reference, also where a rule shares one bucket between several.
- * Never the bucket of the rule itself, nor of an override of another size or unit. Its {@link shapePart} is still to
- * follow.
+ * Returns the bucket of a limit override (RateLimitDescriptor.limit), derived from the {@link entriesKey} of the
+ * entries after `derive`. An override applies to these values, as in the reference, even if a rule shares one bucket.
+ * It differs from the bucket of the rule, and of overrides with another limit or unit. The caller appends its {@link
+ * shapePart}.
  */
 export function overrideKey(base: BucketKey, unit: WindowUnit, requestsPerUnit: number): BucketKey {
   return extendedKey(base, `!${requestsPerUnit}/${unit}`);
 }
 
-/** The limit in the name of the bucket of a limit override, `100/minute`: its last part but for a shape. */
+/** Returns the limit in the name of a limit override's bucket, `100/minute`: the last part before a shape. */
 export function overrideOfKey(key: string): string {
   return /!(\d+\/[a-z]+)(?:%[^!]*)?$/.exec(key)?.[1] ?? '';
 }
 
 /**
- * `base`, which takes at most {@link MAX_NAME_BYTES}, with parts behind it, and with a digest of what is in front of
- * them where both together take more.
+ * Appends parts to `base`, which takes at most {@link MAX_NAME_BYTES}. If the result exceeds that, `base` is shortened
+ * by a digest.
  */
 export function extendedKey(base: BucketKey, parts: string): BucketKey {
   const key = base.key + parts;

@@ -11,18 +11,18 @@ import {
 import { requestStatName } from './stat-name.js';
 
 /**
- * Names that are remembered; a power of two. No more of them: 10,000 names in turns, remembered, lie so far apart in
- * memory that fetching one takes longer than making it.
+ * Number of cached names; a power of two. A larger cache would be slower: 10,000 names used in turn are so far apart in
+ * memory that reading one takes longer than building it.
  */
 const CACHE_SLOTS = 2048;
-/** Names whose values together have more UTF-16 units than this are made anew each time. */
+/** Maximum total length of a cached name's values, in UTF-16 units; others are built each time. */
 const MAX_CACHED_UNITS = 256;
-/** How many units at a value's end choose the slot: there, most values differ. */
+/** Number of units at the end of a value that select the slot; most values differ there. */
 const HASHED_UNITS = 8;
-/** FNV's 32 bit prime. */
+/** FNV's 32-bit prime. */
 const HASH_PRIME = 0x0100_0193;
 
-/** The name that `values`, of the entries whose values enter it, gave at `leaf`. */
+/** A cached name of `leaf` with the values that are part of it. */
 class CachedName implements BucketName {
   readonly keys: readonly string[];
   readonly tagLength: number;
@@ -38,7 +38,7 @@ class CachedName implements BucketName {
     this.statNames = name.statNames;
   }
 
-  /** Whether this is the name of `entries` at `leaf`. */
+  /** Returns whether this is the name of `entries` at `leaf`. */
   isOf(leaf: PolicyNode, entries: readonly Entry[]): boolean {
     if (this.leaf !== leaf) return false;
     const { bucketEntries } = leaf;
@@ -50,14 +50,13 @@ class CachedName implements BucketName {
 }
 
 /**
- * The names of one domain's buckets (bucket-key.ts). Putting one together is cheap, but a fresh string must also be
- * flattened and hashed before a store finds it, which costs more than everything else on the way to it: names that come
- * again are remembered.
+ * Builds and caches the names of one domain's buckets (bucket-key.ts). Building one is cheap, but a new string must
+ * also be flattened and hashed before a store finds it, which costs more than the rest of a lookup.
  *
- * A name has two slots, side by side, that its hash tells. It is taken in at once while one of them is free. One that
- * finds both taken drops another when it is missed twice without another in between: a million tenants, none of which
- * comes again soon, leave a full table mostly as it is, and make no work for the garbage collector. Node and values are
- * compared in full, so values made to collide cost their sender's requests some time, and nothing else.
+ * A name can be in two adjacent slots, which its hash selects. It is cached at once if one is free. If both are taken,
+ * it replaces another name only after two consecutive misses. A million tenants that each send rarely therefore leave a
+ * full cache mostly unchanged, and cause no work for the garbage collector. Node and values are compared completely, so
+ * colliding values only slow down the requests of their sender.
  */
 export class BucketNames {
   private readonly domain: string;
@@ -67,19 +66,19 @@ export class BucketNames {
     undefined,
   );
 
-  /** The hash of each name in {@link slots}: telling names apart by it looks at no object of another name. */
+  /** The hash of each name in {@link slots}, so that a lookup reads no object of another name. */
   private readonly hashes = new Int32Array(CACHE_SLOTS);
-  /** The hash that was last looked for in vain, by slot. */
+  /** The hash of the last miss, by slot. */
   private readonly lastMissed = new Int32Array(CACHE_SLOTS);
 
-  /** Values of `secretKeys` never enter a statistic's name. */
+  /** Values of `secretKeys` are never part of a statistic's name. */
   constructor(domain: string, secretKeys: ReadonlySet<string>) {
     this.domain = domain;
     this.secretKeys = secretKeys;
     this.domainPart = textPart(domain);
   }
 
-  /** The bucket of entries that matched `leaf`, an entry for each node on the way from the root. */
+  /** Returns the bucket of entries that matched `leaf`, one entry for each node of the path. */
   nameOf(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
     const { bucketEntries } = leaf;
     if (bucketEntries.length === 0) {
@@ -119,7 +118,7 @@ export class BucketNames {
     this.slots[slot] = new CachedName(leaf, values, name);
   }
 
-  /** From the last entry back to the first, as nodes know their parents only. */
+  /** Builds the name from the last entry to the first, because nodes only know their parents. */
   private build(leaf: PolicyNode, entries: readonly Entry[]): BucketName {
     let node = leaf;
     const [only] = leaf.rules;

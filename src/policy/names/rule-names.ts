@@ -6,30 +6,30 @@ import type { NodeFields } from '../spec.js';
 import { CANDIDATE_PART, limitPart, shapePart } from './bucket-key.js';
 import { fixedStatName, type StatPosition, statNameBelow, takesRequestValue } from './stat-name.js';
 
-/** Where a node stands in the tree of its domain: what the names of its rules, and of those below, are made from. */
+/** The position of a node in the tree of its domain, from which the names of its rules and children are derived. */
 export interface TreePosition extends StatPosition {
   /** {@link RuleNames.path} of a single limit here; '' for the file itself. */
   readonly path: string;
 }
 
-/** The place of the file itself. */
+/** Returns the position of the file itself. */
 export function rootPosition(domain: string): TreePosition {
   return { path: '', statName: domain, takesValues: false, takesDetails: false };
 }
 
-/** The place of a node below another. Values of `secretKeys`, and of credentials, are redacted. */
+/** Returns the position of a child node. Values of credentials and of `secretKeys` are redacted. */
 export function childPosition(
   above: TreePosition,
   fields: NodeFields,
   secretKeys: ReadonlySet<string>,
 ): TreePosition {
   const { key, value, matcher } = fields;
-  // Once for both names: a digest takes longer than all else.
+  // Computed once for both names, because a digest takes most of the time.
   const shown = matcher === undefined ? shownValue(value, isSecretKey(key, secretKeys)) : value;
   const label = nodeLabel(key, shown, matcher, false);
   return {
-    // Joined: a template would keep its parts alive beside it, for each of thousands of rules, and collections take
-    // longer then.
+    // Joined, because a template string would keep its parts alive, which slows down garbage collections with
+    // thousands of rules.
     path: above.path === '' ? label : [above.path, label].join('/'),
     statName: statNameBelow(above.statName, fields, shown),
     takesValues: above.takesValues || takesRequestValue(fields, false),
@@ -37,7 +37,7 @@ export function childPosition(
   };
 }
 
-/** The names of the rule that is the `index`-th, from 0, of a node with these fields at `place`. */
+/** Returns the names of the rule with number `index`, from 0, of a node with these fields. */
 export function ruleNames(
   { name, candidate }: Pick<RuleSpec, 'name' | 'candidate'>,
   rate: Rate | undefined,

@@ -2,39 +2,39 @@ import type { Entry } from '../../limiter/entry.js';
 import { isSecretKey, redacted, shownValue } from '../redact.js';
 import { matcherName, type ValueMatcher } from '../values/value-matcher.js';
 
-/** What a level of the tree gives to the name of a rule in the statistics. */
+/** The fields of a level that are part of a rule's name in statistics. */
 export interface StatLevel {
   readonly key: string;
-  /** '' takes every value; with a `*` a pattern. */
+  /** '' matches every value; with a `*` it is a pattern. */
   readonly value: string;
-  /** Takes many values in place of `value`. */
+  /** Matches many values, instead of `value`. */
   readonly matcher?: ValueMatcher | undefined;
   readonly shareThreshold: boolean;
   readonly valueToMetric: boolean;
 }
 
-/** How rules at one place of the tree are named in statistics: from it come the names of those below. */
+/** The position in the tree from which names in statistics are derived. */
 export interface StatPosition {
-  /** With the policy's values only; see {@link policyStatName}. */
+  /** Name with values of the policy only; see {@link policyStatName}. */
   readonly statName: string;
   /**
-   * Whether the request's values stand in the names of rules here: by `value_to_metric` of a level, or in those with
-   * `detailed_metric`.
+   * Whether names of rules here contain values of the request: because of `value_to_metric` on a level, or in rules
+   * with `detailed_metric`.
    */
   readonly takesValues: boolean;
   readonly takesDetails: boolean;
 }
 
-/** {@link StatPosition.statName} of `level` below another place; `shown` is its {@link shownValue}. */
+/** Returns {@link StatPosition.statName} of `level` below another position; `shown` is its {@link shownValue}. */
 export function statNameBelow(above: string, level: StatLevel, shown: string): string {
-  // Joined: a template would keep its parts alive beside it.
+  // Joined, because a template string would keep its parts alive.
   return [above, policyPart(level, shown)].join('.');
 }
 
 /**
- * The name of a rule, as envoyproxy/ratelimit builds it: the domain, then `key` or `key_value` of each level, joined by
- * dots. Values are those of the policy; those of the request stand where `detailed` (the rule's `detailed_metric`) or a
- * level's `value_to_metric` says so, which gives ''. Secrets are redacted.
+ * Returns the name of a rule as in envoyproxy/ratelimit: the domain, then `key` or `key_value` of each level, joined by
+ * dots. The values are those of the policy. Returns '' if values of the request are part of the name, because of
+ * `detailed` (the rule's `detailed_metric`) or `value_to_metric`. Secrets are redacted.
  */
 export function fixedStatName(
   { statName, takesValues, takesDetails }: StatPosition,
@@ -43,7 +43,7 @@ export function fixedStatName(
   return (detailed ? takesDetails : takesValues) ? '' : statName;
 }
 
-/** The name with the policy's values only: how `/rlconfig` shows a rule, whatever its statistics hold. */
+/** Returns the name with the policy's values only, as `/rlconfig` shows a rule, whatever its name in statistics. */
 export function policyStatName(
   domain: string,
   levels: readonly StatLevel[],
@@ -52,7 +52,7 @@ export function policyStatName(
   return levels.reduce((name, level) => statNameBelow(name, level, shownIn(level, secretKeys)), domain);
 }
 
-/** {@link fixedStatName} with the values of `entries`, one for each level. */
+/** Returns {@link fixedStatName} with the values of `entries`, one for each level. */
 export function requestStatName(
   domain: string,
   levels: readonly StatLevel[],
@@ -60,8 +60,8 @@ export function requestStatName(
   detailed: boolean,
   secretKeys: ReadonlySet<string>,
 ): string {
-  // A detailed name writes the "_" of an empty value, unless some level shares its threshold: the reference has two
-  // texts for it.
+  // A detailed name contains the "_" of an empty value, unless a level shares its threshold: the reference builds
+  // the two kinds differently.
   const emptyValue = detailed && !levels.some((level) => level.shareThreshold) ? '_' : '';
   let name = domain;
   for (let i = 0; i < levels.length; i++) {
@@ -77,7 +77,7 @@ export function requestStatName(
   return name;
 }
 
-/** Whether the request's value of a level stands in the name of a rule. */
+/** Returns whether the request's value of a level is part of a rule's name. */
 export function takesRequestValue(level: StatLevel, detailed: boolean): boolean {
   if (!detailed && !level.valueToMetric) return false;
   if (level.matcher !== undefined) return !level.shareThreshold;
@@ -89,7 +89,7 @@ function shownIn({ key, value }: StatLevel, secretKeys: ReadonlySet<string>): st
 }
 
 function policyPart({ key, matcher }: StatLevel, shown: string): string {
-  // Dots part the levels of a name: a name has as many for every list.
+  // Dots separate the levels, so a list must not contain any.
   if (matcher !== undefined) return `${key}_${matcherName(matcher).replaceAll('.', '_')}`;
   return shown === '' ? key : `${key}_${shown}`;
 }

@@ -7,17 +7,20 @@ const QUESTION_MARK = 0x3f;
 const HASH = 0x23;
 const COLON = 0x3a;
 
-/** The first that is no plain text of a segment. A search takes half the time of a loop over the characters. */
+/**
+ * Matches the first character that is not plain text of a segment. A search takes half the time of a loop over the
+ * characters.
+ */
 const NOT_PLAIN = /\/[/.]|[?#%]/;
 
-/** Made once, for the paths of every request: nothing of one is left for the next. */
+/** Shared by all requests; no state remains between them. */
 const buffer = new PathBuffer();
 
 /**
- * The path that a request target means, so that no spelling of it escapes a rule: query and fragment are cut, escapes
- * are decoded once (`%2F` stays, as it is no separator; what is no escape stays), dot segments are resolved (RFC 3986,
- * 5.2.4), repeated and trailing slashes dropped. The result begins with `/`. Case counts. One pass over the target,
- * whatever is in it.
+ * Returns the normal form of a request target's path, so that no spelling gets around a rule. Query and fragment are
+ * removed. Escapes are decoded once, except `%2F`, which is not a separator, and invalid escapes. Dot segments are
+ * resolved (RFC 3986, 5.2.4), and repeated and trailing slashes removed. The result begins with `/` and is
+ * case-sensitive. Takes one pass over the target.
  */
 export function normalisePath(target: string): string {
   const end = normalEnd(target);
@@ -26,8 +29,7 @@ export function normalisePath(target: string): string {
 }
 
 /**
- * {@link normalisePath} as far as there is work left: a look costs about 1 ns a character, writing the path anew up to
- * 5 ns.
+ * Does {@link normalisePath} within the work budget: reading costs about 1 ns per character, and rewriting up to 5 ns.
  */
 export function normalisePathWithin(target: string, work: MatchWork): string | typeof EXCEEDED {
   if (!work.spend(20 + (target.length >> 2))) return EXCEEDED;
@@ -37,8 +39,8 @@ export function normalisePathWithin(target: string, work: MatchWork): string | t
 }
 
 /**
- * Where the path ends, for a target that needs nothing but its query or its last slash cut, as most do; -1 for others,
- * and when in doubt (a segment that begins with a dot).
+ * Returns the end of the path of a target that needs only its query or last slash removed, as most do. Returns -1 for
+ * others, and for possible dot segments.
  */
 function normalEnd(target: string): number {
   if (target.charCodeAt(0) !== SLASH) return -1;
@@ -52,7 +54,7 @@ function normalEnd(target: string): number {
   return end > 1 && target.charCodeAt(end - 1) === SLASH ? end - 1 : end;
 }
 
-/** Absolute form of a request target (RFC 9112, 3.2.2): scheme and authority are no part of the path. */
+/** Returns the start of the path: the absolute form of a target (RFC 9112, 3.2.2) begins with scheme and authority. */
 function pathStart(target: string): number {
   if (!isLetter(target.charCodeAt(0))) return 0;
   let i = 1;
@@ -70,7 +72,7 @@ function isLetter(unit: number): boolean {
   return lower >= 0x61 && lower <= 0x7a;
 }
 
-/** Letters, digits, `+`, `-` and `.`. */
+/** Returns whether a unit is a letter, digit, `+`, `-` or `.`. */
 function isOfScheme(unit: number): boolean {
   return isLetter(unit) || (unit >= 0x30 && unit <= 0x39) || unit === 0x2b || unit === 0x2d || unit === DOT;
 }

@@ -1,11 +1,11 @@
 import type { Segment, Token } from './path-segments.js';
 
-/** Most alternatives that the braces of one pattern may expand to. */
+/** Maximum number of alternatives that the braces of one pattern may expand to. */
 export const MAX_ALTERNATIVES = 256;
-/** Longest pattern, in characters. */
+/** Maximum length of a pattern, in characters. */
 export const MAX_PATH_PATTERN_LENGTH = 1024;
 
-/** The alternatives that a path pattern stands for, each as its segments, or the sentence that says why it is none. */
+/** Returns the alternatives of a path pattern, each as its segments, or a sentence that says why it is invalid. */
 export function parsePathPattern(source: string): readonly (readonly Segment[])[] | string {
   if (!source.startsWith('/')) return 'a path pattern must begin with "/"';
   if (source.length > MAX_PATH_PATTERN_LENGTH)
@@ -21,20 +21,21 @@ export function parsePathPattern(source: string): readonly (readonly Segment[])[
   return alternatives;
 }
 
-/** Steps over a `[…]` set or an escaped character at `i`, so that braces and slashes in it are not seen. */
+/** Skips a `[…]` set or an escaped character at `i`, so that its braces and slashes are literal. */
 function skipAtom(text: string, i: number): number {
   if (text[i] === '\\') return i + 2;
   if (text[i] !== '[') return i + 1;
   let end = i + 1;
   if (text[end] === '!' || text[end] === '^') end++;
-  // A `]` that comes first stands for itself.
+  // A leading `]` is literal.
   if (text[end] === ']') end++;
   while (end < text.length && text[end] !== ']') end += text[end] === '\\' ? 2 : 1;
   return end + 1;
 }
 
 /**
- * All texts that `{a,b}` stands for; braces nest. Returns a sentence when a brace is not closed, or they are too many.
+ * Expands `{a,b}`; braces may be nested. Returns a sentence if a brace is not closed, or if there are too many
+ * alternatives.
  */
 function expandBraces(text: string): string[] | string {
   let open = -1;
@@ -80,7 +81,7 @@ function parseSegments(text: string): Segment[] | string {
     if (char === undefined || char === '/') {
       const segment = finishSegment(tokens);
       if (typeof segment === 'string') return segment;
-      // Repeated and trailing slashes are dropped, as they are in paths.
+      // Repeated and trailing slashes are removed, as in paths.
       if (segment !== undefined) segments.push(segment);
       tokens = [];
       i++;
@@ -104,7 +105,7 @@ function parseSegments(text: string): Segment[] | string {
   return segments;
 }
 
-/** Undefined for an empty segment; a sentence for a bad one. */
+/** Returns undefined for an empty segment, and a sentence for an invalid one. */
 function finishSegment(tokens: readonly Token[]): Segment | string | undefined {
   if (tokens.length === 0) return undefined;
   const stars = tokens.filter((token) => token.kind === 'star').length;
@@ -130,7 +131,7 @@ function finishSegment(tokens: readonly Token[]): Segment | string | undefined {
   return { kind: 'tokens', tokens, head, tail, least: tokens.length - stars };
 }
 
-/** The characters before the first special one. */
+/** Returns the characters before the first special one. */
 function charsOf(tokens: readonly Token[]): string {
   let text = '';
   for (const token of tokens) {

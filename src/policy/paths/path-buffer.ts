@@ -3,14 +3,14 @@ const DOT = 0x2e;
 const PERCENT = 0x25;
 const QUESTION_MARK = 0x3f;
 const HASH = 0x23;
-/** Stands for bytes that are no UTF-8. */
+/** Replaces bytes that are not valid UTF-8. */
 const REPLACEMENT = 0xfffd;
 
-/** Units that end a run of those that are copied as they are: `#`, `%`, `/` and `?`. */
+/** Units that end a run of unchanged ones: `#`, `%`, `/` and `?`. */
 const SPECIAL = new Uint8Array(0x80);
 for (const unit of [HASH, PERCENT, SLASH, QUESTION_MARK]) SPECIAL[unit] = 1;
 
-/** What a hex digit stands for, 16 for what is none. */
+/** Values of hexadecimal digits; 16 for other characters. */
 const HEX = new Uint8Array(0x80).fill(16);
 for (let digit = 0; digit < 16; digit++) {
   const text = digit.toString(16);
@@ -18,21 +18,20 @@ for (let digit = 0; digit < 16; digit++) {
   HEX[text.toUpperCase().charCodeAt(0)] = digit;
 }
 
-/** Room for this many UTF-16 units is kept; longer paths, which Envoy never sends, get theirs for one call. */
+/** Capacity that is kept, in UTF-16 units; longer paths, which Envoy never sends, allocate for one call. */
 const KEPT_UNITS = 65_536;
-/** The text begins here, so that what is written, which begins with a slash, never overtakes what is read. */
+/** Start of the text, so that the output, which begins with a slash, never overtakes the input. */
 const FIRST = 2;
 
 /**
- * Writes a path in its normal form over the text it is read from: one pass, in which empty segments and `.` are dropped
- * and `..` goes back to where the segment before began, so that each unit is written once and dropped at most once.
- * Used for one path after the other.
+ * Normalises a path in place, in one pass. Empty segments and `.` are removed, and `..` returns to the start of the
+ * segment before. Each unit is therefore written once and removed at most once. Reused for one path after the other.
  */
 export class PathBuffer {
   private units = new Uint16Array(0);
   private bytes = Buffer.alloc(0);
 
-  /** The path that begins at `from` of the request target and ends before its query; see `normalisePath`. */
+  /** Returns the path that starts at `from` in the request target and ends before its query; see `normalisePath`. */
   rewrite(target: string, from: number): string {
     const end = this.read(target);
     const { units } = this;
@@ -57,7 +56,7 @@ export class PathBuffer {
           units[length++] = PERCENT;
           i++;
         } else if (byte === SLASH) {
-          // No separator, so it stays; in capitals, so that it has one spelling.
+          // Not a separator, so it stays; in capitals, so that it has one spelling.
           units[length++] = PERCENT;
           units[length++] = 0x32;
           units[length++] = 0x46;
@@ -75,7 +74,7 @@ export class PathBuffer {
         break;
       }
     }
-    // At the root the slash alone is left.
+    // At the root, only the slash remains.
     length = Math.max(endOfSegment(units, start, length), 1);
     units[0] = SLASH;
     if (hasPercent) capitalise(units, length);
@@ -84,7 +83,7 @@ export class PathBuffer {
     return path;
   }
 
-  /** Returns where the text ends. */
+  /** Returns the end of the text. */
   private read(target: string): number {
     const end = FIRST + target.length;
     if (this.units.length < end) this.grow(Math.max(end, Math.min(end * 2, KEPT_UNITS)));
@@ -99,8 +98,8 @@ export class PathBuffer {
 }
 
 /**
- * Where what is written ends once the segment from `start` to `length` is whole: with its slash it goes if it is empty
- * or `.`.
+ * Returns the end of the output after the segment from `start` to `length`: an empty segment or `.` is removed together
+ * with its slash.
  */
 function endOfSegment(units: Uint16Array, start: number, length: number): number {
   if (length - start > 2) return length;
@@ -113,7 +112,7 @@ function endOfSegment(units: Uint16Array, start: number, length: number): number
   return Math.max(end, 0);
 }
 
-/** The byte that an escape at `i` stands for, -1 where there is none. */
+/** Returns the byte of an escape at `i`; -1 if it is not an escape. */
 function escapedByte(units: Uint16Array, i: number, end: number): number {
   if (i + 2 >= end) return -1;
   const high = HEX[units[i + 1] as number] ?? 16;
@@ -122,8 +121,8 @@ function escapedByte(units: Uint16Array, i: number, end: number): number {
 }
 
 /**
- * Writes, at `to`, the character that begins with the escaped byte at `i`, which is none of ASCII, or U+FFFD for as
- * many bytes as the Encoding Standard replaces at once (UTF-8 decoder). Returns where the next one begins.
+ * Writes, at `to`, the non-ASCII character that begins with the escaped byte at `i`, or U+FFFD for as many bytes as the
+ * Encoding Standard replaces at once (UTF-8 decoder). Returns the start of the next one.
  */
 function decodeCharacter(units: Uint16Array, i: number, end: number, to: number): number {
   const first = escapedByte(units, i, end);
@@ -168,7 +167,7 @@ function decodeCharacter(units: Uint16Array, i: number, end: number, to: number)
   return at;
 }
 
-/** `%2f` has one spelling even where the escape was itself escaped. */
+/** Writes `%2f` in capitals, even if the escape was itself escaped. */
 function capitalise(units: Uint16Array, length: number): void {
   for (let i = 2; i < length; i++) {
     if (units[i] === 0x66 && units[i - 1] === 0x32 && units[i - 2] === PERCENT) units[i] = 0x46;

@@ -1,12 +1,12 @@
 import { firstSlash, segmentEnd } from './path-segments.js';
 
-/** The segments of one path, cut out as they are asked for, and only once. Used for one path after the other. */
+/** Extracts the segments of one path on demand, each only once. Reused for one path after the other. */
 export class PathCursor {
-  /** In its normal form. */
+  /** The path in its normal form. */
   path = '';
-  /** Where the segments end that are known. */
+  /** Known ends of segments. */
   private readonly ends: number[] = [];
-  /** Texts of segments, where somebody asked for them; '' else, as no segment is empty. */
+  /** Extracted segments; '' if not extracted, because no segment is empty. */
   private readonly texts: string[] = [];
   private known = 0;
 
@@ -15,19 +15,22 @@ export class PathCursor {
     this.known = 0;
   }
 
-  /** Lets go of the path: its texts may be long. */
+  /** Releases the path, whose segments may be long. */
   close(): void {
     for (let i = 0; i < this.known; i++) this.texts[i] = '';
     this.path = '';
     this.known = 0;
   }
 
-  /** The slash before the segment at a depth, from 0, which is where the one before ends. That one must be known. */
+  /**
+   * Returns the index of the slash before the segment at `depth`, from 0: the end of the previous segment, which must
+   * be known.
+   */
   slash(depth: number): number {
     return depth === 0 ? firstSlash(this.path) : (this.ends[depth - 1] as number);
   }
 
-  /** Where the segment at a depth ends; -1 if the path ends before. */
+  /** Returns the end of the segment at `depth`; -1 if the path ends before. */
   end(depth: number): number {
     if (depth < this.known) return this.ends[depth] as number;
     const slash = this.slash(depth);
@@ -39,7 +42,7 @@ export class PathCursor {
     return end;
   }
 
-  /** The segment at a depth whose end is known. */
+  /** Returns the segment at `depth`, whose end must be known. */
   text(depth: number): string {
     const known = this.texts[depth] as string;
     if (known !== '') return known;

@@ -12,50 +12,50 @@ export type Token =
       readonly ranges: readonly (readonly [number, number])[];
     };
 
-/** A segment that is more than a text with one star in it. */
+/** A segment other than a text with at most one star. */
 export interface TokenSegment {
   readonly kind: 'tokens';
   readonly tokens: readonly Token[];
-  /** The text before the first special character, and the text behind the last. */
+  /** The text before the first special character, and the text after the last one. */
   readonly head: string;
   readonly tail: string;
-  /** The least number of UTF-16 units that match. */
+  /** Minimum number of UTF-16 units that match. */
   readonly least: number;
 }
 
-/** What a pattern says of one segment of a path, or, `any`, of any number of segments: `**`. */
+/** Pattern of one segment of a path or, with `any`, of any number of segments: `**`. */
 export type Segment =
   | { readonly kind: 'any' }
   | { readonly kind: 'literal'; readonly text: string }
-  /** A text with one `*` in it. */
+  /** A text with one `*`. */
   | { readonly kind: 'star'; readonly prefix: string; readonly suffix: string }
   | TokenSegment;
 
-/** What looking at one segment takes, in steps, but for its characters. */
+/** Steps for a segment, in addition to its characters. */
 const SEGMENT_STEPS = 16;
 
-/** And at one character. */
+/** Steps for a character. */
 const TOKEN_STEPS = 4;
 
-/** Where the segment behind the slash at `at` ends. */
+/** Returns the end of the segment after the slash at `at`. */
 export function segmentEnd(path: string, at: number): number {
   const end = path.indexOf('/', at + 1);
   return end < 0 ? path.length : end;
 }
 
-/** Where the first segment of a path, in its normal form, has its slash; the end of the path if it has none. */
+/** Returns the slash of the first segment of a normalised path; the end of the path if it has none. */
 export function firstSlash(path: string): number {
   return path === '/' ? 1 : 0;
 }
 
-/** The place of the last `**` in a pattern, -1 if there is none. */
+/** Returns the index of the last `**` in a pattern; -1 if there is none. */
 export function lastDoubleStar(segments: readonly Segment[]): number {
   let last = segments.length - 1;
   while (last >= 0 && segments[last]?.kind !== 'any') last--;
   return last;
 }
 
-/** The text that each path ends with that matches a pattern. */
+/** Returns the text with which every path that matches a pattern ends. */
 export function literalSuffix(segments: readonly Segment[]): string {
   let text = '';
   for (let i = segments.length - 1; i >= 0; i--) {
@@ -71,9 +71,9 @@ export function literalSuffix(segments: readonly Segment[]): string {
 }
 
 /**
- * Whether a path, from the slash at `start` on, matches the segments from the `from`-th on. `**` over segments works as
- * `*` over characters: return to the last one and let it take one more. What stands behind the last one is held against
- * the end of the path at once.
+ * Returns whether a path, starting with the slash at `start`, matches the segments from `from` on. `**` works for
+ * segments as `*` does for characters: the search returns to the last one and extends it by one. The segments after the
+ * last one are compared with the end of the path at once.
  */
 export function matchesFrom(
   segments: readonly Segment[],
@@ -120,7 +120,7 @@ export function matchesFrom(
   }
 }
 
-/** The slash before the last `count` segments of a path; -1 if it lies before `least`, or there are fewer. */
+/** Returns the slash before the last `count` segments of a path; -1 if it is before `least`, or if there are fewer. */
 function tailStart(path: string, count: number, least: number): number {
   let at = path.length;
   for (let i = 0; i < count; i++) {
@@ -130,7 +130,7 @@ function tailStart(path: string, count: number, least: number): number {
   return at < least ? -1 : at;
 }
 
-/** Whether the text of one segment, from `from` to `to` of a path, matches. `**` is none. */
+/** Returns whether one segment, from `from` to `to` of a path, matches. `**` never does. */
 function matchesSegment(
   segment: Exclude<Segment, { kind: 'any' }>,
   path: string,
@@ -155,7 +155,10 @@ function hasEnds(path: string, from: number, to: number, head: string, tail: str
   return path.startsWith(head, from) && path.startsWith(tail, to - tail.length);
 }
 
-/** One point to return to, the last star, is enough: at most as many steps as tokens times characters. */
+/**
+ * Returns whether a text matches. Returning to the last star is sufficient, so it takes at most tokens times characters
+ * steps.
+ */
 function matchesTokens(
   tokens: readonly Token[],
   path: string,
@@ -180,7 +183,7 @@ function matchesTokens(
       t++;
       i += width;
     } else if (starT >= 0) {
-      // A star at the end takes all that is left.
+      // A star at the end matches the rest.
       if (starT === tokens.length - 1) return true;
       t = starT + 1;
       i = ++starI;
@@ -192,7 +195,7 @@ function matchesTokens(
   return t === tokens.length;
 }
 
-/** How many UTF-16 units a token takes at `i`, 0 if it does not match. */
+/** Returns the number of UTF-16 units that a token matches at `i`; 0 if it does not match. */
 function matchToken(token: Token, path: string, i: number): number {
   switch (token.kind) {
     case 'char':
@@ -216,7 +219,7 @@ function isInside(ranges: readonly (readonly [number, number])[], unit: number):
   return false;
 }
 
-/** UTF-16 units of the character at `i`: two for those beyond U+FFFF. */
+/** Returns the number of UTF-16 units of the character at `i`: two for those beyond U+FFFF. */
 function characterWidth(text: string, i: number): number {
   return (text.codePointAt(i) as number) > 0xffff ? 2 : 1;
 }

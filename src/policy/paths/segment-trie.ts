@@ -4,17 +4,17 @@ import type { PathCursor } from './path-cursor.js';
 import type { PathPattern } from './path-pattern.js';
 import { literalSuffix, matchesFrom, type Segment } from './path-segments.js';
 
-/** Behind every rule. */
+/** Greater than every rule. */
 export const NO_RULE = Number.MAX_SAFE_INTEGER;
 
-/** Steps for each node that is visited, and for each pattern that is looked at by itself. */
+/** Steps for each visited node, and for each pattern that is tested by itself. */
 const NODE_STEPS = 16;
 const REST_STEPS = 6;
 
-/** Says whether what a rule asks beside its path holds: the rules of a trie, named by their places in the file. */
+/** Returns whether the conditions of a rule besides its path hold; rules of a trie are numbers in file order. */
 export type Accepts = (rule: number) => boolean | typeof EXCEEDED;
 
-/** What is left of a pattern from its first segment on that no edge stands for. */
+/** The rest of a pattern from the first segment that has no edge. */
 interface PatternRest {
   readonly rule: number;
   readonly segments: readonly Segment[];
@@ -22,19 +22,19 @@ interface PatternRest {
 }
 
 class SegmentNode {
-  /** The first rule that comes by here. */
+  /** The first rule that passes through this node. */
   readonly least: number;
   literals: Map<string, SegmentNode> | undefined;
-  /** The longest of the literals. */
+  /** Length of the longest literal. */
   longest = 0;
-  /** `*` */
+  /** Edge for `*`. */
   any: SegmentNode | undefined;
-  /** Other segments with one star. */
+  /** Edges for other segments with one star. */
   stars: AffixTrie<SegmentNode> | undefined;
   /** Rules whose patterns end here, and those that end here with `**`, ascending. */
   here: number[] | undefined;
   below: number[] | undefined;
-  /** By the text that the path ends with; ascending by rule. */
+  /** By the text with which the path ends; ascending by rule. */
   rests: AffixTrie<PatternRest[]> | undefined;
 
   constructor(least: number) {
@@ -43,19 +43,19 @@ class SegmentNode {
 }
 
 /**
- * Path patterns of many rules, compiled to one trie of segments and walked once: a path finds the first rule that takes
- * it. Texts, segments with one `*` and a `**` at the end are edges, so that their number does not count; what else a
- * pattern holds (`?`, sets, several stars in a segment, `**` in the middle) is matched where the edges before it lead,
- * pattern by pattern, if the path ends as it must.
+ * Path patterns of many rules in one trie of segments: one walk finds the first rule that matches a path. Texts,
+ * segments with one `*` and a trailing `**` are edges, so their number does not matter. Other patterns (`?`, sets,
+ * several stars in a segment, `**` in the middle) are tested one by one where their edges end, if the path has the
+ * required end.
  */
 export class SegmentTrie {
-  /** The first rule here. */
+  /** The first rule in the trie. */
   readonly least: number;
   private readonly root: SegmentNode;
-  /** Alternatives without any special character, whole. */
+  /** Alternatives without special characters, as complete paths. */
   private readonly paths = new Map<string, number[]>();
   private longestPath = 0;
-  /** The walk that is under way. */
+  /** The cursor of the current walk. */
   private cursor: PathCursor | undefined;
   private best = NO_RULE;
   private exceeded = false;
@@ -68,8 +68,8 @@ export class SegmentTrie {
   }
 
   /**
-   * Adds the pattern of a rule that comes after all that are here. A rule `isLast` at its path if it asks for nothing
-   * else.
+   * Adds the pattern of a rule that comes after all others. A rule for which `isLast` holds has no other conditions, so
+   * later rules with the same path are unreachable.
    */
   add({ alternatives }: PathPattern, rule: number, isLast: (rule: number) => boolean): void {
     for (const alternative of alternatives) this.addAlternative(alternative, rule, isLast);
@@ -99,8 +99,8 @@ export class SegmentTrie {
   }
 
   /**
-   * The first rule before `best` that takes the path of the cursor and that `accepts`; `best` if there is none.
-   * `accepts` is undefined where no rule asks for more.
+   * Returns the first rule before `best` that matches the cursor's path and that `accepts` allows; `best` if there is
+   * none. `accepts` is undefined if no rule has other conditions.
    */
   find(
     cursor: PathCursor,
@@ -198,7 +198,7 @@ export class SegmentTrie {
   }
 }
 
-/** The node that a segment leads to, made if it is not there; undefined for one that is no edge. */
+/** Returns the node of a segment, created if needed; undefined for a segment without an edge. */
 function childOf(node: SegmentNode, segment: Segment, rule: number): SegmentNode | undefined {
   const make = (): SegmentNode => new SegmentNode(rule);
   if (segment.kind === 'literal') {
@@ -222,7 +222,7 @@ function childOf(node: SegmentNode, segment: Segment, rule: number): SegmentNode
   return node.stars.put(prefix, suffix, make);
 }
 
-/** Rules behind one that asks for nothing else are never reached. */
+/** Rules after one without other conditions are unreachable. */
 function withRule(rules: number[] | undefined, rule: number, isLast: (rule: number) => boolean): number[] {
   if (rules === undefined) return [rule];
   const last = rules.at(-1) as number;
@@ -230,7 +230,7 @@ function withRule(rules: number[] | undefined, rule: number, isLast: (rule: numb
   return rules;
 }
 
-/** The one path that segments which are nothing but texts match; undefined for others. */
+/** Returns the only path that segments without special characters match; undefined for others. */
 function plainPath(segments: readonly Segment[]): string | undefined {
   let path = '';
   for (const segment of segments) {

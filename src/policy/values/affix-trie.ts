@@ -1,9 +1,9 @@
-/** Steps for each node of a trie that is visited. */
+/** Steps for each visited node of a trie. */
 const NODE_STEPS = 12;
 
-/** A node of a trie whose edges are labelled with texts. */
+/** A node of a radix trie, whose edges are labelled with texts. */
 class RadixNode<Held> {
-  /** What leads here from the node above; the rest of it once its first unit is known. */
+  /** Label of the edge from the parent; a lookup by the first unit has already compared that unit. */
   label: string;
   /** By the first unit of their labels. */
   children: Map<number, RadixNode<Held>> | undefined;
@@ -14,23 +14,23 @@ class RadixNode<Held> {
   }
 }
 
-/** What begins with one prefix. */
+/** The texts with one prefix. */
 interface Ends<Item> {
-  /** The prefix alone. */
+  /** The prefix without a suffix. */
   prefixOnly: Item | undefined;
-  /** By suffixes, read from their ends. */
+  /** By suffixes, reversed. */
   suffixes: RadixNode<Item> | undefined;
 }
 
 /**
- * Texts with one star, `prefix*suffix`, each with an item. All that match a text are found in a walk over its
- * beginning, and for each prefix that it has, over its end: however many there are, no further than the longest of them
- * reach. Takes memory in proportion to their number and texts.
+ * Texts with one star, `prefix*suffix`, each with an item. A walk over the start of a text, and for each matching
+ * prefix over its end, finds all that match. The cost depends on the longest of them, not on their number. Memory is
+ * proportional to their total length.
  */
 export class AffixTrie<Item> {
   private readonly root = new RadixNode<Ends<Item>>('');
 
-  /** The item of these very two; what `make` gives is put there if there is none. */
+  /** Returns the item of a prefix and a suffix, created by `make` if there is none. */
   put(prefix: string, suffix: string, make: () => Item): Item {
     const node = insert(this.root, prefix);
     node.held ??= { prefixOnly: undefined, suffixes: undefined };
@@ -45,8 +45,8 @@ export class AffixTrie<Item> {
   }
 
   /**
-   * Adds to `found` what matches `text` from `from` to `to`, in no order. Returns how many steps (see MatchWork) that
-   * took.
+   * Appends the items that match `text` from `from` to `to` to `found`, in no order. Returns the number of steps (see
+   * MatchWork).
    */
   collect(text: string, from: number, to: number, found: Item[]): number {
     let node = this.root;
@@ -71,7 +71,7 @@ export class AffixTrie<Item> {
   }
 }
 
-/** Walks from the end of the text back, no further than `from`. */
+/** Walks from the end of the text back to `from`. */
 function collectSuffixes<Item>(
   root: RadixNode<Item>,
   text: string,
@@ -99,7 +99,7 @@ function collectSuffixes<Item>(
   }
 }
 
-/** The node that `text` leads to, made if it is not there. */
+/** Returns the node of `text`, created if needed. */
 function insert<Held>(root: RadixNode<Held>, text: string): RadixNode<Held> {
   let node = root;
   let at = 0;
@@ -134,7 +134,7 @@ function commonLength(label: string, text: string, at: number): number {
   return common;
 }
 
-/** Unit by unit: the halves of a character change places, in the text that is held against it, too. */
+/** Reverses the units: surrogate pairs are swapped, but also in the text to compare. */
 function reversed(text: string): string {
   let back = '';
   for (let i = text.length - 1; i >= 0; i--) back += text.charAt(i);

@@ -9,30 +9,30 @@ import {
   wordsOf,
 } from './cidr.js';
 
-/** Nothing holds the addresses of an interval. */
+/** No block contains the addresses of the interval. */
 const NONE = -1;
 
-/** Steps (MatchWork) that it takes to read a network, and to look for one block that could hold it. */
+/** Steps (MatchWork) for parsing a network, and for the lookup of each block that could contain it. */
 const NETWORK_STEPS = 600;
 const PREFIX_STEPS = 120;
 const WORD_BITS = 32;
 
-/** The address that is being looked for. */
+/** The address of the current lookup. */
 const words = new Uint32Array(4);
 
 /**
- * Finds what belongs to the longest block that holds an address. All blocks together cut the addresses into intervals,
- * each with one owner: a lookup is a binary search over their first addresses, whatever the blocks.
+ * Finds the owner of the longest block that contains an address. The blocks divide the addresses into intervals with
+ * one owner each, so a lookup is a binary search.
  */
 export class CidrTable<Owner> {
   private readonly owners: Owner[] = [];
-  /** Blocks by their canonical texts. */
+  /** Owners by canonical block. */
   private readonly ownerOf = new Map<string, number>();
   private intervals: CidrIntervals | undefined;
-  /** Lengths of prefixes that blocks have, the longest first. */
+  /** Prefix lengths of the blocks, longest first. */
   private readonly prefixes: Readonly<Record<4 | 6, number[]>> = { 4: [], 6: [] };
 
-  /** `blocks` are canonical texts that nobody owns yet. */
+  /** Adds `blocks`, canonical texts without an owner so far. */
   add(blocks: readonly string[], owner: Owner): void {
     const index = this.owners.push(owner) - 1;
     for (const block of blocks) {
@@ -50,7 +50,7 @@ export class CidrTable<Owner> {
   }
 
   /**
-   * What the blocks make of all addresses: plain data, for a table with the same blocks and owners in the same order.
+   * Returns the intervals of all blocks as plain data, for a table with the same blocks and owners in the same order.
    */
   prepared(): CidrIntervals {
     if (this.intervals !== undefined) return this.intervals;
@@ -65,16 +65,16 @@ export class CidrTable<Owner> {
   }
 
   /**
-   * Takes what another table has {@link prepared}, which takes many milliseconds for many blocks. Otherwise the first
-   * lookup does it.
+   * Adopts the {@link prepared} data of another table, which takes many milliseconds to compute for many blocks.
+   * Without it, the first lookup computes it.
    */
   setPrepared(intervals: CidrIntervals): void {
     this.intervals = intervals;
   }
 
   /**
-   * Undefined for what is neither an address nor a network, and for those that no block holds as a whole.
-   * {@link EXCEEDED} when `work` does not last for a network.
+   * Returns the owner of an address or network; undefined for other texts, and if no block contains all of it. Returns
+   * {@link EXCEEDED} if `work` is exhausted.
    */
   find(value: string, work: MatchWork = unboundedWork()): Owner | undefined | typeof EXCEEDED {
     if (value.length > MAX_BLOCK_LENGTH) return undefined;
@@ -85,9 +85,12 @@ export class CidrTable<Owner> {
     return found === NONE ? undefined : this.owners[found];
   }
 
-  /** Intervals know addresses only: of a network, each block that could hold it is looked for, at most 129. */
+  /**
+   * Finds a network by looking up each block that could contain it, at most 129, because intervals only contain
+   * addresses.
+   */
   private findNetwork(value: string, work: MatchWork): Owner | undefined | typeof EXCEEDED {
-    // Most that is no address is no network, either.
+    // Most texts that are not addresses are not networks, either.
     if (value.indexOf('/') <= 0) return undefined;
     if (!work.spend(NETWORK_STEPS)) return EXCEEDED;
     const network = networkOf(value);
@@ -107,7 +110,7 @@ export class CidrTable<Owner> {
   }
 }
 
-/** Clears the bits behind a prefix. Those that belong to no address of the family are 0 anyway. */
+/** Clears the bits after a prefix. Bits that the address family does not have are 0 already. */
 function clearBehind(address: Uint32Array, prefix: number): void {
   for (let i = 0; i < address.length; i++) {
     const bits = prefix - i * WORD_BITS;
@@ -116,7 +119,7 @@ function clearBehind(address: Uint32Array, prefix: number): void {
   }
 }
 
-/** Of canonical blocks the longest that holds an address. */
+/** Returns the longest of some canonical blocks that contains an address. */
 export function longestBlock(blocks: readonly string[], address: string): string | undefined {
   const table = new CidrTable<string>();
   for (const block of blocks) table.add([block], block);
@@ -133,14 +136,14 @@ export interface CidrIntervals {
   readonly ipv6: Intervals;
 }
 
-/** In order; an interval ends where the next begins. */
+/** In ascending order; an interval ends where the next one begins. */
 interface Intervals {
-  /** First addresses: a word each for IPv4, four for IPv6. */
+  /** First addresses: one word each for IPv4, four for IPv6. */
   readonly starts: Uint32Array;
   readonly owners: Int32Array;
 }
 
-/** The last interval that begins at or before the address. */
+/** Returns the last interval that starts at or before the address. */
 function findIpv4({ starts, owners }: Intervals, address: number): number {
   let low = 0;
   let high = starts.length;
@@ -173,8 +176,8 @@ function beginsAfter(starts: Uint32Array, at: number): boolean {
 }
 
 /**
- * Blocks either hold one another or have nothing in common: those that are open at an address lie in one another, the
- * longest last.
+ * Builds the intervals. Blocks are either nested or disjoint, so the blocks that are open at an address are nested, the
+ * longest prefix last.
  */
 function intervalsOf(all: readonly OwnedBlock[], family: 4 | 6): Intervals {
   const bits = BigInt(family === 4 ? 32 : 128);
@@ -203,7 +206,7 @@ function intervalsOf(all: readonly OwnedBlock[], family: 4 | 6): Intervals {
     open.push({ end: first + (1n << (bits - BigInt(prefix))), owner });
     begin(first, owner);
   }
-  // What would begin behind the last address is left out.
+  // An interval that would start after the last address is omitted.
   closeBefore((1n << bits) - 1n);
   const words = starts.flatMap((start) => {
     const parts = wordsOf(family, start);

@@ -1,22 +1,22 @@
-/** What a text is: no address, one of IPv4, or one of IPv6. */
+/** Address family of a text: 0 if it is not an address. */
 export type AddressFamily = 0 | 4 | 6;
 
-/** The longest text of an address: eight groups, the last two as IPv4. */
+/** Maximum length of an address: eight groups, the last two as IPv4. */
 const MAX_ADDRESS_LENGTH = 45;
 const GROUPS = 8;
 const COLON = 0x3a;
 const DOT = 0x2e;
-/** The two words before the last of an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2), `::ffff:0:0/96`. */
+/** The two words before the last one of an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2), `::ffff:0:0/96`. */
 const MAPPED_WORD = 0xffff;
 
 const canonicalWords = new Uint32Array(4);
-/** Groups of the address that is being read. */
+/** Groups of the current address. */
 const groups = new Uint16Array(GROUPS);
 
 /**
- * Reads an IP address as inet_pton does: four decimal numbers without leading zeros, or IPv6 (RFC 4291, section 2.2). A
- * port, brackets, a zone or spaces make it none. An IPv4-mapped IPv6 address counts as the IPv4 address: a dual stack
- * socket names its IPv4 peers so. Looks at 45 characters at most. IPv4 goes to `words[0]`, IPv6 to the four `words`,
+ * Parses an IP address like inet_pton: four decimal numbers without leading zeros, or IPv6 (RFC 4291, section 2.2). A
+ * port, brackets, a zone or spaces are invalid. An IPv4-mapped IPv6 address counts as IPv4, because dual-stack sockets
+ * name IPv4 peers in this form. Reads at most 45 characters. IPv4 is written to `words[0]`, IPv6 to the four `words`,
  * most significant first.
  */
 export function readAddress(text: string, words: Uint32Array): AddressFamily {
@@ -41,7 +41,7 @@ function readRaw(text: string, words: Uint32Array): AddressFamily {
   return 6;
 }
 
-/** The address from `from` to the end, -1 if there is none. */
+/** Returns the IPv4 address from `from` to the end; -1 if it is invalid. */
 function readIpv4(text: string, from: number): number {
   let address = 0;
   let number = -1;
@@ -55,7 +55,7 @@ function readIpv4(text: string, from: number): number {
       dots++;
     } else {
       const digit = code - 0x30;
-      // A leading zero is octal to some and decimal to others.
+      // A leading zero means octal to some parsers and decimal to others.
       if (digit < 0 || digit > 9 || number === 0) return -1;
       number = number < 0 ? digit : number * 10 + digit;
       if (number > 255) return -1;
@@ -64,7 +64,7 @@ function readIpv4(text: string, from: number): number {
   return dots === 3 && number >= 0 ? address * 256 + number : -1;
 }
 
-/** Reads IPv6 into `groups`. */
+/** Parses IPv6 into `groups`. */
 function readGroups(text: string): boolean {
   const { length } = text;
   let count = 0;
@@ -119,10 +119,10 @@ function hexDigit(code: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** The text of an address that {@link readAddress} gave: one for all its spellings, that of RFC 5952. */
+/** Returns the RFC 5952 text of an address from {@link readAddress}, which is the same for all spellings. */
 export function addressText(family: 4 | 6, words: Uint32Array): string {
   if (family === 4) return ipv4Text(words[0] as number);
-  // The longest run of zero groups, the first of equal ones; one alone is written out.
+  // The longest run of zero groups, or the first of equal ones; a single zero group is written out.
   let from = 0;
   let most = 1;
   let run = 0;
@@ -151,8 +151,8 @@ function groupOf(words: Uint32Array, group: number): number {
 }
 
 /**
- * The spelling of an address, or of a {@link networkOf | network}, that names its bucket; undefined for what is
- * neither. A network of one address is that address.
+ * Returns the spelling of an address, or of a {@link networkOf | network}, in bucket names; undefined for other texts.
+ * A network of one address is that address.
  */
 export function canonicalAddress(text: string): string | undefined {
   if (text.includes('/')) {
@@ -174,13 +174,13 @@ export interface CidrBlock {
   /** The first address, as a number. */
   readonly first: bigint;
   readonly prefix: number;
-  /** `10.0.0.0/8`: the same for all spellings. */
+  /** Canonical text, such as `10.0.0.0/8`. */
   readonly text: string;
 }
 
 /**
- * Reads `10.0.0.0/8`, `2001:db8::/32`, or an address, which is a block of one. Blocks of IPv4-mapped addresses are
- * blocks of IPv4. Returns a sentence that says what is wrong and what to write.
+ * Parses `10.0.0.0/8`, `2001:db8::/32`, or an address, which is a block of one. Blocks of IPv4-mapped addresses become
+ * IPv4 blocks. Returns a sentence that says what is wrong and what to write if it is invalid.
  */
 export function parseBlock(text: string): CidrBlock | string {
   const shown = text.slice(0, 60);
@@ -207,23 +207,23 @@ export function parseBlock(text: string): CidrBlock | string {
   return blockOf(raw, first, prefix);
 }
 
-/** The longest text of a block. */
+/** Maximum length of a block. */
 export const MAX_BLOCK_LENGTH = MAX_ADDRESS_LENGTH + '/128'.length;
 
 /**
- * What stands for all addresses of a network, as Envoy's action masked_remote_address sends it: `192.0.2.0/24`.
- * Undefined for anything else.
+ * Returns the block of a network as sent by Envoy's action masked_remote_address: `192.0.2.0/24`. Undefined for other
+ * texts.
  */
 export function networkOf(text: string): CidrBlock | undefined {
   if (text.length > MAX_BLOCK_LENGTH) return undefined;
-  // Paths have slashes, too: they go on at once.
+  // Paths contain slashes, too, and return early.
   const slash = text.indexOf('/');
   if (slash < '::'.length || text.length - slash > '/128'.length) return undefined;
   const block = parseBlock(text);
   return typeof block === 'string' ? undefined : block;
 }
 
-/** Puts blocks of IPv4-mapped addresses where their addresses are looked for. */
+/** Converts blocks of IPv4-mapped addresses to IPv4, where their addresses are looked up. */
 function blockOf(raw: 4 | 6, first: bigint, prefix: number): CidrBlock {
   const isMapped = raw === 6 && prefix >= 96 && first >> 32n === BigInt(MAPPED_WORD);
   const family = isMapped ? 4 : raw;
@@ -241,7 +241,7 @@ function wordsToNumber(words: Uint32Array): bigint {
   return words.reduce((number, word) => (number << 32n) | BigInt(word), 0n);
 }
 
-/** {@link readAddress}'s words of a number. */
+/** Returns a number in the words of {@link readAddress}. */
 export function wordsOf(family: 4 | 6, number: bigint): Uint32Array {
   if (family === 4) return Uint32Array.of(Number(number), 0, 0, 0);
   return Uint32Array.from([96n, 64n, 32n, 0n], (shift) => Number((number >> shift) & 0xffff_ffffn));

@@ -3,44 +3,43 @@ import { AffixTrie } from './affix-trie.js';
 import { type FoundText, NO_NUMBER, TextFinder } from './text-finder.js';
 import type { Wildcard } from './wildcard.js';
 
-/** So few patterns are tried one by one, as that is quicker for usual values. */
+/** Maximum number of patterns that are tested one by one, which is faster for usual values. */
 const MAX_SEQUENTIAL_PATTERNS = 8;
 /**
- * Looking one by one for what stands between stars takes patterns times characters; beyond this many all are looked for
- * at once.
+ * Maximum cost of searching inner texts one by one, in patterns times characters; beyond it, all are searched at once.
  */
 const MAX_SEQUENTIAL_COST = 512;
-/** Steps for each pattern that is tried by itself. */
+/** Steps for each pattern that is tested by itself. */
 const TRY_STEPS = 6;
-/** Units of two texts that are compared in a step. */
+/** Number of units of two texts that are compared in a step. */
 const UNITS_PER_STEP = 8;
 
-/** A pattern, by its place in the file, and the numbers of what stands between its stars. */
+/** A pattern, as its position in the file, and the numbers of its inner texts. */
 interface CandidatePattern {
   readonly place: number;
   readonly numbers: readonly number[];
 }
 
 /**
- * Value patterns in file order, each with its owner: the first that matches is found in a walk over the beginning and
- * the end of a value, and one pass over it if patterns have texts between their stars, however many there are. Patterns
- * with several such texts, or such a text beside a beginning or an end, are then tried by themselves where the value
- * holds all of them.
+ * Value patterns in file order, each with its owner. A walk over start and end of a value finds the first match. If
+ * patterns have texts between stars, one pass over the value finds these, however many there are. Patterns with several
+ * inner texts, or with an inner text and a prefix or suffix, are then tested by themselves if the value contains all of
+ * their texts.
  */
 export class PatternList<Owner> {
   private readonly wildcards: Wildcard[] = [];
   private readonly owners: Owner[] = [];
-  /** Patterns with nothing between stars, by their beginnings and ends. */
+  /** Patterns without inner texts, by prefix and suffix. */
   private readonly affixes = new AffixTrie<number>();
-  /** The first of the others, and how many texts stand between the stars of all of them. */
+  /** The first of the others, and the number of their inner texts. */
   private firstInner = NO_NUMBER;
   private innerTexts = 0;
-  /** All that stands between stars, and the numbers of those that are no whole pattern. */
+  /** All inner texts, and the numbers of those that are not a complete pattern. */
   private readonly texts: FoundText[] = [];
   private readonly numberOf = new Map<string, number>();
-  /** By number: patterns that are tried where a value holds the text, and the rest of what they ask for. */
+  /** By number of a text: the patterns to test if a value contains it, and the rest of their conditions. */
   private readonly candidates: CandidatePattern[][] = [];
-  /** By number: when a value last held the text, by {@link round}. */
+  /** By number of a text: the {@link round} in which a value last contained it. */
   private readonly lastFound: number[] = [];
   private round = 0;
   private finder: TextFinder | undefined;
@@ -76,13 +75,13 @@ export class PatternList<Owner> {
     return number;
   }
 
-  /** Of some texts the one that the fewest patterns wait for so far: many patterns may have the others in common. */
+  /** Returns the candidates of the text that has the fewest, because many patterns may share the other texts. */
   private rarest(numbers: readonly number[]): CandidatePattern[] {
     const lists = numbers.map((number) => this.candidates[number] as CandidatePattern[]);
     return lists.reduce((least, list) => (list.length < least.length ? list : least));
   }
 
-  /** The owner of the first pattern that matches the whole value. */
+  /** Returns the owner of the first pattern that matches the whole value. */
   find(value: string, work: MatchWork): Owner | undefined | typeof EXCEEDED {
     const isLittle =
       this.wildcards.length <= MAX_SEQUENTIAL_PATTERNS &&
@@ -92,7 +91,7 @@ export class PatternList<Owner> {
   }
 
   /**
-   * What takes long to be made, made: plain data for {@link setPrepared} of a list with the same patterns in the same
+   * Returns the prepared data as plain data, for {@link setPrepared} of a list with the same patterns in the same
    * order.
    */
   prepared(): Int32Array | undefined {
@@ -101,7 +100,7 @@ export class PatternList<Owner> {
     return this.finder.words;
   }
 
-  /** Takes what another list has {@link prepared}. Otherwise the first value that needs it makes it. */
+  /** Adopts the {@link prepared} data of another list. Without it, the first value that needs it computes it. */
   setPrepared(words: Int32Array): void {
     this.finder = TextFinder.from(words);
   }
@@ -128,7 +127,7 @@ export class PatternList<Owner> {
     return least === EXCEEDED || found.length === 0 ? least : this.tryCandidates(value, least, work);
   }
 
-  /** Tries the patterns all of whose texts were found. */
+  /** Tests the patterns whose texts were all found. */
   private tryCandidates(value: string, before: number, work: MatchWork): number | typeof EXCEEDED {
     const { found, lastFound } = this;
     let best = before;

@@ -2,32 +2,31 @@ import { RE2JS } from 're2js';
 import { assertFound, EXCEEDED, type MatchWork, type Search, unboundedWork } from '../match-work.js';
 import { type ReadProgress, RegexSet } from './regex-set.js';
 
-/** Longest pattern, in UTF-16 units. */
+/** Maximum length of a pattern, in UTF-16 units. */
 export const MAX_REGEX_LENGTH = 1024;
 /**
- * Most instructions that a pattern compiles to: counted repetitions are copies, and every value may visit each of them
- * at each character.
+ * Maximum number of instructions of a compiled pattern: counted repetitions are copied, and every value may visit each
+ * instruction at each character.
  */
 export const MAX_INSTRUCTIONS = 500;
 
 /**
- * So many patterns are matched at once, by one automaton. More at once make a usual value cheaper, but the states of a
- * larger automaton are so many, with values made for it, that building them takes longer than all that (bench:
- * matchers).
+ * Number of patterns that one automaton matches. A larger automaton is faster for usual values, but crafted values can
+ * make it build so many states that this takes longer than the gain (bench: matchers).
  */
 const PATTERNS_PER_SET = 32;
-/** Nor does a set hold more instructions, but for those of one pattern alone: they are compiled at a stretch. */
+/** Maximum number of instructions in a set, unless one pattern has more, because a set is compiled in one step. */
 const INSTRUCTIONS_PER_SET = 1000;
-/** Steps (MatchWork) that compiling takes for each instruction. */
+/** Steps (MatchWork) for compiling each instruction. */
 const COMPILE_STEPS = 400;
 /**
- * Bounds of ranges of characters that take as long to compile as an instruction; fewer where case is folded, which is
- * done for each character.
+ * Number of bounds of character ranges that take as long to compile as one instruction; fewer with case folding, which
+ * processes each character.
  */
 const BOUNDS_PER_INSTRUCTION = 64;
 const FOLDED_BOUNDS_PER_INSTRUCTION = 4;
 
-/** How large a pattern in RE2 syntax is for {@link RegexList.add}, by what it compiles to, or what is wrong with it. */
+/** Returns the size of a pattern in RE2 syntax, as needed by {@link RegexList.add}, or what is wrong with it. */
 export function patternSize(pattern: string): number | string {
   if (pattern.length > MAX_REGEX_LENGTH) {
     return `a regular expression may have at most ${MAX_REGEX_LENGTH} characters, not ${pattern.length}; shorten it`;
@@ -50,7 +49,7 @@ export function patternSize(pattern: string): number | string {
   );
 }
 
-/** What classes like `\pL` add to the time that a pattern takes to compile, in instructions. */
+/** Returns the additional compile time of classes such as `\pL`, in instructions. */
 function sizeOfRanges(pattern: string, { prog }: { readonly prog: Program }): number {
   let bounds = 0;
   for (let at = 0; at < prog.numInst(); at++) bounds += prog.getInst(at).runes?.length ?? 0;
@@ -58,7 +57,7 @@ function sizeOfRanges(pattern: string, { prog }: { readonly prog: Program }): nu
   return Math.floor(bounds / (isFolded ? FOLDED_BOUNDS_PER_INSTRUCTION : BOUNDS_PER_INSTRUCTION));
 }
 
-/** What re2js compiles a pattern to. */
+/** A pattern compiled by re2js. */
 interface Program {
   numInst(): number;
   getInst(at: number): { readonly runes?: ArrayLike<number> | null };
@@ -67,26 +66,20 @@ interface Program {
 /** Patterns that are matched in one pass over a value. */
 interface PatternSet {
   readonly patterns: string[];
-  /** Place of the first of them in the list. */
+  /** Position of the first one in the list. */
   readonly first: number;
-  /** Of all together, by {@link patternSize}. */
+  /** Total of {@link patternSize}. */
   instructions: number;
-  /** Made when it is first needed. */
+  /** Created when it is first needed. */
   set: RegexSet | undefined;
 }
 
-/**
- * Regular expressions in order, each with its owner. A value is matched as a whole, in a time that grows with its
- * length alone.
- */
+/** Regular expressions in order, each with its owner. The time to match a whole value depends only on its length. */
 export class RegexList<Owner> {
   private readonly owners: Owner[] = [];
   private readonly sets: PatternSet[] = [];
 
-  /**
-   * `patterns` are those that {@link patternSize} finds nothing wrong with, and that nobody owns yet; `sizes` what it
-   * gives.
-   */
+  /** Adds `patterns` that {@link patternSize} accepts and that have no owner so far; `sizes` are its results. */
   add(patterns: readonly string[], sizes: readonly number[], owner: Owner): void {
     patterns.forEach((pattern, i) => {
       const size = sizes[i] ?? 0;
@@ -102,22 +95,20 @@ export class RegexList<Owner> {
     });
   }
 
-  /** How many {@link compile} takes. */
+  /** Number of {@link compile} steps. */
   get setCount(): number {
     return this.sets.length;
   }
 
-  /**
-   * Compiles some of the patterns, which takes a millisecond or two. Otherwise the first value that meets them does.
-   */
+  /** Compiles one set of patterns, which takes 1 or 2 ms. Otherwise, the first value that needs it does. */
   compile(set: number): void {
     const one = this.sets[set];
     if (one !== undefined) compiled(one);
   }
 
   /**
-   * The owner of the first pattern, in order, that matches the whole value. {@link EXCEEDED} when `work` does not last;
-   * the same question with the same `work`, given more, goes on where this one ended.
+   * Returns the owner of the first pattern that matches the whole value. Returns {@link EXCEEDED} if `work` is
+   * exhausted; a call with the same `work`, refilled, continues the search.
    */
   find(value: string, work: MatchWork): Owner | undefined | typeof EXCEEDED {
     const search = work.searchOf(this, value) as RegexSearch<Owner> | undefined;
@@ -158,7 +149,7 @@ export class RegexList<Owner> {
   }
 }
 
-/** How far a value has come on its way through the sets of a list, and what was found at its end. */
+/** The progress of a value through the sets of a list, and its result. */
 class RegexSearch<Owner> implements Search {
   readonly list: object;
   readonly value: string;
@@ -180,7 +171,7 @@ class RegexSearch<Owner> implements Search {
   }
 }
 
-/** Whether a pattern of so many instructions belongs into the next set. */
+/** Returns whether a pattern of `size` instructions needs a new set. */
 function isFull({ patterns, instructions }: PatternSet, size: number): boolean {
   return patterns.length === PATTERNS_PER_SET || instructions + size > INSTRUCTIONS_PER_SET;
 }
@@ -190,7 +181,7 @@ function compiled(one: PatternSet): RegexSet {
   return one.set;
 }
 
-/** The first of the patterns that matches the whole value. */
+/** Returns the first pattern that matches the whole value. */
 export function firstMatch(patterns: readonly string[], value: string): string | undefined {
   const list = new RegexList<string>();
   for (const pattern of patterns) list.add([pattern], [], pattern);

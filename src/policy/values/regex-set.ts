@@ -2,35 +2,35 @@ import { RE2Set } from 're2js';
 import { EXCEEDED, type MatchWork } from '../match-work.js';
 
 /**
- * What the states of an automaton may take for each of its patterns, in bytes; without room for more all of them are
- * dropped, and built anew as needed.
+ * Maximum memory for the states of an automaton, in bytes for each of its patterns; when it is used up, all states are
+ * removed and rebuilt on demand.
  */
 const MEMORY_PER_PATTERN = 8192;
 const LEAST_MEMORY = 65_536;
 
-/** Steps (MatchWork) that it takes to build a state, at most (bench: matchers). */
+/** Maximum steps (MatchWork) for building a state (bench: matchers). */
 const STATE_STEPS = 80;
-/** And for each instruction that the state, or the one before it, is at. */
+/** Steps for each instruction of the state, or of the previous one. */
 const INSTRUCTION_STEPS = 24;
-/** What it takes to ask a set at all. */
+/** Steps for starting a set. */
 const BEGIN_STEPS = 8;
-/** A character beyond U+00FF takes so many more: its class is looked for. */
+/** Additional steps for a character beyond U+00FF, whose class must be looked up. */
 const WIDE_STEPS = 3;
-/** The class of no character: the end of the text. */
+/** The class of the end of the text. */
 const END_OF_TEXT = -1;
-/** So many transitions between looks at what is left. */
+/** Number of transitions between checks of the work budget. */
 const TRANSITIONS_PER_CHECK = 1024;
 
 /** A state of re2js's automaton. */
 interface State {
   readonly nfaStates: readonly number[];
-  /** By class of characters; null where it is not built yet. */
+  /** By character class; null if not built yet. */
   readonly nextAnchored: readonly (State | null)[] | null;
-  /** The patterns that match what was read, in order; those of the state after the end count. */
+  /** The patterns that match the text read so far, in order; those of the state after the end count. */
   readonly matchIDs: readonly number[];
 }
 
-/** The parts of re2js's automaton that {@link RegexSet} works with; its own loop counts nothing and cannot be left. */
+/** The parts of re2js's automaton that {@link RegexSet} uses; its own loop can be neither counted nor interrupted. */
 interface Automaton {
   readonly numClasses: number;
   /** Classes of the characters up to U+00FF. */
@@ -38,32 +38,32 @@ interface Automaton {
   readonly failed: boolean;
   runeClass(rune: number): number;
   start(input: { context(at: number): number }, at: number): State | null;
-  /** The state after `rune`, which is of class `cls`; null when there is no room for it. */
+  /** Returns the state after `rune`, which has the class `cls`; null if the memory is used up. */
   step(state: State, cls: number, rune: number, anchor: number): State | null;
-  /** Drops every state; returns `state` built anew. */
+  /** Removes all states; returns `state`, rebuilt. */
   resetCache(state: State): State | null;
 }
 
-/** A place at the beginning of a text: all of re2js's conditions hold there, and it asks for no more than the first. */
+/** The start of a text: all of re2js's conditions hold there, and it reads only the first one. */
 const BEGINNING = { context: (): number => 0xff };
 
-/** How far one value has been read by one set. */
+/** The progress of one set in one value. */
 export interface ReadProgress {
-  /** UTF-16 units read. */
+  /** Number of UTF-16 units read. */
   at: number;
   state: object | undefined;
 }
 
 /**
- * Patterns that are matched in one pass over a value, by one automaton whose states are built when values first need
- * them. Every state built and every character read is counted.
+ * Patterns that one automaton matches in one pass over a value; its states are built when values first need them. Every
+ * built state and every read character is counted.
  */
 export class RegexSet {
   private readonly automaton: Automaton;
-  /** Until states are dropped for the first time, building them is an investment. */
+  /** Before the first removal of states, building them is exempt from the work budget. */
   private hasDroppedStates = false;
 
-  /** Throws what re2js throws for patterns that are wrong. Takes a millisecond or two. */
+  /** Throws re2js's error for invalid patterns. Takes 1 or 2 ms. */
   constructor(patterns: readonly string[]) {
     const memory = Math.max(LEAST_MEMORY, patterns.length * MEMORY_PER_PATTERN);
     const set = new RE2Set(RE2Set.ANCHOR_BOTH, 0, memory);
@@ -74,9 +74,9 @@ export class RegexSet {
   }
 
   /**
-   * The place of the first pattern that matches the whole value, undefined when none does. {@link EXCEEDED} when `work`
-   * does not last: `reading`, which begins as `{ at: 0, state: undefined }`, says then how far it has come, and a call
-   * with more work goes on there.
+   * Returns the position of the first pattern that matches the whole value; undefined if none does. Returns {@link
+   * EXCEEDED} if `work` is exhausted: `reading`, initially `{ at: 0, state: undefined }`, then contains the progress,
+   * and a call with more work continues.
    */
   first(value: string, work: MatchWork, reading: ReadProgress): number | undefined | typeof EXCEEDED {
     let state = (reading.state as State | undefined) ?? this.beginning(work);
@@ -91,7 +91,7 @@ export class RegexSet {
       work.remaining -= at - from;
       if (state.nfaStates.length === 0) return undefined;
       if (at >= end) continue;
-      // A transition that nobody has taken yet.
+      // A transition that is not built yet.
       if (work.remaining <= 0) return pause(reading, at, state);
       const rune = value.codePointAt(at) as number;
       state = this.build(state, this.automaton.runeClass(rune), rune, work);
@@ -104,7 +104,7 @@ export class RegexSet {
     return end.matchIDs[0];
   }
 
-  /** Follows transitions that are there, up to `end` or a unit beyond it; leaves in `reading.at` where it stopped. */
+  /** Follows existing transitions, up to `end` or one unit beyond it; stores the position in `reading.at`. */
   private read(
     value: string,
     from: number,
@@ -144,8 +144,8 @@ export class RegexSet {
   }
 
   /**
-   * Builds the transition and, if need be, the state it leads to. Takes its steps afterwards: `work.left` may be below
-   * 0 then, by one state.
+   * Builds the transition and, if needed, its target state. Takes its steps afterwards, so `work.remaining` may become
+   * negative by one state.
    */
   private build(state: State, cls: number, rune: number, work: MatchWork): State {
     const { automaton } = this;

@@ -1,60 +1,59 @@
 import { EXCEEDED, type MatchWork } from '../match-work.js';
 
-/** A text that is looked for, with a number from 0. */
+/** A text to search, with a number from 0. */
 export interface FoundText {
   readonly text: string;
-  /** Of texts that are not whole, each has another one. */
+  /** Unique among texts that are not whole patterns. */
   readonly number: number;
-  /** Whether only the least number of all that are found is asked for; else each is. */
+  /** Whether only the lowest number of all found texts is needed; otherwise each is reported. */
   readonly isWhole: boolean;
 }
 
-/** Behind every number. */
+/** Greater than every number. */
 export const NO_NUMBER = 0x7fff_ffff;
 
-/** Rounds are words. */
+/** Rounds are stored in 32-bit words. */
 const MAX_ROUND = 0x7fff_ffff;
 
-/** So many units of a value are read at once; short ones one by one. */
+/** Number of units of a value that are read at once; short values are read one by one. */
 const CHUNK_UNITS = 16_384;
 const SHORT_UNITS = 128;
 const bytes = Buffer.alloc(CHUNK_UNITS * 2);
 const units = new Uint16Array(bytes.buffer, bytes.byteOffset, CHUNK_UNITS);
 
-/** Units of which the first state knows the next by itself. */
+/** Number of units whose transitions from the first state are in a direct table. */
 const DIRECT_UNITS = 256;
-/** What a state is made of, as many words each; see {@link TextFinder}. */
+/** Number of words for each state; see {@link TextFinder}. */
 const FIELDS = 6;
-/** Words before the states. */
+/** Number of words before the states. */
 const HEADER = 1;
 
 /**
- * Finds which of many texts a value holds, in one pass over it (Aho and Corasick, "Efficient string matching", 1975). A
- * state is what could still become a text: states form the trie of all texts, and each knows the longest other state
- * that its text ends with, where it goes when a unit leads no further. All of it is one array of words, which another
- * thread can make: about 40 bytes for each UTF-16 unit of the texts.
+ * Finds which of many texts a value contains, in one pass (Aho and Corasick, "Efficient string matching", 1975). The
+ * states form the trie of all texts. Each state has a failure link to the longest other state that is a suffix of its
+ * text. Everything is in one array of words, about 40 bytes for each UTF-16 unit of the texts, so that another thread
+ * can build it.
  */
 export class TextFinder {
-  /** Everything; plain data for {@link TextFinder.from}. */
+  /** All data; for {@link TextFinder.from}. */
   readonly words: Int32Array;
   private readonly mask: number;
-  /** Hash table of all states but the first, which is 0, by the state before and the unit that leads to them. */
+  /** Hash table of all states except the first one, 0, by the previous state and the unit. */
   private readonly table: Int32Array;
   private readonly before: Int32Array;
   private readonly unit: Int32Array;
-  /** Where to go when a unit leads no further. */
+  /** Failure links. */
   private readonly fail: Int32Array;
-  /** The least number of a whole text that ends here. */
+  /** The lowest number of a whole pattern that ends here. */
   private readonly whole: Int32Array;
   /**
-   * Where another text ends that ends here, too: this state, or the nearest that its text ends with; and what its
-   * number is.
+   * The nearest state, this one or one of its suffixes, where a text that is not a whole pattern ends, and its number.
    */
   private readonly part: Int32Array;
   private readonly number: Int32Array;
-  /** What the units below 256 lead to from the first state. */
+  /** Transitions of the first state for units below 256. */
   private readonly direct = new Int32Array(DIRECT_UNITS);
-  /** When each state was last visited for its parts, by {@link round}. */
+  /** The {@link round} in which each state was last visited. */
   private visited: Int32Array | undefined;
   private round = 0;
 
@@ -76,14 +75,14 @@ export class TextFinder {
     this.mask = this.table.length - 1;
   }
 
-  /** Of a finder with the same texts, its {@link words}. */
+  /** Returns a finder with the {@link words} of another one with the same texts. */
   static from(words: Int32Array): TextFinder {
     const finder = new TextFinder(words);
     finder.fillDirect();
     return finder;
   }
 
-  /** Takes some 100 ns for each unit of the texts, none of which is empty. */
+  /** Builds a finder, which takes about 100 ns for each unit of the texts. No text may be empty. */
   static build(texts: readonly FoundText[]): TextFinder {
     let most = 1;
     for (const { text } of texts) most += text.length;
@@ -96,11 +95,11 @@ export class TextFinder {
   }
 
   /**
-   * The least number of a whole text below `best` that the value holds; `best` if there is none. Numbers of other texts
-   * that it holds are added to `parts`, each once, in no order.
+   * Returns the lowest number below `best` of a whole pattern that the value contains, or `best`. Appends the numbers
+   * of other texts that it contains to `parts`, each once, in no order.
    */
   find(value: string, best: number, parts: number[], work: MatchWork): number | typeof EXCEEDED {
-    // On the whole there are two looks at the table for each unit, at most.
+    // There are at most two table lookups per unit in total.
     if (!work.spend(value.length * 2)) return EXCEEDED;
     const { whole, part, fail, direct } = this;
     this.visited ??= new Int32Array(this.before.length);
@@ -134,7 +133,7 @@ export class TextFinder {
     return least;
   }
 
-  /** Adds what ends at a state, as far as it was not met before. */
+  /** Collects the texts that end at a state, up to the first that was visited before. */
   private collect(state: number, parts: number[], work: MatchWork): boolean {
     const visited = this.visited as Int32Array;
     for (let at = this.part[state] as number; at !== 0 && visited[at] !== this.round; ) {
@@ -146,11 +145,11 @@ export class TextFinder {
     return true;
   }
 
-  /** The state that a unit leads to, 0 for none. */
+  /** Returns the state after a unit; 0 if there is none. */
   private step(state: number, unit: number): number {
     const { table, before, mask } = this;
     const known = this.unit;
-    // States of one text mostly have numbers in a row.
+    // The states of one text usually have consecutive numbers.
     const likely = state + 1;
     if (known[likely] === unit && before[likely] === state) return likely;
     for (let slot = slotOf(state, unit) & mask; ; slot = (slot + 1) & mask) {
@@ -159,7 +158,7 @@ export class TextFinder {
     }
   }
 
-  /** Returns how many states there are. */
+  /** Returns the number of states. */
   private insertAll(texts: readonly FoundText[]): number {
     const { table, before, mask } = this;
     const known = this.unit;
@@ -190,10 +189,7 @@ export class TextFinder {
     return count;
   }
 
-  /**
-   * Finds where each state goes when a unit leads no further: from the shortest texts on, as it needs those of shorter
-   * ones.
-   */
+  /** Computes the failure links, starting with the shortest texts, because longer ones need those of shorter ones. */
   private link(count: number): void {
     const { before, unit, fail, whole, part } = this;
     for (const state of byDepth(before, count)) {
@@ -218,10 +214,7 @@ export class TextFinder {
   }
 }
 
-/**
- * Brings some of a value's units, from the `from`-th on, into {@link units}, where they are read faster. Returns how
- * many.
- */
+/** Copies units of a value, starting at `from`, into {@link units}, where reading is faster. Returns their number. */
 function readUnits(value: string, from: number): number {
   const length = Math.min(value.length - from, CHUNK_UNITS);
   if (length > SHORT_UNITS) {
@@ -232,7 +225,7 @@ function readUnits(value: string, from: number): number {
   return length;
 }
 
-/** Twice as many slots as states, at least, so that a look at the table meets few others. */
+/** Returns a table size of at least twice the number of states, which keeps collisions rare. */
 function tableSize(states: number): number {
   return 2 ** Math.ceil(Math.log2(states * 2));
 }
@@ -242,7 +235,7 @@ function slotOf(state: number, unit: number): number {
   return mixed ^ (mixed >>> 15);
 }
 
-/** All states but the first, those with short texts first. A state comes after the one before it in any case. */
+/** Returns all states except the first one, sorted by depth. A state always comes after its parent. */
 function byDepth(before: Int32Array, count: number): Int32Array {
   const depth = new Int32Array(count);
   let deepest = 0;

@@ -1,34 +1,34 @@
 import { sha256Hex } from '../names/sha256.js';
 
-/** Where kinds differ, the compiler asks for each. */
+/** A switch over kinds must be exhaustive, which the compiler checks. */
 export type MatcherKind = 'cidr' | 'regex';
 
-/** The field of the policy file that holds each kind. */
+/** Field of the policy file for each kind. */
 export const MATCHER_FIELDS = {
   cidr: 'value_cidr',
   regex: 'value_regex',
 } as const satisfies Readonly<Record<MatcherKind, string>>;
 
-/** What stands between the key and the name of a matcher. */
+/** Separator between the key and the name of a matcher. */
 const LABEL_SIGNS: Readonly<Record<MatcherKind, string>> = { cidr: ' in ', regex: '~' };
 
-/** What a node says of values in place of one value. Plain data: part of a node's specification. */
+/** A node's condition for values, instead of one value. Plain data; part of a node's specification. */
 export interface ValueMatcher {
   readonly kind: MatcherKind;
-  /** Blocks in their canonical texts, or patterns, in file order. */
+  /** Blocks in canonical form, or patterns, in file order. */
   readonly items: readonly string[];
-  /** How many instructions each pattern compiles to; none of blocks. */
+  /** Number of instructions of each compiled pattern; empty for blocks. */
   readonly sizes: readonly number[];
 }
 
-/** Items are shown up to this length, in UTF-16 units. */
+/** Maximum length of an item in messages, in UTF-16 units. */
 const MAX_SHOWN_UNITS = 60;
-/** So many items are shown where all would be too many. */
+/** Maximum number of items in messages. */
 const MAX_SHOWN_ITEMS = 10;
 
 /**
- * How a node names what it matches: its first item, `10.0.0.0/8`, long ones shortened. No other node of its level has
- * it, and items that are put behind it leave the name, and the statistics under it, as they are.
+ * Returns the name of a matcher: its first item, `10.0.0.0/8`, shortened if it is long. It is unique on its level, and
+ * stays the same, together with its statistics, when items are appended.
  */
 export function matcherName({ items }: Pick<ValueMatcher, 'items'>): string {
   const first = items[0] ?? '';
@@ -37,22 +37,20 @@ export function matcherName({ items }: Pick<ValueMatcher, 'items'>): string {
     : `${first.slice(0, MAX_SHOWN_UNITS)}…${sha256Hex(first).slice(0, 8)}`;
 }
 
-/**
- * `ip in 10.0.0.0/8,…` or `path~^/v[0-9]+$`: not to be taken for the value of a plain node, which stands behind a `=`.
- */
+/** Returns `ip in 10.0.0.0/8,…` or `path~^/v[0-9]+$`, which differ from the label of a plain node with its `=`. */
 export function matcherLabel(key: string, matcher: ValueMatcher): string {
   const more = matcher.items.length > 1 ? ',…' : '';
   return `${key}${LABEL_SIGNS[matcher.kind]}${matcherName(matcher)}${more}`;
 }
 
-/** All that a node matches, for those who read it: `10.0.0.0/8, 192.168.0.0/16 and 3 more`. */
+/** Describes all items of a matcher: `10.0.0.0/8, 192.168.0.0/16 and 3 more`. */
 export function describeMatcher({ items }: ValueMatcher): string {
   const shown = items.slice(0, MAX_SHOWN_ITEMS).map((item) => matcherName({ items: [item] }));
   const more = items.length - shown.length;
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** The field of the policy file that holds it. */
+/** Returns its field in the policy file. */
 export function matcherField({ kind }: ValueMatcher): (typeof MATCHER_FIELDS)[MatcherKind] {
   return MATCHER_FIELDS[kind];
 }

@@ -1,21 +1,21 @@
 /**
- * Of longer texts V8's search (Boyer and Moore) knows the last units only: it may compare all of one at each place of a
- * value (kBMMaxShift).
+ * V8's search (Boyer-Moore) uses only the last units of longer texts, and may compare a whole text at each position of
+ * a value (kBMMaxShift).
  */
 const MAX_SHIFT_UNITS = 250;
 
-/** A value pattern: `*` stands for any characters, none included. Everything else stands for itself. */
+/** A value pattern: `*` matches any characters, including none. All other characters are literal. */
 export class Wildcard {
   readonly pattern: string;
   readonly prefix: string;
   readonly suffix: string;
-  /** What must come between prefix and suffix, in this order. */
+  /** Texts that must occur between prefix and suffix, in this order. */
   readonly middle: readonly string[];
-  /** Units of what must come between that may be compared at each place of a value. */
+  /** Units of inner texts that may be compared at each position of a value. */
   readonly slowUnits: number;
   private readonly fixedLength: number;
 
-  /** `pattern` holds at least one `*`. */
+  /** `pattern` contains at least one `*`. */
   constructor(pattern: string) {
     const parts = pattern.split('*');
     this.pattern = pattern;
@@ -30,8 +30,8 @@ export class Wildcard {
   }
 
   /**
-   * Whether the whole value matches. Taking the leftmost place for each middle part is enough, as it leaves the most
-   * room for the next: no backtracking, whatever a caller sends.
+   * Returns whether the whole value matches. Taking the leftmost position of each inner text leaves the most space for
+   * the next, so no backtracking is needed.
    */
   matches(value: string): boolean {
     if (!this.mayMatch(value)) return false;
@@ -47,8 +47,7 @@ export class Wildcard {
   }
 
   /**
-   * Whether the value is long enough, and begins and ends as it must: all that is asked where nothing must come
-   * between.
+   * Returns whether the value is long enough and has the prefix and suffix, which is sufficient without inner texts.
    */
   mayMatch(value: string): boolean {
     if (value.length < this.fixedLength) return false;
