@@ -54,9 +54,9 @@ describe('possibleEnds', () => {
 
   test('names the buckets whose values are known, and says what is missing of the others', () => {
     const [, files, , twice] = endsOf(entries('tenant=acme')).ends;
-    expect(files).toMatchObject({ isNamed: true, missing: [] });
+    expect(files).toMatchObject({ isNamed: true, unknownKeys: [] });
     expect(files?.entries).toMatchObject([{ value: 'acme' }, { key: 'path', value: undefined }]);
-    expect(twice).toMatchObject({ isNamed: false, missing: ['tenant'] });
+    expect(twice).toMatchObject({ isNamed: false, unknownKeys: ['tenant'] });
   });
 
   test('finds the end of every descriptor by any of its entries, under the very same bucket name', () => {
