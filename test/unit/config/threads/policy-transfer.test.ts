@@ -123,7 +123,7 @@ descriptors:
     );
     const after = across({ domains: new Map([['d', before]]), version: '' }).domains.get('d');
     expect(after?.rules).toEqual(before.rules);
-    const own = { root: expect.anything(), names: expect.anything(), keys: new Set(['k']) };
+    const own = { root: expect.anything(), bucketNames: expect.anything(), keys: new Set(['k']) };
     expect(after).toEqual({ ...before, ...own });
   });
 
