@@ -25,7 +25,7 @@ try {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
 } catch (error) {
-  process.exit(error.status ?? 1); // tsc has said what is wrong
+  process.exit(error.status ?? 1); // tsc printed the errors
 }
 
 for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })) {

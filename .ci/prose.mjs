@@ -9,9 +9,10 @@ const ROOMS = ['.ci', 'deploy', 'docs', 'src', 'test'];
 const PAGES = ['README.md', 'CHANGELOG.md'];
 const HELP = `Usage: npm run prose -- [options] [path…]
 
-Checks the English of Markdown pages, comments and messages. Without a path: all that .ci/prose/not-yet.txt does not name.
+Checks the English of Markdown pages, comments and messages. Without a path, it skips
+the paths in .ci/prose/not-yet.txt.
 
-  --all            check everything, also what .ci/prose/not-yet.txt names
+  --all            check everything, and name lines of .ci/prose/not-yet.txt that can be removed
   --kind <kind>    only doc, comment or message
   --rule <name>    only this rule
   --count          print the number of findings for each folder and rule, not the findings
@@ -31,9 +32,11 @@ function filesAt(path) {
     .map((entry) => relative(root, join(entry.parentPath, entry.name)));
 }
 
-const isProse = (path) => /\.(md|ts|mjs|cjs|lua)$/.test(path);
+const isProse = (path) => /\.(?:md|ts|mjs|cjs|lua|html|ya?ml|sh)$/.test(path);
 const isBelow = (path, folder) => path === folder || path.startsWith(`${folder}/`);
 
+const MAX_EXCEPTIONS = 20;
+const EXCEPTIONS = '.ci/prose/exceptions.json';
 const NOT_YET = '.ci/prose/not-yet.txt';
 
 /** The entries of not-yet.txt: [{path, kind}], `kind` being undefined for an entry of all kinds. */
@@ -47,6 +50,30 @@ function notYet() {
       const [path, kind] = line.split(/\s+/);
       return { path: path.replace(/\/$/, ''), kind };
     });
+}
+
+/** Reads exceptions.json. Throws an Error if there are too many exceptions or one is incomplete. */
+function readExceptions() {
+  if (!existsSync(join(root, EXCEPTIONS))) return [];
+  const exceptions = JSON.parse(read(EXCEPTIONS));
+  if (exceptions.length > MAX_EXCEPTIONS)
+    throw new Error(`${EXCEPTIONS} has ${exceptions.length} exceptions; the maximum is ${MAX_EXCEPTIONS}`);
+  for (const { path, rule, words, reason } of exceptions) {
+    if (!RULES.some(({ name }) => name === rule)) throw new Error(`${EXCEPTIONS}: unknown rule ${rule}`);
+    if (!words || (reason ?? '').length < 20)
+      throw new Error(`${EXCEPTIONS}: ${path}: give the words and a reason of at least 20 characters`);
+  }
+  return exceptions;
+}
+
+/** Prints the entries of not-yet.txt and exceptions.json that a check of everything did not need. */
+function printNeedless(findings, exceptions) {
+  for (const { path, kind } of notYet())
+    if (!findings.some((one) => isBelow(one.path, path) && (kind ?? one.kind) === one.kind))
+      process.stdout.write(`${NOT_YET}: ${path} has no findings; remove it\n`);
+  for (const { path, rule, used } of exceptions)
+    if (!used)
+      process.stdout.write(`${EXCEPTIONS}: ${rule} has no finding in ${path}; remove the exception\n`);
 }
 
 function optionsOf(args) {
@@ -81,12 +108,13 @@ function run(options) {
   const paths = options.paths.length > 0 ? options.paths : standard;
   const skipped = options.all || options.paths.length > 0 ? [] : notYet();
   const files = [...new Set(paths.flatMap(filesAt))].filter(isProse).sort();
+  const exceptions = readExceptions();
   const findings = [];
   for (const path of files) {
     const entries = skipped.filter((entry) => isBelow(path, entry.path));
     if (entries.some(({ kind }) => kind === undefined)) continue;
     findings.push(
-      ...findingsIn(path, read(path)).filter(
+      ...findingsIn(path, read(path), exceptions).filter(
         ({ kind, rule }) =>
           !entries.some((entry) => entry.kind === kind) &&
           (options.kind ?? kind) === kind &&
@@ -98,11 +126,16 @@ function run(options) {
   else
     for (const { path, line, rule, words } of findings)
       process.stdout.write(`${path}:${line}: ${rule}: "${words}" (${exampleOf(rule)})\n`);
+  if (options.all && options.paths.length === 0 && !options.kind && !options.rule)
+    printNeedless(findings, exceptions);
   process.stdout.write(
     findings.length === 0 ? 'prose: no findings\n' : `${findings.length} findings of prose\n`,
   );
   return findings.length === 0 ? 0 : 1;
 }
+
+// `| head` closes the pipe early.
+process.stdout.on('error', () => process.exit(1));
 
 try {
   const options = optionsOf(process.argv.slice(2));

@@ -2,6 +2,7 @@
 // one in `folder`.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
+import { scan } from './scan.mjs';
 
 const MAX_COLUMNS = 120;
 const MAX_LINES = 400;
@@ -24,65 +25,6 @@ const isSource = (path) => path.startsWith('src/') && path.endsWith('.ts');
 const texts = new Map(paths.filter(isCode).map((path) => [path, readFileSync(join(root, path), 'utf8')]));
 const sources = [...texts.keys()].filter(isSource);
 
-/**
- * Where each line of a text begins: in code, or in a text of several lines, whose lines are data. Comments are {line,
- * text}: blocks of them as one.
- */
-function scan(text) {
-  const inTemplate = [];
-  const comments = [];
-  const stack = [];
-  let line = 1;
-  let at = 0;
-  const lines = text.split('\n');
-  inTemplate[1] = false;
-  const newline = () => {
-    line++;
-    inTemplate[line] = stack.at(-1) === '`';
-  };
-  while (at < text.length) {
-    const char = text[at];
-    const pair = text.slice(at, at + 2);
-    if (stack.at(-1) === '`') {
-      if (char === '\\') at++;
-      else if (char === '`') stack.pop();
-      else if (pair === '${') {
-        stack.push('{');
-        at++;
-      } else if (char === '\n') newline();
-      at++;
-    } else if (pair === '//' || pair === '/*') {
-      const end = pair === '//' ? text.indexOf('\n', at) : text.indexOf('*/', at) + 2;
-      const stop = end < at ? text.length : end;
-      const comment = text.slice(at, stop);
-      comments.push({ line, text: comment });
-      for (const one of comment) if (one === '\n') newline();
-      at = stop;
-    } else if (char === "'" || char === '"') {
-      for (at++; at < text.length && text[at] !== char && text[at] !== '\n'; at++)
-        if (text[at] === '\\') at++;
-      at++;
-    } else if (
-      char === '/' &&
-      /(^|[(,=:[!&|?{};\n]|return|=>)\s*$/.test(text.slice(Math.max(0, at - 20), at))
-    ) {
-      let inClass = false;
-      for (at++; at < text.length && text[at] !== '\n' && (inClass || text[at] !== '/'); at++) {
-        if (text[at] === '\\') at++;
-        else if (text[at] === '[') inClass = true;
-        else if (text[at] === ']') inClass = false;
-      }
-      at++;
-    } else {
-      if (char === '`') stack.push('`');
-      else if (char === '{') stack.push('{');
-      else if (char === '}' && stack.length > 0) stack.pop();
-      else if (char === '\n') newline();
-      at++;
-    }
-  }
-  return { lines, inTemplate, comments };
-}
 const scanned = new Map([...texts].map(([path, text]) => [path, scan(text)]));
 
 function* lineWidth() {

@@ -1,6 +1,6 @@
 /**
- * Whether what is printed may have colours: on a terminal only, unless NO_COLOR (https://no-color.org) is set to
- * anything but an empty text, or TERM says that the terminal has none.
+ * Returns whether output may have colours: on a terminal only, unless NO_COLOR (https://no-color.org) is set to a
+ * non-empty text, or TERM names a terminal without colours.
  */
 export function showsColours(
   terminal: boolean,

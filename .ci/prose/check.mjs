@@ -1,14 +1,11 @@
 // Applies the rules to a file.
-import { readFileSync } from 'node:fs';
-import { proseOfLua, proseOfScript } from './code.mjs';
+import { proseOfLua, proseOfScript } from './comments.mjs';
 import { proseOfMarkdown } from './markdown.mjs';
+import { messagesOf } from './messages.mjs';
 import { RULES } from './rules.mjs';
 import { sentencesOf } from './sentences.mjs';
 
 export { RULES };
-
-/** [{path, rule, words, reason}]: sentences that a rule must not flag. */
-const EXCEPTIONS = JSON.parse(readFileSync(new URL('./exceptions.json', import.meta.url), 'utf8'));
 
 /** Keeps the newest section of a changelog, and the line numbers. */
 function newestSection(text) {
@@ -21,11 +18,11 @@ export function proseOf(path, text) {
   if (path === 'CHANGELOG.md') return proseOfMarkdown(newestSection(text));
   if (path.endsWith('.md')) return proseOfMarkdown(text);
   if (path.endsWith('.lua')) return proseOfLua(text);
-  // The place to take the messages from `npm run messages`, once that lists them.
-  return proseOfScript(text, { messages: path.startsWith('src/') });
+  const comments = /\.(?:ts|mjs|cjs)$/.test(path) ? proseOfScript(text) : [];
+  return [...comments, ...messagesOf(path, text)];
 }
 
-/** Returns the example of a rule: a sentence that it flags, and the same sentence in plain English. */
+/** Returns the example of a rule, with the same sentence in plain English. */
 export function exampleOf(rule) {
   const { written, better } = RULES.find(({ name }) => name === rule);
   return `not "${written}" but "${better}"`;
@@ -49,14 +46,20 @@ export function findingsInBlock(block) {
   return found;
 }
 
-/** Returns what the rules find in a file: [{path, line, kind, rule, words}]. */
-export function findingsIn(path, text) {
+/**
+ * Returns what the rules find in a file: [{path, line, kind, rule, words}]. `exceptions` are {path, rule, words,
+ * reason}; those that apply are marked as `used`.
+ */
+export function findingsIn(path, text, exceptions) {
   return proseOf(path, text)
     .flatMap(findingsInBlock)
-    .filter(
-      ({ rule, words }) =>
-        !EXCEPTIONS.some((one) => one.path === path && one.rule === rule && words.includes(one.words)),
-    )
+    .filter(({ rule, words }) => {
+      const exception = exceptions.find(
+        (one) => one.path === path && one.rule === rule && words.includes(one.words),
+      );
+      if (exception !== undefined) exception.used = true;
+      return exception === undefined;
+    })
     .sort((a, b) => a.line - b.line)
     .map((finding) => ({ path, ...finding }));
 }
