@@ -29,17 +29,17 @@ export class StringCache {
     let hash = length;
     for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] as number), HASH_PRIME);
     const slot = (hash ^ (hash >>> 16)) & (SLOTS - 1);
-    if (this.#holds(slot, bytes, start, length)) return this.#texts[slot] as string;
-    if (this.#holds(slot ^ 1, bytes, start, length)) return this.#texts[slot ^ 1] as string;
+    if (this.#matches(slot, bytes, start, length)) return this.#texts[slot] as string;
+    if (this.#matches(slot ^ 1, bytes, start, length)) return this.#texts[slot ^ 1] as string;
     const text = decode(bytes, start, end);
-    if (this.#lengths[slot] === 0) this.#remember(slot, bytes, start, end, text);
-    else if (this.#lengths[slot ^ 1] === 0) this.#remember(slot ^ 1, bytes, start, end, text);
-    else if (this.#missed[slot] === hash) this.#remember(slot, bytes, start, end, text);
+    if (this.#lengths[slot] === 0) this.#store(slot, bytes, start, end, text);
+    else if (this.#lengths[slot ^ 1] === 0) this.#store(slot ^ 1, bytes, start, end, text);
+    else if (this.#missed[slot] === hash) this.#store(slot, bytes, start, end, text);
     else this.#missed[slot] = hash;
     return text;
   }
 
-  #holds(slot: number, bytes: Uint8Array, start: number, length: number): boolean {
+  #matches(slot: number, bytes: Uint8Array, start: number, length: number): boolean {
     if (this.#lengths[slot] !== length) return false;
     const kept = this.#bytes;
     const from = slot * MAX_BYTES;
@@ -47,7 +47,7 @@ export class StringCache {
     return true;
   }
 
-  #remember(slot: number, bytes: Uint8Array, start: number, end: number, text: string): void {
+  #store(slot: number, bytes: Uint8Array, start: number, end: number, text: string): void {
     const kept = this.#bytes;
     let at = slot * MAX_BYTES;
     for (let from = start; from < end; from++) kept[at++] = bytes[from] as number;

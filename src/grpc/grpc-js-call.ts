@@ -56,7 +56,7 @@ export class GrpcJsCall implements AuxiliaryCall {
 
   start(): void {
     if (this.#method.responseStream) this.#openStreams.add(this);
-    if (!this.#isOver()) this.#tell(() => this.#follow(this.#method.begin(this)));
+    if (!this.#hasEnded()) this.#notify(() => this.#follow(this.#method.begin(this)));
   }
 
   get fields(): Fields {
@@ -76,7 +76,7 @@ export class GrpcJsCall implements AuxiliaryCall {
 
   send(message: Uint8Array): boolean {
     const stream = this.#stream;
-    if (this.#isOver()) return false;
+    if (this.#hasEnded()) return false;
     if (stream.writableLength >= MAX_UNREAD_MESSAGES) {
       this.end(new GrpcError(STATUS.RESOURCE_EXHAUSTED, 'answers are not being read'));
       return false;
@@ -87,20 +87,20 @@ export class GrpcJsCall implements AuxiliaryCall {
   }
 
   end(error?: GrpcError, trailers: Fields = []): void {
-    if (this.#isOver()) return;
+    if (this.#hasEnded()) return;
     const metadata = toMetadata(trailers);
     if (error === undefined) this.#stream.end(metadata);
     else this.#stream.emit('error', { ...statusOf(error), metadata });
   }
 
-  #isOver(): boolean {
+  #hasEnded(): boolean {
     return this.#stream.writableEnded || this.#stream.cancelled;
   }
 
   #follow(handler: AuxiliaryHandler): void {
     const stream = this.#stream;
     const on = (name: string, event: (message: Buffer) => void): void => {
-      stream.on(name, (message: Buffer) => this.#tell(() => event(message)));
+      stream.on(name, (message: Buffer) => this.#notify(() => event(message)));
     };
     on('drain', () => {
       if ('read' in stream) stream.resume();
@@ -112,21 +112,21 @@ export class GrpcJsCall implements AuxiliaryCall {
       handler.onClosed?.();
     });
     const onRequestEnd = (): void => {
-      if (!this.#isOver()) handler.onRequestEnd?.();
+      if (!this.#hasEnded()) handler.onRequestEnd?.();
     };
     if ('request' in stream) {
       handler.onMessage(stream.request);
       onRequestEnd();
     } else {
       on('data', (message) => {
-        if (!this.#isOver()) handler.onMessage(message);
+        if (!this.#hasEnded()) handler.onMessage(message);
       });
       on('end', onRequestEnd);
     }
   }
 
   /** Errors that a handler throws must not reach the events of a connection. */
-  #tell(event: () => void): void {
+  #notify(event: () => void): void {
     try {
       event();
     } catch (error) {

@@ -21,7 +21,7 @@ const FIRST_HELD_BYTES = 512;
  * Buffers up to this size are kept for the next incomplete frame until {@link FrameReader.trim}. Allocating a buffer
  * for each chunk would double the cost of a flood.
  */
-const KEPT_BYTES = 2048;
+const MAX_REUSED_BYTES = 2048;
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -130,7 +130,7 @@ export class FrameReader {
     // The consumer may call `stop`, which frees the held buffer.
     this.#held = NOTHING;
     this.#heldLength = 0;
-    const goesOn = this.#consumer.onFrame(
+    const continues = this.#consumer.onFrame(
       frame[3] as number,
       frame[4] as number,
       readUint31(frame, 5),
@@ -138,9 +138,9 @@ export class FrameReader {
       FRAME_HEADER_BYTES,
       size,
     );
-    if (goesOn && !this.#stopped && frame.length <= KEPT_BYTES) this.#held = frame;
+    if (continues && !this.#stopped && frame.length <= MAX_REUSED_BYTES) this.#held = frame;
     else freeBuffer(frame);
-    if (goesOn) return at;
+    if (continues) return at;
     this.stop();
     return -1;
   }

@@ -4,8 +4,8 @@
  */
 const SHORT_BYTES = 4 * 1024;
 /** Minimum and maximum size of the blocks that short pieces are copied to. Bytes. */
-const LEAST_BLOCK_BYTES = 1024;
-const MOST_BLOCK_BYTES = 64 * 1024;
+const MIN_BLOCK_BYTES = 1024;
+const MAX_BLOCK_BYTES = 64 * 1024;
 
 /** Collects a body from any number of pieces. Takes at most twice the length of the body in memory, plus one KiB. */
 export class BodyBuffer {
@@ -36,7 +36,7 @@ export class BodyBuffer {
   }
 
   #startBlock(): Buffer {
-    const bytes = Math.min(Math.max(this.#bytes, LEAST_BLOCK_BYTES), MOST_BLOCK_BYTES);
+    const bytes = Math.min(Math.max(this.#bytes, MIN_BLOCK_BYTES), MAX_BLOCK_BYTES);
     this.#block = Buffer.allocUnsafeSlow(bytes);
     this.#used = 0;
     return this.#block;

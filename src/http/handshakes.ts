@@ -13,12 +13,12 @@ type SocketEndpoints = Pick<Socket, 'localAddress' | 'localPort' | 'remoteAddres
  * starts handshakes without completing them can block others only briefly.
  */
 export class Handshakes {
-  readonly #most: number;
+  readonly #maxHandshakes: number;
   /** Oldest first. */
   readonly #sockets = new Map<string, Socket>();
 
   constructor(most = MAX_HANDSHAKES) {
-    this.#most = most;
+    this.#maxHandshakes = most;
   }
 
   /** Tracks an accepted socket. */
@@ -29,7 +29,7 @@ export class Handshakes {
     socket.once('close', () => {
       if (this.#sockets.get(name) === socket) this.#sockets.delete(name);
     });
-    if (this.#sockets.size >= this.#most) {
+    if (this.#sockets.size >= this.#maxHandshakes) {
       const [oldest] = this.#sockets;
       if (oldest !== undefined) {
         this.#sockets.delete(oldest[0]);

@@ -20,9 +20,9 @@ export class HttpConnection extends Duplex implements Reader {
   #rest: Buffer | undefined;
   /** Whether the client sends no more data, and whether the parser knows. */
   #hasEnded = false;
-  #toldEnd = false;
+  #parserEnded = false;
   /** Whether the parser accepts more data. */
-  #isWanted = false;
+  #parserWantsData = false;
   /** The current request, until its response is sent. */
   #current: IncomingMessage | undefined;
   /** Bytes of its body that the parser has not received yet. Undefined if the body is chunked. */
@@ -102,7 +102,7 @@ export class HttpConnection extends Duplex implements Reader {
   }
 
   override _read(): void {
-    this.#isWanted = true;
+    this.#parserWantsData = true;
     this.#feed();
   }
 
@@ -154,7 +154,11 @@ export class HttpConnection extends Duplex implements Reader {
   #feed(): void {
     // Data after the last request is read, so that its end is detected, and dropped.
     if (this.writableEnded) this.#rest = undefined;
-    while (this.#rest !== undefined && this.#isWanted && (this.#current?.complete ?? false) === false) {
+    while (
+      this.#rest !== undefined &&
+      this.#parserWantsData &&
+      (this.#current?.complete ?? false) === false
+    ) {
       if (!this.#reads.hasTime()) {
         this.#hold();
         break;
@@ -162,12 +166,12 @@ export class HttpConnection extends Duplex implements Reader {
       const rest = this.#rest;
       const end = this.#pieceOf(rest);
       this.#rest = end < rest.length ? rest.subarray(end) : undefined;
-      this.#isWanted = this.push(end < rest.length ? rest.subarray(0, end) : rest);
+      this.#parserWantsData = this.push(end < rest.length ? rest.subarray(0, end) : rest);
     }
     if (this.#rest !== undefined || this.#isHeld) this.#socket.pause();
     else if (!this.#hasEnded) this.#socket.resume();
-    else if (!this.#toldEnd) {
-      this.#toldEnd = true;
+    else if (!this.#parserEnded) {
+      this.#parserEnded = true;
       this.push(null);
     }
   }

@@ -13,14 +13,14 @@ export const UNREAD_MS = 30_000;
  * if all are busy, the one that has been busy longest. A health probe therefore always gets a connection.
  */
 export class HttpConnections {
-  readonly #most: number;
+  readonly #maxConnections: number;
   /** Idle and busy connections, each in the order in which they became so. */
   readonly #idle = new Set<HttpConnection>();
   readonly #busy = new Set<HttpConnection>();
   readonly #reads = new HttpReadScheduler();
 
   constructor(most: number) {
-    this.#most = most;
+    this.#maxConnections = most;
   }
 
   /** Creates the connection of an accepted socket. */
@@ -30,7 +30,7 @@ export class HttpConnections {
       // Node.js emits this event if no data was received or sent during the timeout.
       if (socket.writableLength > 0) connection.destroy();
     });
-    if (this.#idle.size + this.#busy.size >= this.#most) this.#closeOne();
+    if (this.#idle.size + this.#busy.size >= this.#maxConnections) this.#closeOne();
     this.#idle.add(connection);
     connection.once('close', () => {
       this.#idle.delete(connection);

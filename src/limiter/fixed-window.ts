@@ -221,9 +221,9 @@ export class WindowRate implements RateAlgorithm {
     const before = bucket.count;
     const owes = this.isDebtLocked(bucket);
     // With debt, a peek asks for one more hit, as it does for a token bucket.
-    const asked = this.maxDebt > 0 && hits === 0 ? 1 : hits;
+    const requested = this.maxDebt > 0 && hits === 0 ? 1 : hits;
     // The sum of two safe integers may be rounded, but never to below a 32-bit limit.
-    const limited = before + asked > this.requestsPerUnit || asked > this.requestsPerUnit;
+    const limited = before + requested > this.requestsPerUnit || requested > this.requestsPerUnit;
     if (hits > 0 && (!limited || this.countsDenied(countDeniedHits))) {
       bucket.count = Math.min(before + hits, MAX_COUNT);
       invariant(bucket.count >= before, COUNT);
@@ -240,8 +240,8 @@ export class WindowRate implements RateAlgorithm {
   private refund(bucket: RunningBucket, { hits, undoMark, allowSurplus = false }: BucketOperation): void {
     if (undoMark !== undefined && undoMark !== bucket.windowStart) return;
     const before = bucket.count;
-    const isOver = undoMark === undefined ? allowSurplus : before < 0;
-    bucket.count = Math.max(Math.min(before, isOver ? 0 - this.maxSurplus : 0), before - hits);
+    const mayBeNegative = undoMark === undefined ? allowSurplus : before < 0;
+    bucket.count = Math.max(Math.min(before, mayBeNegative ? 0 - this.maxSurplus : 0), before - hits);
     if (bucket.count !== before) bucket.dirty = true;
   }
 
@@ -258,9 +258,9 @@ export class WindowRate implements RateAlgorithm {
     const end = this.endOf(start);
     if (bucket.whole < 0) {
       // The window has a surplus, which applies to one window only.
-      const isOther = bucket.unit !== start - end || bucket.windowStart !== start;
-      bucket.setState(start - end, start, isOther ? 0 : bucket.count);
-      if (isOther) bucket.hasForeignDebt = false;
+      const isStale = bucket.unit !== start - end || bucket.windowStart !== start;
+      bucket.setState(start - end, start, isStale ? 0 : bucket.count);
+      if (isStale) bucket.hasForeignDebt = false;
       return;
     }
     if (bucket.unit !== start - end || bucket.windowStart !== start) {

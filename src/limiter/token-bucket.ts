@@ -124,7 +124,7 @@ export class TokenBucketRate implements RateAlgorithm {
 
   take(bucket: RunningBucket, operation: BucketOperation, nowMicros: number): boolean {
     const wasClamped = this.normalize(bucket, nowMicros);
-    const isOver = decodeSurplus(bucket, nowMicros);
+    const hasSurplus = decodeSurplus(bucket, nowMicros);
     const { hits } = operation;
     if (operation.refund) {
       this.refund(bucket, operation, nowMicros, wasClamped);
@@ -132,32 +132,33 @@ export class TokenBucketRate implements RateAlgorithm {
       return false;
     }
     // A peek asks whether the bucket has one more token.
-    const asked = hits === 0 ? 1 : hits;
+    const requested = hits === 0 ? 1 : hits;
     const { whole, part } = bucket;
-    addTo(bucket, this.takeCostWhole(asked), this.takeCostCarry(asked), this.q);
+    addTo(bucket, this.takeCostWhole(requested), this.takeCostCarry(requested), this.q);
     const limited =
-      exceeds(bucket, nowMicros + this.fillWhole, this.fillCarry) || (isOver && asked > this.maxTokens);
+      exceeds(bucket, nowMicros + this.fillWhole, this.fillCarry) ||
+      (hasSurplus && requested > this.maxTokens);
     if (limited || hits === 0) {
       bucket.whole = whole;
       bucket.part = part;
     } else bucket.dirty = true;
-    if (isOver) encodeSurplus(bucket, nowMicros);
+    if (hasSurplus) encodeSurplus(bucket, nowMicros);
     return limited;
   }
 
   charge(bucket: RunningBucket, hits: number, nowMicros: number): number {
     this.normalize(bucket, nowMicros);
-    const isOver = decodeSurplus(bucket, nowMicros);
+    const hasSurplus = decodeSurplus(bucket, nowMicros);
     const charged = this.chargedHits(hits);
     addTo(bucket, costWhole(this, charged), costCarry(this, charged), this.q);
     bucket.dirty = true;
     const lowestMicros = nowMicros + this.debtWhole;
-    if (isOver) encodeSurplus(bucket, nowMicros);
+    if (hasSurplus) encodeSurplus(bucket, nowMicros);
     if (!exceeds(bucket, lowestMicros, this.debtCarry)) return this.forgiven(hits, 0);
-    const overMicros = bucket.fullAtMicros - lowestMicros;
+    const excessMicros = bucket.fullAtMicros - lowestMicros;
     bucket.whole = lowestMicros;
     bucket.part = this.debtCarry;
-    return this.forgiven(hits, overMicros);
+    return this.forgiven(hits, excessMicros);
   }
 
   deny(bucket: RunningBucket, _ask: BucketOperation, snapshot: TakeSnapshot, nowMicros: number): void {
@@ -181,11 +182,11 @@ export class TokenBucketRate implements RateAlgorithm {
       this.q,
     );
     const remaining = available.whole < 0 ? 0 : Math.min(this.wholeTokens(available), MAX_UINT32);
-    const asked = limited
+    const requested = limited
       ? Math.min(Math.max(hits, 1), this.maxTokens)
       : Math.min(remaining + 1, this.maxTokens);
-    let waitMicros = costWhole(this, asked) - available.whole;
-    if (costCarry(this, asked) > available.part) waitMicros += 1;
+    let waitMicros = costWhole(this, requested) - available.whole;
+    if (costCarry(this, requested) > available.part) waitMicros += 1;
     return {
       limited,
       remaining,
@@ -252,9 +253,12 @@ export class TokenBucketRate implements RateAlgorithm {
    * state.
    */
   minTimeToFill(hits: number, { remaining, waitMicros }: TakeOutcome): Span {
-    const asked = Math.min(Math.max(hits, 1), this.maxTokens);
+    const requested = Math.min(Math.max(hits, 1), this.maxTokens);
     // Waits are rounded up, so a wait of one microsecond less was too short: available < cost(hits) - (waitMicros - 1).
-    const bound: Span = { whole: costWhole(this, asked) - (waitMicros - 1), part: costCarry(this, asked) };
+    const bound: Span = {
+      whole: costWhole(this, requested) - (waitMicros - 1),
+      part: costCarry(this, requested),
+    };
     // The bucket did not hold one more token: available < cost(remaining + 1).
     if (remaining < this.maxTokens) {
       const nextWhole = costWhole(this, remaining + 1);
@@ -349,12 +353,12 @@ export class TokenBucketRate implements RateAlgorithm {
   }
 
   /**
-   * Returns the tokens of a charge that were forgiven: those beyond {@link chargedHits}, and those that `overMicros`
+   * Returns the tokens of a charge that were forgiven: those beyond {@link chargedHits}, and those that `excessMicros`
    * would refill, rounded to the nearest token.
    */
-  private forgiven(hits: number, overMicros: number): number {
-    const over = Math.round((overMicros * this.q) / this.p);
-    return Math.min(hits, hits - this.chargedHits(hits) + over);
+  private forgiven(hits: number, excessMicros: number): number {
+    const excess = Math.round((excessMicros * this.q) / this.p);
+    return Math.min(hits, hits - this.chargedHits(hits) + excess);
   }
 
   /** Returns floor((whole + part / q) * q / p), computed exactly. */

@@ -21,11 +21,11 @@ export async function runInTurns<T>(work: Generator<void, T>): Promise<T> {
 }
 
 /** Waits for `promise`. After `ms` milliseconds, returns or throws what `onTimeout` does instead. */
-export async function withTimeout<Result, Late>(
+export async function withTimeout<Result, Fallback>(
   ms: number,
   promise: Result | PromiseLike<Result>,
-  onTimeout: () => Late,
-): Promise<Result | Late> {
+  onTimeout: () => Fallback,
+): Promise<Result | Fallback> {
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, ms);

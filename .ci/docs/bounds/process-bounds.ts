@@ -9,7 +9,7 @@ import { UNREAD_MS } from '../../../src/http/http-connections.js';
 import { READING_MS } from '../../../src/http/http-read-scheduler.js';
 import { BODY_LIMITS } from '../../../src/http/request-bodies.js';
 import { MAX_HELD_BYTES } from '../../../src/http/views/outgoing-texts.js';
-import { KEPT_MS } from '../../../src/http/views/page-buffer-pool.js';
+import { RETENTION_MS } from '../../../src/http/views/page-buffer-pool.js';
 import { SLICE_MS } from '../../../src/http/views/view-slices.js';
 import { MAX_UINT32 } from '../../../src/limiter/rate.js';
 import { MAX_LINE_CHARACTERS } from '../../../src/server/decision-log/decision-line.js';
@@ -96,7 +96,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
         what: 'texts of views that clients are reading',
         bound:
           `${shownSize(MAX_HELD_BYTES)}, although a single text may be larger; weir reuses the memory of one ` +
-          `text per view for up to ${shownTime(KEPT_MS)}`,
+          `text per view for up to ${shownTime(RETENTION_MS)}`,
         beyond: 'weir closes the connections that read the oldest text',
       },
       {

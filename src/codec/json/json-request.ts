@@ -66,7 +66,7 @@ const PIECE_BYTES = 128 * 1024;
 /** Bytes of JSON that are processed in one step. */
 const STEP_BYTES = 128 * 1024;
 /** Cost of an object in addition to its bytes, in bytes. */
-const BYTES_OF_OBJECT = 400;
+const OBJECT_COST_BYTES = 400;
 /** Maximum length of a name, a number or an enum. */
 const MAX_SHORT_TEXT = 1024;
 /** Maximum length of caller input that is quoted in error messages. */
@@ -198,7 +198,7 @@ class RequestWriter {
   #members(node: JsonNode, fields: Fields, field: string): Members {
     if (node.kind !== 'object') this.#refuse(field, 'expected object', node);
     const { names, values } = node;
-    this.#stepLeft -= BYTES_OF_OBJECT;
+    this.#stepLeft -= OBJECT_COST_BYTES;
     const members: Members = [];
     let seen = 0;
     for (let index = 0; index < names.length; index++) {
@@ -212,7 +212,7 @@ class RequestWriter {
       const value = values[index] as JsonNode;
       members[place] = value.kind === 'null' ? undefined : value;
     }
-    this.#stepLeft -= BYTES_OF_OBJECT * (names.length >> 2);
+    this.#stepLeft -= OBJECT_COST_BYTES * (names.length >> 2);
     return members;
   }
 

@@ -200,8 +200,8 @@ class JsonReader {
   }
 
   #readValue(byte: number): void {
-    if (byte === OBJECT_START) this.#openHolder('object');
-    else if (byte === ARRAY_START) this.#openHolder('array');
+    if (byte === OBJECT_START) this.#openContainer('object');
+    else if (byte === ARRAY_START) this.#openContainer('array');
     else if (byte === QUOTE) {
       this.#text = this.#add('string', ++this.#at);
       this.#textIsName = false;
@@ -223,7 +223,7 @@ class JsonReader {
     this.#at = end;
   }
 
-  #openHolder(kind: 'object' | 'array'): void {
+  #openContainer(kind: 'object' | 'array'): void {
     const holder = this.#add(kind, this.#at);
     const { depth } = this.#bounds;
     if (this.#open.push(holder) > depth) throw new DecodeError(`JSON is nested deeper than ${depth} levels`);

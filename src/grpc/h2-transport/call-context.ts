@@ -24,7 +24,7 @@ export class CallContext {
   readonly options: GrpcServerOptions;
   readonly deadlines: DeadlineQueue;
   readonly inflater: Inflater;
-  readonly auxiliaryTurns = new AuxiliaryCallScheduler();
+  readonly auxiliaryScheduler = new AuxiliaryCallScheduler();
   readonly openStreams = new OpenStreams();
   readonly maxMessageBytes: number;
   /** Maximum time for a unary request to arrive, in milliseconds. */

@@ -1,7 +1,7 @@
 import type { RequestHandler, RequestHead, ServerStream } from '../../h2/request-handler.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
-import { type CallState, type CallTarget, OVER } from './call-state.js';
+import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
 import { type GrpcHead, readGrpcHead } from './grpc-head.js';
 import { NotGrpc } from './not-grpc.js';
 import { sendError } from './responses.js';
@@ -104,7 +104,7 @@ class RejectedCall implements CallTarget {
   }
 
   begin(stream: ServerStream): void {
-    stream.state = OVER;
+    stream.state = FINISHED_CALL;
     sendError(stream, this.#head.responseHeaders, this.#error);
   }
 }

@@ -24,7 +24,7 @@ class FinishedCall implements CallState {
   onReset(): void {}
 }
 
-export const OVER: CallState = new FinishedCall();
+export const FINISHED_CALL: CallState = new FinishedCall();
 
 /**
  * The target of a request's path and header fields. All streams with the same head share one object, so it contains no

@@ -9,7 +9,7 @@ const FIRST_BUFFER_BYTES = 512;
  * Larger buffers are not taken from Buffer's pool, because a slice keeps the whole pool in memory, 64 KiB on Node.js
  * 24.
  */
-const MOST_POOLED_BYTES = 1024;
+const MAX_POOLED_BYTES = 1024;
 /** Longer messages are collected in pieces of this size and joined when they are complete. Bytes. */
 const PIECE_BYTES = 65_536;
 
@@ -183,7 +183,7 @@ export class MessageReader {
     const size = Math.min(left, PIECE_BYTES, Math.max(bytes, 2 * held, first));
     if (!this.#budget.take(size - held)) return false;
     this.#heldBytes += size - held;
-    const grown = size > MOST_POOLED_BYTES ? Buffer.allocUnsafeSlow(size) : Buffer.allocUnsafe(size);
+    const grown = size > MAX_POOLED_BYTES ? Buffer.allocUnsafeSlow(size) : Buffer.allocUnsafe(size);
     if (this.#buffer !== undefined) {
       this.#buffer.copy(grown, 0, 0, this.#bufferFilled);
       freeBuffer(this.#buffer);

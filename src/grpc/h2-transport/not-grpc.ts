@@ -1,7 +1,7 @@
 import { HeaderField } from '../../h2/hpack/header-field.js';
 import type { ServerStream } from '../../h2/request-handler.js';
 import type { CallContext } from './call-context.js';
-import { type CallState, type CallTarget, OVER } from './call-state.js';
+import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
 
 /** Why a request is not gRPC: its content type, or a method other than POST. */
@@ -78,7 +78,7 @@ class DiscardedRequest implements CallState, Expiring {
 }
 
 function sendNotGrpc(stream: ServerStream, reason: NotGrpcReason): void {
-  stream.state = OVER;
+  stream.state = FINISHED_CALL;
   // RFC 9110 section 9.3.2: a response to HEAD has no content.
   const bodiless = stream.head.method === 'HEAD';
   stream.sendHeaders(reason === 'method' ? METHOD_NOT_ALLOWED : UNSUPPORTED_MEDIA_TYPE, bodiless);

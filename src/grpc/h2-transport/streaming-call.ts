@@ -3,7 +3,7 @@ import type { ServerStream } from '../../h2/request-handler.js';
 import type { AuxiliaryCall, AuxiliaryHandler, AuxiliaryMethod, Fields } from '../auxiliary-method.js';
 import { GrpcError, STATUS } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
-import { type CallState, type CallTarget, OVER } from './call-state.js';
+import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
 import type { GrpcHead } from './grpc-head.js';
 import { MessageReader, PREFIX_BYTES, type ReceiveBudget } from './message-reader.js';
@@ -35,7 +35,7 @@ export class StreamingTarget implements CallTarget {
       new StreamingCall(stream, this.#method, this.#head, this.#context).start(requestEnded);
       return;
     }
-    stream.state = OVER;
+    stream.state = FINISHED_CALL;
     const text = 'too many calls of this kind are open on this connection';
     sendError(stream, this.#head.responseHeaders, new GrpcError(STATUS.RESOURCE_EXHAUSTED, text));
   }
@@ -67,11 +67,11 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   /** Whether the next message waits for the connection's turn. */
   #waitsForTurn = false;
   #requestEnded = false;
-  #endTold = false;
+  #endDelivered = false;
   /** Body bytes whose flow control credit was not returned to the caller yet. */
   #uncredited = 0;
   #headersSent = false;
-  #over = false;
+  #ended = false;
 
   constructor(stream: ServerStream, method: AuxiliaryMethod, head: GrpcHead, context: CallContext) {
     this.#stream = stream;
@@ -85,7 +85,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   cancelled(): boolean {
-    return this.#over;
+    return this.#ended;
   }
 
   get connection(): object {
@@ -104,7 +104,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   start(requestEnded: boolean): void {
     this.#requestEnded = requestEnded;
     if (this.#method.responseStream) this.#context.openStreams.add(this);
-    if (this.#over) return;
+    if (this.#ended) return;
     const timeoutMs = this.timeoutMicros / MICROS_PER_MS;
     // A request stream may stay open as long as both sides keep it open.
     if (this.#method.requestStream) this.#expireIn(timeoutMs);
@@ -114,14 +114,14 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   sendHeaders(fields: Fields): void {
-    if (this.#headersSent || this.#over) return;
+    if (this.#headersSent || this.#ended) return;
     this.#headersSent = true;
     const all = [...this.#head.responseHeaders, ACCEPT_ENCODING, ...headerFields(fields)];
     this.#stream.sendHeaders(all, false);
   }
 
   send(message: Uint8Array): boolean {
-    if (this.#over) return false;
+    if (this.#ended) return false;
     if (this.#stream.queuedBytes > MAX_UNREAD_BYTES) {
       this.end(new GrpcError(STATUS.RESOURCE_EXHAUSTED, 'answers are not being read'));
       return false;
@@ -136,7 +136,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   end(error?: GrpcError, trailers: Fields = []): void {
-    if (this.#over) return;
+    if (this.#ended) return;
     const fields = [...statusFields(error?.code ?? STATUS.OK, error?.message ?? '')];
     if (error?.code === STATUS.UNIMPLEMENTED) fields.push(ACCEPT_ENCODING);
     fields.push(...headerFields(trailers));
@@ -175,7 +175,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   onDrained(): void {
-    this.#tell((handler) => handler.onDrained?.());
+    this.#notify((handler) => handler.onDrained?.());
     this.#deliver();
   }
 
@@ -188,7 +188,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   #expireIn(delayMs: number): void {
-    if (!this.#over && delayMs !== Number.POSITIVE_INFINITY) this.#context.deadlines.add(this, delayMs);
+    if (!this.#ended && delayMs !== Number.POSITIVE_INFINITY) this.#context.deadlines.add(this, delayMs);
   }
 
   #begin(): void {
@@ -200,7 +200,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   /** Errors that a handler throws must not reach the code that reads the connection. */
-  #tell(event: (handler: AuxiliaryHandler) => void): void {
+  #notify(event: (handler: AuxiliaryHandler) => void): void {
     if (this.#handler === undefined) return;
     try {
       event(this.#handler);
@@ -232,7 +232,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
       });
     }
     this.#delivering = false;
-    if (this.#over || this.#inflating || this.#received.length > 0) return;
+    if (this.#ended || this.#inflating || this.#received.length > 0) return;
     if (this.#requestEnded) {
       this.#endRequest();
     } else if (this.#wantsMessage()) {
@@ -246,7 +246,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
    * While responses wait for the caller, no further message is delivered, because a response may refer to its request.
    */
   #wantsMessage(): boolean {
-    return !this.#inflating && !this.#over && this.#stream.queuedBytes === 0;
+    return !this.#inflating && !this.#ended && this.#stream.queuedBytes === 0;
   }
 
   /**
@@ -254,11 +254,11 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
    * in a later turn.
    */
   #hasTurn(): boolean {
-    const { auxiliaryTurns } = this.#context;
+    const { auxiliaryScheduler } = this.#context;
     const { connection } = this.#stream;
-    if (auxiliaryTurns.tryStart(connection)) return true;
+    if (auxiliaryScheduler.tryStart(connection)) return true;
     this.#waitsForTurn = true;
-    auxiliaryTurns.wait(connection, () => {
+    auxiliaryScheduler.wait(connection, () => {
       this.#waitsForTurn = false;
       this.#deliver();
     });
@@ -266,7 +266,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   #hand(bytes: Buffer): void {
-    if (this.#over) return;
+    if (this.#ended) return;
     if (this.#method.requestStream) this.#release();
     if (!this.#budget.take(bytes.length)) {
       this.end(this.#context.readError(this.#reader, 'no room'));
@@ -274,7 +274,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     }
     this.#heldBytes += bytes.length;
     if (this.#method.requestStream) {
-      this.#tell((handler) => handler.onMessage(bytes));
+      this.#notify((handler) => handler.onMessage(bytes));
     } else if (this.#request === undefined) {
       this.#request = bytes;
     } else {
@@ -283,8 +283,8 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   #endRequest(): void {
-    if (this.#endTold) return;
-    this.#endTold = true;
+    if (this.#endDelivered) return;
+    this.#endDelivered = true;
     const request = this.#request;
     if (this.#method.requestStream) {
       if (!this.#reader.empty) this.end(new GrpcError(STATUS.INTERNAL, 'Received an incomplete message'));
@@ -293,9 +293,9 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     } else {
       this.#awaitAnswer();
       this.#begin();
-      this.#tell((handler) => handler.onMessage(request));
+      this.#notify((handler) => handler.onMessage(request));
     }
-    if (!this.#over) this.#tell((handler) => handler.onRequestEnd?.());
+    if (!this.#ended) this.#notify((handler) => handler.onRequestEnd?.());
   }
 
   #refuse(why: string): void {
@@ -315,10 +315,10 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
   }
 
   #finish(): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.#ended) return;
+    this.#ended = true;
     if (this.#uncredited > 0) this.#stream.consumed(this.#uncredited);
-    this.#stream.state = OVER;
+    this.#stream.state = FINISHED_CALL;
     this.#context.deadlines.remove(this);
     this.#context.openStreams.delete(this);
     this.#reader.drop();
@@ -326,7 +326,7 @@ class StreamingCall implements AuxiliaryCall, CallState, Expiring {
     this.#received.length = 0;
     this.#context.auxiliaryCallEnded(this.#stream);
     // Deferred, because the handler may be running now.
-    process.nextTick(() => this.#tell((handler) => handler.onClosed?.()));
+    process.nextTick(() => this.#notify((handler) => handler.onClosed?.()));
   }
 }
 

@@ -2,7 +2,7 @@ import type { ServerStream } from '../../h2/request-handler.js';
 import { freeBuffer } from '../../runtime/free-buffer.js';
 import { type CallInfo, GrpcError, STATUS, type UnaryHandler } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
-import { type CallState, OVER } from './call-state.js';
+import { type CallState, FINISHED_CALL } from './call-state.js';
 import type { Expiring } from './deadline-queue.js';
 import { MessageReader } from './message-reader.js';
 
@@ -36,7 +36,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
   /** Bytes of the message while the handler may hold it. */
   #heldBytes = 0;
   #running = false;
-  #over = false;
+  #ended = false;
 
   constructor(stream: ServerStream, target: UnaryCallTarget) {
     this.#stream = stream;
@@ -78,7 +78,7 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
   }
 
   cancelled(): boolean {
-    return this.#over;
+    return this.#ended;
   }
 
   /** Waits for the rest of the request, until the call's deadline or the receive timeout. */
@@ -192,11 +192,11 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
     }
     result.then(
       (message) => {
-        if (!this.#over) this.#succeed(message);
+        if (!this.#ended) this.#succeed(message);
       },
       (error: unknown) => {
         const grpcError = context.toGrpcError(error);
-        if (!this.#over) this.#fail(grpcError);
+        if (!this.#ended) this.#fail(grpcError);
       },
     );
   }
@@ -212,8 +212,8 @@ export class UnaryCall implements CallInfo, CallState, Expiring {
   }
 
   #finish(): void {
-    this.#over = true;
-    this.#stream.state = OVER;
+    this.#ended = true;
+    this.#stream.state = FINISHED_CALL;
     if (this.heapIndex >= 0) this.#target.context.deadlines.remove(this);
     this.#reader?.drop();
     if (this.#heldBytes > 0) this.#stream.connection.addHeldBytes(-this.#heldBytes);

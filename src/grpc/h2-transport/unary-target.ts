@@ -1,7 +1,7 @@
 import type { ServerStream } from '../../h2/request-handler.js';
 import { GrpcError, STATUS, type UnaryHandler } from '../grpc-server.js';
 import type { CallContext } from './call-context.js';
-import { type CallState, type CallTarget, OVER } from './call-state.js';
+import { type CallState, type CallTarget, FINISHED_CALL } from './call-state.js';
 import type { GrpcHead } from './grpc-head.js';
 import { PREFIX_BYTES } from './message-reader.js';
 import { type ResponseFields, sendError, TRAILERS_OK } from './responses.js';
@@ -41,7 +41,7 @@ export class UnaryTarget implements CallTarget, CallState, UnaryCallTarget {
 
   begin(stream: ServerStream, requestEnded: boolean): void {
     if (requestEnded) {
-      stream.state = OVER;
+      stream.state = FINISHED_CALL;
       this.sendError(stream, new GrpcError(STATUS.UNIMPLEMENTED, this.noMessage()));
       return;
     }
@@ -61,14 +61,14 @@ export class UnaryTarget implements CallTarget, CallState, UnaryCallTarget {
   }
 
   onTrailers(stream: ServerStream): void {
-    stream.state = OVER;
+    stream.state = FINISHED_CALL;
     this.sendError(stream, new GrpcError(STATUS.UNIMPLEMENTED, this.noMessage()));
   }
 
   onDrained(): void {}
 
   onReset(stream: ServerStream): void {
-    stream.state = OVER;
+    stream.state = FINISHED_CALL;
   }
 
   /** The request takes longer, so it gets its own state and deadline. */

@@ -10,9 +10,9 @@ import type { H2ServerOptions } from './server-options.js';
 import { SocketServer } from './socket-server.js';
 
 /** Number of sweeps within the shortest configured timeout. */
-const SWEEPS_PER_SPAN = 8;
-const LONGEST_SWEEP_MS = 1000;
-const SHORTEST_SWEEP_MS = 10;
+const SWEEPS_PER_TIMEOUT = 8;
+const MAX_SWEEP_MS = 1000;
+const MIN_SWEEP_MS = 10;
 /**
  * Maximum number of connections closed in one turn of the event loop because of a timeout. This takes about a
  * millisecond.
@@ -177,5 +177,5 @@ function sweepMs(options: H2ServerOptions): number {
     options.keepAliveIntervalMs,
     options.keepAliveTimeoutMs,
   );
-  return Math.min(Math.max(shortest / SWEEPS_PER_SPAN, SHORTEST_SWEEP_MS), LONGEST_SWEEP_MS);
+  return Math.min(Math.max(shortest / SWEEPS_PER_TIMEOUT, MIN_SWEEP_MS), MAX_SWEEP_MS);
 }

@@ -7,7 +7,7 @@ const RESETS_PER_TURN = 500;
 export interface LostConnection {
   readonly openStreams: number;
   /** Resets at most `most` streams. */
-  resetStreams(most: number): void;
+  resetStreams(maxStreams: number): void;
 }
 
 /**
@@ -30,9 +30,9 @@ export class LostConnections {
 
   /** Resets the streams of a connection that was lost, now or in later turns. */
   add(connection: LostConnection): void {
-    const most = this.#turns.remaining;
-    this.#turns.spend(Math.min(most, connection.openStreams));
-    connection.resetStreams(most);
+    const maxStreams = this.#turns.remaining;
+    this.#turns.spend(Math.min(maxStreams, connection.openStreams));
+    connection.resetStreams(maxStreams);
     if (connection.openStreams > 0) this.#turns.wait(connection);
   }
 }

@@ -24,7 +24,7 @@ const LIGHT_MS = 0.25;
  */
 const LIGHT_SLICE_MS = 0.3;
 /** Number of turns after which the recent reading time of a connection is reset to 0. */
-const FORGET_TURNS = 16;
+const HISTORY_TURNS = 16;
 /** Half-life, in turns, of the reading time that determines the order of heavy connections. */
 const SHARE_TURNS = 16;
 /** Maximum number of heavy connections that are compared, oldest first, to find the one with the lowest rank. */
@@ -67,7 +67,7 @@ export class ReadScheduler {
   /** Waiting connections, oldest first. */
   readonly #light = new Set<ReaderState>();
   readonly #heavy = new Set<ReaderState>();
-  #turn = FORGET_TURNS;
+  #turn = HISTORY_TURNS;
   #beganMs = 0;
 
   /** `nowMs`: clock in milliseconds that never goes back. */
@@ -135,7 +135,7 @@ export class ReadScheduler {
 
   #startTurn(reader: ReaderState): void {
     const turns = this.#turn - reader.turn;
-    reader.recentMs = turns >= FORGET_TURNS ? 0 : reader.recentMs / 2 ** turns;
+    reader.recentMs = turns >= HISTORY_TURNS ? 0 : reader.recentMs / 2 ** turns;
     reader.shareMs *= 2 ** (-turns / SHARE_TURNS);
     reader.turn = this.#turn;
     reader.usedMs = 0;
@@ -158,9 +158,9 @@ export class ReadScheduler {
   /** Returns the heavy connection with the lowest rank that was not read in this turn. */
   #smallest(): ReaderState | undefined {
     let smallest: ReaderState | undefined;
-    let looked = 0;
+    let compared = 0;
     for (const reader of this.#heavy) {
-      if (looked++ === MAX_RANKED) break;
+      if (compared++ === MAX_RANKED) break;
       if (reader.turn !== this.#turn && (smallest === undefined || reader.rank < smallest.rank))
         smallest = reader;
     }

@@ -37,17 +37,17 @@ export class OutgoingTexts {
     for (const [text, readers] of this.#readers) {
       if (this.#bytes <= this.#maxBytes) return;
       if (text === newest) continue;
-      this.#forget(text);
+      this.#remove(text);
       for (const cut of readers) cut();
     }
   }
 
   #release(text: TextPages, cut: () => void): void {
     const readers = this.#readers.get(text);
-    if (readers?.delete(cut) === true && readers.size === 0) this.#forget(text);
+    if (readers?.delete(cut) === true && readers.size === 0) this.#remove(text);
   }
 
-  #forget(text: TextPages): void {
+  #remove(text: TextPages): void {
     this.#readers.delete(text);
     this.#bytes -= text.bytes;
   }

@@ -4,7 +4,7 @@
  */
 const PIECE_BYTES = 18 * 1024;
 /** Time in milliseconds after which unused buffers are freed. */
-export const KEPT_MS = 120_000;
+export const RETENTION_MS = 120_000;
 
 /**
  * A pool of buffers for the pages of one view's texts. Buffers are reused when no reader needs a text any more.
@@ -14,7 +14,7 @@ export const KEPT_MS = 120_000;
 export class PageBufferPool {
   #free: Buffer[] = [];
   /** Maximum number of buffers to keep: the number of the last text. */
-  #most = 0;
+  #maxBuffers = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /** Encodes `text` in UTF-8. */
@@ -32,10 +32,10 @@ export class PageBufferPool {
    * so, or at the end of the turn if there are no borrowers.
    */
   lend(pages: readonly Buffer[]): () => () => void {
-    this.#most = pages.length;
+    this.#maxBuffers = pages.length;
     let readers = 1;
     const leave = (): void => {
-      if (--readers === 0) this.#takeBack(pages);
+      if (--readers === 0) this.#reclaim(pages);
     };
     setImmediate(leave);
     return () => {
@@ -48,14 +48,14 @@ export class PageBufferPool {
     };
   }
 
-  #takeBack(pages: readonly Buffer[]): void {
+  #reclaim(pages: readonly Buffer[]): void {
     for (const { buffer } of pages) {
-      if (this.#free.length >= this.#most) break;
+      if (this.#free.length >= this.#maxBuffers) break;
       if (buffer.byteLength === PIECE_BYTES) this.#free.push(Buffer.from(buffer));
     }
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#free = [];
-    }, KEPT_MS).unref();
+    }, RETENTION_MS).unref();
   }
 }

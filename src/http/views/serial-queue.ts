@@ -1,12 +1,12 @@
 /** Runs work one at a time, so that the memory it needs is held only once. */
 export class SerialQueue {
-  readonly #most: number;
+  readonly #maxTasks: number;
   #last: Promise<unknown> = Promise.resolve();
   #size = 0;
 
   /** @param most maximum number of tasks, including the running one */
   constructor(most: number) {
-    this.#most = most;
+    this.#maxTasks = most;
   }
 
   /**
@@ -14,7 +14,7 @@ export class SerialQueue {
    * reached.
    */
   run<Result>(work: () => Promise<Result>): Promise<Result> | undefined {
-    if (this.#size >= this.#most) return undefined;
+    if (this.#size >= this.#maxTasks) return undefined;
     this.#size++;
     const done = this.#last.then(work).finally(() => {
       this.#size--;

@@ -28,7 +28,7 @@ export function refundsOf(
 /**
  * Returns the outcomes as a denied request reports them: with nothing taken. They are exact, with three exceptions.
  * Waits may be 1 µs off. Buckets in debt are rounded to the nearest token. Hits above the limit or capacity
- * (`TakeItem.over`) that the request used up are missing.
+ * (`TakeItem.allowSurplus`) that the request used up are missing.
  */
 export function outcomesBeforeTake(
   items: readonly TakeItem[],
