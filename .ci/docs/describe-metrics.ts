@@ -1,5 +1,5 @@
 import { NO_SECRETS } from '../../src/policy/redact.js';
-import { NO_SPAN_LOSSES } from '../../src/server/calls/call-trace.js';
+import { NO_SPAN_LOSSES } from '../../src/server/calls/tracing.js';
 import { exposeUsedRatio } from '../../src/server/metrics/bucket-used-ratio.js';
 import { exposeControls, exposeLostControls } from '../../src/server/metrics/controls.js';
 import { exposeLoad, exposeServing } from '../../src/server/metrics/load-gauges.js';

@@ -1,5 +1,5 @@
 import { version } from '../assets.js';
-import { tuneCollector } from '../server/collector.js';
+import { tuneCollector } from '../server/gc-flags.js';
 import { nodeVersionNotes } from '../server/settings/notes/node-version.js';
 import { overlookedPolicies } from '../server/settings/policy-place.js';
 import { readSettings } from '../server/settings/read-settings.js';

@@ -6,7 +6,7 @@ import { H2GrpcServer } from '../grpc/h2-transport/h2-grpc-server.js';
 import type { Clock } from '../limiter/clock.js';
 import type { FirstReadGate } from '../service/controls/first-read-gate.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import type { Callers, MessageHandler } from './calls/callers.js';
+import type { Callers, MessageHandler } from './calls/call-instrumentation.js';
 import { unaryHandler } from './calls/unary-handler.js';
 import type { Settings } from './settings/settings-table.js';
 

@@ -152,5 +152,5 @@ function topOf({ top }: ServerCore, { settings, policies, slices }: ServerParts)
 /** What opens the process that decides, or the primary of those that do. */
 async function openerOf({ workers }: Settings): Promise<(parts: ServerParts) => ServerCore> {
   if (workers > 1) return (await import('./workers/primary.js')).openPrimary;
-  return (await import('./alone.js')).openAlone;
+  return (await import('./single-process.js')).openAlone;
 }

@@ -1,7 +1,7 @@
 /* WORKERS: a process that is alive and hangs (SIGSTOP) is gone round, then replaced; one that only paused is not. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { REPLACED_MS } from '../../src/server/workers/worker-watch.js';
+import { REPLACED_MS } from '../../src/server/workers/worker-watchdog.js';
 import { RawClient } from '../support/grpc/grpc-client.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';

@@ -20,8 +20,8 @@ import {
   SPANS_AT_ONCE,
 } from '../../../src/server/tracing/tracing-bounds.js';
 import { CALL_BOUNDS } from '../../../src/server/workers/calls.js';
-import { LATE_MS, SILENT_MS } from '../../../src/server/workers/pulse.js';
-import { ALL_SILENT_MS, REPLACED_MS } from '../../../src/server/workers/worker-watch.js';
+import { LATE_MS, SILENT_MS } from '../../../src/server/workers/heartbeat.js';
+import { ALL_SILENT_MS, REPLACED_MS } from '../../../src/server/workers/worker-watchdog.js';
 import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../../src/service/record/record-of.js';
 import { MAX_QUEUED_BYTES, MAX_QUEUED_JOBS } from '../../../src/service/turn-queue.js';
 import { MAX_OWED_BUCKETS, MAX_OWED_BYTES } from '../../../src/storage/local/local-buckets.js';

@@ -4,9 +4,9 @@ import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { Decide } from '../ports/json-endpoint.js';
-import type { Answer } from './call-trace.js';
-import type { Callers, MessageHandler } from './callers.js';
+import type { Callers, MessageHandler } from './call-instrumentation.js';
 import { headerIn } from './trace-id.js';
+import type { Answer } from './tracing.js';
 
 /**
  * The gRPC face of the service: refusals become statuses; every call is counted and timed. `callers` are for logs and

@@ -1,5 +1,5 @@
 import { byName, type FamilyRegistry } from '../../telemetry/family-registry.js';
-import type { SpanLosses } from '../calls/call-trace.js';
+import type { SpanLosses } from '../calls/tracing.js';
 
 const REASONS: Readonly<Record<keyof SpanLosses, string>> = {
   queue: 'too many spans waited for the collector',

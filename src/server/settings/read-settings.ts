@@ -1,7 +1,7 @@
 import { inertType, refusedInert } from './inert-settings.js';
 import { readMogrifiers } from './mogrifier-settings.js';
-import { notesOn } from './notes/effective-settings.js';
-import { nearVariables } from './notes/near-variables.js';
+import { notesOn } from './notes/ineffective-settings.js';
+import { nearVariables } from './notes/similar-variables.js';
 import { type GivenSettings, refusedSettings } from './settings-check.js';
 import {
   INERT_VARIABLES,

@@ -53,8 +53,8 @@ export interface ReferenceSetting {
 }
 
 /**
- * What must hold for a setting to change anything, by name; effective-settings.ts says of each how it is told, and what
- * to do where it does not hold.
+ * Name of a condition without which a setting has no effect. ineffective-settings.ts evaluates each condition and says
+ * what to do if it is false.
  */
 export type Condition =
   | 'files'

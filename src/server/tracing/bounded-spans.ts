@@ -6,7 +6,7 @@ import {
   type SpanExporter,
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace';
-import type { SpanLosses } from '../calls/call-trace.js';
+import type { SpanLosses } from '../calls/tracing.js';
 import { MAX_WAITING_SPANS, SPANS_AT_ONCE } from './tracing-bounds.js';
 
 /** How long spans wait for others to be sent with them. */

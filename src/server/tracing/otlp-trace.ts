@@ -4,7 +4,7 @@ import type { StorageError } from '../../limiter/bucket-store.js';
 import type { UndecidedReason } from '../../service/record/decision-record.js';
 import type { DecisionSpan, StoreSpan } from '../../service/record/request-trace.js';
 import { Refusal } from '../../service/refusal.js';
-import type { CallOutcome, CallTrace } from '../calls/call-trace.js';
+import type { CallOutcome, CallTrace } from '../calls/tracing.js';
 
 /** Where a Redis is; `host` is absent where a call may go to several. */
 export interface StoreAddress {

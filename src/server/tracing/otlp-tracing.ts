@@ -19,8 +19,8 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { boundGrpcCalls } from '../../bounded-grpc-calls.js';
-import type { CallTrace, SpanLosses, Tracing } from '../calls/call-trace.js';
 import { type HeaderOf, MAX_TRACE_HEADER } from '../calls/trace-id.js';
+import type { CallTrace, SpanLosses, Tracing } from '../calls/tracing.js';
 import { BoundedSpans, type ExportNews } from './bounded-spans.js';
 import { boundHttpExports } from './export-deadline.js';
 import { OtlpTrace, type StoreAddress } from './otlp-trace.js';

@@ -11,23 +11,23 @@ import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { StartError } from '../start-error.js';
 import type { RedisWorkTold } from '../store/store.js';
-import { AddedMetrics } from './added-metrics.js';
+import { AddedMetrics } from './aggregated-metrics.js';
+import { type AskedWorker, SentCalls } from './call-client.js';
 import type { ToldRows } from './calls.js';
 import { sendOver } from './channel.js';
+import { HandedConnections } from './connection-dispatcher.js';
 import {
   askAdministering,
   ForwardedDecisions,
   type ForwardedQuestion,
   type OnUnanswered,
-} from './forwarded.js';
-import { HandedConnections } from './handed-connections.js';
-import { LatestValues } from './latest-values.js';
+} from './forwarded-calls.js';
+import { Pulse } from './heartbeat.js';
+import { LatestValues } from './latest-value-sender.js';
 import type { FromWorker, ToWorker } from './messages.js';
-import { Pulse } from './pulse.js';
-import { type AskedWorker, SentCalls } from './sent-calls.js';
 import { WorkerMetrics } from './worker-metrics.js';
 import { emptySlot, type WorkerSlot, type WorkerState } from './worker-slot.js';
-import { WorkerWatch } from './worker-watch.js';
+import { WorkerWatch } from './worker-watchdog.js';
 
 export interface WorkerPoolOptions {
   readonly count: number;

@@ -1,9 +1,9 @@
 import type { Worker } from 'node:cluster';
 import { BackOff } from '../../runtime/back-off.js';
-import type { LatestValues } from './latest-values.js';
+import type { AskedWorker } from './call-client.js';
+import { Pulse } from './heartbeat.js';
+import type { LatestValues } from './latest-value-sender.js';
 import type { OthersRedisWork, WorkerHealth } from './messages.js';
-import { Pulse } from './pulse.js';
-import type { AskedWorker } from './sent-calls.js';
 import { WorkerMetrics } from './worker-metrics.js';
 
 /** What is known of one worker. */

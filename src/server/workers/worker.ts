@@ -17,12 +17,12 @@ import { statFamilies } from '../metrics/stats-text.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import type { RedisWorkTold } from '../store/store.js';
-import { answerCall, type CallHandlers, type TellPart, tellRows } from './answered-calls.js';
+import { answerCall, type CallHandlers, type TellPart, tellRows } from './call-handlers.js';
 import { type CallMessage, type DecideAsk, type DecidedByWorker, READ_LATE } from './calls.js';
 import { sendOver } from './channel.js';
-import { HandedPolicyProvider } from './handed-policy-provider.js';
-import { LatestValues } from './latest-values.js';
+import { LatestValues } from './latest-value-sender.js';
 import type { FromWorker, OthersRedisWork, ToWorker, WorkerHealth } from './messages.js';
+import { HandedPolicyProvider } from './received-policy-provider.js';
 import { tellFamilies } from './worker-metrics.js';
 
 /** For a decision whose caller does not wait any more. */

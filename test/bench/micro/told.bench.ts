@@ -9,7 +9,7 @@ import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { CallInfo } from '../../../src/grpc/grpc-server.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { Closers } from '../../../src/runtime/closers.js';
-import { Callers } from '../../../src/server/calls/callers.js';
+import { Callers } from '../../../src/server/calls/call-instrumentation.js';
 import { openDecisionLog } from '../../../src/server/decision-log/open-decision-log.js';
 import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
 import { OtlpTracing } from '../../../src/server/tracing/otlp-tracing.js';

@@ -5,9 +5,9 @@ import { MAX_TOP_WAITING, topService } from '../../../../src/admin/top/top-servi
 import type { HttpCall } from '../../../../src/http/http.js';
 import { ViewSlices } from '../../../../src/http/views/view-slices.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import { ROWS_A_PART, tellRows } from '../../../../src/server/workers/answered-calls.js';
+import { SentCalls } from '../../../../src/server/workers/call-client.js';
+import { ROWS_A_PART, tellRows } from '../../../../src/server/workers/call-handlers.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
-import { SentCalls } from '../../../../src/server/workers/sent-calls.js';
 import { TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 import { parsePolicy } from '../../../support/policy/parse-policy.js';

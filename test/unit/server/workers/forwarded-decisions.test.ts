@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
+import { SentCalls } from '../../../../src/server/workers/call-client.js';
 import { CALL_BOUNDS, type CallMessage, type DecidedByWorker } from '../../../../src/server/workers/calls.js';
-import { ForwardedDecisions } from '../../../../src/server/workers/forwarded.js';
+import { ForwardedDecisions } from '../../../../src/server/workers/forwarded-calls.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
-import { SentCalls } from '../../../../src/server/workers/sent-calls.js';
 import { Refusal } from '../../../../src/service/refusal.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 

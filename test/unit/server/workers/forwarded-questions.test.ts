@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { AdminAnswer } from '../../../../src/admin/admin-endpoint.js';
+import { SentCalls } from '../../../../src/server/workers/call-client.js';
 import { CALL_BOUNDS, type CallMessage } from '../../../../src/server/workers/calls.js';
-import { askAdministering, type OnUnanswered } from '../../../../src/server/workers/forwarded.js';
+import { askAdministering, type OnUnanswered } from '../../../../src/server/workers/forwarded-calls.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
-import { SentCalls } from '../../../../src/server/workers/sent-calls.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 /** Keeps what it is asked. */

@@ -3,7 +3,7 @@ import { ViewSlices } from '../../../../src/http/views/view-slices.js';
 import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js';
-import { AddedMetrics } from '../../../../src/server/workers/added-metrics.js';
+import { AddedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
 import { SeriesLimit } from '../../../../src/telemetry/bounded-counters.js';
 import { familiesText } from '../../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';

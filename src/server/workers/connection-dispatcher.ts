@@ -1,7 +1,7 @@
 import type { Worker } from 'node:cluster';
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { expectState } from '../../invariant.js';
-import { LATE_MS, type Pulse } from './pulse.js';
+import { LATE_MS, type Pulse } from './heartbeat.js';
 
 /** What Node.js accepts connections as; `fd` is negative once it was closed. */
 export interface ConnectionHandle {

@@ -1,4 +1,4 @@
-import { ASKED_EVERY_MS, type Pulse } from './pulse.js';
+import { ASKED_EVERY_MS, type Pulse } from './heartbeat.js';
 
 /** A worker that was silent for this long is replaced, milliseconds. */
 export const REPLACED_MS = 5000;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { judgeFiles, tooFewFiles } from '../../../src/server/open-files.js';
+import { judgeFiles, tooFewFiles } from '../../../src/server/file-limit.js';
 
 const limits = (files: string): string =>
   `Limit                     Soft Limit           Hard Limit           Units

@@ -3,8 +3,8 @@ import { describe, expect, test } from '@jest/globals';
 import {
   type ConnectionHandle,
   HandedConnections,
-} from '../../../../src/server/workers/handed-connections.js';
-import { Pulse } from '../../../../src/server/workers/pulse.js';
+} from '../../../../src/server/workers/connection-dispatcher.js';
+import { Pulse } from '../../../../src/server/workers/heartbeat.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 class Handle implements ConnectionHandle {

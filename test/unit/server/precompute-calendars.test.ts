@@ -1,7 +1,7 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { CalendarWindows } from '../../../src/limiter/calendar.js';
 import { turn } from '../../../src/runtime/turns.js';
-import { followCalendars } from '../../../src/server/follow-calendars.js';
+import { followCalendars } from '../../../src/server/precompute-calendars.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 
 afterEach(() => {

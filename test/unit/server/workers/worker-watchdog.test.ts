@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { ASKED_EVERY_MS, LATE_MS, Pulse, SILENT_MS } from '../../../../src/server/workers/pulse.js';
+import { ASKED_EVERY_MS, LATE_MS, Pulse, SILENT_MS } from '../../../../src/server/workers/heartbeat.js';
 import {
   ALL_SILENT_MS,
   REPLACED_MS,
   STARTING_MS,
   WorkerWatch,
-} from '../../../../src/server/workers/worker-watch.js';
+} from '../../../../src/server/workers/worker-watchdog.js';
 
 class Worker {
   listens = true;

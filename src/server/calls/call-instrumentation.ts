@@ -1,8 +1,8 @@
 import type { CallInfo } from '../../grpc/grpc-server.js';
 import type { Caller } from '../../service/caller.js';
 import type { Refusal } from '../../service/refusal.js';
-import type { Answer, CallTrace, Tracing } from './call-trace.js';
 import { type HeaderOf, traceIdOf } from './trace-id.js';
+import type { Answer, CallTrace, Tracing } from './tracing.js';
 
 type Handled<A extends Answer> = A | Refusal | Promise<A | Refusal>;
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { ViewSlices } from '../../../../src/http/views/view-slices.js';
-import { AddedMetrics } from '../../../../src/server/workers/added-metrics.js';
+import { AddedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
 import { type Family, familiesText } from '../../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
 import { textOf } from '../../../support/codec/text-of.js';

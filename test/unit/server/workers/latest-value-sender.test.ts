@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { LatestValues } from '../../../../src/server/workers/latest-values.js';
+import { LatestValues } from '../../../../src/server/workers/latest-value-sender.js';
 
 test('only the latest value under each key waits for the message under way', async () => {
   const sent: (readonly string[])[] = [];

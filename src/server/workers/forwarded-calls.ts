@@ -2,8 +2,8 @@ import type { AdminCaller } from '../../admin/admin-access.js';
 import type { AdminAnswer } from '../../admin/admin-endpoint.js';
 import { changesSomething } from '../../admin/buckets/messages.js';
 import { Refusal } from '../../service/refusal.js';
+import type { AskedWorker, CallFailure, SentCalls } from './call-client.js';
 import { CALL_BOUNDS, type Calls, READ_LATE } from './calls.js';
-import type { AskedWorker, CallFailure, SentCalls } from './sent-calls.js';
 
 /** Told of a question that was given to a worker and never answered: `error` is what its asker is told. */
 export type OnUnanswered = (question: unknown, caller: AdminCaller, error: string) => void;

@@ -9,8 +9,8 @@ import {
   type ToldRows,
 } from './calls.js';
 import { machineMicros } from './channel.js';
+import type { Pulse } from './heartbeat.js';
 import type { ToWorker } from './messages.js';
-import type { Pulse } from './pulse.js';
 
 /** A worker process, as far as calls need it. */
 export interface AskedWorker {
