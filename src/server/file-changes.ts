@@ -21,9 +21,9 @@ export class FileChanges {
   #debounce: NodeJS.Timeout | undefined;
   #poll: NodeJS.Timeout | undefined;
   /** The latest reading; each begins when the one before it has ended. */
-  #latest: Promise<void> = Promise.resolve();
+  #lastReading: Promise<void> = Promise.resolve();
   /** A reading that has not begun, and so serves all who ask for one. */
-  #waiting: Promise<void> | undefined;
+  #nextReading: Promise<void> | undefined;
 
   constructor(files: readonly NamedFile[]) {
     this.#files = files;
@@ -53,14 +53,14 @@ export class FileChanges {
 
   /** Reads all files anew; resolves when the listener was told. */
   refresh(): Promise<void> {
-    if (this.#waiting === undefined) {
-      this.#waiting = this.#latest.then(() => {
-        this.#waiting = undefined;
-        return this.#tell();
+    if (this.#nextReading === undefined) {
+      this.#nextReading = this.#lastReading.then(() => {
+        this.#nextReading = undefined;
+        return this.#readAndNotify();
       });
-      this.#latest = this.#waiting;
+      this.#lastReading = this.#nextReading;
     }
-    return this.#waiting;
+    return this.#nextReading;
   }
 
   close(): void {
@@ -76,7 +76,7 @@ export class FileChanges {
     this.#debounce = setTimeout(() => void this.refresh(), DEBOUNCE_MS).unref();
   }
 
-  async #tell(): Promise<void> {
+  async #readAndNotify(): Promise<void> {
     if (this.#listener === undefined) return;
     // Watchers and fingerprint first: a change that comes while files are read is then seen afterwards.
     this.#watcher.arm([]);

@@ -10,18 +10,18 @@ const MAX_LIMITS_BYTES = 64 * 1024;
  * would refuse some of them long before. Undefined where it may, or where the system does not tell (`/proc` is
  * Linux's).
  */
-export function tooFewFiles(maxConnections: number): string | undefined {
+export function fileLimitWarning(maxConnections: number): string | undefined {
   let limits: string;
   try {
     limits = readRegularFile('/proc/self/limits', MAX_LIMITS_BYTES).toString();
   } catch {
     return undefined;
   }
-  return judgeFiles(limits, maxConnections);
+  return checkFileLimit(limits, maxConnections);
 }
 
-/** {@link tooFewFiles} for the text of `/proc/self/limits`. */
-export function judgeFiles(limits: string, maxConnections: number): string | undefined {
+/** {@link fileLimitWarning} for the text of `/proc/self/limits`. */
+export function checkFileLimit(limits: string, maxConnections: number): string | undefined {
   const files = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
   if (files >= maxConnections) return undefined;
   return (

@@ -5,7 +5,7 @@ import { isNodeOlderThan } from './settings/notes/node-version.js';
  * Flags of V8's garbage collector for a process that decides, whose every stop is a wait for somebody. V8 reads them at
  * each collection, so that they hold from the next one on.
  */
-const FLAGS = [
+const GC_FLAGS = [
   // V8 makes objects old from the start if those that the same code made before lived long enough, such as the rows of
   // a long answer. They are garbage a moment later, which only a collection of the whole heap finds: 2 to 7 ms.
   '--no-allocation-site-pretenuring',
@@ -19,7 +19,7 @@ const FLAGS = [
  * connections stay within 256 MiB (test/memory). Node.js 20 does not know all of them and Node.js 26 knows none: both
  * would complain on standard error.
  */
-const FLAGS_OF_22_AND_24 = [
+const GC_FLAGS_OF_NODE_22_TO_24 = [
   // V8 would collect no young objects while it marks old ones, and let their space grow by 32 MB and more instead.
   '--no-separate-gc-phases',
   // Young buffers are collected when they take four times as many megabytes. V8 would wait for 128 MB of them.
@@ -30,8 +30,8 @@ const FLAGS_OF_22_AND_24 = [
  * Keeps the stops of the event loop for garbage short, and the garbage small. Call it before the process has much to
  * do.
  */
-export function tuneCollector(): void {
-  for (const flag of FLAGS) setFlagsFromString(flag);
+export function applyGcFlags(): void {
+  for (const flag of GC_FLAGS) setFlagsFromString(flag);
   if (isNodeOlderThan(22, 0) || !isNodeOlderThan(25, 0)) return;
-  for (const flag of FLAGS_OF_22_AND_24) setFlagsFromString(flag);
+  for (const flag of GC_FLAGS_OF_NODE_22_TO_24) setFlagsFromString(flag);
 }

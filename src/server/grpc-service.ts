@@ -25,12 +25,12 @@ import type { LogOutput } from '../telemetry/log-output.js';
 import type { Logger } from '../telemetry/logger.js';
 import { Metrics } from '../telemetry/metrics.js';
 import type { TopBuckets } from '../telemetry/top/top-buckets.js';
-import { Callers } from './calls/call-instrumentation.js';
+import { CallInstrumentation } from './calls/call-instrumentation.js';
 import { NO_SPAN_LOSSES } from './calls/tracing.js';
-import { decideBeside } from './calls/unary-handler.js';
+import { decideForHttp } from './calls/unary-handler.js';
 import { openDecisionLog } from './decision-log/open-decision-log.js';
 import { LoggedWarnings } from './decision-warnings.js';
-import { tooFewFiles } from './file-limit.js';
+import { fileLimitWarning } from './file-limit.js';
 import { followServing } from './follow-serving.js';
 import { addRateLimits, createGrpcServer, type RateLimitServer } from './grpc-transport.js';
 import { exposeUsedRatio } from './metrics/bucket-used-ratio.js';
@@ -42,8 +42,8 @@ import { openStatsSinks } from './metrics/stats-sinks.js';
 import { exposeStore } from './metrics/store-metrics.js';
 import { openBucketAdmin } from './open-bucket-admin.js';
 import type { Decide } from './ports/json-endpoint.js';
-import { followCalendars } from './precompute-calendars.js';
-import { tellBrokenInvariants } from './server-logger.js';
+import { precomputeCalendars } from './precompute-calendars.js';
+import { logBrokenInvariants } from './server-logger.js';
 import type { Serving } from './serving.js';
 import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
@@ -97,10 +97,10 @@ export interface GrpcService {
   /** The buckets that most is asked of; undefined where TOP_BUCKETS counts none. */
   readonly top: TopBuckets | undefined;
   /**
-   * NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. `beside` waits for
+   * NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. `drainHttp` waits for
    * calls that do not come by gRPC.
    */
-  drain(why: string, beside: (graceMs: number) => Promise<void>): Promise<void>;
+  drain(why: string, drainHttp: (graceMs: number) => Promise<void>): Promise<void>;
 }
 
 const MICROS_PER_MS = 1000;
@@ -139,15 +139,15 @@ function listenAddress(settings: Settings): {
  */
 export function openGrpcService(options: GrpcServiceOptions, closers: Closers): GrpcService {
   const { settings, policies, clock, log } = options;
-  let endReports = (): void => {};
+  let stopReports = (): void => {};
   // The last to end: what is closed before it is checked, too.
-  closers.add(async () => endReports());
+  closers.add(async () => stopReports());
   const store = openStore(settings, clock, log);
   closers.add(() => store.close());
-  const endCalendars = followCalendars(clock);
-  closers.add(async () => endCalendars());
+  const stopCalendars = precomputeCalendars(clock);
+  closers.add(async () => stopCalendars());
   const metrics = openMetrics(options, store);
-  endReports = tellBrokenInvariants(log, metrics);
+  stopReports = logBrokenInvariants(log, metrics);
   const health = new Health([RATE_LIMIT_SERVICE, 'ratelimit']);
   const changed = new Signal();
   const serving = followServing(options, store, closers, (isServing) => {
@@ -158,7 +158,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   const top = openTop(settings.topBuckets, clock, closers);
   const turns = new TurnQueue(clock);
   const waiting = new WaitingRequests();
-  const told = openTold(options, store, metrics, closers);
+  const recorders = openRecorders(options, store, metrics, closers);
   const controls = openControls(store, clock, metrics);
   const service = new FirstReadGate(store.controls.firstRead, {
     codec: createWireCodec({ maxDescriptors: settings.maxDescriptors }),
@@ -178,11 +178,11 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     waiting,
     maxLimits: settings.maxLimits,
     answers: answerOptions(settings),
-    decisionLog: told.decisionLog,
+    decisionLog: recorders.decisionLog,
   });
-  const { callers } = told;
+  const { instrumentation } = recorders;
   const grpc = openGrpc(options);
-  addRateLimits(grpc, service, { metrics, clock, callers });
+  addRateLimits(grpc, service, { metrics, clock, instrumentation });
   health.addTo(grpc, timedBy(metrics.reference, clock));
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log, slices: options.slices }, closers);
@@ -210,22 +210,22 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onHealth: changed.add,
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),
-    decide: decideBeside(service, clock, callers),
+    decide: decideForHttp(service, clock, instrumentation),
     administer: openBucketAdmin(options, store, controls, metrics.administered),
     top,
-    drain: (why, beside) => drain(grpc, serving, options, why, beside),
+    drain: (why, drainHttp) => drain(grpc, serving, options, why, drainHttp),
   };
 }
 
 /** What logs and traces are told of calls and decisions, as far as the settings ask for it. */
-function openTold(
+function openRecorders(
   { settings, clock, log, output, worker, version }: GrpcServiceOptions,
   store: Store,
   { registry }: Metrics,
   closers: Closers,
 ): {
   readonly decisionLog: DecisionLog | undefined;
-  readonly callers: Callers | undefined;
+  readonly instrumentation: CallInstrumentation | undefined;
 } {
   const decisions = openDecisionLog({ settings, clock, log, output, worker }, closers);
   const tracing = openTracing({ settings, version, log, store }, closers);
@@ -238,7 +238,7 @@ function openTold(
   const wantsCallers = tracing !== undefined || decisions !== undefined || log.isLevelEnabled('debug');
   return {
     decisionLog: decisions?.log,
-    callers: wantsCallers ? new Callers(decisions !== undefined, tracing) : undefined,
+    instrumentation: wantsCallers ? new CallInstrumentation(decisions !== undefined, tracing) : undefined,
   };
 }
 
@@ -260,13 +260,13 @@ function openMetrics({ settings, policies, version }: GrpcServiceOptions, store:
     nearLimitRatio: settings.nearLimitRatio,
     deniedHitsCount: !settings.stopIncrementWhenOver,
   });
-  const tellPolicies = (): void => {
+  const updatePolicies = (): void => {
     const current = policies.current();
     metrics.policyInForce(current?.version ?? 'none');
     metrics.reference.rulesAre(() => ruleStatNames(current));
   };
-  tellPolicies();
-  policies.onReload(tellPolicies);
+  updatePolicies();
+  policies.onReload(updatePolicies);
   metrics.reference.readFrom({
     pools: () => store.pools(),
     localCache: () => (settings.localCacheBytes ? { ...store.localCacheStats() } : undefined),
@@ -279,7 +279,7 @@ function openMetrics({ settings, policies, version }: GrpcServiceOptions, store:
 }
 
 function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): RateLimitServer {
-  const mayTell = throttledLog();
+  const shouldLog = throttledLog();
   return createGrpcServer(settings.grpcTransport, {
     tls: tls?.options,
     maxReceiveMessageBytes: settings.grpcMaxMessageBytes,
@@ -296,7 +296,7 @@ function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): RateLimitS
     onError: (error) => log.error({ err: error }, 'unexpected error'),
     // A port scanner must not fill the log.
     onBadConnection: (message) => {
-      if (mayTell()) log.warn(message);
+      if (shouldLog()) log.warn(message);
     },
   });
 }
@@ -307,7 +307,7 @@ async function listen(
   { settings, tls, log }: GrpcServiceOptions,
   closers: Closers,
 ): Promise<string> {
-  const fewFiles = tooFewFiles(settings.grpcMaxConnections);
+  const fewFiles = fileLimitWarning(settings.grpcMaxConnections);
   if (fewFiles !== undefined) log.warn(fewFiles);
   const { address, name, variables } = listenAddress(settings);
   const port = await grpc.listen(address).catch((error: unknown) => {
@@ -323,12 +323,12 @@ async function drain(
   serving: Serving,
   { settings, log }: GrpcServiceOptions,
   why: string,
-  beside: (graceMs: number) => Promise<void>,
+  drainHttp: (graceMs: number) => Promise<void>,
 ): Promise<void> {
   const delayMs = timerMs(settings.shutdownDrainDelay);
   const graceMs = timerMs(settings.shutdownGrace);
   log.info({ why, delayMs, graceMs }, 'draining');
   serving.update({ draining: true });
   if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
-  await Promise.all([grpc.drain(graceMs), beside(graceMs)]);
+  await Promise.all([grpc.drain(graceMs), drainHttp(graceMs)]);
 }

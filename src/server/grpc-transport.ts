@@ -6,7 +6,7 @@ import { H2GrpcServer } from '../grpc/h2-transport/h2-grpc-server.js';
 import type { Clock } from '../limiter/clock.js';
 import type { FirstReadGate } from '../service/controls/first-read-gate.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import type { Callers, MessageHandler } from './calls/call-instrumentation.js';
+import type { CallInstrumentation, MessageHandler } from './calls/call-instrumentation.js';
 import { unaryHandler } from './calls/unary-handler.js';
 import type { Settings } from './settings/settings-table.js';
 
@@ -28,15 +28,19 @@ export function createGrpcServer(
 export function addRateLimits(
   server: RateLimitServer,
   service: FirstReadGate,
-  told: { readonly metrics: Metrics; readonly clock: Clock; readonly callers: Callers | undefined },
+  context: {
+    readonly metrics: Metrics;
+    readonly clock: Clock;
+    readonly instrumentation: CallInstrumentation | undefined;
+  },
 ): void {
-  const { metrics, clock, callers } = told;
+  const { metrics, clock, instrumentation } = context;
   if (server instanceof H2GrpcServer) {
-    server.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, callers));
+    server.addUnary(SHOULD_RATE_LIMIT_PATH, unaryHandler(service, metrics, clock, instrumentation));
     return;
   }
   const decoded: MessageHandler<RateLimitRequest, RateLimitResponse> = {
     handle: (request, caller) => service.decide(request, caller),
   };
-  server.addRateLimits(unaryHandler(decoded, metrics, clock, callers));
+  server.addRateLimits(unaryHandler(decoded, metrics, clock, instrumentation));
 }

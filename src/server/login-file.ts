@@ -19,7 +19,7 @@ export class LoginFile implements LoginSource {
     this.#variable = variable;
     this.#file = file;
     this.#changes = new FileChanges([{ variable, path: file, maxBytes: MAX_LOGIN_FILE_BYTES }]);
-    this.#login = loginOf(this.#changes.readNow());
+    this.#login = readLogin(this.#changes.readNow());
   }
 
   async login(): Promise<RedisLogin> {
@@ -29,7 +29,7 @@ export class LoginFile implements LoginSource {
 
   follow(listeners: LoginListeners): void {
     this.#listeners = listeners;
-    this.#changes.follow((read) => this.#renew(read));
+    this.#changes.follow((read) => this.#onFilesRead(read));
   }
 
   close(): void {
@@ -37,9 +37,9 @@ export class LoginFile implements LoginSource {
   }
 
   /** Tells of another login in the file; one that cannot be read leaves the one before. */
-  #renew(contents: readonly Buffer[] | Error): void {
+  #onFilesRead(contents: readonly Buffer[] | Error): void {
     const { username, password } = this.#login;
-    const read = contents instanceof Error ? contents : loginOf(contents);
+    const read = contents instanceof Error ? contents : readLogin(contents);
     // Whoever writes it in place empties it first.
     const isEmpty = !(read instanceof Error) && read.password === undefined && password !== undefined;
     if (read instanceof Error || isEmpty) {
@@ -56,6 +56,6 @@ export class LoginFile implements LoginSource {
   }
 }
 
-function loginOf([bytes]: readonly Buffer[]): RedisLogin {
+function readLogin([bytes]: readonly Buffer[]): RedisLogin {
   return parseLogin(String(bytes).replace(/\r?\n$/, ''));
 }

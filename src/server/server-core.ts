@@ -64,7 +64,7 @@ export interface ServerCore {
   /** Opens the gRPC port; resolves with its address as `host:port`, rejects with {@link StartError}. */
   listen(): Promise<string>;
   /**
-   * NOT_SERVING, drain delay, running calls. `beside` waits for calls that do not come by gRPC. `why` goes to the log.
+   * NOT_SERVING, drain delay, running calls. `drainHttp` waits for calls that do not come by gRPC. `why` goes to the log.
    */
-  drain(why: string, beside: (graceMs: number) => Promise<void>): Promise<void>;
+  drain(why: string, drainHttp: (graceMs: number) => Promise<void>): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { throttledLog } from '../runtime/throttled-log.js';
 import { LogOutput, standardOutput } from '../telemetry/log-output.js';
 import { createLogger, type Logger } from '../telemetry/logger.js';
 import type { Metrics } from '../telemetry/metrics.js';
-import { domainsOf } from './ports/endpoints.js';
+import { domainPhases } from './ports/endpoints.js';
 import type { Settings } from './settings/settings-table.js';
 
 /** The log of a process, and where it goes. */
@@ -31,11 +31,11 @@ export function createServerLogger(settings: Settings, terminal: boolean, worker
 }
 
 /** Tells of broken invariants in the log, now and then, and counts all; returns what ends that. */
-export function tellBrokenInvariants(log: Logger, metrics: Metrics): () => void {
-  const mayTell = throttledLog();
+export function logBrokenInvariants(log: Logger, metrics: Metrics): () => void {
+  const shouldLog = throttledLog();
   return reportBrokenInvariants((err) => {
     metrics.brokenInvariant();
-    if (!mayTell()) return;
+    if (!shouldLog()) return;
     log.error({ err }, 'a state that must hold does not: a mistake in weir, please report this line');
   });
 }
@@ -51,6 +51,6 @@ export function logServing(
   policies: PolicySet | undefined,
   clock: Clock,
 ): void {
-  const domains = domainsOf(policies, clock).map(({ domain, phase }) => `${domain} (${phase})`);
+  const domains = domainPhases(policies, clock).map(({ domain, phase }) => `${domain} (${phase})`);
   log.info({ ...process, source, policy: policies?.version ?? 'none', domains }, 'weir serves');
 }

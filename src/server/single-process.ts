@@ -2,16 +2,16 @@ import { type HealthVerdict, redisDetail } from '../admin/health-detail.js';
 import { topSteps } from '../admin/top/top-ask.js';
 import type { RateCounts } from '../telemetry/history/rate-counts.js';
 import { openGrpcService } from './grpc-service.js';
-import { lostControlsTeller } from './metrics/controls.js';
+import { lostControlsReporter } from './metrics/controls.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 
 /** One process that decides by itself. */
-export function openAlone(parts: ServerParts): ServerCore {
+export function openSingleProcess(parts: ServerParts): ServerCore {
   const service = openGrpcService(parts, parts.closers);
   const { metrics, turns, decide } = service;
-  const tellLost = lostControlsTeller(parts.log, metrics.registry, parts.clock);
-  service.redisWork.onControlsLost((lost) => tellLost(0, lost));
+  const reportLost = lostControlsReporter(parts.log, metrics.registry, parts.clock);
+  service.redisWork.onControlsLost((lost) => reportLost(0, lost));
   return {
     metrics,
     turns,
@@ -37,6 +37,6 @@ export function openAlone(parts: ServerParts): ServerCore {
       ...redisDetail(service.storeNodes()),
     }),
     listen: () => service.listen(),
-    drain: (why, beside) => service.drain(why, beside),
+    drain: (why, drainHttp) => service.drain(why, drainHttp),
   };
 }

@@ -131,7 +131,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
     reload: () => policies.reload('signal'),
     failed: core.failed,
     async drain(why) {
-      await core.drain(why, page.closedBefore(front.drain));
+      await core.drain(why, page.closeBeforeDrain(front.drain));
       await closers.close();
       log.info('drained');
     },
@@ -152,5 +152,5 @@ function topOf({ top }: ServerCore, { settings, policies, slices }: ServerParts)
 /** What opens the process that decides, or the primary of those that do. */
 async function openerOf({ workers }: Settings): Promise<(parts: ServerParts) => ServerCore> {
   if (workers > 1) return (await import('./workers/primary.js')).openPrimary;
-  return (await import('./single-process.js')).openAlone;
+  return (await import('./single-process.js')).openSingleProcess;
 }

@@ -10,44 +10,44 @@ import type { UnmatchedSeries } from '../telemetry/metrics.js';
 
 /** Lines about requests of one kind: in an hour with one policy, and in an hour however often the policy changes. */
 export const MAX_LINES = 20;
-export const MAX_LINES_AN_HOUR = 100;
+export const MAX_LINES_PER_HOUR = 100;
 /** So many keys of a descriptor, and so many domains, are shown. */
 const MAX_SHOWN = 16;
 const NAMED_DOMAINS = 5;
 /** Longest list of keys, domain and reason in a line, characters: what quotes and escapes make of them, too. */
 const MAX_TEXT = 2000;
 
-const TELL_COUNTS_MS = 3_600_000;
+const COUNTS_INTERVAL_MS = 3_600_000;
 
 /** Places in an {@link UnmatchedSeries}. */
-const TOLD_OF = 1;
-const COUNTED = 2;
+const WARNED_GENERATION = 1;
+const COUNT = 2;
 
 /** What was warned about, and is counted since. */
-interface Told {
+interface WarnedSeries {
   readonly series: UnmatchedSeries;
   /** Of the series when it was told last. */
   count: number;
   /** Says how many more there were. */
-  tellMore(more: number): void;
+  logMore(more: number): void;
 }
 
 /** Warnings of one kind. */
-class Kind {
+class WarningKind {
   /** Those of the policy in force that had a line of their own. */
-  told: Told[] = [];
-  linesOfHour = 0;
+  warned: WarnedSeries[] = [];
+  linesThisHour = 0;
   /** Further ones, which had none. */
-  untold = 0;
+  suppressed = 0;
 
   hasRoom(): boolean {
-    return this.told.length < MAX_LINES && this.linesOfHour < MAX_LINES_AN_HOUR;
+    return this.warned.length < MAX_LINES && this.linesThisHour < MAX_LINES_PER_HOUR;
   }
 }
 
 /**
  * Warns of requests that pass because nothing limits them: for a domain that no policy has, or with a descriptor that
- * no rule matches. Once for each policy version and each domain or sequence of keys, then, by {@link tellCounts}, with
+ * no rule matches. Once for each policy version and each domain or sequence of keys, then, by {@link logCounts}, with
  * the count. Keys are shown, values never. However many there are, lines and memory are bounded, and a request that was
  * told of costs a look at its series.
  */
@@ -56,8 +56,8 @@ export class UnmatchedWarnings {
   readonly #policies: () => PolicySet | undefined;
   /** Stands in every series that was told of since the policy changed. */
   #generation = 1;
-  #descriptors = new Kind();
-  #domains = new Kind();
+  #descriptors = new WarningKind();
+  #domains = new WarningKind();
   /** Where rules stand, for domains that were asked about. */
   #paths = new Map<string, readonly KeyPath[]>();
 
@@ -72,23 +72,23 @@ export class UnmatchedWarnings {
     this.#generation++;
     this.#paths.clear();
     for (const kind of [this.#descriptors, this.#domains]) {
-      kind.told = [];
-      kind.untold = 0;
+      kind.warned = [];
+      kind.suppressed = 0;
     }
   }
 
   /** A descriptor of `domain` matched no rule, and the policy does not say that this is meant. */
   unmatched(domain: string, entries: readonly Entry[], series: UnmatchedSeries): void {
-    series[COUNTED] = (series[COUNTED] as number) + 1;
-    if (series[TOLD_OF] === this.#generation) return;
-    this.#begin(this.#descriptors, series, () => this.#tellDescriptor(domain, entries));
+    series[COUNT] = (series[COUNT] as number) + 1;
+    if (series[WARNED_GENERATION] === this.#generation) return;
+    this.#warnFirst(this.#descriptors, series, () => this.#warnDescriptor(domain, entries));
   }
 
   /** A request named a domain that no policy has. */
   unknownDomain(domain: string, series: UnmatchedSeries): void {
-    series[COUNTED] = (series[COUNTED] as number) + 1;
-    if (series[TOLD_OF] === this.#generation) return;
-    this.#begin(this.#domains, series, () => this.#tellDomain(domain));
+    series[COUNT] = (series[COUNT] as number) + 1;
+    if (series[WARNED_GENERATION] === this.#generation) return;
+    this.#warnFirst(this.#domains, series, () => this.#warnDomain(domain));
   }
 
   /**
@@ -97,25 +97,25 @@ export class UnmatchedWarnings {
    */
   why(domain: string, keys: KeyPath | undefined): string {
     return keys === undefined
-      ? `no policy has this domain: ${this.#whyUnknown(domain)}`
-      : this.#why(domain, keys).why;
+      ? `no policy has this domain: ${this.#whyUnknownDomain(domain)}`
+      : this.#whyUnmatched(domain, keys).why;
   }
 
   /** Tells how many there were since it was told last, and makes room for others; to be called every hour. */
-  tellCounts(): void {
+  logCounts(): void {
     for (const kind of [this.#descriptors, this.#domains]) {
-      kind.linesOfHour = 0;
-      kind.told = kind.told.filter((told) => {
-        const more = (told.series[COUNTED] as number) - told.count;
-        told.count += more;
-        if (more > 0) told.tellMore(more);
+      kind.linesThisHour = 0;
+      kind.warned = kind.warned.filter((warned) => {
+        const more = (warned.series[COUNT] as number) - warned.count;
+        warned.count += more;
+        if (more > 0) warned.logMore(more);
         return more > 0;
       });
     }
-    const { untold: keys } = this.#descriptors;
-    const { untold: domains } = this.#domains;
-    this.#descriptors.untold = 0;
-    this.#domains.untold = 0;
+    const { suppressed: keys } = this.#descriptors;
+    const { suppressed: domains } = this.#domains;
+    this.#descriptors.suppressed = 0;
+    this.#domains.suppressed = 0;
     if (keys > 0) {
       const text =
         'more sequences of keys matched no rule; weir_unmatched_total on /metrics counts them by domain and keys';
@@ -127,23 +127,23 @@ export class UnmatchedWarnings {
     }
   }
 
-  /** `tell` gives what says later how many more there were. */
-  #begin(kind: Kind, series: UnmatchedSeries, tell: () => Told['tellMore']): void {
-    series[TOLD_OF] = this.#generation;
+  /** `warn` gives what says later how many more there were. */
+  #warnFirst(kind: WarningKind, series: UnmatchedSeries, warn: () => WarnedSeries['logMore']): void {
+    series[WARNED_GENERATION] = this.#generation;
     if (!kind.hasRoom()) {
-      kind.untold++;
+      kind.suppressed++;
       return;
     }
-    kind.linesOfHour++;
-    kind.told.push({ series, count: series[COUNTED] as number, tellMore: tell() });
+    kind.linesThisHour++;
+    kind.warned.push({ series, count: series[COUNT] as number, logMore: warn() });
   }
 
-  #tellDescriptor(domain: string, entries: readonly Entry[]): Told['tellMore'] {
+  #warnDescriptor(domain: string, entries: readonly Entry[]): WarnedSeries['logMore'] {
     const log = this.#log;
     const all = entries.map(({ key }) => key);
     const first = shown(all.slice(0, MAX_SHOWN).map(shellText).join(' '), MAX_TEXT);
     const keys = first + (all.length > MAX_SHOWN ? ` … (${all.length - MAX_SHOWN} more)` : '');
-    const { why, derived } = this.#why(domain, all);
+    const { why, derived } = this.#whyUnmatched(domain, all);
     log.warn(
       { domain, keys },
       `no rule matches this descriptor${derived}, so it passes without a limit: ${why} weir explain shows how far ` +
@@ -153,7 +153,7 @@ export class UnmatchedWarnings {
       log.warn({ domain, keys, count }, 'more of these descriptors matched no rule and passed');
   }
 
-  #why(domain: string, keys: KeyPath): { readonly why: string; readonly derived: string } {
+  #whyUnmatched(domain: string, keys: KeyPath): { readonly why: string; readonly derived: string } {
     const policy = this.#policies()?.domains.get(domain);
     // Decided by a policy that was replaced meanwhile.
     if (policy === undefined) return { why: 'the policy has just changed.', derived: '' };
@@ -164,7 +164,7 @@ export class UnmatchedWarnings {
   }
 
   /** A sentence about the domains that there are. */
-  #whyUnknown(named: string): string {
+  #whyUnknownDomain(named: string): string {
     const known = [...(this.#policies()?.domains.keys() ?? [])];
     const near = didYouMean(named, known);
     const names = known.slice(0, NAMED_DOMAINS).map(shellText).join(', ');
@@ -174,12 +174,12 @@ export class UnmatchedWarnings {
     return sentence(shown(hint, MAX_TEXT));
   }
 
-  #tellDomain(named: string): Told['tellMore'] {
+  #warnDomain(named: string): WarnedSeries['logMore'] {
     const log = this.#log;
     const domain = shown(shellText(named), MAX_TEXT);
     log.warn(
       { domain },
-      `no policy has this domain, so its requests pass without a limit: ${this.#whyUnknown(named)} If it is ` +
+      `no policy has this domain, so its requests pass without a limit: ${this.#whyUnknownDomain(named)} If it is ` +
         'to have no limit, write a policy file with this domain and on_unmatched: ignore',
     );
     return (count) =>
@@ -205,7 +205,7 @@ export function openUnmatchedWarnings(
     version = policies.current()?.version;
     warnings.policyChanged();
   });
-  const timer = setInterval(() => warnings.tellCounts(), TELL_COUNTS_MS).unref();
+  const timer = setInterval(() => warnings.logCounts(), COUNTS_INTERVAL_MS).unref();
   closers.add(async () => clearInterval(timer));
   return warnings;
 }

@@ -1,7 +1,7 @@
 /* WORKERS: a process that is alive and hangs (SIGSTOP) is gone round, then replaced; one that only paused is not. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { STATUS } from '../../src/grpc/grpc-server.js';
-import { REPLACED_MS } from '../../src/server/workers/worker-watchdog.js';
+import { REPLACE_AFTER_MS } from '../../src/server/workers/worker-watchdog.js';
 import { RawClient } from '../support/grpc/grpc-client.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -169,7 +169,7 @@ describe('with round-robin', () => {
     expect(after).toContainEqual(expect.objectContaining({ pid: well.pid }));
     expect(isAlive(hung.pid)).toBe(false);
     expect(said(SILENT)).toMatchObject([{ id: hung.id, pid: hung.pid, level: 'warning' }]);
-    expect(said(REPLACED)).toMatchObject([{ how: 'SIGKILL', silentMs: REPLACED_MS, level: 'error' }]);
+    expect(said(REPLACED)).toMatchObject([{ how: 'SIGKILL', silentMs: REPLACE_AFTER_MS, level: 'error' }]);
     expect(await metric(server, 'weir_silent_workers_killed_total')).toBe(1);
     expect(await metric(server, 'weir_worker_restarts_total')).toBe(1);
     expect(await metric(server, 'weir_worker_states{state="serving"}')).toBe(2);

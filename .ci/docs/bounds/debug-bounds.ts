@@ -19,7 +19,7 @@ import {
 } from '../../../src/telemetry/history/rate-history.js';
 import { type BoundGroup, shownCount, shownSetting, shownSize, shownTime } from './bound-texts.js';
 
-const MAX_OWED = CALL_BOUNDS.administer.most;
+const MAX_OWED = CALL_BOUNDS.administer.maxPending;
 
 /** Bounds of the debug port, beside those of every HTTP port. */
 export const DEBUG_BOUNDS: readonly BoundGroup[] = [

@@ -14,14 +14,17 @@ import { SLICE_MS } from '../../../src/http/views/view-slices.js';
 import { MAX_UINT32 } from '../../../src/limiter/rate.js';
 import { MAX_LINE_CHARACTERS } from '../../../src/server/decision-log/decision-line.js';
 import {
-  LAST_SPANS_MS,
-  MAX_WAITING_SPANS,
-  MESSAGES_AT_ONCE,
-  SPANS_AT_ONCE,
+  FLUSH_TIMEOUT_MS,
+  MAX_PENDING_EXPORTS,
+  MAX_QUEUED_SPANS,
+  SPANS_PER_BATCH,
 } from '../../../src/server/tracing/tracing-bounds.js';
 import { CALL_BOUNDS } from '../../../src/server/workers/calls.js';
-import { LATE_MS, SILENT_MS } from '../../../src/server/workers/heartbeat.js';
-import { ALL_SILENT_MS, REPLACED_MS } from '../../../src/server/workers/worker-watchdog.js';
+import { LATE_AFTER_MS, SILENT_AFTER_MS } from '../../../src/server/workers/heartbeat.js';
+import {
+  REPLACE_AFTER_MS,
+  REPLACE_ALL_SILENT_AFTER_MS,
+} from '../../../src/server/workers/worker-watchdog.js';
 import { MAX_RECORDED_DESCRIPTORS, MAX_RECORDED_ENTRIES } from '../../../src/service/record/record-of.js';
 import { MAX_QUEUED_BYTES, MAX_QUEUED_JOBS } from '../../../src/service/turn-queue.js';
 import { MAX_OWED_BUCKETS, MAX_OWED_BYTES } from '../../../src/storage/local/local-buckets.js';
@@ -107,8 +110,8 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'trace spans that wait for the collector; wait at exit',
         bound:
-          `${shownCount(MAX_WAITING_SPANS)}, and ${shownCount(MESSAGES_AT_ONCE)} messages of ${SPANS_AT_ONCE} ` +
-          `spans in transit; ${shownTime(LAST_SPANS_MS)}`,
+          `${shownCount(MAX_QUEUED_SPANS)}, and ${shownCount(MAX_PENDING_EXPORTS)} messages of ${SPANS_PER_BATCH} ` +
+          `spans in transit; ${shownTime(FLUSH_TIMEOUT_MS)}`,
         beyond: 'dropped and counted in `weir_trace_spans_dropped_total`',
       },
       {
@@ -188,19 +191,19 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
     bounds: [
       {
         what: 'time that a new connection waits for a worker that does not answer (round-robin)',
-        bound: shownTime(LATE_MS),
+        bound: shownTime(LATE_AFTER_MS),
         beyond: 'another worker gets the connection',
       },
       {
         what: 'time without an answer of a worker',
         bound:
-          `${shownTime(SILENT_MS)}; ${shownTime(REPLACED_MS)}, or ${shownTime(ALL_SILENT_MS)} if no worker ` +
+          `${shownTime(SILENT_AFTER_MS)}; ${shownTime(REPLACE_AFTER_MS)}, or ${shownTime(REPLACE_ALL_SILENT_AFTER_MS)} if no worker ` +
           'answers',
         beyond: 'it gets no new connections; weir kills and replaces it, one worker at a time',
       },
       {
         what: 'calls of `/json` that wait for workers',
-        bound: shownCount(CALL_BOUNDS.decide.most),
+        bound: shownCount(CALL_BOUNDS.decide.maxPending),
         beyond: '503',
       },
     ],

@@ -21,7 +21,7 @@ export interface OverviewSource {
 }
 
 /** Tells how a server stands; it knows when the policies were read last. */
-export class OverviewTeller {
+export class OverviewBuilder {
   readonly #source: OverviewSource;
   #reloadedMicros: number;
 

@@ -1,7 +1,7 @@
 import type { CallInfo } from '../../grpc/grpc-server.js';
 import type { Caller } from '../../service/caller.js';
 import type { Refusal } from '../../service/refusal.js';
-import { type HeaderOf, traceIdOf } from './trace-id.js';
+import { type HeaderLookup, traceIdOf } from './trace-id.js';
 import type { Answer, CallTrace, Tracing } from './tracing.js';
 
 type Handled<A extends Answer> = A | Refusal | Promise<A | Refusal>;
@@ -42,14 +42,14 @@ class RequestNames {
  * Hands calls to the service, and tells it of their callers what logs and traces want to know: how a request is named,
  * and which trace it belongs to.
  */
-export class Callers {
+export class CallInstrumentation {
   readonly #names = new RequestNames();
-  readonly #readsTraces: boolean;
+  readonly #readsTraceIds: boolean;
   readonly #tracing: Tracing | undefined;
 
-  /** `readsTraces`: traces are wanted even where `tracing` is off. */
-  constructor(readsTraces: boolean, tracing: Tracing | undefined) {
-    this.#readsTraces = readsTraces;
+  /** `readsTraceIds`: traces are wanted even where `tracing` is off. */
+  constructor(readsTraceIds: boolean, tracing: Tracing | undefined) {
+    this.#readsTraceIds = readsTraceIds;
     this.#tracing = tracing;
   }
 
@@ -74,11 +74,11 @@ export class Callers {
   }
 
   /** The same for a caller that does not come by gRPC. */
-  handleBeside<Message, A extends Answer>(
+  handleHttp<Message, A extends Answer>(
     service: MessageHandler<Message, A>,
     message: Message,
     caller: Caller,
-    header: HeaderOf,
+    header: HeaderLookup,
   ): Handled<A> {
     const requestName = header('x-request-id') ?? this.#names.next(Object(caller.connection));
     const trace = this.#traceOf(header, undefined);
@@ -108,9 +108,9 @@ export class Callers {
     return result instanceof Promise ? result.then(told, failed) : told(result);
   }
 
-  #traceOf(header: HeaderOf, peer: (() => string) | undefined): CallTrace {
+  #traceOf(header: HeaderLookup, peer: (() => string) | undefined): CallTrace {
     if (this.#tracing !== undefined) return this.#tracing.begin(header, peer);
-    const traceId = this.#readsTraces ? traceIdOf(header) : '';
+    const traceId = this.#readsTraceIds ? traceIdOf(header) : '';
     return traceId === '' ? NO_TRACE : { ...NO_TRACE, traceId };
   }
 }

@@ -1,5 +1,5 @@
 /** Looks up a header by its name in lower case. */
-export type HeaderOf = (name: string) => string | undefined;
+export type HeaderLookup = (name: string) => string | undefined;
 
 /**
  * What `/json` and what hands its calls to worker processes pass on of a request's headers: what names the request, and
@@ -32,7 +32,7 @@ const NO_TRACE = '0'.repeat(32);
  * The trace that a call belongs to, as 32 hexadecimal digits; '' where its headers name none. B3 is taken before W3C's
  * header, as envoyproxy/ratelimit does.
  */
-export function traceIdOf(header: HeaderOf): string {
+export function traceIdOf(header: HeaderLookup): string {
   const b3 = B3.exec(header('b3') ?? '')?.[1] ?? B3_TRACE_ID.exec(header('x-b3-traceid') ?? '')?.[0];
   const padded = b3?.toLowerCase().padStart(32, '0') ?? NO_TRACE;
   if (padded !== NO_TRACE) return padded;
@@ -44,7 +44,7 @@ export function traceIdOf(header: HeaderOf): string {
 export type CallHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Looks up headers in an object of them. */
-export function headerIn(headers: CallHeaders = {}): HeaderOf {
+export function headerLookup(headers: CallHeaders = {}): HeaderLookup {
   return (name) => {
     const value = headers[name];
     return value === undefined || typeof value === 'string' ? value : value.join(',');
@@ -53,7 +53,7 @@ export function headerIn(headers: CallHeaders = {}): HeaderOf {
 
 /** Those of {@link TRACE_HEADERS} that are there, to be handed to another process; absent: none is. */
 export function traceHeaders(headers: CallHeaders = {}): Readonly<Record<string, string>> | undefined {
-  const header = headerIn(headers);
+  const header = headerLookup(headers);
   let found: Record<string, string> | undefined;
   for (const name of TRACE_HEADERS) {
     const value = header(name);

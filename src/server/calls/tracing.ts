@@ -1,7 +1,7 @@
 import type { RateLimitResponse } from '../../codec/messages.js';
 import type { RequestTrace } from '../../service/record/request-trace.js';
 import type { Refusal } from '../../service/refusal.js';
-import type { HeaderOf } from './trace-id.js';
+import type { HeaderLookup } from './trace-id.js';
 
 /** An answer, encoded or not. */
 export type Answer = Uint8Array | RateLimitResponse;
@@ -17,7 +17,7 @@ export interface CallTrace extends RequestTrace {
 /** Where traces are recorded. */
 export interface Tracing {
   /** A call begins. `peer` is asked for the caller's address as `host:port` if it is recorded; absent for `/json`. */
-  begin(header: HeaderOf, peer: (() => string) | undefined): CallTrace;
+  begin(header: HeaderLookup, peer: (() => string) | undefined): CallTrace;
   /** Spans that were lost since the start, and why. */
   lost(): SpanLosses;
 }

@@ -4,19 +4,19 @@ import { CALLER_WITHOUT_DEADLINE } from '../../service/caller.js';
 import { Refusal } from '../../service/refusal.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 import type { Decide } from '../ports/json-endpoint.js';
-import type { Callers, MessageHandler } from './call-instrumentation.js';
-import { headerIn } from './trace-id.js';
+import type { CallInstrumentation, MessageHandler } from './call-instrumentation.js';
+import { headerLookup } from './trace-id.js';
 import type { Answer } from './tracing.js';
 
 /**
- * The gRPC face of the service: refusals become statuses; every call is counted and timed. `callers` are for logs and
+ * The gRPC face of the service: refusals become statuses; every call is counted and timed. `instrumentation` are for logs and
  * traces, where they are asked for.
  */
 export function unaryHandler<Message, A extends Answer>(
   service: MessageHandler<Message, A>,
   metrics: Metrics,
   clock: Clock,
-  callers: Callers | undefined,
+  instrumentation: CallInstrumentation | undefined,
 ): UnaryHandler<Message, A> {
   const calls = metrics.reference.durations('ShouldRateLimit');
   const { requestSeconds } = metrics;
@@ -35,7 +35,9 @@ export function unaryHandler<Message, A extends Answer>(
     const startMicros = clock.monotonicMicros();
     calls.began();
     const result =
-      callers === undefined ? service.handle(message, call) : callers.handle(service, message, call);
+      instrumentation === undefined
+        ? service.handle(message, call)
+        : instrumentation.handle(service, message, call);
     if (result instanceof Promise) {
       return result.then((late) => {
         ended(startMicros);
@@ -48,17 +50,17 @@ export function unaryHandler<Message, A extends Answer>(
 }
 
 /** For callers that do not come by gRPC, whose calls are counted where they come in. */
-export function decideBeside(
+export function decideForHttp(
   service: MessageHandler<Uint8Array, Uint8Array>,
   clock: Clock,
-  callers: Callers | undefined,
+  instrumentation: CallInstrumentation | undefined,
 ): Decide {
-  return (message, patienceMicros, waiter = CALLER_WITHOUT_DEADLINE) => {
+  return (message, timeoutMicros, waiter = CALLER_WITHOUT_DEADLINE) => {
     const { connection, headers } = waiter;
-    const deadlineMicros = clock.monotonicMicros() + patienceMicros;
+    const deadlineMicros = clock.monotonicMicros() + timeoutMicros;
     const cancelled = (): boolean => waiter.cancelled();
     const caller = { deadlineMicros, connection, cancelled };
-    if (callers === undefined) return service.handle(message, caller);
-    return callers.handleBeside(service, message, caller, headerIn(headers));
+    if (instrumentation === undefined) return service.handle(message, caller);
+    return instrumentation.handleHttp(service, message, caller, headerLookup(headers));
   };
 }

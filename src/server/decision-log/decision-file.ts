@@ -2,9 +2,9 @@ import { closeSync, constants, fstatSync, openSync, type Stats, statSync, writeS
 import { whereLooked } from '../../working-directory.js';
 
 /** How often it is looked whether the file is still the one at its path. */
-const LOOK_MS = 1000;
+const CHECK_INTERVAL_MS = 1000;
 /** Others may not read what callers ask; a group may, for programs that ship logs. */
-const MODE = 0o640;
+const FILE_MODE = 0o640;
 
 /**
  * The file that the decision log is appended to. It is made where it is missing; once it was renamed or removed, as
@@ -15,7 +15,7 @@ export class DecisionFile {
   readonly #nowMs: () => number;
   #fd: number;
   #stat: Stats;
-  #lookMs: number;
+  #nextCheckMs: number;
 
   /** Throws an Error, a sentence, where the file cannot be written. */
   constructor(path: string, nowMs: () => number = () => performance.now()) {
@@ -27,12 +27,12 @@ export class DecisionFile {
       throw new Error(`cannot write ${path}: ${reasonOf(error as NodeJS.ErrnoException, path)}`);
     }
     this.#stat = fstatSync(this.#fd);
-    this.#lookMs = nowMs() + LOOK_MS;
+    this.#nextCheckMs = nowMs() + CHECK_INTERVAL_MS;
   }
 
   /** How many bytes were taken; throws what fs.writeSync throws. */
   write(bytes: Uint8Array): number {
-    if (this.#fd >= 0 && this.#nowMs() >= this.#lookMs) this.#look();
+    if (this.#fd >= 0 && this.#nowMs() >= this.#nextCheckMs) this.#reopenIfRotated();
     return writeSync(this.#fd, bytes);
   }
 
@@ -44,12 +44,12 @@ export class DecisionFile {
   }
 
   /** Follows a file that was rotated. Where no new one can be made the old one is written on. */
-  #look(): void {
-    this.#lookMs = this.#nowMs() + LOOK_MS;
+  #reopenIfRotated(): void {
+    this.#nextCheckMs = this.#nowMs() + CHECK_INTERVAL_MS;
     if (!this.#stat.isFile()) return;
     try {
-      const there = statSync(this.#path, { throwIfNoEntry: false });
-      if (there?.ino === this.#stat.ino && there.dev === this.#stat.dev) return;
+      const existing = statSync(this.#path, { throwIfNoEntry: false });
+      if (existing?.ino === this.#stat.ino && existing.dev === this.#stat.dev) return;
       const fd = openToAppend(this.#path);
       closeSync(this.#fd);
       this.#fd = fd;
@@ -62,12 +62,12 @@ export class DecisionFile {
 
 function openToAppend(path: string): number {
   const { O_RDWR, O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK, O_NOCTTY } = constants;
-  const there = statSync(path, { throwIfNoEntry: false });
-  if (there?.isSocket() || there?.isBlockDevice())
+  const existing = statSync(path, { throwIfNoEntry: false });
+  if (existing?.isSocket() || existing?.isBlockDevice())
     throw new Error('it is a socket or a disk; name a file, a named pipe, or a device such as /dev/stdout');
   // A pipe that is opened for both is there whether or not somebody reads it yet, and none that stops reading ends it.
-  const access = there?.isFIFO() ? O_RDWR : O_WRONLY | O_APPEND | O_CREAT;
-  return openSync(path, access | O_NONBLOCK | O_NOCTTY, MODE);
+  const access = existing?.isFIFO() ? O_RDWR : O_WRONLY | O_APPEND | O_CREAT;
+  return openSync(path, access | O_NONBLOCK | O_NOCTTY, FILE_MODE);
 }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException, path: string): string {

@@ -59,7 +59,7 @@ function openFile(path: string, log: DecisionLogParts['log'], closers: Closers):
     throw new StartError([`DECISION_LOG_FILE: ${(error as Error).message}`]);
   }
   const output = new LogOutput({ write: (bytes) => file.write(bytes) });
-  output.onFailure = complaints(path, log);
+  output.onFailure = failureLogger(path, log);
   closers.add(async () => {
     output.end();
     file.close();
@@ -68,12 +68,12 @@ function openFile(path: string, log: DecisionLogParts['log'], closers: Closers):
 }
 
 /** Says when lines begin to be lost, and when that is over: on a disk that is just full that may be at each line. */
-function complaints(path: string, log: DecisionLogParts['log']): LogOutput['onFailure'] {
-  const mayTell = throttledLog();
+function failureLogger(path: string, log: DecisionLogParts['log']): LogOutput['onFailure'] {
+  const shouldLog = throttledLog();
   let told = false;
   return (error) => {
     if (error === undefined && told) log.info({ path }, 'the decision log is written again');
-    told = error !== undefined && mayTell();
+    told = error !== undefined && shouldLog();
     if (!told) return;
     const text = 'the decision log cannot be written, so its lines are lost until it can (DECISION_LOG_FILE)';
     log.warn({ path, reason: error?.message }, text);

@@ -8,10 +8,10 @@ import type { TopBuckets, TopRow } from '../../telemetry/top/top-buckets.js';
 const NAME = 'weir_bucket_used_ratio';
 
 /** The rows of which most was asked, denied or not, most first. */
-function mostAsked(used: readonly TopRow[], denied: readonly TopRow[], most: number): readonly TopRow[] {
+function mostRequested(used: readonly TopRow[], denied: readonly TopRow[], most: number): readonly TopRow[] {
   const rows = new Map([...used, ...denied].map((row) => [row.key, row]));
-  const asked = (row: TopRow): number => row.used + row.denied;
-  return [...rows.values()].sort((one, other) => asked(other) - asked(one)).slice(0, most);
+  const requested = (row: TopRow): number => row.used + row.denied;
+  return [...rows.values()].sort((one, other) => requested(other) - requested(one)).slice(0, most);
 }
 
 function* samplesOf(top: TopBuckets, secretKeys: SecretKeysOf, most: number): Generator<Sample | ''> {
@@ -19,7 +19,7 @@ function* samplesOf(top: TopBuckets, secretKeys: SecretKeysOf, most: number): Ge
   const denied = yield* top.rank('denied', { of: 'minute' }, most);
   // Texts that were cut may be alike.
   const ratios = new Map<string, number>();
-  for (const { about } of mostAsked(used, denied, most)) {
+  for (const { about } of mostRequested(used, denied, most)) {
     if (about?.usedRatio === undefined) continue;
     const { domain, rule, entries, usedRatio } = about;
     const shown = withoutSecrets(entries, secretKeys(domain));

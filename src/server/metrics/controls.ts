@@ -6,7 +6,7 @@ import { CONTROL_KIND } from '../../telemetry/label-meanings.js';
 import type { Logger } from '../../telemetry/logger.js';
 
 /** How long after the first process others may notice the same loss. */
-const SAME_MICROS = 10_000_000;
+const SAME_LOSS_MICROS = 10_000_000;
 
 /** Shows how many blocks and exemptions are in force; all workers know the same ones. */
 export function exposeControls(registry: FamilyRegistry, index: Pick<ControlIndex, 'count'>): void {
@@ -34,7 +34,7 @@ export function exposeLostControls(registry: FamilyRegistry, lost: LostControls)
 }
 
 /** Counts what Redis has lost, and warns of it, once for all processes: each of them notices the same loss. */
-export function lostControlsTeller(
+export function lostControlsReporter(
   log: Logger,
   registry: FamilyRegistry,
   clock: Pick<Clock, 'monotonicMicros'>,
@@ -44,9 +44,9 @@ export function lostControlsTeller(
   let first: { readonly process: number; readonly atMicros: number } | undefined;
   return (process, { block, allow }) => {
     const atMicros = clock.monotonicMicros();
-    const isSame =
-      first !== undefined && first.process !== process && atMicros - first.atMicros < SAME_MICROS;
-    if (isSame) return;
+    const isSameLoss =
+      first !== undefined && first.process !== process && atMicros - first.atMicros < SAME_LOSS_MICROS;
+    if (isSameLoss) return;
     first = { process, atMicros };
     all.block += block;
     all.allow += allow;

@@ -54,7 +54,7 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
       `PROMETHEUS_MAPPER_YAML: ${file} cannot be used; correct what is listed above, or unset the variable`,
     ]);
   }
-  new ConfigWarnings(log).tell('', warnings);
+  new ConfigWarnings(log).logNew('', warnings);
   return mapping;
 }
 

@@ -4,7 +4,7 @@ import type { Family } from '../../telemetry/family.js';
 import type { ReferenceStats } from '../../telemetry/reference/reference-stats.js';
 
 /** Statistics are taken in such portions between pauses. */
-const PORTION = 64;
+const NAMES_PER_SLICE = 64;
 
 /** The statistics of one process under the reference's names, as metrics are told and added up. */
 export function statFamilies(stats: ReferenceStats): readonly Family[] {
@@ -26,7 +26,7 @@ export function* statsText(families: Iterable<Family>): ViewSteps<string, void> 
       }
       names.push(sample[0]);
       values.push(sample[1]);
-      if (names.length % PORTION === 0) yield '';
+      if (names.length % NAMES_PER_SLICE === 0) yield '';
     }
   }
   const order = yield* sortedIndexes(names);

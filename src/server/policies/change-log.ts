@@ -14,8 +14,8 @@ export class ChangeLog {
   readonly #policies: PolicyProvider;
   readonly #clock: Pick<Clock, 'wallMicros'>;
   readonly #differ: Pick<PolicyDiffer, 'diff' | 'close'>;
-  #told: PolicySet | undefined;
-  #telling = false;
+  #logged: PolicySet | undefined;
+  #isLogging = false;
   #closed = false;
 
   constructor(
@@ -28,8 +28,8 @@ export class ChangeLog {
     this.#policies = policies;
     this.#clock = clock;
     this.#differ = differ;
-    this.#told = policies.current();
-    policies.onReload(() => void this.#tellAll());
+    this.#logged = policies.current();
+    policies.onReload(() => void this.#logChanges());
   }
 
   /** Tells of nothing any more. */
@@ -38,19 +38,19 @@ export class ChangeLog {
     this.#differ.close();
   }
 
-  async #tellAll(): Promise<void> {
-    if (this.#telling) return;
-    this.#telling = true;
-    for (let now = this.#policies.current(); now !== this.#told; now = this.#policies.current()) {
+  async #logChanges(): Promise<void> {
+    if (this.#isLogging) return;
+    this.#isLogging = true;
+    for (let now = this.#policies.current(); now !== this.#logged; now = this.#policies.current()) {
       if (this.#closed) return;
-      const before = this.#told;
-      this.#told = now;
-      if (before !== undefined && now !== undefined) await this.#tell(before, now);
+      const before = this.#logged;
+      this.#logged = now;
+      if (before !== undefined && now !== undefined) await this.#logChange(before, now);
     }
-    this.#telling = false;
+    this.#isLogging = false;
   }
 
-  async #tell(before: PolicySet, now: PolicySet): Promise<void> {
+  async #logChange(before: PolicySet, now: PolicySet): Promise<void> {
     const about = { before: before.version, policy: now.version };
     try {
       const { summary, lines, more } = await this.#differ.diff(before, now, this.#clock.wallMicros());

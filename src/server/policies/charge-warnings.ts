@@ -5,8 +5,8 @@ import type { Logger } from '../../telemetry/logger.js';
 /** Most rules that are looked at: further ones are not. */
 const MAX_RULES = 1000;
 /** So many requests of 1 hit, in so long, tell that no charge is on its way. */
-const ENOUGH_REQUESTS = 20;
-const ENOUGH_MS = 60_000;
+const MIN_REQUESTS = 20;
+const MIN_DURATION_MS = 60_000;
 
 /** Places in the numbers of a rule. */
 const REQUESTS = 0;
@@ -39,7 +39,7 @@ export class ChargeWarnings {
     const requests = (seen[REQUESTS] as number) + 1;
     seen[REQUESTS] = requests;
     if (requests === 1) seen[SINCE_MS] = this.#nowMs();
-    if (requests < ENOUGH_REQUESTS || this.#nowMs() - (seen[SINCE_MS] as number) < ENOUGH_MS) return;
+    if (requests < MIN_REQUESTS || this.#nowMs() - (seen[SINCE_MS] as number) < MIN_DURATION_MS) return;
     seen[SETTLED] = 1;
     this.#log.warn(
       { domain, rule: shown(rule), requests },

@@ -10,26 +10,26 @@ import type { Logger } from '../../telemetry/logger.js';
 export class ConfigWarnings {
   readonly #log: Logger;
   #version = '';
-  readonly #told = new Set<string>();
+  readonly #loggedKinds = new Set<string>();
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
   /** Logs the first warning of each kind that was not logged for `version`, which is in force. */
-  tell(version: string, warnings: readonly ConfigProblem[]): void {
+  logNew(version: string, warnings: readonly ConfigProblem[]): void {
     for (const { kind, first, count } of groupProblems(warnings)) {
       const more = count === 1 ? '' : ` (the first of ${count} such warnings)`;
-      this.tellOnce(version, kind, formatProblem(first) + more);
+      this.logOnce(version, kind, formatProblem(first) + more);
     }
   }
 
   /** Logs `text`, which may be anything of this `kind`. */
-  tellOnce(version: string, kind: string, text: string): void {
-    if (version !== this.#version) this.#told.clear();
+  logOnce(version: string, kind: string, text: string): void {
+    if (version !== this.#version) this.#loggedKinds.clear();
     this.#version = version;
-    if (this.#told.has(kind) || this.#told.size >= MAX_SHOWN) return;
-    this.#told.add(kind);
+    if (this.#loggedKinds.has(kind) || this.#loggedKinds.size >= MAX_SHOWN) return;
+    this.#loggedKinds.add(kind);
     this.#log.warn(text);
   }
 }

@@ -9,7 +9,7 @@ import { loadOptions, policyOrigin, policyPlace } from '../settings/policy-place
 import type { Settings } from '../settings/settings-table.js';
 import { StartError, StartStopped } from '../start-error.js';
 import { ConfigWarnings } from './config-warnings.js';
-import { logOutcome, logProblems } from './policy-log.js';
+import { logProblems, logReload } from './policy-log.js';
 
 /**
  * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad and no domain
@@ -35,7 +35,7 @@ export async function openPolicies(
   if (refused)
     log.error('no policy is good; requests get an error until one is (FORCE_START_WITHOUT_INITIAL_CONFIG)');
   const provider = new FilePolicyProvider(places, initial, loader);
-  provider.onOutcome((outcome) => logOutcome(log, warnings, outcome));
+  provider.onOutcome((outcome) => logReload(log, warnings, outcome));
   provider.start();
   return provider;
 }

@@ -22,7 +22,7 @@ export function logProblems(
   warnings: ConfigWarnings,
   found: Pick<LoadedPolicies, 'errors' | 'warnings' | 'domains' | 'policySet'>,
 ): void {
-  warnings.tell(found.policySet.version, found.warnings);
+  warnings.logNew(found.policySet.version, found.warnings);
   logErrors(log, found.errors);
   const bad = found.domains.filter(({ state }) => state !== 'ok');
   for (const { domain, files, state } of bad.slice(0, MAX_SHOWN)) {
@@ -35,7 +35,7 @@ export function logProblems(
 }
 
 /** Says what became of a reload of files. */
-export function logOutcome(log: Logger, warnings: ConfigWarnings, outcome: ReloadOutcome): void {
+export function logReload(log: Logger, warnings: ConfigWarnings, outcome: ReloadOutcome): void {
   logProblems(log, warnings, outcome);
   logNewSecrets(log, outcome.newSecrets);
   const { reason } = outcome;
@@ -57,9 +57,9 @@ export function logOutcome(log: Logger, warnings: ConfigWarnings, outcome: Reloa
 
 /** Says what becomes of policies from the management server at `server`. */
 export function xdsLog(log: Logger, server: string): XdsEvents {
-  const told = new ConfigWarnings(log);
+  const warningLog = new ConfigWarnings(log);
   /** Types of resources that were sent unasked, as far as the log has named them. */
-  const unasked = new Set<string>();
+  const unrequested = new Set<string>();
   return {
     connected: () => log.info({ server }, 'connected to the management server'),
     lost(reason, pauseMs, wasConnected) {
@@ -67,16 +67,20 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
       log.warn({ server, reason, pauseMs }, what);
     },
     accepted(version, { policySet, warnings }, secrets) {
-      told.tell(policySet.version, warnings);
+      warningLog.logNew(policySet.version, warnings);
       const domains = [...policySet.domains.keys()];
       const named = version.slice(0, MAX_LOGGED);
       log.info({ version: named, policy: policySet.version, domains }, 'configuration accepted');
       logNewSecrets(log, secrets);
       if (domains.length === 0)
-        told.tellOnce(policySet.version, NO_DOMAIN, `the configuration ${NO_DOMAIN}: nothing is limited`);
+        warningLog.logOnce(
+          policySet.version,
+          NO_DOMAIN,
+          `the configuration ${NO_DOMAIN}: nothing is limited`,
+        );
     },
     rejected(version, { errors, warnings }, policy) {
-      told.tell(policy, warnings);
+      warningLog.logNew(policy, warnings);
       logErrors(log, errors);
       log.error(
         { version: version.slice(0, MAX_LOGGED), policy, errors: countProblems(errors) },
@@ -87,8 +91,8 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
     ignored(typeUrl) {
       const named = typeUrl.slice(0, MAX_LOGGED);
       // A server that sends them does so with each push.
-      if (unasked.has(named) || unasked.size >= MAX_SHOWN) return;
-      unasked.add(named);
+      if (unrequested.has(named) || unrequested.size >= MAX_SHOWN) return;
+      unrequested.add(named);
       log.warn({ server, typeUrl: named }, 'resources that were not asked for');
     },
     reloadAsked: () => log.info({ server }, 'the management server sends changes itself'),

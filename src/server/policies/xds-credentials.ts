@@ -37,7 +37,7 @@ export class XdsCredentials {
     try {
       // Node.js passes over a text in which there is no certificate, and nobody would be trusted.
       if (ca !== null) new X509Certificate(ca);
-      const roots = ca === null ? null : withShipped(ca);
+      const roots = ca === null ? null : withBundledRoots(ca);
       const made = credentials.createSsl(roots, key, cert, verification(this.#settings));
       this.#last = { files, made };
       return made;
@@ -50,7 +50,7 @@ export class XdsCredentials {
 }
 
 /** As in envoyproxy/ratelimit, where one's own issuers come beside the system's. */
-function withShipped(ca: Buffer): Buffer {
+function withBundledRoots(ca: Buffer): Buffer {
   return Buffer.from(`${rootCertificates.join('\n')}\n${ca}`);
 }
 

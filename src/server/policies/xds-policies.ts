@@ -17,7 +17,7 @@ import { XdsCredentials, xdsServerName } from './xds-credentials.js';
 /** gRPC's own default. */
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 /** How often a start that waits for its first configuration says so. */
-const WAITING_MS = 10_000;
+const WAITING_LOG_INTERVAL_MS = 10_000;
 
 /**
  * Policies from a management server, followed until `close`. Resolves when the first configuration is in force, at once
@@ -54,21 +54,21 @@ function firstConfiguration(
   stopping: AbortSignal,
 ): Promise<boolean> {
   return new Promise((resolve) => {
-    const tell = (): void => {
+    const logWaiting = (): void => {
       log.info({ server }, 'waiting for the first configuration of the management server');
     };
-    const waiting = setInterval(tell, WAITING_MS);
-    const look = (): void => {
+    const waiting = setInterval(logWaiting, WAITING_LOG_INTERVAL_MS);
+    const check = (): void => {
       const found = policies.current() !== undefined;
       if (!found && !stopping.aborted) return;
       clearInterval(waiting);
-      stopping.removeEventListener('abort', look);
+      stopping.removeEventListener('abort', check);
       resolve(found);
     };
-    tell();
-    stopping.addEventListener('abort', look);
-    policies.onReload(look);
-    look();
+    logWaiting();
+    stopping.addEventListener('abort', check);
+    policies.onReload(check);
+    check();
   });
 }
 
@@ -112,13 +112,13 @@ function attempt(refused: string[], prefix: string, make: () => unknown): void {
 }
 
 /** No setting makes a client knock more often, ms: what refuses a connection refuses the next at once, too. */
-const LEAST_PAUSE_MS = 100;
+const MIN_BACK_OFF_MS = 100;
 
 function backOffOf(settings: Settings): BackOff {
   return new BackOff({
     initialMs: timerMs(settings.xdsBackoffInitial),
     maxMs: timerMs(settings.xdsBackoffMax),
-    minMs: LEAST_PAUSE_MS,
+    minMs: MIN_BACK_OFF_MS,
     jitterFactor: settings.xdsBackoffJitter ? settings.xdsBackoffRandomFactor : 0,
   });
 }

@@ -52,7 +52,7 @@ function* domainDetails(
 }
 
 /** Domains and the phase each file has now. */
-export function domainsOf(
+export function domainPhases(
   policies: PolicySet | undefined,
   clock: Clock,
 ): readonly { readonly domain: string; readonly phase: string }[] {
@@ -175,13 +175,14 @@ export function debugEndpoints({
     help: 'this list; browsers get a page to look at',
     // Both are the same for every server.
     exposesData: () => false,
-    answer: ({ headers }) => (wantsPage(headers) ? page() : text(200, listOf([first, ...endpoints]), VARY)),
+    answer: ({ headers }) =>
+      wantsPage(headers) ? page() : text(200, endpointList([first, ...endpoints]), VARY_BY_ACCEPT),
   };
   return [first, ...endpoints];
 }
 
 /** Both stand under one address. */
-const VARY = { vary: 'accept' };
+const VARY_BY_ACCEPT = { vary: 'accept' };
 
 /** Browsers name HTML; curl and its like take anything. */
 function wantsPage({ accept = '' }: HttpHead['headers']): boolean {
@@ -198,7 +199,7 @@ function* withLineEnd(pieces: Generator<string>): Generator<string> {
 }
 
 /** A line for each endpoint, sorted by path. */
-function listOf(endpoints: readonly HttpEndpoint[]): string {
+function endpointList(endpoints: readonly HttpEndpoint[]): string {
   const lines = endpoints.map(({ path, help }) => `${path}: ${help}\n`);
   return lines.sort().join('');
 }
@@ -212,5 +213,5 @@ export function debugNotFound(path: string, endpoints: readonly HttpEndpoint[]):
         'SIGUSR1 and open chrome://inspect\n',
     );
   }
-  return text(404, `not found; here are\n${listOf(endpoints)}`);
+  return text(404, `not found; here are\n${endpointList(endpoints)}`);
 }

@@ -10,13 +10,13 @@ import type { AbandonReason, TurnQueue, Waiter } from '../../service/turn-queue.
 import type { CallHeaders } from '../calls/trace-id.js';
 
 /**
- * Decides an encoded RateLimitRequest whose caller waits `patienceMicros` at most (Infinity: for ever); the answer is
+ * Decides an encoded RateLimitRequest whose caller waits `timeoutMicros` at most (Infinity: for ever); the answer is
  * an encoded RateLimitResponse. `waiter` says who: requests that take long, of all that nothing is known of, wait for
  * each other.
  */
 export type Decide = (
   message: Uint8Array,
-  patienceMicros: number,
+  timeoutMicros: number,
   waiter?: Pick<Waiter, 'connection' | 'cancelled'> & { readonly headers?: CallHeaders | undefined },
 ) => Uint8Array | Refusal | Promise<Uint8Array | Refusal>;
 
@@ -43,38 +43,38 @@ export interface JsonEndpointOptions {
 const SCHEMES = ['http', 'https'];
 
 /** Bodies and answers of at most so many bytes take their time at once: it is a tenth of a millisecond. */
-const SHORT_BYTES = 4 * 1024;
+const MAX_INLINE_BYTES = 4 * 1024;
 
-const NOT_DONE: Readonly<Record<AbandonReason, string>> = {
+const ABANDON_REASONS: Readonly<Record<AbandonReason, string>> = {
   cancelled: 'the caller has gone',
   late: 'grpc-timeout was over before the request was read',
   full: 'too many long requests wait',
 };
 
 /** Bytes that are copied in a step. */
-const COPIED_BYTES = 256 * 1024;
+const BYTES_PER_STEP = 256 * 1024;
 
 function lengthOf(pieces: readonly Buffer[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** The whole of a body. */
-function* joined(pieces: readonly Buffer[], bytes: number): Generator<void, Buffer> {
+function* concatenate(pieces: readonly Buffer[], bytes: number): Generator<void, Buffer> {
   const [only] = pieces;
   if (only !== undefined && pieces.length === 1) return only;
   const whole = Buffer.allocUnsafe(bytes);
   let at = 0;
-  let pauseAt = COPIED_BYTES;
+  let pauseAt = BYTES_PER_STEP;
   for (const piece of pieces) {
     at += piece.copy(whole, at);
     if (at < pauseAt) continue;
-    pauseAt = at + COPIED_BYTES;
+    pauseAt = at + BYTES_PER_STEP;
     yield;
   }
   return whole;
 }
 
-function patienceOf(header: string | readonly string[] | undefined): number {
+function readTimeoutMicros(header: string | readonly string[] | undefined): number {
   return typeof header === 'string' ? timeoutMicros(header) : Number.POSITIVE_INFINITY;
 }
 
@@ -90,22 +90,26 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
     bytes: number,
     steps: Generator<void, Result>,
     { connection, isCancelled }: HttpCall,
-    giveUpMicros: number,
+    deadlineMicros: number,
   ): Result | Promise<Result | AbandonReason> =>
-    bytes <= SHORT_BYTES
+    bytes <= MAX_INLINE_BYTES
       ? runToCompletion(steps)
-      : turns.run(steps, { connection, cancelled: isCancelled, deadlineMicros: giveUpMicros, bytes });
-  function* wireOf(pieces: readonly Buffer[], bytes: number): Generator<void, Uint8Array> {
-    return yield* codec.requestToWire(yield* joined(pieces, bytes));
+      : turns.run(steps, { connection, cancelled: isCancelled, deadlineMicros: deadlineMicros, bytes });
+  function* encodeRequest(pieces: readonly Buffer[], bytes: number): Generator<void, Uint8Array> {
+    return yield* codec.requestToWire(yield* concatenate(pieces, bytes));
   }
   /** What is decided is told, even when it is late, and at once where no more may wait: it was counted. */
-  const tell = async (decided: Uint8Array, { connection }: HttpCall): Promise<JsonResponse> => {
+  const decodeResponse = async (decided: Uint8Array, { connection }: HttpCall): Promise<JsonResponse> => {
     const steps = codec.responseFromWire(decided);
-    if (decided.length <= SHORT_BYTES) return runToCompletion(steps);
-    const giveUpMicros = Number.POSITIVE_INFINITY;
-    const told = await turns.run(steps, { connection, cancelled: () => false, deadlineMicros: giveUpMicros });
+    if (decided.length <= MAX_INLINE_BYTES) return runToCompletion(steps);
+    const deadlineMicros = Number.POSITIVE_INFINITY;
+    const decoded = await turns.run(steps, {
+      connection,
+      cancelled: () => false,
+      deadlineMicros: deadlineMicros,
+    });
     // Nothing was begun.
-    return typeof told === 'string' ? runToCompletion(steps) : told;
+    return typeof decoded === 'string' ? runToCompletion(steps) : decoded;
   };
   const badRequest = (reason: string): HttpAnswer => {
     calls.refused('INVALID_ARGUMENT');
@@ -116,26 +120,26 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
     return failed(503, reason);
   };
   const answerAt = async (call: HttpCall, startMicros: number): Promise<HttpAnswer> => {
-    const patience = patienceOf(call.headers['grpc-timeout']);
-    if (Number.isNaN(patience)) {
+    const timeout = readTimeoutMicros(call.headers['grpc-timeout']);
+    if (Number.isNaN(timeout)) {
       return badRequest('grpc-timeout must be at most 8 digits and one of H M S m u n');
     }
-    const deadlineMicros = startMicros + patience;
+    const deadlineMicros = startMicros + timeout;
     const bytes = lengthOf(call.body);
     let message: Uint8Array | AbandonReason;
     try {
-      message = await run(bytes, wireOf(call.body, bytes), call, deadlineMicros);
+      message = await run(bytes, encodeRequest(call.body, bytes), call, deadlineMicros);
     } catch (error) {
       if (error instanceof DecodeError) return badRequest(error.message);
       throw error;
     }
-    if (typeof message === 'string') return unavailable(NOT_DONE[message]);
+    if (typeof message === 'string') return unavailable(ABANDON_REASONS[message]);
     const waiter = { connection: call.connection, cancelled: call.isCancelled, headers: call.headers };
     const decided = await decide(message, deadlineMicros - options.monotonicMicros(), waiter);
     if (decided instanceof Refusal) {
       return decided.kind === 'bad_request' ? badRequest(decided.message) : unavailable(decided.message);
     }
-    const { overLimit, text } = await tell(decided, call);
+    const { overLimit, text } = await decodeResponse(decided, call);
     return { status: overLimit ? 429 : 200, contentType: 'application/json', body: text };
   };
   return {

@@ -13,7 +13,7 @@ import { StartError } from '../start-error.js';
 
 const VARIABLE = 'ADMIN_TOKENS_FILE';
 /** The mode of a file that every user of the machine may write. */
-const WRITABLE_BY_ALL = 0o002;
+const WORLD_WRITABLE = 0o002;
 
 /**
  * The tokens of ADMIN_TOKENS_FILE; undefined without one. Throws {@link StartError} where the file cannot be read, or
@@ -39,7 +39,7 @@ export class TokensFile {
   #tokens: readonly AdminToken[];
   /** What the latest reading failed of, '' if it did not; and whether it was said that all may write the file. */
   #failure = '';
-  #saidWritable = false;
+  #warnedWritable = false;
 
   /** Throws {@link StartError}. */
   constructor(file: string, log: Logger) {
@@ -49,7 +49,9 @@ export class TokensFile {
     const read = this.#readNow();
     if (typeof read === 'string') throw new StartError([read]);
     this.#tokens = read;
-    this.#changes.follow((read) => this.#renew(read instanceof Error ? read.message : this.#parse(read)));
+    this.#changes.follow((read) =>
+      this.#onFilesRead(read instanceof Error ? read.message : this.#parse(read)),
+    );
     this.#warnOfMode();
   }
 
@@ -62,7 +64,7 @@ export class TokensFile {
     this.#changes.close();
   }
 
-  #renew(read: readonly AdminToken[] | string): void {
+  #onFilesRead(read: readonly AdminToken[] | string): void {
     if (typeof read === 'string') {
       // Told once, however often it is met.
       if (read !== this.#failure) this.#log.error(`${read}; the tokens before it stay in force`);
@@ -71,7 +73,7 @@ export class TokensFile {
     }
     this.#failure = '';
     this.#warnOfMode();
-    if (lines(read) === lines(this.#tokens)) return;
+    if (fingerprint(read) === fingerprint(this.#tokens)) return;
     this.#tokens = read;
     this.#log.info({ file: this.#file, tokens: read.map(({ name }) => name) }, 'new tokens are in force');
   }
@@ -91,17 +93,17 @@ export class TokensFile {
 
   #warnOfMode(): void {
     const stat = statSync(this.#file, { throwIfNoEntry: false });
-    const isWritable = stat !== undefined && (stat.mode & WRITABLE_BY_ALL) !== 0;
-    if (isWritable && !this.#saidWritable) {
+    const isWritable = stat !== undefined && (stat.mode & WORLD_WRITABLE) !== 0;
+    if (isWritable && !this.#warnedWritable) {
       this.#log.warn(
         `${VARIABLE}: every user of this machine may write ${this.#file}, and so add a token; take that right away ` +
           '(chmod o-w)',
       );
     }
-    this.#saidWritable = isWritable;
+    this.#warnedWritable = isWritable;
   }
 }
 
-function lines(tokens: readonly AdminToken[]): string {
+function fingerprint(tokens: readonly AdminToken[]): string {
   return tokens.map(({ name, right, digest }) => `${name} ${right} ${digest.toString('hex')}`).join('\n');
 }

@@ -11,7 +11,7 @@ const OWN_EXPIRY =
 const NO_MEMCACHE = 'weir does not support BACKEND_TYPE=memcache.';
 
 /** Those about one Redis; `prefix` begins their names. */
-function ofRedis(prefix: RedisPrefix): readonly (readonly [name: string, reason: string])[] {
+function inertRedisSettings(prefix: RedisPrefix): readonly (readonly [name: string, reason: string])[] {
   return [
     [`${prefix}_POOL_SIZE`, NO_POOL],
     [`${prefix}_POOL_ON_EMPTY_BEHAVIOR`, NO_POOL],
@@ -30,9 +30,9 @@ function ofRedis(prefix: RedisPrefix): readonly (readonly [name: string, reason:
  * is said at start when the variable is set.
  */
 export const INERT_SETTINGS: ReadonlyMap<string, string> = new Map([
-  ...ofRedis('REDIS'),
+  ...inertRedisSettings('REDIS'),
   ['EXPIRATION_JITTER_MAX_SECONDS', OWN_EXPIRY],
-  ...ofRedis('REDIS_PERSECOND'),
+  ...inertRedisSettings('REDIS_PERSECOND'),
   ['MEMCACHE_HOST_PORT', NO_MEMCACHE],
   ['MEMCACHE_MAX_IDLE_CONNS', NO_MEMCACHE],
   ['MEMCACHE_SRV', NO_MEMCACHE],

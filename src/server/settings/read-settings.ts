@@ -1,7 +1,7 @@
 import { inertType, refusedInert } from './inert-settings.js';
 import { readMogrifiers } from './mogrifier-settings.js';
-import { notesOn } from './notes/ineffective-settings.js';
-import { nearVariables } from './notes/similar-variables.js';
+import { ineffectiveSettings } from './notes/ineffective-settings.js';
+import { similarVariables } from './notes/similar-variables.js';
 import { type GivenSettings, refusedSettings } from './settings-check.js';
 import {
   INERT_VARIABLES,
@@ -54,7 +54,7 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
   const links: string[] = [];
   for (const setting of SETTINGS) {
     const { name, key, type, max, secret } = setting;
-    const found = lookUp(setting, environment, flags, setting.reference?.whenEmpty);
+    const found = readVariable(setting, environment, flags, setting.reference?.whenEmpty);
     const isLink = type === 'port' && found?.source === name && SERVICE_LINK.test(found.text);
     if (isLink) links.push(linkNote(setting));
     else if (found !== undefined) given.add(name);
@@ -70,7 +70,7 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
   const refusedInerts: RefusedSetting[] = [];
   for (const variable of INERT_VARIABLES) {
     const { name } = variable;
-    const found = lookUp(variable, environment, flags);
+    const found = readVariable(variable, environment, flags);
     if (found === undefined) continue;
     given.add(name);
     const parsed = parseValue(inertType(name), found.text);
@@ -91,7 +91,7 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
     );
   }
   if (errors.length > 0) return { ok: false, errors, byFlag };
-  const notes = [...links, ...notesOn(settings, given), ...nearVariables(environment, given)];
+  const notes = [...links, ...ineffectiveSettings(settings, given), ...similarVariables(environment, given)];
   return { ok: true, settings, given, notes };
 }
 
@@ -116,7 +116,7 @@ function linkNote({ name, default: value }: Setting): string {
 }
 
 /** What is said of a variable, and where; undefined: nothing. `whenEmpty`: what it means when it is set to nothing. */
-function lookUp(
+function readVariable(
   { name, flag }: Variable,
   environment: Environment,
   flags: Flags,

@@ -4,7 +4,7 @@ import type { SettingSpec } from './spec.js';
 export type RedisPrefix = 'REDIS' | 'REDIS_PERSECOND';
 
 /** What differs from one Redis to the other. */
-interface Particulars<Timeout> {
+interface InstanceDefaults<Timeout> {
   readonly url: Pick<SettingSpec, 'default' | 'help' | 'reference'>;
   readonly authHelp: string;
   readonly authFileHelp: string;
@@ -22,7 +22,7 @@ type WithKey<Key extends string, Specs> = {
 export function redisInstanceSettings<Key extends string, const Timeout extends Omit<SettingSpec, 'name'>>(
   key: Key,
   prefix: RedisPrefix,
-  particulars: Particulars<Timeout>,
+  particulars: InstanceDefaults<Timeout>,
 ) {
   // REDIS_URL itself is what turns Redis on.
   const inUse = prefix === 'REDIS' ? (['redis'] as const) : (['redis', 'perSecond'] as const);

@@ -46,7 +46,7 @@ function instanceOptions(settings: Settings, instance: RedisInstance): RedisStor
     finder:
       sentinel &&
       (() => new SentinelFinder({ address: sentinel, login: parseLogin(sentinelAuth), tls, prefix })),
-    names: { prefix, login: loginPlace(instance, address) },
+    names: { prefix, login: loginVariable(instance, address) },
     login: loginSource(instance, settings),
     startup: startupPauses(settings),
     timeoutMicros: timeout ?? settings.redisTimeout,
@@ -67,7 +67,7 @@ function addressOf(instance: RedisInstance): RedisAddress {
 }
 
 /** Which variable the login comes from, for messages. */
-function loginPlace(
+function loginVariable(
   { auth, authFile, authCommand }: RedisInstance,
   { password }: RedisAddress,
 ): RedisSettingNames['login'] {
@@ -121,13 +121,15 @@ function tlsOptions(settings: Settings): RedisTlsOptions {
   const ca = redisTlsCaCert === '' ? undefined : read('REDIS_TLS_CACERT', redisTlsCaCert);
   const cert = redisTlsClientCert === '' ? undefined : read('REDIS_TLS_CLIENT_CERT', redisTlsClientCert);
   const key = redisTlsClientKey === '' ? undefined : read('REDIS_TLS_CLIENT_KEY', redisTlsClientKey);
-  usable(`REDIS_TLS_CACERT: ${redisTlsCaCert}`, 'is no PEM file with a certificate; name one', () =>
+  orStartError(`REDIS_TLS_CACERT: ${redisTlsCaCert}`, 'is no PEM file with a certificate; name one', () =>
     ca === undefined ? undefined : new X509Certificate(ca),
   );
-  usable(`REDIS_TLS_CLIENT_CERT: ${redisTlsClientCert}`, 'is no PEM file with a certificate; name one', () =>
-    cert === undefined ? undefined : new X509Certificate(cert),
+  orStartError(
+    `REDIS_TLS_CLIENT_CERT: ${redisTlsClientCert}`,
+    'is no PEM file with a certificate; name one',
+    () => (cert === undefined ? undefined : new X509Certificate(cert)),
   );
-  usable(
+  orStartError(
     `REDIS_TLS_CLIENT_KEY: ${redisTlsClientKey}`,
     'is no PEM file with a key, or the key has a passphrase; name one without',
     () => (key === undefined ? undefined : createPrivateKey(key)),
@@ -137,7 +139,7 @@ function tlsOptions(settings: Settings): RedisTlsOptions {
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
     ...(settings.redisTlsSkipHostname ? { checkServerIdentity: () => undefined } : {}),
   };
-  usable(
+  orStartError(
     `REDIS_TLS_CLIENT_KEY: ${redisTlsClientKey}`,
     `does not belong to the certificate of REDIS_TLS_CLIENT_CERT (${redisTlsClientCert}); name its key`,
     () => createSecureContext(options),
@@ -146,7 +148,7 @@ function tlsOptions(settings: Settings): RedisTlsOptions {
 }
 
 /** Throws a {@link StartError} of two parts where `make` throws: neither quotes what a file holds. */
-function usable(what: string, sentence: string, make: () => unknown): void {
+function orStartError(what: string, sentence: string, make: () => unknown): void {
   try {
     make();
   } catch {

@@ -46,7 +46,7 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
       `(${settings.grpcMaxMessageBytes}), so that one large message would end its own connection; raise it, ` +
       'or lower GRPC_MAX_MESSAGE_BYTES',
   );
-  refuseOnePort(settings, refuse);
+  refuseSharedPorts(settings, refuse);
   refuse(
     (settings.debugServerTlsCert === '') !== (settings.debugServerTlsKey === ''),
     settings.debugServerTlsCert === '' ? 'DEBUG_SERVER_TLS_KEY' : 'DEBUG_SERVER_TLS_CERT',
@@ -67,7 +67,7 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
         'and dashes',
     );
   }
-  refuseDoubled(settings, refuse);
+  refuseDuplicateHeaders(settings, refuse);
   refuse(
     settings.statsFlushInterval === 0,
     'STATS_FLUSH_INTERVAL',
@@ -77,13 +77,13 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
 }
 
 /** Whether a listener on `host` takes a port of `other`, too; false where that depends on what a name leads to. */
-function covers(host: string, other: string): boolean {
+function listensOn(host: string, other: string): boolean {
   if (host === other || host === '' || host === '::') return true;
   return host === '0.0.0.0' && isIPv4(other);
 }
 
 /** Two listeners with one port of one address. */
-function refuseOnePort(settings: Settings, refuse: Refuse): void {
+function refuseSharedPorts(settings: Settings, refuse: Refuse): void {
   const listeners = [
     ...(settings.grpcUds === ''
       ? [{ name: 'GRPC_PORT', host: settings.grpcHost, port: settings.grpcPort }]
@@ -94,7 +94,7 @@ function refuseOnePort(settings: Settings, refuse: Refuse): void {
   listeners.forEach(({ name, host, port }, i) => {
     const other = listeners
       .slice(0, i)
-      .find((one) => one.port === port && (covers(one.host, host) || covers(host, one.host)));
+      .find((one) => one.port === port && (listensOn(one.host, host) || listensOn(host, one.host)));
     refuse(
       other !== undefined && port !== 0,
       name,
@@ -120,7 +120,7 @@ function requestHeaders(settings: Settings): readonly (readonly [variable: strin
 }
 
 /** ENVOY_ADDS_HEADERS, and header names that it takes. */
-function refuseDoubled(settings: Settings, refuse: Refuse): void {
+function refuseDuplicateHeaders(settings: Settings, refuse: Refuse): void {
   const { envoyAddsHeaders } = settings;
   const unknown = envoyAddsHeaders.find((family) => !ENVOYS_FAMILIES.includes(family));
   refuse(

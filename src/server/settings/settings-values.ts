@@ -121,7 +121,7 @@ function expectedNumber(text: string, least: number, most: number): string {
 }
 
 /** The share that someone means who writes a percentage, `80` or `80%`, where a share is asked for. */
-function shareOf(text: string): number | undefined {
+function percentageAsShare(text: string): number | undefined {
   const [, percent = '', sign = ''] = /^(\d{1,3}(?:\.\d{1,3})?)(%?)$/.exec(text.trim()) ?? [];
   const value = Number(percent);
   // 1.5 is rather a share that is too large.
@@ -131,13 +131,13 @@ function shareOf(text: string): number | undefined {
 }
 
 /** What means something to a shell only. */
-const OF_SHELLS = /["'$|;&><*`\\]/;
+const SHELL_CHARACTERS = /["'$|;&><*`\\]/;
 const ARRAY = 'a JSON array of texts, as in ["/bin/login","--user","weir"]';
 
 function readCommand(text: string): Parsed<SettingTypes['command']> {
   if (text === '') return good(undefined);
   if (text.trimStart().startsWith('[')) return readArray(text);
-  const [sign] = OF_SHELLS.exec(text) ?? [];
+  const [sign] = SHELL_CHARACTERS.exec(text) ?? [];
   if (sign !== undefined) {
     return bad(
       `a program and its arguments: it holds ${sign}, which means something to a shell, and none is used; write ` +
@@ -183,7 +183,7 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   number: (text, max = Number.MAX_SAFE_INTEGER) => {
     const value = /^\+?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
     if (value >= 0 && value <= max) return good(value);
-    const share = max === 1 ? shareOf(text) : undefined;
+    const share = max === 1 ? percentageAsShare(text) : undefined;
     return bad(`a number ${range(0, max)}${share === undefined ? '' : `; write ${share}`}`);
   },
   boolean: (text) => {

@@ -24,17 +24,17 @@ export function openPool(name: PoolName, options: ClusterStoreOptions): RedisPoo
 
 /** Calls `onChange` whenever a server of `pools` has come or gone, with whether all of the pools decide now. */
 export function followPools(pools: readonly RedisPool[], onChange: (up: boolean) => void): void {
-  const look = (): void => onChange(pools.every(({ store }) => store.connected));
+  const report = (): void => onChange(pools.every(({ store }) => store.connected));
   for (const { store } of pools) {
-    store.onUp(look);
-    store.onDown(look);
+    store.onUp(report);
+    store.onDown(report);
   }
 }
 
 /**
  * Calls `onGivenUp` unless each of `pools` was reached within `micros`; 0 waits for ever. Returns what stops waiting.
  */
-export function giveUpAfter(
+export function failUnlessReached(
   micros: number,
   pools: readonly RedisPool[],
   onGivenUp: (error: StartError) => void,

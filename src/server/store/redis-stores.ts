@@ -13,7 +13,7 @@ import type { Logger } from '../../telemetry/logger.js';
 import { mainRedis, perSecondRedis } from '../settings/redis-settings.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
-import { followPools, giveUpAfter, openPool, type RedisPool } from './redis-pool.js';
+import { failUnlessReached, followPools, openPool, type RedisPool } from './redis-pool.js';
 import { memoryStore, NO_DENY_CACHE, type RedisWorkTold, type Store } from './store.js';
 
 /** Opens the Redis that the settings name, or both. Connected to in the background. Throws {@link StartError}. */
@@ -23,7 +23,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const givenUp = new Signal<StartError>();
   const faulty = new Signal<RedisRole, StoreFault>();
   const working = new Signal<RedisWorkTold>();
-  const observed = (options: RedisStoreOptions, pool: number): ClusterStoreOptions => ({
+  const withObservers = (options: RedisStoreOptions, pool: number): ClusterStoreOptions => ({
     ...options,
     log: (level, message) => log[level](message),
     observeCall: (micros) => answered.emit(micros),
@@ -33,9 +33,9 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   });
   const mainOptions = mainRedis(settings);
   const secondOptions = perSecondRedis(settings);
-  const main = openPool('redis_pool', observed(mainOptions, 0));
+  const main = openPool('redis_pool', withObservers(mainOptions, 0));
   const pools: RedisPool[] = [main];
-  const second = secondOptions && openPool('redis_per_second_pool', observed(secondOptions, 1));
+  const second = secondOptions && openPool('redis_per_second_pool', withObservers(secondOptions, 1));
   if (second !== undefined) pools.push(second);
   const store = new ShardedStore({
     main: main.store,
@@ -52,7 +52,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   const local = localBuckets(settings, clock, log, store, pools);
   for (const pool of pools) pool.store.onUp(() => local.storeIsUp());
   followPools(pools, changed.emit);
-  const stopWaiting = giveUpAfter(settings.redisStartupMaxElapsed, pools, givenUp.emit);
+  const stopWaiting = failUnlessReached(settings.redisStartupMaxElapsed, pools, givenUp.emit);
   return {
     name: `Redis ${pools.map(({ address }) => address).join(' and ')}`,
     buckets: denials ?? store,

@@ -10,7 +10,7 @@ const LOOK_MS = 60_000;
  * From when on a rule makes calls fail while the store is away, wall clock microseconds; Infinity for one that never
  * denies, or never fails.
  */
-function failsFrom(rule: Rule): number {
+function failsFromMicros(rule: Rule): number {
   const { onStoreFailure, rate, candidate, shadowMode, enforcePercent, phase } = rule;
   const denies = rate !== undefined && !candidate && !shadowMode && enforcePercent > 0;
   return onStoreFailure === 'error' && denies ? phase.activeAtMicros : Infinity;
@@ -24,7 +24,7 @@ export function storeNeededFrom(policies: PolicySet | undefined, shadowMode: boo
   let from = Infinity;
   if (shadowMode) return from;
   for (const { rules } of policies?.domains.values() ?? []) {
-    for (const rule of rules) from = Math.min(from, failsFrom(rule));
+    for (const rule of rules) from = Math.min(from, failsFromMicros(rule));
   }
   return from;
 }
@@ -34,7 +34,7 @@ export class StoreNeed {
   readonly #clock: Clock;
   readonly #shadowMode: boolean;
   readonly #onChange: (needed: boolean) => void;
-  #from = Infinity;
+  #fromMicros = Infinity;
   #timer: NodeJS.Timeout | undefined;
 
   /** `onChange` hears that the store is needed since a phase began. `shadowMode`: SHADOW_MODE. */
@@ -46,8 +46,8 @@ export class StoreNeed {
 
   /** Other policies are in force. Returns whether they need the store now. */
   update(policies: PolicySet | undefined): boolean {
-    this.#from = storeNeededFrom(policies, this.#shadowMode);
-    return this.#look();
+    this.#fromMicros = storeNeededFrom(policies, this.#shadowMode);
+    return this.#evaluate();
   }
 
   /** Looks at no schedule any more. */
@@ -55,14 +55,14 @@ export class StoreNeed {
     clearTimeout(this.#timer);
   }
 
-  #look(): boolean {
+  #evaluate(): boolean {
     clearTimeout(this.#timer);
-    const leftMicros = this.#from - this.#clock.wallMicros();
+    const leftMicros = this.#fromMicros - this.#clock.wallMicros();
     if (leftMicros <= 0) return true;
     if (leftMicros === Infinity) return false;
     const wait = Math.min(Math.ceil(timerMs(leftMicros)), LOOK_MS);
     this.#timer = setTimeout(() => {
-      if (this.#look()) this.#onChange(true);
+      if (this.#evaluate()) this.#onChange(true);
     }, wait).unref();
     return false;
   }

@@ -7,16 +7,16 @@ import {
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace';
 import type { SpanLosses } from '../calls/tracing.js';
-import { MAX_WAITING_SPANS, SPANS_AT_ONCE } from './tracing-bounds.js';
+import { MAX_QUEUED_SPANS, SPANS_PER_BATCH } from './tracing-bounds.js';
 
 /** How long spans wait for others to be sent with them. */
-const GATHER_MS = 1000;
+const BATCH_DELAY_MS = 1000;
 /** How long sending some may take, whatever OTEL_EXPORTER_OTLP_TIMEOUT says. */
-const EXPORT_MS = 30_000;
+const EXPORT_TIMEOUT_MS = 30_000;
 const SAMPLED = 1;
 
 /** Told of what becomes of the collector, as it changes. */
-export interface ExportNews {
+export interface ExportListener {
   /** Spans were taken, the first since the start or since they were not. */
   taken(): void;
   /** Spans were not taken. */
@@ -25,24 +25,24 @@ export interface ExportNews {
 
 /**
  * Sends spans to a collector, some at a time, as OpenTelemetry's BatchSpanProcessor does, and knows which were lost:
- * nobody waits for the collector, and while it hangs or is away no more than {@link MAX_WAITING_SPANS} wait.
+ * nobody waits for the collector, and while it hangs or is away no more than {@link MAX_QUEUED_SPANS} wait.
  */
 export class BoundedSpans implements SpanProcessor {
   readonly #batches: BatchSpanProcessor;
   readonly #lost = { queue: 0, export: 0 };
-  #waiting = 0;
+  #queued = 0;
 
   /** `begin` is called as each export begins. */
-  constructor(exporter: SpanExporter, news: ExportNews, begin: () => void) {
+  constructor(exporter: SpanExporter, listener: ExportListener, begin: () => void) {
     const counting: SpanExporter = {
       export: (spans, done) => {
-        this.#waiting -= spans.length;
+        this.#queued -= spans.length;
         const settle = (result: ExportResult): void => {
           if (result.code === ExportResultCode.SUCCESS) {
-            news.taken();
+            listener.taken();
           } else {
             this.#lost.export += spans.length;
-            news.failed(result.error);
+            listener.failed(result.error);
           }
           done(result);
         };
@@ -53,11 +53,11 @@ export class BoundedSpans implements SpanProcessor {
     };
     this.#batches = new BatchSpanProcessor({
       exporter: counting,
-      maxExportBatchSize: SPANS_AT_ONCE,
+      maxExportBatchSize: SPANS_PER_BATCH,
       // What waits is counted here, so that it is known what was lost.
-      maxQueueSize: MAX_WAITING_SPANS + SPANS_AT_ONCE,
-      scheduledDelayMillis: GATHER_MS,
-      exportTimeoutMillis: EXPORT_MS,
+      maxQueueSize: MAX_QUEUED_SPANS + SPANS_PER_BATCH,
+      scheduledDelayMillis: BATCH_DELAY_MS,
+      exportTimeoutMillis: EXPORT_TIMEOUT_MS,
     });
   }
 
@@ -70,11 +70,11 @@ export class BoundedSpans implements SpanProcessor {
 
   onEnd(span: ReadableSpan): void {
     if ((span.spanContext().traceFlags & SAMPLED) === 0) return;
-    if (this.#waiting >= MAX_WAITING_SPANS) {
+    if (this.#queued >= MAX_QUEUED_SPANS) {
       this.#lost.queue++;
       return;
     }
-    this.#waiting++;
+    this.#queued++;
     this.#batches.onEnd(span);
   }
 

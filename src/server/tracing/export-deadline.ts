@@ -14,14 +14,14 @@ const EXPORTER = 'OTel-OTLP-Exporter-JavaScript/';
  * of the collector. Returns what is to be called when an export begins; one follows the other, but at the end of the
  * process. The exporter hands its requests to nobody: Node.js tells of them.
  */
-export function boundHttpExports(): () => void {
+export function limitHttpExports(): () => void {
   const timeoutMs = exportTimeoutMs();
   let endsMs = 0;
   subscribe('http.client.request.start', (message) => {
     const { request } = message as { readonly request: ClientRequest };
     if (!String(request.getHeader('user-agent')).startsWith(EXPORTER)) return;
     boundRequest(request, Math.max(0, endsMs - performance.now()));
-    request.once('response', leaveOutPause);
+    request.once('response', dropInvalidRetryAfter);
     guardIdleConnection(request);
   });
   return () => {
@@ -33,7 +33,7 @@ export function boundHttpExports(): () => void {
  * Leaves out a `Retry-After` that asks for no pause: the exporter makes a timer of it as it is, also of a negative one,
  * of which Node.js prints a warning. Without the header the exporter waits as long as it thinks fit.
  */
-function leaveOutPause({ headers }: IncomingMessage): void {
+function dropInvalidRetryAfter({ headers }: IncomingMessage): void {
   const told = headers['retry-after'] ?? '';
   const seconds = Number.parseInt(told, 10);
   const isPause = Number.isNaN(seconds) ? Date.parse(told) > Date.now() : seconds > 0;

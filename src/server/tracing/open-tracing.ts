@@ -9,7 +9,7 @@ import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 import type { Store } from '../store/store.js';
 import type { StoreAddress } from './otlp-trace.js';
-import { LAST_SPANS_MS } from './tracing-bounds.js';
+import { FLUSH_TIMEOUT_MS } from './tracing-bounds.js';
 
 /** What {@link openTracing} builds on. */
 export interface TracingParts {
@@ -35,11 +35,11 @@ export function openTracing(parts: TracingParts, closers: Closers): Tracing | un
       samplingRate: Math.min(1, settings.tracingSamplingRate),
       version,
       store: settings.redisUrl === '' ? undefined : () => addressOf(store),
-      news: exportNews(log),
+      listener: exportListener(log),
       onWarning: (text) => log.warn(`OTEL_EXPORTER_OTLP_*: ${withoutLogins(text)}`),
     });
     closers.add(() => {
-      const longestMs = Math.min(LAST_SPANS_MS, timerMs(settings.shutdownGrace));
+      const longestMs = Math.min(FLUSH_TIMEOUT_MS, timerMs(settings.shutdownGrace));
       return withTimeout(
         longestMs,
         tracing.shutdown().catch(() => {}),
@@ -72,7 +72,7 @@ function addressOf(store: Pick<Store, 'nodes'>): StoreAddress {
 }
 
 /** Logs when the collector stops taking spans, and when it takes them again. */
-function exportNews(log: Logger): { taken(): void; failed(error: Error | undefined): void } {
+function exportListener(log: Logger): { taken(): void; failed(error: Error | undefined): void } {
   let failing = false;
   return {
     taken() {

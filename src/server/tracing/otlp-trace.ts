@@ -60,7 +60,7 @@ export class OtlpTrace implements CallTrace, DecisionSpan {
     this.traceId = span.spanContext().traceId;
     this.#isGrpc = peer !== undefined;
     this.#store = store;
-    if (peer !== undefined) this.#tellPeer(peer());
+    if (peer !== undefined) this.#setPeer(peer());
   }
 
   decided(
@@ -92,15 +92,15 @@ export class OtlpTrace implements CallTrace, DecisionSpan {
   ended(outcome: CallOutcome): void {
     const span = this.#span;
     if (outcome instanceof Error) {
-      this.#tellStatus('INTERNAL', 500);
+      this.#setStatusCode('INTERNAL', 500);
       fail(span, outcome.name, outcome);
     } else if (!(outcome instanceof Refusal)) {
-      this.#tellStatus('OK', this.#overLimit ? 429 : 200);
+      this.#setStatusCode('OK', this.#overLimit ? 429 : 200);
     } else if (outcome.kind === 'bad_request') {
       // The caller's mistake, and no error of the server by the conventions.
-      this.#tellStatus('INVALID_ARGUMENT', 400);
+      this.#setStatusCode('INVALID_ARGUMENT', 400);
     } else {
-      this.#tellStatus('UNAVAILABLE', 503);
+      this.#setStatusCode('UNAVAILABLE', 503);
       fail(span, this.#isGrpc ? 'UNAVAILABLE' : '503', { name: 'Refusal', message: outcome.message });
     }
     span.end();
@@ -121,12 +121,12 @@ export class OtlpTrace implements CallTrace, DecisionSpan {
     return this.#tracer.startSpan(COMMAND, { kind: SpanKind.CLIENT, attributes }, this.#context);
   }
 
-  #tellStatus(grpc: string, http: number): void {
+  #setStatusCode(grpc: string, http: number): void {
     if (this.#isGrpc) this.#span.setAttribute('rpc.response.status_code', grpc);
     else this.#span.setAttribute('http.response.status_code', http);
   }
 
-  #tellPeer(peer: string): void {
+  #setPeer(peer: string): void {
     const at = peer.lastIndexOf(':');
     const port = Number(peer.slice(at + 1));
     if (at <= 0 || !Number.isInteger(port)) return;

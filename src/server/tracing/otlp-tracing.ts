@@ -19,12 +19,12 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import { boundGrpcCalls } from '../../bounded-grpc-calls.js';
-import { type HeaderOf, MAX_TRACE_HEADER } from '../calls/trace-id.js';
+import { type HeaderLookup, MAX_TRACE_HEADER } from '../calls/trace-id.js';
 import type { CallTrace, SpanLosses, Tracing } from '../calls/tracing.js';
-import { BoundedSpans, type ExportNews } from './bounded-spans.js';
-import { boundHttpExports } from './export-deadline.js';
+import { BoundedSpans, type ExportListener } from './bounded-spans.js';
+import { limitHttpExports } from './export-deadline.js';
 import { OtlpTrace, type StoreAddress } from './otlp-trace.js';
-import { MAX_SPAN_TEXT, MESSAGES_AT_ONCE } from './tracing-bounds.js';
+import { MAX_PENDING_EXPORTS, MAX_SPAN_TEXT } from './tracing-bounds.js';
 
 /** What {@link OtlpTracing} is made of. */
 export interface OtlpOptions {
@@ -38,7 +38,7 @@ export interface OtlpOptions {
   readonly version: string;
   /** Where buckets are kept; undefined: in memory. */
   readonly store: (() => StoreAddress) | undefined;
-  readonly news: ExportNews;
+  readonly listener: ExportListener;
   /** Told, in a sentence, of variables of OpenTelemetry that cannot be used. */
   onWarning(text: string): void;
 }
@@ -47,7 +47,7 @@ export interface OtlpOptions {
 const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.40.0';
 
 /** gRPC and HTTP/1 spell headers in lower case. */
-const GETTER: TextMapGetter<HeaderOf> = {
+const GETTER: TextMapGetter<HeaderLookup> = {
   get(header, name) {
     const value = header(name.toLowerCase());
     return value === undefined || value.length > MAX_TRACE_HEADER ? undefined : value;
@@ -70,8 +70,8 @@ export class OtlpTracing implements Tracing {
   constructor(options: OtlpOptions) {
     this.#store = options.store;
     // A call over gRPC has a deadline of its own.
-    const begin = options.protocol === 'http' ? boundHttpExports() : () => {};
-    this.#spans = new BoundedSpans(exporterOf(options), options.news, begin);
+    const begin = options.protocol === 'http' ? limitHttpExports() : () => {};
+    this.#spans = new BoundedSpans(exporterOf(options), options.listener, begin);
     const { serviceName, serviceNamespace, serviceInstanceId, samplingRate, version } = options;
     const service = resourceFromAttributes({
       'service.name': serviceName,
@@ -88,7 +88,7 @@ export class OtlpTracing implements Tracing {
     this.#tracer = this.#provider.getTracer('weir', version, { schemaUrl: SCHEMA_URL });
   }
 
-  begin(header: HeaderOf, peer: (() => string) | undefined): CallTrace {
+  begin(header: HeaderLookup, peer: (() => string) | undefined): CallTrace {
     const parent: Context = this.#propagator.extract(ROOT_CONTEXT, header, GETTER);
     const { name, attributes } = peer === undefined ? OtlpTrace.JSON_CALL : OtlpTrace.GRPC_CALL;
     const span = this.#tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
@@ -119,11 +119,11 @@ function exporterOf({ protocol, onWarning }: OtlpOptions): SpanExporter {
       boundGrpcCalls();
       const { OTLPTraceExporter } =
         require('@opentelemetry/exporter-trace-otlp-grpc') as typeof import('@opentelemetry/exporter-trace-otlp-grpc');
-      return new OTLPTraceExporter({ concurrencyLimit: MESSAGES_AT_ONCE });
+      return new OTLPTraceExporter({ concurrencyLimit: MAX_PENDING_EXPORTS });
     }
     const { OTLPTraceExporter } =
       require('@opentelemetry/exporter-trace-otlp-proto') as typeof import('@opentelemetry/exporter-trace-otlp-proto');
-    return new OTLPTraceExporter({ concurrencyLimit: MESSAGES_AT_ONCE });
+    return new OTLPTraceExporter({ concurrencyLimit: MAX_PENDING_EXPORTS });
   } finally {
     diag.disable();
   }

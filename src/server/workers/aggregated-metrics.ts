@@ -11,7 +11,7 @@ function counting(metrics: readonly Family[]): readonly Family[] {
 }
 
 /** Adds up the metrics of several processes, those that have ended included. */
-export class AddedMetrics {
+export class AggregatedMetrics {
   readonly #slices: ViewSlices;
   #ended: readonly Family[] = [];
   /**

@@ -17,7 +17,7 @@ interface Call<Ask, Part, Answer> {
 /** An encoded RateLimitRequest of `/json`. */
 export interface DecideAsk {
   readonly message: Uint8Array;
-  readonly patienceMicros: number;
+  readonly timeoutMicros: number;
   /** Stands for the connection that it came by; 0 for none in particular. */
   readonly connection: number;
   /** Those of TRACE_HEADERS that it came with, where anybody wants them. */
@@ -51,7 +51,7 @@ export interface Calls {
 export type CallName = keyof Calls;
 
 /** What a worker has told: rows, and something about all of them. */
-export interface ToldRows<Name extends 'top' | 'rates'> {
+export interface WorkerRows<Name extends 'top' | 'rates'> {
   readonly rows: Calls[Name]['part'];
   readonly about: Calls[Name]['answer'];
 }
@@ -59,19 +59,19 @@ export interface ToldRows<Name extends 'top' | 'rates'> {
 /** By what the calls of one name are bounded. */
 export interface CallBounds {
   /** Most answers that workers owe: each call may wait in the channel of one that hangs. */
-  readonly most: number;
+  readonly maxPending: number;
   /** A worker leaves alone what it reads later than this after it was sent, milliseconds. */
-  readonly readWithinMs: number;
+  readonly maxDelayMs: number;
 }
 
 /** The bounds of every call. */
 export const CALL_BOUNDS: Readonly<Record<CallName, CallBounds>> = {
-  decide: { most: 1000, readWithinMs: 500 },
+  decide: { maxPending: 1000, maxDelayMs: 500 },
   // A worker answers within seconds, however much is asked.
-  administer: { most: 64, readWithinMs: 15_000 },
-  top: { most: Infinity, readWithinMs: Infinity },
-  rates: { most: Infinity, readWithinMs: Infinity },
-  metrics: { most: Infinity, readWithinMs: Infinity },
+  administer: { maxPending: 64, maxDelayMs: 15_000 },
+  top: { maxPending: Infinity, maxDelayMs: Infinity },
+  rates: { maxPending: Infinity, maxDelayMs: Infinity },
+  metrics: { maxPending: Infinity, maxDelayMs: Infinity },
 };
 
 /** What is said of a call that a worker read too late. */

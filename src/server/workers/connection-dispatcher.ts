@@ -1,7 +1,7 @@
 import type { Worker } from 'node:cluster';
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { expectState } from '../../invariant.js';
-import { LATE_MS, type Pulse } from './heartbeat.js';
+import { type Heartbeat, LATE_AFTER_MS } from './heartbeat.js';
 
 /** What Node.js accepts connections as; `fd` is negative once it was closed. */
 export interface ConnectionHandle {
@@ -11,24 +11,24 @@ export interface ConnectionHandle {
 
 /** A worker that connections may go to. */
 export interface Receiver {
-  readonly pulse: Pulse;
+  readonly heartbeat: Heartbeat;
   /** Whether its port is open, so that it can take what node:cluster meant for another. */
   readonly listens: boolean;
 }
 
-interface Known extends Receiver {
+interface KnownWorker extends Receiver {
   send(...args: unknown[]): boolean;
   /** What it was given and has not said that it has. */
-  readonly given: Set<ConnectionHandle>;
+  readonly unacknowledged: Set<ConnectionHandle>;
 }
 
 /** A connection that no worker was given yet. */
-interface Held {
+interface PendingConnection {
   /** What node:cluster sends with the connection. */
   readonly args: readonly unknown[];
   readonly handle: ConnectionHandle;
   /** Those who get it if they answer. */
-  readonly offered: Set<Known>;
+  readonly probed: Set<KnownWorker>;
   timer: NodeJS.Timeout | undefined;
 }
 
@@ -40,102 +40,103 @@ interface Held {
  *
  * What a worker was given just before it began to hang is closed, so that the caller connects again.
  */
-export class HandedConnections {
-  readonly #known = new Map<Receiver, Known>();
-  readonly #held = new Set<Held>();
-  readonly #end: (handle: ConnectionHandle) => void;
+export class ConnectionDispatcher {
+  readonly #workers = new Map<Receiver, KnownWorker>();
+  readonly #pending = new Set<PendingConnection>();
+  readonly #endConnection: (handle: ConnectionHandle) => void;
   #turn = 0;
 
   /** `end` tells the caller of a connection that it is over, whoever else has it; {@link endConnection} when absent. */
   constructor(end: (handle: ConnectionHandle) => void = endConnection) {
-    this.#end = end;
+    this.#endConnection = end;
   }
 
   /** From now on connections go to this worker, too; forgets it when its process ends. */
   add(worker: Pick<Worker, 'process' | 'once'>, receiver: Receiver): void {
     const child = worker.process;
     const send = child.send.bind(child) as (...args: unknown[]) => boolean;
-    const known: Known = {
-      pulse: receiver.pulse,
+    const known: KnownWorker = {
+      heartbeat: receiver.heartbeat,
       get listens() {
         return receiver.listens;
       },
       send,
-      given: new Set(),
+      unacknowledged: new Set(),
     };
-    this.#known.set(receiver, known);
+    this.#workers.set(receiver, known);
     child.send = (...args: unknown[]): boolean => {
       const [message, handle] = args;
       if (!isNewConnection(message)) return send(...args);
-      const held = {
+      const pending = {
         args,
         handle: handle as ConnectionHandle,
-        offered: new Set<Known>(),
+        probed: new Set<KnownWorker>(),
         timer: undefined,
       };
-      this.#held.add(held);
-      this.#offer(held, known);
+      this.#pending.add(pending);
+      this.#probeNext(pending, known);
       return true;
     };
     worker.once('exit', () => this.#ended(receiver));
   }
 
   /** The worker has answered: it gets what waited for that. */
-  answered(receiver: Receiver): void {
-    const known = this.#known.get(receiver);
+  workerAnswered(receiver: Receiver): void {
+    const known = this.#workers.get(receiver);
     if (known === undefined) return;
-    for (const held of this.#held) {
-      if (!held.offered.has(known)) continue;
-      this.#release(held);
-      for (const one of known.given) if (one.fd < 0) known.given.delete(one);
-      known.given.add(held.handle);
-      known.send(...held.args);
+    for (const pending of this.#pending) {
+      if (!pending.probed.has(known)) continue;
+      this.#removePending(pending);
+      for (const one of known.unacknowledged) if (one.fd < 0) known.unacknowledged.delete(one);
+      known.unacknowledged.add(pending.handle);
+      known.send(...pending.args);
     }
   }
 
   /** The worker is silent: what it was given and never took is closed. */
-  silent(receiver: Receiver): void {
-    for (const handle of this.#known.get(receiver)?.given ?? []) if (handle.fd >= 0) this.#end(handle);
+  workerSilent(receiver: Receiver): void {
+    for (const handle of this.#workers.get(receiver)?.unacknowledged ?? [])
+      if (handle.fd >= 0) this.#endConnection(handle);
   }
 
   #ended(receiver: Receiver): void {
-    for (const handle of this.#known.get(receiver)?.given ?? []) handle.close();
-    this.#known.delete(receiver);
-    for (const held of this.#held) {
-      if (this.#known.size > 0) this.#offer(held);
+    for (const handle of this.#workers.get(receiver)?.unacknowledged ?? []) handle.close();
+    this.#workers.delete(receiver);
+    for (const pending of this.#pending) {
+      if (this.#workers.size > 0) this.#probeNext(pending);
       else {
         // Nobody is left to take it.
-        this.#release(held);
-        held.handle.close();
+        this.#removePending(pending);
+        pending.handle.close();
       }
     }
   }
 
-  #release(held: Held): void {
-    const wasHeld = this.#held.delete(held);
+  #removePending(pending: PendingConnection): void {
+    const wasHeld = this.#pending.delete(pending);
     expectState(wasHeld, 'a connection is given away once');
-    clearTimeout(held.timer);
+    clearTimeout(pending.timer);
   }
 
   /** Asks one worker more whether it is there; the first of those who were asked gets the connection. */
-  #offer(held: Held, intended?: Known): void {
-    clearTimeout(held.timer);
-    held.timer = setTimeout(() => this.#offer(held), LATE_MS);
-    const next = this.#next(held, intended);
+  #probeNext(pending: PendingConnection, intended?: KnownWorker): void {
+    clearTimeout(pending.timer);
+    pending.timer = setTimeout(() => this.#probeNext(pending), LATE_AFTER_MS);
+    const next = this.#nextWorker(pending, intended);
     if (next === undefined) return;
-    held.offered.add(next);
-    next.pulse.ask();
+    pending.probed.add(next);
+    next.heartbeat.ping();
   }
 
   /** The worker whose turn it is, `intended`, unless it is late: then another; the late ones when there is no other. */
-  #next({ offered }: Held, intended: Known | undefined): Known | undefined {
-    if (intended !== undefined && !intended.pulse.late) return intended;
-    const all = [...this.#known.values()];
+  #nextWorker({ probed }: PendingConnection, intended: KnownWorker | undefined): KnownWorker | undefined {
+    if (intended !== undefined && !intended.heartbeat.late) return intended;
+    const all = [...this.#workers.values()];
     const turn = this.#turn++;
     const others = all
-      .map((_, at) => all[(turn + at) % all.length] as Known)
-      .filter((known) => !offered.has(known) && (known.listens || known === intended));
-    return others.find(({ pulse }) => !pulse.late) ?? intended ?? others[0];
+      .map((_, at) => all[(turn + at) % all.length] as KnownWorker)
+      .filter((known) => !probed.has(known) && (known.listens || known === intended));
+    return others.find(({ heartbeat }) => !heartbeat.late) ?? intended ?? others[0];
   }
 }
 

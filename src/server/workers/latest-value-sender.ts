@@ -2,7 +2,7 @@
  * Sends values of which only the latest under each key matters, one message at a time: a process that does not read
  * costs one value per key.
  */
-export class LatestValues<T> {
+export class LatestValueSender<T> {
   readonly #send: (values: readonly T[]) => Promise<void>;
   #waiting = new Map<string, T>();
   #sending = false;

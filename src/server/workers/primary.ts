@@ -8,13 +8,13 @@ import { familiesText } from '../../telemetry/family.js';
 import { sumOfFailures } from '../../telemetry/history/failure-counts.js';
 import { Metrics } from '../../telemetry/metrics.js';
 import { traceHeaders } from '../calls/trace-id.js';
-import { lostControlsTeller } from '../metrics/controls.js';
+import { lostControlsReporter } from '../metrics/controls.js';
 import { exposeReference } from '../metrics/prometheus.js';
 import { openStatsSinks } from '../metrics/stats-sinks.js';
 import { statFamilies, statsText } from '../metrics/stats-text.js';
 import { exposeWorkers, workerState } from '../metrics/worker-gauges.js';
 import type { ServerCore, ServerParts } from '../server-core.js';
-import { tellBrokenInvariants } from '../server-logger.js';
+import { logBrokenInvariants } from '../server-logger.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 import type { WorkerHealth } from './messages.js';
@@ -27,7 +27,7 @@ function wantsHeaders({ tracingEnabled, decisionLogSample, logLevel }: Settings)
   return tracingEnabled || decisionLogSample !== undefined || logLevel === 'debug' || logLevel === 'trace';
 }
 
-const NO_BUCKETS = { size: 0, bytes: 0, evictions: 0 };
+const NO_MEMORY_STATS = { size: 0, bytes: 0, evictions: 0 };
 
 /**
  * The primary process of WORKERS workers. It owns signals, HTTP and debug ports and policy files; workers, which
@@ -38,10 +38,10 @@ export function openPrimary(parts: ServerParts): ServerCore {
   const metrics = new Metrics({
     maxSeries: settings.metricsMaxSeries,
     version,
-    memoryStats: () => NO_BUCKETS,
+    memoryStats: () => NO_MEMORY_STATS,
   });
-  const endReports = tellBrokenInvariants(log, metrics);
-  closers.add(async () => endReports());
+  const stopReports = logBrokenInvariants(log, metrics);
+  closers.add(async () => stopReports());
   // The workers know about Redis; the smallest of all values is shown.
   metrics.storeUp(true);
   let giveUp: (error: StartError) => void = () => {};
@@ -68,17 +68,17 @@ export function openPrimary(parts: ServerParts): ServerCore {
     health: () => healthOf(pool, draining),
     nodes: () => knownHealth(pool.workers).map(({ redis }) => redis),
     detail: () => detailOf(pool),
-    decide(message, patienceMicros, waiter) {
+    decide(message, timeoutMicros, waiter) {
       const headers = wantsHeaders(settings) ? traceHeaders(waiter?.headers) : undefined;
-      return pool.decide(message, patienceMicros, waiter?.connection, headers);
+      return pool.decide(message, timeoutMicros, waiter?.connection, headers);
     },
     administer: (question, caller) => pool.administer(question, caller),
     top: (ask) => pool.top(ask),
     async rates(take) {
-      const told = await pool.rates();
-      for (const { rows } of told) for (const row of rows) take(row);
+      const collected = await pool.rates();
+      for (const { rows } of collected) for (const row of rows) take(row);
       // Refusals of `/json` are counted where its calls come in.
-      return sumOfFailures([...told.map(({ about }) => about), metrics.newFailures()]);
+      return sumOfFailures([...collected.map(({ about }) => about), metrics.newFailures()]);
     },
     async listen() {
       // Workers listen through this process, which would hold on to the failure that the file of a killed process gives
@@ -86,7 +86,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
       if (settings.grpcUds !== '') await removeStaleSocket(settings.grpcUds);
       return pool.start();
     },
-    async drain(why, beside) {
+    async drain(why, drainHttp) {
       draining = true;
       const delayMs = settings.shutdownDrainDelay / 1000;
       const graceMs = timerMs(settings.shutdownGrace);
@@ -95,7 +95,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
       void ended.then(() => delay.abort());
       await sleep(Math.min(delayMs, MAX_TIMER_MS), undefined, delay).catch(() => {});
       // Workers stay until they have decided for those who asked this process.
-      await beside(graceMs);
+      await drainHttp(graceMs);
       pool.broadcast({ kind: 'last-decided' });
       await ended;
     },
@@ -124,7 +124,7 @@ function openWorkers(
     onUnanswered: (question, caller, error) => {
       auditUnanswered(log, question, caller, error, policies.current(), metrics.administered);
     },
-    onControlsLost: lostControlsTeller(log, metrics.registry, clock),
+    onControlsLost: lostControlsReporter(log, metrics.registry, clock),
     decisionTimeoutMs: settings.redisTimeout / 1000,
     start: () => ({ kind: 'start', settings, version, terminal, policies: feed.whole(), tls: tlsInForce }),
   });
@@ -154,10 +154,10 @@ function knownHealth(workers: readonly WorkerState[]): readonly WorkerHealth[] {
 function healthOf({ workers }: WorkerPool, draining: boolean): HealthVerdict {
   const known = knownHealth(workers);
   if (!draining && known.some(({ reason }) => reason === undefined)) return { status: 'SERVING' };
-  const nobody = workers.some(({ silentMs }) => silentMs !== undefined)
+  const fallbackReason = workers.some(({ silentMs }) => silentMs !== undefined)
     ? 'no worker process answers'
     : 'no worker process serves';
-  return { status: 'NOT_SERVING', reason: draining ? 'draining' : (known[0]?.reason ?? nobody) };
+  return { status: 'NOT_SERVING', reason: draining ? 'draining' : (known[0]?.reason ?? fallbackReason) };
 }
 
 function detailOf({ workers }: WorkerPool): CoreHealthDetail {

@@ -11,12 +11,12 @@ import { runInTurns, runToCompletion } from '../../runtime/turns.js';
 import type { SlicedPolicies } from './messages.js';
 
 /** Policies as the primary process hands them down to a worker, slice by slice. */
-export class HandedPolicyProvider implements PolicyProvider {
+export class ReceivedPolicyProvider implements PolicyProvider {
   #current: PolicySet | undefined;
   /** What came last, which may not be in force yet. */
   #latest: PolicySet | undefined;
   /** Those that are coming. */
-  #next: PolicyReceiver | undefined;
+  #receiver: PolicyReceiver | undefined;
   readonly #garbage = new YoungGarbage();
   readonly #loaded = new Signal<boolean>();
   readonly onReload = this.#loaded.add;
@@ -24,7 +24,7 @@ export class HandedPolicyProvider implements PolicyProvider {
    * Puts in force what came, one after the other, and names the trees of domains whose files are bad by the secrets of
    * the others.
    */
-  #taking = Promise.resolve();
+  #installing = Promise.resolve();
 
   constructor(initial: SlicedPolicies | undefined) {
     if (initial === undefined) return;
@@ -33,7 +33,7 @@ export class HandedPolicyProvider implements PolicyProvider {
     // Nobody asks yet.
     runToCompletion(CALENDARS.prepare(systemClock.wallMicros()));
     this.#current = this.#finish(initial.version);
-    this.#taking = shareSecretsInTurns(this.#current);
+    this.#installing = shareSecretsInTurns(this.#current);
   }
 
   current(): PolicySet | undefined {
@@ -41,29 +41,29 @@ export class HandedPolicyProvider implements PolicyProvider {
   }
 
   begin(): void {
-    this.#next = new PolicyReceiver(this.#latest);
+    this.#receiver = new PolicyReceiver(this.#latest);
   }
 
   add(slice: Uint8Array): void {
-    if (this.#next === undefined) return;
-    for (const item of openSlice<PolicyItem>(slice)) this.#next.add(item);
+    if (this.#receiver === undefined) return;
+    for (const item of openSlice<PolicyItem>(slice)) this.#receiver.add(item);
     this.#garbage.slice();
   }
 
   end(version: string): void {
-    if (this.#next === undefined) return;
+    if (this.#receiver === undefined) return;
     const policySet = this.#finish(version);
-    this.#taking = this.#taking.then(() => this.#take(policySet));
+    this.#installing = this.#installing.then(() => this.#install(policySet));
   }
 
   #finish(version: string): PolicySet {
-    const policySet = (this.#next as PolicyReceiver).finish(version);
+    const policySet = (this.#receiver as PolicyReceiver).finish(version);
     this.#latest = policySet;
-    this.#next = undefined;
+    this.#receiver = undefined;
     return policySet;
   }
 
-  async #take(policySet: PolicySet): Promise<void> {
+  async #install(policySet: PolicySet): Promise<void> {
     await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
     this.#current = policySet;
     this.#loaded.emit(true);

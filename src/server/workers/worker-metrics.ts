@@ -3,13 +3,13 @@ import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { MetricsPart } from './calls.js';
 
 /** So many samples go into a part. */
-const PORTION = 64;
+const SAMPLES_PER_PART = 64;
 
-/** Tells families in parts; `tell` says when one is on its way. */
-export function* tellFamilies(
+/** Tells families in parts; `sendPart` says when one is on its way. */
+export function* sendFamilies(
   of: MetricsPart['of'],
   families: Iterable<Family>,
-  tell: (part: MetricsPart) => Promise<void>,
+  sendPart: (part: MetricsPart) => Promise<void>,
 ): ReadSteps<void> {
   for (const family of families) {
     const { name, help, type, aggregator } = family;
@@ -21,12 +21,12 @@ export function* tellFamilies(
         continue;
       }
       samples.push(sample);
-      if (samples.length < PORTION) continue;
-      yield tell({ of, family: head, samples });
+      if (samples.length < SAMPLES_PER_PART) continue;
+      yield sendPart({ of, family: head, samples });
       samples = [];
     }
     // One without samples is told, too: its name and help text are.
-    yield tell({ of, family: head, samples });
+    yield sendPart({ of, family: head, samples });
   }
 }
 
@@ -36,7 +36,7 @@ class WorkerFamily implements Family {
   readonly help: string;
   readonly type: string;
   readonly aggregator: string;
-  readonly #portions: (readonly Sample[])[] = [];
+  readonly #parts: (readonly Sample[])[] = [];
 
   constructor({ name, help, type, aggregator }: FamilyHead) {
     this.name = name;
@@ -46,11 +46,11 @@ class WorkerFamily implements Family {
   }
 
   add(samples: readonly Sample[]): void {
-    this.#portions.push(samples);
+    this.#parts.push(samples);
   }
 
   *samples(): Generator<Sample> {
-    for (const portion of this.#portions) yield* portion;
+    for (const part of this.#parts) yield* part;
   }
 }
 

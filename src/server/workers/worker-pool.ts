@@ -11,23 +11,23 @@ import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { Logger } from '../../telemetry/logger.js';
 import { StartError } from '../start-error.js';
 import type { RedisWorkTold } from '../store/store.js';
-import { AddedMetrics } from './aggregated-metrics.js';
-import { type AskedWorker, SentCalls } from './call-client.js';
-import type { ToldRows } from './calls.js';
+import { AggregatedMetrics } from './aggregated-metrics.js';
+import { type CallableWorker, CallClient } from './call-client.js';
+import type { WorkerRows } from './calls.js';
 import { sendOver } from './channel.js';
-import { HandedConnections } from './connection-dispatcher.js';
+import { ConnectionDispatcher } from './connection-dispatcher.js';
 import {
-  askAdministering,
+  type DecideArguments,
   ForwardedDecisions,
-  type ForwardedQuestion,
+  forwardAdminCall,
   type OnUnanswered,
 } from './forwarded-calls.js';
-import { Pulse } from './heartbeat.js';
-import { LatestValues } from './latest-value-sender.js';
+import { Heartbeat } from './heartbeat.js';
+import { LatestValueSender } from './latest-value-sender.js';
 import type { FromWorker, ToWorker } from './messages.js';
 import { WorkerMetrics } from './worker-metrics.js';
 import { emptySlot, type WorkerSlot, type WorkerState } from './worker-slot.js';
-import { WorkerWatch } from './worker-watchdog.js';
+import { WorkerWatchdog } from './worker-watchdog.js';
 
 export interface WorkerPoolOptions {
   readonly count: number;
@@ -55,7 +55,7 @@ const STABLE_MS = 10_000;
 const EXIT_MARGIN_MS = 5000;
 
 /** So many slices of policies may lie in the channel of a worker, a millisecond's work or so each. */
-const MAX_UNTAKEN = 8;
+const MAX_UNACKNOWLEDGED_SLICES = 8;
 
 /**
  * Worker processes that share one gRPC port (node:cluster). Keeps their number: one that ends unasked, or is silent for
@@ -68,27 +68,27 @@ export class WorkerPool {
   silentKilled = 0;
   readonly #options: WorkerPoolOptions;
   readonly #slots: WorkerSlot[];
-  readonly #addedMetrics: AddedMetrics;
-  readonly #addedStats: AddedMetrics;
-  readonly #calls = new SentCalls();
+  readonly #aggregatedMetrics: AggregatedMetrics;
+  readonly #aggregatedStats: AggregatedMetrics;
+  readonly #calls = new CallClient();
   readonly #decisions: ForwardedDecisions;
-  readonly #connections = new HandedConnections();
-  readonly #watch: WorkerWatch<WorkerSlot>;
+  readonly #connections = new ConnectionDispatcher();
+  readonly #watchdog: WorkerWatchdog<WorkerSlot>;
   #closing = false;
   /** Whether any worker ever reached Redis. */
   #storeReached = false;
   #grpc = '';
-  #whenTaken: (() => void) | undefined;
+  #onSliceAcknowledged: (() => void) | undefined;
   /** Set while starting: ends the start. */
   #onStarted: ((error?: StartError) => void) | undefined;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.#addedMetrics = new AddedMetrics(options.slices);
-    this.#addedStats = new AddedMetrics(options.slices);
+    this.#aggregatedMetrics = new AggregatedMetrics(options.slices);
+    this.#aggregatedStats = new AggregatedMetrics(options.slices);
     this.#decisions = new ForwardedDecisions(this.#calls, options.decisionTimeoutMs);
     this.#slots = Array.from({ length: options.count }, emptySlot);
-    this.#watch = new WorkerWatch({
+    this.#watchdog = new WorkerWatchdog({
       workers: () => this.#slots.filter(({ worker }) => worker !== undefined),
       onSilent: (slot) => this.#onSilent(slot),
       replace: (slot) => this.#killSilent(slot),
@@ -110,15 +110,15 @@ export class WorkerPool {
         else reject(error);
       };
       for (const slot of this.#slots) this.#fork(slot);
-      this.#watch.start();
+      this.#watchdog.start();
     });
   }
 
   /** Workers that are alive. */
   get workers(): readonly WorkerState[] {
-    return this.#slots.flatMap(({ worker, health, pulse }) => {
+    return this.#slots.flatMap(({ worker, health, heartbeat }) => {
       if (worker === undefined) return [];
-      const silentMs = pulse.silent ? pulse.silentMs : undefined;
+      const silentMs = heartbeat.silent ? heartbeat.silentMs : undefined;
       return { id: worker.id, pid: worker.process.pid ?? 0, health, silentMs };
     });
   }
@@ -128,93 +128,99 @@ export class WorkerPool {
     for (const slot of this.#slots) {
       if (!slot.started || slot.worker?.isConnected() !== true) continue;
       slot.worker.send(message);
-      if (message.kind === 'policies_slice') slot.untaken++;
+      if (message.kind === 'policies_slice') slot.unacknowledgedSlices++;
     }
   }
 
   /** Resolves when no worker that answers has many slices of policies to take; for one who asks at a time. */
   async caughtUp(): Promise<void> {
-    while (this.#slots.some(({ untaken, pulse }) => untaken > MAX_UNTAKEN && !pulse.silent)) {
+    while (
+      this.#slots.some(
+        ({ unacknowledgedSlices, heartbeat }) =>
+          unacknowledgedSlices > MAX_UNACKNOWLEDGED_SLICES && !heartbeat.silent,
+      )
+    ) {
       await new Promise<void>((resolve) => {
-        this.#whenTaken = resolve;
+        this.#onSliceAcknowledged = resolve;
       });
     }
   }
 
   /** Metrics of all processes, `own` included, added up. */
   *metrics(own: readonly Family[]): ReadSteps<readonly Family[]> {
-    yield this.#askAllMetrics();
-    return yield* this.#addedMetrics.sum([own, ...this.#slots.map(({ metrics }) => metrics.metrics)]);
+    yield this.#collectAllMetrics();
+    return yield* this.#aggregatedMetrics.sum([own, ...this.#slots.map(({ metrics }) => metrics.metrics)]);
   }
 
   /** Statistics of all processes, `own` included, added up. */
   *stats(own: readonly Family[]): ReadSteps<readonly Family[]> {
-    yield this.#askAllMetrics();
-    return yield* this.#addedStats.sum([own, ...this.#slots.map(({ metrics }) => metrics.stats)]);
+    yield this.#collectAllMetrics();
+    return yield* this.#aggregatedStats.sum([own, ...this.#slots.map(({ metrics }) => metrics.stats)]);
   }
 
   /** Decides by one of the workers that serve; in a drain none does, and one that has its store is asked. */
-  decide(...asked: ForwardedQuestion): Promise<Uint8Array | Refusal> {
-    return this.#decisions.ask(() => this.#able(), ...asked);
+  decide(...request: DecideArguments): Promise<Uint8Array | Refusal> {
+    return this.#decisions.ask(() => this.#availableWorkers(), ...request);
   }
 
   /** Asks one of the workers that serve what is asked of those who administer weir. Never rejects. */
   administer(question: unknown, caller: AdminCaller): Promise<AdminAnswer> {
     const { onUnanswered } = this.#options;
-    return askAdministering(this.#calls, () => this.#able(), { question, caller }, onUnanswered);
+    return forwardAdminCall(this.#calls, () => this.#availableWorkers(), { question, caller }, onUnanswered);
   }
 
   /** Asks all workers that answer which buckets they count most of. */
   top(ask: TopAsk): Promise<readonly TopTold[]> {
-    return this.#calls.collectRows(this.#askable(), 'top', ask);
+    return this.#calls.collectRows(this.#answeringTargets(), 'top', ask);
   }
 
   /** Asks all workers that answer what they have decided since they were asked last. */
-  rates(): Promise<readonly ToldRows<'rates'>[]> {
-    return this.#calls.collectRows(this.#askable(), 'rates', undefined);
+  rates(): Promise<readonly WorkerRows<'rates'>[]> {
+    return this.#calls.collectRows(this.#answeringTargets(), 'rates', undefined);
   }
 
-  #answering(): readonly WorkerSlot[] {
-    return this.#slots.filter(({ health, pulse }) => health !== undefined && !pulse.silent);
+  #answeringSlots(): readonly WorkerSlot[] {
+    return this.#slots.filter(({ health, heartbeat }) => health !== undefined && !heartbeat.silent);
   }
 
-  #askable(): readonly AskedWorker[] {
-    return this.#answering().flatMap(({ asked }) => asked ?? []);
+  #answeringTargets(): readonly CallableWorker[] {
+    return this.#answeringSlots().flatMap(({ callTarget }) => callTarget ?? []);
   }
 
   /** Those that decide best now. */
-  #able(): readonly AskedWorker[] {
+  #availableWorkers(): readonly CallableWorker[] {
     const started = this.#slots.filter(
-      ({ worker, health, pulse }) => worker?.isConnected() === true && health !== undefined && !pulse.silent,
+      ({ worker, health, heartbeat }) =>
+        worker?.isConnected() === true && health !== undefined && !heartbeat.silent,
     );
     const serving = started.filter(({ health }) => health?.reason === undefined);
-    const able = serving.length > 0 ? serving : started.filter(({ health }) => health?.storeUp === true);
+    const available = serving.length > 0 ? serving : started.filter(({ health }) => health?.storeUp === true);
     // Any other knows at least why it cannot.
-    return (able.length > 0 ? able : started).flatMap(({ asked }) => asked ?? []);
+    return (available.length > 0 ? available : started).flatMap(({ callTarget }) => callTarget ?? []);
   }
 
-  /** Lets every worker drain and end; after `patienceMs` and a margin they are killed. */
-  async drain(why: string, patienceMs: number): Promise<void> {
-    this.#replaceNoMore();
-    this.#watch.draining();
+  /** Lets every worker drain and end; after `graceMs` and a margin they are killed. */
+  async drain(why: string, graceMs: number): Promise<void> {
+    this.#stopReplacing();
+    this.#watchdog.draining();
     this.broadcast({ kind: 'drain', why });
     for (const slot of this.#slots) if (slot.health === undefined) slot.worker?.process.kill('SIGKILL');
-    const timer = setTimeout(() => this.#kill(), patienceMs + EXIT_MARGIN_MS);
+    const timer = setTimeout(() => this.#kill(), graceMs + EXIT_MARGIN_MS);
     await this.#ended();
     clearTimeout(timer);
-    this.#watch.stop();
+    this.#watchdog.stop();
   }
 
   /** Ends every worker at once. */
   async close(): Promise<void> {
-    this.#replaceNoMore();
-    this.#watch.stop();
+    this.#stopReplacing();
+    this.#watchdog.stop();
     this.#kill();
     await this.#ended();
   }
 
   /** Also those whose pause has begun: a worker forked from now on would never be told to start, nor to end. */
-  #replaceNoMore(): void {
+  #stopReplacing(): void {
     this.#closing = true;
     for (const { retry } of this.#slots) clearTimeout(retry);
   }
@@ -233,22 +239,22 @@ export class WorkerPool {
     expectState(slot.worker === undefined && !slot.started, 'a slot has one worker at a time');
     const worker = cluster.fork();
     slot.worker = worker;
-    slot.othersWork = new LatestValues((told) =>
+    slot.othersWork = new LatestValueSender((told) =>
       sendOver(worker.process, { kind: 'others_redis_work', told }),
     );
     slot.startedMs = performance.now();
     const send = (message: ToWorker): void => {
       if (worker.isConnected()) worker.send(message);
     };
-    const pulse = new Pulse({ send: () => send({ kind: 'ping' }) });
-    const asked = { pulse, send };
-    slot.pulse = pulse;
-    slot.asked = asked;
+    const heartbeat = new Heartbeat({ send: () => send({ kind: 'ping' }) });
+    const callTarget = { heartbeat, send };
+    slot.heartbeat = heartbeat;
+    slot.callTarget = callTarget;
     this.#connections.add(worker, slot);
     worker.on('message', (message: FromWorker) => this.#receive(slot, worker, message));
     worker.once('exit', (code, signal) => {
       this.#onExit(slot, signal ?? `exit code ${code}`);
-      this.#calls.lost(asked);
+      this.#calls.lost(callTarget);
     });
     // The channel breaks when a worker is killed while it is written to; its exit says the same.
     worker.on('error', () => {});
@@ -259,10 +265,10 @@ export class WorkerPool {
     // another's.
     if (slot.worker !== worker && message.kind !== 'failed') return;
     // What was asked before it was ready is lost.
-    this.#heard(slot, message.kind === 'pong' || message.kind === 'ready');
+    this.#noteMessage(slot, message.kind === 'pong' || message.kind === 'ready');
     switch (message.kind) {
       case 'pong':
-        this.#connections.answered(slot);
+        this.#connections.workerAnswered(slot);
         return;
       case 'ready':
         expectState(!slot.started, 'a worker is ready once');
@@ -279,9 +285,9 @@ export class WorkerPool {
         else (this.#onStarted ?? this.#options.onGivenUp)(new StartError(message.lines));
         return;
       case 'policies_taken':
-        slot.untaken--;
-        expectState(slot.untaken >= 0, 'a worker takes no more slices than it was sent');
-        this.#whenTaken?.();
+        slot.unacknowledgedSlices--;
+        expectState(slot.unacknowledgedSlices >= 0, 'a worker takes no more slices than it was sent');
+        this.#onSliceAcknowledged?.();
         return;
       case 'part':
       case 'answer':
@@ -289,7 +295,7 @@ export class WorkerPool {
         this.#calls.received(message);
         return;
       case 'redis_work':
-        this.#tellOthers(slot, message.told);
+        this.#shareRedisWork(slot, message.told);
         return;
       case 'controls_lost':
         this.#options.onControlsLost(worker.id, message.lost);
@@ -298,7 +304,7 @@ export class WorkerPool {
         this.#grpc = message.grpc;
         expectState(slot.started && slot.health === undefined, 'a port opens once, after the start');
         slot.health = message.health;
-        this.#watch.listening();
+        this.#watchdog.listening();
         break;
       case 'health':
         // Until its port is open, what it says then counts.
@@ -309,7 +315,7 @@ export class WorkerPool {
   }
 
   /** All workers share what Redis does; see {@link Store.onWork}. */
-  #tellOthers(slot: WorkerSlot, told: readonly RedisWorkTold[]): void {
+  #shareRedisWork(slot: WorkerSlot, told: readonly RedisWorkTold[]): void {
     const from = this.#slots.indexOf(slot);
     for (const other of this.#slots) {
       if (other === slot || !other.started) continue;
@@ -317,27 +323,27 @@ export class WorkerPool {
     }
   }
 
-  #heard(slot: WorkerSlot, answer: boolean): void {
-    const { worker, pulse } = slot;
-    if (slot.listens && pulse.silent) {
-      const about = { id: worker?.id, pid: worker?.process.pid, silentMs: pulse.silentMs };
+  #noteMessage(slot: WorkerSlot, answer: boolean): void {
+    const { worker, heartbeat } = slot;
+    if (slot.listens && heartbeat.silent) {
+      const about = { id: worker?.id, pid: worker?.process.pid, silentMs: heartbeat.silentMs };
       this.#options.log.info(about, 'a worker process answers again, and gets connections');
     }
-    pulse.heard(answer);
+    heartbeat.onMessage(answer);
   }
 
   #onSilent(slot: WorkerSlot): void {
-    const { worker, pulse } = slot;
-    const about = { id: worker?.id, pid: worker?.process.pid, silentMs: pulse.silentMs };
+    const { worker, heartbeat } = slot;
+    const about = { id: worker?.id, pid: worker?.process.pid, silentMs: heartbeat.silentMs };
     this.#options.log.warn(about, 'a worker process does not answer, and gets no new connections');
-    this.#connections.silent(slot);
-    this.#whenTaken?.();
+    this.#connections.workerSilent(slot);
+    this.#onSliceAcknowledged?.();
   }
 
   #killSilent(slot: WorkerSlot): void {
     // A start waits for all workers, however long they take; whoever started weir knows how long it may.
     if (this.#onStarted !== undefined) return;
-    slot.killedAfterMs ??= slot.pulse.silentMs;
+    slot.killedAfterMs ??= slot.heartbeat.silentMs;
     slot.worker?.process.kill('SIGKILL');
   }
 
@@ -348,10 +354,10 @@ export class WorkerPool {
     slot.worker = undefined;
     slot.started = false;
     slot.health = undefined;
-    slot.untaken = 0;
-    this.#whenTaken?.();
-    void this.#addedMetrics.keep(slot.metrics.metrics);
-    void this.#addedStats.keep(slot.metrics.stats);
+    slot.unacknowledgedSlices = 0;
+    this.#onSliceAcknowledged?.();
+    void this.#aggregatedMetrics.keep(slot.metrics.metrics);
+    void this.#aggregatedStats.keep(slot.metrics.stats);
     slot.metrics = new WorkerMetrics();
     this.#onStarted?.(new StartError([`a worker process ended while starting (${how})`]));
     if (this.#closing) return;
@@ -370,16 +376,16 @@ export class WorkerPool {
     }, pauseMs);
   }
 
-  async #askAllMetrics(): Promise<void> {
-    await Promise.all(this.#answering().map((slot) => this.#askMetrics(slot)));
+  async #collectAllMetrics(): Promise<void> {
+    await Promise.all(this.#answeringSlots().map((slot) => this.#collectMetrics(slot)));
   }
 
   /** A worker that is too busy to tell its metrics, or has become silent, is shown as it was last. */
-  async #askMetrics(slot: WorkerSlot): Promise<void> {
-    const { asked } = slot;
-    if (asked === undefined) return;
+  async #collectMetrics(slot: WorkerSlot): Promise<void> {
+    const { callTarget } = slot;
+    if (callTarget === undefined) return;
     const told = new WorkerMetrics();
-    const answer = await this.#calls.collect(asked, 'metrics', undefined, (part) => told.add(part));
-    if (answer !== undefined && slot.asked === asked) slot.metrics = told;
+    const answer = await this.#calls.collect(callTarget, 'metrics', undefined, (part) => told.add(part));
+    if (answer !== undefined && slot.callTarget === callTarget) slot.metrics = told;
   }
 }

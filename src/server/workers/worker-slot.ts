@@ -1,8 +1,8 @@
 import type { Worker } from 'node:cluster';
 import { BackOff } from '../../runtime/back-off.js';
-import type { AskedWorker } from './call-client.js';
-import { Pulse } from './heartbeat.js';
-import type { LatestValues } from './latest-value-sender.js';
+import type { CallableWorker } from './call-client.js';
+import { Heartbeat } from './heartbeat.js';
+import type { LatestValueSender } from './latest-value-sender.js';
 import type { OthersRedisWork, WorkerHealth } from './messages.js';
 import { WorkerMetrics } from './worker-metrics.js';
 
@@ -17,8 +17,8 @@ export interface WorkerState {
 }
 
 /** A worker that crashes is replaced after this long, twice as long after each crash that follows; milliseconds. */
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 10_000;
+const INITIAL_BACK_OFF_MS = 100;
+const MAX_BACK_OFF_MS = 10_000;
 
 /** One slot of the pool: a worker, or the pause before its replacement. */
 export interface WorkerSlot {
@@ -28,14 +28,14 @@ export interface WorkerSlot {
   health: WorkerHealth | undefined;
   /** Whether its port is open. */
   readonly listens: boolean;
-  pulse: Pulse;
+  heartbeat: Heartbeat;
   /** How long it was silent, milliseconds, when it was killed for that. */
   killedAfterMs: number | undefined;
-  asked: AskedWorker | undefined;
+  callTarget: CallableWorker | undefined;
   /** Slices of policies that it was sent and has not taken yet. */
-  untaken: number;
+  unacknowledgedSlices: number;
   /** What other workers told and this one is to hear. */
-  othersWork: LatestValues<OthersRedisWork> | undefined;
+  othersWork: LatestValueSender<OthersRedisWork> | undefined;
   /** What it told of its metrics last. */
   metrics: WorkerMetrics;
   startedMs: number;
@@ -53,14 +53,14 @@ export function emptySlot(): WorkerSlot {
     get listens() {
       return this.health !== undefined;
     },
-    pulse: new Pulse({ send() {} }),
+    heartbeat: new Heartbeat({ send() {} }),
     killedAfterMs: undefined,
-    asked: undefined,
-    untaken: 0,
+    callTarget: undefined,
+    unacknowledgedSlices: 0,
     othersWork: undefined,
     metrics: new WorkerMetrics(),
     startedMs: 0,
-    backOff: new BackOff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS }),
+    backOff: new BackOff({ initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS }),
     retry: undefined,
   };
 }

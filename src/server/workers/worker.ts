@@ -17,16 +17,16 @@ import { statFamilies } from '../metrics/stats-text.js';
 import { createServerLogger } from '../server-logger.js';
 import { StartError } from '../start-error.js';
 import type { RedisWorkTold } from '../store/store.js';
-import { answerCall, type CallHandlers, type TellPart, tellRows } from './call-handlers.js';
+import { answerCall, type CallHandlers, type SendPart, sendRows } from './call-handlers.js';
 import { type CallMessage, type DecideAsk, type DecidedByWorker, READ_LATE } from './calls.js';
 import { sendOver } from './channel.js';
-import { LatestValues } from './latest-value-sender.js';
+import { LatestValueSender } from './latest-value-sender.js';
 import type { FromWorker, OthersRedisWork, ToWorker, WorkerHealth } from './messages.js';
-import { HandedPolicyProvider } from './received-policy-provider.js';
-import { tellFamilies } from './worker-metrics.js';
+import { ReceivedPolicyProvider } from './received-policy-provider.js';
+import { sendFamilies } from './worker-metrics.js';
 
 /** For a decision whose caller does not wait any more. */
-const TOO_LATE = new Refusal('unavailable', READ_LATE);
+const DEADLINE_PASSED = new Refusal('unavailable', READ_LATE);
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 
@@ -35,7 +35,7 @@ class ReceivedTls implements TlsSource {
   readonly options: TlsOptions;
   #setTls: ((material: TlsMaterial) => void) | undefined;
   /** Came before anybody followed. */
-  #early: TlsMaterial | undefined;
+  #pendingMaterial: TlsMaterial | undefined;
 
   constructor(options: TlsOptions) {
     this.options = options;
@@ -43,11 +43,11 @@ class ReceivedTls implements TlsSource {
 
   follow(setTls: (material: TlsMaterial) => void): void {
     this.#setTls = setTls;
-    if (this.#early !== undefined) setTls(this.#early);
+    if (this.#pendingMaterial !== undefined) setTls(this.#pendingMaterial);
   }
 
   replace(material: TlsMaterial): void {
-    if (this.#setTls === undefined) this.#early = material;
+    if (this.#setTls === undefined) this.#pendingMaterial = material;
     else this.#setTls(material);
   }
 }
@@ -55,26 +55,26 @@ class ReceivedTls implements TlsSource {
 /** One running worker: its parts, and the messages about them. */
 class Worker {
   readonly #closers: Closers;
-  readonly #policies: HandedPolicyProvider;
+  readonly #policies: ReceivedPolicyProvider;
   readonly #tls: ReceivedTls | undefined;
   readonly #service: GrpcService;
   readonly #slices = new ViewSlices();
   readonly #handlers: CallHandlers = {
-    decide: (ask, _tell, lateMicros) => this.#decide(ask, lateMicros),
+    decide: (ask, _sendPart, delayMicros) => this.#decide(ask, delayMicros),
     administer: ({ question, caller }) => this.#service.administer(question, caller),
-    top: (ask, tell) => this.#tellTop(ask, tell),
-    rates: (_ask, tell) => this.#tellRates(tell),
-    metrics: (_ask, tell) => this.#slices.run(this.#tellMetrics(tell)),
+    top: (ask, sendPart) => this.#sendTop(ask, sendPart),
+    rates: (_ask, sendPart) => this.#sendRates(sendPart),
+    metrics: (_ask, sendPart) => this.#slices.run(this.#sendMetrics(sendPart)),
   };
-  #deciding = 0;
+  #pendingDecisions = 0;
   #lastDecided = false;
-  readonly #decided = new IdleWait(() => this.#lastDecided && this.#deciding === 0);
+  readonly #decided = new IdleWait(() => this.#lastDecided && this.#pendingDecisions === 0);
 
   constructor(start: StartMessage, closers: Closers) {
     const { settings, version } = start;
     const { log, output } = createServerLogger(settings, start.terminal, cluster.worker?.id);
     this.#closers = closers;
-    this.#policies = new HandedPolicyProvider(start.policies);
+    this.#policies = new ReceivedPolicyProvider(start.policies);
     this.#tls = start.tls === undefined ? undefined : new ReceivedTls(start.tls);
     this.#service = openGrpcService(
       {
@@ -94,7 +94,7 @@ class Worker {
     this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
     this.#service.redisWork.onControlsLost((lost) => send({ kind: 'controls_lost', lost }));
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
-    const work = new LatestValues<RedisWorkTold>((told) => sent({ kind: 'redis_work', told }));
+    const work = new LatestValueSender<RedisWorkTold>((told) => sendAndWait({ kind: 'redis_work', told }));
     this.#service.redisWork.onWork((told) => work.put(`${told.pool} ${told.node}`, told));
   }
 
@@ -103,7 +103,7 @@ class Worker {
     send({ kind: 'listening', grpc, health: this.#health() });
   }
 
-  get policies(): HandedPolicyProvider {
+  get policies(): ReceivedPolicyProvider {
     return this.#policies;
   }
 
@@ -118,21 +118,21 @@ class Worker {
   /** Answers a call of the primary process. */
   async answer(call: CallMessage): Promise<void> {
     const isDecision = call.name === 'decide';
-    if (isDecision) this.#deciding++;
-    await answerCall(this.#handlers, call, sent);
-    if (isDecision) this.#deciding--;
+    if (isDecision) this.#pendingDecisions++;
+    await answerCall(this.#handlers, call, sendAndWait);
+    if (isDecision) this.#pendingDecisions--;
     this.#decided.check();
   }
 
   async #decide(
-    { message, patienceMicros, headers, connection }: DecideAsk,
-    lateMicros: number,
+    { message, timeoutMicros, headers, connection }: DecideAsk,
+    delayMicros: number,
   ): Promise<DecidedByWorker> {
-    const leftMicros = patienceMicros - lateMicros;
+    const remainingMicros = timeoutMicros - delayMicros;
     const decided =
-      leftMicros < 0
-        ? TOO_LATE
-        : await this.#service.decide(message, leftMicros, {
+      remainingMicros < 0
+        ? DEADLINE_PASSED
+        : await this.#service.decide(message, remainingMicros, {
             headers,
             ...CALLER_WITHOUT_DEADLINE,
             connection,
@@ -141,26 +141,26 @@ class Worker {
     return { refused: decided.kind, message: decided.message };
   }
 
-  *#tellMetrics(tell: TellPart<'metrics'>): ReadSteps<null> {
+  *#sendMetrics(sendPart: SendPart<'metrics'>): ReadSteps<null> {
     const { registry, reference } = this.#service.metrics;
-    yield* tellFamilies('metrics', yield* registry.read(), tell);
-    yield* tellFamilies('stats', statFamilies(reference), tell);
+    yield* sendFamilies('metrics', yield* registry.read(), sendPart);
+    yield* sendFamilies('stats', statFamilies(reference), sendPart);
     return null;
   }
 
-  async #tellTop(ask: TopAsk, tell: TellPart<'top'>): Promise<TopSpanAbout | undefined> {
+  async #sendTop(ask: TopAsk, sendPart: SendPart<'top'>): Promise<TopSpanAbout | undefined> {
     const { top } = this.#service;
     if (top === undefined) return undefined;
     const { rows, about } = await this.#slices.run(topSteps(top, ask));
-    await tellRows(rows, tell);
+    await sendRows(rows, sendPart);
     return about;
   }
 
   /** Tells what was decided since the last time, and how long Redis takes now. */
-  async #tellRates(tell: TellPart<'rates'>): Promise<FailureCounts> {
+  async #sendRates(sendPart: SendPart<'rates'>): Promise<FailureCounts> {
     const rows: RateCounts[] = [];
     await this.#slices.run<RateCounts, void>(this.#service.metrics.newDecisions(), (row) => rows.push(row));
-    await tellRows(rows, tell);
+    await sendRows(rows, sendPart);
     send({ kind: 'health', health: this.#health() });
     return this.#service.metrics.newFailures();
   }
@@ -193,7 +193,7 @@ function send(message: FromWorker): void {
 }
 
 /** {@link send}, once the message is on its way: this process may end then. */
-function sent(message: FromWorker): Promise<void> {
+function sendAndWait(message: FromWorker): Promise<void> {
   return sendOver(process, message);
 }
 

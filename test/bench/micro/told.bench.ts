@@ -9,7 +9,7 @@ import { createWireCodec } from '../../../src/codec/wire-codec.js';
 import type { CallInfo } from '../../../src/grpc/grpc-server.js';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { Closers } from '../../../src/runtime/closers.js';
-import { Callers } from '../../../src/server/calls/call-instrumentation.js';
+import { CallInstrumentation } from '../../../src/server/calls/call-instrumentation.js';
 import { openDecisionLog } from '../../../src/server/decision-log/open-decision-log.js';
 import { LoggedWarnings } from '../../../src/server/decision-warnings.js';
 import { OtlpTracing } from '../../../src/server/tracing/otlp-tracing.js';
@@ -79,7 +79,7 @@ function decision({ logged = 0, traced = false }: Told): MicroCase {
       header: (name) => (name === 'traceparent' ? TRACEPARENT : undefined),
     };
     if (opened === undefined && !traced) return () => void service.handle(message, call);
-    const callers = new Callers(true, traced ? tracing() : undefined);
+    const callers = new CallInstrumentation(true, traced ? tracing() : undefined);
     return () => void callers.handle(service, message, call);
   };
 }
@@ -95,7 +95,7 @@ function tracing(): OtlpTracing {
     samplingRate: 1,
     version: 'bench',
     store: undefined,
-    news: { taken: () => {}, failed: () => {} },
+    listener: { taken: () => {}, failed: () => {} },
     onWarning: () => {},
   });
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { judgeFiles, tooFewFiles } from '../../../src/server/file-limit.js';
+import { checkFileLimit, fileLimitWarning } from '../../../src/server/file-limit.js';
 
 const limits = (files: string): string =>
   `Limit                     Soft Limit           Hard Limit           Units
@@ -14,20 +14,20 @@ describe('the limit of open files', () => {
     ['20000', 20_000],
     ['unlimited', 20_000],
   ])('%s is enough for %d connections', (files, connections) => {
-    expect(judgeFiles(limits(files), connections)).toBeUndefined();
+    expect(checkFileLimit(limits(files), connections)).toBeUndefined();
   });
 
   test.each([
     ['1024', 20_000],
     ['19999', 20_000],
   ])('%s is too low for %d connections', (files, connections) => {
-    expect(judgeFiles(limits(files), connections)).toBe(
+    expect(checkFileLimit(limits(files), connections)).toBe(
       `this process may open ${files} files, too few for GRPC_MAX_CONNECTIONS=${connections}: raise ` +
         `the limit (ulimit -n) to ${connections + 100}, or lower the setting`,
     );
   });
 
   test('is read of this process', () => {
-    expect(tooFewFiles(1)).toBeUndefined();
+    expect(fileLimitWarning(1)).toBeUndefined();
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { CalendarWindows } from '../../../src/limiter/calendar.js';
 import { turn } from '../../../src/runtime/turns.js';
-import { followCalendars } from '../../../src/server/precompute-calendars.js';
+import { precomputeCalendars } from '../../../src/server/precompute-calendars.js';
 import { FakeClock } from '../../support/clock/fake-clock.js';
 
 afterEach(() => {
@@ -12,7 +12,7 @@ afterEach(() => {
 test('what requests will ask is computed before they do, until it is ended', async () => {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'performance'] });
   const clock = new FakeClock();
-  const end = followCalendars(clock);
+  const end = precomputeCalendars(clock);
   const zones = ['Asia/Tokyo', 'Europe/Berlin', 'America/Lima', 'Africa/Cairo', 'Asia/Kabul', 'Asia/Seoul'];
   const all = zones.map((zone) => CalendarWindows.of(zone, 'month'));
   const look = async (): Promise<void> => {

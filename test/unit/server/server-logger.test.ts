@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { expectState } from '../../../src/invariant.js';
-import { tellBrokenInvariants } from '../../../src/server/server-logger.js';
+import { logBrokenInvariants } from '../../../src/server/server-logger.js';
 import type { Logger } from '../../../src/telemetry/logger.js';
 import type { Metrics } from '../../../src/telemetry/metrics.js';
 
@@ -10,7 +10,7 @@ describe('tellBrokenInvariants', () => {
     let counted = 0;
     const log = { error: (fields: { err: Error }) => told.push(fields.err.message) };
     const metrics = { brokenInvariant: () => counted++ };
-    const end = tellBrokenInvariants(log as unknown as Logger, metrics as unknown as Metrics);
+    const end = logBrokenInvariants(log as unknown as Logger, metrics as unknown as Metrics);
     for (let broken = 0; broken < 3; broken++) expectState(false, 'this holds');
     end();
     expect(told).toEqual(['this holds']);

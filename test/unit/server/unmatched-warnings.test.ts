@@ -3,7 +3,7 @@ import type { Entry } from '../../../src/limiter/entry.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import {
   MAX_LINES,
-  MAX_LINES_AN_HOUR,
+  MAX_LINES_PER_HOUR,
   openUnmatchedWarnings,
   UnmatchedWarnings,
 } from '../../../src/server/unmatched-warnings.js';
@@ -69,26 +69,26 @@ describe('a descriptor that no rule matches', () => {
     const { lines, observer, warnings } = open();
     for (let i = 0; i < 1000; i++) observer.unmatched('shop', entries('a=b', 'c d=e'), false);
     lines.length = 0;
-    warnings.tellCounts();
+    warnings.logCounts();
     expect(lines).toEqual([
       [
         { domain: 'shop', keys: "a 'c d'", count: 999 },
         'more of these descriptors matched no rule and passed',
       ],
     ]);
-    warnings.tellCounts();
+    warnings.logCounts();
     expect(lines.length).toBe(1);
   });
 
   test('is not told of where the policy says that it is meant', () => {
     const { lines, observer, warnings } = open();
     for (let i = 0; i < 10; i++) observer.unmatched('shop', entries('free=x'), true);
-    warnings.tellCounts();
+    warnings.logCounts();
     expect(lines).toEqual([]);
     observer.unmatched('shop', entries('free=x'), false);
     observer.unmatched('shop', entries('free=x'), true);
     observer.unmatched('shop', entries('free=x'), false);
-    warnings.tellCounts();
+    warnings.logCounts();
     expect(lines.map(([{ count }]) => count)).toEqual([undefined, 1]);
   });
 
@@ -131,7 +131,7 @@ describe('a domain that no policy has', () => {
   ])('%s', (domain, policies, hint) => {
     const { lines, observer, warnings } = open(policies);
     for (let i = 0; i < 5; i++) observer.unknownDomain(domain, 1);
-    warnings.tellCounts();
+    warnings.logCounts();
     expect(lines).toEqual([
       [
         { domain },
@@ -158,7 +158,7 @@ describe('whatever callers make up, lines are bounded', () => {
     }
     expect(lines.length).toBe(2 * MAX_LINES);
     lines.length = 0;
-    warnings.tellCounts();
+    warnings.logCounts();
     expect(lines.map(([fields]) => Object.keys(fields))).toEqual([['sequences'], ['domains']]);
     lines.length = 0;
     // There is room for what comes now.
@@ -174,7 +174,7 @@ describe('whatever callers make up, lines are bounded', () => {
     const { lines, observer, warnings } = open(SHOP, 10);
     for (let i = 0; i < 1000; i++) observer.unmatched('shop', entries(`made-up-${i}=x`), false);
     expect(lines.length).toBe(11);
-    warnings.tellCounts();
+    warnings.logCounts();
     expect(lines.length).toBe(12);
   });
 
@@ -184,10 +184,10 @@ describe('whatever callers make up, lines are bounded', () => {
       observer.unmatched('shop', entries('tenat=x'), false);
       warnings.policyChanged();
     }
-    expect(lines.length).toBe(MAX_LINES_AN_HOUR);
-    warnings.tellCounts();
+    expect(lines.length).toBe(MAX_LINES_PER_HOUR);
+    warnings.logCounts();
     observer.unmatched('shop', entries('tenat=x'), false);
-    expect(lines.length).toBe(MAX_LINES_AN_HOUR + 1);
+    expect(lines.length).toBe(MAX_LINES_PER_HOUR + 1);
   });
 });
 

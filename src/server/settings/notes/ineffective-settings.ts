@@ -148,7 +148,7 @@ function speaksTls(settings: Settings, prefix: 'REDIS' | 'REDIS_PERSECOND'): boo
 }
 
 /** Lines for the log about variables that are set and change nothing as things are set, or mean less than they say. */
-export function notesOn(settings: Settings, given: GivenSettings): readonly string[] {
+export function ineffectiveSettings(settings: Settings, given: GivenSettings): readonly string[] {
   const unheld = SETTINGS.flatMap((setting) => {
     if (!given.has(setting.name) || isSwitchedOff(setting, settings)) return [];
     const missing = setting.effectiveWhen?.find((condition) => !CONDITIONS[condition].holds(settings, given));
@@ -157,11 +157,11 @@ export function notesOn(settings: Settings, given: GivenSettings): readonly stri
   const inert = INERT_VARIABLES.filter(({ name }) => given.has(name)).map(({ name, reason }) =>
     note(name, reason),
   );
-  return [...unheld, ...inert, ...readAsMost(settings)];
+  return [...unheld, ...inert, ...samplingRateNotes(settings)];
 }
 
 /** Of shares that somebody may have meant as percentages. */
-function readAsMost({ tracingEnabled, tracingSamplingRate: rate }: Settings): readonly string[] {
+function samplingRateNotes({ tracingEnabled, tracingSamplingRate: rate }: Settings): readonly string[] {
   if (!tracingEnabled || rate <= 1) return [];
   return [
     `TRACING_SAMPLING_RATE=${rate} means 1, all traces, as in envoyproxy/ratelimit: it is a share from 0 to 1.`,

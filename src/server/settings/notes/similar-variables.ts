@@ -29,7 +29,7 @@ const NAMES = VARIABLES.map(({ name }) => name);
  * program's name for it. Where the one that was likely meant is `given`, too, only a single mistake is told: other
  * names may belong to another program. Values are not shown.
  */
-export function nearVariables(
+export function similarVariables(
   environment: Readonly<Record<string, string | undefined>>,
   given: GivenSettings,
 ): readonly string[] {
@@ -38,7 +38,7 @@ export function nearVariables(
   for (const [name, value] of Object.entries(environment)) {
     // What is set to nothing counts as unset.
     if (value === undefined || value === '' || own.has(name)) continue;
-    const { near, isMistyped } = nearOf(name);
+    const { near, isMistyped } = mostSimilar(name);
     if (near === undefined || (given.has(near) && !isMistyped)) continue;
     if (lines.length === MAX_NAMED) return lines;
     lines.push(`${shellText(name)} is no setting of weir, so it changes nothing: did you mean ${near}?`);
@@ -47,17 +47,17 @@ export function nearVariables(
 }
 
 /** The setting that was likely meant, and whether one mistake at most was made in its name. */
-function nearOf(name: string): { readonly near: string | undefined; readonly isMistyped: boolean } {
+function mostSimilar(name: string): { readonly near: string | undefined; readonly isMistyped: boolean } {
   const upper = name.toUpperCase();
   const plain = upper.startsWith(PREFIX) ? upper.slice(PREFIX.length) : upper;
   const alias = ALIASES.get(plain);
   if (alias !== undefined) return { near: alias, isMistyped: false };
-  const near = nearest(plain, NAMES, mistakesIn(plain));
+  const near = nearest(plain, NAMES, maxMistakes(plain));
   return { near, isMistyped: near !== undefined && nearest(plain, [near], 1) !== undefined };
 }
 
 /** How many characters may be wrong: of short names none, as `PATH` and `HOME` are no mistyped `PORT` and `HOST`. */
-function mistakesIn(name: string): number {
+function maxMistakes(name: string): number {
   if (name.length < 6) return 0;
   return name.length < 10 ? 1 : 2;
 }

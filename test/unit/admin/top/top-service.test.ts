@@ -5,8 +5,8 @@ import { MAX_TOP_WAITING, topService } from '../../../../src/admin/top/top-servi
 import type { HttpCall } from '../../../../src/http/http.js';
 import { ViewSlices } from '../../../../src/http/views/view-slices.js';
 import type { PolicySet } from '../../../../src/policy/policy-set.js';
-import { SentCalls } from '../../../../src/server/workers/call-client.js';
-import { ROWS_A_PART, tellRows } from '../../../../src/server/workers/call-handlers.js';
+import { CallClient } from '../../../../src/server/workers/call-client.js';
+import { ROWS_PER_PART, sendRows } from '../../../../src/server/workers/call-handlers.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
 import { TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
@@ -260,23 +260,23 @@ test('questions are answered one at a time, and a bounded number of them waits',
 
 describe('workers', () => {
   test('tell in parts, and whoever tells nothing is left out', async () => {
-    const calls = new SentCalls({ partsWithinMs: 300 });
+    const calls = new CallClient({ partTimeoutMs: 300 });
     const counting = new Counting(500);
-    for (let at = 0; at < 3 * ROWS_A_PART; at++) counting.count('used', `t${at}`, 1);
+    for (let at = 0; at < 3 * ROWS_PER_PART; at++) counting.count('used', `t${at}`, 1);
     const slices = new ViewSlices();
     const worker = (mute: boolean) => ({
-      pulse: { ask: () => {}, heardSince: () => true },
+      heartbeat: { ping: () => {}, hasMessageSince: () => true },
       async send(message: ToWorker): Promise<void> {
         if (message.kind !== 'call' || message.name !== 'top' || mute) return;
         const { id } = message;
         const { rows, about } = await slices.run(topSteps(counting.top, message.ask));
-        await tellRows(rows, async (part) => calls.received({ kind: 'part', id, part }));
+        await sendRows(rows, async (part) => calls.received({ kind: 'part', id, part }));
         calls.received({ kind: 'answer', id, answer: about });
       },
     });
     const ask = { kind: 'rank', by: 'used', filter: { of: 'minute' }, most: 1000 } as const;
     const told = await calls.collectRows([worker(false), worker(true), worker(false)], 'top', ask);
-    expect(told.map(({ rows }) => rows.length)).toEqual([3 * ROWS_A_PART, 3 * ROWS_A_PART]);
+    expect(told.map(({ rows }) => rows.length)).toEqual([3 * ROWS_PER_PART, 3 * ROWS_PER_PART]);
     // What comes too late concerns nobody.
     calls.received({ kind: 'part', id: 2, part: [] });
     expect(await calls.collectRows([], 'top', ask)).toEqual([]);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { headerIn, traceHeaders, traceIdOf } from '../../../../src/server/calls/trace-id.js';
+import { headerLookup, traceHeaders, traceIdOf } from '../../../../src/server/calls/trace-id.js';
 
 const ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const OTHER = '0af7651916cd43dd8448eb211c80319c';
@@ -21,7 +21,7 @@ test.each<[Record<string, string>, string]>([
   [{ traceparent: `00-${ID}-${SPAN}-01`, b3: `${OTHER}-${SPAN}-1` }, OTHER],
   [{ traceparent: `00-${ID}-${SPAN}-01`, b3: 'd' }, ID],
 ])('%j names the trace %j', (headers, id) => {
-  expect(traceIdOf(headerIn(headers))).toBe(id);
+  expect(traceIdOf(headerLookup(headers))).toBe(id);
 });
 
 test('only what names a trace or a request is handed on, and nothing too long', () => {

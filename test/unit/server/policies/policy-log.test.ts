@@ -70,7 +70,7 @@ describe('warnings of policies', () => {
   test('no more than 20 kinds are kept', () => {
     const { log, warned } = open();
     const warnings = new ConfigWarnings(log);
-    for (let kind = 0; kind < 1000; kind++) warnings.tellOnce('v', `kind ${kind}`, 'text');
+    for (let kind = 0; kind < 1000; kind++) warnings.logOnce('v', `kind ${kind}`, 'text');
     expect(warned).toHaveLength(20);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { ViewSlices } from '../../../../src/http/views/view-slices.js';
-import { AddedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
+import { AggregatedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
 import { type Family, familiesText } from '../../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
 import { textOf } from '../../../support/codec/text-of.js';
@@ -23,25 +23,30 @@ function metricsOf(decisions: number, buckets: number): Promise<readonly Family[
   return slices.run(registry.read());
 }
 
-const textOfSum = async (added: AddedMetrics, processes: readonly (readonly Family[])[]): Promise<string> =>
-  textOf(familiesText(await slices.run(added.sum(processes))));
+const textOfSum = async (
+  added: AggregatedMetrics,
+  processes: readonly (readonly Family[])[],
+): Promise<string> => textOf(familiesText(await slices.run(added.sum(processes))));
 
 describe('added metrics', () => {
   test('are the sum over processes', async () => {
-    const added = new AddedMetrics(slices);
+    const added = new AggregatedMetrics(slices);
     const text = await textOfSum(added, [await metricsOf(3, 10), await metricsOf(4, 20)]);
     expect(text).toContain('decisions{code="OK"} 7\n');
     expect(text).toContain('buckets 30\n');
   });
 
   test('or what else the metric says: least, most, mean, the first, nothing', async () => {
-    const text = await textOfSum(new AddedMetrics(slices), [await metricsOf(1, 10), await metricsOf(1, 40)]);
+    const text = await textOfSum(new AggregatedMetrics(slices), [
+      await metricsOf(1, 10),
+      await metricsOf(1, 40),
+    ]);
     for (const line of ['least 10', 'most 40', 'mean 25', 'any 10']) expect(text).toContain(`${line}\n`);
     expect(text).not.toContain('own');
   });
 
   test('go on counting what ended processes counted, but not what they held', async () => {
-    const added = new AddedMetrics(slices);
+    const added = new AggregatedMetrics(slices);
     await added.keep(await metricsOf(3, 10));
     await added.keep(await metricsOf(5, 10));
     await added.keep([]);
@@ -51,7 +56,7 @@ describe('added metrics', () => {
   });
 
   test('lose nothing of processes that end at once, at no moment', async () => {
-    const added = new AddedMetrics(slices);
+    const added = new AggregatedMetrics(slices);
     const [one, two] = [await metricsOf(3, 10), await metricsOf(5, 10)];
     const kept = [added.keep(one), added.keep(two)];
     expect(await textOfSum(added, [])).toContain('decisions{code="OK"} 8\n');

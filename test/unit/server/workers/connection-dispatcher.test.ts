@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
 import {
+  ConnectionDispatcher,
   type ConnectionHandle,
-  HandedConnections,
 } from '../../../../src/server/workers/connection-dispatcher.js';
-import { Pulse } from '../../../../src/server/workers/heartbeat.js';
+import { Heartbeat } from '../../../../src/server/workers/heartbeat.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 class Handle implements ConnectionHandle {
@@ -19,7 +19,7 @@ class Worker {
   readonly sent: unknown[] = [];
   questions = 0;
   listens = true;
-  readonly pulse = new Pulse({ send: () => this.questions++ });
+  readonly heartbeat = new Heartbeat({ send: () => this.questions++ });
   readonly process = {
     send: (_message: unknown, handle?: unknown): boolean => {
       this.sent.push(handle);
@@ -46,12 +46,12 @@ class Worker {
 
 function handed(count: number) {
   const ended: ConnectionHandle[] = [];
-  const connections = new HandedConnections((handle) => ended.push(handle));
+  const connections = new ConnectionDispatcher((handle) => ended.push(handle));
   const workers = Array.from({ length: count }, () => new Worker());
   for (const worker of workers) connections.add(worker as never, worker);
   const answer = (worker: Worker): void => {
-    worker.pulse.heard(true);
-    connections.answered(worker);
+    worker.heartbeat.onMessage(true);
+    connections.workerAnswered(worker);
   };
   const [one, two] = workers as [Worker, Worker];
   return { connections, ended, one, two, answer };
@@ -119,7 +119,7 @@ describe('a connection', () => {
     taken.close();
     const lost = one.connect();
     answer(one);
-    connections.silent(one);
+    connections.workerSilent(one);
     expect(ended).toEqual([lost]);
     expect(lost.fd).toBe(7);
     one.end();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { SentCalls } from '../../../../src/server/workers/call-client.js';
+import { CallClient } from '../../../../src/server/workers/call-client.js';
 import { CALL_BOUNDS, type CallMessage, type DecidedByWorker } from '../../../../src/server/workers/calls.js';
 import { ForwardedDecisions } from '../../../../src/server/workers/forwarded-calls.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
@@ -12,9 +12,9 @@ class Worker {
   /** Whether it answers when it is asked whether it is there. */
   isThere = true;
   looks = 0;
-  readonly pulse = {
-    ask: () => {},
-    heardSince: () => {
+  readonly heartbeat = {
+    ping: () => {},
+    hasMessageSince: () => {
       this.looks++;
       return this.isThere;
     },
@@ -27,15 +27,15 @@ class Worker {
 interface Limits {
   readonly longestMs: number;
   readonly marginMs?: number;
-  readonly most?: number;
+  readonly maxPending?: number;
 }
 
 /** Decisions that are asked of workers, and what these say. */
 class Decisions {
-  readonly #calls: SentCalls;
+  readonly #calls: CallClient;
   readonly #forwarded: ForwardedDecisions;
-  constructor({ longestMs, marginMs, most = CALL_BOUNDS.decide.most }: Limits) {
-    this.#calls = new SentCalls({}, { ...CALL_BOUNDS, decide: { ...CALL_BOUNDS.decide, most } });
+  constructor({ longestMs, marginMs, maxPending = CALL_BOUNDS.decide.maxPending }: Limits) {
+    this.#calls = new CallClient({}, { ...CALL_BOUNDS, decide: { ...CALL_BOUNDS.decide, maxPending } });
     this.#forwarded = new ForwardedDecisions(this.#calls, longestMs, marginMs);
   }
   ask(...asked: Parameters<ForwardedDecisions['ask']>): ReturnType<ForwardedDecisions['ask']> {
@@ -68,7 +68,7 @@ describe('decisions that workers make for the primary process', () => {
     }
     expect((await Promise.all(asked)).map(String)).toEqual([...ids].sort().map(String));
     expect(workers[0]?.asked[0]?.ask).toMatchObject({ message, connection: 0 });
-    expect(workers[0]?.asked[0]?.ask.patienceMicros).toBeLessThanOrEqual(5000);
+    expect(workers[0]?.asked[0]?.ask.timeoutMicros).toBeLessThanOrEqual(5000);
   });
 
   test('say which came by one connection', () => {
@@ -107,7 +107,7 @@ describe('decisions that workers make for the primary process', () => {
   });
 
   test('are bounded in number', async () => {
-    const decisions = new Decisions({ longestMs: 60_000, most: 2 });
+    const decisions = new Decisions({ longestMs: 60_000, maxPending: 2 });
     const worker = new Worker();
     const running = [1, 2].map(() => decisions.ask(() => [worker], message, Infinity));
     expect(await decisions.ask(() => [worker], message, Infinity)).toMatchObject({ kind: 'unavailable' });
@@ -120,7 +120,7 @@ describe('decisions that workers make for the primary process', () => {
   });
 
   test('go round a worker that hangs, and do not pile up before it', async () => {
-    const decisions = new Decisions({ longestMs: 1, marginMs: 0, most: 3 });
+    const decisions = new Decisions({ longestMs: 1, marginMs: 0, maxPending: 3 });
     const [hanging, well] = [new Worker(), new Worker()];
     const tooLate = new Refusal('unavailable', 'no answer in time');
     expect(await decisions.ask(() => [hanging], message, Infinity)).toEqual(tooLate);
@@ -141,10 +141,10 @@ describe('decisions that workers make for the primary process', () => {
   test.each([
     ['its caller waits for ever', 5, Infinity],
     ['its caller waits a moment', 60_000, 5000],
-  ])('are given up when %s and the worker says nothing', async (_name, longestMs, patienceMicros) => {
+  ])('are given up when %s and the worker says nothing', async (_name, longestMs, timeoutMicros) => {
     const decisions = new Decisions({ longestMs, marginMs: 0 });
     const worker = new Worker();
-    const late = await decisions.ask(() => [worker], message, patienceMicros);
+    const late = await decisions.ask(() => [worker], message, timeoutMicros);
     expect(late).toEqual(new Refusal('unavailable', 'no answer in time'));
     // An answer after that is nobody's.
     decisions.answered(worker.asked[0]?.id ?? 0, { response });
@@ -152,7 +152,7 @@ describe('decisions that workers make for the primary process', () => {
 
   describe('of a worker that hangs', () => {
     /** A worker that hangs is asked for a decision, then another that is well. */
-    const hang = async (patienceMicros: number) => {
+    const hang = async (timeoutMicros: number) => {
       const decisions = new Decisions({ longestMs: 2000 });
       const answer = (worker: Worker) => decisions.answered(worker.asked[0]?.id ?? 0, { response });
       const [hanging, well] = [new Worker(), new Worker()];
@@ -160,7 +160,7 @@ describe('decisions that workers make for the primary process', () => {
       const asked = decisions.ask(
         () => (hanging.asked.length === 0 ? [hanging] : [hanging, well]),
         message,
-        patienceMicros,
+        timeoutMicros,
       );
       return { decisions, hanging, well, asked, answer };
     };
@@ -172,7 +172,7 @@ describe('decisions that workers make for the primary process', () => {
       const { decisions, hanging, well, asked, answer } = await hang(5e6);
       await waitFor('the other to be asked', () => well.asked.length === 1);
       expect(well.asked[0]?.ask).toMatchObject({ message });
-      expect(well.asked[0]?.ask.patienceMicros).toBeLessThan(4.6e6);
+      expect(well.asked[0]?.ask.timeoutMicros).toBeLessThan(4.6e6);
       // What wakes up now does not speak for the other.
       const [first] = hanging.asked;
       if (isLate) decisions.readLate(first?.id ?? 0);

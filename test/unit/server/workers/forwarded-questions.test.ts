@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { AdminAnswer } from '../../../../src/admin/admin-endpoint.js';
-import { SentCalls } from '../../../../src/server/workers/call-client.js';
+import { CallClient } from '../../../../src/server/workers/call-client.js';
 import { CALL_BOUNDS, type CallMessage } from '../../../../src/server/workers/calls.js';
-import { askAdministering, type OnUnanswered } from '../../../../src/server/workers/forwarded-calls.js';
+import { forwardAdminCall, type OnUnanswered } from '../../../../src/server/workers/forwarded-calls.js';
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
 /** Keeps what it is asked. */
 class Worker {
   readonly asked: Extract<CallMessage, { name: 'administer' }>[] = [];
-  readonly pulse = { ask: () => {}, heardSince: () => !this.hangs };
+  readonly heartbeat = { ping: () => {}, hasMessageSince: () => !this.hangs };
   readonly hangs: boolean;
   constructor(hangs = false) {
     this.hangs = hangs;
@@ -31,15 +31,15 @@ beforeEach(() => {
 });
 /** Questions that are asked of workers, and what these say. */
 class Questions {
-  readonly #calls: SentCalls;
+  readonly #calls: CallClient;
   readonly #longestMs: number | undefined;
-  constructor({ longestMs, ...times }: { readonly longestMs?: number; readonly unheardMs?: number }) {
-    this.#calls = new SentCalls(times);
+  constructor({ longestMs, ...times }: { readonly longestMs?: number; readonly switchAfterMs?: number }) {
+    this.#calls = new CallClient(times);
     this.#longestMs = longestMs;
   }
-  ask(workers: () => readonly Worker[], question: unknown): ReturnType<typeof askAdministering> {
+  ask(workers: () => readonly Worker[], question: unknown): ReturnType<typeof forwardAdminCall> {
     const onUnanswered: OnUnanswered = (_question, { by }, error) => unanswered.push(`${by} ${error}`);
-    return askAdministering(
+    return forwardAdminCall(
       this.#calls,
       workers,
       { question, caller: CALLER },
@@ -101,7 +101,7 @@ test('without a worker nothing is asked; no more than so many are unanswered', a
     status: 503,
     body: { error: 'no worker process serves, so nothing was done: try again' },
   });
-  const answers = Array.from({ length: CALL_BOUNDS.administer.most }, () =>
+  const answers = Array.from({ length: CALL_BOUNDS.administer.maxPending }, () =>
     asked.ask(() => [worker], QUESTION),
   );
   expect(await asked.ask(() => [worker], QUESTION)).toMatchObject({
@@ -109,13 +109,13 @@ test('without a worker nothing is asked; no more than so many are unanswered', a
     body: { error: 'too many questions at once, so nothing was done: try again' },
   });
   asked.lost(worker);
-  expect(await Promise.all(answers)).toHaveLength(CALL_BOUNDS.administer.most);
+  expect(await Promise.all(answers)).toHaveLength(CALL_BOUNDS.administer.maxPending);
 });
 
 describe.each(READING)('%j, which only reads', (question) => {
   test('is asked of another worker when the first one hangs, and either answer will do', async () => {
     for (const whose of [0, 1]) {
-      const asked = questions({ unheardMs: 1 });
+      const asked = questions({ switchAfterMs: 1 });
       const workers = [new Worker(true), new Worker()] as const;
       const told = asked.ask(() => workers, question);
       await waitFor('the other worker to be asked', () => workers[1].asked.length === 1);
@@ -137,7 +137,7 @@ describe.each(READING)('%j, which only reads', (question) => {
   });
 
   test('waits for a busy worker where there is no other, and is given up when none answers', async () => {
-    const asked = questions({ unheardMs: 1 });
+    const asked = questions({ switchAfterMs: 1 });
     const [busy, hangs] = [new Worker(true), new Worker(true)];
     let workers = [busy];
     const first = asked.ask(() => workers, question);
@@ -156,7 +156,7 @@ describe.each(READING)('%j, which only reads', (question) => {
   });
 
   test('is given up in the end, where a worker that is heard of never answers', async () => {
-    const asked = questions({ unheardMs: 1, longestMs: 5 });
+    const asked = questions({ switchAfterMs: 1, longestMs: 5 });
     expect(await asked.ask(() => [new Worker()], question)).toMatchObject({
       status: 503,
       body: { error: expect.stringMatching(/did not answer in time, so the question could not be asked/) },

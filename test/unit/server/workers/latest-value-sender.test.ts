@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { LatestValues } from '../../../../src/server/workers/latest-value-sender.js';
+import { LatestValueSender } from '../../../../src/server/workers/latest-value-sender.js';
 
 test('only the latest value under each key waits for the message under way', async () => {
   const sent: (readonly string[])[] = [];
   let arrive: () => void = () => {};
-  const values = new LatestValues<string>((some) => {
+  const values = new LatestValueSender<string>((some) => {
     sent.push(some);
     return new Promise((resolve) => {
       arrive = resolve;

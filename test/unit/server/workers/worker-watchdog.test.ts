@@ -1,28 +1,33 @@
 import { describe, expect, test } from '@jest/globals';
-import { ASKED_EVERY_MS, LATE_MS, Pulse, SILENT_MS } from '../../../../src/server/workers/heartbeat.js';
 import {
-  ALL_SILENT_MS,
-  REPLACED_MS,
-  STARTING_MS,
-  WorkerWatch,
+  HEARTBEAT_INTERVAL_MS,
+  Heartbeat,
+  LATE_AFTER_MS,
+  SILENT_AFTER_MS,
+} from '../../../../src/server/workers/heartbeat.js';
+import {
+  REPLACE_AFTER_MS,
+  REPLACE_ALL_SILENT_AFTER_MS,
+  REPLACE_STARTING_AFTER_MS,
+  WorkerWatchdog,
 } from '../../../../src/server/workers/worker-watchdog.js';
 
 class Worker {
   listens = true;
   hangs = false;
   questions = 0;
-  readonly pulse = new Pulse({ send: () => this.questions++ });
+  readonly heartbeat = new Heartbeat({ send: () => this.questions++ });
 
   /** What the primary process reads between two ticks. */
   speak(): void {
-    if (!this.hangs && this.questions > 0) this.pulse.heard(true);
+    if (!this.hangs && this.questions > 0) this.heartbeat.onMessage(true);
   }
 }
 
 function watched(...workers: Worker[]) {
   const events: string[] = [];
   const name = (worker: Worker): string => `${workers.indexOf(worker)}`;
-  const watch = new WorkerWatch<Worker>({
+  const watch = new WorkerWatchdog<Worker>({
     workers: () => workers,
     onSilent: (worker) => events.push(`${name(worker)} silent`),
     replace: (worker) => events.push(`${name(worker)} replaced`),
@@ -30,7 +35,7 @@ function watched(...workers: Worker[]) {
   /** Lets time pass up to the tick at `ms`; says what happened. */
   const pass = (ms: number): string[] => {
     events.length = 0;
-    for (let passed = 0; passed < ms; passed += ASKED_EVERY_MS) {
+    for (let passed = 0; passed < ms; passed += HEARTBEAT_INTERVAL_MS) {
       watch.tick();
       for (const worker of workers) worker.speak();
     }
@@ -45,7 +50,7 @@ describe('a worker', () => {
     const { pass } = watched(worker, new Worker());
     expect(pass(10_000)).toEqual([]);
     expect(worker.questions).toBe(20);
-    expect(worker.pulse.silentMs).toBe(0);
+    expect(worker.heartbeat.silentMs).toBe(0);
   });
 
   test('that hangs is silent at first, and replaced after that', () => {
@@ -53,10 +58,10 @@ describe('a worker', () => {
     const { pass } = watched(hung, well);
     hung.hangs = true;
     // It is asked with the first tick; from then on its silence is counted.
-    expect(pass(SILENT_MS)).toEqual([]);
-    expect(pass(ASKED_EVERY_MS)).toEqual(['0 silent']);
-    expect(pass(REPLACED_MS - SILENT_MS - ASKED_EVERY_MS)).toEqual([]);
-    expect(pass(ASKED_EVERY_MS)).toEqual(['0 replaced']);
+    expect(pass(SILENT_AFTER_MS)).toEqual([]);
+    expect(pass(HEARTBEAT_INTERVAL_MS)).toEqual(['0 silent']);
+    expect(pass(REPLACE_AFTER_MS - SILENT_AFTER_MS - HEARTBEAT_INTERVAL_MS)).toEqual([]);
+    expect(pass(HEARTBEAT_INTERVAL_MS)).toEqual(['0 replaced']);
     expect(hung.questions).toBe(1);
   });
 
@@ -64,11 +69,11 @@ describe('a worker', () => {
     const hung = new Worker();
     const { pass } = watched(hung, new Worker());
     hung.hangs = true;
-    expect(pass(REPLACED_MS)).toEqual(['0 silent']);
+    expect(pass(REPLACE_AFTER_MS)).toEqual(['0 silent']);
     hung.hangs = false;
     hung.speak();
-    expect(pass(REPLACED_MS)).toEqual([]);
-    expect(hung.pulse.silent).toBe(false);
+    expect(pass(REPLACE_AFTER_MS)).toEqual([]);
+    expect(hung.heartbeat.silent).toBe(false);
   });
 
   test('that says anything is there', () => {
@@ -77,7 +82,7 @@ describe('a worker', () => {
     worker.hangs = true;
     for (let round = 0; round < 20; round++) {
       expect(pass(1000)).toEqual([]);
-      worker.pulse.heard(false);
+      worker.heartbeat.onMessage(false);
     }
   });
 
@@ -86,8 +91,8 @@ describe('a worker', () => {
     const { pass } = watched(starting, new Worker());
     starting.listens = false;
     starting.hangs = true;
-    expect(pass(STARTING_MS)).toEqual([]);
-    expect(pass(ASKED_EVERY_MS)).toEqual(['0 replaced']);
+    expect(pass(REPLACE_STARTING_AFTER_MS)).toEqual([]);
+    expect(pass(HEARTBEAT_INTERVAL_MS)).toEqual(['0 replaced']);
   });
 });
 
@@ -98,11 +103,11 @@ describe('several workers that hang', () => {
     const { watch, pass } = watched(...workers);
     one.hangs = true;
     two.hangs = true;
-    expect(pass(REPLACED_MS + 10_000)).toEqual(['0 silent', '1 silent', '0 replaced']);
+    expect(pass(REPLACE_AFTER_MS + 10_000)).toEqual(['0 silent', '1 silent', '0 replaced']);
     one.hangs = false;
     one.speak();
     watch.listening();
-    expect(pass(ASKED_EVERY_MS)).toEqual(['1 replaced']);
+    expect(pass(HEARTBEAT_INTERVAL_MS)).toEqual(['1 replaced']);
   });
 
   test('do not wait for ever for a replacement that does not come', () => {
@@ -116,12 +121,12 @@ describe('several workers that hang', () => {
     const workers = [new Worker(), new Worker()];
     const { watch, pass } = watched(...workers);
     for (const worker of workers) worker.hangs = true;
-    expect(pass(ALL_SILENT_MS)).toEqual(['0 silent', '1 silent']);
-    expect(pass(ASKED_EVERY_MS)).toEqual(['0 replaced']);
+    expect(pass(REPLACE_ALL_SILENT_AFTER_MS)).toEqual(['0 silent', '1 silent']);
+    expect(pass(HEARTBEAT_INTERVAL_MS)).toEqual(['0 replaced']);
     expect(pass(10_000)).toEqual([]);
     watch.draining();
     // Then they only hold up the end.
-    expect(pass(ASKED_EVERY_MS)).toEqual(['0 replaced', '1 replaced']);
+    expect(pass(HEARTBEAT_INTERVAL_MS)).toEqual(['0 replaced', '1 replaced']);
   });
 });
 
@@ -129,19 +134,19 @@ describe('a question', () => {
   test('is late after a moment, and sent once', () => {
     let nowMs = 1000;
     let sent = 0;
-    const pulse = new Pulse({ send: () => sent++, now: () => nowMs });
-    pulse.ask();
-    nowMs += LATE_MS - 1;
-    expect(pulse.late).toBe(false);
+    const heartbeat = new Heartbeat({ send: () => sent++, now: () => nowMs });
+    heartbeat.ping();
+    nowMs += LATE_AFTER_MS - 1;
+    expect(heartbeat.late).toBe(false);
     nowMs += 1;
-    pulse.ask();
-    expect(pulse.late).toBe(true);
+    heartbeat.ping();
+    expect(heartbeat.late).toBe(true);
     expect(sent).toBe(1);
-    expect(pulse.heardSince(1000)).toBe(false);
-    pulse.heard(true);
-    expect(pulse.late).toBe(false);
-    expect(pulse.heardSince(1000)).toBe(true);
-    pulse.ask();
+    expect(heartbeat.hasMessageSince(1000)).toBe(false);
+    heartbeat.onMessage(true);
+    expect(heartbeat.late).toBe(false);
+    expect(heartbeat.hasMessageSince(1000)).toBe(true);
+    heartbeat.ping();
     expect(sent).toBe(2);
   });
 });

@@ -3,7 +3,7 @@ import { ViewSlices } from '../../../../src/http/views/view-slices.js';
 import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js';
-import { AddedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
+import { AggregatedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
 import { SeriesLimit } from '../../../../src/telemetry/bounded-counters.js';
 import { familiesText } from '../../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
@@ -153,7 +153,7 @@ test('families of several processes add up, whatever their labels', async () => 
   other.stats.counted('d.k.s', false, TAKE, OK, false);
   for (const { stats } of [one, other]) stats.durations('ShouldRateLimit').ended(1);
   const slices = new ViewSlices();
-  const added = new AddedMetrics(slices);
+  const added = new AggregatedMetrics(slices);
   await added.keep(await slices.run(one.registry.read()));
   const text = textOf(familiesText(await slices.run(added.sum([await slices.run(other.registry.read())]))));
   expect(text).toContain('total_hits{domain="d",key1="k"} 4\n');
