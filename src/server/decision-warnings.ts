@@ -6,17 +6,17 @@ import type { Logger } from '../telemetry/logger.js';
 import { ChargeWarnings } from './policies/charge-warnings.js';
 import type { UnmatchedWarnings } from './unmatched-warnings.js';
 
-/** Most limits that the log names, until the server ends, for requests that can never pass. */
+/** Maximum number of limits for which the log warns about requests that never pass, for the life of the process. */
 const MAX_NAMED_LIMITS = 1000;
-/** Most characters that say why nothing matched. */
+/** Maximum number of characters that explain why no rule matched. */
 const MAX_REASON_CHARACTERS = 500;
 
-/** What a line of the decision log holds beside what it was told. */
+/** A line of the log, with the reason for an unmatched descriptor as text. */
 type ShownLine = Omit<DecisionLine, 'unmatched'> & { readonly why?: string };
 
 const WORK_EXCEEDED = 'matching took more work than a request may cause';
 
-/** A line of the decision log with its long texts cut: bounded, whatever was asked. */
+/** Returns a line of the log with its long texts shortened, so that its size is bounded. */
 function shownLine(
   { unmatched, ...line }: DecisionLine,
   warnings: Pick<UnmatchedWarnings, 'why'>,
@@ -27,23 +27,23 @@ function shownLine(
   if (control?.reason !== undefined) all.control = { ...control, reason: shown(control.reason) };
   if (unmatched === undefined) return all;
   if (unmatched === 'work') return { ...all, why: WORK_EXCEEDED };
-  // Of more entries than are shown no rule is near.
+  // A descriptor with more entries than the line contains is not close to any rule.
   const keys = unmatched === 'domain' ? undefined : line.entries.map(({ key }) => key);
   return { ...all, why: shown(warnings.why(domain, keys), MAX_REASON_CHARACTERS) };
 }
 
-/** Warns of what an operator should know of, and logs each decision at level debug. */
+/** Logs warnings for operators, and each decision at level debug. */
 export class LoggedWarnings implements DecisionWarnings {
   readonly unlimited: UnmatchedWarnings;
   readonly charges: ChargeWarnings;
   readonly #log: Logger;
-  /** The level is a setting: it never changes. */
+  /** LOG_LEVEL does not change while weir runs. */
   readonly #logsDecisions: boolean;
   readonly #shouldLogWork: () => boolean;
   readonly #shouldLogRules: () => boolean;
-  /** Rules that the log has named for requests that can never pass. */
+  /** Rules that already have a warning about requests that never pass. */
   readonly #warnedRules = new WeakSet();
-  /** The same rules by name and limit: a reload makes each rule anew. */
+  /** The same rules by name and limit, because a reload creates new rule objects. */
   readonly #warnedLimits = new Set<string>();
 
   constructor(log: Logger, unlimited: UnmatchedWarnings, nowMs: () => number = () => performance.now()) {
@@ -61,7 +61,7 @@ export class LoggedWarnings implements DecisionWarnings {
   }
 
   neverPasses(domain: string, rule: string, hits: number, limit: number, about: object): void {
-    // A limit of 0 is there to deny everything.
+    // A limit of 0 intentionally denies every request.
     if (limit === 0 || this.#warnedRules.has(about)) return;
     const name = `${domain} ${rule} ${limit}`;
     if (this.#warnedLimits.has(name) || this.#warnedLimits.size >= MAX_NAMED_LIMITS) {

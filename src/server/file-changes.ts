@@ -1,17 +1,17 @@
 import { PolicyWatcher } from '../config/files/policy-watcher.js';
 import { loadNamedFile, type NamedFile, readNamedFile } from './settings/named-file.js';
 
-/** Files that belong together come one after the other: how long to wait for the next. Milliseconds. */
+/** Milliseconds to wait after a change, because related files usually change one after the other. */
 const DEBOUNCE_MS = 200;
-/** For file systems that tell of no changes. Milliseconds. */
+/** Polling interval in milliseconds, for file systems that report no changes. */
 const POLL_MS = 5000;
 
-/** Takes what was read of all files, in their order, or the Error that one of them cannot be read for. */
+/** Receives the content of all files, in their order, or the Error of the first file that cannot be read. */
 type Listener = (read: readonly Buffer[] | Error) => void;
 
 /**
- * Reads a few files that settings name, and reads them again when they change, however that comes about: written,
- * replaced, or a link that leads elsewhere.
+ * Reads a few files that settings name, and reads them again after each change: a write, a replacement, or a new target
+ * of a symbolic link.
  */
 export class FileChanges {
   readonly #files: readonly NamedFile[];
@@ -20,9 +20,9 @@ export class FileChanges {
   #listener: Listener | undefined;
   #debounce: NodeJS.Timeout | undefined;
   #poll: NodeJS.Timeout | undefined;
-  /** The latest reading; each begins when the one before it has ended. */
+  /** The latest read. Reads run one after the other. */
   #lastReading: Promise<void> = Promise.resolve();
-  /** A reading that has not begun, and so serves all who ask for one. */
+  /** A read that has not started yet, and that all current calls of {@link refresh} share. */
   #nextReading: Promise<void> | undefined;
 
   constructor(files: readonly NamedFile[]) {
@@ -33,14 +33,14 @@ export class FileChanges {
     );
   }
 
-  /** Reads all files at once, as a start does. Throws an Error that names the variable and the file. */
+  /** Reads all files synchronously, as a start does. Throws an Error that names the variable and the file. */
   readNow(): readonly Buffer[] {
     return this.#files.map(({ variable, path, maxBytes }) => readNamedFile(variable, path, maxBytes));
   }
 
   /**
-   * Calls `listener` soon, for what has changed since the files were read, and after each change from now on. Whatever
-   * lies at their paths, nothing waits for it.
+   * Calls `listener` after a first asynchronous read, and again after each change. Reads never block the event loop,
+   * even if a path leads to a pipe.
    */
   follow(listener: Listener): void {
     this.#listener = listener;
@@ -51,7 +51,7 @@ export class FileChanges {
     }, POLL_MS).unref();
   }
 
-  /** Reads all files anew; resolves when the listener was told. */
+  /** Reads all files again. Resolves after the listener was called. */
   refresh(): Promise<void> {
     if (this.#nextReading === undefined) {
       this.#nextReading = this.#lastReading.then(() => {
@@ -78,12 +78,12 @@ export class FileChanges {
 
   async #readAndNotify(): Promise<void> {
     if (this.#listener === undefined) return;
-    // Watchers and fingerprint first: a change that comes while files are read is then seen afterwards.
+    // Arm the watchers and take the fingerprint first, so that a change during the read is noticed afterwards.
     this.#watcher.arm([]);
     this.#fingerprint = this.#watcher.fingerprint([]);
     const contents: Buffer[] = [];
     for (const read of await Promise.allSettled(this.#files.map(loadNamedFile))) {
-      // Of several faults the first in their order, whichever is found first: it is told once, and must not change.
+      // Report the first error in the order of the files, whichever occurs first, so that the message stays the same.
       if (read.status === 'rejected') {
         this.#listener?.(read.reason as Error);
         return;

@@ -1,14 +1,13 @@
 import { readRegularFile } from '../regular-file.js';
 
-/** Files beside connections: listeners, Redis, logs, policy files. */
+/** Files other than connections: listeners, Redis, logs, policy files. */
 const OTHER_FILES = 100;
-/** More than the system has ever written. */
+/** Maximum number of bytes that are read; the file of Linux is far smaller. */
 const MAX_LIMITS_BYTES = 64 * 1024;
 
 /**
- * A sentence for the log where the process may not open as many files as `maxConnections` connections take: the system
- * would refuse some of them long before. Undefined where it may, or where the system does not tell (`/proc` is
- * Linux's).
+ * Returns a warning if the limit of open files is below `maxConnections`, because the system would then refuse
+ * connections before weir does. Returns undefined if the limit is high enough, or unknown (only Linux has `/proc`).
  */
 export function fileLimitWarning(maxConnections: number): string | undefined {
   let limits: string;
@@ -20,7 +19,7 @@ export function fileLimitWarning(maxConnections: number): string | undefined {
   return checkFileLimit(limits, maxConnections);
 }
 
-/** {@link fileLimitWarning} for the text of `/proc/self/limits`. */
+/** Checks the text of `/proc/self/limits`; see {@link fileLimitWarning}. */
 export function checkFileLimit(limits: string, maxConnections: number): string | undefined {
   const files = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.POSITIVE_INFINITY);
   if (files >= maxConnections) return undefined;

@@ -18,8 +18,8 @@ function hasDomain(policies: PolicySet | undefined): boolean {
 }
 
 /**
- * Whether this process should get requests, by store and policy. `onChange` is told of the verdict, at first and when
- * it changes, and without one when the store has come or gone.
+ * Tracks whether this process should get requests, depending on its store and its policies. `onChange` is called with
+ * the state at first and whenever it changes, and without an argument when the store becomes available or unavailable.
  */
 export function followServing(
   { settings, policies, clock }: FollowedSettings,
@@ -50,7 +50,7 @@ export function followServing(
   noteControls();
   let isReached = store.up();
   store.onChange((up) => {
-    // They are read then; later it is as if Redis went away.
+    // The first connection reads the blocks and exemptions. A later read is part of an outage like any other.
     if (up && !isReached) noteControls();
     isReached ||= up;
     serving.update(up ? { storeUp: true, storeReached: true } : { storeUp: false });

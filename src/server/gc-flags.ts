@@ -2,34 +2,31 @@ import { setFlagsFromString } from 'node:v8';
 import { isNodeOlderThan } from './settings/notes/node-version.js';
 
 /**
- * Flags of V8's garbage collector for a process that decides, whose every stop is a wait for somebody. V8 reads them at
- * each collection, so that they hold from the next one on.
+ * Flags of V8's garbage collector. Each pause of the collector delays the requests of callers. V8 reads the flags at
+ * each collection, so that they apply from the next one on.
  */
 const GC_FLAGS = [
-  // V8 makes objects old from the start if those that the same code made before lived long enough, such as the rows of
-  // a long answer. They are garbage a moment later, which only a collection of the whole heap finds: 2 to 7 ms.
+  // V8 allocates objects in the old generation if earlier objects from the same code survived, such as the rows of a
+  // long answer. These objects soon become garbage that only a full collection of 2 to 7 ms frees.
   '--no-allocation-site-pretenuring',
-  // Young objects that live are few here, and one thread copies them sooner than it has woken others, which wait for a
-  // core where all are busy.
+  // Few young objects survive here. One thread copies them faster than helper threads wake up, which wait for a core if
+  // all are busy.
   '--no-parallel-scavenge',
 ];
 
 /**
- * Flags that let Node.js 22 and 24 collect garbage as early as Node.js 20 does by itself, so that a thousand hostile
- * connections stay within 256 MiB (test/memory). Node.js 20 does not know all of them and Node.js 26 knows none: both
- * would complain on standard error.
+ * Flags for Node.js 22 and 24, so that they collect garbage as early as Node.js 20 does by default and a thousand
+ * hostile connections stay within 256 MiB (test/memory). Node.js 20 knows only some of the flags and Node.js 26 none of
+ * them: both would print a warning.
  */
 const GC_FLAGS_OF_NODE_22_TO_24 = [
-  // V8 would collect no young objects while it marks old ones, and let their space grow by 32 MB and more instead.
+  // Otherwise V8 does not collect young objects while it marks old ones, and their space grows by 32 MB or more.
   '--no-separate-gc-phases',
-  // Young buffers are collected when they take four times as many megabytes. V8 would wait for 128 MB of them.
+  // V8 collects young buffers at four times this size. By default, it waits for 128 MB of them.
   '--scavenger-max-new-space-capacity-mb=4',
 ];
 
-/**
- * Keeps the stops of the event loop for garbage short, and the garbage small. Call it before the process has much to
- * do.
- */
+/** Sets the flags that keep pauses of the garbage collector short and the heap small. Call it early in the start. */
 export function applyGcFlags(): void {
   for (const flag of GC_FLAGS) setFlagsFromString(flag);
   if (isNodeOlderThan(22, 0) || !isNodeOlderThan(25, 0)) return;

@@ -54,70 +54,73 @@ import { timedBy } from './timed-service.js';
 import { openTracing } from './tracing/open-tracing.js';
 import { openUnmatchedWarnings } from './unmatched-warnings.js';
 
-/** What {@link openGrpcService} builds on. */
+/** Dependencies of {@link openGrpcService}. */
 export interface GrpcServiceOptions {
   readonly settings: Settings;
-  /** Undefined: clear text. */
+  /** Undefined for plain text. */
   readonly tls: TlsSource | undefined;
   readonly version: string;
   readonly policies: PolicyProvider;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Where `log` goes. */
+  /** Output of `log`. */
   readonly output: LogOutput;
-  /** The number of a worker process; absent in one that decides by itself. */
+  /** Number of the worker; undefined in a single process. */
   readonly worker?: number | undefined;
-  /** Where statistics are sent from. */
+  /** Runs the work that sends statistics, in slices. */
   readonly slices: ViewSlices;
 }
 
-/** What decides, with its gRPC port: the whole of weir but for policy files and HTTP. */
+/** The part of weir that decides, with its gRPC port: everything except policy files and HTTP ports. */
 export interface GrpcService {
   readonly metrics: Metrics;
   readonly serving: Serving;
-  /** For people: `memory`, or Redis and its address. */
+  /** `memory`, or the addresses of Redis, for messages. */
   readonly storeName: string;
   storeUp(): boolean;
   /** See {@link Store.nodes}. */
   storeNodes(): readonly StoreNode[];
-  /** What other processes that share its Redis are told, and tell. */
+  /** Shares the load of Redis with other processes. */
   readonly redisWork: RedisWork;
-  /** `listener` runs whenever `serving` or `storeUp` may have changed. */
+  /** Calls `listener` whenever `serving` or `storeUp` may have changed. */
   onHealth(listener: () => void): void;
-  /** `listener` runs when weir must end: Redis was not reached in time after the start. */
+  /** Calls `listener` if weir must exit because Redis could not be reached in time after the start. */
   onGivenUp(listener: (error: StartError) => void): void;
-  /** Opens the port; resolves with its address as `host:port`, rejects with {@link StartError}. */
+  /** Opens the gRPC port. Resolves with its address as `host:port`; rejects with {@link StartError}. */
   listen(): Promise<string>;
-  /** Where what takes long has its turns, whoever asks for it. */
+  /** Queue for expensive requests of all callers. */
   readonly turns: TurnQueue;
-  /** Decides for callers that do not come by gRPC. */
+  /** Decides requests that did not arrive over gRPC. */
   readonly decide: Decide;
-  /** Answers what those who administer weir ask of its buckets. */
+  /** Runs bucket commands of operators. */
   readonly administer: Administer;
-  /** The buckets that most is asked of; undefined where TOP_BUCKETS counts none. */
+  /** The buckets with the most hits and denials; undefined if TOP_BUCKETS is 0. */
   readonly top: TopBuckets | undefined;
   /**
-   * NOT_SERVING, drain delay, running calls; resolves when no call is left. `why` goes to the log. `drainHttp` waits for
-   * calls that do not come by gRPC.
+   * Drains: sets NOT_SERVING, waits for the drain delay, and finishes running calls. Resolves when no call is left.
+   * `why` is logged. `drainHttp` finishes calls that did not arrive over gRPC.
    */
   drain(why: string, drainHttp: (graceMs: number) => Promise<void>): Promise<void>;
 }
 
 const MICROS_PER_MS = 1000;
 
-/** gRPC's way to say never (GRPC_ARG_MAX_CONNECTION_AGE_MS). */
+/** Converts a duration to milliseconds, with 0 as "never" (GRPC_ARG_MAX_CONNECTION_AGE_MS). */
 function zeroIsNever(micros: number): number {
   return micros === 0 ? Number.POSITIVE_INFINITY : micros / MICROS_PER_MS;
 }
 
-/** Names of the rules in statistics that no request has a part in. */
+/** Yields the names of rules in statistics, which do not depend on requests. */
 function* ruleStatNames(policies: PolicySet | undefined): Generator<string> {
   for (const { rules } of policies?.domains.values() ?? []) {
     for (const { statName } of rules) if (statName !== '') yield statName;
   }
 }
 
-/** Where gRPC is served: for Node, for people (once the port is known), and by which settings. */
+/**
+ * Returns the address of the gRPC port, the settings that define it, and a function that formats it with the actual
+ * port.
+ */
 function listenAddress(settings: Settings): {
   readonly address: ListenAddress;
   readonly variables: string;
@@ -134,13 +137,13 @@ function listenAddress(settings: Settings): {
 }
 
 /**
- * Opens store, metrics and gRPC server as the settings say; what must be closed goes to `closers`. Throws
- * {@link StartError}.
+ * Opens the store, the metrics and the gRPC server. Resources that must be closed are added to `closers`. Throws {@link
+ * StartError}.
  */
 export function openGrpcService(options: GrpcServiceOptions, closers: Closers): GrpcService {
   const { settings, policies, clock, log } = options;
   let stopReports = (): void => {};
-  // The last to end: what is closed before it is checked, too.
+  // Closers run in reverse order: invariants are reported until everything else is closed.
   closers.add(async () => stopReports());
   const store = openStore(settings, clock, log);
   closers.add(() => store.close());
@@ -217,7 +220,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   };
 }
 
-/** What logs and traces are told of calls and decisions, as far as the settings ask for it. */
+/** Opens the decision log and tracing, if the settings enable them. */
 function openRecorders(
   { settings, clock, log, output, worker, version }: GrpcServiceOptions,
   store: Store,
@@ -234,7 +237,7 @@ function openRecorders(
     () => decisions?.dropped() ?? 0,
     () => tracing?.lost() ?? NO_SPAN_LOSSES,
   );
-  // Nobody else asks for names and traces, which each take a few objects.
+  // Only logs and traces need request names and trace IDs, which cost a few objects per call.
   const wantsCallers = tracing !== undefined || decisions !== undefined || log.isLevelEnabled('debug');
   return {
     decisionLog: decisions?.log,
@@ -242,7 +245,7 @@ function openRecorders(
   };
 }
 
-/** The blocks and exemptions of the store, as decisions look for them. */
+/** Returns an index of the blocks and exemptions in the store, for decisions. */
 function openControls({ controls }: Store, clock: Clock, { registry }: Metrics): ControlIndex {
   const index = new ControlIndex(() => clock.monotonicMicros());
   controls.onChange((change) => index.apply(change));
@@ -250,7 +253,7 @@ function openControls({ controls }: Store, clock: Clock, { registry }: Metrics):
   return index;
 }
 
-/** The metrics of this process, which follow the policy in force and the store. */
+/** Creates the metrics of this process, which follow the policies and the store. */
 function openMetrics({ settings, policies, version }: GrpcServiceOptions, store: Store): Metrics {
   const metrics = new Metrics({
     maxSeries: settings.metricsMaxSeries,
@@ -301,7 +304,7 @@ function openGrpc({ settings, tls, clock, log }: GrpcServiceOptions): RateLimitS
   });
 }
 
-/** Opens the gRPC port; resolves with its address for people. */
+/** Opens the gRPC port. Resolves with its address for messages. */
 async function listen(
   grpc: GrpcServer,
   { settings, tls, log }: GrpcServiceOptions,

@@ -10,21 +10,21 @@ import type { CallInstrumentation, MessageHandler } from './calls/call-instrumen
 import { unaryHandler } from './calls/unary-handler.js';
 import type { Settings } from './settings/settings-table.js';
 
-/** The fast stack, or the plain one. */
+/** The gRPC server of the fast stack or of the plain stack. */
 export type RateLimitServer = H2GrpcServer | GrpcJsServer;
 
-/** The gRPC server that GRPC_TRANSPORT names. */
+/** Creates the gRPC server that GRPC_TRANSPORT selects. */
 export function createGrpcServer(
   transport: Settings['grpcTransport'],
   options: GrpcServerOptions,
 ): RateLimitServer {
   if (transport === 'h2') return new H2GrpcServer(options);
-  // Not read by a server that does without: reading code is most of a start.
+  // Loaded only if needed, because loading code takes most of a start.
   const { GrpcJsServer } = require('../grpc/grpc-js-server.js') as typeof import('../grpc/grpc-js-server.js');
   return new GrpcJsServer(options);
 }
 
-/** Has `server` serve ShouldRateLimit: the fast stack hands over bytes, the plain one messages. */
+/** Adds ShouldRateLimit to `server`. The fast stack passes bytes to the service, the plain stack decoded messages. */
 export function addRateLimits(
   server: RateLimitServer,
   service: FirstReadGate,

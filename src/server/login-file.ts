@@ -3,10 +3,10 @@ import type { LoginListeners, LoginSource } from '../storage/redis/connection/lo
 import { parseLogin, type RedisLogin } from '../storage/redis/connection/redis-login.js';
 import { FileChanges } from './file-changes.js';
 
-/** Most bytes of the file, as of what a command prints: a login is a line. */
+/** Maximum number of bytes of the file, the same as for the output of a login command. */
 export const MAX_LOGIN_FILE_BYTES = MAX_LOGIN_OUTPUT_BYTES;
 
-/** A login that is kept in a file: read at each connection, and when the file changes. */
+/** A login in a file. It is read for each connection, and when the file changes. */
 export class LoginFile implements LoginSource {
   readonly #variable: string;
   readonly #file: string;
@@ -14,7 +14,10 @@ export class LoginFile implements LoginSource {
   #listeners: LoginListeners | undefined;
   #login: RedisLogin;
 
-  /** `variable` names the file, as in REDIS_AUTH_FILE. Throws an Error with both where it cannot be read. */
+  /**
+   * Reads the file. `variable` is the setting that names it, such as REDIS_AUTH_FILE. Throws an Error with both if the
+   * file cannot be read.
+   */
   constructor(variable: string, file: string) {
     this.#variable = variable;
     this.#file = file;
@@ -36,11 +39,11 @@ export class LoginFile implements LoginSource {
     this.#changes.close();
   }
 
-  /** Tells of another login in the file; one that cannot be read leaves the one before. */
+  /** Reports a changed login. If the file cannot be read, the previous login stays in use. */
   #onFilesRead(contents: readonly Buffer[] | Error): void {
     const { username, password } = this.#login;
     const read = contents instanceof Error ? contents : readLogin(contents);
-    // Whoever writes it in place empties it first.
+    // Programs that write the file in place truncate it first.
     const isEmpty = !(read instanceof Error) && read.password === undefined && password !== undefined;
     if (read instanceof Error || isEmpty) {
       const why = isEmpty

@@ -11,7 +11,7 @@ import { answerOptions } from './settings/answer-options.js';
 import type { Settings } from './settings/settings-table.js';
 import type { Store } from './store/store.js';
 
-/** What a process that decides has for {@link openBucketAdmin}. */
+/** Dependencies of {@link openBucketAdmin}. */
 export interface BucketAdminParts {
   readonly settings: Settings;
   readonly policies: PolicyProvider;
@@ -20,7 +20,7 @@ export interface BucketAdminParts {
   readonly log: Logger;
 }
 
-/** Answers what is asked of `/buckets`, by the store that this process decides with. */
+/** Returns a function that runs the commands of `/buckets` with the store of this process. */
 export function openBucketAdmin(
   { settings, policies, clock, slices, log }: BucketAdminParts,
   store: Store,

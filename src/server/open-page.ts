@@ -6,14 +6,14 @@ import { OverviewBuilder } from '../admin/page/overview.js';
 import { OverviewService } from '../admin/page/overview-service.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 
-/** What the page of the debug port asks for beside what `/buckets` and `/top` answer. */
+/** Endpoints of the page on the debug port, other than `/buckets` and `/top`. */
 export interface PageServices {
   readonly services: readonly AdminService[];
-  /** A drain that first ends the events which pages read. */
+  /** Returns a drain that ends the event streams of pages before it calls `drain`. */
   closeBeforeDrain(drain: (graceMs: number) => Promise<void>): (graceMs: number) => Promise<void>;
 }
 
-/** Counts what `core` decides, step by step, and tells of it and of how the server stands. */
+/** Records the decisions of `core` in steps, and opens the endpoints that show them and the state of the server. */
 export function openPage(
   { nodes, rates }: Pick<ServerCore, 'nodes' | 'rates'>,
   { settings, clock, policies, slices, log, closers }: ServerParts,

@@ -3,14 +3,15 @@ import type { Clock } from '../limiter/clock.js';
 import { runInTurns } from '../runtime/turns.js';
 
 /**
- * The shortest window of a calendar is most of a day, and what is computed lasts for two: a look now and then is
- * enough.
+ * Milliseconds between two runs. The shortest calendar window is most of a day and two windows are computed ahead, so a
+ * run per minute is enough.
  */
 const INTERVAL_MS = 60_000;
 
 /**
- * Computes the windows of calendars ahead of time, a few in a turn of the event loop, as long as this process runs: at
- * a midnight many begin at once, and the request that meets them must not wait. Holds no process; returns what ends it.
+ * Computes calendar windows ahead of time, a few in each turn of the event loop. Many windows begin at midnight, and
+ * requests must not wait for the computation. The timer does not keep the process alive. Returns a function that stops
+ * it.
  */
 export function precomputeCalendars(clock: Pick<Clock, 'wallMicros'>): () => void {
   let isBusy = false;

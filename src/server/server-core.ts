@@ -15,56 +15,57 @@ import type { Settings } from './settings/settings-table.js';
 import type { StartError } from './start-error.js';
 import type { TlsFiles } from './tls-files.js';
 
-/** What a process has before anything decides. */
+/** Dependencies that a process opens before the part that decides. */
 export interface ServerParts {
   readonly settings: Settings;
   readonly version: string;
   /** Whether standard output is a terminal. */
   readonly terminal: boolean;
-  /** The script this process runs, for worker processes. */
+  /** Script that workers run. */
   readonly entry: string;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Where `log` goes. */
+  /** Output of `log`. */
   readonly output: LogOutput;
   readonly policies: LoadingPolicyProvider;
-  /** Undefined: gRPC in clear text. */
+  /** Undefined if gRPC uses plain text. */
   readonly tls: TlsFiles | undefined;
-  /** Where views and statistics are made. */
+  /** Runs the rendering of texts and statistics in slices. */
   readonly slices: ViewSlices;
-  /** Where what must be closed goes. */
+  /** Closes resources in reverse order. */
   readonly closers: Closers;
 }
 
-/** What decides, behind the HTTP ports of a process: the process itself, or its workers. */
+/** The part that decides, behind the HTTP ports of a process: the process itself, or its workers. */
 export interface ServerCore {
-  /** Of this process. */
+  /** Metrics of this process. */
   readonly metrics: Metrics;
-  /** Where what is long has its turns in this process. */
+  /** Queue for expensive requests in this process. */
   readonly turns: TurnQueue;
-  /** For callers that do not come by gRPC. */
+  /** Decides requests that did not arrive over gRPC. */
   readonly decide: Decide;
-  /** Answers what those who administer weir ask of `/buckets`. */
+  /** Runs the commands of `/buckets`. */
   readonly administer: Administer;
-  /** What all processes that decide tell of the buckets that they count most of. */
+  /** Collects the most active buckets from all processes that decide. */
   readonly top: AskTop;
-  /** Tells what was decided since this was asked last, by rule; for one asker. */
+  /** Collects the decisions since the previous call, by rule. Only one consumer may call it. */
   readonly rates: AskRates;
-  /** Resolves if it cannot go on; it must be drained then. */
+  /** Resolves if the process cannot continue and must drain. */
   readonly failed: Promise<StartError>;
   /** Metrics of all processes in Prometheus' text format. */
   metricsText(): ViewSteps<string, void>;
-  /** Statistics of all processes under the reference's names. */
+  /** Statistics of all processes, with the reference's names. */
   statsText(): ViewSteps<string, void>;
   health(): HealthVerdict;
-  /** The servers that buckets lie on, as each process that decides and answers sees them. */
+  /** Servers that store buckets, as seen by each process that decides and answers. */
   nodes(): readonly (readonly StoreNode[])[];
-  /** The part of `/healthcheck?detail` that it knows. */
+  /** Returns this part's fields of `/healthcheck?detail`. */
   detail(): CoreHealthDetail;
-  /** Opens the gRPC port; resolves with its address as `host:port`, rejects with {@link StartError}. */
+  /** Opens the gRPC port. Resolves with its address as `host:port`; rejects with {@link StartError}. */
   listen(): Promise<string>;
   /**
-   * NOT_SERVING, drain delay, running calls. `drainHttp` waits for calls that do not come by gRPC. `why` goes to the log.
+   * Drains: sets NOT_SERVING, waits for the drain delay, and finishes running calls. `drainHttp` finishes calls that
+   * did not arrive over gRPC. `why` is logged.
    */
   drain(why: string, drainHttp: (graceMs: number) => Promise<void>): Promise<void>;
 }

@@ -9,28 +9,29 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { domainPhases } from './ports/endpoints.js';
 import type { Settings } from './settings/settings-table.js';
 
-/** The log of a process, and where it goes. */
+/** The log of a process and its output. */
 export interface ServerLog {
   readonly log: Logger;
   readonly output: LogOutput;
 }
 
 /**
- * Opens the log that the settings describe, which takes the warnings of Node.js, too. In a worker process, every line
- * has the field `worker`.
+ * Creates the log that the settings describe, which also receives the warnings of Node.js. In a worker, every line has
+ * the field `worker`.
  */
 export function createServerLogger(settings: Settings, terminal: boolean, worker?: number): ServerLog {
   const output = new LogOutput({ write: standardOutput() });
   const format = settings.logFormat === 'auto' ? (terminal ? 'text' : 'json') : settings.logFormat;
   const colour = showsColours(terminal, process.env);
   const log = createLogger({ level: settings.logLevel, format, colour, worker }, output);
-  // Node.js prints them between the lines. Callers cause some, as @grpc/grpc-js makes timers of what they send.
+  // Node.js would print warnings between the lines of the log. Callers can cause some, because @grpc/grpc-js sets
+  // timers from values that they send.
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => log.warn({ name }, `Node.js warns: ${message}`));
   return { log, output };
 }
 
-/** Tells of broken invariants in the log, now and then, and counts all; returns what ends that. */
+/** Logs broken invariants, throttled, and counts all of them. Returns a function that stops it. */
 export function logBrokenInvariants(log: Logger, metrics: Metrics): () => void {
   const shouldLog = throttledLog();
   return reportBrokenInvariants((err) => {
@@ -41,8 +42,8 @@ export function logBrokenInvariants(log: Logger, metrics: Metrics): () => void {
 }
 
 /**
- * The line that ends a start: `process` is what this process is, `source` is where `policies` come from, which are in
- * force.
+ * Logs the last line of a start. `process` describes this process, `source` is the place of `policies`, which are in
+ * effect.
  */
 export function logServing(
   log: Logger,

@@ -1,24 +1,24 @@
-/** What serving depends on; see docs/operate/endpoints.md, "Health". */
+/** Conditions that decide whether a process accepts requests; see docs/operate/endpoints.md, "Health". */
 export interface ServingConditions {
-  /** Set for good once a drain began. */
+  /** Stays true once a drain starts. */
   readonly draining: boolean;
   /** Whether the store can decide now; always true in memory. */
   readonly storeUp: boolean;
-  /** Whether the store was reached at least once. */
+  /** Whether the store was available at least once. */
   readonly storeReached: boolean;
-  /** Whether calls still wait until blocks and exemptions were read for the first time. */
+  /** Whether calls still wait until blocks and exemptions are read for the first time. */
   readonly awaitsControls: boolean;
-  /** Whether some rule that may deny answers `error` while the store is away; see StoreNeed. */
+  /** Whether a rule that may deny answers `error` while the store is unavailable; see StoreNeed. */
   readonly needsStore: boolean;
   /** REDIS_HEALTH_CHECK_ACTIVE_CONNECTION. */
   readonly followsStore: boolean;
   /** HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED. */
   readonly needsDomain: boolean;
-  /** Whether a policy with at least one domain is in force. */
+  /** Whether a policy with at least one domain is in effect. */
   readonly hasDomain: boolean;
 }
 
-/** Why this process should not get requests, or undefined when it should. */
+/** Returns the reason why this process should not get requests, or undefined if it should. */
 export function notServingReason(conditions: ServingConditions): string | undefined {
   if (conditions.draining) return 'draining';
   if (conditions.followsStore && !conditions.storeUp)
@@ -31,7 +31,7 @@ export function notServingReason(conditions: ServingConditions): string | undefi
   return undefined;
 }
 
-/** Keeps the conditions and tells a listener whenever the verdict changes. */
+/** Keeps the conditions, and calls a listener whenever the state changes. */
 export class Serving {
   #conditions: ServingConditions;
   #serving: boolean;

@@ -6,7 +6,7 @@ import { lostControlsReporter } from './metrics/controls.js';
 import { statFamilies, statsText } from './metrics/stats-text.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 
-/** One process that decides by itself. */
+/** Opens a server in which this process decides all requests. */
 export function openSingleProcess(parts: ServerParts): ServerCore {
   const service = openGrpcService(parts, parts.closers);
   const { metrics, turns, decide } = service;

@@ -1,4 +1,4 @@
-/** The server cannot start; `lines` say why and what to do, one sentence each. */
+/** weir cannot start. Each of `lines` is a sentence with a reason and a remedy. */
 export class StartError extends Error {
   override readonly name = 'StartError';
   readonly lines: readonly string[];
@@ -9,7 +9,7 @@ export class StartError extends Error {
   }
 }
 
-/** The server was told to end before it had started: nothing is wrong. */
+/** The start was stopped before it finished. This is not an error. */
 export class StartStopped extends Error {
   override readonly name = 'StartStopped';
 }
@@ -21,7 +21,7 @@ const LISTEN_REASONS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'the host name is unknown; choose an address of this machine, 127.0.0.1, or 0.0.0.0 for all',
 };
 
-/** The same codes for a Unix domain socket. libuv says EACCES for a missing folder too. */
+/** Reasons for a Unix domain socket. libuv reports EACCES for a missing folder, too. */
 const SOCKET_REASONS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another process listens on it, or the file there is no socket; choose another path',
   EACCES:
@@ -29,7 +29,7 @@ const SOCKET_REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the path is too long for a socket; choose one below 100 bytes',
 };
 
-/** One clear line for a listener that cannot be opened. `variables` names the settings that choose the address. */
+/** Returns the error for a listener that cannot be opened. `variables` names the settings that define its address. */
 export function listenError(what: string, address: string, variables: string, error: unknown): StartError {
   const { code = '', message } = error as NodeJS.ErrnoException;
   const reasons = address.startsWith('unix:') ? SOCKET_REASONS : LISTEN_REASONS;

@@ -21,32 +21,34 @@ import type { StartError, StartStopped } from './start-error.js';
 import { openTlsFiles } from './tls-files.js';
 import { checkWorkers } from './workers/check-workers.js';
 
-/** What the process knows that settings do not say. */
+/** Facts about the process that are not settings. */
 export interface StartContext {
   readonly version: string;
   /** Whether standard output is a terminal. */
   readonly terminal: boolean;
-  /** The script this process runs, for worker processes. */
+  /** Script that workers run. */
   readonly entry: string;
-  /** Worth a line in the log: settings that change nothing. */
+  /** Warnings about settings for the log. */
   readonly notes: readonly string[];
-  /** Ends a start that waits for a policy. */
+  /** Aborts a start that waits for a policy. */
   readonly stopping: AbortSignal;
 }
 
 export interface RunningServer {
-  /** Reloads the policy now; the outcome goes to log, metrics and `/healthcheck?detail`. */
+  /** Reloads the policies now. The log, the metrics and `/healthcheck?detail` show the result. */
   reload(): void;
-  /** Resolves if it cannot go on; it must be drained then. */
+  /** Resolves if the server cannot continue and must drain. */
   readonly failed: Promise<StartError>;
-  /** NOT_SERVING, drain delay, running calls, exit: resolves when nothing is left to do. `why` goes to the log. */
+  /**
+   * Drains: sets NOT_SERVING, waits for the drain delay, finishes running calls and closes everything. `why` is logged.
+   */
   drain(why: string): Promise<void>;
 }
 
 /**
- * Starts weir as the settings say. Resolves once every address is open; rejects with {@link StartError} when a policy
- * is bad or an address cannot be had, and with {@link StartStopped} when it was told to end while it waited, with
- * everything closed again.
+ * Starts weir. Resolves once every port is open. Rejects with {@link StartError} if a policy is invalid or a port
+ * cannot be opened, or with {@link StartStopped} if the start is aborted while it waits. Everything is closed again in
+ * both cases.
  */
 export async function startServer(settings: Settings, context: StartContext): Promise<RunningServer> {
   const closers = new Closers();
@@ -64,7 +66,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   const { version, terminal, entry } = context;
   const { log, output } = createServerLogger(settings, terminal);
   for (const note of context.notes) log.warn(note);
-  // Read while the policies are: most of a start is reading code.
+  // The code loads while the policies do, because loading code takes most of a start.
   const opener = openerOf(settings);
   const policies = await openPolicies(settings, log, context.stopping);
   closers.add(async () => policies.close());
@@ -138,7 +140,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   };
 }
 
-/** `/top` of the debug port. */
+/** Returns the service of `/top` on the debug port. */
 function topOf({ top }: ServerCore, { settings, policies, slices }: ServerParts): AdminService {
   return topService({
     capacity: settings.topBuckets,
@@ -149,7 +151,7 @@ function topOf({ top }: ServerCore, { settings, policies, slices }: ServerParts)
   });
 }
 
-/** What opens the process that decides, or the primary of those that do. */
+/** Returns the function that opens this process as the only one, or as the primary process of workers. */
 async function openerOf({ workers }: Settings): Promise<(parts: ServerParts) => ServerCore> {
   if (workers > 1) return (await import('./workers/primary.js')).openPrimary;
   return (await import('./single-process.js')).openSingleProcess;

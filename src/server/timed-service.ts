@@ -2,7 +2,7 @@ import type { Timed } from '../grpc/health.js';
 import type { Clock } from '../limiter/clock.js';
 import type { ReferenceStats } from '../telemetry/reference/reference-stats.js';
 
-/** Has the calls of unary methods counted and timed, as the reference does for every one of its. */
+/** Counts and times the calls of unary methods, as the reference does for all of its methods. */
 export function timedBy(stats: ReferenceStats, clock: Clock): Timed {
   return (method, answer) => {
     const calls = stats.durations(method);

@@ -11,7 +11,7 @@ import type { NamedFile } from './settings/named-file.js';
 import type { Settings } from './settings/settings-table.js';
 import { StartError } from './start-error.js';
 
-/** A port that speaks TLS, in the words of its settings. */
+/** A port that can use TLS, with the names of its settings. */
 interface TlsPort {
   readonly variables: Readonly<Record<keyof TlsMaterial, string>>;
   readonly remedies: Readonly<Record<keyof TlsMaterial, string>>;
@@ -42,21 +42,21 @@ const DEBUG: TlsPort = {
   name: 'debug',
 };
 /**
- * Most bytes of a file that is followed: it is parsed on the event loop when it changes, which takes about 0.4 ms for
- * each KiB of issuers.
+ * Maximum number of bytes of a file. A changed file is parsed on the event loop, which takes about 0.4 ms per KiB of CA
+ * certificates.
  */
 export const MAX_TLS_FILE_BYTES = 256 * 1024;
 type Part = keyof typeof VARIABLES;
 type Paths = Readonly<Record<Part, string>>;
 
-/** The certificates of a port, followed as their files change. */
+/** The certificates of a port, reloaded when their files change. */
 export interface TlsFiles extends TlsSource {
   close(): void;
 }
 
 /**
- * Reads the TLS settings of the gRPC port and their files; undefined for clear text. Throws {@link StartError} with
- * what is missing or bad.
+ * Reads the TLS settings of the gRPC port and their files. Returns undefined for plain text. Throws {@link StartError}
+ * if a setting is missing or invalid.
  */
 export function openTlsFiles(settings: Settings, log: Logger): TlsFiles | undefined {
   const paths: Paths = {
@@ -72,8 +72,8 @@ export function openTlsFiles(settings: Settings, log: Logger): TlsFiles | undefi
 }
 
 /**
- * Reads the certificate of the debug port and its key; undefined for clear text. Throws {@link StartError} with what is
- * bad.
+ * Reads the certificate and the key of the debug port. Returns undefined for plain text. Throws {@link StartError} if a
+ * file is invalid.
  */
 export function openDebugTlsFiles(settings: Settings, log: Logger): TlsFiles | undefined {
   const { debugServerTlsCert: cert, debugServerTlsKey: key } = settings;
@@ -109,7 +109,7 @@ function findContradictions(useTls: boolean, paths: Paths, clientSan: string): r
     }
     return lines;
   }
-  // Somebody who sets these believes that clients are checked.
+  // An operator who sets these expects weir to check clients.
   if (paths.clientCa !== '')
     lines.push(
       'GRPC_CLIENT_TLS_CACERT needs GRPC_SERVER_USE_TLS=true; set that, too, or unset GRPC_CLIENT_TLS_CACERT',
@@ -126,11 +126,11 @@ type ReadResult =
   | {
       readonly ok: false;
       readonly error: string;
-      /** What to do about a start that ends with it, where `error` does not say it. */
+      /** Remedy for an error that ends a start; undefined if `error` contains it. */
       readonly remedy?: string;
     };
 
-/** The parts that files hold, in the order in which these are read. */
+/** Returns the parts that are set, in the order in which their files are read. */
 function partsOf(paths: Paths): readonly Part[] {
   return (['cert', 'key', 'clientCa'] as const).filter((part) => paths[part] !== '');
 }
@@ -143,7 +143,7 @@ function namedFiles({ variables }: TlsPort, paths: Paths): readonly NamedFile[] 
   }));
 }
 
-/** Checks what was read; `error` names the variable, the file and what is wrong with it. */
+/** Checks the content of the files. `error` names the variable, the file and the problem. */
 function readMaterial({ variables, remedies }: TlsPort, paths: Paths, read: readonly Buffer[]): ReadResult {
   const texts: Partial<Record<Part, string>> = {};
   for (const [at, part] of partsOf(paths).entries()) texts[part] = String(read[at]);
@@ -166,7 +166,7 @@ class FollowedFiles implements TlsFiles {
   readonly #log: Logger;
   readonly #changes: FileChanges;
   #inForce: TlsMaterial;
-  /** What the latest reading failed of, '' if it did not. */
+  /** Error of the latest read, or '' if it succeeded. */
   #failure = '';
 
   constructor(port: TlsPort, paths: Paths, options: TlsOptions, changes: FileChanges, log: Logger) {
@@ -193,7 +193,7 @@ class FollowedFiles implements TlsFiles {
         ? { ok: false, error: contents.message }
         : readMaterial(this.#port, this.#paths, contents);
     if (!read.ok) {
-      // Told once, however often it is met.
+      // The same error is logged once, even if each read repeats it.
       if (read.error !== this.#failure) {
         this.#log.error(`${read.error}; the certificates in force stay`);
       }

@@ -8,36 +8,39 @@ import { shown } from '../shown-text.js';
 import type { Logger } from '../telemetry/logger.js';
 import type { UnmatchedSeries } from '../telemetry/metrics.js';
 
-/** Lines about requests of one kind: in an hour with one policy, and in an hour however often the policy changes. */
+/**
+ * Maximum number of log lines about one kind of request: per policy version and hour, and per hour regardless of the
+ * policy version.
+ */
 export const MAX_LINES = 20;
 export const MAX_LINES_PER_HOUR = 100;
-/** So many keys of a descriptor, and so many domains, are shown. */
+/** Maximum number of keys of a descriptor, and of domains, in a line. */
 const MAX_SHOWN = 16;
 const NAMED_DOMAINS = 5;
-/** Longest list of keys, domain and reason in a line, characters: what quotes and escapes make of them, too. */
+/** Maximum number of characters of the keys, the domain and the reason in a line, including quotes and escapes. */
 const MAX_TEXT = 2000;
 
 const COUNTS_INTERVAL_MS = 3_600_000;
 
-/** Places in an {@link UnmatchedSeries}. */
+/** Indexes into an {@link UnmatchedSeries}. */
 const WARNED_GENERATION = 1;
 const COUNT = 2;
 
-/** What was warned about, and is counted since. */
+/** A series that was logged, and that is counted since then. */
 interface WarnedSeries {
   readonly series: UnmatchedSeries;
-  /** Of the series when it was told last. */
+  /** Count of the series at its last log line. */
   count: number;
-  /** Says how many more there were. */
+  /** Logs the number of further requests. */
   logMore(more: number): void;
 }
 
 /** Warnings of one kind. */
 class WarningKind {
-  /** Those of the policy in force that had a line of their own. */
+  /** Series of the current policy version that were logged. */
   warned: WarnedSeries[] = [];
   linesThisHour = 0;
-  /** Further ones, which had none. */
+  /** Number of series that were not logged because of the bounds. */
   suppressed = 0;
 
   hasRoom(): boolean {
@@ -46,28 +49,28 @@ class WarningKind {
 }
 
 /**
- * Warns of requests that pass because nothing limits them: for a domain that no policy has, or with a descriptor that
- * no rule matches. Once for each policy version and each domain or sequence of keys, then, by {@link logCounts}, with
- * the count. Keys are shown, values never. However many there are, lines and memory are bounded, and a request that was
- * told of costs a look at its series.
+ * Warns about requests that are allowed because no limit applies: their domain has no policy, or their descriptor
+ * matches no rule. Each domain or sequence of keys is logged once per policy version, and {@link logCounts} logs the
+ * number of further requests. The log contains keys, but never values. Log lines and memory are bounded, and a request
+ * of a series that was already logged costs one array lookup.
  */
 export class UnmatchedWarnings {
   readonly #log: Logger;
   readonly #policies: () => PolicySet | undefined;
-  /** Stands in every series that was told of since the policy changed. */
+  /** Marks the series that were logged since the last policy change. */
   #generation = 1;
   #descriptors = new WarningKind();
   #domains = new WarningKind();
-  /** Where rules stand, for domains that were asked about. */
+  /** Paths of rules, by domain, for domains with unmatched descriptors. */
   #paths = new Map<string, readonly KeyPath[]>();
 
-  /** `policies` gives those in force. */
+  /** @param policies returns the policies in effect */
   constructor(log: Logger, policies: () => PolicySet | undefined) {
     this.#log = log;
     this.#policies = policies;
   }
 
-  /** Another policy is in force: what it does not match is told of anew. */
+  /** Resets the warnings after a policy change, so that unmatched requests are logged again. */
   policyChanged(): void {
     this.#generation++;
     this.#paths.clear();
@@ -77,14 +80,14 @@ export class UnmatchedWarnings {
     }
   }
 
-  /** A descriptor of `domain` matched no rule, and the policy does not say that this is meant. */
+  /** Counts a descriptor of `domain` that matched no rule. Not called if the policy has `on_unmatched: ignore`. */
   unmatched(domain: string, entries: readonly Entry[], series: UnmatchedSeries): void {
     series[COUNT] = (series[COUNT] as number) + 1;
     if (series[WARNED_GENERATION] === this.#generation) return;
     this.#warnFirst(this.#descriptors, series, () => this.#warnDescriptor(domain, entries));
   }
 
-  /** A request named a domain that no policy has. */
+  /** Counts a request whose domain has no policy. */
   unknownDomain(domain: string, series: UnmatchedSeries): void {
     series[COUNT] = (series[COUNT] as number) + 1;
     if (series[WARNED_GENERATION] === this.#generation) return;
@@ -92,8 +95,8 @@ export class UnmatchedWarnings {
   }
 
   /**
-   * Why nothing matches: no rule of the domain a descriptor with these keys, or, without keys, no policy the domain.
-   * May be long.
+   * Returns the reason why no rule of the domain matches a descriptor with these keys, or, without keys, why the domain
+   * is unknown. The text may be long.
    */
   why(domain: string, keys: KeyPath | undefined): string {
     return keys === undefined
@@ -101,7 +104,10 @@ export class UnmatchedWarnings {
       : this.#whyUnmatched(domain, keys).why;
   }
 
-  /** Tells how many there were since it was told last, and makes room for others; to be called every hour. */
+  /**
+   * Logs how many requests each series got since its last line, and makes room for other series. To be called every
+   * hour.
+   */
   logCounts(): void {
     for (const kind of [this.#descriptors, this.#domains]) {
       kind.linesThisHour = 0;
@@ -127,7 +133,7 @@ export class UnmatchedWarnings {
     }
   }
 
-  /** `warn` gives what says later how many more there were. */
+  /** @param warn logs the first warning, and returns a function that logs further requests */
   #warnFirst(kind: WarningKind, series: UnmatchedSeries, warn: () => WarnedSeries['logMore']): void {
     series[WARNED_GENERATION] = this.#generation;
     if (!kind.hasRoom()) {
@@ -155,7 +161,7 @@ export class UnmatchedWarnings {
 
   #whyUnmatched(domain: string, keys: KeyPath): { readonly why: string; readonly derived: string } {
     const policy = this.#policies()?.domains.get(domain);
-    // Decided by a policy that was replaced meanwhile.
+    // A policy decided that has been replaced in the meantime.
     if (policy === undefined) return { why: 'the policy has just changed.', derived: '' };
     const paths = this.#paths.get(domain) ?? rulePaths(policy.root);
     this.#paths.set(domain, paths);
@@ -163,7 +169,7 @@ export class UnmatchedWarnings {
     return { why: sentence(shown(whyUnmatched(keys, paths, policy), MAX_TEXT)), derived };
   }
 
-  /** A sentence about the domains that there are. */
+  /** Returns a sentence about the known domains. */
   #whyUnknownDomain(named: string): string {
     const known = [...(this.#policies()?.domains.keys() ?? [])];
     const near = didYouMean(named, known);
@@ -187,12 +193,12 @@ export class UnmatchedWarnings {
   }
 }
 
-/** The end of a sentence with its full stop, unless it is a question. */
+/** Adds a full stop unless the text is a question. */
 function sentence(text: string): string {
   return text.endsWith('?') ? text : `${text}.`;
 }
 
-/** Warnings that follow the policy in force, and tell the counts every hour until they are closed. */
+/** Opens warnings that follow the policies in effect, and log their counts every hour until they are closed. */
 export function openUnmatchedWarnings(
   log: Logger,
   policies: PolicyProvider,

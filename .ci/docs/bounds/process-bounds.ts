@@ -197,8 +197,8 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       {
         what: 'time without an answer of a worker',
         bound:
-          `${shownTime(SILENT_AFTER_MS)}; ${shownTime(REPLACE_AFTER_MS)}, or ${shownTime(REPLACE_ALL_SILENT_AFTER_MS)} if no worker ` +
-          'answers',
+          `${shownTime(SILENT_AFTER_MS)}; ${shownTime(REPLACE_AFTER_MS)}, or ` +
+          `${shownTime(REPLACE_ALL_SILENT_AFTER_MS)} if no worker answers`,
         beyond: 'it gets no new connections; weir kills and replaces it, one worker at a time',
       },
       {

@@ -6,28 +6,28 @@ import type { Answer, CallTrace, Tracing } from './tracing.js';
 
 type Handled<A extends Answer> = A | Refusal | Promise<A | Refusal>;
 
-/** What decides requests in one of their forms: as bytes, or decoded. */
+/** Decides requests that are either encoded or decoded. */
 export interface MessageHandler<Message, A extends Answer> {
   handle(message: Message, caller: Caller): Handled<A>;
 }
 
 const NO_TRACE: CallTrace = { traceId: '', ended: () => {} };
 
-/** A connection, as far as names of its requests need it. */
+/** Number of a connection, and of its requests so far, for the names of requests. */
 interface Named {
   readonly number: number;
   requests: number;
 }
 
 /**
- * Names requests for logs, so that it can be seen which lines are of one, where they have no `x-request-id`: by the
- * number of the connection and of the request on it, as in `3.17`. Both count from 1 in each process.
+ * Names requests that have no `x-request-id`, so that the log lines of one request can be found. The name consists of
+ * the number of the connection and the number of the request on it, such as `3.17`. Both count from 1 in each process.
  */
 class RequestNames {
   readonly #connections = new WeakMap<object, Named>();
   #count = 0;
 
-  /** The name of the next request of a connection. */
+  /** Returns the name of the next request of a connection. */
   next(connection: object): string {
     let named = this.#connections.get(connection);
     if (named === undefined) {
@@ -38,22 +38,19 @@ class RequestNames {
   }
 }
 
-/**
- * Hands calls to the service, and tells it of their callers what logs and traces want to know: how a request is named,
- * and which trace it belongs to.
- */
+/** Passes calls to the service, together with the request name and the trace that logs and spans need. */
 export class CallInstrumentation {
   readonly #names = new RequestNames();
   readonly #readsTraceIds: boolean;
   readonly #tracing: Tracing | undefined;
 
-  /** `readsTraceIds`: traces are wanted even where `tracing` is off. */
+  /** @param readsTraceIds whether trace IDs are read from headers even if `tracing` is undefined */
   constructor(readsTraceIds: boolean, tracing: Tracing | undefined) {
     this.#readsTraceIds = readsTraceIds;
     this.#tracing = tracing;
   }
 
-  /** Has `service` decide a gRPC call. */
+  /** Decides a gRPC call with `service`. */
   handle<Message, A extends Answer>(
     service: MessageHandler<Message, A>,
     message: Message,
@@ -73,7 +70,7 @@ export class CallInstrumentation {
     });
   }
 
-  /** The same for a caller that does not come by gRPC. */
+  /** Decides a call that arrived over HTTP with `service`. */
   handleHttp<Message, A extends Answer>(
     service: MessageHandler<Message, A>,
     message: Message,

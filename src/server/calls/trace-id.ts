@@ -1,9 +1,8 @@
-/** Looks up a header by its name in lower case. */
+/** Looks up a header by its lowercase name. */
 export type HeaderLookup = (name: string) => string | undefined;
 
 /**
- * What `/json` and what hands its calls to worker processes pass on of a request's headers: what names the request, and
- * says which trace it belongs to.
+ * Headers that name a request or its trace. `/json` passes them to the service, and the primary process to its workers.
  */
 export const TRACE_HEADERS = [
   'x-request-id',
@@ -18,10 +17,10 @@ export const TRACE_HEADERS = [
   'baggage',
 ] as const;
 
-/** Longest value of one of them that is looked at; W3C allows a `baggage` of so many bytes. */
+/** Maximum length of a header value that is read. W3C Baggage allows 8,192 bytes. */
 export const MAX_TRACE_HEADER = 8192;
 
-/** https://www.w3.org/TR/trace-context/, "traceparent"; versions to come may add fields. */
+/** https://www.w3.org/TR/trace-context/, "traceparent". Later versions may add fields. */
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-[\da-f]{16}-[\da-f]{2}(?:$|-)/;
 /** https://github.com/openzipkin/b3-propagation, "Single Header" */
 const B3 = /^([\da-f]{32}|[\da-f]{16})-[\da-f]{16}(?:$|-)/i;
@@ -29,8 +28,8 @@ const B3_TRACE_ID = /^(?:[\da-f]{32}|[\da-f]{16})$/i;
 const NO_TRACE = '0'.repeat(32);
 
 /**
- * The trace that a call belongs to, as 32 hexadecimal digits; '' where its headers name none. B3 is taken before W3C's
- * header, as envoyproxy/ratelimit does.
+ * Returns the trace ID of a call as 32 hexadecimal digits, or '' if its headers contain none. B3 headers take
+ * precedence over `traceparent`, as in envoyproxy/ratelimit.
  */
 export function traceIdOf(header: HeaderLookup): string {
   const b3 = B3.exec(header('b3') ?? '')?.[1] ?? B3_TRACE_ID.exec(header('x-b3-traceid') ?? '')?.[0];
@@ -40,10 +39,10 @@ export function traceIdOf(header: HeaderLookup): string {
   return w3c === NO_TRACE ? '' : w3c;
 }
 
-/** Header fields by name in lower case. */
+/** Header fields by lowercase name. */
 export type CallHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Looks up headers in an object of them. */
+/** Returns a lookup for an object of headers. */
 export function headerLookup(headers: CallHeaders = {}): HeaderLookup {
   return (name) => {
     const value = headers[name];
@@ -51,7 +50,7 @@ export function headerLookup(headers: CallHeaders = {}): HeaderLookup {
   };
 }
 
-/** Those of {@link TRACE_HEADERS} that are there, to be handed to another process; absent: none is. */
+/** Returns the {@link TRACE_HEADERS} of a request for another process, or undefined if the request has none. */
 export function traceHeaders(headers: CallHeaders = {}): Readonly<Record<string, string>> | undefined {
   const header = headerLookup(headers);
   let found: Record<string, string> | undefined;

@@ -3,26 +3,31 @@ import type { RequestTrace } from '../../service/record/request-trace.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { HeaderLookup } from './trace-id.js';
 
-/** An answer, encoded or not. */
+/** A response, encoded or decoded. */
 export type Answer = Uint8Array | RateLimitResponse;
 
-/** How a call ended: with an answer, refused, or by an error that nobody expects. */
+/** Outcome of a call: a response, a refusal, or an unexpected error. */
 export type CallOutcome = Answer | Refusal | Error;
 
-/** The trace of a call, which must be told of its end. */
+/** The trace of one call. The owner must call `ended`. */
 export interface CallTrace extends RequestTrace {
   ended(outcome: CallOutcome): void;
 }
 
-/** Where traces are recorded. */
+/** Records traces of calls. */
 export interface Tracing {
-  /** A call begins. `peer` is asked for the caller's address as `host:port` if it is recorded; absent for `/json`. */
+  /**
+   * Starts the trace of a call. `peer` returns the caller's address as `host:port`, and is called only if the trace is
+   * recorded. It is undefined for `/json`.
+   */
   begin(header: HeaderLookup, peer: (() => string) | undefined): CallTrace;
-  /** Spans that were lost since the start, and why. */
+  /** Returns the number of spans lost since the start, by reason. */
   lost(): SpanLosses;
 }
 
-/** Spans that were lost: too many waited for the collector, or it did not take them. */
+/**
+ * Number of lost spans: `queue` if too many waited for the collector, `export` if the collector did not accept them.
+ */
 export interface SpanLosses {
   readonly queue: number;
   readonly export: number;

@@ -9,8 +9,8 @@ import { headerLookup } from './trace-id.js';
 import type { Answer } from './tracing.js';
 
 /**
- * The gRPC face of the service: refusals become statuses; every call is counted and timed. `instrumentation` are for logs and
- * traces, where they are asked for.
+ * Returns the gRPC handler of ShouldRateLimit. It turns refusals into gRPC statuses, and counts and times each call.
+ * `instrumentation` is undefined if neither logs nor traces need it.
  */
 export function unaryHandler<Message, A extends Answer>(
   service: MessageHandler<Message, A>,
@@ -49,7 +49,9 @@ export function unaryHandler<Message, A extends Answer>(
   };
 }
 
-/** For callers that do not come by gRPC, whose calls are counted where they come in. */
+/**
+ * Returns a function that decides requests that did not arrive over gRPC. The HTTP endpoint counts these calls itself.
+ */
 export function decideForHttp(
   service: MessageHandler<Uint8Array, Uint8Array>,
   clock: Clock,

@@ -1,14 +1,14 @@
 import { closeSync, constants, fstatSync, openSync, type Stats, statSync, writeSync } from 'node:fs';
 import { whereLooked } from '../../working-directory.js';
 
-/** How often it is looked whether the file is still the one at its path. */
+/** Interval between two checks whether the file at the path was replaced, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;
-/** Others may not read what callers ask; a group may, for programs that ship logs. */
+/** Only the owner and the group, such as a log shipper, may read the requests of callers. */
 const FILE_MODE = 0o640;
 
 /**
- * The file that the decision log is appended to. It is made where it is missing; once it was renamed or removed, as
- * programs that rotate logs do, a new one is made at its path within a second. Nothing here waits for a reader.
+ * The file to which the decision log is appended. weir creates the file if it is missing. Once a log rotator renames or
+ * removes it, weir creates a new file at its path within a second. Writes never wait for a reader.
  */
 export class DecisionFile {
   readonly #path: string;
@@ -17,7 +17,7 @@ export class DecisionFile {
   #stat: Stats;
   #nextCheckMs: number;
 
-  /** Throws an Error, a sentence, where the file cannot be written. */
+  /** Opens the file. Throws an Error with a sentence if the file cannot be written. */
   constructor(path: string, nowMs: () => number = () => performance.now()) {
     this.#path = path;
     this.#nowMs = nowMs;
@@ -30,20 +30,20 @@ export class DecisionFile {
     this.#nextCheckMs = nowMs() + CHECK_INTERVAL_MS;
   }
 
-  /** How many bytes were taken; throws what fs.writeSync throws. */
+  /** Returns the number of bytes written. Throws what fs.writeSync throws. */
   write(bytes: Uint8Array): number {
     if (this.#fd >= 0 && this.#nowMs() >= this.#nextCheckMs) this.#reopenIfRotated();
     return writeSync(this.#fd, bytes);
   }
 
-  /** What is written after it is lost. */
+  /** Closes the file. Later writes fail, so their bytes are lost. */
   close(): void {
     closeSync(this.#fd);
-    // The number may soon be that of another file.
+    // The system may soon use the descriptor for another file.
     this.#fd = -1;
   }
 
-  /** Follows a file that was rotated. Where no new one can be made the old one is written on. */
+  /** Opens the new file after a rotation. If that fails, writes continue to the old file. */
   #reopenIfRotated(): void {
     this.#nextCheckMs = this.#nowMs() + CHECK_INTERVAL_MS;
     if (!this.#stat.isFile()) return;
@@ -55,7 +55,7 @@ export class DecisionFile {
       this.#fd = fd;
       this.#stat = fstatSync(fd);
     } catch {
-      // The folder is gone, or the disk is full: what is written still reaches the old file, and it is tried again.
+      // The folder is missing, or the disk is full. Writes go to the old file until the next check.
     }
   }
 }
@@ -65,7 +65,7 @@ function openToAppend(path: string): number {
   const existing = statSync(path, { throwIfNoEntry: false });
   if (existing?.isSocket() || existing?.isBlockDevice())
     throw new Error('it is a socket or a disk; name a file, a named pipe, or a device such as /dev/stdout');
-  // A pipe that is opened for both is there whether or not somebody reads it yet, and none that stops reading ends it.
+  // A pipe that is opened for reading and writing needs no reader yet, and stays open when its reader exits.
   const access = existing?.isFIFO() ? O_RDWR : O_WRONLY | O_APPEND | O_CREAT;
   return openSync(path, access | O_NONBLOCK | O_NOCTTY, FILE_MODE);
 }

@@ -3,18 +3,21 @@ import { printableJson } from '../../printable.js';
 import type { DecisionRecord, DescriptorRecord } from '../../service/record/decision-record.js';
 import { MAX_CHARACTERS, shown } from '../../shown-text.js';
 
-/** The version of the format, the member `decision` of each line: a change that readers must know of is another one. */
+/**
+ * Version of the format, in the member `decision` of each line. It increases with each change that readers must know.
+ */
 export const DECISION_FORMAT = 1;
 
-/** Most characters of a line; descriptors beyond it are left out, and counted. */
+/** Maximum number of characters of a line. Further descriptors are omitted and counted. */
 export const MAX_LINE_CHARACTERS = 32 * 1024;
 
-/** Names of envoy.type.v3.RateLimitUnit, as protobuf JSON has them. */
+/** Names of envoy.type.v3.RateLimitUnit in protobuf JSON. */
 const UNITS = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'WEEK'];
 
 /**
- * A line of the sampled decision log, with its end: one JSON object for each request. Members that have nothing to say
- * are left out. `worker` is the number of the worker process. Text of callers steers no terminal that shows the line.
+ * Returns a line of the decision log, with its line end: one JSON object per request. Members without a value are
+ * omitted. `worker` is the number of the worker. Control characters in texts of callers are escaped, so that they
+ * cannot affect a terminal.
  */
 export function decisionLine(record: DecisionRecord, wallMicros: number, worker?: number): string {
   const { traceId, request, domain, code, reason, sample, micros } = record;

@@ -9,26 +9,26 @@ import { StartError } from '../start-error.js';
 import { DecisionFile } from './decision-file.js';
 import { decisionLine } from './decision-line.js';
 
-/** A {@link DecisionLog}, and how many of its lines were lost since the start. */
+/** A {@link DecisionLog} with the number of lines dropped since the start. */
 export interface OpenDecisionLog {
   readonly log: DecisionLog;
   dropped(): number;
 }
 
-/** What {@link openDecisionLog} builds on. */
+/** Dependencies of {@link openDecisionLog}. */
 export interface DecisionLogParts {
   readonly settings: Pick<Settings, 'decisionLogSample' | 'decisionLogFile'>;
   readonly clock: Pick<Clock, 'wallMicros'>;
   readonly log: Pick<Logger, 'warn' | 'info'>;
-  /** Where the log of the process goes, and this one where no file is named. */
+  /** Output of the process log, which the decision log shares if no file is set. */
   readonly output: LogOutput;
-  /** The number of a worker process. */
+  /** Number of the worker; undefined in a single process. */
   readonly worker: number | undefined;
-  /** Gives numbers from 0 to just below 1; Math.random when absent. */
+  /** Returns a number from 0 to just below 1. Default: Math.random. */
   readonly random?: () => number;
 }
 
-/** The sampled log of decisions; undefined where the settings ask for none. Throws {@link StartError}. */
+/** Opens the sampled decision log, or returns undefined if the settings disable it. Throws {@link StartError}. */
 export function openDecisionLog(parts: DecisionLogParts, closers: Closers): OpenDecisionLog | undefined {
   const { settings, clock, worker, random = Math.random } = parts;
   const rates = settings.decisionLogSample;
@@ -42,12 +42,12 @@ export function openDecisionLog(parts: DecisionLogParts, closers: Closers): Open
       return rate > 0 && random() < rate ? rate : 0;
     },
     write(record) {
-      // Lines that would be dropped are not made.
+      // Formatting a line that would be dropped is a waste of time.
       if (output.isFull) dropped++;
       else output.write(decisionLine(record, clock.wallMicros(), worker));
     },
   };
-  // Those of standard output count among the lines of the log.
+  // The process log counts its own dropped lines, which include those of the decision log on standard output.
   return { log, dropped: () => dropped + (output === parts.output ? 0 : output.dropped) };
 }
 
@@ -67,7 +67,10 @@ function openFile(path: string, log: DecisionLogParts['log'], closers: Closers):
   return output;
 }
 
-/** Says when lines begin to be lost, and when that is over: on a disk that is just full that may be at each line. */
+/**
+ * Returns a listener that logs when lines begin to be lost, and when writing succeeds again. The log is throttled,
+ * because writes to a nearly full disk may alternate between both.
+ */
 function failureLogger(path: string, log: DecisionLogParts['log']): LogOutput['onFailure'] {
   const shouldLog = throttledLog();
   let told = false;

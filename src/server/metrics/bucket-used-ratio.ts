@@ -7,7 +7,7 @@ import type { TopBuckets, TopRow } from '../../telemetry/top/top-buckets.js';
 
 const NAME = 'weir_bucket_used_ratio';
 
-/** The rows of which most was asked, denied or not, most first. */
+/** Returns the rows with the most requested hits, allowed or denied, in descending order. */
 function mostRequested(used: readonly TopRow[], denied: readonly TopRow[], most: number): readonly TopRow[] {
   const rows = new Map([...used, ...denied].map((row) => [row.key, row]));
   const requested = (row: TopRow): number => row.used + row.denied;
@@ -17,7 +17,7 @@ function mostRequested(used: readonly TopRow[], denied: readonly TopRow[], most:
 function* samplesOf(top: TopBuckets, secretKeys: SecretKeysOf, most: number): Generator<Sample | ''> {
   const used = yield* top.rank('used', { of: 'minute' }, most);
   const denied = yield* top.rank('denied', { of: 'minute' }, most);
-  // Texts that were cut may be alike.
+  // Shortened texts may be equal.
   const ratios = new Map<string, number>();
   for (const { about } of mostRequested(used, denied, most)) {
     if (about?.usedRatio === undefined) continue;
@@ -31,14 +31,16 @@ function* samplesOf(top: TopBuckets, secretKeys: SecretKeysOf, most: number): Ge
   yield* ratios;
 }
 
-/** What {@link exposeUsedRatio} shows. */
+/** The buckets that {@link exposeUsedRatio} shows. */
 export interface UsedRatioSource {
-  /** Undefined where nothing is counted. */
+  /** Undefined if buckets are not counted. */
   readonly top: TopBuckets | undefined;
   readonly secretKeys: SecretKeysOf;
 }
 
-/** Shows how much is used of each of the `most` buckets (BUCKET_USED_RATIO_TOP) that most is asked of; none for 0. */
+/**
+ * Exposes the used ratio of the `most` buckets (BUCKET_USED_RATIO_TOP) with the most requested hits, or of none if 0.
+ */
 export function exposeUsedRatio(
   registry: FamilyRegistry,
   { top, secretKeys }: UsedRatioSource,

@@ -5,10 +5,10 @@ import { byName, type FamilyRegistry } from '../../telemetry/family-registry.js'
 import { CONTROL_KIND } from '../../telemetry/label-meanings.js';
 import type { Logger } from '../../telemetry/logger.js';
 
-/** How long after the first process others may notice the same loss. */
+/** Time in microseconds within which other processes report the loss that the first process reported. */
 const SAME_LOSS_MICROS = 10_000_000;
 
-/** Shows how many blocks and exemptions are in force; all workers know the same ones. */
+/** Exposes the number of blocks and exemptions. All workers have the same ones. */
 export function exposeControls(registry: FamilyRegistry, index: Pick<ControlIndex, 'count'>): void {
   registry.gauge(
     {
@@ -21,7 +21,7 @@ export function exposeControls(registry: FamilyRegistry, index: Pick<ControlInde
   );
 }
 
-/** Shows how many blocks and exemptions Redis has lost. */
+/** Exposes the number of blocks and exemptions that Redis lost. */
 export function exposeLostControls(registry: FamilyRegistry, lost: LostControls): void {
   registry.counter(
     {
@@ -33,7 +33,10 @@ export function exposeLostControls(registry: FamilyRegistry, lost: LostControls)
   );
 }
 
-/** Counts what Redis has lost, and warns of it, once for all processes: each of them notices the same loss. */
+/**
+ * Returns a function that counts lost blocks and exemptions and logs a warning. Each process reports a loss, but it
+ * counts only once.
+ */
 export function lostControlsReporter(
   log: Logger,
   registry: FamilyRegistry,

@@ -1,15 +1,13 @@
 import type { GrpcLoad } from '../../grpc/grpc-server.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 
-/**
- * What is held for callers and still to be done for them at this moment; all of it is 0 when nobody asks for anything.
- */
+/** Memory and work that callers cause at this moment. All values are 0 without requests. */
 export interface Load {
-  /** Undefined where the transport does not know. */
+  /** Undefined if the transport does not report it. */
   readonly grpc: GrpcLoad | undefined;
-  /** Memory of decoded requests that wait for the store. */
+  /** Memory of decoded requests that wait for the store, in bytes. */
   readonly storeWaitingBytes: number;
-  /** Requests that take long. */
+  /** Expensive requests that wait for their turn. */
   readonly costly: { readonly requests: number; readonly bytes: number; readonly connections: number };
 }
 
@@ -22,7 +20,7 @@ const WAITING = {
 } as const;
 const WAITERS = Object.keys(WAITING) as (keyof typeof WAITING)[];
 
-/** Shows what `load` says. */
+/** Exposes the values that `load` returns. */
 export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
   const gauge = (name: string, help: string, value: (load: Load) => number): void => {
     registry.gauge({ name, help }, () => value(load()));
@@ -67,7 +65,7 @@ export function exposeLoad(registry: FamilyRegistry, load: () => Load): void {
   );
 }
 
-/** Shows whether this server should get requests, as `/healthcheck` says. */
+/** Exposes whether this server accepts requests, as `/healthcheck` does. */
 export function exposeServing(registry: FamilyRegistry, isServing: () => boolean): void {
   registry.gauge(
     {

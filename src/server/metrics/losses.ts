@@ -6,7 +6,7 @@ const REASONS: Readonly<Record<keyof SpanLosses, string>> = {
   export: 'the collector did not accept them in time',
 };
 
-/** Shows how many lines of the sampled decision log and how many spans of traces were lost. */
+/** Exposes the number of lost lines of the decision log and of lost spans. */
 export function exposeLosses(registry: FamilyRegistry, lines: () => number, spans: () => SpanLosses): void {
   registry.counter(
     {

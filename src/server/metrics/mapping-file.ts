@@ -45,7 +45,7 @@ export interface MappingFile {
 type Histogram = Extract<ObserverOptions, { kind: 'histogram' }>;
 type Summary = Extract<ObserverOptions, { kind: 'summary' }>;
 
-/** What holds where a rule does not say. */
+/** Values for rules that do not set their own. */
 interface Defaults {
   readonly matchType: 'glob' | 'regex';
   readonly observer: 'histogram' | 'summary';
@@ -54,8 +54,7 @@ interface Defaults {
 }
 
 /**
- * Reads a mapping file of statsd_exporter, format of version 0.26, older spellings included. `file` is its name in
- * messages.
+ * Reads a mapping file of statsd_exporter 0.26, including older spellings of keys. `file` is the file name in messages.
  */
 export function readMappingFile(file: string, bytes: Uint8Array): MappingFile {
   const problems = new ProblemList(file);
@@ -102,7 +101,7 @@ function readDefaults(reader: FieldReader | undefined): Defaults {
 function readRule(reader: FieldReader, defaults: Defaults): MappingRule | undefined {
   reader.expectKeys(RULE_KEYS);
   warnOfTtl(reader);
-  // There are no tags beside the names of statistics that it could prefer.
+  // weir's statistics have no tags that this key could prefer, so the value has no effect.
   reader.boolean('honor_labels');
   const matchType = reader.choice('match_type', ['glob', 'regex']) ?? defaults.matchType;
   const match = readMatch(reader, matchType);
@@ -155,7 +154,7 @@ function readLabels(reader: FieldReader): readonly (readonly [string, string])[]
   });
 }
 
-/** `observer_type`, or `timer_type` as it was called. */
+/** Reads `observer_type`, or its older name `timer_type`. */
 function readObserverType(reader: FieldReader): 'histogram' | 'summary' | undefined {
   const types = ['histogram', 'summary'] as const;
   const older = reader.choice('timer_type', types);
@@ -241,7 +240,7 @@ function readNumbers(reader: FieldReader, key: string): readonly number[] | unde
   });
 }
 
-/** A number as YAML 1.1 writes it: `.005` and `1e-6`, too. */
+/** Parses a number in the syntax of YAML 1.1, including `.005` and `1e-6`. */
 function numberOf(text: string): number | undefined {
   const number = /^[+-]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(e[+-]?\d+)?$/i.test(text)
     ? Number(text.replaceAll('_', ''))

@@ -1,11 +1,11 @@
 import type { LoadingPolicyProvider } from '../../config/policy-provider.js';
 import type { Metrics } from '../../telemetry/metrics.js';
 
-/** Shows in `metrics` how loading policies goes, the load at start included: for the process that reads them. */
+/** Counts policy loads, including the first one, in the metrics of the process that loads them. */
 export function measurePolicies(metrics: Metrics, policies: LoadingPolicyProvider): void {
   metrics.domainStates(() => policies.domains());
   const failed = policies.errors().length > 0;
-  // Without a policy and without an error there is nothing yet: the management server has not said anything.
+  // Without a policy and an error, the management server has not sent a configuration yet.
   if (failed || policies.current() !== undefined) metrics.loaded(!failed);
   policies.onReload((success) => metrics.reloaded(success));
 }

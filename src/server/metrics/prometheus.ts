@@ -20,15 +20,15 @@ import type { Settings } from '../settings/settings-table.js';
 import { listenError, StartError } from '../start-error.js';
 import { readMappingFile } from './mapping-file.js';
 
-/** Whether the reference's metrics are served. */
+/** Returns whether the metrics of the reference are served. */
 function servesReference(settings: Settings): boolean {
   return settings.usePrometheus && !settings.disableStats;
 }
 
-/** Most problems of a mapping file that are shown. */
+/** Maximum number of problems of a mapping file in a message. */
 const MAX_SHOWN = 20;
 
-/** The mapping that the settings name. Throws {@link StartError} with every problem of its file. */
+/** Returns the mapping that the settings select. Throws {@link StartError} with the problems of its file. */
 function mappingOf(settings: Settings, log: Logger): Mapping {
   const { prometheusMapper: file } = settings;
   if (file === '') return defaultMapping(settings.prometheusMillis);
@@ -38,7 +38,8 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
   } catch (error) {
     const { cause, message } = error as Error;
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') {
-      // Envoy Gateway mounts it from an optional ConfigMap, which may come later; the reference starts without it, too.
+      // Envoy Gateway mounts the file from an optional ConfigMap that may not exist yet. The reference starts without
+      // it, too.
       log.warn(
         `PROMETHEUS_MAPPER_YAML: ${file} does not exist${whereLooked(file)}; metrics are named by the default mapping`,
       );
@@ -59,8 +60,8 @@ function mappingOf(settings: Settings, log: Logger): Mapping {
 }
 
 /**
- * Shows the reference's statistics of this process in `metrics`, under the names that the mapping gives them. Throws
- * {@link StartError} when the mapping is bad.
+ * Exposes the reference's statistics of this process as metrics, with the names of the mapping. Throws {@link
+ * StartError} if the mapping is invalid.
  */
 export function exposeReference(settings: Settings, metrics: Metrics, log: Logger): void {
   if (!servesReference(settings)) return;
@@ -74,7 +75,7 @@ export function exposeReference(settings: Settings, metrics: Metrics, log: Logge
   metrics.registry.addSource(() => mapped.families());
 }
 
-/** `host:port`, `[host]:port` or `:port`, as Go has it; undefined when it is none. */
+/** Parses `host:port`, `[host]:port` or `:port`, in Go's syntax. Returns undefined if the address is invalid. */
 export function parseListenAddress(address: string): { host: string; port: number } | undefined {
   const match = /^(?:\[([^\]]*)\]|([^:[\]]*)):(\d{1,5})$/.exec(address);
   const port = Number(match?.[3]);
@@ -83,7 +84,7 @@ export function parseListenAddress(address: string): { host: string; port: numbe
 }
 
 /**
- * Serves metrics at PROMETHEUS_ADDR and PROMETHEUS_PATH if USE_PROMETHEUS says so. Resolves with the address; rejects
+ * Serves metrics at PROMETHEUS_ADDR and PROMETHEUS_PATH if USE_PROMETHEUS is on. Resolves with the address; rejects
  * with {@link StartError}.
  */
 export async function listenPrometheus(

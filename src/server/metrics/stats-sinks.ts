@@ -13,13 +13,13 @@ export interface StatsSinksOptions {
   readonly settings: Settings;
   readonly metrics: Metrics;
   readonly log: Logger;
-  /** Where statistics are told. */
+  /** Runs the work that sends statistics, in slices. */
   readonly slices: ViewSlices;
 }
 
 /**
- * Sends the reference's statistics of this process to statsd and dogstatsd, as the settings say. The last of it goes
- * when `closers` close.
+ * Sends the reference's statistics of this process to statsd and dogstatsd, if the settings enable them. Closing
+ * `closers` sends the last values.
  */
 export function openStatsSinks(
   { settings, metrics, log, slices }: StatsSinksOptions,

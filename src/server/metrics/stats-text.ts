@@ -3,10 +3,10 @@ import type { ViewSteps } from '../../http/views/view-slices.js';
 import type { Family } from '../../telemetry/family.js';
 import type { ReferenceStats } from '../../telemetry/reference/reference-stats.js';
 
-/** Statistics are taken in such portions between pauses. */
+/** Number of statistics that are read in one slice. */
 const NAMES_PER_SLICE = 64;
 
-/** The statistics of one process under the reference's names, as metrics are told and added up. */
+/** Returns the statistics of one process, with the reference's names, as metric families that can be aggregated. */
 export function statFamilies(stats: ReferenceStats): readonly Family[] {
   return [
     { name: 'counters', help: '', type: 'counter', aggregator: 'sum', samples: () => stats.counters() },
@@ -14,7 +14,7 @@ export function statFamilies(stats: ReferenceStats): readonly Family[] {
   ];
 }
 
-/** What `/stats` shows: lines of `name: value`, sorted by name, numbers of one name added up. */
+/** Returns the text of `/stats`: lines of `name: value`, sorted by name. Values with the same name are added up. */
 export function* statsText(families: Iterable<Family>): ViewSteps<string, void> {
   const names: string[] = [];
   const values: number[] = [];

@@ -16,15 +16,15 @@ const GIVE_BACK_RESULTS: Readonly<Record<keyof GiveBackStats, string>> = {
   skipped: 'not sent, because the connection was lost',
 };
 
-/** What {@link exposeStore} shows of a store. */
+/** The state of a store that {@link exposeStore} shows. */
 export interface ShownStore {
   localChargeStats(): LocalChargeStats;
   giveBackStats(): GiveBackStats;
-  /** The servers that buckets lie on. */
+  /** Servers that store buckets. */
   nodes(): readonly StoreNode[];
 }
 
-/** Shows how the store stands, and what became of what it took elsewhere. */
+/** Exposes the state of the store, and the results of local charges and of tokens given back. */
 export function exposeStore(registry: FamilyRegistry, store: ShownStore): void {
   registry.gauge(
     {

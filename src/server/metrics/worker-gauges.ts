@@ -1,22 +1,22 @@
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
 import { WORKER_STATE, WORKER_STATES } from '../../telemetry/label-meanings.js';
 
-/** A worker process, as far as it is needed here. */
+/** The fields of a worker that the metrics need. */
 interface ShownWorker {
-  /** Undefined until its port is open. */
+  /** Undefined until the worker's port is open. */
   readonly health: { readonly reason: string | undefined } | undefined;
-  /** How long it has not answered; undefined while it does. */
+  /** Milliseconds since the worker stopped answering; undefined while it answers. */
   readonly silentMs: number | undefined;
 }
 
-/** How a worker process stands. */
+/** Returns the state of a worker. */
 export function workerState({ health, silentMs }: ShownWorker): keyof typeof WORKER_STATES {
   if (health === undefined) return 'starting';
   if (silentMs !== undefined) return 'silent';
   return health.reason === undefined ? 'serving' : 'not_serving';
 }
 
-/** Shows the worker processes of a primary one. */
+/** Exposes the workers of a primary process. */
 export function exposeWorkers(
   registry: FamilyRegistry,
   pool: {

@@ -6,8 +6,8 @@ import { quantity } from '../../quantity.js';
 import type { Logger } from '../../telemetry/logger.js';
 
 /**
- * Logs what each reload changed, in the words of `weir diff`, bounded. Policies that are replaced while the last ones
- * are still compared are passed over: what is logged leads from one logged policy to the next.
+ * Logs what each reload changes, in the words of `weir diff`, with a bounded number of lines. If policies change during
+ * a comparison, intermediate versions are skipped: each entry compares a version to the last logged one.
  */
 export class ChangeLog {
   readonly #log: Logger;
@@ -32,7 +32,7 @@ export class ChangeLog {
     policies.onReload(() => void this.#logChanges());
   }
 
-  /** Tells of nothing any more. */
+  /** Stops logging. */
   close(): void {
     this.#closed = true;
     this.#differ.close();

@@ -2,20 +2,21 @@ import { shown } from '../../shown-text.js';
 import { BoundedCounters, SeriesLimit } from '../../telemetry/bounded-counters.js';
 import type { Logger } from '../../telemetry/logger.js';
 
-/** Most rules that are looked at: further ones are not. */
+/** Maximum number of rules that are observed. */
 const MAX_RULES = 1000;
-/** So many requests of 1 hit, in so long, tell that no charge is on its way. */
+/** A rule gets a warning if this many requests, over at least this time, all had 1 hit. */
 const MIN_REQUESTS = 20;
 const MIN_DURATION_MS = 60_000;
 
-/** Places in the numbers of a rule. */
+/** Indexes into the numbers of a rule. */
 const REQUESTS = 0;
 const SINCE_MS = 1;
 const SETTLED = 2;
 
 /**
- * Warns of rules with `allow_debt` whose requests all have 1 hit, which is never a charge: Envoy ignores the
- * `hits_addend` of rate limits that are in the wrong place. Once for each rule, whatever is reloaded.
+ * Warns about rules with `allow_debt` whose requests all have 1 hit, which is never a charge. A likely cause is a
+ * `hits_addend` that Envoy ignores because its rate limit is in the wrong place. Each rule gets one warning, regardless
+ * of reloads.
  */
 export class ChargeWarnings {
   readonly #log: Logger;
@@ -27,7 +28,7 @@ export class ChargeWarnings {
     this.#nowMs = nowMs;
   }
 
-  /** A request had so many `hits` for a rule with `allow_debt`. `refund`: it gives them back. */
+  /** Observes a request of `hits` for a rule with `allow_debt`. `refund`: the request gives the hits back. */
   asked(domain: string, rule: string, hits: number, refund: boolean): void {
     if (hits === 0) return;
     const seen = this.#rules.series(domain, rule);

@@ -3,9 +3,8 @@ import { type ConfigProblem, formatProblem, groupProblems } from '../../config/y
 import type { Logger } from '../../telemetry/logger.js';
 
 /**
- * Logs warnings about a configuration once for each version of it and each kind, so that a management server whose
- * pushes have the same fault in many places does not fill the log. At most {@link MAX_SHOWN} kinds are logged, and
- * kept, for a version.
+ * Logs warnings about a configuration once per version and kind, because a management server may repeat the same
+ * problem in many places and pushes. At most {@link MAX_SHOWN} kinds are logged and remembered per version.
  */
 export class ConfigWarnings {
   readonly #log: Logger;
@@ -16,7 +15,7 @@ export class ConfigWarnings {
     this.#log = log;
   }
 
-  /** Logs the first warning of each kind that was not logged for `version`, which is in force. */
+  /** Logs the first warning of each kind that was not logged yet for `version`, the version in effect. */
   logNew(version: string, warnings: readonly ConfigProblem[]): void {
     for (const { kind, first, count } of groupProblems(warnings)) {
       const more = count === 1 ? '' : ` (the first of ${count} such warnings)`;
@@ -24,7 +23,7 @@ export class ConfigWarnings {
     }
   }
 
-  /** Logs `text`, which may be anything of this `kind`. */
+  /** Logs `text` unless a warning of this `kind` was already logged for `version`. */
   logOnce(version: string, kind: string, text: string): void {
     if (version !== this.#version) this.#loggedKinds.clear();
     this.#version = version;

@@ -12,9 +12,9 @@ import { ConfigWarnings } from './config-warnings.js';
 import { logProblems, logReload } from './policy-log.js';
 
 /**
- * Loads the policies and follows them. Rejects with {@link StartError} and every error when they are bad and no domain
- * is good, unless the settings force the start; with {@link StartStopped} when `stopping` comes while it waits for a
- * management server.
+ * Loads the policies and reloads them when they change. Rejects with {@link StartError} and all errors if no domain is
+ * valid, unless FORCE_START_WITHOUT_INITIAL_CONFIG is on. Rejects with {@link StartStopped} if `stopping` aborts the
+ * wait for a management server.
  */
 export async function openPolicies(
   settings: Settings,
@@ -41,8 +41,8 @@ export async function openPolicies(
 }
 
 /**
- * Rejects with {@link StartStopped} when `stopping` comes first, with {@link StartError} when nothing could be loaded
- * at all.
+ * Loads the policies for the first time. Rejects with {@link StartStopped} if `stopping` aborts the load, or with
+ * {@link StartError} if the load fails.
  */
 async function firstLoad(loader: PolicyLoader, stopping: AbortSignal): Promise<LoadedPolicies> {
   const stop = (): void => loader.close();

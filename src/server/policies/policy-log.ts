@@ -7,7 +7,7 @@ import { type ConfigProblem, countProblems, formatProblem } from '../../config/y
 import type { Logger } from '../../telemetry/logger.js';
 import { ConfigWarnings } from './config-warnings.js';
 
-/** So much of a name or version is logged: the management server may send megabytes. */
+/** Maximum number of characters of a name or version in the log, because a management server may send megabytes. */
 const MAX_LOGGED = 200;
 
 const NO_DOMAIN = 'holds no domain';
@@ -16,7 +16,7 @@ function logErrors(log: Logger, errors: readonly ConfigProblem[]): void {
   for (const error of errors.slice(0, MAX_SHOWN)) log.error(formatProblem(error));
 }
 
-/** Says what is wrong, and what becomes of the domains that it is wrong with. */
+/** Logs the problems of policies, and which domains are affected. */
 export function logProblems(
   log: Logger,
   warnings: ConfigWarnings,
@@ -34,7 +34,7 @@ export function logProblems(
     log.error({ bad: bad.length }, 'more domains are bad; /rlconfig?format=json on the debug port names all');
 }
 
-/** Says what became of a reload of files. */
+/** Logs the result of a reload of files. */
 export function logReload(log: Logger, warnings: ConfigWarnings, outcome: ReloadOutcome): void {
   logProblems(log, warnings, outcome);
   logNewSecrets(log, outcome.newSecrets);
@@ -55,10 +55,10 @@ export function logReload(log: Logger, warnings: ConfigWarnings, outcome: Reload
   }
 }
 
-/** Says what becomes of policies from the management server at `server`. */
+/** Returns listeners that log events of the management server at `server`. */
 export function xdsLog(log: Logger, server: string): XdsEvents {
   const warningLog = new ConfigWarnings(log);
-  /** Types of resources that were sent unasked, as far as the log has named them. */
+  /** Types of resources that weir did not request and that are already logged. */
   const unrequested = new Set<string>();
   return {
     connected: () => log.info({ server }, 'connected to the management server'),
@@ -90,7 +90,7 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
     failed: (error) => log.error({ err: error }, 'unexpected error'),
     ignored(typeUrl) {
       const named = typeUrl.slice(0, MAX_LOGGED);
-      // A server that sends them does so with each push.
+      // Such a server sends them with each push.
       if (unrequested.has(named) || unrequested.size >= MAX_SHOWN) return;
       unrequested.add(named);
       log.warn({ server, typeUrl: named }, 'resources that were not asked for');
@@ -99,7 +99,9 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
   };
 }
 
-/** Says which buckets begin anew, as their names hold what a domain takes for a secret since this reload. */
+/**
+ * Logs which buckets start anew, because their names contain the value of a key that became a secret with this reload.
+ */
 function logNewSecrets(log: Logger, secrets: readonly NewSecret[]): void {
   for (const { key, domains } of secrets.slice(0, MAX_SHOWN)) {
     log.warn(

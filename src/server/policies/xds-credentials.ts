@@ -13,17 +13,23 @@ const CERT = 'CONFIG_GRPC_XDS_CLIENT_TLS_CERT';
 const KEY = 'CONFIG_GRPC_XDS_CLIENT_TLS_KEY';
 const CA = 'CONFIG_GRPC_XDS_SERVER_TLS_CACERT';
 
-/** Makes credentials for a connection to the management server. */
+/** Creates credentials for connections to the management server. */
 export class XdsCredentials {
   readonly #settings: Settings;
-  /** What was made last, and of which files: with all the issuers that Node ships it takes some 60 ms. */
+  /**
+   * The latest credentials and the files they were created from. Creating them with all of Node.js's root certificates
+   * takes 60 ms.
+   */
   #last: { readonly files: readonly (Buffer | null)[]; readonly made: ChannelCredentials } | undefined;
 
   constructor(settings: Settings) {
     this.#settings = settings;
   }
 
-  /** Of the files as they are now. Rejects with an Error that names the variable and a file that cannot be used. */
+  /**
+   * Returns credentials from the current content of the files. Rejects with an Error that names the variable and the
+   * unusable file.
+   */
   async get(): Promise<ChannelCredentials> {
     const { xdsUseTls, xdsTlsCert, xdsTlsKey, xdsTlsCaCert } = this.#settings;
     if (!xdsUseTls) return credentials.createInsecure();
@@ -35,7 +41,7 @@ export class XdsCredentials {
     const [ca, key, cert] = files;
     if (this.#last !== undefined && isDeepStrictEqual(this.#last.files, files)) return this.#last.made;
     try {
-      // Node.js passes over a text in which there is no certificate, and nobody would be trusted.
+      // Node.js ignores a text without a certificate, and would then trust no server.
       if (ca !== null) new X509Certificate(ca);
       const roots = ca === null ? null : withBundledRoots(ca);
       const made = credentials.createSsl(roots, key, cert, verification(this.#settings));
@@ -49,12 +55,15 @@ export class XdsCredentials {
   }
 }
 
-/** As in envoyproxy/ratelimit, where one's own issuers come beside the system's. */
+/** Adds the root certificates of Node.js, as envoyproxy/ratelimit adds those of the system. */
 function withBundledRoots(ca: Buffer): Buffer {
   return Buffer.from(`${rootCertificates.join('\n')}\n${ca}`);
 }
 
-/** How the name in the certificate is checked. An IP address is not asked for, so gRPC cannot check it. */
+/**
+ * Returns how to check the name in the certificate. gRPC cannot check IP addresses, because it does not send them in
+ * the handshake.
+ */
 function verification({ xdsTlsSan, xdsServerUrl }: Settings): VerifyOptions {
   if (xdsTlsSan !== '') return checkName(xdsTlsSan);
   const ip = ipOfTarget(xdsServerUrl);
@@ -63,7 +72,7 @@ function verification({ xdsTlsSan, xdsServerUrl }: Settings): VerifyOptions {
     : { checkServerIdentity: (_name, certificate) => checkServerIdentity(ip, certificate) };
 }
 
-/** The certificate must hold this name, whatever host the connection leads to. */
+/** Returns a check that the certificate contains `name`, independent of the host of the connection. */
 function checkName(name: string): VerifyOptions {
   return {
     checkServerIdentity: (_host, { raw }) =>
@@ -80,8 +89,8 @@ async function loadPem(variable: string, path: string): Promise<Buffer | null> {
 }
 
 /**
- * The name to ask for in the handshake where CONFIG_GRPC_XDS_SERVER_TLS_SAN gives one. Addresses and URIs are none (RFC
- * 6066 section 3): then the host of the target is asked for, unless it is an address as well.
+ * Returns the server name for the TLS handshake if CONFIG_GRPC_XDS_SERVER_TLS_SAN is a DNS name. Addresses and URIs are
+ * not allowed there (RFC 6066 section 3): gRPC then sends the host of the target, unless that is an address, too.
  */
 export function xdsServerName({ xdsUseTls, xdsTlsSan }: Settings): string | undefined {
   return xdsUseTls && xdsTlsSan !== '' && !xdsTlsSan.includes(':') && isIP(xdsTlsSan) === 0

@@ -14,15 +14,15 @@ import { StartError, StartStopped } from '../start-error.js';
 import { xdsLog } from './policy-log.js';
 import { XdsCredentials, xdsServerName } from './xds-credentials.js';
 
-/** gRPC's own default. */
+/** Default of gRPC. */
 const DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
-/** How often a start that waits for its first configuration says so. */
+/** Milliseconds between two log lines while a start waits for its first configuration. */
 const WAITING_LOG_INTERVAL_MS = 10_000;
 
 /**
- * Policies from a management server, followed until `close`. Resolves when the first configuration is in force, at once
- * with FORCE_START_WITHOUT_INITIAL_CONFIG. Rejects with {@link StartError} for settings that cannot be used, with
- * {@link StartStopped} when `stopping` comes before that configuration.
+ * Opens policies from a management server, which it follows until `close`. Resolves when the first configuration is in
+ * effect, or immediately with FORCE_START_WITHOUT_INITIAL_CONFIG. Rejects with {@link StartError} if settings are
+ * invalid, or with {@link StartStopped} if `stopping` aborts the wait.
  */
 export async function openXdsPolicies(
   settings: Settings,
@@ -46,7 +46,7 @@ export async function openXdsPolicies(
   return policies;
 }
 
-/** Resolves with true when there is a configuration, with false when `stopping` comes first. */
+/** Resolves with true once a configuration exists, or with false if `stopping` aborts first. */
 function firstConfiguration(
   policies: XdsPolicyProvider,
   { xdsServerUrl: server }: Settings,
@@ -111,7 +111,10 @@ function attempt(refused: string[], prefix: string, make: () => unknown): void {
   }
 }
 
-/** No setting makes a client knock more often, ms: what refuses a connection refuses the next at once, too. */
+/**
+ * Minimum pause between two attempts in milliseconds, regardless of the settings: a server that refuses one connection
+ * is likely to refuse the next one, too.
+ */
 const MIN_BACK_OFF_MS = 100;
 
 function backOffOf(settings: Settings): BackOff {

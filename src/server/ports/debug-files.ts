@@ -4,14 +4,14 @@ import type { Settings } from '../settings/settings-table.js';
 import { openDebugTlsFiles, type TlsFiles } from '../tls-files.js';
 import { openTokensFile, type TokensFile } from './tokens-file.js';
 
-/** The files that guard the debug port, followed as they change. */
+/** Files that protect the debug port, reloaded when they change. */
 export interface DebugFiles {
-  /** Undefined: clear text. */
+  /** Undefined for plain text. */
   readonly tls: TlsFiles | undefined;
   readonly tokens: TokensFile | undefined;
 }
 
-/** Reads the files that guard the debug port; throws StartError where one is bad. */
+/** Reads the files that protect the debug port. Throws StartError if one is invalid. */
 export function openDebugFiles(settings: Settings, log: Logger, closers: Closers): DebugFiles {
   const tls = openDebugTlsFiles(settings, log);
   closers.add(async () => tls?.close());

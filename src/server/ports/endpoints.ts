@@ -22,20 +22,20 @@ import { phaseAt } from '../../policy/rule.js';
 
 type ShownPolicies = Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors'>;
 
-/** The policy part of `/healthcheck?detail`, for {@link jsonText}. */
+/** Returns the policy part of `/healthcheck?detail`, for {@link jsonText}. */
 function policyDetail(policies: ShownPolicies, clock: Clock): LazyObject {
   const errors = policies.errors();
   return new LazyObject({
-    // While no policy was ever good there is none.
+    // Without any valid policy so far, no version exists.
     version: policies.current()?.version ?? 'none',
     domains: new LazyList(domainDetails(policies, clock)),
-    // `error` while an older policy is in force because the one on disk is bad.
+    // `error` while an older version is in effect because the current files are invalid.
     lastReload: errors.length === 0 ? 'ok' : 'error',
     errors,
   });
 }
 
-/** Each domain that files name, sorted; `phase` is absent of one that is not in force. */
+/** Yields each domain of the policy files, sorted. A domain that is not in effect has no `phase`. */
 function* domainDetails(
   policies: ShownPolicies,
   clock: Clock,
@@ -51,7 +51,7 @@ function* domainDetails(
   }
 }
 
-/** Domains and the phase each file has now. */
+/** Returns the domains in effect with their current phases. */
 export function domainPhases(
   policies: PolicySet | undefined,
   clock: Clock,
@@ -63,7 +63,7 @@ export function domainPhases(
   }));
 }
 
-/** What PORT shows. */
+/** Data that the endpoints on PORT show. */
 export interface PublicSource {
   readonly clock: Clock;
   readonly slices: ViewSlices;
@@ -73,7 +73,7 @@ export interface PublicSource {
   detail(): HealthDetail;
 }
 
-/** Endpoints on PORT. */
+/** Returns the endpoints on PORT. */
 export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
   const { clock, policies } = source;
   const detail = new TextView(source.slices, () =>
@@ -83,7 +83,7 @@ export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
     {
       path: '/healthcheck',
       help: 'OK, or 500 when this server should get no requests; ?detail for more, as JSON',
-      // Probes name whatever host they like, as those of Envoy do.
+      // Health probes may send any host name. Envoy sends the name of the cluster.
       exposesData: ({ query }) => query.has('detail'),
       answer: async ({ query }) => {
         const wantsDetail = query.has('detail');
@@ -98,7 +98,7 @@ export function publicEndpoints(source: PublicSource): readonly HttpEndpoint[] {
   ];
 }
 
-/** Metrics in Prometheus' text format. */
+/** Returns an endpoint with metrics in Prometheus' text format. */
 export function metricsEndpoint(path: string, metrics: TextView): HttpEndpoint {
   return {
     path,
@@ -111,20 +111,20 @@ export function metricsEndpoint(path: string, metrics: TextView): HttpEndpoint {
   };
 }
 
-/** What the debug port shows. */
+/** Data that the endpoints on DEBUG_PORT show. */
 export interface DebugSource {
   readonly clock: Clock;
   readonly slices: ViewSlices;
   readonly policies: ShownPolicies;
-  /** Statistics under the reference's names, lines of `name: value`. */
+  /** Statistics with the reference's names, as lines of `name: value`. */
   stats?(): ViewSteps<string, void>;
-  /** What those who administer weir may do. */
+  /** Endpoints for operators. */
   readonly administration: readonly HttpEndpoint[];
-  /** What browsers get at `/`. */
+  /** Returns the page for browsers at `/`. */
   page(): HttpAnswer;
 }
 
-/** Endpoints on DEBUG_PORT. */
+/** Returns the endpoints on DEBUG_PORT. */
 export function debugEndpoints({
   clock,
   slices,
@@ -173,7 +173,7 @@ export function debugEndpoints({
   const first: HttpEndpoint = {
     path: '/',
     help: 'this list; browsers get a page to look at',
-    // Both are the same for every server.
+    // The list and the page contain no data of this server.
     exposesData: () => false,
     answer: ({ headers }) =>
       wantsPage(headers) ? page() : text(200, endpointList([first, ...endpoints]), VARY_BY_ACCEPT),
@@ -181,10 +181,10 @@ export function debugEndpoints({
   return [first, ...endpoints];
 }
 
-/** Both stand under one address. */
+/** The list and the page share an address. */
 const VARY_BY_ACCEPT = { vary: 'accept' };
 
-/** Browsers name HTML; curl and its like take anything. */
+/** Returns whether the client accepts HTML, as browsers do. curl accepts any type. */
 function wantsPage({ accept = '' }: HttpHead['headers']): boolean {
   return /(?:^|[\s,])text\/html(?:[\s;,]|$)/i.test(accept);
 }
@@ -198,13 +198,13 @@ function* withLineEnd(pieces: Generator<string>): Generator<string> {
   yield '\n';
 }
 
-/** A line for each endpoint, sorted by path. */
+/** Returns one line per endpoint, sorted by path. */
 function endpointList(endpoints: readonly HttpEndpoint[]): string {
   const lines = endpoints.map(({ path, help }) => `${path}: ${help}\n`);
   return lines.sort().join('');
 }
 
-/** What the debug port says of any other path. */
+/** Returns the answer of the debug port for an unknown path. */
 export function debugNotFound(path: string, endpoints: readonly HttpEndpoint[]): HttpAnswer {
   if (path.startsWith('/debug/pprof')) {
     return text(

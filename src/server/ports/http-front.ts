@@ -21,47 +21,47 @@ import type { DebugFiles } from './debug-files.js';
 import { debugEndpoints, debugNotFound, publicEndpoints } from './endpoints.js';
 import { type Decide, type JsonCalls, jsonEndpoint } from './json-endpoint.js';
 
-/** What the HTTP and debug ports show. */
+/** Data and dependencies of the HTTP and debug ports. */
 export interface HttpFrontOptions {
   readonly settings: Settings;
   readonly clock: Clock;
   readonly policies: LoadingPolicyProvider;
-  /** Where views are made. */
+  /** Renders long texts in slices. */
   readonly slices: ViewSlices;
   /** Metrics in Prometheus' text format. */
   metrics(): ViewSteps<string, void>;
   /** Statistics under the reference's names, for `/stats`. */
   stats(): ViewSteps<string, void>;
-  /** What is asked often, and told at once. */
+  /** Fast, because probes call it often. */
   health(): HealthVerdict;
   detail(): HealthDetail;
-  /** For `/json`: what decides, and what counts the calls. */
+  /** For `/json`: the function that decides, and the counters of its calls. */
   readonly decide: Decide;
   readonly calls: JsonCalls;
-  /** What the debug port has for those who administer weir. */
+  /** Services for operators on the debug port. */
   readonly administration: readonly AdminService[];
-  /** Who they are. */
+  /** Dependencies of the access checks on the debug port. */
   readonly access: Pick<AdminAccessOptions, 'log' | 'count'> & { readonly debugFiles: DebugFiles };
-  /** Where what is long has its turns, one for the whole process. */
+  /** Queue for expensive requests, shared by the whole process. */
   readonly turns: TurnQueue;
   onError(error: unknown): void;
 }
 
-/** The HTTP and debug ports, open. */
+/** The open HTTP and debug ports. */
 export interface HttpFront {
-  /** Their addresses as `host:port`. */
+  /** Addresses as `host:port`. */
   readonly http: string;
   readonly debug: string;
-  /** Undefined unless USE_PROMETHEUS has it open. */
+  /** Undefined unless USE_PROMETHEUS is on. */
   readonly prometheus: string | undefined;
   /**
-   * Takes no further `/json`, and nothing more that administers weir; resolves when those that run are answered, at the
-   * latest after `graceMs`.
+   * Accepts no further requests of `/json` and of operators. Resolves when the running ones have ended, or after
+   * `graceMs`.
    */
   drain(graceMs: number): Promise<void>;
 }
 
-/** Opens HTTP and debug ports; rejects with {@link StartError}. */
+/** Opens the HTTP and debug ports. Rejects with {@link StartError}. */
 export async function openHttpFront(options: HttpFrontOptions, closers: Closers): Promise<HttpFront> {
   const { settings, policies, clock, slices, onError } = options;
   const outgoingTexts = new OutgoingTexts();
@@ -97,7 +97,7 @@ export async function openHttpFront(options: HttpFrontOptions, closers: Closers)
   });
   const administration = options.administration.map((one) => adminEndpoint(one, access, slices));
   const forDebug = debugEndpoints({ clock, slices, policies, stats, administration, page: pageAnswer });
-  // The debug port first, so that it is there before the service counts as started.
+  // The debug port opens first, so that it is available before the service counts as started.
   const debug = await open('the debug endpoints', debugHost, debugPort, 'DEBUG_HOST, DEBUG_PORT', {
     endpoints: forDebug,
     tls: debugFiles.tls,

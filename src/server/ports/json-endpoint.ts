@@ -10,9 +10,9 @@ import type { AbandonReason, TurnQueue, Waiter } from '../../service/turn-queue.
 import type { CallHeaders } from '../calls/trace-id.js';
 
 /**
- * Decides an encoded RateLimitRequest whose caller waits `timeoutMicros` at most (Infinity: for ever); the answer is
- * an encoded RateLimitResponse. `waiter` says who: requests that take long, of all that nothing is known of, wait for
- * each other.
+ * Decides an encoded RateLimitRequest and returns an encoded RateLimitResponse. `timeoutMicros` is the caller's
+ * timeout, or Infinity. `waiter` identifies the caller, because expensive requests of all connections take turns.
+ * Requests without a `waiter` count as one connection.
  */
 export type Decide = (
   message: Uint8Array,
@@ -20,29 +20,29 @@ export type Decide = (
   waiter?: Pick<Waiter, 'connection' | 'cancelled'> & { readonly headers?: CallHeaders | undefined },
 ) => Uint8Array | Refusal | Promise<Uint8Array | Refusal>;
 
-/** Told of each call, to be counted: how long it took from its whole body to its answer, and how it was refused. */
+/** Counts the calls of `/json`, with the time from the complete body to the answer, and with their refusals. */
 export interface JsonCalls {
   ended(micros: number): void;
-  /** `code` is the status that gRPC would have answered. */
+  /** `code` is the status that gRPC would return. */
   refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE' | 'PERMISSION_DENIED'): void;
 }
 
 export interface JsonEndpointOptions {
   readonly codec: JsonCodec;
   readonly decide: Decide;
-  /** Whether only this machine reaches the port. */
+  /** Whether only this machine can reach the port. */
   readonly isOnLoopback: boolean;
   readonly maxBodyBytes: number;
-  /** Where what is long has its turns, one for the whole process. */
+  /** Queue for expensive requests, shared by the whole process. */
   readonly turns: TurnQueue;
   readonly calls: JsonCalls;
   monotonicMicros(): number;
 }
 
-/** By which browsers reach it: something before it may end TLS. */
+/** Schemes that browsers may use: a proxy in front of weir may terminate TLS. */
 const SCHEMES = ['http', 'https'];
 
-/** Bodies and answers of at most so many bytes take their time at once: it is a tenth of a millisecond. */
+/** Maximum size of bodies and answers that are processed immediately, which takes a tenth of a millisecond. */
 const MAX_INLINE_BYTES = 4 * 1024;
 
 const ABANDON_REASONS: Readonly<Record<AbandonReason, string>> = {
@@ -51,14 +51,14 @@ const ABANDON_REASONS: Readonly<Record<AbandonReason, string>> = {
   full: 'too many long requests wait',
 };
 
-/** Bytes that are copied in a step. */
+/** Bytes copied in one step. */
 const BYTES_PER_STEP = 256 * 1024;
 
 function lengthOf(pieces: readonly Buffer[]): number {
   return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** The whole of a body. */
+/** Returns a body as one buffer. */
 function* concatenate(pieces: readonly Buffer[], bytes: number): Generator<void, Buffer> {
   const [only] = pieces;
   if (only !== undefined && pieces.length === 1) return only;
@@ -79,13 +79,14 @@ function readTimeoutMicros(header: string | readonly string[] | undefined): numb
 }
 
 /**
- * `/json`: ShouldRateLimit for callers without gRPC. 200 OK, 429 OVER_LIMIT, 400 what is wrong with the request, 503 no
- * decision could be had; the reason stands in the body and in a header. A `grpc-timeout` header says how long the
- * caller waits. Pages of other sites get 403 or 421: a browser sends what they write without asking the server first.
+ * Returns the endpoint `/json`: ShouldRateLimit for callers without gRPC. The status is 200 for OK, 429 for OVER_LIMIT,
+ * 400 for an invalid request, or 503 without a decision. The body and a header contain the reason. A `grpc-timeout`
+ * header sets the caller's timeout. Pages of other sites get 403 or 421, because browsers send their requests without
+ * asking the server first.
  */
 export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   const { codec, decide, isOnLoopback, maxBodyBytes, turns, calls } = options;
-  /** What `steps` come to; when they take long, in turns with all that takes long. */
+  /** Runs `steps` and returns their result: immediately if they are short, otherwise in the queue of expensive work. */
   const run = <Result>(
     bytes: number,
     steps: Generator<void, Result>,
@@ -98,7 +99,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
   function* encodeRequest(pieces: readonly Buffer[], bytes: number): Generator<void, Uint8Array> {
     return yield* codec.requestToWire(yield* concatenate(pieces, bytes));
   }
-  /** What is decided is told, even when it is late, and at once where no more may wait: it was counted. */
+  /** Encodes a decision that was already counted. It has no deadline, and does not wait if the queue is full. */
   const decodeResponse = async (decided: Uint8Array, { connection }: HttpCall): Promise<JsonResponse> => {
     const steps = codec.responseFromWire(decided);
     if (decided.length <= MAX_INLINE_BYTES) return runToCompletion(steps);
@@ -108,7 +109,7 @@ export function jsonEndpoint(options: JsonEndpointOptions): HttpEndpoint {
       cancelled: () => false,
       deadlineMicros: deadlineMicros,
     });
-    // Nothing was begun.
+    // The queue rejected the steps before it started them.
     return typeof decoded === 'string' ? runToCompletion(steps) : decoded;
   };
   const badRequest = (reason: string): HttpAnswer => {

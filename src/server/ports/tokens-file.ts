@@ -12,12 +12,12 @@ import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 
 const VARIABLE = 'ADMIN_TOKENS_FILE';
-/** The mode of a file that every user of the machine may write. */
+/** Mode bit of files that every user of the machine may write. */
 const WORLD_WRITABLE = 0o002;
 
 /**
- * The tokens of ADMIN_TOKENS_FILE; undefined without one. Throws {@link StartError} where the file cannot be read, or
- * is bad.
+ * Opens ADMIN_TOKENS_FILE, or returns undefined if it is unset. Throws {@link StartError} if the file cannot be read or
+ * is invalid.
  */
 export function openTokensFile(settings: Settings, log: Logger): TokensFile | undefined {
   const { adminTokensFile, debugHost, debugServerTlsCert } = settings;
@@ -31,17 +31,19 @@ export function openTokensFile(settings: Settings, log: Logger): TokensFile | un
   return new TokensFile(adminTokensFile, log);
 }
 
-/** Tokens that are kept in a file, followed as it changes; a bad file leaves those before it in force. */
+/** Tokens in a file, reloaded when it changes. If the file becomes invalid, the previous tokens stay in effect. */
 export class TokensFile {
   readonly #file: string;
   readonly #log: Logger;
   readonly #changes: FileChanges;
   #tokens: readonly AdminToken[];
-  /** What the latest reading failed of, '' if it did not; and whether it was said that all may write the file. */
+  /**
+   * Error of the latest read, or '' if it succeeded; and whether the log has warned that every user may write the file.
+   */
   #failure = '';
   #warnedWritable = false;
 
-  /** Throws {@link StartError}. */
+  /** Reads the file. Throws {@link StartError}. */
   constructor(file: string, log: Logger) {
     this.#file = file;
     this.#log = log;
@@ -55,7 +57,7 @@ export class TokensFile {
     this.#warnOfMode();
   }
 
-  /** The token that was sent, if it is one of them. */
+  /** Returns the token that was sent, or undefined if it is unknown. */
   find(sent: string): AdminToken | undefined {
     return findAdminToken(this.#tokens, sent);
   }
@@ -66,7 +68,7 @@ export class TokensFile {
 
   #onFilesRead(read: readonly AdminToken[] | string): void {
     if (typeof read === 'string') {
-      // Told once, however often it is met.
+      // The same error is logged once, even if each read repeats it.
       if (read !== this.#failure) this.#log.error(`${read}; the tokens before it stay in force`);
       this.#failure = read;
       return;

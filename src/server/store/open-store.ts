@@ -4,10 +4,10 @@ import type { Logger } from '../../telemetry/logger.js';
 import type { Settings } from '../settings/settings-table.js';
 import { memoryStore, NO_DENY_CACHE, NO_GIVE_BACKS, NO_LOCAL_CHARGES, type Store } from './store.js';
 
-/** Opens the store that the settings name. Redis is connected to in the background. Throws {@link StartError}. */
+/** Opens the store that the settings select. Redis connects in the background. Throws {@link StartError}. */
 export function openStore(settings: Settings, clock: Clock, log: Logger): Store {
   if (settings.redisUrl !== '') {
-    // Not loaded by a server that keeps its buckets in memory: reading code is most of a start.
+    // Loaded only if needed, because loading code takes most of a start.
     const { openRedisStores } = require('./redis-stores.js') as typeof import('./redis-stores.js');
     return openRedisStores(settings, clock, log);
   }

@@ -5,24 +5,26 @@ import type { RedisBuckets } from '../../storage/redis/redis-buckets.js';
 import { RedisStore } from '../../storage/redis/redis-store.js';
 import { StartError } from '../start-error.js';
 
-/** The reference's names of a pool in statistics. */
+/** The reference's names of pools in statistics. */
 export type PoolName = 'redis_pool' | 'redis_per_second_pool';
 
-/** One Redis of this process and its name in statistics. */
+/** One Redis of this process, with its name in statistics. */
 export interface RedisPool {
   readonly name: PoolName;
   readonly address: string;
   readonly store: RedisBuckets;
 }
 
-/** Connects in the background. */
+/** Opens one Redis, which connects in the background. */
 export function openPool(name: PoolName, options: ClusterStoreOptions): RedisPool {
   const { redactedAddress: address, cluster, proxy } = options.address;
   const Kind = proxy === true ? ProxyStore : cluster === undefined ? RedisStore : ClusterStore;
   return { name, address, store: new Kind(options) };
 }
 
-/** Calls `onChange` whenever a server of `pools` has come or gone, with whether all of the pools decide now. */
+/**
+ * Calls `onChange` whenever a server of `pools` becomes available or unavailable, with whether all pools can decide.
+ */
 export function followPools(pools: readonly RedisPool[], onChange: (up: boolean) => void): void {
   const report = (): void => onChange(pools.every(({ store }) => store.connected));
   for (const { store } of pools) {
@@ -32,7 +34,8 @@ export function followPools(pools: readonly RedisPool[], onChange: (up: boolean)
 }
 
 /**
- * Calls `onGivenUp` unless each of `pools` was reached within `micros`; 0 waits for ever. Returns what stops waiting.
+ * Calls `onGivenUp` unless each of `pools` is reached within `micros`; 0 means no limit. Returns a function that stops
+ * waiting.
  */
 export function failUnlessReached(
   micros: number,

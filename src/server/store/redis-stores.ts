@@ -16,7 +16,7 @@ import type { StartError } from '../start-error.js';
 import { failUnlessReached, followPools, openPool, type RedisPool } from './redis-pool.js';
 import { memoryStore, NO_DENY_CACHE, type RedisWorkTold, type Store } from './store.js';
 
-/** Opens the Redis that the settings name, or both. Connected to in the background. Throws {@link StartError}. */
+/** Opens the Redis of the settings, or both. They connect in the background. Throws {@link StartError}. */
 export function openRedisStores(settings: Settings, clock: Clock, log: Logger): Store {
   const answered = new Signal<number>();
   const changed = new Signal<boolean>();
@@ -84,7 +84,7 @@ export function openRedisStores(settings: Settings, clock: Clock, log: Logger): 
   };
 }
 
-/** Blocks and exemptions lie beside the buckets of `redis`. */
+/** Opens the blocks and exemptions, which `redis` stores next to the buckets. */
 function controlBook(
   redis: RedisBuckets,
   { keyPrefix }: RedisStoreOptions,
@@ -101,7 +101,7 @@ function controlBook(
   });
 }
 
-/** Buckets for `on_store_failure: local`, which stand in for `store` while one of `pools` is away. */
+/** Opens the local buckets for `on_store_failure: local`, which replace `store` while one of `pools` is unavailable. */
 function localBuckets(
   settings: Settings,
   clock: Clock,
@@ -126,7 +126,10 @@ function roleOf(pool: number): RedisRole {
   return pool === 0 ? 'main' : 'per_second';
 }
 
-/** LOCAL_CACHE_SIZE_IN_BYTES: unset keeps denials of token buckets, 0 none, more those of windows, too. */
+/**
+ * Opens the deny cache. If LOCAL_CACHE_SIZE_IN_BYTES is unset, it caches denials of token buckets. 0 disables it.
+ * Other values also cache denials of windows.
+ */
 function denyCache(settings: Settings, store: BucketStore, clock: Clock): DenyCache | undefined {
   const { localCacheBytes, denyCacheMaxAge } = settings;
   const windows = localCacheBytes !== undefined;

@@ -3,12 +3,12 @@ import { timerMs } from '../../limiter/clock.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import type { Rule } from '../../policy/rule.js';
 
-/** The wall clock may step, so what a schedule says is looked at again at least this often. */
+/** Maximum milliseconds between two checks of the schedules, because the wall clock may jump. */
 const LOOK_MS = 60_000;
 
 /**
- * From when on a rule makes calls fail while the store is away, wall clock microseconds; Infinity for one that never
- * denies, or never fails.
+ * Returns when a rule starts to fail calls while the store is unavailable, in microseconds of the wall clock. Infinity
+ * if the rule never denies or never fails.
  */
 function failsFromMicros(rule: Rule): number {
   const { onStoreFailure, rate, candidate, shadowMode, enforcePercent, phase } = rule;
@@ -17,8 +17,8 @@ function failsFromMicros(rule: Rule): number {
 }
 
 /**
- * From when on some rule answers `error` while the store is away, wall clock microseconds: -Infinity for always,
- * Infinity for never. `shadowMode` is SHADOW_MODE, in which no rule denies.
+ * Returns when the first rule starts to answer `error` while the store is unavailable, in microseconds of the wall
+ * clock: -Infinity for always, Infinity for never. With `shadowMode` (SHADOW_MODE), no rule denies.
  */
 export function storeNeededFrom(policies: PolicySet | undefined, shadowMode: boolean): number {
   let from = Infinity;
@@ -29,7 +29,7 @@ export function storeNeededFrom(policies: PolicySet | undefined, shadowMode: boo
   return from;
 }
 
-/** Whether the policies in force need the store, now and when the schedules of their phases have gone on. */
+/** Tracks whether the current policies need the store, including phases that schedules start later. */
 export class StoreNeed {
   readonly #clock: Clock;
   readonly #shadowMode: boolean;
@@ -37,20 +37,20 @@ export class StoreNeed {
   #fromMicros = Infinity;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `onChange` hears that the store is needed since a phase began. `shadowMode`: SHADOW_MODE. */
+  /** @param onChange called when a phase starts that needs the store */
   constructor(clock: Clock, shadowMode: boolean, onChange: (needed: boolean) => void) {
     this.#clock = clock;
     this.#shadowMode = shadowMode;
     this.#onChange = onChange;
   }
 
-  /** Other policies are in force. Returns whether they need the store now. */
+  /** Replaces the policies. Returns whether they need the store now. */
   update(policies: PolicySet | undefined): boolean {
     this.#fromMicros = storeNeededFrom(policies, this.#shadowMode);
     return this.#evaluate();
   }
 
-  /** Looks at no schedule any more. */
+  /** Stops checking schedules. */
   close(): void {
     clearTimeout(this.#timer);
   }

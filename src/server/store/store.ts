@@ -12,60 +12,63 @@ import type { PoolStats } from '../../telemetry/reference/reference-stats.js';
 import type { Settings } from '../settings/settings-table.js';
 import type { StartError } from '../start-error.js';
 
-/** What the processes of one server tell each other about the Redis that they share. */
+/** Lets the processes of one server tell each other how busy they keep a shared Redis. */
 export interface RedisWork {
-  /** `listener` is told that a Redis will work for this process. */
+  /** Calls `listener` when this process gives work to a Redis. */
   onWork(listener: (work: RedisWorkTold) => void): void;
-  /** Process `from` told its listener so. */
+  /** Applies the work that process `from` reported. */
   othersWork(from: number, work: RedisWorkTold): void;
-  /** `listener` is told that Redis has lost so many blocks and exemptions that were in force. */
+  /** Calls `listener` with the number of blocks and exemptions that Redis lost before they expired. */
   onControlsLost(listener: (lost: LostControls) => void): void;
 }
 
-/** A Redis is expected to work so many microseconds from now for a process. */
+/** Work of one process for a Redis: the Redis will be busy for this many microseconds from now. */
 export interface RedisWorkTold {
-  /** The place in {@link Store.pools}. */
+  /** Index in {@link Store.pools}. */
   readonly pool: number;
-  /** Which node of a cluster; empty where there are none. */
+  /** Node of a cluster; empty without a cluster. */
   readonly node: string;
   readonly micros: number;
 }
 
-/** Where this process keeps its buckets, and what it knows of that. */
+/** The store of this process, with its state and statistics. */
 export interface Store extends RedisWork {
-  /** For people: `memory`, or Redis and its address without credentials. */
+  /** `memory`, or the addresses of Redis without credentials, for messages. */
   readonly name: string;
   readonly buckets: BucketStore;
-  /** In memory, for `on_store_failure: local`; the same as `buckets` when that is in memory. */
+  /** Local buckets for `on_store_failure: local`; the same as `buckets` if these are in memory. */
   readonly local: LocalStore;
-  /** What operators have decided about callers. */
+  /** Blocks and exemptions of operators. */
   readonly controls: ControlBook;
-  /** Longest that a decision may wait for it, microseconds. */
+  /** Maximum time that a decision may wait for the store, in microseconds. */
   readonly timeoutMicros: number;
-  /** Whether it can decide now; with a second Redis, whether both can. */
+  /** Whether the store can decide now; with a second Redis, whether both can. */
   up(): boolean;
   memoryStats(): MemoryStats;
-  /** Zeros where buckets are in memory. */
+  /** All zero if buckets are in memory. */
   localChargeStats(): LocalChargeStats;
-  /** Zeros where there is but one Redis, and that no cluster. */
+  /** All zero with a single Redis that is not a cluster. */
   giveBackStats(): GiveBackStats;
-  /** Zeros where there is no deny cache. */
+  /** All zero without a deny cache. */
   denyCacheStats(): DenyCacheStats;
-  /** Undefined where denials are not kept. */
+  /** Undefined if denials are not cached. */
   localCacheStats(): LocalCacheStats | undefined;
-  /** One for each Redis; none in memory. */
+  /** One element per Redis; empty in memory. */
   pools(): readonly PoolStats[];
-  /** Each server that buckets lie on, as far as is known; none in memory. */
+  /** Known nodes of all Redis; empty in memory. */
   nodes(): readonly StoreNode[];
-  /** The policy may be another one: forgets what was learnt under the old one. */
+  /** Discards what was learned under the previous policy, because a reload may have replaced it. */
   reloaded(): void;
-  /** Told whether {@link up}, when that has changed, and when a server came or went. */
+  /** Calls `listener` with {@link up} when it changes, and when a server becomes available or unavailable. */
   onChange(listener: (up: boolean) => void): void;
-  /** Told of each call to Redis: microseconds until its answer. */
+  /** Calls `listener` for each call to Redis, with the microseconds until its answer. */
   onAnswer(listener: (micros: number) => void): void;
-  /** Told of each fault of a Redis, or of the way to it. */
+  /** Calls `listener` for each fault of a Redis or of its connection. */
   onFault(listener: (redis: RedisRole, fault: StoreFault) => void): void;
-  /** Told when Redis was not reached in time after the start (REDIS_STARTUP_MAX_ELAPSED_TIME): weir must end. */
+  /**
+   * Calls `listener` if Redis was not reached in time after the start (REDIS_STARTUP_MAX_ELAPSED_TIME). weir must then
+   * exit.
+   */
   onGivenUp(listener: (error: StartError) => void): void;
   close(): Promise<void>;
 }
@@ -74,7 +77,7 @@ export const NO_GIVE_BACKS: GiveBackStats = { made: 0, failed: 0, skipped: 0 };
 export const NO_LOCAL_CHARGES: LocalChargeStats = { waiting: 0, charged: 0, lapsed: 0, forgotten: 0 };
 export const NO_DENY_CACHE: DenyCacheStats = { answers: 0, entries: 0 };
 
-/** Buckets in memory, as the settings bound them. */
+/** Creates a store in memory with the bounds of the settings. */
 export function memoryStore(settings: Settings, clock: Clock): MemoryStore {
   return new MemoryStore({
     clock,

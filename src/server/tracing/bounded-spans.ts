@@ -9,30 +9,30 @@ import {
 import type { SpanLosses } from '../calls/tracing.js';
 import { MAX_QUEUED_SPANS, SPANS_PER_BATCH } from './tracing-bounds.js';
 
-/** How long spans wait for others to be sent with them. */
+/** Milliseconds that spans wait for others, to be sent in one batch. */
 const BATCH_DELAY_MS = 1000;
-/** How long sending some may take, whatever OTEL_EXPORTER_OTLP_TIMEOUT says. */
+/** Maximum milliseconds of an export, whatever OTEL_EXPORTER_OTLP_TIMEOUT says. */
 const EXPORT_TIMEOUT_MS = 30_000;
 const SAMPLED = 1;
 
-/** Told of what becomes of the collector, as it changes. */
+/** Receives the results of exports. */
 export interface ExportListener {
-  /** Spans were taken, the first since the start or since they were not. */
+  /** Called when the collector accepts spans. */
   taken(): void;
-  /** Spans were not taken. */
+  /** Called when the collector does not accept spans. */
   failed(error: Error | undefined): void;
 }
 
 /**
- * Sends spans to a collector, some at a time, as OpenTelemetry's BatchSpanProcessor does, and knows which were lost:
- * nobody waits for the collector, and while it hangs or is away no more than {@link MAX_QUEUED_SPANS} wait.
+ * Sends spans to a collector in batches, with OpenTelemetry's BatchSpanProcessor, and counts lost spans. Requests never
+ * wait for the collector. While it hangs or is unavailable, at most {@link MAX_QUEUED_SPANS} spans are queued.
  */
 export class BoundedSpans implements SpanProcessor {
   readonly #batches: BatchSpanProcessor;
   readonly #lost = { queue: 0, export: 0 };
   #queued = 0;
 
-  /** `begin` is called as each export begins. */
+  /** @param begin called when an export starts */
   constructor(exporter: SpanExporter, listener: ExportListener, begin: () => void) {
     const counting: SpanExporter = {
       export: (spans, done) => {
@@ -54,7 +54,7 @@ export class BoundedSpans implements SpanProcessor {
     this.#batches = new BatchSpanProcessor({
       exporter: counting,
       maxExportBatchSize: SPANS_PER_BATCH,
-      // What waits is counted here, so that it is known what was lost.
+      // This class limits the queue itself, so that it can count lost spans. The processor's limit is never reached.
       maxQueueSize: MAX_QUEUED_SPANS + SPANS_PER_BATCH,
       scheduledDelayMillis: BATCH_DELAY_MS,
       exportTimeoutMillis: EXPORT_TIMEOUT_MS,

@@ -4,15 +4,16 @@ import type { Socket } from 'node:net';
 import { getNumberFromEnv } from '@opentelemetry/core';
 import { boundRequest } from '../../bounded-request.js';
 
-/** Default of OTEL_EXPORTER_OTLP_TIMEOUT, milliseconds. */
+/** Default of OTEL_EXPORTER_OTLP_TIMEOUT, in milliseconds. */
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** Begins the user agent of OpenTelemetry's exporters. */
+/** Prefix of the user agent of OpenTelemetry's exporters. */
 const EXPORTER = 'OTel-OTLP-Exporter-JavaScript/';
 
 /**
- * Gives each export over HTTP one deadline, its retries included: the exporter's own timeout begins anew with each byte
- * of the collector. Returns what is to be called when an export begins; one follows the other, but at the end of the
- * process. The exporter hands its requests to nobody: Node.js tells of them.
+ * Gives each HTTP export one deadline that includes its retries, because the exporter's own timeout restarts with each
+ * byte that the collector sends. Returns a function to call when an export starts; exports run one after the other,
+ * except when the process exits. The exporter does not expose its requests, so a diagnostics channel of Node.js reports
+ * them.
  */
 export function limitHttpExports(): () => void {
   const timeoutMs = exportTimeoutMs();
@@ -30,8 +31,8 @@ export function limitHttpExports(): () => void {
 }
 
 /**
- * Leaves out a `Retry-After` that asks for no pause: the exporter makes a timer of it as it is, also of a negative one,
- * of which Node.js prints a warning. Without the header the exporter waits as long as it thinks fit.
+ * Removes a `Retry-After` header that is not a positive pause. The exporter passes the value to a timer, and Node.js
+ * prints a warning if it is negative. Without the header, the exporter uses its own pause.
  */
 function dropInvalidRetryAfter({ headers }: IncomingMessage): void {
   const told = headers['retry-after'] ?? '';
@@ -40,7 +41,9 @@ function dropInvalidRetryAfter({ headers }: IncomingMessage): void {
   if (!isPause) delete headers['retry-after'];
 }
 
-/** Between two exports a collector has nothing to say: what it sent nevertheless would be read without an end. */
+/**
+ * Destroys an idle connection if the collector sends data between two exports, because reading it would have no limit.
+ */
 function guardIdleConnection(request: ClientRequest): void {
   if (request.socket) request.socket.off('data', destroy);
   else request.once('socket', (socket) => socket.off('data', destroy));
@@ -51,7 +54,7 @@ function destroy(this: Socket): void {
   this.destroy();
 }
 
-/** The timeout that the exporter reads, too. */
+/** Returns the timeout that the exporter reads, too. */
 function exportTimeoutMs(): number {
   const told = ['OTEL_EXPORTER_OTLP_TRACES_TIMEOUT', 'OTEL_EXPORTER_OTLP_TIMEOUT'].map(getNumberFromEnv);
   return told.find((ms) => ms !== undefined && ms > 0 && Number.isFinite(ms)) ?? DEFAULT_TIMEOUT_MS;

@@ -11,7 +11,7 @@ import type { Store } from '../store/store.js';
 import type { StoreAddress } from './otlp-trace.js';
 import { FLUSH_TIMEOUT_MS } from './tracing-bounds.js';
 
-/** What {@link openTracing} builds on. */
+/** Dependencies of {@link openTracing}. */
 export interface TracingParts {
   readonly settings: Settings;
   readonly version: string;
@@ -19,11 +19,11 @@ export interface TracingParts {
   readonly store: Pick<Store, 'nodes'>;
 }
 
-/** What records traces; undefined where the settings ask for none. Throws {@link StartError}. */
+/** Opens tracing, or returns undefined if the settings disable it. Throws {@link StartError}. */
 export function openTracing(parts: TracingParts, closers: Closers): Tracing | undefined {
   const { settings, version, log, store } = parts;
   if (!settings.tracingEnabled) return undefined;
-  // Not read by a server that does without: it is a good part of a second.
+  // Loaded only if needed, because it takes a good part of a second.
   const { OtlpTracing } = require('./otlp-tracing.js') as typeof import('./otlp-tracing.js');
   try {
     checkExporterFiles(process.env);
@@ -53,17 +53,17 @@ export function openTracing(parts: TracingParts, closers: Closers): Tracing | un
   }
 }
 
-/** Files that the exporter reads by itself, some of them when it sends its first spans, whatever they are. */
+/** Variables with files that the exporter reads itself, some of them not before it sends its first spans. */
 const EXPORTER_FILE = /^OTEL_EXPORTER_OTLP_(?:TRACES_)?(?:CERTIFICATE|CLIENT_CERTIFICATE|CLIENT_KEY)$/;
 
-/** Throws an Error where reading a file of the exporter would wait, or take much memory. */
+/** Throws an Error if a file of the exporter cannot be read, or if reading it would block or take much memory. */
 function checkExporterFiles(environment: NodeJS.ProcessEnv): void {
   for (const [variable, path = ''] of Object.entries(environment)) {
     if (EXPORTER_FILE.test(variable) && path.trim() !== '') readNamedFile(variable, path.trim());
   }
 }
 
-/** The Redis that every call goes to; nothing where there are several. */
+/** Returns the address of Redis, or an empty object if there are several servers. */
 function addressOf(store: Pick<Store, 'nodes'>): StoreAddress {
   const [only, ...others] = store.nodes();
   if (only === undefined || others.length > 0) return {};
@@ -71,7 +71,7 @@ function addressOf(store: Pick<Store, 'nodes'>): StoreAddress {
   return host === undefined ? { host: only.name } : { host, port: Number(port) };
 }
 
-/** Logs when the collector stops taking spans, and when it takes them again. */
+/** Returns a listener that logs when the collector stops accepting spans, and when it accepts them again. */
 function exportListener(log: Logger): { taken(): void; failed(error: Error | undefined): void } {
   let failing = false;
   return {
@@ -95,7 +95,7 @@ function reasonOf(error: Error | undefined): string {
   return shown(withoutLogins(message === '' ? String(code ?? error?.name ?? 'it did not say why') : message));
 }
 
-/** A text in which addresses may stand, without the logins in them. */
+/** Returns a text without the credentials in its URLs. */
 function withoutLogins(text: string): string {
   return text.replaceAll(/\/\/[^/@\s]*@/g, '//');
 }

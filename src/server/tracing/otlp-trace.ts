@@ -6,20 +6,20 @@ import type { DecisionSpan, StoreSpan } from '../../service/record/request-trace
 import { Refusal } from '../../service/refusal.js';
 import type { CallOutcome, CallTrace } from '../calls/tracing.js';
 
-/** Where a Redis is; `host` is absent where a call may go to several. */
+/** Address of a Redis. `host` is undefined if a call may go to several servers. */
 export interface StoreAddress {
   readonly host?: string;
   readonly port?: number;
 }
 
-/** The method without the slash it begins with on the wire, as the conventions have it. */
+/** Name of the method without its leading slash, as in the semantic conventions. */
 const METHOD = SHOULD_RATE_LIMIT_PATH.slice(1);
-/** What Redis is asked by: take.lua. */
+/** Redis command that runs take.lua. */
 const COMMAND = 'EVALSHA';
 
 /**
- * The spans of one call: the call itself, and each question to the store. Names are those of OpenTelemetry's
- * conventions, of RPC in their release candidate; what is weir's own begins with `weir`.
+ * The spans of one call: the call itself, and each request to the store. Names follow OpenTelemetry's semantic
+ * conventions (for RPC, the release candidate). Names of weir's own attributes start with `weir`.
  */
 export class OtlpTrace implements CallTrace, DecisionSpan {
   /** https://opentelemetry.io/docs/specs/semconv/rpc/grpc/ */
@@ -84,7 +84,7 @@ export class OtlpTrace implements CallTrace, DecisionSpan {
         if (error !== undefined) fail(span, error.reason, error);
         span.end();
       },
-      // A span that does not end is nobody's.
+      // A span that never ends is not exported.
       notCalled: () => this.#span.setAttribute('weir.cached', true),
     };
   }
@@ -97,7 +97,7 @@ export class OtlpTrace implements CallTrace, DecisionSpan {
     } else if (!(outcome instanceof Refusal)) {
       this.#setStatusCode('OK', this.#overLimit ? 429 : 200);
     } else if (outcome.kind === 'bad_request') {
-      // The caller's mistake, and no error of the server by the conventions.
+      // By the conventions, an error of the client is not an error of the server.
       this.#setStatusCode('INVALID_ARGUMENT', 400);
     } else {
       this.#setStatusCode('UNAVAILABLE', 503);
@@ -139,6 +139,6 @@ export class OtlpTrace implements CallTrace, DecisionSpan {
 function fail(span: Span, type: string, { name, message }: Pick<Error, 'name' | 'message'>): void {
   span.setAttribute('error.type', type);
   span.setStatus({ code: SpanStatusCode.ERROR, message });
-  // Without the stack, which says where weir stands, not what is wrong.
+  // The stack is omitted, because it describes weir's code and not the error of the caller.
   span.recordException({ name, message });
 }

@@ -26,27 +26,27 @@ import { limitHttpExports } from './export-deadline.js';
 import { OtlpTrace, type StoreAddress } from './otlp-trace.js';
 import { MAX_PENDING_EXPORTS, MAX_SPAN_TEXT } from './tracing-bounds.js';
 
-/** What {@link OtlpTracing} is made of. */
+/** Options of {@link OtlpTracing}. */
 export interface OtlpOptions {
   readonly protocol: 'http' | 'grpc';
   readonly serviceName: string;
   readonly serviceNamespace: string;
-  /** '': a random UUID. */
+  /** '' for a random UUID. */
   readonly serviceInstanceId: string;
-  /** Share of the traces begun here that are recorded, 0 to 1. */
+  /** Fraction of traces started by weir that are recorded, from 0 to 1. */
   readonly samplingRate: number;
   readonly version: string;
-  /** Where buckets are kept; undefined: in memory. */
+  /** Returns the address of the store; undefined if buckets are in memory. */
   readonly store: (() => StoreAddress) | undefined;
   readonly listener: ExportListener;
-  /** Told, in a sentence, of variables of OpenTelemetry that cannot be used. */
+  /** Called with a sentence about each OpenTelemetry variable that is invalid. */
   onWarning(text: string): void;
 }
 
-/** The conventions that names of attributes are taken from. */
+/** Semantic conventions that define the names of attributes. */
 const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.40.0';
 
-/** gRPC and HTTP/1 spell headers in lower case. */
+/** gRPC and Node.js's HTTP/1 provide header names in lowercase. */
 const GETTER: TextMapGetter<HeaderLookup> = {
   get(header, name) {
     const value = header(name.toLowerCase());
@@ -55,21 +55,21 @@ const GETTER: TextMapGetter<HeaderLookup> = {
   keys: () => [],
 };
 
-/** Records traces and sends them to an OpenTelemetry collector, where OTEL_EXPORTER_OTLP_* say. */
+/** Records traces and sends them to the OpenTelemetry collector that OTEL_EXPORTER_OTLP_* select. */
 export class OtlpTracing implements Tracing {
   readonly #provider: TracerProvider;
   readonly #spans: BoundedSpans;
   readonly #tracer: ReturnType<TracerProvider['getTracer']>;
   readonly #store: OtlpOptions['store'];
-  /** In the order of envoyproxy/ratelimit: B3, where it is there, is taken before W3C's headers. */
+  /** B3 headers take precedence over W3C headers, as in envoyproxy/ratelimit. */
   readonly #propagator = new CompositePropagator({
     propagators: [new W3CTraceContextPropagator(), new B3Propagator(), new W3CBaggagePropagator()],
   });
 
-  /** Throws what OpenTelemetry's exporters throw of variables that they cannot use. */
+  /** Throws what OpenTelemetry's exporters throw for invalid variables. */
   constructor(options: OtlpOptions) {
     this.#store = options.store;
-    // A call over gRPC has a deadline of its own.
+    // gRPC calls already have a deadline.
     const begin = options.protocol === 'http' ? limitHttpExports() : () => {};
     this.#spans = new BoundedSpans(exporterOf(options), options.listener, begin);
     const { serviceName, serviceNamespace, serviceInstanceId, samplingRate, version } = options;
@@ -102,19 +102,19 @@ export class OtlpTracing implements Tracing {
     return this.#spans.lost;
   }
 
-  /** Sends what waits; resolves when that is taken or lost. Rejects where the collector takes nothing. */
+  /** Sends the queued spans. Resolves when they are accepted or lost; rejects if the collector accepts nothing. */
   shutdown(): Promise<void> {
     return this.#provider.shutdown();
   }
 }
 
-/** The exporter reads its variables while it is made; what it finds wrong with them it says to `diag`. */
+/** Creates the exporter. Its constructor reads its variables, and reports invalid ones to `diag`. */
 function exporterOf({ protocol, onWarning }: OtlpOptions): SpanExporter {
   const ignore = (): void => {};
   const logger = { error: onWarning, warn: onWarning, info: ignore, debug: ignore, verbose: ignore };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   try {
-    // Each reads a good deal of code.
+    // Only the selected exporter is loaded, because each is large.
     if (protocol === 'grpc') {
       boundGrpcCalls();
       const { OTLPTraceExporter } =

@@ -1,10 +1,10 @@
-/** Ended spans that wait to be sent; more are lost, and counted. */
+/** Maximum number of ended spans that wait to be sent. Further ones are lost and counted. */
 export const MAX_QUEUED_SPANS = 2048;
-/** Spans that are sent in one message: writing it takes less than a millisecond. */
+/** Number of spans in one message, which takes less than a millisecond to encode. */
 export const SPANS_PER_BATCH = 64;
-/** Messages that the collector has yet to answer. */
+/** Maximum number of messages that the collector has not answered. */
 export const MAX_PENDING_EXPORTS = 40;
-/** Most characters of a text in a span. */
+/** Maximum number of characters of a text in a span. */
 export const MAX_SPAN_TEXT = 256;
-/** How long the end of the process may wait for the last spans to be taken. Milliseconds. */
+/** Maximum milliseconds that the exit of the process waits for the last spans. */
 export const FLUSH_TIMEOUT_MS = 2000;

@@ -11,7 +11,7 @@ import { waitFor } from '../../support/process/wait-for.js';
 import { BUS_OFFSET, type RedisCluster, startCluster } from '../../support/redis/cluster.js';
 import type { ClusterNode } from '../../support/redis/cluster-node.js';
 import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redis/cluster-tenants.js';
-import { openSingleProcess } from '../../support/redis/redis-alone.js';
+import { openAlone } from '../../support/redis/redis-alone.js';
 import { startRedis } from '../../support/redis/redis-server.js';
 import { startSentinel } from '../../support/redis/sentinels.js';
 import { startTwemproxy } from '../../support/redis/twemproxy.js';
@@ -39,10 +39,10 @@ afterEach(async () => {
 });
 
 /** The store that the variables set up. */
-function open(environment: Record<string, string>): ReturnType<typeof openSingleProcess> {
+function open(environment: Record<string, string>): ReturnType<typeof openAlone> {
   const read = readSettings({ REDIS_TYPE: 'cluster', ...environment });
   if (!read.ok) throw new Error(read.errors.join('\n'));
-  const store = openSingleProcess({
+  const store = openAlone({
     ...mainRedis(read.settings),
     log: (level, message) => log.push(`${level}: ${message}`),
     observeFault: (fault) => faults.push(fault),
@@ -51,16 +51,13 @@ function open(environment: Record<string, string>): ReturnType<typeof openSingle
   return store;
 }
 
-async function openWhole(environment: Record<string, string>): Promise<ReturnType<typeof openSingleProcess>> {
+async function openWhole(environment: Record<string, string>): Promise<ReturnType<typeof openAlone>> {
   const store = open(environment);
   await waitFor('all nodes to be up', () => store.whole);
   return store;
 }
 
-async function take(
-  store: ReturnType<typeof openSingleProcess>,
-  ...tenants: readonly string[]
-): Promise<string> {
+async function take(store: ReturnType<typeof openAlone>, ...tenants: readonly string[]): Promise<string> {
   const result = await store.take(
     tenants.map((tenant) => itemOf(tenant, 'a', SLOW)),
     Infinity,

@@ -86,7 +86,7 @@ export class ProxyAlone extends ProxyStore implements BucketStore {
 }
 
 /** What the address of a Redis stands for, as the only one of a store. */
-export function openSingleProcess(
+export function openAlone(
   options: RedisStoreOptions,
 ): RedisBuckets & BucketStore & { readonly everReached: boolean } {
   const { cluster, proxy } = options.address;
