@@ -13,7 +13,7 @@ import { control } from '../../support/controls/controls.js';
 import { RedisBench } from '../../support/limiter/test-stores.js';
 import type { RedisAlone } from '../../support/redis/redis-alone.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Starting a Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const SECOND = 1_000_000;
@@ -21,7 +21,7 @@ const MAX_CONTROLS = 3;
 const KEY = 'weir:1:{controls}';
 const NEVER_MS = 2_000_000_000;
 
-/** What becomes of a call: answered; done, and its answer lost; lost before it is done. */
+/** Fate of a call: answered; executed with a lost reply; lost before execution. */
 type Fate = 'answered' | 'unanswered' | 'lost';
 
 const fates = fc.array(
@@ -33,14 +33,14 @@ const fates = fc.array(
 );
 type Who = 0 | 1;
 
-/** One thing that happens. */
+/** A step of the scenario. */
 type Step =
   | { do: 'put'; who: Who; fates: Fate[]; tenant: string; lasts: number }
   | { do: 'end'; who: Who; fates: Fate[]; which: number }
   | { do: 'touch' | 'look'; who: Who; fates: Fate[] }
   | { do: 'away' | 'back'; who: Who }
   | { do: 'wait'; micros: number }
-  // Redis is emptied; a replica that lacks what came after is promoted.
+  // Redis is flushed, or a replica without the latest changes is promoted.
   | { do: 'flush' | 'replicate' | 'promote' };
 
 const who = fc.constantFrom<Who>(0, 1);
@@ -67,10 +67,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: forget, weight: 2 },
 );
 
-/** What Redis keeps, by tenant, and until when. */
+/** What Redis should contain, by tenant, and until when. */
 type Kept = Map<string, { readonly control: Control; readonly expiresAtMicros: number }>;
 
-/** Two processes, one Redis, and what it should keep. */
+/** Two processes, one Redis, and its expected contents. */
 class World {
   readonly books: readonly ProcessBook[];
   readonly #bench: RedisBench;
@@ -80,7 +80,7 @@ class World {
   #fates: Fate[] = [];
   #underWay = 0;
   #touches = 0;
-  /** Of each process: buckets that the other one gave tokens to, and what it had heard by then. */
+  /** For each process: the buckets that the other one refilled, and the notices that it had received by then. */
   readonly #owed: { readonly key: string; readonly unknown: number }[][] = [[], []];
 
   constructor(bench: RedisBench, redis: RedisAlone) {
@@ -129,7 +129,7 @@ class World {
     }
   }
 
-  /** Every process that reaches Redis knows what that keeps, and which buckets were given tokens. */
+  /** Every process that reaches Redis knows its contents, and which buckets were refilled. */
   async compare(): Promise<void> {
     const now = this.#bench.clock.monotonicMicros();
     const shown = (kept: Iterable<readonly [string, number]>): string[] =>
@@ -163,7 +163,7 @@ class World {
     this.#oweNothing();
   }
 
-  /** Buckets are lost with what was told of them. */
+  /** Buckets are lost together with their notices. */
   #oweNothing(): void {
     for (const owed of this.#owed) owed.length = 0;
   }
@@ -200,7 +200,7 @@ class World {
     else expect(result).toBe(expected);
   }
 
-  /** Whether Redis does what is asked next. */
+  /** Whether Redis executes the next call. */
   #isDone(book: ProcessBook): boolean {
     return book.isUp && this.#fates[0] !== 'lost';
   }

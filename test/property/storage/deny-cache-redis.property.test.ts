@@ -11,19 +11,19 @@ import { arbitraryRate } from '../../support/limiter/arbitrary-takes.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Starting a Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const MAX_AGE = 1_000_000;
-/** The bucket that is a candidate's. */
+/** The bucket of a candidate. */
 const CANDIDATE = 3;
-/** Sequences so far: each has keys of its own. */
+/** Number of sequences so far, each of which has its own keys. */
 let run = 0;
 
-/** What one request asks of one bucket. */
+/** The take of one request from one bucket. */
 interface Ask {
   readonly bucket: number;
-  /** A share of what the bucket holds, or few. */
+  /** A fraction of the capacity, or a few. */
   readonly hits: number | { readonly share: number };
   readonly refund: boolean;
   readonly enforcement: TakeItem['enforcement'];
@@ -100,7 +100,7 @@ describe('two runs of the same requests on one Redis, one of them through a deny
         const cache = new DenyCache({
           store: redis,
           maxAgeMicros: MAX_AGE,
-          // Where denied hits count, those of denials that are repeated do not.
+          // If denied hits count, those of cached denials do not.
           windows: !countDeniedHits,
           maxEntries,
           monotonicMicros: () => bench.clock.monotonicMicros(),
@@ -127,14 +127,14 @@ describe('two runs of the same requests on one Redis, one of them through a deny
               expectSame(other.limited, one.limited);
               expectAtMost(other.waitMicros, one.waitMicros);
               expectAtLeast(other.remaining, one.remaining);
-              // A denial that is repeated beside takes under way does not know of them.
+              // A cached denial does not include concurrent takes.
               if (requests.length > 1) return;
               const rate = rates[requests[r]?.[i]?.bucket as number] as Rate;
-              // Nor does it know when a window began.
+              // It does not know the start of a window, either.
               const { undoMark: _, ...known } = one;
               if (!one.limited || rate.kind === 'window' || rate.q === 1)
                 expectEqual(other, { ...(other.cached ? known : one), cached: other.cached });
-              // Of what is between two microseconds, the answer that is repeated knows nothing.
+              // A cached answer does not know fractions of a microsecond.
               expectAtLeast(other.waitMicros, one.waitMicros - 1);
             });
           });

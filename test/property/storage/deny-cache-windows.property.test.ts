@@ -10,7 +10,7 @@ import { FakeClock } from '../../support/clock/fake-clock.js';
 import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 
-/** A store elsewhere: its clock shows another time, and its answers take `latency` there and back. */
+/** A remote store: its clock differs, and a round trip takes `latency`. */
 class Remote implements BucketStore {
   readonly buckets: MemoryStore;
   private readonly local: FakeClock;
@@ -36,11 +36,11 @@ class Remote implements BucketStore {
   async close(): Promise<void> {}
 }
 
-/** What kind of window a key names. */
+/** The kind of window for a key. */
 const KINDS = { v: {}, w: { allOrNothing: true, multiplier: 2 }, o: { maxDebt: 1 }, c: {} } as const;
 
 const ask = fc.record({
-  /** The last is a candidate's. */
+  /** The last one belongs to a candidate. */
   key: fc.constantFrom('v', 'v', 'w', 'o', 'c'),
   unit: fc.constantFrom('second' as const, 'second' as const, 'minute' as const),
   limit: fc.constantFrom(0, 1, 3, 5),
@@ -88,7 +88,7 @@ test.each([true, false])(
           const items = asks.map(({ key, unit, limit, hits, refund, observe }) =>
             takeItem(`${key}${unit}`, windowRate(unit, key === 'o' ? limit + 1 : limit, KINDS[key]), {
               hits,
-              // What others give back is seen when the window ends.
+              // Refunds of others are seen when the window ends.
               refund: refund && who === 'us',
               enforcement: key === 'c' ? 'candidate' : observe ? 'observe' : 'enforce',
             }),
@@ -106,7 +106,7 @@ test.each([true, false])(
           remote.buckets.take(items).forEach((truth, i) => {
             const told = (found as readonly TakeOutcome[])[i]!;
             expectEqual([truth.limited, told.limited, told.cached], [true, true, true]);
-            // Only windows of a list say how much is left; others may have taken since.
+            // Only windows of a list report what remains; others may have taken since.
             if (items[i]?.key.startsWith('w') !== true) expectSame(told.remaining, 0);
             expectAtLeast(told.remaining, truth.remaining);
             expectAtMost(told.used, truth.used);
@@ -117,7 +117,7 @@ test.each([true, false])(
       }),
       runs(1000),
     );
-    // Or the test would prove little.
+    // Otherwise the test would prove little.
     expect(repeated).toBeGreaterThan(65);
   },
 );

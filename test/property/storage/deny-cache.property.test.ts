@@ -12,10 +12,10 @@ import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 
 const MAX_AGE = 1_000_000;
-/** The last is a candidate's. */
+/** The last one belongs to a candidate. */
 const KEYS = ['a', 'b', 'c'];
 
-/** A store elsewhere: its clock shows another time, and its answers take `latency` there and back. */
+/** A remote store: its clock differs, and a round trip takes `latency`. */
 class Remote implements BucketStore {
   asked = 0;
   readonly buckets: MemoryStore;
@@ -71,7 +71,7 @@ function arbitrarySteps(rate: TokenBucketRate): fc.Arbitrary<Step[]> {
   );
 }
 
-/** Rates at which a denial lasts for more than a moment, and any. */
+/** Rates with long denials, and any others. */
 const rates = fc.oneof(
   fc.constantFrom(
     tokenBucketRate(5, 1, 1_000_000),
@@ -103,7 +103,7 @@ test('never denies what the store would let pass, but for a refund elsewhere wit
         maxEntries: 10,
         monotonicMicros: () => local.monotonicMicros(),
       });
-      // Empty at first, or most of what is asked would pass.
+      // Empty at first; otherwise most requests would be allowed.
       for (const key of KEYS) remote.buckets.take([takeItem(key, rate, { hits: rate.maxTokens })]);
       const refundedAt = new Map<string, number>();
       let changedByOthers = false;
@@ -131,7 +131,7 @@ test('never denies what the store would let pass, but for a refund elsewhere wit
         const foreign = items.some(
           ({ key }) => local.monotonic - (refundedAt.get(key) ?? -Infinity) < MAX_AGE,
         );
-        // All limited, so asking the store changes nothing.
+        // All are limited, so calling the store changes nothing.
         if (foreign) continue;
         const outcomes = found as readonly TakeOutcome[];
         remote.buckets.take(items).forEach((truth, i) => {
@@ -140,7 +140,7 @@ test('never denies what the store would let pass, but for a refund elsewhere wit
           expectAtMost(told.waitMicros, truth.waitMicros);
           expectAtLeast(told.remaining, truth.remaining);
           if (changedByOthers) return;
-          // The same state, seen earlier by the time the answer took, and by what rounding hides.
+          // The same state, seen earlier by the duration of the reply and the rounding error.
           expectAtLeast(told.waitMicros, truth.waitMicros - 2 * latency - 1);
           if (latency === 0 && rate.q === 1)
             expectEqual(told, { ...truth, undoMark: undefined, cached: true });

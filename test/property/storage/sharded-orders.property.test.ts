@@ -28,16 +28,18 @@ const PROCESSES = 3;
 const REQUESTS = 14;
 const TIMEOUT_MICROS = 1_000_000;
 
-/** Two buckets on each of four parts, two of which lie on one server; a token takes a whole number of microseconds. */
+/**
+ * Two buckets on each of four partitions, two of which share a server; a token takes a whole number of microseconds.
+ */
 const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [...'abcd'].flatMap((part, i) => [
   [`${part}t`, tokenBucketRate(2 + i, 1, 1_000_000)],
   [`${part}w`, windowRate('minute', 2 + i)],
 ]);
 
 interface World {
-  /** Calls are lost, connections break, servers lose their buckets. */
+  /** Calls are lost, connections break, and servers lose their buckets. */
   readonly loses: boolean;
-  /** Time goes on while calls are out; else it stands still until all is settled. */
+  /** Time advances while calls are in flight; otherwise it stops until all are settled. */
   readonly timeGoesOn: boolean;
   readonly refunds: boolean;
 }
@@ -47,24 +49,24 @@ interface Request {
   result: TakeResult | undefined;
 }
 
-/** A bucket as it was when its server lost it, or at the end. */
+/** State of a bucket when its server lost it, or at the end. */
 interface Found {
   readonly key: string;
   readonly ledger: BucketLedger;
   readonly used: number;
   readonly atMicros: number;
-  /** Whether its server had lost it by then: nothing more was given back to it. */
+  /** Whether its server had lost it by then, so nothing more was given back to it. */
   readonly isGone: boolean;
 }
 
-/** What an order came to, to be summed up. */
+/** The result of one order, for the totals. */
 interface Tally {
   admitted: number;
   denied: number;
   failed: number;
   /** Hits that were taken and never given back. */
   lost: number;
-  /** Requests that were given back all that was to be, or not. */
+  /** Requests that were given back completely, or not. */
   made: number;
   unmade: number;
 }
@@ -137,7 +139,7 @@ class Order {
     else if (calls.length > 0) this.#goOn(this.#one(calls));
   }
 
-  /** A call is done, answered, or lost: before, with or after what it does. */
+  /** A call is executed, answered, or lost: before, with or after its execution. */
   #goOn(call: Call): void {
     const isLost = this.#world.loses && !call.isAnswered && this.#draw(8) === 0;
     if (isLost) call.lose(this.#draw(2) === 0);
@@ -145,7 +147,7 @@ class Order {
     else if (!call.isAnswered) call.answer();
   }
 
-  /** A connection is lost or made, or a server loses its buckets. */
+  /** A connection is lost or opened, or a server loses its buckets. */
   #break(): void {
     const way = this.#one(this.#one(this.#maps).ways);
     if (way.connectionEpoch === undefined) way.connect();
@@ -186,7 +188,7 @@ class Order {
     return takeItem(name, rate, { hits: this.#draw(4), refund, enforcement });
   }
 
-  /** What can come to nothing more. */
+  /** Calls that can no longer have any effect. */
   #forget(): void {
     for (const call of this.#pending) if (call.isAnswered && !call.mayBeDone) this.#pending.delete(call);
     for (const call of this.#pending) {
@@ -217,7 +219,7 @@ class Order {
     }
   }
 
-  /** Refunds are made at most once, and not at all for a request that was denied. */
+  /** Refunds are made at most once, and not at all for a denied request. */
   #checkRequest(request: Request, calls: readonly Call[]): void {
     const { items, result } = request;
     if (result === undefined) throw new Error('a request was never answered');
@@ -238,7 +240,7 @@ class Order {
     const isAdmitted =
       !(result instanceof StorageError) && !deniesRequest(items, result as readonly TakeOutcome[]);
     const isReturned = ledger.entries.some(({ undoes }) => undoes === entry);
-    // What was let through stays taken.
+    // Hits that were allowed stay taken.
     expectSame(isAdmitted && (isReturned || !call.isTaken), false);
     if (isReturned) return 'returned';
     if (isAdmitted) return 'admitted';
@@ -274,7 +276,7 @@ test.each(WORLDS)('no limit is exceeded where %s', async (_, world) => {
       throw new Error(`in the order of seed ${seed}: ${(error as Error).message}`, { cause: error });
     }
   }
-  // All that may happen did.
+  // Everything that may happen did happen.
   expectAtLeast(Math.min(tally.admitted, tally.denied, tally.made), ORDERS / 2);
   expectEqual([tally.failed > 0, tally.lost > 0, tally.unmade > 0], Array(3).fill(world.loses));
 });

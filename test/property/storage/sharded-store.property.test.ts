@@ -13,20 +13,20 @@ import { MEMORY } from '../../support/limiter/store-options.js';
 import { takeItem } from '../../support/limiter/take-items.js';
 import { MemoryShards } from '../../support/sharded/memory-shards.js';
 
-/** How keys are spread: some on each part, as tenants on slots, or each for itself, as behind some proxies. */
+/** Distribution of keys: several on each partition, as tenants on slots, or one each, as behind some proxies. */
 const SPREADS: readonly (readonly [name: string, partOf: (key: string) => Partition])[] = [
   ['three parts', (key) => key.charCodeAt(0) % 3],
   ['a part for each key', (key) => key],
 ];
 
-/** Whether a bucket is both taken from and refunded to, where it takes first. */
+/** Whether a bucket is both taken from and refunded to; then the take comes first. */
 function takesFirst(items: readonly TakeItem[]): boolean {
   const keys = (refund: boolean) =>
     items.filter((one) => one.refund === refund && one.enforcement !== 'candidate').map(({ key }) => key);
   return keys(true).some((key) => keys(false).includes(key));
 }
 
-/** What both say of a request must be the same, but that a wait may be a microsecond off; only takes can be undone. */
+/** Both must give the same result, except that a wait may differ by 1 µs; only takes can be undone. */
 function expectSameOutcomes(found: readonly TakeOutcome[], truth: readonly TakeOutcome[]): void {
   found.forEach(({ waitMicros, undoMark: _, ...told }, i) => {
     const { waitMicros: wait, undoMark: __, ...known } = truth[i] as TakeOutcome;
@@ -37,19 +37,19 @@ function expectSameOutcomes(found: readonly TakeOutcome[], truth: readonly TakeO
 
 interface World {
   readonly store: BucketStore;
-  /** Looks at one bucket. */
+  /** Peeks at one bucket. */
   look(item: TakeItem): TakeOutcome;
   gaveBack(): number;
 }
 
-/** Some are far past full, and do not come back from there: what is over would not all be given back then. */
+/** Some are far past full, and stay there: the surplus would otherwise not be given back completely. */
 const someOrder = fc.record({
   granted: fc.oneof(fc.constant([]), fc.subarray(BUCKETS.concat(CANDIDATES))),
   requests: fc.array(someRequest, { minLength: 1, maxLength: 25 }),
 });
 const GRANTED = 1_000;
 
-/** Asks `world` and one store the same, one request after the other. Returns how often something was given back. */
+/** Sends the same requests to `world` and to one store. Returns the number of give-backs. */
 async function compare(
   { granted, requests }: typeof someOrder extends fc.Arbitrary<infer Order> ? Order : never,
   clock: FakeClock,
@@ -67,7 +67,7 @@ async function compare(
     if (takesFirst(items)) continue;
     const found = (await world.store.take(items, Infinity)) as readonly TakeOutcome[];
     expectSameOutcomes(found, one.take(items));
-    // What is given back is there.
+    // The hits are back.
     await turn();
     for (const [key, rate] of [...BUCKETS, ...CANDIDATES]) {
       const look = takeItem(key, key === 'd' ? DEEPER : rate, { hits: 0 });

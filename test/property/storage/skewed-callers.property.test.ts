@@ -15,7 +15,7 @@ import type { RedisAlone } from '../../support/redis/redis-alone.js';
  * are apart; of a window the limit, for each window that any of their clocks saw.
  */
 
-// Starting a Redis may take its time on a busy machine.
+// Starting a Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const { second, minute } = UNIT_MICROS;
@@ -27,21 +27,21 @@ const RATES: readonly TokenBucketRate[] = [
   tokenBucketRate(50, 1000, second),
   tokenBucketRate(10, 3, minute),
 ];
-/** How far the clocks of callers may be apart, microseconds; MAX_STEP in take.lua. */
+/** Maximum difference between the clocks of callers, in microseconds; MAX_STEP in take.lua. */
 const APART = second;
 
-/** Callers' clocks, as how far they are ahead of the slowest, microseconds. */
+/** Clocks of callers, as microseconds ahead of the slowest. */
 const skews = fc.array(fc.integer({ min: 0, max: APART }), { minLength: 2, maxLength: 3 });
 const step = fc.record({
   caller: fc.nat(),
-  /** Microseconds that pass before. */
+  /** Microseconds before the step. */
   wait: fc.oneof(
     { arbitrary: fc.constant(0), weight: 4 },
     fc.integer({ min: 0, max: 300_000 }),
     fc.integer({ min: 0, max: 3 * second }),
   ),
   hits: fc.integer({ min: 1, max: 4 }),
-  /** Beside another bucket, which makes it a group to the script. */
+  /** Together with another bucket, which makes it a group for the script. */
   grouped: fc.boolean(),
 });
 const steps = fc.array(step, { minLength: 10, maxLength: 80 });
@@ -60,14 +60,14 @@ describe('callers whose clocks differ', () => {
   });
   afterAll(() => bench.stop());
 
-  /** Does the steps on one bucket. Returns the hits that passed. */
+  /** Runs the steps on one bucket. Returns the allowed hits. */
   async function admitted(
     of: Parameters<typeof takeItem>[1],
     clocks: readonly number[],
     all: readonly (typeof steps extends fc.Arbitrary<(infer Step)[]> ? Step : never)[],
   ): Promise<number> {
     ahead = clocks;
-    // Beyond what they saw with the clocks before.
+    // Beyond the times of the earlier clocks.
     bench.clock.advance(2 * APART);
     const key = `skewed${++run}`;
     let sum = 0;
@@ -122,7 +122,7 @@ describe('callers whose clocks differ', () => {
       await takeFrom(fast, takeItem(key, windowRate('minute', 10), { hits: 10 }));
       const beside = grouped ? [takeItem(`${key}beside`, BESIDE, { hits: 0 })] : [];
       const [outcome] = await takeFrom(slow, takeItem(key, windowRate('minute', 10)), ...beside);
-      // The window that the fast clock has begun lasts a whole minute.
+      // The window that the fast clock has started lasts a whole minute.
       expect(outcome).toMatchObject({ limited: true, remaining: 0, waitMicros: minute });
     },
   );

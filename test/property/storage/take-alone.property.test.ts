@@ -16,7 +16,7 @@ import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
  * both must come to the same.
  */
 
-// Starting a Redis may take its time on a busy machine.
+// Starting a Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const { second, minute, hour } = UNIT_MICROS;
@@ -45,7 +45,7 @@ const windows = fc
   })
   .map(({ rate, hits }) => takeItem('', rate, { hits }));
 
-/** What somebody stored, at about `now`. */
+/** A state that was stored at about `now`. */
 type Stored = (now: number) => string;
 const near = fc.integer({ min: -10 * second, max: 10 * second });
 const few = fc.integer({ min: 0, max: 8 });
@@ -92,13 +92,13 @@ const step = fc.record({
   jump: fc.option(fc.integer({ min: -3 * second, max: 3 * second }), { freq: 10, nil: 0 }),
   before: fc.option(stored, { freq: 4, nil: undefined }),
   isList: fc.integer({ min: 0, max: 20 }).map((chance) => chance === 0),
-  /** Beside a look at the same bucket, or a take from another one. */
+  /** Together with a peek at the same bucket, or a take from another one. */
   looksAgain: fc.boolean(),
   item: fc.oneof(tokens, windows),
   count: fc.oneof(
     { arbitrary: fc.constant(1), weight: 4 },
     { arbitrary: fc.integer({ min: 2, max: 7 }), weight: 4 },
-    // More than a call has room for; about two in each run.
+    // More than fit into one call; about two in each run.
     fc.constant(300),
   ),
 });

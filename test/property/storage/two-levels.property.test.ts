@@ -16,11 +16,11 @@ import { RedisBench, takeFrom } from '../../support/limiter/test-stores.js';
  * for that.
  */
 
-// Starting a Redis may take its time on a busy machine.
+// Starting a Redis may take long on a busy machine.
 jest.setTimeout(60_000);
 
 const { second, minute, hour } = UNIT_MICROS;
-/** By time to fill, the smallest first; all count in whole microseconds. */
+/** By time to fill, shortest first; all are whole microseconds. */
 const WHOLE = [
   tokenBucketRate(10, 10, second),
   tokenBucketRate(5, 1, second),
@@ -29,14 +29,14 @@ const WHOLE = [
   tokenBucketRate(13, 10, minute),
   tokenBucketRate(10, 10, hour),
 ];
-/** Some count in parts of a microsecond, each in its own. */
+/** Some have fractions of a microsecond, each with its own denominator. */
 const ANY = [
   ...WHOLE,
   tokenBucketRate(3, 3, second),
   tokenBucketRate(7, 7, minute),
   tokenBucketRate(100, 7, minute),
 ];
-/** Buckets so far. */
+/** Number of buckets so far. */
 let run = 0;
 
 /** Two different depths, the smaller one first. */
@@ -49,7 +49,7 @@ function pairOf(
 }
 
 const step = fc.record({
-  /** In thousandths of the time that the smaller bucket takes to fill. */
+  /** In thousandths of the fill time of the smaller bucket. */
   wait: fc.oneof({ arbitrary: fc.constant(0), weight: 3 }, fc.integer({ min: 0, max: 1_200 })),
   hits: fc.oneof({ arbitrary: fc.constant(1), weight: 5 }, fc.integer({ min: 0, max: 14 })),
   refund: fc.oneof({ arbitrary: fc.constant(false), weight: 9 }, fc.constant(true)),
@@ -90,13 +90,13 @@ describe('two servers that disagree about the depth of a bucket', () => {
           elapsed += pause;
           const at = larger ? 1 : 0;
           const rate = larger ? large : small;
-          // A charge always passes: it is of what happened already.
+          // A charge is always allowed, because the usage already happened.
           const count = rate.maxDebt > 0 && hits > 1 ? 1 : hits;
           const outcome = await ask(larger, key, rate, count, refund);
           if (refund) returned[at] = (returned[at] as number) + count;
           else if (!outcome.limited) passed[at] = (passed[at] as number) + count;
         }
-        // A refund fills the bucket by its own rate's price, for both.
+        // A refund fills the bucket at the price of its own rate, for both.
         const given =
           ((returned[0] as number) * small.p) / small.q + ((returned[1] as number) * large.p) / large.q;
         [small, large].forEach((rate, i) => {
@@ -122,7 +122,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
         fc.array(undoing, { minLength: 5, maxLength: 60 }),
         async ([small, large], calls) => {
           const key = `undo${run++}`;
-          /** When a bucket of what each let pass, and kept, is full: by its limit, in whichever stretch of time. */
+          /** When a bucket of the allowed hits is full, by its limit, over any period. */
           const fullAt = new Map([small, large].map((rate) => [rate, 0]));
           let refund: TakeItem | undefined;
           for (const { wait, hits, larger, fate } of calls) {
@@ -142,7 +142,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
             } else {
               const full = Math.max(fullAt.get(rate) as number, now) + (count * rate.p) / rate.q;
               fullAt.set(rate, full);
-              // Sums of fractions round.
+              // Sums of fractions are rounded.
               expectAtMost(full, now + rate.fillWhole + 1 + calls.length);
             }
           }
@@ -158,7 +158,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
     const small = tokenBucketRate(10, 10, second);
     const large = tokenBucketRate(5, 1, second);
     const { undoMark } = await ask(true, key, large, 2);
-    // A look at the smaller bucket, which is empty in a second, cuts off the other second.
+    // A peek at the smaller bucket, which fills in 1 s, cuts off the other second.
     await ask(false, key, small, 0);
     bench.clock.advance(second);
     // Now both are full at the same time.
@@ -167,7 +167,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
     await takeFrom(servers[1], { ...refund, undoMark: undoMark as number });
     expect(await ask(false, key, small, 1)).toMatchObject({ limited: true });
     bench.clock.advance(second);
-    // It is forgotten when the larger bucket would have been full.
+    // It expires when the larger bucket would be full.
     const next = await ask(true, key, large, 2);
     await takeFrom(servers[1], { ...refund, undoMark: next.undoMark as number });
     expect(await ask(true, key, large, 0)).toMatchObject({ limited: false, remaining: 5 });
@@ -186,7 +186,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
             bench.clock.advance(Math.floor((wait * small.fillWhole) / 1_000));
             if (larger) {
               await ask(!smallLooks, key, other, 0);
-              // More than it ever holds: denied.
+              // More than the capacity, so it is denied.
               if (other.maxDebt === 0)
                 expect(await ask(!smallLooks, key, other, 1_000)).toMatchObject({ limited: true });
             } else {
@@ -213,7 +213,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
         if (!(await ask(i === 1, key, rate, 1)).limited) passed[i] = (passed[i] as number) + 1;
       }
     }
-    // In 1,000 seconds, of which the bucket of an hour is empty for all.
+    // In 1,000 s, during which the one-hour bucket is empty for all.
     for (const count of passed) expect(count).toBeGreaterThan(50);
     expect(await ask(true, key, tokenBucketRate(10, 10, hour), 10)).toMatchObject({ limited: true });
   });
@@ -226,7 +226,7 @@ describe('two servers that disagree about the depth of a bucket', () => {
           bench.clock.advance(Math.floor((wait * small.fillWhole) / 1_000));
           await ask(larger, key, larger ? large : small, hits, refund);
         }
-        // From the look on, which is the first of a policy that all servers have now.
+        // From the peek on, which is the first one of a policy that all servers have now.
         await ask(false, key, small, 0);
         bench.clock.advance(small.debtWhole + 1);
         expect(await ask(false, key, small, 0)).toMatchObject({ limited: false, remaining: small.maxTokens });

@@ -25,8 +25,8 @@ import { takeItem } from '../../support/limiter/take-items.js';
 import { mapOfOne } from '../../support/sharded/map-of-one.js';
 
 /**
- * A bucket that is both taken from and refunded to in a request to both stores, where it takes first: a window of a
- * second, or one of the main store's if that is refunded to in a step of its own.
+ * A bucket that is both taken from and refunded to in a request to both stores, with the take first. It is a window of
+ * a second, or one of the main store if its refund has a separate step.
  */
 function reordered(items: readonly TakeItem[], countDeniedHits: boolean): boolean {
   const isMoved = ({ key, enforcement }: TakeItem): boolean =>
@@ -57,7 +57,7 @@ test.each([true, false])(
           if (reordered(items, countDeniedHits)) continue;
           expectEqual(await split.take(items, Infinity), one.take(items));
         }
-        // Nothing is left behind of how requests are denied.
+        // No trace of the denial remains.
         expectAtMost(perSecond.size, 3);
         expectAtMost(main.size, 9);
         expectEqual(split.giveBackStats, { made: 0, failed: 0, skipped: 0 });
@@ -71,10 +71,10 @@ test.each([true, false])(
   },
 );
 
-/** Windows of seconds whose last step, the second one of a request to both, comes too late, or fails. */
+/** One-second windows whose last step, the second one of a request to both, is late or fails. */
 class Disturbed implements BucketStore {
   readonly inner: MemoryStore;
-  /** What happens then. */
+  /** The event before that step. */
   disturb: (() => StorageError | undefined) | undefined;
   private steps = 0;
 
@@ -135,7 +135,7 @@ test('a last step that is too late, or fails, leaves the main store as one store
         const told = await split.take(items, Infinity);
         if (isDisturbed) one.take(others);
         if (told instanceof StorageError) {
-          // Of a request that fails, candidates alone stay.
+          // Of a failed request, only candidates remain taken.
           const candidates = items.filter(({ enforcement }) => enforcement === 'candidate');
           if (candidates.length > 0) one.take(candidates);
         } else {

@@ -12,7 +12,7 @@ import { entries, policyOf, setOf } from '../../support/policy/policies.js';
 
 /** As long as Envoy's largest list of headers. */
 const LONG = 60 * 1024;
-/** What a request may cost, 5 ms, in steps. */
+/** Maximum work of a request, 5 ms, in steps. */
 const BUDGET = 1_000_000;
 
 function stepOf(...patterns: string[]): RuleStep {
@@ -23,7 +23,7 @@ function stepOf(...patterns: string[]): RuleStep {
   return step;
 }
 
-/** Steps that one value takes. */
+/** Returns the steps for one value. */
 function costOf(find: (work: MatchWork) => unknown): number {
   const work = new MatchWork(1e9);
   expect(find(work)).not.toBe(EXCEEDED);
@@ -59,7 +59,7 @@ describe('paths cost what their bytes cost, whatever the number of rules', () =>
       };
       const one = cost(1);
       expect(cost(1000)).toBeLessThanOrEqual(one * 1.3 + 40);
-      // A step is some 5 ns: at most 2 for each byte, and what a short path costs.
+      // A step takes about 5 ns: at most 2 for each byte, and the cost of a short path.
       expect(one).toBeLessThanOrEqual(300 + 2 * (paths[path] as string).length);
     },
   );
@@ -133,7 +133,7 @@ test('a long text between stars costs what it may take to look for it', () => {
   const text = `${'a'.repeat(400)}b${'a'.repeat(400)}`;
   list.add(new Wildcard(`*${text}*z*`), 'long');
   const value = `${'a'.repeat(LONG)}b${'a'.repeat(400)}z`;
-  // Some 25 ms, as all of the text is compared at nearly every place.
+  // About 25 ms, because the whole text is compared at nearly every position.
   expect(costOf((work) => list.find(value, work))).toBeGreaterThan(LONG * 50);
   expect(list.find(value, unboundedWork())).toBe('long');
   expect(list.find(value, new MatchWork(BUDGET))).toBe(EXCEEDED);
@@ -149,7 +149,7 @@ test('a network costs a look for each length of a prefix, an address nothing to 
   const ofAddress = costOf((work) => table.find('4000::1', work));
   const ofNetwork = costOf((work) => table.find('4000::1/128', work));
   expect(ofAddress).toBeLessThan(100);
-  // Each takes half a microsecond, and a thousand descriptors may name a thousand networks.
+  // Each takes 0.5 µs, and a thousand descriptors may contain a thousand networks.
   expect(ofNetwork).toBeGreaterThan(128 * 100);
   expect(table.find('4000::1/128', new MatchWork(10_000))).toBe(EXCEEDED);
   expect(table.find('8000::/127', new MatchWork(100_000))).toBe('all');

@@ -61,7 +61,7 @@ test('an override may deny at any node that is active, whatever the rules there 
   expect(mayDeny(RATE, `${RATE}, phase: grace_period`)).toBe(false);
   expect(mayDeny(RATE, 'phase: active')).toBe(true);
   expect(mayDeny(RATE, 'phase: { active: 1970-01-01T00:00:01Z }')).toBe(false);
-  // An override takes the phase of the node, not of one of its rules.
+  // An override has the phase of the node, not of one of its rules.
   expect(mayDeny('rate_limits: [{ unit: hour, requests_per_unit: 1, phase: active }]')).toBe(false);
   expect(mayDeny('phase: grace_period')).toBe(false);
 });

@@ -302,7 +302,7 @@ descriptors:
   });
 });
 
-// Lists and candidates as texts are in contract/golden/.
+// The texts of lists and candidates are in contract/golden/.
 test('weir explain tells of a candidate that stands alone, or beside a rule without a limit', () => {
   const { result, rules } = explain(setOf(policy), 'd', entries('watched=x'), 0);
   expect(result).toBe('The descriptor ends at watched, which has no rate_limit: no limit.');

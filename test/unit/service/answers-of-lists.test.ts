@@ -86,7 +86,7 @@ test('the window of a calendar is as long as it really is', () => {
     return asked(decider).headers['ratelimit-policy'];
   };
   expect(policyAt('2026-03-28T12:00:00Z')).toBe('"k";q=9;w=86400');
-  // Clocks go forward.
+  // The clock only moves forward.
   expect(policyAt('2026-03-29T12:00:00Z')).toBe('"k";q=9;w=82800');
   expect(policyAt('2026-03-30T12:00:00Z')).toBe('"k";q=9;w=86400');
   const months = on('{ key: k, rate_limit: { unit: month, calendar: UTC, requests_per_unit: 9 } }');

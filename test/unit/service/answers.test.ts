@@ -187,7 +187,7 @@ descriptors:
         'rate limit descriptor list asks for more limits than the 4 that are allowed',
       ),
     );
-    // A refusal takes nothing.
+    // A refused request takes nothing.
     expect(decider.answer([list]).statuses[0]).toMatchObject({ limitRemaining: 2 });
     expect(decider.observer.told).toContain('failed for service');
   });
@@ -289,7 +289,7 @@ descriptors:
   });
 
   test('a schedule switches at its instants', () => {
-    // The clock stands at 2023-11-14T22:13:20Z.
+    // The clock is at 2023-11-14T22:13:20Z.
     const decider = phased('{ grace_period: 2023-11-14T22:13:25Z, active: 2023-11-14T22:13:30Z }');
     const asked = () => {
       const response = decider.answer([descriptor(['a=x'], { hitsAddend: 2 })]);

@@ -25,12 +25,12 @@ const NODES = `
 `;
 const HEAD = 'domain: d\nresponse_headers: [x-ratelimit, retry-after]\non_store_failure: local\ndescriptors:';
 const POLICY = HEAD + NODES.replaceAll('@', 'candidate: ');
-/** The same without a candidate. */
+/** The same policy without a candidate. */
 const WITHOUT = HEAD + NODES.replaceAll(/, @\{(?:[^{}]|\{[^{}]*\})*\}/g, '');
 
 const open = (options: DeciderOptions = {}, policy = POLICY) => new Decider(policy, options);
 const one = (key: string, value = 'x') => descriptor([`${key}=${value}`]);
-/** What candidates were told of, since last asked. */
+/** Reports of candidates since the last call. */
 const seen = (decider: Decider) => {
   const told = decider.observer.told
     .filter((text) => text.includes('candidate'))
@@ -63,7 +63,7 @@ describe('a candidate', () => {
           expect(decider.answer(asked)).toEqual(without.answer(asked));
         }
       }
-      // Whether it is meant that nothing limits them is for the log alone.
+      // Only the log needs to know whether missing limits are intended.
       const others = decider.observer.told
         .filter((text) => !text.includes('candidate'))
         .map((text) => text.replace(' as meant', ''));

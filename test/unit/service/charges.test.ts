@@ -40,7 +40,7 @@ beforeEach(() => {
 
 const one = (key: string, hitsAddend: number, isNegativeHits = false): Descriptor =>
   descriptor([`${key}=x`], { hitsAddend, isNegativeHits });
-/** Code, what is left, and seconds until more. */
+/** Code, remaining hits, and seconds until the reset. */
 const ask = (key: string, hits: number, refund = false): readonly (number | undefined)[] => {
   const [status] = decider.answer([one(key, hits, refund)]).statuses;
   return [status?.code, status?.limitRemaining, status?.durationUntilResetSeconds];
@@ -54,7 +54,7 @@ describe('several descriptors', () => {
   test.each(['tokens', 'window'])('a charge on %s beside a denial takes nothing', (key) => {
     expect(codes(one(key, 60), one('none', 1))).toEqual([OK, OVER_LIMIT]);
     expect(ask(key, PEEK).slice(0, 2)).toEqual([OK, 100]);
-    // Nor does a refund give anything back.
+    // A refund gives nothing back, either.
     ask(key, 150);
     expect(codes(one(key, 100, true), one('none', 1))).toEqual([OK, OVER_LIMIT]);
     expect(ask(key, PEEK)[0]).toBe(OVER_LIMIT);
@@ -80,9 +80,9 @@ describe('a reload', () => {
   const policy = (limit: string) => `domain: d\ndescriptors: [{ key: k, rate_limit: { ${limit} } }]\n`;
 
   test.each([
-    // No debt any more: the bucket is empty.
+    // The debt is paid, and the bucket is empty.
     [`${bucket}, allow_debt: true`, 300, bucket, [OVER_LIMIT, 0, 1]],
-    // A smaller one.
+    // A smaller charge.
     [`${bucket}, allow_debt: true`, 300, `${bucket}, allow_debt: true, max_debt: 10`, [OVER_LIMIT, 0, 2]],
   ])('from %s after %s to %s', (before, hits, after, expected) => {
     const clock = new FakeClock();
@@ -96,7 +96,7 @@ describe('a reload', () => {
     const clock = new FakeClock();
     const store = new MemoryStore({ ...MEMORY, clock });
     const first = new Decider(policy(perDay(100)), { store });
-    // Denied hits count at a window without debt.
+    // Denied hits count in a window without debt.
     for (let i = 0; i < 9; i++) first.answer([one('k', 100)]);
     decider = new Decider(policy(`${perDay(100)}, allow_debt: true, max_debt: 10`), { store });
     expect(ask('k', 5).slice(0, 2)).toEqual([OK, 0]);

@@ -24,7 +24,7 @@ function decide(decider: Decider, count: number, first = 0) {
   return decider.service.decide({ domain: 'd', descriptors, hitsAddend: 0 });
 }
 
-/** A decider whose automata know what such values need. */
+/** A decider whose automata have already built the states for such values. */
 async function warm(policy = POLICY): Promise<Decider> {
   const decider = new Decider(policy);
   for (let round = 0; round < 20; round++) await decide(decider, 60, 1000 + 60 * round);

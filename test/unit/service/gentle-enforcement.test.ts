@@ -31,7 +31,7 @@ descriptors:
       - { name: hard, ${bucket(3)}, enforce_percent: 100 }
 `;
 
-/** A source of chance that tells numbers from `percents`, the last for ever, and how often it was asked. */
+/** A random source that returns numbers from `percents`, and then the last one forever; counts its calls. */
 function chance(...percents: number[]) {
   const drawn = { times: 0 };
   const random = () => (percents[Math.min(drawn.times++, percents.length - 1)] as number) / 100;

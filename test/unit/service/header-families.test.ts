@@ -168,7 +168,7 @@ describe('response_headers of a rule', () => {
   test('of several limits the one described chooses, and each chooses whether `ratelimit` lists it', () => {
     const decider = on('response_headers: [x-ratelimit]');
     asked(decider, 'plain=x');
-    // `plain` has less left, and is described.
+    // `plain` has fewer hits remaining, so it is described.
     expect(asked(decider, 'own=x', 'plain=x', 'quiet=x')).toMatchObject({
       'x-ratelimit-remaining': '1',
       'ratelimit-policy': '"own";q=3;w=3600',

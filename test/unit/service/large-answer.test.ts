@@ -12,7 +12,7 @@ descriptors:
   - key: a
     rate_limits: [{ name: one, ${LIMIT} }, { name: two, ${LIMIT} }, { name: three, ${LIMIT} }]
 `;
-/** So many limits of one descriptor that few descriptors, planned at once, have a large answer. */
+/** Number of limits of one descriptor with which a few descriptors, planned in one turn, have a large answer. */
 const MANY = `
 domain: d
 descriptors:
@@ -20,7 +20,7 @@ descriptors:
     rate_limits: [${Array.from({ length: 16 }, (_, i) => `{ name: l${i}, ${LIMIT} }`).join(', ')}]
 `;
 const COUNT = 1000;
-/** Decisions that are counted in one turn, at most. */
+/** Maximum number of decisions that are counted in one turn. */
 const MOST_IN_A_TURN = 510;
 
 const request = {
@@ -29,7 +29,7 @@ const request = {
   descriptors: Array.from({ length: COUNT }, (_, i) => descriptor([`a=${i % 700}`])),
 };
 
-/** A decider whose turns are taken one by one. */
+/** A decider whose turns are run one by one. */
 function byTurns(
   policy = POLICY,
   queue: { readonly maxJobs?: number } = {},

@@ -20,7 +20,7 @@ function decider(policy = POLICY): Decider {
   return new Decider(policy, { answers: { limitHeaders } });
 }
 
-/** The three values, the names checked. */
+/** The values of the three headers; checks their names. */
 function shown(on: Decider, ...descriptors: Descriptor[]): string {
   const { responseHeadersToAdd: headers } = on.answer(descriptors);
   if (headers.length > 0) {
@@ -30,7 +30,7 @@ function shown(on: Decider, ...descriptors: Descriptor[]): string {
 }
 
 describe('LIMIT_RESPONSE_HEADERS_ENABLED', () => {
-  // The clock stands 20 s after a full minute, 13 min 20 s after a full hour.
+  // The clock is 20 s after a full minute and 13 min 20 s after a full hour.
   test('limit, remaining and seconds to the end of the window, as bare integers', () => {
     expect(shown(decider(), one('five'))).toBe('5 4 40');
     expect(shown(decider(), one('nine'))).toBe('9 8 2800');

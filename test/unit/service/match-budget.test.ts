@@ -6,10 +6,10 @@ import { Refusal } from '../../../src/service/refusal.js';
 import { TurnQueue } from '../../../src/service/turn-queue.js';
 import { Decider, type DeciderOptions, descriptor, headers } from '../../support/policy/decider.js';
 
-/** Every `a` of a value is one more place to count from: at each character a state of its own. */
+/** Each `a` of a value is another start of the count, so each character leads to a new state. */
 const COSTLY = '.*a.{400}b';
 
-/** A value made for it: no two states alike. */
+/** A crafted value in which no two states are equal. */
 function costly(length = 60_000, seed = 1): string {
   let state = seed;
   let text = '';
@@ -44,7 +44,7 @@ async function decide(
   return decided;
 }
 
-/** Until the automaton has had all the memory it may have: from then on every state counts. */
+/** Fills the memory of the automaton, after which every state counts. */
 async function spent(policy: string, options: DeciderOptions = {}): Promise<Decider> {
   const decider = new Decider(policy, options);
   for (let seed = 2; seed < 4; seed++) await decide(decider, [descriptor([`path=${costly(60_000, seed)}`])]);
@@ -117,15 +117,15 @@ describe('a value that takes too much work', () => {
     const policy = policyOf('').replace(/rate_limit: \{ name: matched.*/, 'rate_limit: { unlimited: true }');
     const decider = await spent(policy, { answers });
     const tenant = descriptor(['tenant=a'], { hitsAddend: 200 });
-    // What matches nothing is one.
+    // A descriptor without a match is a passing quota.
     expect((await decide(decider, [tenant, descriptor(['path=x'])])).overallCode).toBe(CODE.OK);
     expect((await decide(decider, [tenant, value])).overallCode).toBe(CODE.OVER_LIMIT);
   });
 
   test('with a limit override is over the limit where it could be in force', async () => {
     const limit = { requestsPerUnit: 10, unit: 2 };
-    // The node that the value may lead to is in force, whatever the domain is; and where it leads to none, the domain's
-    // phase counts.
+    // The node that the value may match is active, regardless of the domain's phase. Without such a node, the
+    // domain's phase counts.
     for (const [domain, node] of [
       ['monitoring', 'active'],
       ['active', 'monitoring'],
@@ -265,7 +265,7 @@ describe('a request that waits too long', () => {
       deadlineMicros: now + 1_000_000,
       connection: 'innocent',
     });
-    // Each turn takes a millisecond.
+    // Each turn takes 1 ms.
     let isOver = false;
     const tick = (): void => {
       decider.clock.advance(1000);
@@ -340,7 +340,7 @@ describe('a large message', () => {
     expect(await ask(shadow(''), override)).toBe(CODE.OVER_LIMIT);
     expect(await ask(shadow(''), undefined)).toBe(CODE.OK);
     expect(await ask(shadow('phase: monitoring'), override)).toBe(CODE.OK);
-    // An override may end at a node without rules, which has a phase of its own.
+    // An override may end at a node without rules, which has its own phase.
     const node = (phase: string) =>
       `domain: d\nphase: monitoring\ndescriptors:\n  - { key: tenant, phase: ${phase} }\n`;
     expect(await ask(node('active'), override)).toBe(CODE.OVER_LIMIT);

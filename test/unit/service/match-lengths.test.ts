@@ -13,7 +13,7 @@ descriptors:
 ${Array.from({ length: patterns }, (_, i) => `  - { key: k, value_regex: '.*x${i}', rate_limit: { unit: hour, requests_per_unit: 10 } }`).join('\n')}
 `;
 
-/** Answers to a value, for a caller who waits so long. */
+/** Answers a value for a caller with this deadline. */
 async function decide(
   decider: Decider,
   value: string,
@@ -52,9 +52,9 @@ describe.each([
   test('what the manual says of values is so', async () => {
     expect(text).toContain(`always matched if ${WAITS_MS} ms are left`);
     expect(text).toContain(`| ${number(patterns)} | ${sets} | ${number(characters)} |`);
-    // The first value needs automata, which count for nobody.
+    // The first value builds states, which are exempt from the budget.
     expect(await decide(decider, 'a'.repeat(characters), WAITS_MS)).toBe('decided');
-    // No value is known from before.
+    // No value is cached.
     for (const last of ['b', 'é'])
       expect(await decide(decider, 'a'.repeat(characters - 1) + last, WAITS_MS)).toBe('decided');
     expect(await decide(decider, '€'.repeat(characters / 4), WAITS_MS)).toBe('decided');

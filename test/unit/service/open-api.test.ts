@@ -8,7 +8,7 @@ import { Decider, descriptor, headers } from '../../support/policy/decider.js';
 
 const newDecider = () => new Decider(readAsset(BUNDLED_POLICY));
 
-/** How many of `count` requests pass. */
+/** Returns how many of `count` requests are allowed. */
 function passed(decider: Decider, count: number, ...texts: string[]): number {
   let ok = 0;
   for (let index = 0; index < count; index++) {

@@ -12,7 +12,7 @@ descriptors:
 `;
 const { OK } = CODE;
 
-/** Code and what is left of each descriptor. */
+/** Code and remaining hits of each descriptor. */
 const asked = (decider: Decider, ...descriptors: Descriptor[]) =>
   decider.answer(descriptors).statuses.map(({ code, limitRemaining }) => [code, limitRemaining]);
 

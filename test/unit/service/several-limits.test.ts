@@ -8,7 +8,9 @@ import { Decider, type DeciderOptions, descriptor, headers } from '../../support
 const { OK, OVER_LIMIT } = CODE;
 const SECOND = 1_000_000;
 
-/** `rate_limits` of these items on the key `k`, beside which `more` stands; `files` is the top of the file. */
+/**
+ * A policy with these items of `rate_limits` on the key `k`, and `more` next to them; `files` is the top of the file.
+ */
 const policyOf = (items: string, more = '', top = '') => `
 domain: d
 response_headers: [x-ratelimit, retry-after]
@@ -30,7 +32,7 @@ const TWO = `
 const open = (items = TWO, more = '', options: DeciderOptions = {}, top = '') =>
   new Decider(policyOf(items, more, top), options);
 const k = descriptor(['k=x']);
-/** The whole tokens of each limit, by looking at it through the statistics. */
+/** Returns the whole tokens of each limit with a peek, from the statistics. */
 const levels = (decider: Decider) => {
   decider.observer.descriptors.length = 0;
   decider.answer([descriptor(['k=x'], { hitsAddend: 0 })]);
@@ -73,7 +75,7 @@ describe('a list of limits', () => {
     decider.answer([k]);
     decider.answer([k]);
     decider.clock.advance(20 * SECOND);
-    // Now 2 of the burst and 1 of the day.
+    // Now 2 tokens of the burst and 1 of the day remain.
     expect(decider.answer([k]).statuses[0]).toMatchObject({
       currentLimit: { name: 'daily' },
       limitRemaining: 0,
@@ -154,7 +156,7 @@ describe('a list of which one is only observed', () => {
     for (let i = 0; i < 4; i++) expect(decider.answer([k]).overallCode).toBe(OK);
     expect(levels(decider)).toEqual([2, 4]);
     const would = decider.answer([k]);
-    // The status says what is left; the headers, what would deny.
+    // The status shows what remains; the headers show what would deny.
     expect(would.statuses[0]).toMatchObject({ code: OK, currentLimit: { name: 'daily' }, limitRemaining: 0 });
     expect(headers(would)).toMatchObject({
       'x-ratelimit-limit': '2',
@@ -199,7 +201,7 @@ describe('a list of which one is only observed', () => {
     expect([1, 2, 3].map(() => decider.answer([k]).overallCode)).toEqual([OK, OK, OK]);
     decider.clock.advance(60 * SECOND);
     expect(decider.answer([k])).toMatchObject({ overallCode: OVER_LIMIT, statuses: [{ code: OVER_LIMIT }] });
-    // The second, of 50, had passed three; it refills one an hour.
+    // The second limit, of 50, had allowed three; it refills one per hour.
     expect(levels(decider)).toEqual([1, 3]);
   });
 });
@@ -282,12 +284,12 @@ describe('a list of which one allows debt', () => {
     const decider = open(DEBT);
     expect(decider.answer([k], 18).statuses[0]).toMatchObject({ code: OK, currentLimit: { name: 'usage' } });
     expect(decider.observer.told).toContain('d k[usage] forgiven 3');
-    // A peek is denied until a whole token is back, and a charge goes on where the other limit has room.
+    // A peek is denied until a whole token is available. A charge is allowed while the other limit has tokens.
     expect(decider.answer([descriptor(['k=x'], { hitsAddend: 0 })]).overallCode).toBe(OVER_LIMIT);
     decider.observer.told.length = 0;
     expect(decider.answer([k], 2).overallCode).toBe(OK);
     expect(decider.observer.told).toContain('d k[usage] forgiven 2');
-    // Now the other has none.
+    // Now the other limit has none.
     decider.observer.told.length = 0;
     expect(decider.answer([k], 2).statuses[0]).toMatchObject({
       code: OVER_LIMIT,

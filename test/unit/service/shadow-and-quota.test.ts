@@ -96,7 +96,7 @@ describe('QUOTA_MODE', () => {
     expect([response.overallCode, response.statuses[0]?.code]).toEqual([OK, OVER_LIMIT]);
     decider.answer(['bucket', ...keys].map(one));
     decider.answer(['bucket', 'other', ...keys].map(one));
-    // What fits is taken, as nobody is denied.
+    // What fits is taken, because nothing is denied.
     expect(decider.answer([one('other')]).statuses[0]?.limitRemaining).toBe(0);
   });
 });

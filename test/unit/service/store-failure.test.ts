@@ -106,9 +106,9 @@ descriptors:
         statuses: [{ code: CODE.OK, currentLimit: undefined }],
         responseHeadersToAdd: [],
       });
-      // It counts as the `allow` that it is.
+      // It counts as `allow`.
       expect(own.observer.told).not.toContain('failed error');
-      // Beside others those decide.
+      // Next to other rules, those decide.
       expect(own.answer([one(key), one('allow')]).overallCode).toBe(CODE.OK);
       expect(own.answer([one(key), one('deny')]).overallCode).toBe(CODE.OVER_LIMIT);
       if (key !== 'quota-shadow') expect(own.ask([one(key), one('in-force')])).toEqual(UNAVAILABLE);

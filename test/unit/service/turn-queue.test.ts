@@ -7,7 +7,7 @@ import {
 } from '../../../src/service/turn-queue.js';
 import { seededRandom } from '../../support/limiter/seeded-random.js';
 
-/** A queue whose turns, and time, come when told. */
+/** A queue with a manual clock and manual turns. */
 class Turns {
   micros = 0;
   readonly queue: TurnQueue;
@@ -25,7 +25,7 @@ class Turns {
     });
   }
 
-  /** Whether a turn is waited for. */
+  /** Whether the queue has requested a turn. */
   get isBusy(): boolean {
     return this.#next !== undefined;
   }
@@ -41,7 +41,7 @@ class Turns {
     while (this.isBusy) await this.turn();
   }
 
-  /** Work of so many steps, each of which is logged. */
+  /** Work of `count` steps, each of which is logged. */
   *work(name: string, steps: number): Generator<void, string> {
     try {
       for (let i = 1; i <= steps; i++) {
@@ -144,7 +144,7 @@ describe('work that is given up', () => {
     const turns = new Turns();
     let late = 0;
     for (let i = 0; i < 1000; i++) {
-      // Not in the order of their times.
+      // Not in the order of the deadlines.
       const giveUpMicros = 1000 + ((i * 7919) % 1000);
       void turns.run(`a${i}`, 1000, { deadlineMicros: giveUpMicros }).then((result) => {
         expect(result).toBe('late');

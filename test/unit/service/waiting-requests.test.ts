@@ -18,10 +18,10 @@ const MIB = 1024 * 1024;
 const FULL = new StorageError('full', 'no room');
 const LATE = new StorageError('timeout', 'no answer');
 
-/** Answers when it is told to. */
+/** Answers on demand. */
 class SlowStore implements BucketStore {
   readonly waiting: ((result: TakeResult) => void)[] = [];
-  /** What it says where it may not be waited for. */
+  /** Answer if the request may not wait. */
   noRoom = FULL;
 
   take(
@@ -38,7 +38,7 @@ class SlowStore implements BucketStore {
 }
 
 const padding = new Map<number, ReturnType<typeof descriptor>>();
-/** A descriptor with a value of that many bytes; of each length one is made. */
+/** A descriptor with a value of `bytes`; cached by length. */
 function paddingOf(bytes: number): ReturnType<typeof descriptor> {
   let made = padding.get(bytes);
   if (made === undefined) {
@@ -63,17 +63,17 @@ test('requests that wait for a store without answers hold so much, and no more i
   const held = store.waiting.length;
   expect(held).toBeGreaterThan((0.5 * MAX_STORE_WAITING_BYTES) / MIB);
   expect(held).toBeLessThan((0.7 * MAX_STORE_WAITING_BYTES) / MIB);
-  // There is room for others.
+  // There is space for others.
   const other = ask('modest');
   expect(store.waiting).toHaveLength(held + 1);
   expect(await ask('greedy')).toMatchObject({ overallCode: CODE.OVER_LIMIT });
   expect(await ask('greedy', 'seen')).toMatchObject({ overallCode: CODE.OK });
-  // Of a store that is away the failure policy tells.
+  // The failure policy answers for an unavailable store.
   store.noRoom = LATE;
   expect(await ask('greedy')).toMatchObject({ overallCode: CODE.OK });
   for (const answer of store.waiting.splice(0)) answer(LATE);
   expect(await other).toMatchObject({ overallCode: CODE.OK });
-  // All of it is back.
+  // All memory has been released.
   void ask('greedy');
   expect(store.waiting).toHaveLength(1);
 });
@@ -92,7 +92,7 @@ test('large requests of any number of connections leave room for small ones, of 
     expect(end).toBeDefined();
     end?.();
   }
-  // Small ones do not take all of it, either.
+  // Small requests cannot use all of it, either.
   for (const connection of connections) {
     for (let bytes = 3000; bytes > 200; bytes -= 100) {
       while (waiting.begin(bytesOf(requestOf('a', bytes)), connection) !== undefined);

@@ -14,7 +14,7 @@ function policy(limits: Readonly<Record<string, string>>, head = ''): string {
   return `domain: d\n${head}descriptors:\n${nodes.join('\n')}\n`;
 }
 
-/** Sets the wall clock, as what waits goes by the other. */
+/** Sets the wall clock; timers use the other one. */
 function setWall(decider: Decider, time: string): void {
   decider.clock.advance(Date.parse(time) * 1000 - decider.clock.wall);
 }
@@ -46,7 +46,7 @@ describe('calendar', () => {
 });
 
 describe('a reload', () => {
-  /** What is left at `now` after `hits` under one policy, asked under another. */
+  /** Returns what remains at `now` after `hits` under one policy, read under another one. */
   function leftAfter(before: string, hits: number, after: string): readonly (number | undefined)[] {
     const clock = new FakeClock();
     const store = new MemoryStore({ ...MEMORY, clock });
@@ -67,7 +67,7 @@ describe('a reload', () => {
         'unit: hour, requests_per_unit: 9',
       ),
     ).toEqual([OK, 5]);
-    // In UTC a day of the calendar is the day of the epoch.
+    // In UTC, a calendar day is a day of the epoch.
     expect(leftAfter(`${day}: 10`, 4, `${day}: 10, calendar: UTC`)).toEqual([OK, 6]);
     expect(leftAfter(`${day}: 10`, 4, `${day}: 10, allow_debt: true`)).toEqual([OK, 6]);
   });

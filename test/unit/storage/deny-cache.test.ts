@@ -34,14 +34,14 @@ function open(maxEntries = 1000): void {
 
 beforeEach(() => open());
 
-/** Takes, and lets the store answer if it was asked. */
+/** Takes, and lets the store answer if it was called. */
 async function take(...items: TakeItem[]): Promise<TakeResult> {
   const result = cache.take(items, Infinity);
   await store.answer();
   return result;
 }
 
-/** Whether the next take is answered without the store. */
+/** Returns whether the next take is answered without the store. */
 function known(...items: TakeItem[]): boolean {
   const before = store.asked.length;
   void cache.take(items, Infinity);
@@ -181,10 +181,10 @@ describe('what enters', () => {
 
 describe('a request of many limits', () => {
   const MANY = 4000;
-  /** How often the key of an item was looked at. */
+  /** Number of reads of an item's key. */
   let looks = 0;
 
-  /** Items of used up buckets. */
+  /** Items of used-up buckets. */
   function many(rate: Rate = HUNDRED, count = MANY): TakeItem[] {
     return Array.from({ length: count }, (_, n) => {
       const item = takeItem(`k${n}`, rate, { hits: 101 });
@@ -198,7 +198,7 @@ describe('a request of many limits', () => {
     });
   }
 
-  /** Denies everything but refunds. */
+  /** Denies everything except refunds. */
   function denying(options: Partial<DenyCacheOptions> = {}): DenyCache {
     const limited = {
       limited: true,
@@ -269,7 +269,7 @@ describe('a request of many limits', () => {
   test('keeps the denial of the first of two that name one bucket', async () => {
     const over = denying();
     const items = many(HUNDRED, 40);
-    // As the later one was judged by what the earlier one would have left, fewer hits might pass.
+    // The later item saw the state that the earlier one would have left, so fewer hits might be allowed.
     await over.take([...items, takeItem('k39', HUNDRED, { hits: 1 })], Infinity);
     expect(over.entries).toBe(40);
     await over.take([takeItem('k39', HUNDRED, { hits: 1 })], Infinity);
@@ -289,7 +289,7 @@ describe('a request of many limits', () => {
     for (let turns = 0; turns < MANY / 100; turns++) await turn();
     expect(kept).toBeLessThan(MANY);
     expect(over.entries).toBe(kept);
-    // The next one is kept again.
+    // The next denial is cached again.
     await over.take(many(), Infinity);
     for (let turns = 0; turns < MANY / 100; turns++) await turn();
     expect(over.entries).toBe(MANY);
@@ -334,7 +334,7 @@ describe('what drops an entry', () => {
     cache.forget(['a']);
     await store.answer();
     expect(known(hits(10))).toBe(false);
-    // The next one is kept again.
+    // The next denial is cached again.
     await store.answer();
     await take(hits(10));
     expect(known(hits(10))).toBe(true);

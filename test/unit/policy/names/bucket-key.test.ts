@@ -77,7 +77,7 @@ descriptors:
     const tag = '8:open-api6:tenant4:acme';
     expect(keyOf('tenant=acme')).toEqual([`${tag}%1`, tag]);
     expect(keyOf('tenant=acme', 'resource_group=x')).toEqual([`${tag}14:resource_group1**%1`, tag]);
-    // A caller who sends the pattern itself lands in the shared bucket like everyone.
+    // A caller that sends the pattern itself uses the shared bucket, too.
     expect(keyOf('tenant=acme', 'resource_group=*')).toEqual([`${tag}14:resource_group1**%1`, tag]);
     expect(keyOf('tenant=acme', 'resource_group=x', 'method=GET')).toEqual([
       `${tag}14:resource_group1**6:method3:GET%1`,

@@ -4,7 +4,7 @@ import { entries, policyOf } from '../../../support/policy/policies.js';
 
 const LIMIT = 'rate_limit: { token_bucket: { max_tokens: 1, fill_interval: 1s } }';
 
-/** Tenant and user enter the name with their values, so that it is the one of {@link entriesKey}. */
+/** The values of tenant and user are part of the name, so it equals {@link entriesKey}. */
 const POLICY = `
 domain: d
 descriptors:
@@ -22,7 +22,7 @@ describe('names of buckets that come again', () => {
     const policy = policyOf(POLICY);
     for (let round = 0; round < 4; round++) {
       for (let i = 0; i < 20_000; i++) {
-        // Some come again at once, some within the round, all in the next.
+        // Some repeat at once, some within the round, all in the next one.
         const number = i % 3 === 0 ? i : i % 97;
         const given = entries(`tenant=${number % 113}`, `user=${number}`);
         const expected = entriesKey('d', given);

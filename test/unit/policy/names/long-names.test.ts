@@ -24,7 +24,7 @@ import { policyOf } from '../../../support/policy/policies.js';
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
 const ANY = 'rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1h } }';
 
-/** Entries with texts so short that none becomes a digest by itself. */
+/** Entries with texts that are too short for a digest. */
 function many(count: number, last = 'x') {
   return Array.from({ length: count }, (_, i) => ({ key: `k${i}`, value: i === count - 1 ? last : 'v' }));
 }
@@ -35,7 +35,7 @@ describe('a name', () => {
     const rest = 'x'.repeat(MAX_NAME_BYTES - tag.length);
     expect(boundedKey(tag, rest)).toEqual({ key: tag + rest, tagLength: 9 });
     expect(boundedKey(tag, `${rest}x`)).toEqual({ key: `${tag}&${hex(`${rest}x`)}`, tagLength: 9 });
-    // Bytes of UTF-8 count.
+    // Lengths are in bytes of UTF-8.
     const wide = 'ü'.repeat((MAX_NAME_BYTES - tag.length - 1) / 2);
     expect(boundedKey(tag, `${wide}x`).key).toBe(`${tag}${wide}x`);
     expect(boundedKey(tag, `${wide}xx`).key).toBe(`${tag}&${hex(`${wide}xx`)}`);
@@ -120,12 +120,12 @@ test('floods of long names take no more memory than is allowed, and a second flo
   };
   const flood = (round: number): void => {
     for (let i = 0; i < 3000; i++) {
-      // Names of all lengths: by entries of a limit override, and by values of a rule.
+      // Names of all lengths: from entries of a limit override, and from values of a rule.
       const long = Array.from({ length: i % 300 }, (_, at) => `k${at}=${round} ${i}`);
       decider.answer([{ ...descriptor(['a=x', ...long]), limit }]);
       decider.answer([descriptor([`a=${'x'.repeat(i % 128)}${round}.${i}`, `b=${'y'.repeat(i % 120)}`])]);
     }
-    // One caller sends as long values as buckets are named after.
+    // One caller sends the longest values that enter names.
     const huge = `${round}${'z'.repeat(250_000)}`;
     decider.answer([
       descriptor([`a=${huge}`, `b=${huge}`]),
@@ -137,7 +137,7 @@ test('floods of long names take no more memory than is allowed, and a second flo
   const first = buffers();
   expect(store.evictions).toBeGreaterThan(0);
   expect(store.bytes).toBeLessThanOrEqual(maxBytes);
-  // Records of each length lie in chunks of their own, so a part of each is empty.
+  // Records of each size have their own chunks, so each has a partly empty one.
   expect(first - before).toBeLessThan(maxBytes + 8 * 1024 * 1024);
   for (let round = 1; round < 3; round++) flood(round);
   expect(store.bytes).toBeLessThanOrEqual(maxBytes);

@@ -15,7 +15,7 @@ import { entries, parse, policyOf, setOf } from '../../../support/policy/policie
 
 const ANY = 'rate_limit: { unit: second, requests_per_unit: 1 }';
 
-/** A policy with these nodes on its first level, one a line. */
+/** A policy with these nodes on its first level, one per line. */
 const nodes = (...lines: string[]): string =>
   `domain: d\ndescriptors:\n${lines.map((line) => `- { ${line} }\n`).join('')}`;
 
@@ -70,7 +70,7 @@ describe('order at a level', () => {
     ['k', 'k'],
     ['other=10.0.0.1', '-'],
   ])('%s meets %s', (entry, path) => {
-    // The second time what regular expressions gave is remembered.
+    // The second time, the result of the regular expressions is cached.
     expect(pathOf(policy, entry)).toBe(path);
     expect(pathOf(policy, entry)).toBe(path);
   });

@@ -9,7 +9,7 @@ function coldListOf(patterns: readonly string[]): RegexList<string> {
   return list;
 }
 
-/** Compiled, as a load leaves it. */
+/** Compiled, as after a load. */
 function listOf(patterns: readonly string[]): RegexList<string> {
   const list = coldListOf(patterns);
   for (let set = 0; set < list.setCount; set++) list.compile(set);
@@ -18,7 +18,7 @@ function listOf(patterns: readonly string[]): RegexList<string> {
 
 const STRETCH = 200_000;
 
-/** Steps taken, and those that were charged, until the value is decided; a stretch at a time. */
+/** Steps taken, and steps charged, until the value is decided; one slice at a time. */
 function search(list: RegexList<string>, value: string, most = Number.POSITIVE_INFINITY) {
   const work = new MatchWork(0);
   let taken = 0;
@@ -29,7 +29,7 @@ function search(list: RegexList<string>, value: string, most = Number.POSITIVE_I
     work.exempt = 0;
     const found = list.find(value, work);
     stretches++;
-    // A state or two more than a stretch has, whatever comes.
+    // At most a state or two more than a slice allows.
     expect(STRETCH - work.remaining).toBeLessThan(1.5 * STRETCH);
     taken += STRETCH - work.remaining;
     charged += STRETCH - work.remaining - work.exempt;
@@ -37,7 +37,7 @@ function search(list: RegexList<string>, value: string, most = Number.POSITIVE_I
   }
 }
 
-/** Letters in an order that does not repeat soon. */
+/** Letters in a sequence with a long period. */
 function mixed(letters: string, length: number, seed = 1): string {
   let state = seed;
   let text = '';
@@ -117,7 +117,7 @@ test('compiling counts, however large the set', () => {
   expect(list.setCount).toBe(1);
   const work = new MatchWork(1e9);
   expect(list.find('b', work)).toBeUndefined();
-  // Some 1,000 instructions: beyond what is left of a stretch, so that the next set has the next one.
+  // About 1,000 instructions: more than the rest of a slice, so the next set is compiled in the next one.
   expect(1e9 - work.remaining).toBeGreaterThan(300_000);
   const again = new MatchWork(1e9);
   expect(list.find('b', again)).toBeUndefined();

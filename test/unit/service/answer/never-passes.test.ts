@@ -34,13 +34,13 @@ descriptors:
   - { key: loose, quota_mode: true, rate_limit: { name: loose, token_bucket: { max_tokens: 20, fill_interval: 1m } } }
 `;
 
-/** The fake clock stands 20 s after a full minute. */
+/** The fake clock is 20 s after a full minute. */
 const TO_END_OF_MINUTE = 40;
 
 const hits = (text: string, hitsAddend?: number, more: Partial<Descriptor> = {}): Descriptor =>
   descriptor([text], { hitsAddend, ...more });
 
-/** All that an answer says about the limit it describes. */
+/** Everything that an answer reports about the limit it describes. */
 function asked(decider: Decider, ...descriptors: Descriptor[]) {
   const response = decider.answer(descriptors);
   const { rawBody, dynamicMetadata, overallCode, statuses } = response;
@@ -62,14 +62,14 @@ function asked(decider: Decider, ...descriptors: Descriptor[]) {
 
 describe('a request for more than a limit can hold', () => {
   test.each<[string, { before?: number; hits: number }, { reset: number; remaining: string; name: string }]>([
-    // A full bucket has no time at which it is full next: it is that of a whole refill.
+    // A full bucket has no refill time, so the answer reports the time of a whole refill.
     ['bucket=x', { hits: 11 }, { name: 'bucket', reset: 10, remaining: '10' }],
     ['bucket=x', { before: 4, hits: 11 }, { name: 'bucket', reset: 4, remaining: '6' }],
     ['bucket=x', { hits: Number.MAX_SAFE_INTEGER }, { name: 'bucket', reset: 10, remaining: '10' }],
     ['window=x', { hits: 6 }, { name: 'window', reset: TO_END_OF_MINUTE, remaining: '0' }],
     ['none=x', { hits: 1 }, { name: 'none', reset: TO_END_OF_MINUTE, remaining: '0' }],
     ['list=x', { hits: 11 }, { name: 'small', reset: 10, remaining: '10' }],
-    // The first of the list is empty, and passes in an hour; the second never does.
+    // The first of the list is empty, and passes in an hour; the second never passes.
     ['list=x', { before: 10, hits: 11 }, { name: 'small', reset: 10, remaining: '0' }],
     ['list=x', { hits: 51 }, { name: 'slow', reset: 20 * 3600, remaining: '20' }],
   ])('%s %j', (text, { before = 0, hits: wanted }, { name, reset, remaining }) => {
@@ -160,7 +160,7 @@ describe('descriptors of one bucket that ask together for more than it can hold'
       [hits('bucket=x', 6), hits('bucket=x', 5)],
       { before: 2, name: 'bucket', reset: 2, sum: '11 of 10' },
     ],
-    // The one that denies is the first, which would fit a full bucket.
+    // The first one denies, and would fit a full bucket.
     [
       'bucket',
       [hits('bucket=x', 6), hits('bucket=x', 5)],
@@ -260,7 +260,7 @@ test('the window of a list that a request does not fit says how much is left', (
       .statuses.map(({ code, limitRemaining }) => [code, limitRemaining]);
   expect(left(3)).toEqual([[CODE.OK, 2]]);
   expect(left(3)).toEqual([[CODE.OVER_LIMIT, 2]]);
-  // Of a window that is named twice, what each found.
+  // The states that two takes of one window found.
   expect(left(2, hits('k=x', 1))).toEqual([
     [CODE.OK, 2],
     [CODE.OVER_LIMIT, 0],
@@ -303,6 +303,6 @@ test('what many takes ask of one bucket is found a step at a time, and is the sa
   expect(response.overallCode).toBe(CODE.OVER_LIMIT);
   expect(headers(response)['retry-after']).toBeUndefined();
   expect(response.statuses.filter(({ code }) => code === CODE.OVER_LIMIT)).toHaveLength(1490);
-  // Three to look at the takes, one for the answer, and more to count it.
+  // Three slices for the takes, one for the answer, and more for counting.
   expect(turns).toBeGreaterThan(6);
 });

@@ -17,7 +17,7 @@ const FROM_ENVIRONMENT: Partial<AnswerOptions> = { limitRequestHeaders: NAMES };
 const on = (file: string, answers: Partial<AnswerOptions> = {}): Decider =>
   new Decider(`domain: d\n${file}${RULES}`, { answers });
 
-/** The headers of the request, as an object; those of the response must be those that are expected. */
+/** The headers of the request, as an object; checks the headers of the response. */
 function upstream(decider: Decider, key: string, responses: readonly string[] = []): Record<string, string> {
   const answer = decider.answer([descriptor([`${key}=x`])]);
   expect(answer.responseHeadersToAdd.map((header) => header.key)).toEqual(responses);
@@ -27,7 +27,7 @@ function upstream(decider: Decider, key: string, responses: readonly string[] = 
 describe('LIMIT_REQUEST_HEADERS_ENABLED', () => {
   test('adds three headers to the request, whether it passes or not, and none to the response', () => {
     const decider = on('', FROM_ENVIRONMENT);
-    // The clock stands 13 min 20 s after a full hour.
+    // The clock is 13 min 20 s after a full hour.
     const expected = (remaining: string) => ({
       'RateLimit-Limit': '3',
       'RateLimit-Remaining': remaining,
@@ -87,7 +87,7 @@ describe('request_headers', () => {
   test('are sent for the family `ratelimit` of every limit that asks', () => {
     const decider = on('request_headers: [ratelimit]');
     const answer = decider.answer([descriptor(['plain=x']), descriptor(['own=x']), descriptor(['quiet=x'])]);
-    // `own` has the least left, is described, and asks for another family.
+    // `own` has the fewest hits remaining, so it is described; it requests another family.
     expect(answer.requestHeadersToAdd.map(({ value }) => value)).toEqual([
       '2',
       '1',

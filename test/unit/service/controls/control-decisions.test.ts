@@ -51,7 +51,7 @@ descriptors:
 `;
 const SECOND = 1_000_000;
 
-/** A store that notes what it is asked. */
+/** A store that records its calls. */
 class Asked implements BucketStore {
   readonly keys: string[] = [];
   take(items: readonly TakeItem[]): StorageError {
@@ -310,7 +310,7 @@ describe('an exemption', () => {
 
 describe('a request that nobody looks at to its end', () => {
   const SHADOWED = { answers: { shadowMode: true } };
-  /** No rule may deny anything. */
+  /** No rule can deny. */
   const WATCHED =
     'domain: d\nphase: monitoring\ndescriptors: [{ key: tenant, rate_limit: { unit: day, requests_per_unit: 1 } }]\n';
   const late = { ...CALLER_WITHOUT_DEADLINE, deadlineMicros: 0 };

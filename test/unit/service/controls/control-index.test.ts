@@ -26,7 +26,7 @@ test('a domain has room for so many sets of keys, and for any number of values',
   expect(index.hasRoomFor('elsewhere', control('allow', ['new=v']).identity)).toBe(true);
 });
 
-/** Steps that a look takes. */
+/** Returns the steps of a lookup. */
 function cost(index: ControlIndex, texts: readonly string[]): number {
   const work = new MatchWork(LOTS);
   index.of('d')?.find(entries(...texts), work);

@@ -17,7 +17,7 @@ descriptors:
 
 const codec = createClientCodec();
 
-/** A gate in front of a decider; \`end\` ends the first read. */
+/** A gate in front of a decider; `end` ends the first read. */
 function gated() {
   const decider = new Decider(POLICY);
   let resolve = (): void => {};

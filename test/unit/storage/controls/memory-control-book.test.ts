@@ -80,7 +80,7 @@ describe('a book in memory', () => {
     expect(await book.put(control('t0', { reason: 'another' }))).toBe('done');
     const later = new ControlsHeard();
     book.onChange(later.listener);
-    // Not all of them at once, and yet in the order of what happens meanwhile.
+    // The changes arrive in several groups, and in order with later changes.
     expect(later.ids).toHaveLength(MAX_CHANGES_PER_NOTICE);
     await book.end([heard.ids[0] as string]);
     while (later.controls.size < MAX_CONTROLS - 1 || heard.controls.size >= MAX_CONTROLS) await turn();

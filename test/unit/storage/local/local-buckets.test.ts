@@ -25,15 +25,15 @@ const item = (
   rate: TakeItem['rate'] = EIGHT,
 ): LocalTake => ({ ...takeItem(key, rate, options), onStoreFailure });
 
-/** Stands for the store that was away: it may fail, answer or not, and counts its calls. */
+/** A store that was unavailable: it may fail, answer or hang, and counts its calls. */
 class BackStore implements BucketStore {
   readonly memory: MemoryStore;
   readonly asked: TakeItem[] = [];
-  /** Takes that waited for their answers at the same time, at most. */
+  /** Maximum number of concurrent takes. */
   most = 0;
   #waiting = 0;
   failing: StorageError | undefined;
-  /** Decides, and says that it did not. */
+  /** Decides, but reports a failure. */
   mute = false;
   /** Never answers. */
   silent = false;
@@ -69,7 +69,7 @@ afterEach(async () => {
   jest.useRealTimers();
 });
 
-/** Lets time pass until `isSo`. */
+/** Advances the time until `isSo` holds. */
 async function until(what: string, isSo: () => boolean): Promise<void> {
   for (let seconds = 0; !isSo(); seconds += 0.01) {
     if (seconds > 20) throw new Error(`waited 20 s for ${what}`);
@@ -112,7 +112,7 @@ describe('local buckets', () => {
     expect(take()).toMatchObject({ limited: false, remaining: 1, used: 7 });
     expect(take()).toMatchObject({ limited: false, remaining: 0, used: 8 });
     expect(take()).toMatchObject({ limited: true, remaining: 0, used: 8 });
-    // The word alone is the whole limit, of which two workers hold a half each.
+    // The word alone means the whole limit, of which two workers hold a half each.
     for (let hits = 0; hits < 4; hits++) expect(local.take([item('b')])[0]?.limited).toBe(false);
     expect(local.take([item('b')])[0]?.limited).toBe(true);
   });
@@ -127,7 +127,7 @@ describe('local buckets', () => {
       [false, 2],
     ]);
     back();
-    // What was denied took nothing.
+    // A denied take took nothing.
     return paid().then(() => expect([left('a'), left('b')]).toEqual([6, 6]));
   });
 });
@@ -157,13 +157,13 @@ describe('once the store is back', () => {
     local.take([item('a', { hits: 2, refund: true })]);
     local.take([item('b', { hits: 2, refund: true })]);
     local.take([item('q', { hits: 8, enforcement: 'quota' }), item('r', { hits: 8, enforcement: 'quota' })]);
-    // Both quotas are over: the request is denied, for the observed limit, too.
+    // Both quotas are used up: the request is denied, and the observed limit takes nothing.
     local.take([
       item('q', { enforcement: 'quota' }),
       item('r', { enforcement: 'quota' }),
       item('o', { enforcement: 'observe' }),
     ]);
-    // One is over only: it takes nothing, the request passes, and takes of the other limit.
+    // Only one quota is used up: it takes nothing, the request is allowed, and takes from the other limit.
     local.take([item('q', { enforcement: 'quota' }), item('s', { enforcement: 'quota' })]);
     back();
     await paid();

@@ -8,7 +8,7 @@ import { FakeClock } from '../../../support/clock/fake-clock.js';
 
 const UNBOUNDED = { maxBuckets: Number.MAX_SAFE_INTEGER, maxBytes: Number.MAX_SAFE_INTEGER };
 
-/** Places are hints: any will do, the same one for another name too. */
+/** Places are only hints: any value works, even one of another key. */
 let place = 0;
 const anyPlace = (): number => place++ % 5;
 
@@ -29,10 +29,10 @@ function write(
   table.write(key, bucket, anyPlace(), now);
 }
 
-/** A token bucket that is full: nothing to keep. */
+/** A full token bucket, which need not be stored. */
 const BLANK = [1, 0, 0] as const;
 
-/** Names of many sizes, few enough to come again: records of different sizes, one chunk each for the largest. */
+/** Keys of many sizes, few enough to be used again: records of different sizes, with a chunk each for the largest. */
 const name = fc
   .tuple(fc.constantFrom(0, 1, 3, 17, 60, 61, 300, 900, 5000, 40_000), fc.nat(40), fc.boolean())
   .map(([length, number, wide]) => `${'k'.repeat(length)}${wide ? '\u4e2d' : ''}${number}`);
@@ -67,7 +67,7 @@ test('holds what a plain map would hold, whatever is added, changed and dropped'
 test('a hundred thousand buckets come, are found, and leave in the order in which they fill', () => {
   const table = new BucketTable({ clock: new FakeClock(), ...UNBOUNDED });
   const count = 100_000;
-  // 7919 is prime: a walk over all of them in no order.
+  // 7919 is prime, so this visits all of them in no particular order.
   const due = (i: number) => 1 + ((i * 7919) % count);
   for (let i = 0; i < count; i++) write(table, `tenant-${i}`, [1, due(i), 0]);
   expect(table.size).toBe(count);
@@ -75,8 +75,7 @@ test('a hundred thousand buckets come, are found, and leave in the order in whic
   let now = 0;
   while (now < count) {
     now += 3;
-    // Four entries are looked at per write, three of them are due. The busy one is as large as they are, so that it
-    // moves.
+    // Each write checks four entries, three of which are due. The busy bucket is as large as they are, so it moves.
     write(table, 'tenant-busy', [1, 2 * count, now], now);
     if (stateOf(table, 'tenant-busy')[2] !== now) expect([now]).toBe('there');
     if (table.size !== Math.max(0, count - now) + 1) expect([now, table.size]).toBe('in step');
@@ -99,7 +98,7 @@ test('knows of each bucket past full until when it is, whatever others come, cha
         const bucket = new RunningBucket();
         table.read(key, bucket, anyPlace());
         const ends = model.get(key);
-        // One that is void may still be kept.
+        // A blank bucket may still be stored.
         const isOver = bucket.hasSurplus && bucket.surplusEndMicros > now;
         expectSame(
           isOver ? bucket.surplusEndMicros : undefined,
@@ -120,7 +119,7 @@ test('knows of each bucket past full until when it is, whatever others come, cha
         check(name);
         for (const other of model.keys()) check(other);
       }
-      // All go when their time has come, without anybody asking for them.
+      // All expire without being used.
       const last = new RunningBucket();
       last.load(1, now + 10_000, 0);
       for (let i = 0; i < 20; i++) table.write('last', last, 0, now + 5_000);

@@ -4,13 +4,13 @@ import { KeyWords } from '../../../../src/storage/memory/key-words.js';
 import { runs } from '../../../support/assert/runs.js';
 import { anyText } from '../../../support/codec/any-text.js';
 
-/** All that tells two names apart. */
+/** Everything that distinguishes two keys. */
 function imageOf(words: KeyWords, key: string): string {
   words.load(key);
   return [words.info, ...words.words.subarray(0, words.count)].join();
 }
 
-/** As {@link imageOf}, and never the memory of an earlier load. */
+/** Like {@link imageOf}, and never the memory of an earlier load. */
 function fresh(key: string): string {
   return imageOf(new KeyWords(1, 2), key);
 }
@@ -71,7 +71,7 @@ describe('the hash', () => {
       const chain = words.hash & (chains.length - 1);
       chains[chain] = (chains[chain] as number) + 1;
     }
-    // 16 a chain on average, 4 the standard deviation: 48 is out of reach for a good hash, whatever the seed.
+    // The mean is 16 per chain and the standard deviation 4, so a good hash never reaches 48, whatever the seed.
     expect(Math.max(...chains)).toBeLessThan(48);
   });
 
@@ -81,7 +81,7 @@ describe('the hash', () => {
       const words = new KeyWords();
       const chains = new Int32Array(1 << 6);
       for (let i = 0; i < chains.length * 16; i++) {
-        // The difference stands at another place each time.
+        // The difference is at another position each time.
         const at = (i * 7) % (length - 8);
         words.load(`${'x'.repeat(at)}${1_000_000 + i}`.padEnd(length, 'y'));
         const chain = words.hash & (chains.length - 1);
@@ -103,7 +103,7 @@ describe('the hash', () => {
     hashes.add(words.hash);
     words.load('a'.repeat(length + 1));
     hashes.add(words.hash);
-    // Two of so few come to the same once in 100,000 runs.
+    // Two of so few keys collide once in 100,000 runs.
     expect(hashes.size).toBe(length + 2);
     const [one, other] = [new KeyWords(1, 2), new KeyWords(1, 3)];
     one.load('a'.repeat(length));

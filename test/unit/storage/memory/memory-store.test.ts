@@ -15,7 +15,7 @@ function open(options: Partial<MemoryStoreOptions> = {}) {
   return { clock, store: new MemoryStore({ ...MEMORY, clock, ...options }) };
 }
 
-/** Tokens left without taking any. */
+/** Returns the remaining tokens with a peek. */
 function left(store: MemoryStore, key: string): number {
   return store.take([takeItem(key, HUNDRED, { hits: 0 })])[0]!.remaining;
 }
@@ -125,7 +125,7 @@ describe('many items in one request', () => {
     const expected = (before: number): readonly number[] =>
       items.map((_, i) => 97 - before - (i < 40 ? 0 : 3));
     expect(remaining()).toEqual(expected(0));
-    // 20 names lost 6, 20 lost 3.
+    // 20 keys lost 6 tokens, 20 lost 3.
     expect(items.map((_, i) => left(store, key(i % 40)))).toEqual(
       items.map((_, i) => (i % 40 < 20 ? 94 : 97)),
     );
@@ -146,7 +146,7 @@ describe('many items in one request', () => {
       const outcomes = round(from);
       expect(outcomes).toHaveLength(12);
       expect(store.size).toBe(10);
-      // What is kept is what was taken of that very name.
+      // The stored state is that of the same key.
       const lefts = Array.from({ length: 12 }, (_, i) => left(store, `k${from + i}`));
       for (let i = 0; i < 12; i++) expect([100, outcomes[i]?.remaining]).toContain(lefts[i]);
     }

@@ -5,7 +5,7 @@ test('records of other sizes find the room that was freed', () => {
   const arena = new RecordArena();
   for (const words of [8, 13, 64, 100, 1000]) {
     const slots = Array.from({ length: 5000 }, () => arena.allocate(words));
-    // Always the first one: the last takes its place, so no chunk but the last one empties.
+    // Always frees the first one: the last one moves into its place, so only the last chunk becomes empty.
     for (const _ of slots) arena.free(slots[0] as number);
     expect(arena.doubles.filter((chunk) => chunk.length > 0)).toEqual([]);
   }
@@ -25,7 +25,7 @@ test('says which record has moved to the place of a freed one, with all its bits
   const arena = new RecordArena();
   const [a, b, c] = [arena.allocate(3), arena.allocate(3), arena.allocate(3)];
   const ints = arena.ints[0]!;
-  // Bits that as a double are no number, and would not survive a copy as one.
+  // Bits of a NaN, which a copy as a double would change.
   for (let i = 0; i < 6; i++) ints[2 * c + i] = -1 - i;
   expect([arena.free(a), [...ints.subarray(2 * a, 2 * a + 6)]]).toEqual([c, [-1, -2, -3, -4, -5, -6]]);
   expect(arena.free(b)).toBe(-1);

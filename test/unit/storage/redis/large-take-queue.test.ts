@@ -7,7 +7,7 @@ function itemsOf(name: string, count: number): TakeItem[] {
   return Array.from({ length: count }, (_, i) => takeItem(`${name}${i}`, HUNDRED));
 }
 
-/** The first keys of what is sent, in order. */
+/** The first keys of the sent requests, in order. */
 function sent(queue: LargeTakeQueue, count = Number.POSITIVE_INFINITY): string[] {
   const keys: string[] = [];
   for (let take = queue.peek(); take !== undefined && keys.length < count; take = queue.peek()) {
@@ -29,7 +29,7 @@ describe('requests of many items', () => {
     const queue = new LargeTakeQueue(100_000);
     for (const name of ['a', 'b', 'c', 'd']) void queue.add(itemsOf(name, 1000), 1, 'greedy', 0);
     for (const name of ['v', 'w', 'x', 'y', 'z']) void queue.add(itemsOf(name, 60), 1, 'modest', 0);
-    // Each turn is worth 64 items: the modest one has all of its 300 sent before the first 1,000 are paid for.
+    // Each turn is worth 64 items: the modest flow sends all of its 300 before the first 1,000 are paid for.
     expect(sent(queue)).toEqual(['v0', 'w0', 'x0', 'y0', 'z0', 'a0', 'b0', 'c0', 'd0']);
   });
 
@@ -39,7 +39,7 @@ describe('requests of many items', () => {
     sent(queue, 1);
     void queue.add(itemsOf('new', 64), 1, 'modest', 0);
     expect(sent(queue, 1)).toEqual(['new0']);
-    // However many come for the first time, the others have their turn.
+    // Old flows get their turns, however many new ones arrive.
     for (let n = 0; n < 100; n++) void queue.add(itemsOf(`fresh${n}-`, 64), 1, `fresh ${n}`, 0);
     const order = sent(queue);
     expect(order.indexOf('g0')).toBeGreaterThan(10);
@@ -79,7 +79,7 @@ describe('requests of many items', () => {
       if (queue.hasRoomFor(50, connection)) void queue.add(itemsOf('x', 50), 1, connection, 0);
     }
     expect(queue.items).toBe(2000);
-    // However many there are, one that is alone may be as large as it is.
+    // A single request may have any size.
     expect(new LargeTakeQueue(10).hasRoomFor(1000, 'one')).toBe(true);
   });
 

@@ -27,7 +27,7 @@ test('a request whose time ends while its call is made leaves no half of it in w
   for (let turns = 0; turns < 10; turns++) await turn();
   expect(results).toEqual([late]);
   expect(sent.map(({ itemCount, takeCount }) => [itemCount, takeCount])).toEqual([[9, 1]]);
-  // Three numbers for each item that was asked for, and the time.
+  // Three integers for each item, and the time.
   expect(sent[0]?.replyLength).toBe(1 + 3 * 9);
   expect(sender.items).toBe(9);
 });

@@ -10,7 +10,7 @@ const PLACE = { prefix: 'REDIS', db: 3, sentinel: false, cluster: false };
 describe('what Redis, the system or TLS says', () => {
   test.each([
     ["READONLY You can't write against a read only replica.", 'readonly', 'find'],
-    // Redis 6.2, of a command in a script.
+    // Redis 6.2, for a command in a script.
     [
       'ERR Error running script (call to f_1): @user_script:12: -READONLY You cannot write',
       'readonly',
@@ -31,7 +31,7 @@ describe('what Redis, the system or TLS says', () => {
     ['NOAUTH Authentication required.', 'noauth', 'login'],
     ['WRONGPASS invalid username-password pair or user is disabled.', 'wrongpass', 'login'],
     ["NOPERM this user has no permissions to run the 'evalsha' command", 'noperm', 'wait'],
-    // Of a command in a script: Redis 7.0, and 6.2.
+    // For a command in a script: Redis 7.0 and 6.2.
     [
       "ERR The user executing the script can't run this command or subcommand script: 60e0, on @user_script:81.",
       'noperm',
@@ -86,7 +86,7 @@ test('a sentence names what to do, and what was said', () => {
     /^it does not answer; look .* \(no answer for 250 ms\)$/,
   );
   expect(faultSentence(PLACE, 'something else')).toBe('something else');
-  // Another slot is no other sentence.
+  // Another slot gives the same sentence.
   expect(faultSentence(PLACE, 'MOVED 6739 127.0.0.1:15609')).toBe(
     'it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or name a single Redis in REDIS_URL (MOVED)',
   );

@@ -7,7 +7,7 @@ import { HUNDRED, takeItem } from '../../../support/limiter/take-items.js';
 
 const MS = 1000;
 
-/** A call since `sinceMicros` with one request of so many items. */
+/** A call since `sinceMicros` with one request of `items`. */
 function batchOf(items: number, sinceMicros: number): TakeBatch {
   const batch = new TakeBatch(new RedisKeys(''), true, () => 0, { sinceMicros });
   const takes: TakeItem[] = Array.from({ length: items }, (_, i) => takeItem(`k${i}`, HUNDRED));
@@ -22,9 +22,9 @@ describe('an answer that is late', () => {
     const narrow = batchOf(1, MS);
     load.sent(narrow, MS);
     expect(load.isDueToWork(narrow, 21 * MS, 20 * MS)).toBe(true);
-    // A wait of a second is more than the work explains.
+    // The work does not account for a wait of 1 s.
     expect(load.isDueToWork(narrow, 1001 * MS, 200 * MS)).toBe(false);
-    // Redis has not answered for 250 ms.
+    // Redis has not replied for 250 ms.
     expect(load.isDueToWork(narrow, 300 * MS, 251 * MS)).toBe(false);
   });
 
@@ -38,7 +38,7 @@ describe('an answer that is late', () => {
   test('over a slow way is late for the way, however much is on it', () => {
     const load = new RedisLoad();
     const open: TakeBatch[] = [];
-    // A call of 5 items each millisecond, answered 30 ms later: Redis does 10 µs of work for each.
+    // A call of 5 items in each millisecond, answered 30 ms later: Redis works 10 µs for each item.
     for (let ms = 0; ms < 200; ms++) {
       const batch = batchOf(5, ms * MS);
       load.sent(batch, ms * MS);
@@ -52,7 +52,7 @@ describe('an answer that is late', () => {
 
   test('in many small calls is late for these, too', () => {
     const load = new RedisLoad();
-    // 350 calls of one item: 15 µs each are more than a quarter of the wait, 10 µs were less.
+    // 350 calls of one item: 15 µs each are more than a quarter of the wait, 10 µs would be less.
     for (let i = 0; i < 349; i++) load.sent(batchOf(1, 0), 0);
     const last = batchOf(1, 0);
     load.sent(last, 0);
@@ -81,7 +81,7 @@ describe('the work of other processes', () => {
     // 2 of 20 ms.
     expect(isExplained()).toBe(false);
     load.addOtherWork(2, 2 * MS, 9 * MS);
-    // Of these 50 ms one is over.
+    // 1 of these 50 ms is over.
     load.addOtherWork(1, 50 * MS, 26 * MS);
     expect(isExplained()).toBe(true);
     const next = batchOf(1, 27 * MS);
@@ -93,7 +93,7 @@ describe('the work of other processes', () => {
   test('is told once it is worth two milliseconds more than was told', () => {
     const told: number[] = [];
     const load = new RedisLoad((micros) => told.push(micros));
-    // 25 µs for each of many items of one request, 10 for each of few, 5 for the call.
+    // 25 µs for each item of a large request, 10 for each of a small one, 5 for the call.
     load.sent(batchOf(79, 0), 0);
     expect(told).toEqual([]);
     load.sent(batchOf(1, 0), 0);
@@ -102,7 +102,7 @@ describe('the work of other processes', () => {
     expect(told).toEqual([2 * (79 * 25 + 5) + 15 - 1000]);
     load.sent(batchOf(79, MS), MS);
     expect(told.length).toBe(1);
-    // What was told is over.
+    // The reported work is over.
     load.sent(batchOf(81, 100 * MS), 100 * MS);
     expect(told.length).toBe(2);
   });
@@ -131,7 +131,7 @@ describe('the time until a call is done', () => {
 
   test('is that of the work before it, at the pace of the last answers', () => {
     const load = new RedisLoad();
-    // Requests of four items are 45 µs at most; this Redis takes 10.
+    // Requests of four items take at most 45 µs; this Redis takes 10.
     const calls = Array.from({ length: 100 }, () => batchOf(4, 0));
     for (const call of calls) load.sent(call, 1);
     expect(load.queueMicros(1)).toBe(0);
@@ -142,7 +142,7 @@ describe('the time until a call is done', () => {
       load.ended(call);
     }
     expect(load.queueMicros(nowMicros)).toBeCloseTo(40 * 10);
-    // What is not answered in that time may be on its way.
+    // Unanswered work of that time may be on its way.
     expect(load.queueMicros(nowMicros + 4000)).toBe(0);
   });
 
@@ -156,11 +156,11 @@ describe('the time until a call is done', () => {
     const send = (items: number, nowMicros: number): void => {
       const batch = batchOf(items, nowMicros);
       load.sent(batch, nowMicros);
-      // Redis does one call after the other.
+      // Redis executes one call after the other.
       idleMicros = Math.max(idleMicros, nowMicros + wayMicros / 2) + items * itemMicros;
       answers.push({ batch, atMicros: idleMicros + wayMicros / 2 });
     };
-    // A small request twice in a millisecond, one of 1500 limits every 300 ms.
+    // A small request twice per millisecond, and one of 1,500 limits every 300 ms.
     for (let nowMicros = 0; nowMicros < 2000 * MS; nowMicros += MS / 2) {
       while ((answers[0]?.atMicros ?? Infinity) <= nowMicros) {
         const { batch, atMicros } = answers.shift()!;
@@ -171,7 +171,7 @@ describe('the time until a call is done', () => {
       send(1, nowMicros);
       if (nowMicros > 500 * MS) longest = Math.max(longest, load.queueMicros(nowMicros));
     }
-    // It takes Redis 7.5 ms, and might take 37.
+    // It takes Redis 7.5 ms, and at most 37 ms.
     expect(longest).toBeGreaterThan(5 * MS);
     expect(longest).toBeLessThan(12 * MS);
   });
@@ -180,7 +180,7 @@ describe('the time until a call is done', () => {
     const load = new RedisLoad();
     const calls = Array.from({ length: 3 }, () => batchOf(4, 0));
     for (const call of calls) load.sent(call, 1);
-    // This process did not look for a second.
+    // This process was blocked for 1 s.
     for (const call of calls.slice(0, 2)) {
       load.replied(call, 1000 * MS);
       load.ended(call);

@@ -5,7 +5,7 @@ import { RespPipe } from '../../../../src/storage/redis/connection/resp-pipe.js'
 
 const TEXT: ReplyBound = { integers: 1, textBytes: 16 };
 
-/** The far end of a connection. */
+/** The remote end of a connection. */
 class FakeStream {
   writable = true;
   readonly written: Buffer[] = [];

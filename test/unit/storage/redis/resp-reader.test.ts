@@ -14,11 +14,11 @@ const CASES: readonly (readonly [wire: string, replies: readonly Reply[]])[] = [
   ],
   [':0\r\n:-1\r\n:42\r\n', [0, -1, 42]],
   [':9007199254740991\r\n:-9007199254740991\r\n', [9007199254740991, -9007199254740991]],
-  // The script's -1 - 9007199254740991, and exact.
+  // The script's -1 - 9007199254740991, which is exact.
   [':-9007199254740992\r\n', [-9007199254740992]],
   ['$5\r\nhello\r\n$0\r\n\r\n', ['hello', '']],
   ['$8\r\na\r\nb\r\n\r\n\r\n', ['a\r\nb\r\n\r\n']],
-  // Lengths are bytes: an e with an acute accent is two.
+  // Lengths are in bytes: an e with an acute accent has two.
   ['$3\r\n\u00e9!\r\n+\u20ac\r\n', ['\u00e9!', '\u20ac']],
   ['*0\r\n', [[]]],
   ['*3\r\n:1\r\n:22\r\n:-333\r\n+next\r\n', [[1, 22, -333], 'next']],
@@ -26,7 +26,7 @@ const CASES: readonly (readonly [wire: string, replies: readonly Reply[]])[] = [
   ['*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n', [[1, 2, 3, 4]]],
 ];
 
-/** How long each reply may be. */
+/** The bound of each reply. */
 const ASKED: ReplyBound = { integers: 4, textBytes: 10 };
 
 function readerInto(replies: Reply[]): RespReader {

@@ -11,7 +11,10 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-/** A watch over one call of one item, sent now, with a patience of 20 ms; tells when Redis counts as silent, in ms. */
+/**
+ * A watch over one call of one item, sent now, with a maximum silence of 20 ms; returns when Redis counts as silent, in
+ * ms.
+ */
 function silentAfter(othersSince: (nowMicros: number) => number): () => number | undefined {
   const start = performance.now();
   let silent: number | undefined;

@@ -22,7 +22,7 @@ const AWAY = new StorageError('disconnected', 'away');
 
 type Answer = (items: readonly TakeItem[]) => TakeResult | Promise<TakeResult>;
 
-/** Buckets in memory; `steps` answer instead of them, the n-th time that they are asked. */
+/** Buckets in memory; `steps` replace the answers of the n-th calls. */
 class Stepped implements BucketStore {
   readonly inner: MemoryStore;
   readonly asked: (readonly TakeItem[])[] = [];
@@ -88,7 +88,7 @@ const tokens = takeItem('b', HUNDRED);
 const look = ({ key, rate }: TakeItem) => main.inner.take([takeItem(key, rate, { hits: 0 })])[0]!;
 const settled = () => waitFor('the store to have been given back', () => told.length === 2);
 
-/** Others use up the window of a second before the last step. */
+/** Others use up the one-second window before the last step. */
 function loseRace(): void {
   perSecond.steps.set(2, (items) => {
     perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 2 })]);
@@ -96,7 +96,7 @@ function loseRace(): void {
   });
 }
 
-/** The last step fails; whether it was done is not known. */
+/** The last step fails; whether it was executed is unknown. */
 function fail(): void {
   perSecond.steps.set(2, () => AWAY);
 }
@@ -196,7 +196,7 @@ describe('a refund to the main store', () => {
   test('that is not answered is the request’s error, and what that took is given back', async () => {
     main.steps.set(2, () => AWAY);
     expect(await take(refund, second, minute)).toBe(AWAY);
-    // The window of a second as well.
+    // The one-second window as well.
     await waitFor('both stores to have been given back', () => told.length === 4);
     expect([look(tokens).used, look(minute).used]).toEqual([50, 0]);
     expect(perSecond.inner.take([takeItem('s', PER_SECOND, { hits: 0 })])).toMatchObject([{ used: 0 }]);
@@ -257,7 +257,7 @@ describe('giving back', () => {
       monotonicMicros: () => clock.monotonicMicros(),
     });
     main.inner.take([takeItem('b', HUNDRED, { hits: 99 })]);
-    // Another request is denied by what this one has taken.
+    // Another request is denied because of what this one has taken.
     perSecond.steps.set(2, async () => {
       expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: true }]);
       expect(await cache.take([tokens], Infinity)).toMatchObject([{ limited: true, cached: true }]);

@@ -16,7 +16,7 @@ import { mapOfOne } from '../../../support/sharded/map-of-one.js';
 const PER_SECOND = windowRate('second', 2);
 const PER_MINUTE = windowRate('minute', 5);
 
-/** A store that keeps what it was asked, and fails when told to. */
+/** A store that records its calls, and fails on demand. */
 class Recording implements BucketStore {
   readonly asked: (readonly TakeItem[])[] = [];
   readonly deadlines: number[] = [];
@@ -101,10 +101,10 @@ describe.each([true, false])('a candidate (windows count denied hits: %s)', (cou
       { used: 1 },
       { remaining: 99 },
     ]);
-    // The window of a second denies.
+    // The one-second window denies.
     await take(takeItem('s', PER_SECOND));
     expect(await take(second, candidate(), tokens)).toMatchObject([{ limited: true }, { used: 2 }, {}]);
-    // The main store does.
+    // The main store denies.
     await take(takeItem('b', HUNDRED, { hits: 99 }));
     clock.advance(1);
     expect(await take(candidate(), tokens)).toMatchObject([{ limited: false, used: 3 }, { limited: true }]);

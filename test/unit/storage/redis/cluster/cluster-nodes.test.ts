@@ -16,10 +16,10 @@ import { HUNDRED, takeItem } from '../../../../support/limiter/take-items.js';
 
 const keys = new RedisKeys(DEFAULT_KEY_PREFIX);
 
-/** Nodes of a cluster, the first of which serves all slots. All of them are one store, as opening one takes long. */
+/** Nodes of a cluster, the first of which serves all slots. They share one store, because opening one takes long. */
 async function setUp(onOpen = (): void => {}) {
   const places: ClusterNodeOptions[] = [];
-  // Nobody listens on port 1.
+  // Nothing listens on port 1.
   const store = new RedisStore({ ...REDIS, address: parseRedisUrl('127.0.0.1:1') });
   let doubts = 0;
   const nodes = new ClusterNodes({
@@ -47,7 +47,7 @@ async function setUp(onOpen = (): void => {}) {
 }
 
 test('a view of thousands of masters is taken over in many turns of the event loop', async () => {
-  // Each node that is opened takes a tenth of a millisecond.
+  // Opening a node takes 0.1 ms.
   let now = 0;
   const clock = jest.spyOn(performance, 'now').mockImplementation(() => now);
   const { nodes, places } = await setUp(() => {

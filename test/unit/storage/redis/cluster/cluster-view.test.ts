@@ -4,7 +4,7 @@ import { readView } from '../../../../../src/storage/redis/cluster/cluster-view.
 const ASKED = { host: '10.0.0.9', port: 7000 };
 const INFO = 'cluster_state:ok\r\ncluster_current_epoch:12\r\n';
 
-/** What CLUSTER SLOTS tells of one master that has all slots. */
+/** The reply to CLUSTER SLOTS of a master with all slots. */
 const rowOf = (...master: unknown[]): unknown[] => [[0, 16_383, master]];
 
 describe('what a node says of its cluster', () => {

@@ -25,7 +25,7 @@ test('some attempts are under way at a time, and the others follow, urgent ones 
   await all[0];
   await Promise.resolve();
   expect(began.slice(ATTEMPTS_AT_ONCE)).toEqual(['urgent']);
-  // One that fails makes room, too.
+  // A failed attempt frees its slot, too.
   const failing = new ConnectionAttempts();
   for (let i = 0; i < 2 * ATTEMPTS_AT_ONCE; i++) {
     await expect(failing.run(() => Promise.reject(new Error('refused')), false)).rejects.toThrow('refused');

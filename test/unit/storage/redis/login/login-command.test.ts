@@ -83,7 +83,7 @@ test('a refusal is answered by a run at once, the next ones after pauses that gr
   // After 1, 2, 4, 8, 16, 30, 30 … seconds.
   expect(runs).toBeGreaterThanOrEqual(7);
   expect(runs).toBeLessThanOrEqual(9);
-  // Within a pause the last login is given.
+  // Within a pause, the last login is returned.
   expect(await password(true)).toBe(`password${runs}`);
 });
 
@@ -134,13 +134,13 @@ test('one that is slow holds up no connection while the login before is good', a
   const login = password();
   await jest.advanceTimersByTimeAsync(300);
   expect(await login).toBe('password1');
-  // Redis refuses it: then the new one is waited for.
+  // Redis refuses it, so a new login is awaited.
   const other = password(true);
   await jest.advanceTimersByTimeAsync(3000);
   end('new');
   expect(await other).toBe('new');
   expect(told).toEqual(['renewed password1', 'renewed new']);
-  // When its time is over, too.
+  // The same after it has expired.
   await jest.advanceTimersByTimeAsync(11_000);
   const late = password();
   await jest.advanceTimersByTimeAsync(1000);

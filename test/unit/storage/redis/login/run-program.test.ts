@@ -64,7 +64,7 @@ async function hanging(
 
 test('what a program has printed is taken when it ends, whoever holds its output', async () => {
   const file = folder.join('holder');
-  // The one process stays in the group, and is killed with it. The other says when it has left the group.
+  // One process stays in the group, and is killed with it. The other reports when it has left the group.
   const leaves = `setsid sh -c 'echo $$ >> ${file}; exec sleep 601' &`;
   const waits = `until [ $(wc -l < ${file}) = 2 ]; do sleep 0.01; done`;
   const holders = `sleep 600 & echo $! > ${file}; ${leaves} ${waits}`;
@@ -79,7 +79,7 @@ test('what a program has printed is taken when it ends, whoever holds its output
   }
 });
 
-/** Whether a process runs; one that has ended and waits to be noticed does not. */
+/** Returns whether a process runs; a zombie does not. */
 function runs(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
