@@ -164,9 +164,9 @@ export class PolicyNode {
 
   /** Returns the nodes from the first level to this one. */
   path(): readonly PolicyNode[] {
-    const way: PolicyNode[] = [];
-    for (let node: PolicyNode = this; node.parent !== undefined; node = node.parent) way.push(node);
-    return way.reverse();
+    const path: PolicyNode[] = [];
+    for (let node: PolicyNode = this; node.parent !== undefined; node = node.parent) path.push(node);
+    return path.reverse();
   }
 
   /** Name of the node in messages; see {@link nodeLabel}. */

@@ -128,7 +128,7 @@ function finishSegment(tokens: readonly Token[]): Segment | string | undefined {
   if (stars === 1 && head.length + tail.length + 1 === tokens.length) {
     return { kind: 'star', prefix: head, suffix: tail };
   }
-  return { kind: 'tokens', tokens, head, tail, least: tokens.length - stars };
+  return { kind: 'tokens', tokens, head, tail, minUnits: tokens.length - stars };
 }
 
 /** Returns the characters before the first special one. */

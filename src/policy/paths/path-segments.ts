@@ -20,7 +20,7 @@ export interface TokenSegment {
   readonly head: string;
   readonly tail: string;
   /** Minimum number of UTF-16 units that match. */
-  readonly least: number;
+  readonly minUnits: number;
 }
 
 /** Pattern of one segment of a path or, with `any`, of any number of segments: `**`. */
@@ -146,7 +146,7 @@ function matchesSegment(
       return prefix.length + suffix.length <= to - from && hasEnds(path, from, to, prefix, suffix);
     }
     case 'tokens':
-      if (segment.least > to - from || !hasEnds(path, from, to, segment.head, segment.tail)) return false;
+      if (segment.minUnits > to - from || !hasEnds(path, from, to, segment.head, segment.tail)) return false;
       return matchesTokens(segment.tokens, path, from, to, work);
   }
 }

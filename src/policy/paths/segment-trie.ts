@@ -23,7 +23,7 @@ interface PatternRest {
 
 class SegmentNode {
   /** The first rule that passes through this node. */
-  readonly least: number;
+  readonly firstRule: number;
   literals: Map<string, SegmentNode> | undefined;
   /** Length of the longest literal. */
   longest = 0;
@@ -38,7 +38,7 @@ class SegmentNode {
   rests: AffixTrie<PatternRest[]> | undefined;
 
   constructor(least: number) {
-    this.least = least;
+    this.firstRule = least;
   }
 }
 
@@ -122,7 +122,7 @@ export class SegmentTrie {
   }
 
   private walk(node: SegmentNode, depth: number, accepts: Accepts | undefined, work: MatchWork): void {
-    if (node.least >= this.best || this.exceeded) return;
+    if (node.firstRule >= this.best || this.exceeded) return;
     if (!work.spend(NODE_STEPS)) {
       this.exceeded = true;
       return;

@@ -128,9 +128,9 @@ function insert<Held>(root: RadixNode<Held>, text: string): RadixNode<Held> {
 }
 
 function commonLength(label: string, text: string, at: number): number {
-  const most = Math.min(label.length, text.length - at);
+  const maxUnits = Math.min(label.length, text.length - at);
   let common = 0;
-  while (common < most && label.charCodeAt(common) === text.charCodeAt(at + common)) common++;
+  while (common < maxUnits && label.charCodeAt(common) === text.charCodeAt(at + common)) common++;
   return common;
 }
 

@@ -124,19 +124,19 @@ export function addressText(family: 4 | 6, words: Uint32Array): string {
   if (family === 4) return ipv4Text(words[0] as number);
   // The longest run of zero groups, or the first of equal ones; a single zero group is written out.
   let from = 0;
-  let most = 1;
+  let longestRun = 1;
   let run = 0;
   for (let i = 0; i < GROUPS; i++) {
     run = groupOf(words, i) === 0 ? run + 1 : 0;
-    if (run <= most) continue;
-    most = run;
+    if (run <= longestRun) continue;
+    longestRun = run;
     from = i + 1 - run;
   }
   let text = '';
   for (let i = 0; i < GROUPS; i++) {
-    if (most > 1 && i === from) {
+    if (longestRun > 1 && i === from) {
       text += '::';
-      i += most - 1;
+      i += longestRun - 1;
     } else {
       if (text !== '' && !text.endsWith(':')) text += ':';
       text += groupOf(words, i).toString(16);

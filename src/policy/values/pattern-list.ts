@@ -123,8 +123,8 @@ export class PatternList<Owner> {
     if (this.firstInner > best || this.innerTexts === 0) return best;
     if (this.finder === undefined) this.prepared();
     found.length = 0;
-    const least = (this.finder as TextFinder).find(value, best, found, work);
-    return least === EXCEEDED || found.length === 0 ? least : this.tryCandidates(value, least, work);
+    const lowest = (this.finder as TextFinder).find(value, best, found, work);
+    return lowest === EXCEEDED || found.length === 0 ? lowest : this.tryCandidates(value, lowest, work);
   }
 
   /** Tests the patterns whose texts were all found. */

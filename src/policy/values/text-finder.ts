@@ -84,10 +84,10 @@ export class TextFinder {
 
   /** Builds a finder, which takes about 100 ns for each unit of the texts. No text may be empty. */
   static build(texts: readonly FoundText[]): TextFinder {
-    let most = 1;
-    for (const { text } of texts) most += text.length;
-    const words = new Int32Array(HEADER + most * FIELDS + tableSize(most));
-    words[0] = most;
+    let maxStates = 1;
+    for (const { text } of texts) maxStates += text.length;
+    const words = new Int32Array(HEADER + maxStates * FIELDS + tableSize(maxStates));
+    words[0] = maxStates;
     const finder = new TextFinder(words);
     finder.link(finder.insertAll(texts));
     finder.fillDirect();
@@ -108,7 +108,7 @@ export class TextFinder {
       this.round = 0;
     }
     this.round++;
-    let least = best;
+    let lowest = best;
     let state = 0;
     for (let from = 0; from < value.length; from += CHUNK_UNITS) {
       const length = readUnits(value, from);
@@ -126,11 +126,11 @@ export class TextFinder {
         }
         state = next;
         const found = whole[state] as number;
-        if (found < least) least = found;
+        if (found < lowest) lowest = found;
         if (part[state] !== 0 && !this.collect(state, parts, work)) return EXCEEDED;
       }
     }
-    return least;
+    return lowest;
   }
 
   /** Collects the texts that end at a state, up to the first that was visited before. */

@@ -12,14 +12,14 @@ function described(
   statuses: readonly DescriptorStatus[],
 ): DescriptorStatus | undefined {
   let chosen: DescriptorStatus | undefined;
-  let least = MAX_UINT32;
+  let minRemaining = MAX_UINT32;
   for (let i = 0; i < statuses.length; i++) {
     const status = statuses[i] as DescriptorStatus;
     if (status.currentLimit === undefined) continue;
     const overLimit = status.code === CODE.OVER_LIMIT && (decisions[i] as Decision).takes[0]?.quota === false;
-    if (overLimit || status.limitRemaining < least) {
+    if (overLimit || status.limitRemaining < minRemaining) {
       chosen = status;
-      least = overLimit ? 0 : status.limitRemaining;
+      minRemaining = overLimit ? 0 : status.limitRemaining;
     }
   }
   return chosen;

@@ -77,8 +77,8 @@ export class ControlLog {
    */
   async change(changes: readonly LogChange[]): Promise<readonly number[] | StorageError> {
     const mark = randomBytes(12).toString('base64url');
-    const most = [this.#options.maxControls ?? MAX_CONTROLS, MAX_LOG_BYTES, MAX_LOG_MEMBERS, KEPT_MICROS];
-    const args = [mark, ...most.map(String)];
+    const bounds = [this.#options.maxControls ?? MAX_CONTROLS, MAX_LOG_BYTES, MAX_LOG_MEMBERS, KEPT_MICROS];
+    const args = [mark, ...bounds.map(String)];
     for (const { what, name, durationMicros, id, text } of changes)
       args.push(what, name, String(durationMicros), id, text);
     const { key } = this;

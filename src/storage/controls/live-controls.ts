@@ -130,8 +130,8 @@ export class LiveControls<C extends LiveControl = LiveControl> {
   }
 
   #notify(set: readonly C[], ended: readonly string[], touched: readonly string[], only?: Listener): void {
-    const most = Math.max(set.length, ended.length, touched.length, 1);
-    for (let from = 0; from < most; from += MAX_CHANGES_PER_NOTICE) {
+    const maxLength = Math.max(set.length, ended.length, touched.length, 1);
+    for (let from = 0; from < maxLength; from += MAX_CHANGES_PER_NOTICE) {
       const to = from + MAX_CHANGES_PER_NOTICE;
       const change = {
         isReset: only !== undefined && from === 0,
@@ -145,10 +145,10 @@ export class LiveControls<C extends LiveControl = LiveControl> {
   }
 
   #notifyNext(): void {
-    const told = this.#queue.shift();
-    this.#isNotifying = told !== undefined;
-    if (told === undefined) return;
-    const { change, only } = told;
+    const notice = this.#queue.shift();
+    this.#isNotifying = notice !== undefined;
+    if (notice === undefined) return;
+    const { change, only } = notice;
     if (typeof change === 'function') change();
     else for (const listener of only === undefined ? [...this.#listeners] : [only]) listener(change);
     if (this.#queue.length > 0) setImmediate(() => this.#notifyNext());

@@ -214,7 +214,7 @@ export class RedisControlBook implements ControlBook {
     const { redis, monotonicMicros } = this.#options;
     const isFirst = this.firstRead.awaited !== undefined;
     if (!redis.connected && !isFirst) return false;
-    const asked = { micros: monotonicMicros(), at: ++this.#events };
+    const start = { micros: monotonicMicros(), at: ++this.#events };
     const polled = await this.#log.poll(this.#mark, this.#readVersion, isFirst);
     if (this.#closed) return false;
     this.#complaints.note(polled instanceof StorageError ? polled : undefined);
@@ -226,7 +226,7 @@ export class RedisControlBook implements ControlBook {
     const { anew, at, version } = polled;
     // Something else has written to the log.
     const isStuck = !anew && at <= this.#readVersion && at < version;
-    this.#apply(polled, asked);
+    this.#apply(polled, start);
     // Until everything is read, or after the log was lost, there may be other entries.
     if (at >= version) this.#current = this.#mark !== UNKNOWN_MARK;
     if (at >= version || isStuck) this.firstRead.end('read');

@@ -10,11 +10,11 @@ import type { OwedCharge, OwedLedger } from './owed-ledger.js';
 export const MAX_CONCURRENT_CHARGES = 32;
 /** Pause after charges, as a multiple of their duration, so that charges use at most a tenth of the store's time. */
 const PAUSE_FACTOR = 9;
-const LEAST_PAUSE_MS = 2;
-const LONGEST_PAUSE_MS = 1000;
+const MIN_PAUSE_MS = 2;
+const MAX_PAUSE_MS = 1000;
 /** Minimum and maximum pause after charges that all failed. */
 const RETRY_MS = 250;
-const LONGEST_RETRY_MS = 8000;
+const MAX_RETRY_MS = 8000;
 /** Maximum time that `close` continues to charge, in milliseconds. */
 const CLOSE_MS = 500;
 
@@ -47,7 +47,7 @@ export class Repayment {
   /** The current charges, which never reject. */
   #chargesInFlight: Promise<unknown> = Promise.resolve();
   #closing = false;
-  readonly #pauses = new BackOff({ initialMs: RETRY_MS, maxMs: LONGEST_RETRY_MS });
+  readonly #pauses = new BackOff({ initialMs: RETRY_MS, maxMs: MAX_RETRY_MS });
   /** Number of buckets charged since the ledger was empty. */
   #chargedInBatch = 0;
 
@@ -63,7 +63,7 @@ export class Repayment {
 
   /** Starts charging after new hits are owed: the store may have been late only, and available all the time. */
   expect(): void {
-    if (this.#timer === undefined && !this.#running) this.#arm(LONGEST_PAUSE_MS);
+    if (this.#timer === undefined && !this.#running) this.#arm(MAX_PAUSE_MS);
   }
 
   /** Charges as much as possible within 0.5 s, and gives up the rest. */
@@ -116,7 +116,7 @@ export class Repayment {
     }
     this.#pauses.reset();
     const tookMs = (clock.monotonicMicros() - beganMicros) / 1000;
-    this.#arm(Math.min(Math.max(LEAST_PAUSE_MS, PAUSE_FACTOR * tookMs), LONGEST_PAUSE_MS));
+    this.#arm(Math.min(Math.max(MIN_PAUSE_MS, PAUSE_FACTOR * tookMs), MAX_PAUSE_MS));
   }
 
   /** Charges the next records; returns their number. */

@@ -99,16 +99,16 @@ export class ExpiryHeap {
       if (first >= count) break;
       const end = Math.min(first + ARITY, count);
       let child = first;
-      let least = this.keyAt(first);
+      let minKey = this.keyAt(first);
       for (let i = first + 1; i < end; i++) {
         const other = this.keyAt(i);
-        if (other < least) {
-          least = other;
+        if (other < minKey) {
+          minKey = other;
           child = i;
         }
       }
-      if (least >= key) break;
-      this.place(at, this.slotAt(child), least);
+      if (minKey >= key) break;
+      this.place(at, this.slotAt(child), minKey);
       at = child;
     }
     this.place(at, slot, key);

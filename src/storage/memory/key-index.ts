@@ -71,8 +71,8 @@ export class KeyIndex {
   }
 
   private chainOf(hash: number): number {
-    const wide = hash & (2 * this.mask + 1);
-    return wide < this.chains ? wide : hash & this.mask;
+    const extendedIndex = hash & (2 * this.mask + 1);
+    return extendedIndex < this.chains ? extendedIndex : hash & this.mask;
   }
 
   private split(): void {

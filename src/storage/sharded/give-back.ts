@@ -36,16 +36,16 @@ export function outcomesBeforeTake(
   countDeniedHits: boolean,
 ): TakeOutcome[] {
   /** Hits that this item and those before it took, by bucket. */
-  const taken = new Map<string, number>();
+  const takenByKey = new Map<string, number>();
   return outcomes.map((found, i) => {
     const item = items[i] as TakeItem;
     const { key, rate } = item;
-    const hits = (taken.get(key) ?? 0) + takenBy(item, found, countDeniedHits);
+    const hits = (takenByKey.get(key) ?? 0) + takenBy(item, found, countDeniedHits);
     // All hits of a charge may have been forgiven.
     const isUndone = found.forgiven > 0 && item.enforcement !== 'candidate';
     const outcome = isUndone ? { ...found, forgiven: 0 } : found;
     if (hits === 0) return outcome;
-    taken.set(key, hits);
+    takenByKey.set(key, hits);
     if (rate.kind === 'token_bucket') return outcome.limited ? outcome : withAddedHits(rate, outcome, hits);
     // A limit of a list reports the state that it found.
     if (outcome.limited && rate.allOrNothing) return outcome;
@@ -73,8 +73,8 @@ function withAddedHits(rate: TokenBucketRate, outcome: TakeOutcome, hits: number
   const owedMicros = rate.maxDebt > 0 ? outcome.waitMicros - costWhole(rate, 1) - rounded : 0;
   const owed = owedMicros > 0 ? Math.ceil((owedMicros * rate.q) / rate.p) : 0;
   // A bucket that is still past full gets all hits back.
-  const most = outcome.remaining > rate.maxTokens ? MAX_UINT32 : rate.maxTokens;
-  const remaining = Math.min(most, Math.max(0, outcome.remaining + hits - owed));
+  const maxRemaining = outcome.remaining > rate.maxTokens ? MAX_UINT32 : rate.maxTokens;
+  const remaining = Math.min(maxRemaining, Math.max(0, outcome.remaining + hits - owed));
   let waitMicros = remaining >= rate.maxTokens ? 0 : outcome.waitMicros;
   if (waitMicros > 0 && owed > 0) waitMicros -= costWhole(rate, Math.min(hits, owed));
   return { ...outcome, remaining, waitMicros, used: Math.max(0, rate.maxTokens - remaining) };

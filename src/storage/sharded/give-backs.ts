@@ -76,7 +76,7 @@ export class GiveBacks {
         const { partition, shard, takenEpoch } = request;
         const taken = request.takeBack();
         if (shard === undefined || taken === undefined) return;
-        const items = refundsOf(taken.asked, taken.outcomes, countDeniedHits);
+        const items = refundsOf(taken.items, taken.outcomes, countDeniedHits);
         if (items.length === 0) return;
         onGiveBack?.(items);
         const take = { partition, items, deadlineMicros, connection, mayWait: true, isLarge };

@@ -119,12 +119,12 @@ export class PartitionRequest {
 
   /** The items that were taken, as sent, and their outcomes; undefined if nothing was taken. */
   get taken():
-    | { readonly asked: readonly TakeItem[]; readonly outcomes: readonly TakeOutcome[] }
+    | { readonly items: readonly TakeItem[]; readonly outcomes: readonly TakeOutcome[] }
     | undefined {
     const outcomes = this.#result;
     if (outcomes === undefined || outcomes instanceof StorageError) return undefined;
     const asked = this.#sentItems;
-    return deniesRequest(asked, outcomes) ? undefined : { asked, outcomes };
+    return deniesRequest(asked, outcomes) ? undefined : { items: asked, outcomes };
   }
 
   /** Returns {@link taken} for giving it back, once. */
@@ -139,7 +139,7 @@ export class PartitionRequest {
     if (this.error !== undefined) return this.items.map(() => UNDECIDED);
     const { taken } = this;
     if (taken === undefined) return this.outcomes;
-    return this.#merge(outcomesBeforeTake(taken.asked, taken.outcomes, countDeniedHits), this.#selects);
+    return this.#merge(outcomesBeforeTake(taken.items, taken.outcomes, countDeniedHits), this.#selects);
   }
 
   /** Records the outcomes of its refunds. */

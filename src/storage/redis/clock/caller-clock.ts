@@ -57,16 +57,16 @@ export class CallerClock {
    * monotonic clock.
    */
   read(timeMicros: number, askedMicros: number, answeredMicros: number): void {
-    const least = timeMicros - answeredMicros;
-    const most = timeMicros - askedMicros;
+    const minOffset = timeMicros - answeredMicros;
+    const maxOffset = timeMicros - askedMicros;
     const kept = this.#offsetAt(answeredMicros);
-    const back = kept - most;
+    const back = kept - maxOffset;
     if (this.isSet && back > MAX_STEP_MICROS) {
       if (++this.#stepsSeen < MIN_STEP_READINGS) return;
       this.#latestMicros = 0;
     }
     this.#stepsSeen = 0;
-    this.#offset = !this.isSet || back > 0 ? least : Math.max(least, kept);
+    this.#offset = !this.isSet || back > 0 ? minOffset : Math.max(minOffset, kept);
     this.#readAtMicros = answeredMicros;
   }
 

@@ -224,12 +224,12 @@ function newestOf(views: readonly ClusterView[]): ClusterView | undefined {
 /** Returns whether two views have the same slots and owners. */
 function isSame(one: ClusterView, other: ClusterView): boolean {
   const isAt = ({ first, last, master }: SlotRange, at: number): boolean => {
-    const there = other.ranges[at];
+    const otherRange = other.ranges[at];
     return (
-      there?.first === first &&
-      there.last === last &&
-      there.master.host === master.host &&
-      there.master.port === master.port
+      otherRange?.first === first &&
+      otherRange.last === last &&
+      otherRange.master.host === master.host &&
+      otherRange.master.port === master.port
     );
   };
   return one.epoch === other.epoch && one.ranges.length === other.ranges.length && one.ranges.every(isAt);

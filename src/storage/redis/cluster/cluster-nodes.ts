@@ -126,15 +126,15 @@ export class ClusterNodes {
   }
 
   /** Runs a script on the node that serves its key, see {@link RedisBuckets.runScript}. Follows one redirection. */
-  async ask(question: ScriptRequest): Promise<ScriptReply> {
+  async runScript(question: ScriptRequest): Promise<ScriptReply> {
     const slot = slotOfKey(question.key);
     const node = this.#table.ownerOf(slot);
     if (node === undefined) return this.#unservedSlot(slot);
     const answer = await node.store.runScript(question);
-    const said = typeof answer === 'string' ? undefined : answer.cause;
-    if (!(said instanceof RedisReplyError) || !isRedirection(said)) return answer;
+    const cause = typeof answer === 'string' ? undefined : answer.cause;
+    if (!(cause instanceof RedisReplyError) || !isRedirection(cause)) return answer;
     this.#options.onStaleSlots();
-    const [code, , address = ''] = said.message.split(' ');
+    const [code, , address = ''] = cause.message.split(' ');
     const other = code === 'MOVED' || code === 'ASK' ? this.#nodeAt(address, node.name) : undefined;
     if (other === undefined || other === node) return answer;
     if (code === 'MOVED') this.#table.setOwner(slot, other);

@@ -156,7 +156,7 @@ export class ClusterStore implements RedisBuckets {
 
   async runScript(question: ScriptRequest): Promise<ScriptReply> {
     if (question.mayWait === true && this.#state.at === 'unknown') await this.#reconnectGrace.whenEnded();
-    if (this.#state.at !== 'unknown') return this.#nodes.ask(question);
+    if (this.#state.at !== 'unknown') return this.#nodes.runScript(question);
     return new StorageError('disconnected', `Redis ${this.#options.address.redactedAddress} is away`);
   }
 

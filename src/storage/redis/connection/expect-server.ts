@@ -19,7 +19,7 @@ const REMOVE_ALL = "return redis.call('DEL',unpack(KEYS))";
  * commands.
  */
 const REFUSED = /unknown command|unsupported command|not supported/i;
-const PROXY_SAYS = /by the proxy|unsupported command/i;
+const PROXY_ERROR = /by the proxy|unsupported command/i;
 
 /**
  * Rejects if a proxy replies, which its errors for commands without keys reveal. A Redis that lacks one of these
@@ -27,7 +27,7 @@ const PROXY_SAYS = /by the proxy|unsupported command/i;
  */
 export async function expectServer(send: SendCommand): Promise<void> {
   const client = await refusal(send('client', ['ID'], { integers: 0, textBytes: 0 }));
-  if (PROXY_SAYS.test(client)) throw new Error(`${IS_PROXY} ${client}`);
+  if (PROXY_ERROR.test(client)) throw new Error(`${IS_PROXY} ${client}`);
   if (!REFUSED.test(client)) return;
   const script = await refusal(send('script', ['LOAD', 'return 1'], SHORT_TEXT));
   if (!REFUSED.test(script)) return;

@@ -195,9 +195,9 @@ async function answers(endpoint: RedisEndpoint, command: string): Promise<boolea
 /** Returns whether an unencrypted command gets a reply, even an error such as NOAUTH or one from a proxy. */
 async function speaksClearText(endpoint: RedisEndpoint): Promise<boolean> {
   const socket = connect(endpoint);
-  const told = await firstWord<boolean>(socket, (tell) => {
+  const isAnswered = await firstWord<boolean>(socket, (tell) => {
     socket.once('connect', () => socket.write(requestOf('GET weir:1:probe')));
     socket.once('data', (bytes: Buffer) => tell(/^(?:\$-?\d|-\w)/.test(bytes.toString('latin1', 0, 32))));
   });
-  return told === true;
+  return isAnswered === true;
 }

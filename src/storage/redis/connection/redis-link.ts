@@ -22,7 +22,7 @@ const CONNECT_TIMEOUT_MS = 1000;
  * better. After several silent attempts the time doubles with each, up to the timeout of a decision (REDIS_TIMEOUT).
  */
 const GREETING_TIMEOUT_MS = 500;
-const QUICK_GREETINGS = 20;
+const MAX_QUICK_GREETINGS = 20;
 /** A connection that worked for this long is replaced without a pause, in milliseconds. */
 const WORKED_MS = 1000;
 
@@ -210,7 +210,7 @@ export class RedisLink {
   #greetingTimeoutMs(): number {
     const longestMs = Math.max(2 * GREETING_TIMEOUT_MS, this.#maxSilenceMs);
     return Math.min(
-      GREETING_TIMEOUT_MS * 2 ** Math.max(0, this.#silentAttempts - QUICK_GREETINGS),
+      GREETING_TIMEOUT_MS * 2 ** Math.max(0, this.#silentAttempts - MAX_QUICK_GREETINGS),
       longestMs,
     );
   }

@@ -15,7 +15,7 @@ export function firstAnswers<T>(
       clearTimeout(timer);
       resolve({ answers: [...answers], errors: errors.filter(Boolean) });
     };
-    const look = (): void => {
+    const settle = (): void => {
       if (answers.length + failed === asked.length) end();
       else if (answers.length > 0) timer ??= setTimeout(end, laterMs);
     };
@@ -23,12 +23,12 @@ export function firstAnswers<T>(
       one.then(
         (answer) => {
           answers.push(answer);
-          look();
+          settle();
         },
         ({ message }: Error) => {
           errors[i] = message;
           failed++;
-          look();
+          settle();
         },
       );
     });

@@ -6,7 +6,7 @@ import { AbstractConnector, type RedisOptions } from './ioredis.js';
  * everything. A thousand masters with scattered slots need less.
  */
 export const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
-const MORE_PER_SECOND = 4096;
+const BYTES_PER_SECOND = 4096;
 
 /** Returns a connector for ioredis that opens connections with `open`, over TLS if the option `tls` is set. */
 export function ownConnector(open: () => Socket): NonNullable<RedisOptions['Connector']> {
@@ -30,7 +30,7 @@ function endFlood(stream: Socket): void {
   let bytes = 0;
   stream.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    const most = MAX_RECEIVED_BYTES + (MORE_PER_SECOND * (performance.now() - openedMs)) / 1000;
-    if (bytes > most) stream.destroy(new Error('it sends more than anybody asked for'));
+    const maxBytes = MAX_RECEIVED_BYTES + (BYTES_PER_SECOND * (performance.now() - openedMs)) / 1000;
+    if (bytes > maxBytes) stream.destroy(new Error('it sends more than anybody asked for'));
   });
 }

@@ -72,8 +72,8 @@ export class QueryClients {
       await logIn(client, login);
       return await question(client);
     } catch (error) {
-      const said = connectionError || (error as Error).message;
-      throw new Error(await explain(client, withoutArguments(said)));
+      const message = connectionError || (error as Error).message;
+      throw new Error(await explain(client, withoutArguments(message)));
     } finally {
       clearTimeout(late);
       this.#asking.delete(client);

@@ -94,8 +94,8 @@ export class SentinelFinder implements RedisFinder {
    * of it up to 2 s before the others.
    */
   async #query(): Promise<AnnouncedMaster> {
-    const asked = this.#sentinels.map((sentinel) => sentinel.master());
-    const { answers, errors } = await firstAnswers(asked, LATER_REPLIES_MS);
+    const replies = this.#sentinels.map((sentinel) => sentinel.master());
+    const { answers, errors } = await firstAnswers(replies, LATER_REPLIES_MS);
     const newest = newestOf(answers);
     if (newest === undefined) throw new Error(this.#sentence(errors));
     return newest;
@@ -103,8 +103,8 @@ export class SentinelFinder implements RedisFinder {
 
   /** An error from a Sentinel that replied is more useful than a connection error. */
   #sentence(errors: readonly string[]): string {
-    const told = errors.find((error) => error.startsWith('Sentinel '));
-    if (told !== undefined) return told;
+    const sentinelError = errors.find((error) => error.startsWith('Sentinel '));
+    if (sentinelError !== undefined) return sentinelError;
     const { prefix } = this.#options;
     return `no Sentinel of ${prefix}_URL answers; start them, or correct ${prefix}_URL (${errors.join('; ')})`;
   }
