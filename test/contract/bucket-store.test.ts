@@ -8,7 +8,7 @@ import { proxyBenches } from '../support/limiter/proxy-bench.js';
 import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { memoryBench, redisBenches, type TestBench, takeFrom } from '../support/limiter/test-stores.js';
 
-// Starting Redis may take long on a busy machine.
+// Starting Redis may take a long time on a busy machine.
 jest.setTimeout(60_000);
 
 const SECOND = UNIT_MICROS.second;

@@ -9,7 +9,7 @@ import { proxyBenches } from '../support/limiter/proxy-bench.js';
 import { redisBenches } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 
-// Starting Redis may take long on a busy machine.
+// Starting Redis may take a long time on a busy machine.
 jest.setTimeout(60_000);
 
 const SECOND = 1_000_000;

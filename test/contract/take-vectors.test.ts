@@ -7,7 +7,7 @@ import { HUNDRED, takeItem } from '../support/limiter/take-items.js';
 import { NOW, TAKE_VECTORS } from '../support/limiter/take-vectors.js';
 import { redisBenches, takeFrom } from '../support/limiter/test-stores.js';
 
-// Starting Redis may take long on a busy machine.
+// Starting Redis may take a long time on a busy machine.
 jest.setTimeout(60_000);
 
 function loaded(value: string | undefined): RunningBucket {

@@ -14,7 +14,7 @@ import { type HeldProxy, startHeldProxy } from '../support/redis/held-proxy.js';
 import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
-// Starting Redis may take long on a busy machine.
+// Starting Redis may take a long time on a busy machine.
 jest.setTimeout(60_000);
 
 const TIMEOUT_MICROS = 20_000_000;

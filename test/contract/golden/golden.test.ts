@@ -8,7 +8,7 @@ import { expect, jest, test } from '@jest/globals';
 import { everyKeyPolicy, GOLDEN_NAMES, goldenText, makeGolden } from '../../support/golden/golden.js';
 import { repositoryRoot } from '../../support/process/tools.js';
 
-// Starting Redis may take long on a busy machine.
+// Starting Redis may take a long time on a busy machine.
 jest.setTimeout(60_000);
 
 test.each(GOLDEN_NAMES)(
