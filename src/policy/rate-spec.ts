@@ -19,8 +19,8 @@ export interface WindowSpec
 export type RateSpec = TokenBucketSpec | WindowSpec;
 
 /**
- * Returns the rate for decisions. `allOrNothing`: whether it belongs to a list of limits, see {@link
- * WindowRate.allOrNothing}.
+ * Returns the rate for decisions. `allOrNothing`: whether it belongs to a list of limits, see
+ * {@link WindowRate.allOrNothing}.
  */
 export function rateOf(spec: RateSpec, allOrNothing: boolean): Rate {
   if (spec.kind === 'token_bucket') {

@@ -106,8 +106,8 @@ export interface RuleNames {
    */
   readonly bucketSuffix: string;
   /**
-   * The part that distinguishes the limits of a list in statistics: `.daily`, `.2`; '' for a single limit. {@link
-   * statName} includes it.
+   * The part that distinguishes the limits of a list in statistics: `.daily`, `.2`; '' for a single limit.
+   * {@link statName} includes it.
    */
   readonly statSuffix: string;
 }

@@ -12,8 +12,8 @@ import type { TurnQueue } from './turn-queue.js';
  */
 const MAX_INLINE_ITEMS = 1000;
 /**
- * Number of descriptors plus limits that are counted in one slice. A descriptor that may be logged counts as {@link
- * LOGGED_DESCRIPTOR_ITEMS} more.
+ * Number of descriptors plus limits that are counted in one slice. A descriptor that may be logged counts as
+ * {@link LOGGED_DESCRIPTOR_ITEMS} more.
  */
 const ITEMS_PER_SLICE = 500;
 const LOGGED_DESCRIPTOR_ITEMS = 8;

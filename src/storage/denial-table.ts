@@ -36,8 +36,8 @@ function flattened(key: string): string {
  */
 export class DenialTable {
   /**
-   * Number of entries that had expired when they were removed. Entries that were removed to free memory count as {@link
-   * evacuated}, expired or not.
+   * Number of entries that had expired when they were removed. Entries that were removed to free memory count as
+   * {@link evacuated}, expired or not.
    */
   expired = 0;
   evacuated = 0;

@@ -6,31 +6,30 @@ import type { MatcherKind, ValueMatcher } from '../values/value-matcher.js';
 import { sha256Hex } from './sha256.js';
 
 /*
- * The name of a bucket is the concatenation of its parts, each of which says itself where it ends, so that no two lists
- * of parts give the same name:
+ * The name of a bucket is the concatenation of its parts. Each part marks its own end, so different lists of parts
+ * always have different names:
  *
  *   domain  key 1  value 1  key 2  value 2 …  [limit of a list, candidate, or limit override]  [shape]
  *
  *   5:hello        a text of 5 characters (UTF-16 units)
- *   #<64 hex>      a text of more than 128 bytes, or the value of a secret key (api_key and the like, or what `derive`
- *                  of any domain takes for API keys): its SHA-256
- *   5*files        the pattern of a node with share_threshold: one bucket for all values it matches
+ *   #<64 hex>      the SHA-256 of a text of more than 128 bytes, or of the value of a secret key: api_key and the like,
+ *                  or a key that `derive` of any domain uses for API keys
+ *   5*files        the pattern of a node with share_threshold: one bucket for all values that it matches
  *   *<64 hex>      such a pattern of more than 128 bytes
- *   @8:10.0.0.1    an address that a block of `value_cidr` holds, in the one spelling of RFC 5952; @#<64 hex> under the
- *                  key of a credential
+ *   @8:10.0.0.1    an address in a block of `value_cidr`, as in RFC 5952; @#<64 hex> for the key of a credential
  *   @10*10.0.0.0/8 the first block of a node with share_threshold: one bucket for all addresses in its blocks
  *   ^4*^/v1        the first pattern of a node with `value_regex` and share_threshold; ^*<64 hex> if it is long
- *   ~5:daily       a named limit of `rate_limits`; ~2 one without a name, the second; ~c the candidate
+ *   ~5:daily       a named limit of `rate_limits`; ~2 the second one, if it has no name; ~c the candidate
  *   !100/minute    a limit override
- *   %60            the shape of a window: its length in seconds; %day/Europe/Berlin one of a calendar. A token bucket
- *                  has no such part
+ *   %60            the shape of a window: its length in seconds, or %day/Europe/Berlin for a calendar window. Token
+ *                  buckets have no such part
  *
- *   &<64 hex>      the SHA-256 of all that follows the first entry, up to limit, candidate or override, where the name
- *                  would take more than 1,024 bytes. Of the entries of an override that follow its 1,024th character,
- *                  all texts enter the digest whole
+ *   &<64 hex>      the SHA-256 of everything between the first entry and the limit, candidate or override, if the name
+ *                  would exceed 1,024 bytes. In the name of an override, texts of entries after its 1,024th character
+ *                  are hashed completely
  *
- * A part begins with a digit, `#`, `*`, `@`, `^`, `~`, `!`, `%` or `&`, and digits end at `:` or `*`: the kind is known
- * at its first characters. `open-api`, tenant acme, group user-chats:
+ * A part begins with a digit, `#`, `*`, `@`, `^`, `~`, `!`, `%` or `&`, and digits end with `:` or `*`, so its first
+ * characters determine its kind. Example for `open-api`, tenant acme, group user-chats:
  * `8:open-api6:tenant4:acme14:resource_group10:user-chats`.
  */
 
@@ -182,8 +181,8 @@ function wholePart(text: string): string {
 /**
  * Returns the bucket of a limit override (RateLimitDescriptor.limit), derived from the {@link entriesKey} of the
  * entries after `derive`. An override applies to these values, as in the reference, even if a rule shares one bucket.
- * It differs from the bucket of the rule, and of overrides with another limit or unit. The caller appends its {@link
- * shapePart}.
+ * It differs from the bucket of the rule, and of overrides with another limit or unit. The caller appends its
+ * {@link shapePart}.
  */
 export function overrideKey(base: BucketKey, unit: WindowUnit, requestsPerUnit: number): BucketKey {
   return extendedKey(base, `!${requestsPerUnit}/${unit}`);

@@ -74,9 +74,9 @@ export class RegexSet {
   }
 
   /**
-   * Returns the position of the first pattern that matches the whole value; undefined if none does. Returns {@link
-   * EXCEEDED} if `work` is exhausted: `reading`, initially `{ at: 0, state: undefined }`, then contains the progress,
-   * and a call with more work continues.
+   * Returns the position of the first pattern that matches the whole value; undefined if none does. Returns
+   * {@link EXCEEDED} if `work` is exhausted: `reading`, initially `{ at: 0, state: undefined }`, then contains the
+   * progress, and a call with more work continues.
    */
   first(value: string, work: MatchWork, reading: ReadProgress): number | undefined | typeof EXCEEDED {
     let state = (reading.state as State | undefined) ?? this.beginning(work);

@@ -91,9 +91,9 @@ export function resetMicros({ outcome, rate }: DecidedTake): number {
 }
 
 /**
- * Returns whether a denial lasts forever: the take requests more than its limit can hold, alone (see {@link
- * isBeyondLimit}) or together with others of its request. With an `enforce_percent` between 0 and 100 it does not: the
- * next request may not be enforced.
+ * Returns whether a denial lasts forever: the take requests more than its limit can hold, alone (see
+ * {@link isBeyondLimit}) or together with others of its request. With an `enforce_percent` between 0 and 100 it does
+ * not: the next request may not be enforced.
  */
 export function canNeverPass({ rate, hits, refund, outcome, rule }: DecidedTake): boolean {
   if (!outcome.limited) return false;

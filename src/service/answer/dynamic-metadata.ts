@@ -34,8 +34,9 @@ function descriptorObject(descriptor: Descriptor, secretKeys: ReadonlySet<string
 }
 
 /**
- * Maximum size of the request's echo in an answer, in UTF-16 units. Each entry and each descriptor adds {@link
- * ENTRY_UNITS} to its strings, because encoding takes as long. The metadata of rules has a bound of the same size.
+ * Maximum size of the request's echo in an answer, in UTF-16 units. Each entry and each descriptor adds
+ * {@link ENTRY_UNITS} to its strings, because encoding takes as long. The metadata of rules has a bound of the same
+ * size.
  */
 export const MAX_ECHOED_UNITS = 98_304;
 const ENTRY_UNITS = 128;

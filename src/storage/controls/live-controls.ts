@@ -39,9 +39,9 @@ export function controlName({ kind, domain, identity }: Control): string {
 }
 
 /**
- * The controls that this process knows, by {@link controlName}. Listeners receive changes in groups of {@link
- * MAX_CHANGES_PER_NOTICE}, one group in each turn of the event loop. They are notified of ended controls within 0.2 s,
- * so decisions check {@link LiveControl.endsMicros}.
+ * The controls that this process knows, by {@link controlName}. Listeners receive changes in groups of
+ * {@link MAX_CHANGES_PER_NOTICE}, one group in each turn of the event loop. They are notified of ended controls within
+ * 0.2 s, so decisions check {@link LiveControl.endsMicros}.
  */
 export class LiveControls<C extends LiveControl = LiveControl> {
   readonly #monotonicMicros: () => number;

@@ -98,8 +98,8 @@ export class LargeTakeQueue {
   }
 
   /**
-   * Adds a request that fits, see {@link hasRoomFor}. The promise settles when the request is answered, or by {@link
-   * expire}.
+   * Adds a request that fits, see {@link hasRoomFor}. The promise settles when the request is answered, or by
+   * {@link expire}.
    */
   add(
     items: readonly TakeItem[],

@@ -36,8 +36,8 @@ const CLOSE_WAIT_MS = 500;
 
 /**
  * The buckets in a single Redis; it is the map and the only shard. All takes of one turn of the event loop that have
- * the same partition share one script call, and several calls may be in flight. Large requests take turns ({@link
- * LargeTakeSender}). A take never rejects and never outlives its deadline; see docs/operate/redis.md.
+ * the same partition share one script call, and several calls may be in flight. Large requests take turns
+ * ({@link LargeTakeSender}). A take never rejects and never outlives its deadline; see docs/operate/redis.md.
  */
 export class RedisStore implements RedisBuckets, Shard, BatchOwner {
   readonly runScript: ScriptRequests['run'];

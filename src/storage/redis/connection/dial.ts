@@ -47,8 +47,8 @@ export interface DialedRedis {
 const KEEP_ALIVE_MS = 30_000;
 
 /**
- * Connects to Redis and logs in. Rejects with an Error for the log: from the system, from TLS, or from Redis (a {@link
- * RedisReplyError}). Aborting `signal` closes the connection and rejects the promise.
+ * Connects to Redis and logs in. Rejects with an Error for the log: from the system, from TLS, or from Redis (a
+ * {@link RedisReplyError}). Aborting `signal` closes the connection and rejects the promise.
  */
 export async function dial(options: DialOptions, signal: AbortSignal): Promise<DialedRedis> {
   const stream = openStream(options);

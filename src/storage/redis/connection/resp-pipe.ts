@@ -63,8 +63,8 @@ export class RespPipe {
   }
 
   /**
-   * Sends one command; `bound` is the maximum size of its reply. Rejects with Redis's error, or with that of {@link
-   * end}.
+   * Sends one command; `bound` is the maximum size of its reply. Rejects with Redis's error, or with that of
+   * {@link end}.
    */
   send(command: string, args: readonly string[], bound: ReplyBound): Promise<unknown> {
     if (this.ended !== undefined) return Promise.reject(this.ended);
