@@ -1,7 +1,7 @@
 /**
- * A token bucket that limits how much work a peer can cause. The caller supplies the clock, in milliseconds from any
- * start, which must never go back. The bucket starts full with `burst` tokens and gains `perSecond` tokens a second, up
- * to `burst`.
+ * A token bucket that limits how much work a peer can cause. The caller passes the time in milliseconds, on a clock
+ * that never goes back. The bucket starts full with `burst` tokens and gains `perSecond` tokens a second, up to
+ * `burst`.
  */
 export class Budget {
   #tokens: number;

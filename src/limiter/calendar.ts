@@ -95,10 +95,10 @@ export class CalendarWindows {
   /** Shared by all windows of the zone and unit. */
   readonly #sequence: WindowSequence;
 
-  private constructor(timeZone: string, unit: CalendarUnit, row: WindowSequence) {
+  private constructor(timeZone: string, unit: CalendarUnit, sequence: WindowSequence) {
     this.timeZone = timeZone;
     this.unit = unit;
-    this.#sequence = row;
+    this.#sequence = sequence;
   }
 
   /** Throws a RangeError if this Node.js does not know the time zone; see {@link timeZoneName}. */
@@ -108,9 +108,9 @@ export class CalendarWindows {
 
   /** Returns the start of the window that contains `micros`, in microseconds since the epoch. */
   startAt(micros: number): number {
-    const row = this.#sequence;
-    if (micros < row.startMicros || micros >= row.endMicros) row.find(micros);
-    return row.startMicros;
+    const sequence = this.#sequence;
+    if (micros < sequence.startMicros || micros >= sequence.endMicros) sequence.find(micros);
+    return sequence.startMicros;
   }
 
   /**
@@ -118,10 +118,10 @@ export class CalendarWindows {
    * after the cached one keeps the cached one.
    */
   endOf(micros: number): number {
-    const row = this.#sequence;
-    if (micros === row.endMicros && micros > 0) return row.nextEnd();
-    if (micros < row.startMicros || micros >= row.endMicros) row.find(micros);
-    return row.endMicros;
+    const sequence = this.#sequence;
+    if (micros === sequence.endMicros && micros > 0) return sequence.nextEnd();
+    if (micros < sequence.startMicros || micros >= sequence.endMicros) sequence.find(micros);
+    return sequence.endMicros;
   }
 
   /** Serializes the windows as their time zone. The unit is a separate field in JSON. */
@@ -162,18 +162,18 @@ export class Calendars {
   /** Throws a RangeError if this Node.js does not know the time zone. */
   sequenceOf(timeZone: string, unit: CalendarUnit): WindowSequence {
     const name = `${unit} ${timeZone}`;
-    let row = this.#byName.get(name);
-    if (row !== undefined) return row;
+    let sequence = this.#byName.get(name);
+    if (sequence !== undefined) return sequence;
     const zone = zoneOf(timeZone);
     const key = `${unit} ${zone}`;
-    row = this.#sequences.get(key);
-    if (row === undefined) {
-      row = new WindowSequence(zone, unit);
-      this.#sequences.set(key, row);
+    sequence = this.#sequences.get(key);
+    if (sequence === undefined) {
+      sequence = new WindowSequence(zone, unit);
+      this.#sequences.set(key, sequence);
     }
     if (this.#byName.size >= MAX_NAMES) this.#byName.clear();
-    this.#byName.set(name, row);
-    return row;
+    this.#byName.set(name, sequence);
+    return sequence;
   }
 
   /**
@@ -183,8 +183,8 @@ export class Calendars {
   *prepare(micros: number): Generator<void, void> {
     let worked = 0;
     // A sequence that is added meanwhile is visited last.
-    for (const row of this.#sequences.values()) {
-      if (!row.prepare(micros)) continue;
+    for (const sequence of this.#sequences.values()) {
+      if (!sequence.prepare(micros)) continue;
       worked++;
       if (worked % SEQUENCES_PER_TURN === 0) yield;
     }

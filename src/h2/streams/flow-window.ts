@@ -12,7 +12,7 @@ export function overflowsWindow(window: number, increment: number): boolean {
   return window + increment > MAX_WINDOW_BYTES;
 }
 
-/** Returns the number of octets that may be sent under two windows, which may be negative. */
+/** Returns the number of octets that two windows allow to send. Either window may be negative. */
 export function sendable(streamWindow: number, connectionWindow: number): number {
   return Math.max(0, Math.min(streamWindow, connectionWindow));
 }
