@@ -7,13 +7,13 @@ const RESULTS = {
   dry_run: 'shown only; nothing changed',
 } as const;
 
-/** What became of a call that administers weir. */
+/** Result of an operator's command. */
 export type AdminResult = keyof typeof RESULTS;
 
-/** Counts calls that administer weir: `action` is one of a handful. */
+/** Counts an operator's command. `action` is one of a few names. */
 export type AdminCounter = (action: string, result: AdminResult) => void;
 
-/** The counter of calls that administer weir. */
+/** Returns a function that counts operators' commands. */
 export function adminCounter(registry: FamilyRegistry): AdminCounter {
   const counter = registry.events(
     'weir_admin_total',

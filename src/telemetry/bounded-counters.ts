@@ -1,8 +1,8 @@
 const OTHER = 'other';
 
 /**
- * Counters by label values that callers choose, bounded: past the bound everything new counts as `other`. Nested maps
- * instead of joined strings keep the hot path free of allocation and label sets unambiguous.
+ * Counters by label values that callers choose, with a bounded number of series. Beyond the bound, new series count as
+ * `other`. Nested maps instead of joined strings avoid allocations on the hot path and ambiguous label sets.
  */
 export class BoundedCounters {
   readonly #limit: SeriesLimit;
@@ -12,8 +12,9 @@ export class BoundedCounters {
   #overflow: number[] | undefined;
 
   /**
-   * @param slots how many numbers each series holds
-   * @param otherSecond second name of what no series is left for; its first is `other`
+   * @param slots number of values of each series
+   *
+   * @param otherSecond second label value of the overflow series; the first one is `other`
    */
   constructor(limit: SeriesLimit, slots: number, otherSecond = 'other') {
     this.#limit = limit;
@@ -21,12 +22,12 @@ export class BoundedCounters {
     this.#otherSecond = otherSecond;
   }
 
-  /** The numbers of one series, to be counted up in place. */
+  /** Returns the values of a series. The caller increments them in place. */
   series(first: string, second: string): number[] {
     return this.#byFirst.get(first)?.get(second) ?? this.#add(first, second);
   }
 
-  /** Whether these are the numbers of all that no series is left for. */
+  /** Returns whether these are the values of the overflow series. */
   isOverflow(values: readonly number[]): boolean {
     return values === this.#overflow;
   }
@@ -44,8 +45,8 @@ export class BoundedCounters {
   }
 
   /**
-   * Every series, the overflow last under `other`, or with the series of that name where there is one. Those that come
-   * while this is read may be left out.
+   * Yields every series. The overflow comes last, as `other`, or is added to a series with that name. Series that are
+   * added during the iteration may be missing.
    */
   *entries(): Generator<readonly [first: string, second: string, values: readonly number[]]> {
     const otherSecond = this.#otherSecond;
@@ -62,7 +63,7 @@ export class BoundedCounters {
     yield [OTHER, otherSecond, this.#withOverflow(this.#byFirst.get(OTHER)?.get(otherSecond) ?? [])];
   }
 
-  /** The numbers of every series themselves, the overflow last under `other`; see {@link entries}. */
+  /** Yields the values of every series themselves, with the overflow last; see {@link entries}. */
   *kept(): Generator<readonly [first: string, second: string, values: number[]]> {
     for (const [first, bySecond] of this.#byFirst) {
       for (const [second, values] of bySecond) yield [first, second, values];
@@ -75,11 +76,11 @@ export class BoundedCounters {
   }
 }
 
-/** A budget of series that {@link BoundedCounters} share (METRICS_MAX_SERIES). */
+/** A number of series that several {@link BoundedCounters} share (METRICS_MAX_SERIES). */
 export class SeriesLimit {
   readonly #most: number;
   #taken = 0;
-  /** How often a series was refused. */
+  /** Number of series that were refused. */
   refused = 0;
 
   constructor(most: number) {
@@ -95,7 +96,7 @@ export class SeriesLimit {
     return true;
   }
 
-  /** A series is gone: another one may come. */
+  /** Makes room for another series. */
   giveBack(): void {
     this.#taken--;
   }

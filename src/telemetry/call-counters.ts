@@ -6,7 +6,7 @@ import { KNOWN_DOMAIN, REDIS_ROLE } from './label-meanings.js';
 
 export type CallCounters = ReturnType<typeof callCounters>;
 
-/** A store that is `full` counts among the requests that were given up. */
+/** Requests that fail because the store is `full` count as given up, not here. */
 const STORE_FAILURES: Readonly<Record<Exclude<StorageFailure, 'full'>, string>> = {
   timeout: 'Redis did not answer within REDIS_TIMEOUT or the deadline of the caller',
   disconnected: 'no connection to Redis',
@@ -57,7 +57,7 @@ const REDIS_FAULTS: Readonly<Record<StoreFault, string>> = {
   other: 'any other error; see the log',
 };
 
-/** Counters of what became of calls, of the store and of reloads. */
+/** Creates the counters of failed calls, store faults and reloads. */
 export function callCounters(registry: FamilyRegistry) {
   return {
     storeErrors: registry.events(

@@ -6,13 +6,13 @@ import { CODES as CODE_MEANINGS, DOMAIN, RULE } from './label-meanings.js';
 const CODES = ['OK', 'OVER_LIMIT'] as const;
 
 /**
- * `weir_candidate_decisions_total`: what was answered beside what a `candidate` would have answered, as four numbers a
- * node.
+ * Counts `weir_candidate_decisions_total`: combinations of the actual code and the code of a `candidate`, as four
+ * numbers per rule.
  */
 export class CandidateCounts {
   readonly #counts: BoundedCounters;
 
-  /** @param limit the budget of series by rule */
+  /** @param limit number of series by rule */
   constructor(limit: SeriesLimit, registry: FamilyRegistry) {
     const counts = new BoundedCounters(limit, CODES.length ** 2);
     this.#counts = counts;
@@ -44,7 +44,7 @@ export class CandidateCounts {
     );
   }
 
-  /** Counts one descriptor: whether it was denied, and whether the candidate would have denied it. */
+  /** Counts a descriptor: whether it was denied, and whether the candidate would have denied it. */
   decided(domain: string, rule: string, live: boolean, candidate: boolean): void {
     const values = this.#counts.series(domain, rule);
     const slot = (live ? 2 : 0) + (candidate ? 1 : 0);

@@ -2,26 +2,23 @@ import type { BoundedCounters } from './bounded-counters.js';
 import { escapeLabel, type Family, type Sample } from './family.js';
 import type { LabelMeanings } from './label-meanings.js';
 
-/** So many series that show nothing are looked at in one go. */
+/** Number of series that are read in one slice. */
 const SLICE = 64;
 
 export interface CountedFamilyOptions {
   readonly name: string;
   readonly help: string;
-  /**
-   * Names of the labels that the first and the second name of a series stand under; one alone where there is no second.
-   */
+  /** Names of the labels for the two parts of a series' name, or of one label. */
   readonly labels: readonly [string] | readonly [string, string];
-  /** What these labels, and those that {@link numbers} adds, say. */
+  /** Meanings of these labels, and of those that {@link numbers} adds. */
   readonly meanings: LabelMeanings;
   readonly counts: BoundedCounters;
-  /** What is shown of the values of a series: further labels as they are written, or '', and a number. */
+  /** Yields samples from the values of a series: further labels in text format, or '', with a number. */
   numbers(values: readonly number[]): Iterable<readonly [labels: string, value: number]>;
 }
 
 /**
- * A counter whose numbers live in {@link BoundedCounters}, which are read one series after the other when somebody
- * asks.
+ * Returns a counter whose values are stored in {@link BoundedCounters}. A scrape reads them one series after the other.
  */
 export function countedFamily(options: CountedFamilyOptions): Family {
   const { name, help, counts, numbers, meanings } = options;

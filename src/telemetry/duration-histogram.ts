@@ -1,8 +1,8 @@
 import { type Family, type Sample, seriesText } from './family.js';
 
 /**
- * A histogram without labels that costs a short search and three additions; that of the Prometheus client costs a
- * hundred times as much.
+ * A histogram without labels. An observation costs a short search and three additions, a hundredth of the cost of the
+ * Prometheus client's.
  */
 export class DurationHistogram implements Family {
   readonly name: string;
@@ -11,7 +11,7 @@ export class DurationHistogram implements Family {
   readonly aggregator = 'sum';
   readonly #buckets: BucketCounts;
 
-  /** @param bounds upper ends of the buckets in seconds, ascending */
+  /** @param bounds upper bounds of the buckets in seconds, ascending */
   constructor(name: string, help: string, bounds: readonly number[]) {
     this.name = name;
     this.help = help;
@@ -27,16 +27,16 @@ export class DurationHistogram implements Family {
   }
 }
 
-/** What a histogram keeps of what it observed: how many values in each bucket, and their sum. */
+/** Data of a histogram: the number of values in each bucket, and their sum. */
 export class BucketCounts {
   readonly #bounds: readonly number[];
-  /** Observations in each bucket alone; the last is beyond every bound. */
+  /** Number of values of each bucket, not cumulative. The last bucket has no upper bound. */
   readonly #counts: number[];
   #sum = 0;
-  /** Whether nothing was observed yet. */
+  /** Whether no value was observed yet. */
   isEmpty = true;
 
-  /** @param bounds upper ends of the buckets, ascending */
+  /** @param bounds upper bounds of the buckets, ascending */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#counts = new Array<number>(bounds.length + 1).fill(0);
@@ -51,7 +51,7 @@ export class BucketCounts {
     this.#sum += value;
   }
 
-  /** What the histogram of this name shows under these labels, all of one moment. */
+  /** Returns the samples of the histogram `name` with these labels, as a consistent snapshot. */
   samples(name: string, labels: Readonly<Record<string, string>>): readonly Sample[] {
     let below = 0;
     const bucket = `${name}_bucket`;

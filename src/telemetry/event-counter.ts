@@ -2,8 +2,8 @@ import { type Family, type Labels, type Sample, seriesText } from './family.js';
 import type { LabelMeanings } from './label-meanings.js';
 
 /**
- * Counts events whose labels have a handful of values; those that callers choose are for BoundedCounters. Without
- * labels it shows 0 until something is counted, with labels no series.
+ * Counts events whose labels have a few known values. BoundedCounters counts those with values that callers choose.
+ * Without labels the counter starts at 0; with labels it has no series before the first event.
  */
 export class EventCounter<Label extends string = never> implements Family {
   readonly name: string;
@@ -11,7 +11,7 @@ export class EventCounter<Label extends string = never> implements Family {
   readonly type = 'counter';
   readonly aggregator = 'sum';
   readonly labels: LabelMeanings<Label>;
-  /** By the text of the series. */
+  /** Counts by the text of the series. */
   readonly #counts = new Map<string, number>();
 
   constructor(name: string, labels: LabelMeanings<Label>, help: string) {
@@ -21,7 +21,7 @@ export class EventCounter<Label extends string = never> implements Family {
     if (Object.keys(labels).length === 0) this.#counts.set(name, 0);
   }
 
-  /** Adds `by`; 0 shows the series. `labels` are in the order of those that the constructor got. */
+  /** Adds `by`; 0 creates the series. `labels` must have the order of the constructor's labels. */
   inc(labels: Labels<Label>, by = 1): void {
     const series = seriesText(this.name, labels);
     this.#counts.set(series, (this.#counts.get(series) ?? 0) + by);

@@ -3,23 +3,23 @@ import { EventCounter } from './event-counter.js';
 import { type Family, type FamilyHead, familiesText, type Labels, readFamily, seriesText } from './family.js';
 import type { LabelMeanings, MetricDescription } from './label-meanings.js';
 
-/** Reading takes steps: between them others have their turn. A promise is to be waited for. */
+/** Steps of reading metrics. Other work runs between two steps. The reader awaits each yielded promise. */
 export type ReadSteps<Result> = Generator<'' | Promise<unknown>, Result>;
 
-/** A metric without a memory of its own. `aggregator`: see {@link FamilyHead}; `sum` where it is absent. */
+/** A metric that stores no values itself. `aggregator`: see {@link FamilyHead}; default: `sum`. */
 type ShownMetric<Label extends string> = Pick<FamilyHead, 'name' | 'help'> &
   Partial<Pick<FamilyHead, 'aggregator'>> & { readonly labels?: LabelMeanings<Label> };
-/** The number of a metric, or one for each of its series. */
+/** The value of a metric, or one value per series. */
 type ShownValues<Label extends string> = number | Iterable<readonly [labels: Labels<Label>, value: number]>;
 
-/** A metric of the Prometheus client, which is read in one go: it has only a handful of series. */
+/** A metric of the Prometheus client. It has few series and is read at once. */
 interface ClientMetric extends Pick<FamilyHead, 'name' | 'help' | 'type'> {
   get(): Promise<Family>;
 }
 
-/** Everything that `/metrics` shows. */
+/** All metrics of `/metrics`. */
 export class FamilyRegistry {
-  /** In the order in which they were added. */
+  /** Metrics in the order in which they were added. */
   readonly #metrics: (ClientMetric | Family)[] = [];
   readonly #sources: (() => ReadSteps<readonly Family[]>)[] = [];
 
@@ -27,12 +27,12 @@ export class FamilyRegistry {
     this.#metrics.push(family);
   }
 
-  /** Shows what `values` says whenever metrics are asked for. */
+  /** Adds a gauge. Each scrape calls `values`. */
   gauge<Label extends string = never>(metric: ShownMetric<Label>, values: () => ShownValues<Label>): void {
     this.#show('gauge', metric, values);
   }
 
-  /** Shows what `values` has counted by the time that metrics are asked for. */
+  /** Adds a counter. Each scrape calls `values` for its current count. */
   counter<Label extends string = never>(metric: ShownMetric<Label>, values: () => ShownValues<Label>): void {
     this.#show('counter', metric, values);
   }
@@ -55,7 +55,7 @@ export class FamilyRegistry {
     });
   }
 
-  /** Shows the events that the result counts. */
+  /** Adds a counter of events and returns it. */
   events<Label extends string>(
     name: string,
     labels: LabelMeanings<Label>,
@@ -66,7 +66,7 @@ export class FamilyRegistry {
     return counter;
   }
 
-  /** Adds what is registered at the Prometheus client now. */
+  /** Adds the metrics that are registered at the Prometheus client now. */
   addClient(client: Registry): void {
     for (const { name, help, type } of client.getMetricsAsArray()) {
       const get = async (): Promise<Family> => {
@@ -78,7 +78,7 @@ export class FamilyRegistry {
     }
   }
 
-  /** What each metric is, but for those of sources. */
+  /** Describes each metric, except those of sources. */
   describe(): readonly MetricDescription[] {
     return this.#metrics.map((one) => {
       const { name, type, help } = one;
@@ -86,12 +86,15 @@ export class FamilyRegistry {
     });
   }
 
-  /** `families` is asked whenever metrics are, once at a time. One whose name is taken is left out. */
+  /**
+   * Adds a source of families. Each read calls `families`, and never two reads at the same time. A family whose name
+   * exists already is left out.
+   */
   addSource(families: () => ReadSteps<readonly Family[]>): void {
     this.#sources.push(families);
   }
 
-  /** Every family there is now. Not to be begun again before it has ended: sources count while they are read. */
+  /** Reads all families. Only one read may run at a time, because sources have state while they are read. */
   *read(): ReadSteps<readonly Family[]> {
     const families: Family[] = [];
     const names = new Set<string>();
@@ -108,12 +111,12 @@ export class FamilyRegistry {
     return families;
   }
 
-  /** All of it in Prometheus' text format, in pieces; '' and promises as in {@link ReadSteps}. */
+  /** Yields all metrics in Prometheus' text format, in pieces. '' and promises as in {@link ReadSteps}. */
   *text(): Generator<string | Promise<unknown>, void> {
     yield* familiesText(yield* this.read());
   }
 
-  /** {@link text} as a whole. */
+  /** Returns {@link text} as one string. */
   async metrics(): Promise<string> {
     let all = '';
     for (const piece of this.text()) {
@@ -124,7 +127,7 @@ export class FamilyRegistry {
   }
 }
 
-/** Numbers by their names, as series whose `label` is the name. */
+/** Yields the properties of `numbers` as series. The label `label` has the name of the property. */
 export function* byName<Label extends string>(
   label: Label,
   numbers: object,

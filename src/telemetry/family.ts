@@ -1,52 +1,52 @@
 import type { MetricObjectWithValues, MetricValueWithName } from '@prometheus-io/client';
 import type { LabelMeanings } from './label-meanings.js';
 
-/** What an answer of `/metrics` says of one series: its name with its labels as they are written, and its number. */
+/** A sample of `/metrics`: the name with its labels in text format, and the value. */
 export type Sample = readonly [series: string, value: number];
 
-/** A metric, and how those of several processes become one. */
+/** Properties of a metric, and how the values of several processes are aggregated. */
 export interface FamilyHead {
   readonly name: string;
   readonly help: string;
   /** `counter`, `gauge`, `histogram` or `summary`. */
   readonly type: string;
   /**
-   * A word of the Prometheus client: `sum`, `first`, `min`, `max`, `average`, or `omit` for what is nobody's but a
-   * process's own.
+   * Aggregator of the Prometheus client: `sum`, `first`, `min`, `max`, `average`, or `omit` for metrics of one process
+   * only.
    */
   readonly aggregator: string;
 }
 
-/** A metric that is read a sample at a time: nobody has to wait until all of it is put together. */
+/** A metric that is read one sample at a time, so that a large metric does not block the event loop. */
 export interface Family extends FamilyHead {
-  /** What its labels say; absent where it has none, or where others name them. */
+  /** Meanings of the labels; undefined for a metric without labels, or with labels that another file describes. */
   readonly labels?: LabelMeanings;
   /**
-   * Numbers are those of the moment when each sample is taken; of one histogram all are taken at once. '' is a pause,
-   * where many series were looked at that show nothing.
+   * Yields the samples. Each value is current when it is yielded; the samples of a histogram are a consistent snapshot.
+   * '' is a pause after many series without a sample.
    */
   samples(): Iterable<Sample | ''>;
 }
 
-/** The labels of a series, in the order in which they are written. */
+/** Labels of a series, in the order of the text format. */
 export type Labels<Label extends string = string> = Readonly<Record<Label, string | number>>;
 
 const ESCAPED = /[\\\n"]/;
 
-/** A label's value as the text format has it. */
+/** Escapes a label value for the text format. */
 export function escapeLabel(value: string): string {
   if (!ESCAPED.test(value)) return value;
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
 
-/** `name{label="value",…}`. */
+/** Returns `name{label="value",…}`. */
 export function seriesText(name: string, labels: Labels): string {
   let text = '';
   for (const [label, value] of Object.entries(labels)) text += `,${label}="${escapeLabel(String(value))}"`;
   return text === '' ? name : `${name}{${text.slice(1)}}`;
 }
 
-/** A number as the Prometheus client writes it. */
+/** Formats a value like the Prometheus client. */
 export function valueText(value: number): string {
   if (Number.isNaN(value)) return 'Nan';
   if (Number.isFinite(value)) return String(value);
@@ -57,7 +57,7 @@ function escapeText(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n');
 }
 
-/** Families in Prometheus' text format, a line or a few at a time, byte by byte as its client writes them. */
+/** Yields families in Prometheus' text format, in pieces. The bytes are the same as those of the Prometheus client. */
 export function* familiesText(families: Iterable<Family>): Generator<string> {
   let first = true;
   for (const family of families) {
@@ -72,7 +72,7 @@ export function* familiesText(families: Iterable<Family>): Generator<string> {
   yield '\n';
 }
 
-/** A metric of the Prometheus client as it was read. */
+/** Returns the family of a metric that was read from the Prometheus client. */
 export function readFamily(read: MetricObjectWithValues<MetricValueWithName<string>>): Family {
   const { name, help, type, aggregator, values } = read;
   return {

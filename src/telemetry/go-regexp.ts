@@ -1,27 +1,26 @@
 import { RE2JS } from 're2js';
 
 /**
- * A regular expression of Go (https://pkg.go.dev/regexp/syntax). Names of statistics may hold what a caller put there,
- * so it matters that a match takes a time that grows with the text alone: JavaScript's own engine takes minutes for
- * `(.*)\.(.*)\.(.*)\.(.*)\.x` on 512 dots.
+ * A regular expression of Go (https://pkg.go.dev/regexp/syntax). Names of statistics may contain texts of callers, so
+ * matching must take linear time. JavaScript's own engine takes minutes for `(.*)\.(.*)\.(.*)\.(.*)\.x` on 512 dots.
  */
 export class GoRegExp {
   readonly source: string;
   private readonly compiled: RE2JS;
 
-  /** Throws an Error for what is no regular expression; see {@link compileGoRegExp}. */
+  /** Throws an Error for an invalid expression; see {@link compileGoRegExp}. */
   constructor(source: string) {
     this.source = source;
     this.compiled = RE2JS.compile(source);
   }
 
-  /** The first match in the text, with its groups, as RegExp.exec gives it. */
+  /** Returns the first match in the text with its groups, like RegExp.exec. */
   exec(text: string): RegExpExecArray | null {
     return this.compiled.exec(text) as RegExpExecArray | null;
   }
 }
 
-/** Returns a sentence for what is no regular expression of Go. */
+/** Compiles an expression, or returns a sentence with the error if it is invalid. */
 export function compileGoRegExp(pattern: string): GoRegExp | string {
   try {
     return new GoRegExp(pattern);

@@ -1,16 +1,16 @@
 import type { RedisRole } from '../limiter/store-fault.js';
 
-/** What a label of a metric says, for people. */
+/** Meaning of a label for the manual. */
 export interface LabelMeaning {
   readonly meaning: string;
-  /** What each value stands for, where all of them are known beforehand. */
+  /** Meaning of each value, if all values are known. */
   readonly values?: Readonly<Record<string, string>>;
 }
 
-/** The labels of a metric in their order. */
+/** Labels of a metric, in their order. */
 export type LabelMeanings<Label extends string = string> = Readonly<Record<Label, LabelMeaning>>;
 
-/** A metric as the manual shows it. */
+/** Description of a metric for the manual. */
 export interface MetricDescription {
   readonly name: string;
   /** `counter`, `gauge` or `histogram`. */
@@ -27,14 +27,14 @@ export const REDIS_ROLE: LabelMeaning = { meaning: 'The Redis.', values: REDIS_R
 export const DOMAIN: LabelMeaning = {
   meaning: 'The domain of the policy; `other` after METRICS_MAX_SERIES is reached.',
 };
-/** Of metrics that have few series. */
+/** For metrics with few series. */
 export const KNOWN_DOMAIN: LabelMeaning = { meaning: 'The domain of the policy.' };
 export const RULE: LabelMeaning = {
   meaning:
     'The path of the rule, as `weir explain` shows it. `override`: a limit in the request. `block`, `allow`: a ' +
     'decision of an operator. `other`: METRICS_MAX_SERIES is reached.',
 };
-/** Of a request, whatever it is; callers choose it. */
+/** For any domain in a request, which callers choose. */
 export const ASKED_DOMAIN: LabelMeaning = {
   meaning: 'The domain of the request; `other` for long names and after METRICS_MAX_SERIES is reached.',
 };

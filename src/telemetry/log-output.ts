@@ -1,61 +1,65 @@
 import { closeSync, constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { BackOff } from '../runtime/back-off.js';
 
-/** Bytes of lines that wait for a reader; more are dropped. */
+/** Maximum bytes of lines that wait for a reader. Further lines are dropped. */
 export const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 /**
- * Lines are written in portions of whole lines that a pipe takes as a whole or not at all (PIPE_BUF): those of several
- * processes never mix.
+ * Maximum bytes of a chunk of whole lines. A pipe writes this many bytes atomically (PIPE_BUF), so that lines of
+ * several processes never mix.
  */
 const PORTION_BYTES = 4096;
-/** Pauses before the next try while nobody reads. */
+/** Milliseconds between attempts while the reader does not read. */
 const FIRST_PAUSE_MS = 1;
 const LONGEST_PAUSE_MS = 64;
-/** So much may be written in one turn of the event loop to a reader that was away. */
+/** Maximum bytes that are written in one turn of the event loop, when a slow reader continues. */
 const BURST_BYTES = 64 * 1024;
-/** At the end of the process: so long without anybody reading, or in all, and what is left is given up. */
+/** At exit, the remaining lines are lost after this many milliseconds without progress, or in total. */
 const PATIENCE_MS = 250;
 const LONGEST_END_MS = 2000;
 
 const LINE_END = Buffer.from('\n');
 
 export interface LogOutputOptions {
-  /** Writes, without ever waiting, and returns how many bytes were taken; throws what fs.writeSync throws. */
+  /** Writes without blocking, and returns the number of bytes written. Throws what fs.writeSync throws. */
   write(bytes: Uint8Array): number;
   /** Default: 4 MiB. */
   readonly maxWaitingBytes?: number;
-  /** Calls back later; setTimeout when absent. The process is not held by it. */
+  /** Schedules a callback without keeping the process alive. Default: setTimeout. */
   readonly later?: (callback: () => void, ms: number) => void;
 }
 
 /**
- * Lines on their way to standard output. Nothing here waits: a line is written at once where that is possible; where
- * nobody reads, lines wait up to a bound, beyond which new ones are dropped and counted until those that wait are
- * written.
+ * Writes lines to an output without ever blocking. A line is written immediately if possible. If the reader is slow,
+ * lines wait up to a bound. Then new lines are dropped and counted until all waiting lines are written.
  */
 export class LogOutput {
-  /** Lines that were dropped since the start. */
+  /** Number of lines dropped since the start. */
   dropped = 0;
-  /** Told how many lines are missing at this place of the log, once those before them are written. */
+  /**
+   * Called with the number of lines that are missing at this point of the log, after the lines before them are written.
+   */
   onGap: (lines: number) => void = () => {};
-  /** Told of the error when lines begin to be lost because they cannot be written, and of none when that is over. */
+  /**
+   * Called with the error when lines begin to be lost because writes fail, and with undefined when writes succeed
+   * again.
+   */
   onFailure: (error: NodeJS.ErrnoException | undefined) => void = () => {};
   readonly #options: LogOutputOptions;
   readonly #later: (callback: () => void, ms: number) => void;
-  /** Whole portions, but the first, of which a part may be written. */
+  /** Chunks of whole lines. A part of the first chunk may already be written. */
   #portions: Buffer[] = [];
-  /** Lines that are no portion yet. */
+  /** Lines that are not in a chunk yet. */
   #text = '';
   #textBytes = 0;
   #waiting = 0;
-  /** Lines dropped of which {@link onGap} was not told. */
+  /** Dropped lines that {@link onGap} has not reported. */
   #missing = 0;
   #scheduled = false;
-  /** Whether the last write failed for good. */
+  /** Whether the last write failed with an error other than a full buffer. */
   #failing = false;
-  /** Whether a part of the first portion is written. */
+  /** Whether a part of the first chunk is written. */
   #begun = false;
-  /** Whether what was written last is a part of a line whose rest is lost. */
+  /** Whether the output ends with a part of a line whose rest is lost. */
   #broken = false;
   readonly #backOff = new BackOff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS });
 
@@ -64,12 +68,12 @@ export class LogOutput {
     this.#later = options.later ?? ((callback, ms) => setTimeout(callback, ms).unref());
   }
 
-  /** Whether a line would be dropped now. */
+  /** Whether a new line would be dropped. */
   get isFull(): boolean {
     return this.#missing > 0;
   }
 
-  /** @param line with its end */
+  /** @param line text with its line end */
   write(line: string): void {
     if (this.#missing > 0) {
       this.#drop();
@@ -89,8 +93,8 @@ export class LogOutput {
   }
 
   /**
-   * At the end of the process: writes what waits as long as somebody reads, at most for two seconds. `sleep` and `now`
-   * count milliseconds.
+   * Writes the waiting lines at exit, as long as the reader reads, for at most two seconds. `sleep` and `now` use
+   * milliseconds.
    */
   end(sleep: (ms: number) => void = sleepMs, now: () => number = () => performance.now()): void {
     const latest = now() + LONGEST_END_MS;
@@ -128,7 +132,7 @@ export class LogOutput {
     }, this.#backOff.next());
   }
 
-  /** False when nothing could be written. */
+  /** Returns false if nothing could be written. */
   #writeSome(): boolean {
     if (this.#textBytes > 0) this.#endPortion();
     let written = 0;
@@ -145,7 +149,7 @@ export class LogOutput {
     return true;
   }
 
-  /** How many bytes are no longer waiting. */
+  /** Writes from the first chunk. Returns the number of bytes that no longer wait. */
   #writeFirst(): number {
     const portion = this.#portions[0] as Buffer;
     let taken: number;
@@ -157,7 +161,7 @@ export class LogOutput {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EAGAIN' || code === 'EBUSY' || code === 'EINTR') return 0;
-      // A full disk behind the log, or a reader who is gone, loses lines; neither must end the service.
+      // A full disk or a closed pipe loses lines, but must not end the service.
       taken = portion.length;
       this.dropped += portion.reduce((lines, byte) => lines + (byte === 10 ? 1 : 0), 0);
       this.#broken ||= this.#begun;
@@ -181,15 +185,15 @@ function sleepMs(ms: number): void {
 }
 
 /**
- * A write to standard output that does not wait for a reader. Pipes and terminals are opened anew for it: whether a
- * write waits is a property of what was opened, which other processes share and change.
+ * Returns a function that writes to standard output without blocking. Pipes and terminals are opened again for it,
+ * because blocking is a property of the open file, which other processes share and may change.
  */
 export function standardOutput(): (bytes: Uint8Array) => number {
   const own = openAnew();
   if (own !== undefined) return (bytes) => writeSync(own, bytes);
-  // A socket, as under systemd, cannot be opened anew. Node.js sees to it that writes to one do not wait, once it has
-  // made its stream of it; but a process that ends, or is started, makes them wait again for all who share it, so that
-  // is said before each write.
+  // A socket, as under systemd, cannot be opened again. Node.js sets it to non-blocking when it creates its stream, but
+  // other processes that share the socket reset it when they start or exit. The mode is therefore set before each
+  // write.
   const stdout = process.stdout as typeof process.stdout & { readonly _handle?: StreamHandle | null };
   return (bytes) => {
     stdout._handle?.setBlocking?.(false);
@@ -197,12 +201,12 @@ export function standardOutput(): (bytes: Uint8Array) => number {
   };
 }
 
-/** What Node.js has below a stream; files have none. */
+/** Handle of a stream in Node.js; undefined for files. */
 interface StreamHandle {
   setBlocking?(blocking: boolean): number;
 }
 
-/** Undefined for files, whose writes do not wait for anybody, and where it is not allowed. */
+/** Returns undefined for files, whose writes do not block, and if opening is not allowed. */
 function openAnew(): number | undefined {
   try {
     const stat = fstatSync(1);
@@ -215,7 +219,7 @@ function openAnew(): number | undefined {
     if (dev === stat.dev && ino === stat.ino) return opened;
     closeSync(opened);
   } catch {
-    // Another system, or no right to open it.
+    // Another operating system, or missing permission.
   }
   return undefined;
 }

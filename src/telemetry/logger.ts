@@ -5,7 +5,7 @@ import { LogOutput, standardOutput } from './log-output.js';
 
 export type { Logger } from 'pino';
 
-/** Levels of LOG_LEVEL, as the reference (logrus) names them, and pino's name for each. */
+/** Levels of LOG_LEVEL with the names of the reference (logrus), and pino's name of each. */
 export const LOG_LEVELS = {
   panic: 'fatal',
   fatal: 'fatal',
@@ -20,18 +20,18 @@ export type LogLevel = keyof typeof LOG_LEVELS;
 
 export interface LoggerOptions {
   readonly level: LogLevel;
-  /** One JSON object a line, or text for people. */
+  /** `json`: one JSON object per line. `text`: for people. */
   readonly format: 'json' | 'text';
-  /** Whether text may be coloured: only on a terminal. */
+  /** Whether text may be coloured, which only a terminal supports. */
   readonly colour: boolean;
-  /** Stands in every line when given: number of the worker process. */
+  /** Number of the worker, which every line contains; undefined in a single process. */
   readonly worker?: number | undefined;
 }
 
 /**
- * A logger on `output`, standard output by default, which is for one logger in a process. A line is written before the
- * call returns, if somebody reads; nobody is waited for but at the end of the process, and then not for long. Below the
- * level asked for, a call costs nothing.
+ * Creates a logger on `output`, standard output by default, for one logger per process. If the reader reads, a line is
+ * written before the call returns. Calls never block, except briefly at exit. A call below the level returns
+ * immediately.
  */
 export function createLogger(
   options: LoggerOptions,
@@ -52,7 +52,7 @@ function sinkOf(options: LoggerOptions, output: LogOutput): [PinoOptions, { writ
   const level = LOG_LEVELS[options.level];
   const base = options.worker === undefined ? null : { worker: options.worker };
   if (options.format === 'text') {
-    // Read where it is asked for: a start is mostly reading code.
+    // Loaded only if needed, because loading code takes most of a start.
     const { prettyFactory } = require('pino-pretty') as typeof import('pino-pretty');
     const pretty = prettyFactory({
       colorize: options.colour,
@@ -60,7 +60,7 @@ function sinkOf(options: LoggerOptions, output: LogOutput): [PinoOptions, { writ
       ignore: 'pid,hostname',
       singleLine: true,
     });
-    // Lines that are dropped are not made pretty before.
+    // Formatting a line that will be dropped is a waste of time.
     const write = (line: string): void => output.write(output.isFull ? line : pretty(readPrintable(line)));
     return [{ level, base }, { write }];
   }
@@ -68,7 +68,7 @@ function sinkOf(options: LoggerOptions, output: LogOutput): [PinoOptions, { writ
     {
       level,
       base,
-      // Fields and levels as the reference (logrus) names them, so that what reads its log reads this one.
+      // Fields and levels have the names of the reference (logrus), so that its log parsers work.
       messageKey: '@message',
       timestamp: () => `,"@timestamp":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label === 'warn' ? 'warning' : label }) },
@@ -77,7 +77,10 @@ function sinkOf(options: LoggerOptions, output: LogOutput): [PinoOptions, { writ
   ];
 }
 
-/** Reads a line whose texts may come from callers and servers: on a terminal they begin no line and steer nothing. */
+/**
+ * Parses a line and escapes control characters in its texts, which callers and servers may send. They could otherwise
+ * forge lines or affect the terminal.
+ */
 function readPrintable(line: string): object {
   return JSON.parse(line, (key, value: unknown) => {
     if (typeof value !== 'string') return value;

@@ -1,7 +1,7 @@
 import type { FamilyRegistry } from './family-registry.js';
 import type { DenyCacheStats, MemoryStats } from './metrics-options.js';
 
-/** Shows the buckets in memory, which `memoryStats` tells of. */
+/** Exposes the buckets in memory. */
 export function exposeMemory(registry: FamilyRegistry, memoryStats: () => MemoryStats): void {
   registry.gauge(
     { name: 'weir_memory_buckets', help: 'Buckets in memory that are not full.' },
@@ -22,7 +22,7 @@ export function exposeMemory(registry: FamilyRegistry, memoryStats: () => Memory
   );
 }
 
-/** Shows the deny cache, which `stats` tells of. */
+/** Exposes the deny cache. */
 export function exposeDenyCache(registry: FamilyRegistry, stats: () => DenyCacheStats): void {
   registry.counter(
     {

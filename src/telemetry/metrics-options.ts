@@ -1,28 +1,31 @@
-/** Numbers of the bucket store in memory, read when metrics are scraped. */
+/** Statistics of the store in memory, read at each scrape. */
 export interface MemoryStats {
   readonly size: number;
   readonly bytes: number;
   readonly evictions: number;
 }
 
-/** Numbers of the deny cache in front of Redis, read when metrics are scraped. */
+/** Statistics of the deny cache in front of Redis, read at each scrape. */
 export interface DenyCacheStats {
-  /** Requests answered from it. */
+  /** Requests that the cache answered. */
   readonly answers: number;
-  /** Denials kept now. */
+  /** Denials in the cache. */
   readonly entries: number;
 }
 
 export interface MetricsOptions {
-  /** Most series by rule, and as many again by names that callers choose; the rest counts under `other`. */
+  /**
+   * Maximum number of series by rule, and separately of series by names that callers choose. Further series count as
+   * `other`.
+   */
   readonly maxSeries: number;
-  /** weir's version. */
+  /** Version of weir. */
   readonly version: string;
-  /** The memory in use for buckets, the local fallback included. */
+  /** Returns the memory of buckets, including local buckets. */
   readonly memoryStats: () => MemoryStats;
-  /** Absent where no requests are decided. */
+  /** Undefined in a process that decides no requests. */
   readonly denyCacheStats?: () => DenyCacheStats;
-  /** NEAR_LIMIT_RATIO. Absent, as the next one, where no requests are decided: nothing is counted by it then. */
+  /** NEAR_LIMIT_RATIO. This and the next option are undefined in a process that decides no requests. */
   readonly nearLimitRatio?: number;
   /** Whether windows count the hits of denied requests. */
   readonly deniedHitsCount?: boolean;

@@ -28,7 +28,7 @@ import { exposeProcess } from './process-metrics.js';
 import { ReferenceStats } from './reference/reference-stats.js';
 
 /**
- * Buckets of `weir_store_duration_seconds`: a local Redis answers below a millisecond, REDIS_TIMEOUT is two seconds.
+ * Buckets of `weir_store_duration_seconds`. A local Redis answers within a millisecond; REDIS_TIMEOUT is two seconds.
  */
 const STORE_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1, 2.5];
 
@@ -38,10 +38,10 @@ const REQUEST_SECONDS = [
   0.25, 0.5, 1, 2.5,
 ];
 
-/** Longest caller-chosen label value that is kept; a longer one counts as `other`. */
+/** Maximum length of a label value that callers choose. A longer value counts as `other`. */
 const MAX_LABEL_LENGTH = 200;
 
-/** The keys of entries, with commas between them. */
+/** Returns the keys of entries, separated by commas. */
 function keysLabel(entries: readonly Entry[]): string {
   let label = '';
   for (let i = 0; i < entries.length; i++) {
@@ -53,9 +53,8 @@ function keysLabel(entries: readonly Entry[]): string {
 }
 
 /**
- * The numbers of one series of what no rule or no policy takes: how many there were, then two for whoever tells of
- * them, 0 at first. So the log keeps what it said where the counts are, and is bounded as they are
- * (METRICS_MAX_SERIES).
+ * Values of an unmatched series: a count, and two values for the warnings, initially 0. The log thus stores its state
+ * with the counts, and is bounded like them (METRICS_MAX_SERIES).
  */
 export type UnmatchedSeries = number[];
 const UNMATCHED_SLOTS = 3;
@@ -64,25 +63,25 @@ const OK = 0;
 const OVER_LIMIT = 1;
 const WOULD_BE_THROTTLED = 2;
 const FORGIVEN = 3;
-/** Three of what {@link Metrics.newDecisions} has told. */
+/** First of three values that {@link Metrics.newDecisions} last reported. */
 const TOLD = 4;
 const DECISION_SLOTS = 7;
 
 /**
- * Everything `/metrics` shows. Decisions are counted in plain numbers and written out when somebody asks, so that a
- * decision costs two map look-ups.
+ * All metrics of `/metrics`. Decisions are counted in plain arrays, and formatted at a scrape, so that a decision costs
+ * two map lookups.
  */
 export class Metrics {
   readonly registry = new FamilyRegistry();
-  /** The same events as the reference counts them. */
+  /** The same events as statistics of the reference. */
   readonly reference: ReferenceStats;
-  /** How long callers of ShouldRateLimit waited. */
+  /** Duration of calls of ShouldRateLimit. */
   readonly requestSeconds = new DurationHistogram(
     'weir_request_duration_seconds',
     'Time from a complete request over gRPC or `/json` to its answer, including errors.',
     REQUEST_SECONDS,
   );
-  /** Counts calls to the debug port that administer weir. */
+  /** Counts operators' commands on the debug port. */
   readonly administered: AdminCounter;
   readonly #limits: readonly SeriesLimit[];
   readonly #byRule: SeriesLimit;
@@ -101,11 +100,11 @@ export class Metrics {
   readonly #newFailures = new NewFailures();
   #isReloadOk = true;
   #isStoreUp = false;
-  /** Undefined until it is named first. */
+  /** Undefined until the first policy is set. */
   #policyVersion: string | undefined;
 
   constructor(options: MetricsOptions) {
-    // Two budgets: what callers make up must not push real rules out.
+    // Two separate budgets, so that names that callers invent cannot displace rules.
     this.#byRule = new SeriesLimit(options.maxSeries);
     this.#byCaller = new SeriesLimit(options.maxSeries);
     this.#decisions = new BoundedCounters(this.#byRule, DECISION_SLOTS);
@@ -113,7 +112,7 @@ export class Metrics {
     this.#controlled = new BoundedCounters(this.#byRule, 1);
     this.#unmatched = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS);
     this.#unknownDomains = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS, '');
-    // And two of their own for the reference's names, which are more than one for a rule.
+    // Two more budgets for the reference's names, which are several per rule.
     const byRule = new SeriesLimit(options.maxSeries);
     const byCaller = new SeriesLimit(options.maxSeries);
     this.#limits = [this.#byRule, this.#byCaller, byRule, byCaller];
@@ -138,28 +137,28 @@ export class Metrics {
     if (wouldBeThrottled) values[WOULD_BE_THROTTLED] = (values[WOULD_BE_THROTTLED] as number) + 1;
   }
 
-  /** What was decided since this was asked last, by rule; see {@link newCounts}. */
+  /** Yields the decisions since the previous call, by rule; see {@link newCounts}. */
   newDecisions(): Generator<RateCounts | ''> {
     return newCounts(this.#decisions, { ok: OK, denied: OVER_LIMIT, would: WOULD_BE_THROTTLED, told: TOLD });
   }
 
-  /** What was answered without a decision of the store since this was asked last; for one asker. */
+  /** Returns the answers without a decision of the store since the previous call. Only one reader may call it. */
   newFailures(): FailureCounts {
     return this.#newFailures.take();
   }
 
-  /** A candidate saw what was answered `live`. */
+  /** Counts a descriptor that a candidate evaluated. `live` is the actual result. */
   candidate(domain: string, rule: string, live: boolean, candidate: boolean): void {
     this.#candidates.decided(domain, rule, live, candidate);
   }
 
-  /** A block or an exemption decided a descriptor. */
+  /** Counts a descriptor that a block or an exemption decided. */
   controlled(domain: string, kind: ControlKind): void {
     const values = this.#controlled.series(domain, kind);
     values[0] = (values[0] as number) + 1;
   }
 
-  /** Hits of a charge went past the `max_debt` of a rule. */
+  /** Counts hits of a charge beyond the `max_debt` of a rule. */
   forgiven(domain: string, rule: string, hits: number): void {
     const values = this.#decisions.series(domain, rule);
     values[FORGIVEN] = (values[FORGIVEN] as number) + hits;
@@ -172,7 +171,7 @@ export class Metrics {
     return values;
   }
 
-  /** Counts a request for a domain that no policy has; see {@link UnmatchedSeries}. */
+  /** Counts a request whose domain has no policy; see {@link UnmatchedSeries}. */
   unknownDomain(domain: string, descriptors: number): UnmatchedSeries {
     this.reference.unknownDomain(domain, descriptors);
     const values = this.#unknownDomains.series(domain.length > MAX_LABEL_LENGTH ? 'other' : domain, '');
@@ -180,14 +179,14 @@ export class Metrics {
     return values;
   }
 
-  /** Counts a request whose matching took more work than a request may cause; `domain` is one that has a policy. */
+  /** Counts a request that exceeded the matching budget. `domain` has a policy. */
   matchExceeded(domain: string): void {
     this.#calls.matchExceeded.inc({ domain });
   }
 
   /**
-   * Counts a request that was answered unseen: its turn did not come in time, or too many waited. `domain` is one that
-   * has a policy.
+   * Counts a request that got an answer without a decision, because its turn was too late or too many requests waited.
+   * `domain` has a policy.
    */
   requestGivenUp(domain: string, reason: 'late' | 'full'): void {
     this.#calls.requestsGivenUp.inc({ domain, reason });
@@ -199,12 +198,12 @@ export class Metrics {
     this.#newFailures.answered(policy);
   }
 
-  /** Counts a request that the store could not decide; `reason` is one of a handful. */
+  /** Counts a request that the store could not decide. `reason` is one of a few names. */
   storeError(reason: string): void {
     this.#calls.storeErrors.inc({ reason });
   }
 
-  /** Counts a fault of one Redis, or of the way to it. */
+  /** Counts a fault of a Redis or of its connection. */
   redisFault(redis: RedisRole, reason: StoreFault): void {
     this.#calls.redisFaults.inc({ redis, reason });
   }
@@ -221,19 +220,19 @@ export class Metrics {
     this.#calls.brokenInvariants.inc({});
   }
 
-  /** Counts a call that got no decision; `code` is the name of its gRPC status. */
+  /** Counts a call without a decision. `code` is the name of its gRPC status. */
   refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE' | 'PERMISSION_DENIED'): void {
     this.#calls.refused.inc({ code });
     this.#newFailures.refused();
   }
 
-  /** The first load ended; {@link reloaded} tells of those after it. */
+  /** Notes the result of the first load; {@link reloaded} notes later ones. */
   loaded(success: boolean): void {
     this.#isReloadOk = success;
     this.reference.configLoaded(success);
   }
 
-  /** `states` is asked how each domain stands whenever metrics are. */
+  /** Exposes the states of domains. Each scrape calls `states`. */
   domainStates(states: () => readonly { readonly domain: string; readonly state: string }[]): void {
     this.registry.gauge(
       {
@@ -249,7 +248,7 @@ export class Metrics {
     );
   }
 
-  /** `output` is asked what it lost whenever metrics are. */
+  /** Exposes the number of lines that `output` dropped. */
   logOutput(output: { readonly dropped: number }): void {
     this.registry.counter(
       {
@@ -260,7 +259,7 @@ export class Metrics {
     );
   }
 
-  /** `sinks` are asked what they lost whenever metrics are. */
+  /** Exposes the number of metrics that each sink dropped. Each scrape calls `sinks`. */
   sinks(sinks: () => readonly { readonly name: string; readonly dropped: number }[]): void {
     this.registry.counter(
       {
@@ -277,7 +276,7 @@ export class Metrics {
     this.loaded(success);
   }
 
-  /** Names the policy in force, which `weir_info` shows. */
+  /** Sets the version of the policies in effect, which `weir_info` shows. */
   policyInForce(policyVersion: string): void {
     this.#policyVersion = policyVersion;
   }
@@ -315,7 +314,7 @@ export class Metrics {
     );
   }
 
-  /** Series whose numbers live in {@link BoundedCounters} until somebody asks. */
+  /** Exposes the series that are stored in {@link BoundedCounters}. */
   #exposeCounts(): void {
     const decisions = this.#decisions;
     const byRule = { domain: DOMAIN, rule: RULE };

@@ -1,20 +1,20 @@
 import { collectDefaultMetrics, Registry } from '@prometheus-io/client';
 import type { FamilyRegistry } from './family-registry.js';
 
-/** Metrics of the Prometheus client that weir does not show. */
+/** Metrics of the Prometheus client that weir does not expose. */
 const LEFT_OUT = [
-  // Gauges with names of counters: `nodejs_active_resources`, `_handles` and `_requests` show the same by type.
+  // Gauges with names of counters. `nodejs_active_resources`, `_handles` and `_requests` expose the same by type.
   'nodejs_active_resources_total',
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
-  // A timer measures these, and would wake an idle process ten times a second.
+  // A timer measures these, which would wake an idle process ten times a second.
   'nodejs_eventloop_utilization_summary',
   'nodejs_eventloop_utilization_histogram',
 ];
-/** The longest time that a timer can run. */
+/** Maximum duration of a timer, in milliseconds. */
 const NEVER_MS = 2 ** 31 - 1;
 
-/** Shows `process_*` and `nodejs_*`: what the process uses, and how its event loop and its garbage collector do. */
+/** Exposes `process_*` and `nodejs_*`: resources of the process, the event loop and the garbage collector. */
 export function exposeProcess(registry: FamilyRegistry): void {
   const client = new Registry();
   collectDefaultMetrics({ register: client, eventLoopUtilizationTimeout: NEVER_MS });

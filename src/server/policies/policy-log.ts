@@ -100,7 +100,8 @@ export function xdsLog(log: Logger, server: string): XdsEvents {
 }
 
 /**
- * Logs which buckets start anew, because their names contain the value of a key that became a secret with this reload.
+ * Logs which buckets start with a new state, because their names contain the value of a key that became a secret with
+ * this reload.
  */
 function logNewSecrets(log: Logger, secrets: readonly NewSecret[]): void {
   for (const { key, domains } of secrets.slice(0, MAX_SHOWN)) {

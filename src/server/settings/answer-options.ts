@@ -1,7 +1,7 @@
 import type { AnswerOptions } from '../../service/answer/answer-options.js';
 import type { Settings } from './settings-table.js';
 
-/** What the settings say of every answer. */
+/** Returns the settings that apply to every answer. */
 export function answerOptions(settings: Settings): AnswerOptions {
   const { shadowMode, quotaMode, responseDynamicMetadata, decisionMetadata, envoyAddsHeaders } = settings;
   const names = {

@@ -1,6 +1,6 @@
 import type { SettingSpec } from './spec.js';
 
-/** What requests are answered. */
+/** Settings of answers. */
 export const ANSWER_SETTINGS = {
   shadowMode: {
     name: 'SHADOW_MODE',

@@ -10,7 +10,7 @@ const OWN_EXPIRY =
   'keys expire when their bucket is full or their window ends, so they do not expire together.';
 const NO_MEMCACHE = 'weir does not support BACKEND_TYPE=memcache.';
 
-/** Those about one Redis; `prefix` begins their names. */
+/** Returns the ignored variables of one Redis; `prefix` starts their names. */
 function inertRedisSettings(prefix: RedisPrefix): readonly (readonly [name: string, reason: string])[] {
   return [
     [`${prefix}_POOL_SIZE`, NO_POOL],
@@ -26,8 +26,8 @@ function inertRedisSettings(prefix: RedisPrefix): readonly (readonly [name: stri
 }
 
 /**
- * Variables of envoyproxy/ratelimit, the reference, that are taken and change nothing here: name → why, a sentence that
- * is said at start when the variable is set.
+ * Variables of envoyproxy/ratelimit, the reference, that weir accepts and ignores, each with the reason. The log
+ * contains the reason if the variable is set.
  */
 export const INERT_SETTINGS: ReadonlyMap<string, string> = new Map([
   ...inertRedisSettings('REDIS'),
@@ -45,14 +45,14 @@ export const INERT_SETTINGS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Settings of earlier versions of weir that are accepted and ignored, so that an upgrade does not fail: name → why, a
- * sentence that the log has at the start if the variable is set.
+ * Settings of earlier versions of weir that are accepted and ignored, so that an upgrade does not fail, each with the
+ * reason. The log contains the reason if the variable is set.
  */
 export const REMOVED_SETTINGS: ReadonlyMap<string, string> = new Map([
   ['RLS_CODEC', 'weir reads and writes every message with its own codec; unset it.'],
 ]);
 
-/** {@link INERT_SETTINGS} for people: reason → names of all that change nothing for it. */
+/** Returns the reasons of {@link INERT_SETTINGS}, each with the variables that have it, for the manual. */
 export function inertByReason(): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string[]>();
   for (const [name, reason] of INERT_SETTINGS) {
@@ -63,7 +63,9 @@ export function inertByReason(): ReadonlyMap<string, readonly string[]> {
   return names;
 }
 
-/** How values are read where the reference takes no text: what it cannot read ends its start, and ours. */
+/**
+ * Types of ignored variables that are not texts. A value that the reference cannot parse ends its start, and weir's.
+ */
 const TYPES: readonly (readonly [names: RegExp, type: SettingType])[] = [
   [/_POOL_SIZE$|_PIPELINE_LIMIT$|_PIPELINE_PARALLELISM$|^EXPIRATION_JITTER_MAX_SECONDS$/, 'integer'],
   [/_PIPELINE_WINDOW$/, 'duration'],
@@ -71,12 +73,15 @@ const TYPES: readonly (readonly [names: RegExp, type: SettingType])[] = [
   [/_CLOSE_CONNECTION_ON_READONLY_ERROR$|_AWS_IAM_AUTH$/, 'boolean'],
 ];
 
-/** The type of the values of one of {@link INERT_SETTINGS} or {@link REMOVED_SETTINGS}. */
+/** Returns the type of one of {@link INERT_SETTINGS} or {@link REMOVED_SETTINGS}. */
 export function inertType(name: string): SettingType {
   return TYPES.find(([names]) => names.test(name))?.[1] ?? 'string';
 }
 
-/** What is said of a good value of one of {@link INERT_SETTINGS} that ends the start of the reference, and ours. */
+/**
+ * Returns the errors of a valid value of one of {@link INERT_SETTINGS} that ends the start of the reference, and of
+ * weir.
+ */
 export function refusedInert(name: string, value: unknown): readonly RefusedSetting[] {
   if (name.endsWith('_AWS_IAM_AUTH') && value === true) {
     const command = name.replace('AWS_IAM_AUTH', 'AUTH_COMMAND');

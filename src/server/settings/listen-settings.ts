@@ -1,11 +1,11 @@
 import { MAX_INFLATION } from '../../grpc/grpc-server.js';
 import type { SettingSpec } from './spec.js';
 
-/** HTTP/2 settings and lengths of protobuf messages end here. */
+/** Maximum of HTTP/2 settings and of the length of protobuf messages. */
 const MAX_UINT32 = 0xffff_ffff;
 const MAX_INT32 = 0x7fff_ffff;
 
-/** Ports, connections and their TLS, and the end of a process. */
+/** Settings of ports, connections and TLS, and of the shutdown. */
 export const LISTEN_SETTINGS = {
   grpcHost: {
     name: 'GRPC_HOST',
@@ -114,7 +114,7 @@ export const LISTEN_SETTINGS = {
   grpcMaxConnections: {
     name: 'GRPC_MAX_CONNECTIONS',
     type: 'count',
-    // Many Envoys times their threads.
+    // Enough for many Envoys with many threads each.
     default: '20000',
     max: MAX_INT32,
     help: 'Maximum number of open connections in each process. weir closes further connections immediately.',
@@ -123,8 +123,8 @@ export const LISTEN_SETTINGS = {
     name: 'GRPC_MAX_BUFFERED_BYTES',
     effectiveWhen: ['h2'],
     type: 'count',
-    // What a process of 256 MiB has to spare: Node.js gives memory of buffers back late, and may hold twice as much for
-    // a while.
+    // The memory that a process of 256 MiB can spare. Node.js frees buffers late, and may use twice as much for a
+    // while.
     default: '33554432',
     max: MAX_INT32,
     help:

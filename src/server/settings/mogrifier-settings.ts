@@ -8,8 +8,8 @@ export type MogrifiersResult =
   | { readonly ok: false; readonly errors: readonly string[] };
 
 /**
- * Reads the mogrifiers of USE_DOG_STATSD_MOGRIFIERS, in its order, from `DOG_STATSD_MOGRIFIER_<name>_PATTERN`, `_NAME`
- * and `_TAGS`; names count in upper case, as in the reference.
+ * Reads the mogrifiers that USE_DOG_STATSD_MOGRIFIERS lists, in its order, from `DOG_STATSD_MOGRIFIER_<name>_PATTERN`,
+ * `_NAME` and `_TAGS`. Names are converted to upper case, as in the reference.
  */
 export function readMogrifiers(
   names: readonly string[],

@@ -1,21 +1,21 @@
 import { loadRegularFile, readRegularFile } from '../../regular-file.js';
 import { whereLooked } from '../../working-directory.js';
 
-/** Most bytes of a file that a setting or an option names, where its reader does not say another number. */
+/** Default maximum number of bytes of a file that a setting or an option names. */
 export const MAX_NAMED_FILE_BYTES = 1024 * 1024;
 
-/** A file, and what names it. */
+/** A file, with the setting or option that names it. */
 export interface NamedFile {
   /** A variable such as GRPC_SERVER_TLS_CERT, or an option such as --ca. */
   readonly variable: string;
   readonly path: string;
-  /** A file with more bytes is refused; default: {@link MAX_NAMED_FILE_BYTES}. */
+  /** Maximum number of bytes. Larger files are an error. Default: {@link MAX_NAMED_FILE_BYTES}. */
   readonly maxBytes?: number;
 }
 
 /**
- * Reads the file that a setting names, at once. Throws an Error that names both, says why it cannot be read, and what
- * to do; its cause is what the file system said.
+ * Reads the file that a setting names, synchronously. Throws an Error that names the setting and the file, the reason
+ * and the remedy. Its cause is the error of the file system.
  */
 export function readNamedFile(variable: string, path: string, maxBytes = MAX_NAMED_FILE_BYTES): Buffer {
   try {
@@ -25,7 +25,7 @@ export function readNamedFile(variable: string, path: string, maxBytes = MAX_NAM
   }
 }
 
-/** {@link readNamedFile} for a process that decides, which goes on meanwhile. */
+/** Reads a file like {@link readNamedFile}, but asynchronously, for a process that decides requests. */
 export async function loadNamedFile({ variable, path, maxBytes }: NamedFile): Promise<Buffer> {
   try {
     return await loadRegularFile(path, maxBytes ?? MAX_NAMED_FILE_BYTES);

@@ -1,7 +1,7 @@
 import { redisInstanceSettings } from './redis-instance-settings.js';
 import type { SettingSpec } from './spec.js';
 
-/** The second Redis, for windows of one second. */
+/** Settings of the second Redis, for windows of one second. */
 export const PER_SECOND_SETTINGS = {
   perSecond: {
     name: 'REDIS_PERSECOND',

@@ -6,14 +6,14 @@ import type { PolicyPlace } from '../../config/files/policy-paths.js';
 import { POLICY_SETTINGS } from './policy-settings.js';
 import type { Settings } from './settings-table.js';
 
-/** The policy that is served when no variable says where policies are. */
+/** Policy that weir loads if no variable selects policies. */
 export const BUNDLED_POLICY = 'deploy/policies/open-api.yaml';
 
-/** What the reference takes for RUNTIME_ROOT and RUNTIME_APPDIRECTORY where they are unset. */
+/** Default of RUNTIME_ROOT and RUNTIME_APPDIRECTORY in the reference. */
 const REFERENCE_ROOT = POLICY_SETTINGS.runtimeRoot.reference.default;
 const REFERENCE_APP_DIRECTORY = POLICY_SETTINGS.runtimeAppDirectory.reference.default;
 
-/** Where policies come from, for people: a management server, a path, or the bundled policy. */
+/** Returns the source of the policies for messages: a management server, a path, or the bundled policy. */
 export function policySource(settings: Settings): string {
   if (settings.configType !== 'FILE') return `management server ${settings.xdsServerUrl}`;
   const place = policyPlace(settings);
@@ -21,7 +21,7 @@ export function policySource(settings: Settings): string {
   return settings.configPath === '' ? 'the bundled policy' : place;
 }
 
-/** The variables that lead to the policy files with what they say, for messages. */
+/** Returns the variables that select the policy files, with their values, for messages. */
 export function policyOrigin(settings: Settings): string {
   const place = policyPlace(settings);
   if (typeof place !== 'string') return `${place.setting} (${place.directory})`;
@@ -29,8 +29,8 @@ export function policyOrigin(settings: Settings): string {
 }
 
 /**
- * A line for the log where policies of the reference lie in its default place and nothing names it: what is served then
- * is the bundled policy, and none of theirs.
+ * Returns a warning if the default folder of the reference contains policies but no variable selects it. weir then
+ * serves the bundled policy instead of these.
  */
 export function overlookedPolicies(
   { configType, configPath, runtimeRoot, runtimeSubdirectory, runtimeAppDirectory }: Settings,
@@ -44,7 +44,7 @@ export function overlookedPolicies(
   ];
 }
 
-/** How the settings say that policies are loaded. */
+/** Returns the options for loading policies. */
 export function loadOptions({
   mergeDomains,
   defaultAlgorithm,
@@ -53,8 +53,8 @@ export function loadOptions({
 }
 
 /**
- * Where the settings say that policies are: CONFIG_PATH, or the reference's layout if any of its variables is set, or
- * the bundled policy.
+ * Returns the location of the policies: CONFIG_PATH, the layout of the reference if one of its variables is set, or the
+ * bundled policy.
  */
 export function policyPlace(
   settings: Pick<

@@ -1,7 +1,7 @@
 import { DEFAULT_ALGORITHM } from '../../policy/policy.js';
 import type { SettingSpec } from './spec.js';
 
-/** Where policies come from. */
+/** Settings of the source of policies. */
 export const POLICY_SETTINGS = {
   configPath: {
     name: 'CONFIG_PATH',

@@ -14,7 +14,7 @@ import {
 import { parseValue } from './settings-values.js';
 import type { RefusedSetting } from './spec.js';
 
-/** Values given on the command line, by environment variable name. They beat the environment. */
+/** Values of command-line flags, by environment variable name. They take precedence over the environment. */
 export type Flags = Readonly<Record<string, string | undefined>>;
 
 export type SettingsResult =
@@ -22,24 +22,24 @@ export type SettingsResult =
       readonly ok: true;
       readonly settings: Settings;
       readonly given: GivenSettings;
-      /** Lines for the log about variables that are set and change nothing, and about those that may be mistyped. */
+      /** Log lines about variables that have no effect or may be misspelled. */
       readonly notes: readonly string[];
     }
   | {
       readonly ok: false;
-      /** Sentences that begin with the flag or the variable and a colon. */
+      /** Sentences that start with the flag or the variable and a colon. */
       readonly errors: readonly string[];
-      /** Whether a flag is wrong: then the command line is, and not only the environment. */
+      /** Whether a flag is invalid, so that the command line is wrong and not only the environment. */
       readonly byFlag: boolean;
     };
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads every setting from flags, environment and defaults. A variable that is set to nothing counts as unset: compose
- * files and Helm charts pass empty strings for what nobody filled in; so does a port that holds Kubernetes' link to a
- * Service. Unknown variables are ignored, but named in a note where they are nearly ours; every bad value is reported.
- * Good values that cannot be served together are errors, too (settings-check.ts).
+ * Reads every setting from flags, environment and defaults. An empty variable counts as unset, because compose files
+ * and Helm charts pass empty strings for missing values. So does a port that contains the link of Kubernetes to a
+ * Service. Unknown variables are ignored, but a note lists those that are similar to a setting. The result contains an
+ * error for every invalid value, and for valid values that contradict each other (settings-check.ts).
  */
 export function readSettings(environment: Environment, flags: Flags = {}): SettingsResult {
   const errors: string[] = [];
@@ -95,14 +95,14 @@ export function readSettings(environment: Environment, flags: Flags = {}): Setti
   return { ok: true, settings, given, notes };
 }
 
-/** What to do about quotes that a file of variables keeps, as that of `docker run --env-file` does. */
+/** Returns a hint about quotes that an environment file keeps, such as the file of `docker run --env-file`. */
 function hint(text: string): string {
   return /^(["']).*\1$/s.test(text) ? '; remove the quotes' : '';
 }
 
 /**
- * What Kubernetes puts into `<NAME>_PORT` for a Service called `<name>` in the namespace
- * (kubernetes.io/docs/tutorials/services/connect-applications-service, "Environment Variables"): nobody meant it as a
+ * Value that Kubernetes sets in `<NAME>_PORT` for a Service named `<name>` in the same namespace
+ * (kubernetes.io/docs/tutorials/services/connect-applications-service, "Environment Variables"). It is never meant as a
  * setting.
  */
 const SERVICE_LINK = /^(?:tcp|udp|sctp):\/\//i;
@@ -115,7 +115,10 @@ function linkNote({ name, default: value }: Setting): string {
   );
 }
 
-/** What is said of a variable, and where; undefined: nothing. `whenEmpty`: what it means when it is set to nothing. */
+/**
+ * Returns the value of a variable and where it is set, or undefined if it is unset. `whenEmpty` replaces an empty
+ * value.
+ */
 function readVariable(
   { name, flag }: Variable,
   environment: Environment,

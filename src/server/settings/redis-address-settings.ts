@@ -9,7 +9,7 @@ import type { RedisPrefix } from './redis-instance-settings.js';
 import type { Settings } from './settings-table.js';
 import type { RefusedSetting } from './spec.js';
 
-/** The settings of one Redis; `prefix` begins the names of their variables, as in `REDIS_URL`. */
+/** Settings of one Redis. */
 export interface RedisInstance {
   readonly prefix: RedisPrefix;
   readonly url: string;
@@ -17,7 +17,7 @@ export interface RedisInstance {
   readonly authFile: string;
   readonly sentinelAuth: string;
   readonly authCommand: Settings['redisAuthCommand'];
-  /** Microseconds; undefined for the second Redis when unset. */
+  /** Microseconds; undefined if the second Redis uses the timeout of the first. */
   readonly timeout: number | undefined;
   readonly socketType: Settings['redisSocketType'];
   readonly type: Settings['redisType'];
@@ -26,7 +26,7 @@ export interface RedisInstance {
 
 const KEYS = { REDIS: 'redis', REDIS_PERSECOND: 'perSecond' } as const;
 
-/** What the settings say of the Redis whose variables begin with `prefix`, whether or not it is in use. */
+/** Returns the settings whose variables start with `prefix`, whether or not this Redis is in use. */
 export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisInstance {
   const key = KEYS[prefix];
   return {
@@ -43,7 +43,9 @@ export function redisInstance(settings: Settings, prefix: RedisPrefix): RedisIns
   };
 }
 
-/** The address with its login; what to refuse instead where the variables make none. Never shows a password. */
+/**
+ * Returns the address with its login, or the errors of the variables that define it. Errors never contain a password.
+ */
 export function readRedisAddress(
   { prefix, url, socketType, tls, type }: RedisInstance,
   login: RedisLogin = {},

@@ -1,9 +1,9 @@
 import type { SettingSpec } from './spec.js';
 
-/** What begins the names of the variables about one Redis. */
+/** Prefix of the variables of one Redis. */
 export type RedisPrefix = 'REDIS' | 'REDIS_PERSECOND';
 
-/** What differs from one Redis to the other. */
+/** Properties of settings that differ between the two Redis. */
 interface InstanceDefaults<Timeout> {
   readonly url: Pick<SettingSpec, 'default' | 'help' | 'reference'>;
   readonly authHelp: string;
@@ -13,18 +13,18 @@ interface InstanceDefaults<Timeout> {
   readonly timeout: Timeout;
 }
 
-/** The keys of one Redis's settings, as in `redisUrl`. */
+/** Settings of one Redis, with its key in front of each name, as in `redisUrl`. */
 type WithKey<Key extends string, Specs> = {
   readonly [Name in keyof Specs & string as `${Key}${Capitalize<Name>}`]: Specs[Name];
 };
 
-/** The settings about one Redis that each of both has; `key` begins their keys, `prefix` their names. */
+/** Returns the settings that both Redis have. `key` is the prefix of their keys, and `prefix` of their variables. */
 export function redisInstanceSettings<Key extends string, const Timeout extends Omit<SettingSpec, 'name'>>(
   key: Key,
   prefix: RedisPrefix,
   particulars: InstanceDefaults<Timeout>,
 ) {
-  // REDIS_URL itself is what turns Redis on.
+  // REDIS_URL itself selects Redis as the store.
   const inUse = prefix === 'REDIS' ? (['redis'] as const) : (['redis', 'perSecond'] as const);
   const specs = {
     url: { name: `${prefix}_URL`, effectiveWhen: inUse, type: 'string', secret: true, ...particulars.url },

@@ -20,14 +20,14 @@ import { readNamedFile } from './named-file.js';
 import { type RedisInstance, readRedisAddress, redisInstance } from './redis-address-settings.js';
 import type { Settings } from './settings-table.js';
 
-/** REDIS_URL and what goes with it, as options of a store. Throws {@link StartError}. */
+/** Returns the store options of REDIS_URL and its related settings. Throws {@link StartError}. */
 export function mainRedis(settings: Settings): RedisStoreOptions {
   return instanceOptions(settings, redisInstance(settings, 'REDIS'));
 }
 
 /**
- * REDIS_PERSECOND_URL and what goes with it; undefined when windows of a second have no Redis of their own. Throws
- * {@link StartError}.
+ * Returns the store options of REDIS_PERSECOND_URL and its related settings, or undefined without a second Redis.
+ * Throws {@link StartError}.
  */
 export function perSecondRedis(settings: Settings): RedisStoreOptions | undefined {
   return settings.perSecond
@@ -66,7 +66,7 @@ function addressOf(instance: RedisInstance): RedisAddress {
   return address;
 }
 
-/** Which variable the login comes from, for messages. */
+/** Returns the name of the variable that contains the login, for messages. */
 function loginVariable(
   { auth, authFile, authCommand }: RedisInstance,
   { password }: RedisAddress,
@@ -77,7 +77,7 @@ function loginVariable(
   return password === undefined ? undefined : 'URL';
 }
 
-/** Where a login comes from that may change; undefined for one that stays. Throws {@link StartError}. */
+/** Returns the source of a login that may change, or undefined if the login is fixed. Throws {@link StartError}. */
 function loginSource(
   { prefix, authFile, authCommand }: RedisInstance,
   { redisAuthRefresh }: Settings,
@@ -94,7 +94,10 @@ function loginSource(
   }
 }
 
-/** Those of the settings until Redis was reached, with the usual ones where they say nothing. */
+/**
+ * Returns the pauses between attempts until Redis is available for the first time. The usual pauses apply to unset
+ * values.
+ */
 function startupPauses({ redisStartupInitial, redisStartupMax }: Settings): RetryPauses {
   const ms = (micros: number | undefined, usual: number): number =>
     micros === undefined || micros === 0 ? usual : timerMs(micros);
@@ -147,7 +150,10 @@ function tlsOptions(settings: Settings): RedisTlsOptions {
   return options;
 }
 
-/** Throws a {@link StartError} of two parts where `make` throws: neither quotes what a file holds. */
+/**
+ * Runs `make`, and throws a {@link StartError} from `what` and `sentence` if it throws. The message never contains text
+ * of a file.
+ */
 function orStartError(what: string, sentence: string, make: () => unknown): void {
   try {
     make();

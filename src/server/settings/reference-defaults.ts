@@ -2,8 +2,8 @@ import type { Setting } from './settings-table.js';
 import { parseValue } from './settings-values.js';
 
 /**
- * Whether a variable that is unset means the same here as in the reference, however the defaults are written. True for
- * weir's own variables.
+ * Returns whether an unset variable has the same meaning as in the reference, even if the default is written
+ * differently. True for variables that only weir has.
  */
 export function hasReferenceDefault({ type, default: here, max, reference }: Setting): boolean {
   if (reference === undefined) return true;

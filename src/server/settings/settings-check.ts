@@ -3,7 +3,7 @@ import { type RedisInstance, readRedisAddress, redisInstance } from './redis-add
 import type { Settings } from './settings-table.js';
 import type { RefusedSetting } from './spec.js';
 
-/** The names of variables that are set, on the command line or in the environment. */
+/** Names of variables that are set, on the command line or in the environment. */
 export type GivenSettings = ReadonlySet<string>;
 
 /** A token, RFC 9110 section 5.6.2. */
@@ -17,8 +17,8 @@ const REDIS_PREFIXES = ['REDIS', 'REDIS_PERSECOND'] as const;
 type Refuse = (when: boolean, variables: string | readonly string[], sentence: string) => void;
 
 /**
- * What good values mean together that weir cannot do, or that nobody can. The start ends with them, as a variable that
- * is ignored in silence limits something else than its owner thinks.
+ * Returns errors for combinations of valid values that are impossible or not supported. They end the start, because a
+ * setting that is silently ignored could change which limits apply.
  */
 export function refusedSettings(settings: Settings, given: GivenSettings): readonly RefusedSetting[] {
   const refused: RefusedSetting[] = [];
@@ -76,13 +76,13 @@ export function refusedSettings(settings: Settings, given: GivenSettings): reado
   return refused;
 }
 
-/** Whether a listener on `host` takes a port of `other`, too; false where that depends on what a name leads to. */
+/** Returns whether a listener on `host` also uses the port of `other`. False if that depends on how a name resolves. */
 function listensOn(host: string, other: string): boolean {
   if (host === other || host === '' || host === '::') return true;
   return host === '0.0.0.0' && isIPv4(other);
 }
 
-/** Two listeners with one port of one address. */
+/** Refuses two listeners on the same address and port. */
 function refuseSharedPorts(settings: Settings, refuse: Refuse): void {
   const listeners = [
     ...(settings.grpcUds === ''
@@ -119,7 +119,7 @@ function requestHeaders(settings: Settings): readonly (readonly [variable: strin
   ];
 }
 
-/** ENVOY_ADDS_HEADERS, and header names that it takes. */
+/** Refuses unknown names in ENVOY_ADDS_HEADERS, and header names that Envoy already adds. */
 function refuseDuplicateHeaders(settings: Settings, refuse: Refuse): void {
   const { envoyAddsHeaders } = settings;
   const unknown = envoyAddsHeaders.find((family) => !ENVOYS_FAMILIES.includes(family));
@@ -180,7 +180,7 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
     const address = readRedisAddress(instance);
     if ('sentence' in address) refuse(true, address.variables, address.sentence);
   }
-  // The hash tag of a Redis Cluster is what stands in the first braces of a key, and must be ours.
+  // Redis Cluster hashes the text in the first braces of a key, which must be weir's hash tag.
   refuse(
     !noUrl && settings.cacheKeyPrefix.includes('{'),
     'CACHE_KEY_PREFIX',
@@ -195,7 +195,7 @@ function refuseRedis(settings: Settings, given: GivenSettings, refuse: Refuse): 
   );
 }
 
-/** Several places that give the login of one Redis. */
+/** Refuses several sources of the login of one Redis. */
 function refuseLogins(instance: RedisInstance, refuse: Refuse): void {
   const { prefix, auth, authFile, authCommand } = instance;
   const [first, ...others] = [

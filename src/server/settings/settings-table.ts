@@ -9,9 +9,9 @@ import { STORE_SETTINGS } from './store-settings.js';
 import { TELEMETRY_SETTINGS } from './telemetry-settings.js';
 
 /**
- * Every setting: the one place for name, type, default and help. What only the reference knows stands in
- * inert-settings.ts. README's tables and `weir serve --help` are printed from it; names are the reference's
- * (envoyproxy/ratelimit) where it has one.
+ * All settings, the only place of their names, types, defaults and help texts. Variables that only the reference has
+ * are in inert-settings.ts. The manual's tables and `weir serve --help` are generated from these settings. Names are
+ * those of the reference (envoyproxy/ratelimit) if it has the setting.
  */
 const SPECS = {
   ...POLICY_SETTINGS,
@@ -24,19 +24,19 @@ const SPECS = {
 
 export type SettingKey = keyof typeof SPECS;
 
-/** The settings once read; durations in microseconds. */
+/** Parsed settings. Durations are in microseconds. */
 export type Settings = { readonly [K in SettingKey]: SettingTypes[(typeof SPECS)[K]['type']] } & {
-  /** What USE_DOG_STATSD_MOGRIFIERS names, from variables whose names depend on it. */
+  /** Mogrifiers that USE_DOG_STATSD_MOGRIFIERS lists. Their variables have names that depend on its value. */
   readonly dogStatsdMogrifierTable: readonly Mogrifier[];
 };
 
-/** What names a value: in the environment, and on the command line of `weir serve`. */
+/** Name of a value in the environment and on the command line of `weir serve`. */
 export interface Variable {
   readonly name: string;
   readonly flag: string;
 }
 
-/** A row of the table. */
+/** A setting. */
 export interface Setting extends SettingSpec, Variable {
   readonly key: SettingKey;
 }
@@ -45,28 +45,28 @@ function flagOf(name: string): string {
   return `--${name.toLowerCase().replaceAll('_', '-')}`;
 }
 
-/** All settings in the order in which documentation lists them. */
+/** All settings, in the order of the manual. */
 export const SETTINGS: readonly Setting[] = (Object.keys(SPECS) as SettingKey[]).map((key) => ({
   ...SPECS[key],
   key,
   flag: flagOf(SPECS[key].name),
 }));
 
-/** What a setting is where nobody says, as it would be written. */
+/** Returns the default of a setting, as it would be written. */
 export function defaultOf(key: SettingKey): string {
   return SPECS[key].default;
 }
 
-/** A variable that is accepted and changes nothing. */
+/** A variable that is accepted and ignored. */
 export interface InertVariable extends Variable {
-  /** Why it changes nothing, a sentence. */
+  /** Sentence with the reason. */
   readonly reason: string;
 }
 
-/** Every variable that is accepted and changes nothing. */
+/** All variables that are accepted and ignored. */
 export const INERT_VARIABLES: readonly InertVariable[] = [...INERT_SETTINGS, ...REMOVED_SETTINGS].map(
   ([name, reason]) => ({ name, flag: flagOf(name), reason }),
 );
 
-/** All that `weir serve` takes. */
+/** All variables of `weir serve`. */
 export const VARIABLES: readonly Variable[] = [...SETTINGS, ...INERT_VARIABLES];

@@ -3,7 +3,7 @@ import { ALGORITHMS } from '../../policy/policy.js';
 import { LOG_LEVELS } from '../../telemetry/logger.js';
 import type { SettingType, SettingTypes } from './spec.js';
 
-/** A value, or the sentence that says what would be one. */
+/** A parsed value, or a description of valid values. */
 export type Parsed<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly expected: string };
@@ -19,13 +19,13 @@ function bad(expected: string): { readonly ok: false; readonly expected: string 
 const TRUE = ['1', 't', 'T', 'true', 'TRUE', 'True'];
 const FALSE = ['0', 'f', 'F', 'false', 'FALSE', 'False'];
 
-/** Go's strconv.ParseBool; undefined where it gives an error. */
+/** Go's strconv.ParseBool. Returns undefined for an invalid value. */
 export function goBoolean(text: string): boolean | undefined {
   if (TRUE.includes(text)) return true;
   return FALSE.includes(text) ? false : undefined;
 }
 
-/** Go's strconv.ParseInt with base 0: `0x`, `0o` or `0` for octal, `0b`, and `_` between digits. */
+/** Syntax of Go's strconv.ParseInt with base 0: `0x`, `0o` or `0` for octal, `0b`, and `_` between digits. */
 const INTEGER = /^([+-]?)(0x(?:_?[\da-f])+|0o(?:_?[0-7])+|0b(?:_?[01])+|0(?:_?[0-7])*|[1-9](?:_?\d)*)$/i;
 
 function wholeNumber(text: string, least: number, most: number): number | undefined {
@@ -36,14 +36,14 @@ function wholeNumber(text: string, least: number, most: number): number | undefi
   return Number.isSafeInteger(value) && value >= least && value <= most ? value : undefined;
 }
 
-/** Go's time.ParseDuration as whole microseconds, rounded up; no negative ones. */
+/** Go's time.ParseDuration, rounded up to whole microseconds. Returns undefined for an invalid or negative duration. */
 function parseDuration(text: string): number | undefined {
   const nanos = parseGoDuration(text);
   if (nanos === undefined || nanos < 0n) return undefined;
   return Number((nanos + 999n) / 1000n);
 }
 
-/** What a number may be, for messages. */
+/** Describes the range of a number for messages. */
 function range(least: number, most: number): string {
   return most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`;
 }
@@ -54,8 +54,8 @@ function unitHint(text: string): string {
 }
 
 /**
- * Pairs with commas between them. The first `separator` parts name and value, the first of `other` where a pair has
- * none.
+ * Reads pairs that are separated by commas. The first `separator` separates name and value, or the first `other` in a
+ * pair without one.
  */
 function readPairs(text: string, separator: string, other: string): ReadonlyMap<string, string> | undefined {
   const map = new Map<string, string>();
@@ -70,7 +70,7 @@ function readPairs(text: string, separator: string, other: string): ReadonlyMap<
 
 const SAMPLE = 'shares from 0 to 1 of denied requests and of all others, as in denied=1,ok=0.01';
 
-/** `denied=1,ok=0.01`, or one of the two: what is not named is 0. */
+/** Reads `denied=1,ok=0.01`, or one of both. A missing share is 0. */
 function readSample(text: string): Parsed<SettingTypes['decision_sample']> {
   if (text === '') return good(undefined);
   const shares = { denied: 0, ok: 0 };
@@ -91,7 +91,7 @@ function oneOf(words: readonly string[]): string {
   return words.length === 1 ? `${only}, the only value there is` : `one of ${words.join(', ')}`;
 }
 
-/** One of a few words, written exactly so. */
+/** Returns a parser that accepts one of a few words. */
 function choice<T extends string>(...words: readonly T[]): (text: string) => Parsed<T> {
   return (text) => {
     const word = words.find((candidate) => candidate === text);
@@ -99,7 +99,7 @@ function choice<T extends string>(...words: readonly T[]): (text: string) => Par
   };
 }
 
-/** Words that people write for a switch, and what is to be written. */
+/** Words that are common for switches, with the value that they stand for. */
 const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map(
   [true, false].flatMap((value) =>
     (value ? 'y yes on enable enabled true' : 'n no off disable disabled false')
@@ -108,29 +108,32 @@ const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map(
   ),
 );
 
-/** How many bytes `512MB`, `512Mi` or `1 GiB` are, in units of 1024, which memory is counted in. */
+/**
+ * Returns the number of bytes of texts such as `512MB`, `512Mi` or `1 GiB`. All units are powers of 1024, as for
+ * memory.
+ */
 function bytesOf(text: string): number | undefined {
   const [, digits = '', unit = ''] = /^(\d{1,6}) ?([kmg])i?b?$/i.exec(text.trim()) ?? [];
   return digits === '' ? undefined : Number(digits) * 1024 ** ('kmg'.indexOf(unit.toLowerCase()) + 1);
 }
 
-/** What a whole number from `least` to `most` would be. */
+/** Describes a whole number from `least` to `most` for messages. */
 function expectedNumber(text: string, least: number, most: number): string {
   const bytes = bytesOf(text);
   return `a whole number ${range(least, most)}${bytes === undefined ? '' : `; write ${bytes}`}`;
 }
 
-/** The share that someone means who writes a percentage, `80` or `80%`, where a share is asked for. */
+/** Returns the fraction of a text that is probably a percentage, such as `80` or `80%`. Otherwise returns undefined. */
 function percentageAsShare(text: string): number | undefined {
   const [, percent = '', sign = ''] = /^(\d{1,3}(?:\.\d{1,3})?)(%?)$/.exec(text.trim()) ?? [];
   const value = Number(percent);
-  // 1.5 is rather a share that is too large.
+  // A number such as 1.5 is more likely a fraction that is too large.
   const isPercentage =
     percent !== '' && value <= 100 && (sign === '%' || (value > 1 && Number.isInteger(value)));
   return isPercentage ? value / 100 : undefined;
 }
 
-/** What means something to a shell only. */
+/** Characters with a special meaning in shells. */
 const SHELL_CHARACTERS = /["'$|;&><*`\\]/;
 const ARRAY = 'a JSON array of texts, as in ["/bin/login","--user","weir"]';
 
@@ -240,7 +243,7 @@ const parsers: { readonly [T in SettingType]: (text: string, max?: number) => Pa
   algorithm: (text) => choice(...ALGORITHMS)(text.toLowerCase()),
 };
 
-/** Reads one value as its type says; the grammar is the reference's (Go's). */
+/** Parses a value of a type, with the syntax of the reference (Go). */
 export function parseValue(type: SettingType, text: string, max?: number): Parsed<SettingTypes[SettingType]> {
   return parsers[type](text, max);
 }

@@ -1,6 +1,6 @@
 import type { RedisClock } from '../../storage/redis/redis-store-options.js';
 
-/** How a value is written; see settings-values.ts for the exact grammar. */
+/** Types of settings; settings-values.ts contains their exact syntax. */
 export interface SettingTypes {
   string: string;
   port: number;
@@ -10,24 +10,30 @@ export interface SettingTypes {
   integer: number;
   /** Whole number, at least 0; undefined when unset. */
   optional_integer: number | undefined;
-  /** Number from 0, with a fraction if need be. */
+  /** Number of at least 0, optionally with a fraction. */
   number: number;
   boolean: boolean;
-  /** Go syntax (`150ms`, `1h30m`); microseconds once read. */
+  /** Duration in Go's syntax, such as `150ms` or `1h30m`; parsed to microseconds. */
   duration: number;
-  /** The same; undefined when unset. */
+  /** Duration in Go's syntax; undefined if unset. */
   optional_duration: number | undefined;
-  /** A program and its arguments: words, or a JSON array of texts; undefined when unset. */
+  /** Program and its arguments, as words or a JSON array of strings; undefined if unset. */
   command: readonly [program: string, ...args: string[]] | undefined;
-  /** `a,b`. */
+  /** List such as `a,b`. */
   string_list: readonly string[];
-  /** `name:value,name:value`, in the order written; the first `:` parts them, the first `=` where there is none. */
+  /**
+   * Pairs such as `name:value,name:value`, in their order. The first `:` separates name and value, or the first `=`
+   * without a `:`.
+   */
   string_map: ReadonlyMap<string, string>;
-  /** `name=value,name=value`, in the order written; the first `=` parts them, the first `:` where there is none. */
+  /**
+   * Pairs such as `name=value,name=value`, in their order. The first `=` separates name and value, or the first `:`
+   * without a `=`.
+   */
   metadata_map: ReadonlyMap<string, string>;
   log_level: 'panic' | 'fatal' | 'error' | 'warn' | 'warning' | 'info' | 'debug' | 'trace';
   log_format: 'auto' | 'json' | 'text';
-  /** `denied=1,ok=0.01`: shares from 0 to 1; undefined when unset. */
+  /** Fractions from 0 to 1, such as `denied=1,ok=0.01`; undefined if unset. */
   decision_sample: { readonly denied: number; readonly ok: number } | undefined;
   worker_scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   trace_protocol: 'http' | 'grpc';
@@ -42,19 +48,19 @@ export interface SettingTypes {
 }
 export type SettingType = keyof SettingTypes;
 
-/** What envoyproxy/ratelimit, the reference, knows of a variable. */
+/** Properties of a variable in envoyproxy/ratelimit, the reference. */
 export interface ReferenceSetting {
-  /** Its default, as written there. */
+  /** Default in the reference, as it would be written. */
   readonly default: string;
-  /** What it means there when it is set to nothing, where that is another thing than unset and worth keeping. */
+  /** Meaning of an empty value in the reference, if it differs from an unset variable and weir supports it. */
   readonly whenEmpty?: string;
-  /** What differs here besides the default, a sentence. */
+  /** Sentence with differences from the reference other than the default. */
   readonly differs?: string;
 }
 
 /**
- * Name of a condition without which a setting has no effect. ineffective-settings.ts evaluates each condition and says
- * what to do if it is false.
+ * Name of a condition without which a setting has no effect. ineffective-settings.ts evaluates each condition and has
+ * the remedy for the log.
  */
 export type Condition =
   | 'files'
@@ -92,20 +98,20 @@ export interface SettingSpec {
   /** Name of the environment variable. */
   readonly name: string;
   readonly type: SettingType;
-  /** As it would be written; '' means unset. */
+  /** Default, as it would be written. '' means unset. */
   readonly default: string;
   readonly help: string;
-  /** Largest value of a number. */
+  /** Maximum of a number. */
   readonly max?: number;
-  /** Keep the value out of logs and messages. */
+  /** Keeps the value out of logs and messages. */
   readonly secret?: true;
-  /** The setting changes something only where all of these hold; absent: always. */
+  /** Conditions that must all hold for the setting to have an effect; undefined for none. */
   readonly effectiveWhen?: readonly Condition[];
-  /** Absent: the variable is weir's own. */
+  /** Undefined if only weir has the variable. */
   readonly reference?: ReferenceSetting;
 }
 
-/** Settings with values that cannot be served: which ones, and the reason with what to do instead. */
+/** Settings with values that are not accepted, with the reason and the remedy. */
 export interface RefusedSetting {
   readonly variables: readonly string[];
   readonly sentence: string;

@@ -2,7 +2,7 @@ import { DEFAULT_RETRY } from '../../storage/redis/connection/connection-options
 import { redisInstanceSettings } from './redis-instance-settings.js';
 import type { SettingSpec } from './spec.js';
 
-// REDIS_TIMEOUT is listed with the other settings that limit the wait.
+// REDIS_TIMEOUT is listed with the other settings of timeouts.
 const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
   url: {
     default: '',
@@ -37,7 +37,7 @@ const { redisTimeout, ...REDIS } = redisInstanceSettings('redis', 'REDIS', {
     'detects the type.',
 });
 
-/** Where buckets live. */
+/** Settings of the store. */
 export const STORE_SETTINGS = {
   backendType: {
     name: 'BACKEND_TYPE',

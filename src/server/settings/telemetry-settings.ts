@@ -1,6 +1,6 @@
 import type { SettingSpec } from './spec.js';
 
-/** Logs, metrics and traces. */
+/** Settings of logs, metrics and traces. */
 export const TELEMETRY_SETTINGS = {
   logLevel: {
     name: 'LOG_LEVEL',

@@ -55,7 +55,7 @@ export interface Store extends RedisWork {
   localCacheStats(): LocalCacheStats | undefined;
   /** One element per Redis; empty in memory. */
   pools(): readonly PoolStats[];
-  /** Known nodes of all Redis; empty in memory. */
+  /** All known servers of Redis; empty in memory. */
   nodes(): readonly StoreNode[];
   /** Discards what was learned under the previous policy, because a reload may have replaced it. */
   reloaded(): void;

@@ -2,20 +2,21 @@ import type { ViewSlices } from '../../http/views/view-slices.js';
 import type { Family, FamilyHead, Sample } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 
-/** So many samples are added in one go. */
+/** Number of samples that are added up in one slice. */
 const SLICE = 64;
 
-/** Gauges tell of a process that lives; what counts up must not fall when a process ends. */
+/** Returns the metrics that must not decrease when a process exits. Gauges describe a running process only. */
 function counting(metrics: readonly Family[]): readonly Family[] {
   return metrics.filter(({ type }) => type === 'counter' || type === 'histogram');
 }
 
-/** Adds up the metrics of several processes, those that have ended included. */
+/** Adds up the metrics of several processes, including those that have exited. */
 export class AggregatedMetrics {
   readonly #slices: ViewSlices;
   #ended: readonly Family[] = [];
   /**
-   * Ended processes that are not in the sum yet: several may end at once, and adding up takes turns of the event loop.
+   * Metrics of exited processes that are not in the sum yet. Several processes may exit at once, and adding up takes
+   * several turns of the event loop.
    */
   #ending: (readonly Family[])[] = [];
   #adding: Promise<void> | undefined;
@@ -24,7 +25,7 @@ export class AggregatedMetrics {
     this.#slices = slices;
   }
 
-  /** Keeps what an ended process had counted when it was last asked. */
+  /** Keeps the last known counters of a process that has exited. */
   keep(last: readonly Family[]): Promise<void> {
     this.#ending.push(counting(last));
     this.#adding ??= this.#add().finally(() => {
@@ -33,7 +34,7 @@ export class AggregatedMetrics {
     return this.#adding;
   }
 
-  /** The sum. The first of `processes` gives names and help texts. */
+  /** Returns the sum. Names and help texts are taken from the first of `processes`. */
   sum(processes: readonly (readonly Family[])[]): ReadSteps<readonly Family[]> {
     return sumOf([...processes, this.#ended, ...this.#ending]);
   }
@@ -48,13 +49,13 @@ export class AggregatedMetrics {
   }
 }
 
-/** A family of several processes. */
+/** A metric family of several processes. */
 class SumFamily implements Family {
   readonly name: string;
   readonly help: string;
   readonly type: string;
   readonly aggregator: string;
-  /** Under the text of each series its number, and how many processes have it. */
+  /** Sum, and number of processes that have the series, by the text of the series. */
   readonly #sums = new Map<string, { value: number; count: number }>();
 
   constructor({ name, help, type, aggregator }: FamilyHead) {

@@ -12,83 +12,93 @@ import { machineMicros } from './channel.js';
 import type { Heartbeat } from './heartbeat.js';
 import type { ToWorker } from './messages.js';
 
-/** A worker process, as far as calls need it. */
+/** The part of a worker that calls need. */
 export interface CallableWorker {
   readonly heartbeat: Pick<Heartbeat, 'ping' | 'hasMessageSince'>;
   send(message: ToWorker): unknown;
 }
 
-/** Why a call got no answer; no worker was asked where none serves (`no_worker`), or too many answers are owed. */
+/**
+ * Reason why a call got no answer. `no_worker`: no worker serves. `too_many`: too many calls are pending. `lost`: the
+ * worker exited. `too_late`: the timeout passed. `silent`: the worker does not answer. `read_late`: the worker read the
+ * call too late.
+ */
 export type CallFailure = 'no_worker' | 'too_many' | 'lost' | 'too_late' | 'silent' | 'read_late';
 
-/** How a call is forwarded to one of several workers. */
+/** Options of a call to one of several workers. */
 export interface ForwardOptions<Name extends CallName> {
-  /** Those that may be asked now. */
+  /** Returns the workers that can be called now. */
   workers(): readonly CallableWorker[];
-  /** What is asked, as of now. */
+  /** Returns the request. A retry with another worker calls it again. */
   ask(): Calls[Name]['ask'];
-  /** Whether the worker that owes fewest answers comes first, of equals in turn; else the first of them does. */
+  /**
+   * Whether the worker with the fewest pending calls is called first, in turns among equals. Otherwise the first worker
+   * is called.
+   */
   readonly balances: boolean;
-  /** So many are asked, one after the other, where the one before ends or is silent. */
+  /**
+   * Maximum number of workers that are called one after the other, each time because the previous one exits or is
+   * silent.
+   */
   readonly maxWorkers: number;
-  /** Whether it goes on for as long as a worker that was asked is there: an answer may come late. */
+  /** Whether the call waits, within its timeout, as long as a called worker answers pings. */
   readonly waitsWhileAlive: boolean;
   readonly timeoutMs: number;
-  /** Whether an answer counts only if it comes from the worker that was asked last. */
+  /** Returns whether an answer counts only if it comes from the last worker that was called. */
   onlyFromLast?(answer: Calls[Name]['answer']): boolean;
 }
 
 export interface CallTimeouts {
-  /** A worker that does not tell the next part for so long is not waited for; milliseconds. */
+  /** Milliseconds without a part after which a worker's answer is given up. */
   readonly partTimeoutMs: number;
-  /** A worker that has not answered after this long is asked whether it is there; milliseconds. */
+  /** Milliseconds without an answer after which the worker gets a ping. */
   readonly pingAfterMs: number;
-  /** After this long another one is asked, if nothing was heard of the first one meanwhile. */
+  /** Milliseconds without any message of the worker after which another worker is called. */
   readonly switchAfterMs: number;
 }
 
 const DEFAULT_TIMEOUTS: CallTimeouts = { partTimeoutMs: 1000, pingAfterMs: 100, switchAfterMs: 500 };
 
-/** What a worker has yet to answer. */
+/** A call that a worker has not answered. */
 interface PendingCall {
   readonly worker: CallableWorker;
   readonly name: CallName;
   part?(part: unknown): void;
   answered(answer: unknown): void;
-  /** The worker has left it alone, or has ended. */
+  /** Called if the worker discards the call or exits. */
   failed(why: 'read_late' | 'lost'): void;
 }
 
-/** A call that is forwarded. */
+/** State of a forwarded call. */
 interface ForwardedCall {
   readonly name: CallName;
   readonly options: ForwardOptions<CallName>;
-  /** By performance.now(). */
+  /** Deadline in milliseconds, by performance.now(). */
   readonly untilMs: number;
-  /** Who was asked, the last of whom is expected to answer. */
+  /** Workers that were called. The last one is expected to answer. */
   readonly asked: CallableWorker[];
   timer: NodeJS.Timeout | undefined;
   /** Undefined once the caller has an answer. */
   settle: ((outcome: Calls[CallName]['answer'] | CallFailure) => void) | undefined;
 }
 
-/** The calls of the primary process to its workers: the one place that sends them, times out, and takes answers. */
+/** Sends the calls of the primary process to its workers, applies timeouts and receives answers. */
 export class CallClient {
   readonly #timeouts: CallTimeouts;
   readonly #bounds: typeof CALL_BOUNDS;
-  /** Also what nobody waits for any more: it still fills the channel of a worker that hangs. */
+  /** Includes calls that have timed out, because they still fill the channel of a worker that hangs. */
   readonly #pending = new Map<number, PendingCall>();
-  /** How many answers are owed under each name, and by each worker. */
+  /** Number of pending calls by name and by worker. */
   readonly #counts = new Map<CallName | CallableWorker, number>();
   #lastId = 0;
 
-  /** `timeouts` and `bounds`: for tests. */
+  /** The parameters are for tests. */
   constructor(timeouts: Partial<CallTimeouts> = {}, bounds = CALL_BOUNDS) {
     this.#timeouts = { ...DEFAULT_TIMEOUTS, ...timeouts };
     this.#bounds = bounds;
   }
 
-  /** Asks a worker, then another where that one ends or is silent. Never rejects. */
+  /** Calls a worker, and another one if that worker exits or is silent. Never rejects. */
   forward<Name extends CallName>(
     name: Name,
     options: ForwardOptions<Name>,
@@ -101,8 +111,8 @@ export class CallClient {
   }
 
   /**
-   * Asks a worker for what it tells in parts, which `take` is handed. Resolves with the answer, which ends them; with
-   * undefined once the worker does not tell on, or has ended.
+   * Calls a worker that answers in parts, which are passed to `take`. Resolves with the final answer, or with undefined
+   * if the next part is late or the worker exits.
    */
   collect<Name extends CallName>(
     worker: CallableWorker,
@@ -125,7 +135,7 @@ export class CallClient {
     });
   }
 
-  /** Asks workers for rows, which they tell in parts; those that do not answer are left out. */
+  /** Calls several workers that answer with rows in parts. Workers that do not answer are left out. */
   async collectRows<Name extends 'top' | 'rates'>(
     workers: readonly CallableWorker[],
     name: Name,
@@ -139,14 +149,14 @@ export class CallClient {
     return (await Promise.all(told)).flat();
   }
 
-  /** What a worker says to a call. */
+  /** Handles a message of a worker about a call. */
   received(message: CallAnswer): void {
     if (message.kind === 'part') this.#pending.get(message.id)?.part?.(message.part);
     else if (message.kind === 'late') this.#removePending(message.id)?.failed('read_late');
     else this.#removePending(message.id)?.answered(message.answer);
   }
 
-  /** Nothing more comes from this worker. */
+  /** Fails the pending calls of a worker that has exited. */
   lost(worker: CallableWorker): void {
     for (const [id, owed] of [...this.#pending])
       if (owed.worker === worker) this.#removePending(id)?.failed('lost');
@@ -166,7 +176,7 @@ export class CallClient {
     return id;
   }
 
-  /** What a worker owed, and does not any more. */
+  /** Removes a pending call and returns it. */
   #removePending(id: number): PendingCall | undefined {
     const owed = this.#pending.get(id);
     if (owed === undefined) return undefined;
@@ -183,7 +193,7 @@ export class CallClient {
     return this.#counts.get(of) ?? 0;
   }
 
-  /** Asks a worker that was not asked before. If there is none, the call fails for the reason `otherwise`. */
+  /** Calls a worker that was not called before. If none is left, the call fails with `otherwise`. */
   #callNextWorker(call: ForwardedCall, otherwise: CallFailure): void {
     const { name, options, asked } = call;
     const available = options.workers();
@@ -203,7 +213,7 @@ export class CallClient {
     this.#send(worker, name, options.ask(), {
       answered: (answer) => {
         const told = answer as Calls[CallName]['answer'];
-        // One that has woken up does not speak for the other who is asked now.
+        // A worker that hung and wakes up must not answer for the worker that is called now.
         if (asked.at(-1) === worker || options.onlyFromLast?.(told) !== true) settle(call, told);
       },
       failed: (why) => {
@@ -215,7 +225,7 @@ export class CallClient {
     this.#watchCall(call, worker);
   }
 
-  /** Looks after a call that a worker was asked. */
+  /** Watches a call that was sent to a worker, and calls the next one if it is silent. */
   #watchCall(call: ForwardedCall, worker: CallableWorker): void {
     const { options } = call;
     const sinceMs = performance.now();

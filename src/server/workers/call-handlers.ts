@@ -2,10 +2,13 @@ import type { TopAsk } from '../../admin/top/top-ask.js';
 import { CALL_BOUNDS, type CallAnswer, type CallMessage, type CallName, type Calls } from './calls.js';
 import { machineMicros } from './channel.js';
 
-/** Sends a part of an answer; resolves once it is on its way. */
+/** Sends a part of an answer. Resolves once the part is sent. */
 export type SendPart<Name extends CallName> = (part: Calls[Name]['part']) => Promise<void>;
 
-/** Answers calls in a worker that were on their way for `delayMicros`; with undefined where it has nothing to tell. */
+/**
+ * Handlers of a worker, by call name. `delayMicros` is the time that the call waited in the channel. A handler returns
+ * undefined if it has no answer.
+ */
 export type CallHandlers = {
   readonly [Name in CallName]: (
     ask: Calls[Name]['ask'],
@@ -16,10 +19,10 @@ export type CallHandlers = {
 
 type MaybePromise<T> = T | Promise<T>;
 
-/** So many rows go into a part. */
+/** Maximum number of rows in a part. */
 export const ROWS_PER_PART = 64;
 
-/** Tells rows in parts. */
+/** Sends rows in parts. */
 export async function sendRows<Row>(
   rows: readonly Row[],
   sendPart: (part: readonly Row[]) => Promise<void>,
@@ -27,7 +30,7 @@ export async function sendRows<Row>(
   for (let at = 0; at < rows.length; at += ROWS_PER_PART) await sendPart(rows.slice(at, at + ROWS_PER_PART));
 }
 
-/** Answers a call in a worker with one of `handlers`; `send` resolves once a message is on its way. */
+/** Answers a call in a worker with one of `handlers`. `send` resolves once a message is sent. */
 export async function answerCall(
   handlers: CallHandlers,
   { id, name, ask, sentMicros }: CallMessage,
@@ -35,7 +38,7 @@ export async function answerCall(
 ): Promise<void> {
   const delayMicros = machineMicros() - sentMicros;
   if (delayMicros > CALL_BOUNDS[name].maxDelayMs * 1000) return send({ kind: 'late', id });
-  // The compiler does not see that a name goes with what is asked under it.
+  // The compiler does not connect the type of `ask` with `name`.
   const handle = handlers[name] as CallHandlers['top'];
   const answer = await handle(ask as TopAsk, (part) => send({ kind: 'part', id, part }), delayMicros);
   return send({ kind: 'answer', id, answer });

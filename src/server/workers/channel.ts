@@ -1,9 +1,9 @@
 import type { FromWorker, ToWorker } from './messages.js';
 
-/** One side of what a primary process and a worker talk over. */
+/** One end of the channel between the primary process and a worker. */
 type Channel = Pick<NodeJS.Process, 'connected' | 'send'>;
 
-/** Sends a message; resolves once it is on its way, or the other side gone. */
+/** Sends a message. Resolves once the message is sent, or if the other process has exited. */
 export function sendOver(channel: Channel, message: FromWorker | ToWorker): Promise<void> {
   return new Promise((resolve) => {
     if (channel.connected) channel.send?.(message, undefined, undefined, () => resolve());
@@ -11,7 +11,7 @@ export function sendOver(channel: Channel, message: FromWorker | ToWorker): Prom
   });
 }
 
-/** A clock that all processes of the machine share and that never goes back, microseconds. */
+/** Returns the monotonic time in microseconds, which is the same in all processes of the machine. */
 export function machineMicros(): number {
   return Number(process.hrtime.bigint() / 1000n);
 }

@@ -2,7 +2,7 @@ import { isNodeOlderThan } from '../settings/notes/node-version.js';
 import type { Settings } from '../settings/settings-table.js';
 import { StartError } from '../start-error.js';
 
-/** Throws {@link StartError} where the settings want several workers and forbid them. */
+/** Throws {@link StartError} if the settings do not allow several workers. */
 export function checkWorkers(settings: Settings): void {
   if (settings.workers === 1) return;
   if (settings.redisUrl === '') {

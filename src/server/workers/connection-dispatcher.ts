@@ -3,42 +3,44 @@ import { Socket, type SocketConstructorOpts } from 'node:net';
 import { expectState } from '../../invariant.js';
 import { type Heartbeat, LATE_AFTER_MS } from './heartbeat.js';
 
-/** What Node.js accepts connections as; `fd` is negative once it was closed. */
+/** Handle with which Node.js accepts connections. `fd` is negative once the handle is closed. */
 export interface ConnectionHandle {
   readonly fd: number;
   close(): void;
 }
 
-/** A worker that connections may go to. */
+/** A worker that accepts connections. */
 export interface Receiver {
   readonly heartbeat: Heartbeat;
-  /** Whether its port is open, so that it can take what node:cluster meant for another. */
+  /**
+   * Whether the worker's port is open, so that it can accept connections that node:cluster assigned to another worker.
+   */
   readonly listens: boolean;
 }
 
 interface KnownWorker extends Receiver {
   send(...args: unknown[]): boolean;
-  /** What it was given and has not said that it has. */
+  /** Connections that were sent to the worker and that it has not acknowledged. */
   readonly unacknowledged: Set<ConnectionHandle>;
 }
 
-/** A connection that no worker was given yet. */
+/** A connection that was not sent to a worker yet. */
 interface PendingConnection {
-  /** What node:cluster sends with the connection. */
+  /** Arguments with which node:cluster sends the connection. */
   readonly args: readonly unknown[];
   readonly handle: ConnectionHandle;
-  /** Those who get it if they answer. */
+  /** Workers that got a ping for this connection. The first one that answers gets the connection. */
   readonly probed: Set<KnownWorker>;
   timer: NodeJS.Timeout | undefined;
 }
 
 /**
- * Hands connections that the primary process accepted (round-robin) to workers that are there. node:cluster gives them
- * to workers in turn, whether these live or hang; and a connection that lies in the channel of a worker that hangs can
- * be given to nobody else, because it would have the same connection when it goes on. So each connection is held until
- * the worker whose turn it is has answered; when that takes long, the first other one that answers gets it.
+ * Sends the connections that the primary process accepts (round-robin) to workers that answer. node:cluster assigns
+ * them to workers in turn, even if a worker hangs. A connection in the channel of a hanging worker cannot be sent to
+ * another worker, because both would use it once the first one continues. Each connection is therefore held until its
+ * worker answers a ping. If the answer is late, the first other worker that answers gets it.
  *
- * What a worker was given just before it began to hang is closed, so that the caller connects again.
+ * Connections that a worker got just before it began to hang are closed, so that their clients reconnect.
  */
 export class ConnectionDispatcher {
   readonly #workers = new Map<Receiver, KnownWorker>();
@@ -46,12 +48,14 @@ export class ConnectionDispatcher {
   readonly #endConnection: (handle: ConnectionHandle) => void;
   #turn = 0;
 
-  /** `end` tells the caller of a connection that it is over, whoever else has it; {@link endConnection} when absent. */
+  /**
+   * @param end closes a connection for its client, even if another process has a copy; default: {@link endConnection}
+   */
   constructor(end: (handle: ConnectionHandle) => void = endConnection) {
     this.#endConnection = end;
   }
 
-  /** From now on connections go to this worker, too; forgets it when its process ends. */
+  /** Adds a worker, until its process exits. */
   add(worker: Pick<Worker, 'process' | 'once'>, receiver: Receiver): void {
     const child = worker.process;
     const send = child.send.bind(child) as (...args: unknown[]) => boolean;
@@ -80,7 +84,7 @@ export class ConnectionDispatcher {
     worker.once('exit', () => this.#ended(receiver));
   }
 
-  /** The worker has answered: it gets what waited for that. */
+  /** Sends the connections that wait for this worker to it. */
   workerAnswered(receiver: Receiver): void {
     const known = this.#workers.get(receiver);
     if (known === undefined) return;
@@ -93,7 +97,7 @@ export class ConnectionDispatcher {
     }
   }
 
-  /** The worker is silent: what it was given and never took is closed. */
+  /** Closes the connections that a silent worker has not acknowledged. */
   workerSilent(receiver: Receiver): void {
     for (const handle of this.#workers.get(receiver)?.unacknowledged ?? [])
       if (handle.fd >= 0) this.#endConnection(handle);
@@ -105,7 +109,7 @@ export class ConnectionDispatcher {
     for (const pending of this.#pending) {
       if (this.#workers.size > 0) this.#probeNext(pending);
       else {
-        // Nobody is left to take it.
+        // No worker is left.
         this.#removePending(pending);
         pending.handle.close();
       }
@@ -118,7 +122,7 @@ export class ConnectionDispatcher {
     clearTimeout(pending.timer);
   }
 
-  /** Asks one worker more whether it is there; the first of those who were asked gets the connection. */
+  /** Pings one more worker. The first of the pinged workers that answers gets the connection. */
   #probeNext(pending: PendingConnection, intended?: KnownWorker): void {
     clearTimeout(pending.timer);
     pending.timer = setTimeout(() => this.#probeNext(pending), LATE_AFTER_MS);
@@ -128,7 +132,10 @@ export class ConnectionDispatcher {
     next.heartbeat.ping();
   }
 
-  /** The worker whose turn it is, `intended`, unless it is late: then another; the late ones when there is no other. */
+  /**
+   * Returns the next worker to ping: `intended`, unless it is late, then another worker that is not late, then any
+   * worker.
+   */
   #nextWorker({ probed }: PendingConnection, intended: KnownWorker | undefined): KnownWorker | undefined {
     if (intended !== undefined && !intended.heartbeat.late) return intended;
     const all = [...this.#workers.values()];
@@ -141,16 +148,17 @@ export class ConnectionDispatcher {
 }
 
 /**
- * Whether this is node:cluster's own message with a connection; others come with listeners, which all workers share.
+ * Returns whether this is node:cluster's message with a connection. Other messages contain listeners, which all workers
+ * share.
  */
 function isNewConnection(message: unknown): boolean {
   const { cmd, act } = message as { readonly cmd?: unknown; readonly act?: unknown };
   return cmd === 'NODE_CLUSTER' && act === 'newconn';
 }
 
-/** Ends a connection for its caller; closing this process's copy would not, while another one lies in a channel. */
+/** Shuts a connection down for its client. Closing the handle is not enough while a copy of it is in a channel. */
 function endConnection(handle: ConnectionHandle): void {
-  // The types of Node.js do not know this option.
+  // Node.js's types do not contain this option.
   const options: SocketConstructorOpts & { handle: ConnectionHandle } = { handle, readable: false };
   const socket = new Socket(options);
   socket.on('error', () => {});

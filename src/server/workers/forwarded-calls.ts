@@ -5,10 +5,10 @@ import { Refusal } from '../../service/refusal.js';
 import type { CallableWorker, CallClient, CallFailure } from './call-client.js';
 import { CALL_BOUNDS, type Calls, READ_LATE } from './calls.js';
 
-/** Told of a question that was given to a worker and never answered: `error` is what its asker is told. */
+/** Called if a worker got an operator's command and did not answer. `error` is the message to the operator. */
 export type OnUnanswered = (question: unknown, caller: AdminCaller, error: string) => void;
 
-/** What a worker is asked: an encoded request, how long its caller waits, what it came by, and with. */
+/** Arguments of a decision: encoded request, timeout, connection and headers. */
 export type DecideArguments = readonly [
   message: Uint8Array,
   timeoutMicros: number,
@@ -37,27 +37,27 @@ const UNANSWERED: Readonly<Record<CallFailure, string>> = {
   read_late: READ_LATE,
 };
 
-/** A decision is asked of another worker when the first one is silent or ends; then it is given up. */
+/** If the first worker is silent or exits, one more worker gets the request. */
 const MAX_DECISION_WORKERS = 2;
-/** A worker decides in time; this is for one that is too busy to, as far as the caller waits. Milliseconds. */
+/** Milliseconds on top of the store's timeout for a busy worker, as long as the caller waits. */
 const MARGIN_MS = 1000;
 
-/** Decisions that the primary process, which has no store, leaves to its workers. */
+/** Decisions that the primary process, which has no store, forwards to its workers. */
 export class ForwardedDecisions {
   readonly #calls: CallClient;
   readonly #maxTimeoutMs: number;
   readonly #connections = new WeakMap<object, number>();
   #lastConnection = 0;
 
-  /** `timeoutMs`: how long a decision may take whatever its caller says (REDIS_TIMEOUT). */
+  /** @param timeoutMs maximum milliseconds of a decision, whatever timeout its caller has (REDIS_TIMEOUT) */
   constructor(calls: CallClient, timeoutMs: number, marginMs = MARGIN_MS) {
     this.#calls = calls;
     this.#maxTimeoutMs = timeoutMs + marginMs;
   }
 
   /**
-   * Asks one of `workers`, which takes what came by one connection in turns with what came by others. When that one
-   * hangs or ends, another is asked in what is left of the time. Never rejects.
+   * Forwards a request to one of `workers`, which balances requests by their connections. If that worker hangs or
+   * exits, another one gets the request for the remaining time. Never rejects.
    */
   async ask(
     workers: () => readonly CallableWorker[],
@@ -95,9 +95,9 @@ export class ForwardedDecisions {
 }
 
 /**
- * Asks a worker what somebody who administers weir asks, as the primary process has no store: the first of `workers`,
- * as it knows best what it was told last. A question that changes something is asked once, as it must not be done
- * twice; one that only reads is asked of another worker when the first one ends or hangs. Never rejects.
+ * Forwards an operator's command to the first of `workers`, which also got the previous ones and knows their results
+ * best. A command that changes something is sent once, because it must not run twice. A read-only command is sent to
+ * another worker if the first one exits or hangs. Never rejects.
  */
 export async function forwardAdminCall(
   calls: CallClient,

@@ -1,24 +1,24 @@
-/** A worker is asked this often whether it is there, milliseconds. */
+/** Milliseconds between two pings. */
 export const HEARTBEAT_INTERVAL_MS = 500;
-/** A worker that has not answered for this long is silent, milliseconds. */
+/** Milliseconds without a message after which a worker is silent. */
 export const SILENT_AFTER_MS = 1500;
-/** A worker that answers later than this is busy, or hangs: others come first, milliseconds. */
+/** Milliseconds without an answer after which a worker is busy or hangs, so that other workers are preferred. */
 export const LATE_AFTER_MS = 100;
 
 export interface PulseOptions {
-  /** Sends the question; {@link Heartbeat.onMessage} is told of the answer. */
+  /** Sends a ping. Its answer is passed to {@link Heartbeat.onMessage}. */
   send(): void;
-  /** Monotonic, milliseconds; performance.now when absent. */
+  /** Returns monotonic milliseconds. Default: performance.now. */
   readonly now?: () => number;
 }
 
 /**
- * Whether a worker process answers. Its silence is counted in ticks of the primary process, between which that has read
- * what workers say: while the primary is paused itself, nobody's silence grows.
+ * Tracks whether a worker answers. Silence is measured in ticks of the primary process, which reads the messages of
+ * workers between two ticks. A pause of the primary process therefore does not count as silence of its workers.
  */
 export class Heartbeat {
   readonly #options: Required<PulseOptions>;
-  /** When the question was sent that waits for its answer. */
+  /** Time at which the pending ping was sent. */
   #pingSentMs: number | undefined;
   #ticks = 0;
   #lastMessageMs = Number.NEGATIVE_INFINITY;
@@ -27,7 +27,7 @@ export class Heartbeat {
     this.#options = { now: () => performance.now(), ...options };
   }
 
-  /** How long it has not answered, milliseconds, in whole ticks. */
+  /** Milliseconds, in whole ticks, since the last message. */
   get silentMs(): number {
     return this.#ticks * HEARTBEAT_INTERVAL_MS;
   }
@@ -36,31 +36,31 @@ export class Heartbeat {
     return this.silentMs >= SILENT_AFTER_MS;
   }
 
-  /** Whether it could have answered by now and has not. */
+  /** Whether the answer to the pending ping is late. */
   get late(): boolean {
     return this.#pingSentMs !== undefined && this.#options.now() - this.#pingSentMs >= LATE_AFTER_MS;
   }
 
-  /** Whether anything was heard of it since then; `atMs` is monotonic. */
+  /** Returns whether a message arrived since the monotonic time `atMs`. */
   hasMessageSince(atMs: number): boolean {
     return this.#lastMessageMs >= atMs;
   }
 
-  /** Asks whether it is there, unless the answer to that is awaited: one that hangs gets one question only. */
+  /** Sends a ping unless one is pending, so that the channel of a worker that hangs contains at most one. */
   ping(): void {
     if (this.#pingSentMs !== undefined) return;
     this.#pingSentMs = this.#options.now();
     this.#options.send();
   }
 
-  /** It said something; `answer` when that was the answer to the question. */
+  /** Notes a message of the worker. `answer`: the message answers the ping. */
   onMessage(answer: boolean): void {
     this.#lastMessageMs = this.#options.now();
     this.#ticks = 0;
     if (answer) this.#pingSentMs = undefined;
   }
 
-  /** Every {@link HEARTBEAT_INTERVAL_MS}. */
+  /** To be called every {@link HEARTBEAT_INTERVAL_MS}. */
   tick(): void {
     if (this.#pingSentMs === undefined) this.ping();
     else this.#ticks++;

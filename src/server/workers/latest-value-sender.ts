@@ -1,18 +1,18 @@
 /**
- * Sends values of which only the latest under each key matters, one message at a time: a process that does not read
- * costs one value per key.
+ * Sends the latest value of each key, one message at a time. If the receiver does not read, only one value per key is
+ * kept.
  */
 export class LatestValueSender<T> {
   readonly #send: (values: readonly T[]) => Promise<void>;
   #waiting = new Map<string, T>();
   #sending = false;
 
-  /** `send` resolves once the message is on its way. */
+  /** @param send resolves once the message is sent */
   constructor(send: (values: readonly T[]) => Promise<void>) {
     this.#send = send;
   }
 
-  /** Sends a value, in place of one under the same key that still waits. */
+  /** Sends a value. It replaces a waiting value of the same key. */
   put(key: string, value: T): void {
     this.#waiting.set(key, value);
     if (!this.#sending) void this.#sendAll();

@@ -5,18 +5,18 @@ import type { Settings } from '../settings/settings-table.js';
 import type { RedisWorkTold } from '../store/store.js';
 import type { CallAnswer, CallMessage } from './calls.js';
 
-/** All policies in force; see {@link policyItems}. */
+/** All policies in effect; see {@link policyItems}. */
 export interface SlicedPolicies {
   readonly version: string;
   readonly slices: readonly Uint8Array[];
 }
 
-/** {@link RedisWorkTold} by the worker with this number. */
+/** {@link RedisWorkTold} of the worker with this number. */
 export interface OthersRedisWork extends RedisWorkTold {
   readonly from: number;
 }
 
-/** From the primary process to a worker. */
+/** Messages from the primary process to a worker. */
 export type ToWorker =
   | {
       readonly kind: 'start';
@@ -27,41 +27,42 @@ export type ToWorker =
       readonly tls: TlsOptions | undefined;
     }
   | { readonly kind: 'tls'; readonly material: TlsMaterial }
-  /** Other policies are coming, slice by slice; a worker that has not heard this leaves the slices alone. */
+  /** Start of a transfer of policies. A worker that started during a transfer ignores its slices. */
   | { readonly kind: 'policies_begin' }
   | { readonly kind: 'policies_slice'; readonly slice: Uint8Array }
-  /** All are there: they are in force from now on. */
+  /** End of the transfer. The policies are in effect from now on. */
   | { readonly kind: 'policies_end'; readonly version: string }
-  /** Whether it is there; answered by `pong`. */
+  /** Checks whether the worker answers, with `pong`. */
   | { readonly kind: 'ping' }
   | CallMessage
   | { readonly kind: 'others_redis_work'; readonly told: readonly OthersRedisWork[] }
-  /** In a drain: no further `decide` comes. */
+  /** Sent during a drain: no further `decide` follows. */
   | { readonly kind: 'last-decided' }
   | { readonly kind: 'drain'; readonly why: string };
 
-/** What a worker says of itself. */
+/** State of a worker. */
 export interface WorkerHealth {
-  /** Why it should get no requests; undefined when it should. */
+  /** Reason why the worker should get no requests; undefined if it should. */
   readonly reason: string | undefined;
   readonly store: string;
   readonly storeUp: boolean;
   readonly redis: readonly StoreNode[];
 }
 
-/** From a worker to the primary process. */
+/** Messages from a worker to the primary process. */
 export type FromWorker =
-  /** It can take the `start` message. */
+  /** The worker is ready for the `start` message. */
   | { readonly kind: 'ready' }
   | { readonly kind: 'pong' }
-  /** It has taken a `policies_slice`. */
+  /** The worker has processed a `policies_slice`. */
   | { readonly kind: 'policies_taken' }
-  /** Its gRPC port is open, at this address. */
+  /** The gRPC port is open at this address. */
   | { readonly kind: 'listening'; readonly grpc: string; readonly health: WorkerHealth }
-  /** It cannot start; the lines of a StartError. */
+  /** The worker cannot start. The lines are those of a StartError. */
   | { readonly kind: 'failed'; readonly lines: readonly string[] }
   /**
-   * It never reached Redis in the time it was given; the lines of a StartError. It goes on until it is told to drain.
+   * The worker could not reach Redis in time. The lines are those of a StartError. The worker runs until it receives
+   * `drain`.
    */
   | { readonly kind: 'givenUp'; readonly lines: readonly string[] }
   | { readonly kind: 'health'; readonly health: WorkerHealth }

@@ -4,19 +4,20 @@ import type { PolicySet } from '../../policy/policy-set.js';
 import { turn } from '../../runtime/turns.js';
 import type { SlicedPolicies, ToWorker } from './messages.js';
 
-/** Hands the policies in force to the workers: all of them to one that starts, what changed to those that run. */
+/** Sends the policies in effect to the workers: all policies to a new worker, and changed policies to running ones. */
 export class PolicyFeed {
   readonly #current: () => PolicySet | undefined;
   readonly #broadcast: (message: ToWorker) => void;
   readonly #caughtUp: () => Promise<void>;
-  /** What the workers have. */
+  /** Policies that the workers have. */
   #sent: PolicySet | undefined;
   #sending = false;
   #whole: { readonly of: PolicySet; readonly sliced: SlicedPolicies } | undefined;
 
   /**
-   * `broadcast` reaches every worker that got what `whole` said when it started; `caughtUp` resolves when they have
-   * taken nearly all of it.
+   * @param broadcast sends to each worker that got the result of `whole` when it started
+   *
+   * @param caughtUp resolves once the workers have processed nearly everything
    */
   constructor(
     current: () => PolicySet | undefined,
@@ -29,7 +30,7 @@ export class PolicyFeed {
     this.#sent = current();
   }
 
-  /** For a worker that starts; undefined while there is no policy. */
+  /** Returns all policies for a new worker, or undefined without policies. */
   whole(): SlicedPolicies | undefined {
     const of = this.#current();
     if (of === undefined) return undefined;
@@ -42,7 +43,7 @@ export class PolicyFeed {
     return this.#whole.sliced;
   }
 
-  /** Sends what is in force now, if that is not on its way already. */
+  /** Sends the current policies unless a transfer is already running. */
   async send(): Promise<void> {
     if (this.#sending) return;
     this.#sending = true;
@@ -55,7 +56,7 @@ export class PolicyFeed {
       for (const slice of cutSlices(items, takesLong)) {
         this.#broadcast({ kind: 'policies_slice', slice });
         await turn();
-        // Or connections and questions would wait in the channel behind all of them.
+        // Otherwise connections and calls would wait in the channel behind all slices.
         await this.#caughtUp();
       }
       this.#broadcast({ kind: 'policies_end', version: next.version });

@@ -22,7 +22,7 @@ import { PolicyFeed } from './policy-feed.js';
 import { WorkerPool } from './worker-pool.js';
 import type { WorkerState } from './worker-slot.js';
 
-/** Whether workers want to know how a request is named, and which trace it belongs to. */
+/** Returns whether workers need request names and trace IDs. */
 function wantsHeaders({ tracingEnabled, decisionLogSample, logLevel }: Settings): boolean {
   return tracingEnabled || decisionLogSample !== undefined || logLevel === 'debug' || logLevel === 'trace';
 }
@@ -30,8 +30,8 @@ function wantsHeaders({ tracingEnabled, decisionLogSample, logLevel }: Settings)
 const NO_MEMORY_STATS = { size: 0, bytes: 0, evictions: 0 };
 
 /**
- * The primary process of WORKERS workers. It owns signals, HTTP and debug ports and policy files; workers, which
- * `listen` starts, own gRPC, Redis connections and what goes with them.
+ * Opens the primary process of WORKERS workers. It owns signals, the HTTP and debug ports, and the policy files.
+ * `listen` starts the workers, which own the gRPC port and the connections to Redis.
  */
 export function openPrimary(parts: ServerParts): ServerCore {
   const { settings, version, clock, log, slices, closers } = parts;
@@ -42,7 +42,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
   });
   const stopReports = logBrokenInvariants(log, metrics);
   closers.add(async () => stopReports());
-  // The workers know about Redis; the smallest of all values is shown.
+  // The metric shows the minimum of all processes, so this process, which has no store, reports 1.
   metrics.storeUp(true);
   let giveUp: (error: StartError) => void = () => {};
   const failed = new Promise<StartError>((resolve) => {
@@ -50,7 +50,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
   });
   const pool = openWorkers(parts, (error) => giveUp(error), metrics);
   exposeWorkers(metrics.registry, pool);
-  // Only loads of the policy: each worker sends what it decides.
+  // This process counts policy loads only. Each worker sends the statistics of its decisions.
   exposeReference(settings, metrics, log);
   openStatsSinks({ settings, metrics, log, slices }, closers);
   let draining = false;
@@ -77,12 +77,12 @@ export function openPrimary(parts: ServerParts): ServerCore {
     async rates(take) {
       const collected = await pool.rates();
       for (const { rows } of collected) for (const row of rows) take(row);
-      // Refusals of `/json` are counted where its calls come in.
+      // This process counts the refusals of `/json`.
       return sumOfFailures([...collected.map(({ about }) => about), metrics.newFailures()]);
     },
     async listen() {
-      // Workers listen through this process, which would hold on to the failure that the file of a killed process gives
-      // the first of them.
+      // Workers listen through this process. A socket file of a killed process would make the first worker fail, and
+      // node:cluster would return the same error to all others.
       if (settings.grpcUds !== '') await removeStaleSocket(settings.grpcUds);
       return pool.start();
     },
@@ -94,7 +94,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
       const delay = new AbortController();
       void ended.then(() => delay.abort());
       await sleep(Math.min(delayMs, MAX_TIMER_MS), undefined, delay).catch(() => {});
-      // Workers stay until they have decided for those who asked this process.
+      // Workers keep running until they have answered the calls of this process.
       await drainHttp(graceMs);
       pool.broadcast({ kind: 'last-decided' });
       await ended;
@@ -102,7 +102,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
   };
 }
 
-/** The workers, which hear of changed policies and certificates from now on. */
+/** Opens the workers, which get changed policies and certificates from now on. */
 function openWorkers(
   { settings, version, terminal, entry, clock, log, policies, tls, slices, closers }: ServerParts,
   onGivenUp: (error: StartError) => void,
@@ -144,7 +144,7 @@ function openWorkers(
   return pool;
 }
 
-/** What workers say of themselves that answer. */
+/** Returns the states of the workers that answer. */
 function knownHealth(workers: readonly WorkerState[]): readonly WorkerHealth[] {
   return workers.flatMap(({ health, silentMs }) =>
     health === undefined || silentMs !== undefined ? [] : health,

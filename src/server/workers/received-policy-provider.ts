@@ -10,19 +10,19 @@ import { Signal } from '../../runtime/signal.js';
 import { runInTurns, runToCompletion } from '../../runtime/turns.js';
 import type { SlicedPolicies } from './messages.js';
 
-/** Policies as the primary process hands them down to a worker, slice by slice. */
+/** Policies that the primary process sends to a worker, slice by slice. */
 export class ReceivedPolicyProvider implements PolicyProvider {
   #current: PolicySet | undefined;
-  /** What came last, which may not be in force yet. */
+  /** Last received policies, which may not be in effect yet. */
   #latest: PolicySet | undefined;
-  /** Those that are coming. */
+  /** Receiver of the running transfer. */
   #receiver: PolicyReceiver | undefined;
   readonly #garbage = new YoungGarbage();
   readonly #loaded = new Signal<boolean>();
   readonly onReload = this.#loaded.add;
   /**
-   * Puts in force what came, one after the other, and names the trees of domains whose files are bad by the secrets of
-   * the others.
+   * Puts received policies into effect, one set after the other, and adds the secret keys of each domain to all other
+   * domains.
    */
   #installing = Promise.resolve();
 
@@ -30,7 +30,7 @@ export class ReceivedPolicyProvider implements PolicyProvider {
     if (initial === undefined) return;
     this.begin();
     for (const slice of initial.slices) this.add(slice);
-    // Nobody asks yet.
+    // No request waits yet.
     runToCompletion(CALENDARS.prepare(systemClock.wallMicros()));
     this.#current = this.#finish(initial.version);
     this.#installing = shareSecretsInTurns(this.#current);

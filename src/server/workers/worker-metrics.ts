@@ -2,10 +2,10 @@ import type { Family, FamilyHead, Sample } from '../../telemetry/family.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { MetricsPart } from './calls.js';
 
-/** So many samples go into a part. */
+/** Maximum number of samples in a part. */
 const SAMPLES_PER_PART = 64;
 
-/** Tells families in parts; `sendPart` says when one is on its way. */
+/** Sends families in parts. `sendPart` resolves once a part is sent. */
 export function* sendFamilies(
   of: MetricsPart['of'],
   families: Iterable<Family>,
@@ -25,12 +25,12 @@ export function* sendFamilies(
       yield sendPart({ of, family: head, samples });
       samples = [];
     }
-    // One without samples is told, too: its name and help text are.
+    // Families without samples are sent, too, for their names and help texts.
     yield sendPart({ of, family: head, samples });
   }
 }
 
-/** A family as it was told. */
+/** A received family. */
 class WorkerFamily implements Family {
   readonly name: string;
   readonly help: string;
@@ -54,7 +54,7 @@ class WorkerFamily implements Family {
   }
 }
 
-/** What a worker told of itself in one answer. */
+/** Metrics and statistics that a worker sent in one answer. */
 export class WorkerMetrics {
   readonly metrics: WorkerFamily[] = [];
   readonly stats: WorkerFamily[] = [];

@@ -31,40 +31,40 @@ import { WorkerWatchdog } from './worker-watchdog.js';
 
 export interface WorkerPoolOptions {
   readonly count: number;
-  /** The script that workers run: the process's own. */
+  /** Script that workers run; the same as for this process. */
   readonly entry: string;
-  /** Who accepts connections; see docs/operate/workers.md. */
+  /** Distribution of connections; see docs/operate/workers.md. */
   readonly scheduling: 'round-robin' | 'kernel' | 'reuse-port';
   readonly log: Logger;
-  /** Where metrics are added up. */
+  /** Adds up metrics in slices. */
   readonly slices: ViewSlices;
-  /** Told when no worker reached Redis in the time they were given. */
+  /** Called if no worker reached Redis in time. */
   onGivenUp(error: StartError): void;
   readonly onUnanswered: OnUnanswered;
-  /** A worker noticed that Redis has lost controls. */
+  /** Called if a worker notices that Redis lost blocks or exemptions. */
   onControlsLost(worker: number, lost: LostControls): void;
-  /** Longest that a decision may take, milliseconds (REDIS_TIMEOUT). */
+  /** Maximum milliseconds of a decision (REDIS_TIMEOUT). */
   readonly decisionTimeoutMs: number;
-  /** What a worker starts with; asked again for each replacement. */
+  /** Returns the `start` message of a worker. Called for each replacement, too. */
   start(): Extract<ToWorker, { kind: 'start' }>;
 }
 
-/** A worker that lived this long did not crash because of what the one before it crashed of. */
+/** Milliseconds after which a crash is not related to the previous one, so that the back-off restarts. */
 const STABLE_MS = 10_000;
-/** Closing may take this long beside what calls take. */
+/** Milliseconds that workers get to close, in addition to the time for running calls. */
 const EXIT_MARGIN_MS = 5000;
 
-/** So many slices of policies may lie in the channel of a worker, a millisecond's work or so each. */
+/** Maximum number of policy slices in the channel of a worker. Each takes about a millisecond to process. */
 const MAX_UNACKNOWLEDGED_SLICES = 8;
 
 /**
- * Worker processes that share one gRPC port (node:cluster). Keeps their number: one that ends unasked, or is silent for
- * too long, is replaced, with growing pauses while replacements end as well.
+ * Runs workers that share one gRPC port (node:cluster). A worker that exits unexpectedly or is silent for too long is
+ * replaced, with growing pauses while replacements exit as well.
  */
 export class WorkerPool {
-  /** Workers replaced since start. */
+  /** Number of replaced workers since the start. */
   restarts = 0;
-  /** Workers that were killed because they were silent. */
+  /** Number of workers that were killed because they were silent. */
   silentKilled = 0;
   readonly #options: WorkerPoolOptions;
   readonly #slots: WorkerSlot[];
@@ -79,7 +79,7 @@ export class WorkerPool {
   #storeReached = false;
   #grpc = '';
   #onSliceAcknowledged: (() => void) | undefined;
-  /** Set while starting: ends the start. */
+  /** Ends the start; undefined afterwards. */
   #onStarted: ((error?: StartError) => void) | undefined;
 
   constructor(options: WorkerPoolOptions) {
@@ -96,8 +96,8 @@ export class WorkerPool {
   }
 
   /**
-   * Starts all workers. Resolves with the address of the gRPC port once it is open in each of them; rejects with
-   * {@link StartError}.
+   * Starts all workers. Resolves with the address of the gRPC port once it is open in each of them. Rejects with {@link
+   * StartError}.
    */
   start(): Promise<string> {
     cluster.schedulingPolicy =
@@ -114,7 +114,7 @@ export class WorkerPool {
     });
   }
 
-  /** Workers that are alive. */
+  /** Running workers. */
   get workers(): readonly WorkerState[] {
     return this.#slots.flatMap(({ worker, health, heartbeat }) => {
       if (worker === undefined) return [];
@@ -123,7 +123,7 @@ export class WorkerPool {
     });
   }
 
-  /** Sends to every worker; one that has not started yet gets what `start` says then. */
+  /** Sends to each worker that has started. A worker that starts later gets the current state with `start`. */
   broadcast(message: ToWorker): void {
     for (const slot of this.#slots) {
       if (!slot.started || slot.worker?.isConnected() !== true) continue;
@@ -132,7 +132,7 @@ export class WorkerPool {
     }
   }
 
-  /** Resolves when no worker that answers has many slices of policies to take; for one who asks at a time. */
+  /** Resolves once no worker that answers has many unprocessed policy slices. Only one caller may wait. */
   async caughtUp(): Promise<void> {
     while (
       this.#slots.some(
@@ -146,35 +146,35 @@ export class WorkerPool {
     }
   }
 
-  /** Metrics of all processes, `own` included, added up. */
+  /** Returns the sum of the metrics of all processes, including `own`. */
   *metrics(own: readonly Family[]): ReadSteps<readonly Family[]> {
     yield this.#collectAllMetrics();
     return yield* this.#aggregatedMetrics.sum([own, ...this.#slots.map(({ metrics }) => metrics.metrics)]);
   }
 
-  /** Statistics of all processes, `own` included, added up. */
+  /** Returns the sum of the statistics of all processes, including `own`. */
   *stats(own: readonly Family[]): ReadSteps<readonly Family[]> {
     yield this.#collectAllMetrics();
     return yield* this.#aggregatedStats.sum([own, ...this.#slots.map(({ metrics }) => metrics.stats)]);
   }
 
-  /** Decides by one of the workers that serve; in a drain none does, and one that has its store is asked. */
+  /** Decides a request in a worker that serves. During a drain, a worker that can reach its store decides. */
   decide(...request: DecideArguments): Promise<Uint8Array | Refusal> {
     return this.#decisions.ask(() => this.#availableWorkers(), ...request);
   }
 
-  /** Asks one of the workers that serve what is asked of those who administer weir. Never rejects. */
+  /** Runs an operator's command in a worker that serves. Never rejects. */
   administer(question: unknown, caller: AdminCaller): Promise<AdminAnswer> {
     const { onUnanswered } = this.#options;
     return forwardAdminCall(this.#calls, () => this.#availableWorkers(), { question, caller }, onUnanswered);
   }
 
-  /** Asks all workers that answer which buckets they count most of. */
+  /** Collects the most active buckets from all workers that answer. */
   top(ask: TopAsk): Promise<readonly TopTold[]> {
     return this.#calls.collectRows(this.#answeringTargets(), 'top', ask);
   }
 
-  /** Asks all workers that answer what they have decided since they were asked last. */
+  /** Collects the decisions since the previous call from all workers that answer. */
   rates(): Promise<readonly WorkerRows<'rates'>[]> {
     return this.#calls.collectRows(this.#answeringTargets(), 'rates', undefined);
   }
@@ -187,7 +187,7 @@ export class WorkerPool {
     return this.#answeringSlots().flatMap(({ callTarget }) => callTarget ?? []);
   }
 
-  /** Those that decide best now. */
+  /** Returns the workers that can decide best now. */
   #availableWorkers(): readonly CallableWorker[] {
     const started = this.#slots.filter(
       ({ worker, health, heartbeat }) =>
@@ -195,11 +195,11 @@ export class WorkerPool {
     );
     const serving = started.filter(({ health }) => health?.reason === undefined);
     const available = serving.length > 0 ? serving : started.filter(({ health }) => health?.storeUp === true);
-    // Any other knows at least why it cannot.
+    // Other workers can at least return the reason.
     return (available.length > 0 ? available : started).flatMap(({ callTarget }) => callTarget ?? []);
   }
 
-  /** Lets every worker drain and end; after `graceMs` and a margin they are killed. */
+  /** Drains all workers. Kills them after `graceMs` and a margin. */
   async drain(why: string, graceMs: number): Promise<void> {
     this.#stopReplacing();
     this.#watchdog.draining();
@@ -211,7 +211,7 @@ export class WorkerPool {
     this.#watchdog.stop();
   }
 
-  /** Ends every worker at once. */
+  /** Kills all workers. */
   async close(): Promise<void> {
     this.#stopReplacing();
     this.#watchdog.stop();
@@ -219,7 +219,7 @@ export class WorkerPool {
     await this.#ended();
   }
 
-  /** Also those whose pause has begun: a worker forked from now on would never be told to start, nor to end. */
+  /** Cancels pending replacements, too: a worker that is forked from now on would get neither `start` nor `drain`. */
   #stopReplacing(): void {
     this.#closing = true;
     for (const { retry } of this.#slots) clearTimeout(retry);
@@ -256,15 +256,15 @@ export class WorkerPool {
       this.#onExit(slot, signal ?? `exit code ${code}`);
       this.#calls.lost(callTarget);
     });
-    // The channel breaks when a worker is killed while it is written to; its exit says the same.
+    // The channel fails if a worker is killed during a write. The exit event reports the same.
     worker.on('error', () => {});
   }
 
   #receive(slot: WorkerSlot, worker: Worker, message: FromWorker): void {
-    // What a worker said last may be read after its end is known: its numbers are kept by then, and the slot is
-    // another's.
+    // Messages of a worker may arrive after its exit. Its metrics are already kept by then, and the slot may belong to
+    // another worker.
     if (slot.worker !== worker && message.kind !== 'failed') return;
-    // What was asked before it was ready is lost.
+    // Pings that were sent before `ready` are lost.
     this.#noteMessage(slot, message.kind === 'pong' || message.kind === 'ready');
     switch (message.kind) {
       case 'pong':
@@ -280,7 +280,7 @@ export class WorkerPool {
         else this.#onStarted(new StartError(message.lines));
         return;
       case 'givenUp':
-        // One that takes the place of another may have come while Redis is away, which the others know to live with.
+        // A replacement may start while Redis is unavailable. The other workers keep serving, so only log it.
         if (this.#storeReached) for (const line of message.lines) this.#options.log.error(line);
         else (this.#onStarted ?? this.#options.onGivenUp)(new StartError(message.lines));
         return;
@@ -307,14 +307,14 @@ export class WorkerPool {
         this.#watchdog.listening();
         break;
       case 'health':
-        // Until its port is open, what it says then counts.
+        // Until the port opens, the `listening` message has the state that counts.
         if (slot.listens) slot.health = message.health;
     }
     this.#storeReached ||= message.health.storeUp;
     if (this.#slots.every(({ health }) => health !== undefined)) this.#onStarted?.();
   }
 
-  /** All workers share what Redis does; see {@link Store.onWork}. */
+  /** Reports the work of a worker for Redis to all other workers; see {@link Store.onWork}. */
   #shareRedisWork(slot: WorkerSlot, told: readonly RedisWorkTold[]): void {
     const from = this.#slots.indexOf(slot);
     for (const other of this.#slots) {
@@ -341,7 +341,7 @@ export class WorkerPool {
   }
 
   #killSilent(slot: WorkerSlot): void {
-    // A start waits for all workers, however long they take; whoever started weir knows how long it may.
+    // A start waits for all workers. The program that starts weir, such as systemd, decides how long.
     if (this.#onStarted !== undefined) return;
     slot.killedAfterMs ??= slot.heartbeat.silentMs;
     slot.worker?.process.kill('SIGKILL');
@@ -380,7 +380,7 @@ export class WorkerPool {
     await Promise.all(this.#answeringSlots().map((slot) => this.#collectMetrics(slot)));
   }
 
-  /** A worker that is too busy to tell its metrics, or has become silent, is shown as it was last. */
+  /** If a worker is too busy or silent, its last known metrics are shown. */
   async #collectMetrics(slot: WorkerSlot): Promise<void> {
     const { callTarget } = slot;
     if (callTarget === undefined) return;

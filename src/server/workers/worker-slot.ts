@@ -6,45 +6,45 @@ import type { LatestValueSender } from './latest-value-sender.js';
 import type { OthersRedisWork, WorkerHealth } from './messages.js';
 import { WorkerMetrics } from './worker-metrics.js';
 
-/** What is known of one worker. */
+/** State of one worker. */
 export interface WorkerState {
   readonly id: number;
   readonly pid: number;
   /** Undefined until its port is open. */
   readonly health: WorkerHealth | undefined;
-  /** How long it has not answered, milliseconds; undefined while it does. */
+  /** Milliseconds since the worker stopped answering; undefined while it answers. */
   readonly silentMs: number | undefined;
 }
 
-/** A worker that crashes is replaced after this long, twice as long after each crash that follows; milliseconds. */
+/** Milliseconds before a crashed worker is replaced. The pause doubles with each further crash. */
 const INITIAL_BACK_OFF_MS = 100;
 const MAX_BACK_OFF_MS = 10_000;
 
-/** One slot of the pool: a worker, or the pause before its replacement. */
+/** A slot of the pool, which contains a worker or waits for a replacement. */
 export interface WorkerSlot {
   worker: Worker | undefined;
-  /** Whether the worker got its `start` message; later ones then find it in a state to take them. */
+  /** Whether the worker got its `start` message, so that it can process others. */
   started: boolean;
   health: WorkerHealth | undefined;
-  /** Whether its port is open. */
+  /** Whether the worker's port is open. */
   readonly listens: boolean;
   heartbeat: Heartbeat;
-  /** How long it was silent, milliseconds, when it was killed for that. */
+  /** Milliseconds of silence for which the worker was killed. */
   killedAfterMs: number | undefined;
   callTarget: CallableWorker | undefined;
-  /** Slices of policies that it was sent and has not taken yet. */
+  /** Policy slices that were sent and not processed yet. */
   unacknowledgedSlices: number;
-  /** What other workers told and this one is to hear. */
+  /** Sends the work of other workers to this one. */
   othersWork: LatestValueSender<OthersRedisWork> | undefined;
-  /** What it told of its metrics last. */
+  /** Last known metrics. */
   metrics: WorkerMetrics;
   startedMs: number;
-  /** Pauses before those that take its place. */
+  /** Pauses before replacements. */
   readonly backOff: BackOff;
   retry: NodeJS.Timeout | undefined;
 }
 
-/** A slot whose worker is yet to be forked. */
+/** Returns a slot without a worker. */
 export function emptySlot(): WorkerSlot {
   return {
     worker: undefined,

@@ -1,39 +1,37 @@
 import { HEARTBEAT_INTERVAL_MS, type Heartbeat } from './heartbeat.js';
 
-/** A worker that was silent for this long is replaced, milliseconds. */
+/** Milliseconds of silence after which a worker is replaced. */
 export const REPLACE_AFTER_MS = 5000;
 /**
- * So long when no other worker answers: what silences all of them is more likely the machine's, and killing them would
- * not help. Milliseconds.
+ * Milliseconds of silence if no other worker answers. The cause is then probably the machine, so that killing workers
+ * would not help.
  */
 export const REPLACE_ALL_SILENT_AFTER_MS = 15_000;
-/**
- * A worker that starts takes over all policies before it listens: 300,000 rules took 4 s of a core. Milliseconds.
- */
+/** Milliseconds of silence during the start, when a worker receives all policies: 300,000 rules took 4 s of a core. */
 export const REPLACE_STARTING_AFTER_MS = 300_000;
-/** The next one is not replaced before the last replacement listens, or this long after it; milliseconds. */
+/** Milliseconds after a replacement until the next one, unless the new worker listens earlier. */
 const REPLACEMENT_TIMEOUT_MS = 30_000;
 
-/** A worker process, as far as it is needed here. */
+/** The part of a worker that the watchdog needs. */
 export interface WatchedWorker {
   readonly heartbeat: Heartbeat;
-  /** Whether its port is open. */
+  /** Whether the worker's port is open. */
   readonly listens: boolean;
 }
 
 export interface WorkerWatchdogOptions<T extends WatchedWorker> {
-  /** Those that live. */
+  /** Returns the running workers. */
   workers(): readonly T[];
-  /** It listens, and has become silent. */
+  /** Called when a listening worker becomes silent. */
   onSilent(worker: T): void;
-  /** It is to be killed, which makes room for another. */
+  /** Kills the worker, so that another one replaces it. */
   replace(worker: T): void;
 }
 
-/** Asks workers whether they are there, and has those replaced that are silent for too long, one at a time. */
+/** Pings workers, and replaces those that are silent for too long, one at a time. */
 export class WorkerWatchdog<T extends WatchedWorker> {
   readonly #options: WorkerWatchdogOptions<T>;
-  /** Since one was replaced whose replacement does not listen yet, milliseconds. */
+  /** Milliseconds since a replacement that does not listen yet. */
   #replacementMs: number | undefined;
   #draining = false;
   #timer: NodeJS.Timeout | undefined;
@@ -50,17 +48,20 @@ export class WorkerWatchdog<T extends WatchedWorker> {
     clearInterval(this.#timer);
   }
 
-  /** A worker listens that did not before. */
+  /** Notes that a new worker listens. */
   listening(): void {
     this.#replacementMs = undefined;
   }
 
-  /** None is replaced from now on: a silent one only holds up the end. */
+  /**
+   * Notes a drain. Silent workers are then killed at the same time instead of one by one, because they would only delay
+   * the exit.
+   */
   draining(): void {
     this.#draining = true;
   }
 
-  /** Every {@link HEARTBEAT_INTERVAL_MS}. */
+  /** To be called every {@link HEARTBEAT_INTERVAL_MS}. */
   tick(): void {
     const workers = this.#options.workers();
     for (const worker of workers) {

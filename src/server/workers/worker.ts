@@ -25,16 +25,16 @@ import type { FromWorker, OthersRedisWork, ToWorker, WorkerHealth } from './mess
 import { ReceivedPolicyProvider } from './received-policy-provider.js';
 import { sendFamilies } from './worker-metrics.js';
 
-/** For a decision whose caller does not wait any more. */
+/** Answer to a request whose deadline has passed. */
 const DEADLINE_PASSED = new Refusal('unavailable', READ_LATE);
 
 type StartMessage = Extract<ToWorker, { kind: 'start' }>;
 
-/** Certificates as the primary hands them down. */
+/** Certificates from the primary process. */
 class ReceivedTls implements TlsSource {
   readonly options: TlsOptions;
   #setTls: ((material: TlsMaterial) => void) | undefined;
-  /** Came before anybody followed. */
+  /** Certificate that arrived before `follow`. */
   #pendingMaterial: TlsMaterial | undefined;
 
   constructor(options: TlsOptions) {
@@ -52,7 +52,7 @@ class ReceivedTls implements TlsSource {
   }
 }
 
-/** One running worker: its parts, and the messages about them. */
+/** A running worker, with the handlers of its messages. */
 class Worker {
   readonly #closers: Closers;
   readonly #policies: ReceivedPolicyProvider;
@@ -156,7 +156,7 @@ class Worker {
     return about;
   }
 
-  /** Tells what was decided since the last time, and how long Redis takes now. */
+  /** Sends the decisions since the previous call, and the current latency of Redis. */
   async #sendRates(sendPart: SendPart<'rates'>): Promise<FailureCounts> {
     const rows: RateCounts[] = [];
     await this.#slices.run<RateCounts, void>(this.#service.metrics.newDecisions(), (row) => rows.push(row));
@@ -165,14 +165,14 @@ class Worker {
     return this.#service.metrics.newFailures();
   }
 
-  /** The primary process asks for no further decision. */
+  /** Notes that no further `decide` follows. */
   lastDecided(): void {
     this.#lastDecided = true;
     this.#decided.check();
   }
 
   async drain(why: string): Promise<void> {
-    // The primary process may still ask for decisions.
+    // The primary process may still forward requests.
     await this.#service.drain(why, (graceMs) => this.#decided.wait(graceMs));
     await this.#closers.close();
   }
@@ -187,19 +187,19 @@ class Worker {
   }
 }
 
-/** A primary that is gone gets nothing; Node.js ends this process then. */
+/** Sends a message to the primary process. If that has exited, Node.js ends this process, too. */
 function send(message: FromWorker): void {
   if (process.connected) process.send?.(message);
 }
 
-/** {@link send}, once the message is on its way: this process may end then. */
+/** Sends a message. Resolves once it is sent, so that this process may exit. */
 function sendAndWait(message: FromWorker): Promise<void> {
   return sendOver(process, message);
 }
 
 /**
- * Runs this process as a worker of {@link WorkerPool}: decides what the primary process tells it to decide by. Resolves
- * with true once it has drained, with false when it cannot start, which it has told the primary.
+ * Runs this process as a worker of {@link WorkerPool}. Resolves with true after a drain, or with false if it cannot
+ * start; the primary process then knows the reason.
  */
 export function runWorker(): Promise<boolean> {
   return new Promise((resolve, reject) => {

@@ -1,10 +1,10 @@
 import type { StoreFailureAnswer } from '../../limiter/failure-policy.js';
 
-/** What was answered without a decision of the store, since it was asked last. */
+/** Number of answers without a decision of the store since the previous read. */
 export interface FailureCounts {
-  /** Calls that got an error and no decision. */
+  /** Calls that got an error instead of a decision. */
   readonly errors: number;
-  /** Descriptors that `on_store_failure` let pass, denied, or had decided by buckets in memory. */
+  /** Descriptors that `on_store_failure` allowed, denied, or decided with local buckets. */
   readonly failure_allow: number;
   readonly failure_deny: number;
   readonly failure_local: number;
@@ -12,7 +12,7 @@ export interface FailureCounts {
 
 export const NO_FAILURES: FailureCounts = { errors: 0, failure_allow: 0, failure_deny: 0, failure_local: 0 };
 
-/** The sum of all of them. */
+/** Adds up failure counts. */
 export function sumOfFailures(all: readonly FailureCounts[]): FailureCounts {
   const sumOf = (key: keyof FailureCounts): number => all.reduce((sum, one) => sum + one[key], 0);
   return {
@@ -23,22 +23,22 @@ export function sumOfFailures(all: readonly FailureCounts[]): FailureCounts {
   };
 }
 
-/** Counts them for one asker. */
+/** Counts failures for one reader. */
 export class NewFailures {
   #errors = 0;
   readonly #answers: Record<StoreFailureAnswer, number> = { error: 0, allow: 0, deny: 0, local: 0 };
 
-  /** A call got an error. */
+  /** Counts a call that got an error. */
   refused(): void {
     this.#errors++;
   }
 
-  /** `on_store_failure` answered a descriptor. */
+  /** Counts a descriptor that `on_store_failure` answered. */
   answered(answer: StoreFailureAnswer): void {
     this.#answers[answer]++;
   }
 
-  /** What was counted since this was asked last. */
+  /** Returns the counts since the previous call. */
   take(): FailureCounts {
     const { allow, deny, local } = this.#answers;
     const taken = {

@@ -1,18 +1,18 @@
 import type { BoundedCounters } from '../bounded-counters.js';
 
-/** What became of descriptors of a rule since it was asked last. */
+/** Number of descriptors of a rule by result, since the previous read. */
 export interface RateCounts {
   readonly domain: string;
   /** `Rule.path`, or `override`, `block`, `allow`, or `other`. */
   readonly rule: string;
-  /** Let through, those of {@link would} included. */
+  /** Allowed, including {@link would}. */
   readonly ok: number;
   readonly denied: number;
-  /** Let through though they did not fit. */
+  /** Allowed although the limit was exceeded. */
   readonly would: number;
 }
 
-/** Where the numbers of a series stand, and where {@link newCounts} keeps what it has told of each. */
+/** Indexes of values in a series, and of the values that {@link newCounts} last reported. */
 export interface CountedSlots {
   readonly ok: number;
   readonly denied: number;
@@ -20,12 +20,12 @@ export interface CountedSlots {
   readonly told: number;
 }
 
-/** Series that are looked at between two pauses. */
+/** Number of series that are read in one slice. */
 const STRETCH = 256;
 
 /**
- * What `counts` have counted since this was asked last, series without news left out. In pieces; '' is a pause. What is
- * told is told once, so one asker at a time.
+ * Yields what `counts` have counted since the previous call, without unchanged series. '' is a pause. Only one reader
+ * may call it, because each count is reported once.
  */
 export function* newCounts(counts: BoundedCounters, slots: CountedSlots): Generator<RateCounts | ''> {
   const { told } = slots;
@@ -39,7 +39,7 @@ export function* newCounts(counts: BoundedCounters, slots: CountedSlots): Genera
   }
 }
 
-/** By how much a number has grown since it was told, which it is now. */
+/** Returns the increase of a value since it was last reported, and marks it as reported. */
 function news(values: number[], at: number, told: number): number {
   const value = values[at] as number;
   const before = values[told] as number;

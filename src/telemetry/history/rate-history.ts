@@ -1,24 +1,24 @@
 import type { FailureCounts } from './failure-counts.js';
 import type { RateCounts } from './rate-counts.js';
 
-/** Length of a step, seconds, and how many steps are kept: those of an hour. */
+/** Length of a step in seconds, and number of steps that are kept: an hour. */
 export const STEP_SECONDS = 5;
 export const STEPS = 720;
 const STEPS_OF_MINUTE = 60 / STEP_SECONDS;
-/** A rule that was asked something within five minutes makes no room for another one. */
+/** A rule is evicted for another one only after this many steps without a request: five minutes. */
 const LEAST_IDLE_STEPS = 300 / STEP_SECONDS;
 
-/** Descriptors of a step, or of several. */
+/** Number of descriptors in one or more steps. */
 export interface StepCounts {
   readonly ok: number;
   readonly denied: number;
   readonly would: number;
 }
 
-/** What is counted of each rule. */
+/** Columns that are counted for each rule. */
 const COLUMNS: readonly (keyof StepCounts)[] = ['ok', 'denied', 'would'];
 
-/** What is counted of all rules together. */
+/** Counts of all rules together. */
 export interface AllCounts extends StepCounts, FailureCounts {}
 const ALL_COLUMNS: readonly (keyof AllCounts)[] = [
   ...COLUMNS,
@@ -28,7 +28,7 @@ const ALL_COLUMNS: readonly (keyof AllCounts)[] = [
   'failure_local',
 ];
 
-/** A rule with what became of its descriptors in the last minute, and in the last hour. */
+/** Counts of a rule in the last minute and in the last hour. */
 export interface RuleCounts {
   readonly domain: string;
   readonly rule: string;
@@ -36,12 +36,12 @@ export interface RuleCounts {
   readonly hour: StepCounts;
 }
 
-/** Counts of the last {@link STEPS} steps. Steps that nothing was counted in cost nothing. */
+/** Ring buffer with the counts of the last {@link STEPS} steps. A step without counts needs no work. */
 class Ring<Column extends string> {
-  /** The step that was counted in last; what is older than an hour before it has been overwritten. */
+  /** Last step with a count. Counts from more than an hour before it are overwritten. */
   last: number;
   readonly #columns: readonly Column[];
-  /** The columns one after the other: counts of a step lie at its number modulo STEPS. */
+  /** All columns, one after the other. The counts of a step are at its number modulo STEPS. */
   readonly #counts: Float32Array;
 
   constructor(step: number, columns: readonly Column[]) {
@@ -58,7 +58,7 @@ class Ring<Column extends string> {
     }
   }
 
-  /** Of the `steps` steps up to `end`. */
+  /** Returns the sums of the `steps` steps up to and including `end`. */
   sum(end: number, steps: number): Record<Column, number> {
     return this.#byColumn((column) => {
       let sum = 0;
@@ -67,14 +67,14 @@ class Ring<Column extends string> {
     });
   }
 
-  /** Of each of the `steps` steps before `end`. */
+  /** Returns the counts of each of the `steps` steps before `end`. */
   rows(end: number, steps: number): Record<Column, number[]> {
     return this.#byColumn((column) =>
       Array.from({ length: steps }, (_, i) => this.#at(column, end - steps + i)),
     );
   }
 
-  /** 0 where nothing is known of that step. */
+  /** Returns 0 for steps that are not kept. */
   #at(column: number, step: number): number {
     const isKept = step >= 0 && step <= this.last && step > this.last - STEPS;
     return isKept ? (this.#counts[column * STEPS + (step % STEPS)] as number) : 0;
@@ -93,28 +93,28 @@ class Ring<Column extends string> {
   }
 }
 
-/** Bytes that the counts of one rule take, and those of all rules together. */
+/** Bytes of the counts of one rule, and of all rules together. */
 export const RING_BYTES = COLUMNS.length * STEPS * Float32Array.BYTES_PER_ELEMENT;
 export const ALL_RING_BYTES = ALL_COLUMNS.length * STEPS * Float32Array.BYTES_PER_ELEMENT;
 
-/** Rules that {@link RateHistory.sums} looks at between two pauses. */
+/** Number of rules that {@link RateHistory.sums} reads in one slice. */
 const STRETCH = 8;
 
 /**
- * How many descriptors were let through and denied in the last hour, step by step: of all rules together, and of each
- * of `maxRules` rules at most, those that came first. A rule that is idle makes room for another one. Of all together
- * it keeps what the store could not decide, too.
+ * Number of allowed and denied descriptors in each step of the last hour, of all rules together and of each of up to
+ * `maxRules` rules. Idle rules are evicted for new ones. The counts of all rules together include requests that the
+ * store could not decide.
  *
- * Whoever counts ends the steps, once what belongs to a step is counted: {@link RateHistory.end}.
+ * The owner adds the counts of a step and then calls {@link RateHistory.end}.
  */
 export class RateHistory {
   readonly #maxRules: number;
   readonly #all = new Ring(0, ALL_COLUMNS);
   readonly #byDomain = new Map<string, Map<string, Ring<keyof StepCounts>>>();
   #rules = 0;
-  /** The step that is being counted in. */
+  /** Current step. */
   #step = 0;
-  /** The step in which room was looked for last. */
+  /** Step of the last search for idle rules. */
   #lookedForRoom = -1;
   #crowdedAt = Number.NEGATIVE_INFINITY;
 
@@ -122,7 +122,7 @@ export class RateHistory {
     this.#maxRules = maxRules;
   }
 
-  /** Whether there were more rules within the last hour than it keeps. */
+  /** Whether the last hour had more rules than fit. */
   get crowded(): boolean {
     return this.#step - this.#crowdedAt < STEPS;
   }
@@ -132,27 +132,27 @@ export class RateHistory {
     this.#ringOf(counts.domain, counts.rule)?.add(this.#step, counts);
   }
 
-  /** Adds what became of requests that were not decided, or without the store. */
+  /** Adds requests that were not decided, or decided without the store. */
   addFailures(counts: FailureCounts): void {
     this.#all.add(this.#step, counts);
   }
 
-  /** Ends the step, and those after it in which there was nobody to count: `steps` in all. */
+  /** Ends the current step, and further steps without counts: `steps` in total. */
   end(steps = 1): void {
     this.#step += Math.max(1, steps);
   }
 
-  /** The last step that is over, of all rules. */
+  /** Returns the counts of all rules in the last complete step. */
   lastStep(): AllCounts {
     return this.#all.sum(this.#step - 1, 1);
   }
 
-  /** Counts of each step that is over, the oldest first, of all rules. */
+  /** Returns the counts of all rules in each complete step, oldest first. */
   allRows(): Record<keyof AllCounts, number[]> {
     return this.#all.rows(this.#step, Math.min(STEPS - 1, this.#step));
   }
 
-  /** The same of one rule; undefined for one that is not kept. */
+  /** Returns the counts of one rule in each complete step, or undefined for a rule that is not kept. */
   rows({
     domain,
     rule,
@@ -161,7 +161,7 @@ export class RateHistory {
     return ring?.rows(this.#step, Math.min(STEPS - 1, this.#step));
   }
 
-  /** What was counted of each rule; '' is a pause. Rules that come meanwhile may be left out. */
+  /** Yields the sums of each rule. '' is a pause. Rules that are added during the iteration may be missing. */
   *sums(): Generator<RuleCounts | ''> {
     let seen = 0;
     for (const [domain, rules] of this.#byDomain) {
@@ -192,8 +192,8 @@ export class RateHistory {
   }
 
   /**
-   * Forgets rules that nothing was asked of for an hour or, where there are none, the one that has been idle longest,
-   * if that is some minutes. Once a step, as it looks at all of them.
+   * Evicts rules that were idle for an hour. Otherwise evicts the rule that was idle longest, if at least for five
+   * minutes. Runs at most once per step, because it visits all rules. Returns whether a rule can be added.
    */
   #makeRoom(): boolean {
     if (this.#lookedForRoom === this.#step) return false;

@@ -4,7 +4,7 @@ import { DEFAULT_BUCKETS, DEFAULT_SUMMARY, type Mapping, type MappingRule } from
 
 const RULE_STATS = ['near_limit', 'over_limit', 'total_hits', 'within_limit', 'shadow_mode'];
 
-/** What the labels of {@link defaultMapping} say. */
+/** Meanings of the labels of {@link defaultMapping}. */
 export const MAPPED_LABELS: LabelMeanings = {
   domain: { meaning: 'The domain of the policy.' },
   key1: { meaning: 'The first level of the rule: its key, or `key_value`.' },
@@ -29,9 +29,9 @@ function glob(match: string, rule: Pick<MappingRule, 'name'> & Partial<MappingRu
 }
 
 /**
- * The mapping of the reference: rules by domain and up to two keys, deeper ones folded into the second; what fails by
- * `err_type`; calls by `grpc_method`. With `millis`, response times are not turned into seconds, as before that was
- * mended there.
+ * Returns the default mapping of the reference: rules by domain and up to two keys (deeper keys are part of the
+ * second), errors by `err_type`, and calls by `grpc_method`. With `millis`, response times stay in milliseconds, as in
+ * older versions of the reference.
  */
 export function defaultMapping(millis: boolean): Mapping {
   const rules: MappingRule[] = RULE_STATS.map((stat) =>
@@ -44,7 +44,8 @@ export function defaultMapping(millis: boolean): Mapping {
     }),
   );
   for (const stat of RULE_STATS) {
-    // To the end: there, over_limit_with_local_cache adds to over_limit as well, which it is a part of already.
+    // The pattern matches up to the end of the name. In the reference, over_limit_with_local_cache is also added to
+    // over_limit, which already includes it.
     rules.push({
       ...PLAIN,
       match: new GoRegExp(

@@ -9,19 +9,19 @@ const HELP = 'A statistic of envoyproxy/ratelimit; see the mapping.';
 
 type FamilyType = 'counter' | 'gauge' | 'histogram' | 'summary';
 
-/** So many series, or samples, are looked at in one go. */
+/** Number of series or samples that are read in one slice. */
 const SLICE = 32;
 
-/** One set of labels of a family. */
+/** One series of a family. */
 interface Sample {
-  /** The name with the labels. */
+  /** Name with labels. */
   readonly series: string;
   value: number;
-  /** The reading that `value` belongs to. */
+  /** Number of the reading that `value` belongs to. */
   reading: number;
 }
 
-/** What a statistic adds to, and its factor; null where it is left out. */
+/** Sample that a statistic adds to, with its factor; null if the statistic is dropped. */
 type Target = { readonly sample: Sample; readonly scale: number } | null;
 
 class MappedFamily implements Family {
@@ -46,7 +46,7 @@ class MappedFamily implements Family {
     return this.bySeries.size === 0;
   }
 
-  /** Forgets what no statistic adds to any more. */
+  /** Removes samples that no statistic adds to any more. */
   *endReading(reading: number): ReadSteps<void> {
     let looked = 0;
     for (const [key, sample] of this.bySeries) {
@@ -66,23 +66,23 @@ class MappedFamily implements Family {
 export interface MappedMetricsOptions {
   readonly stats: ReferenceStats;
   readonly mapper: Mapper;
-  /** Labels of every metric: EXTRA_TAGS. */
+  /** Labels of every metric (EXTRA_TAGS). */
   readonly labels: readonly (readonly [string, string])[];
   /** Whether summaries show quantiles. */
   readonly quantiles: boolean;
-  /** Milliseconds that only go forward. */
+  /** Returns monotonic milliseconds. */
   readonly now: () => number;
 }
 
 /**
- * The reference's statistics as metrics for Prometheus. Families may hold samples with different labels, as
- * statsd_exporter's do.
+ * The reference's statistics as Prometheus metrics. As in statsd_exporter, the samples of a family may have different
+ * labels.
  */
 export class MappedMetrics {
   readonly #options: MappedMetricsOptions;
   readonly #labels: Readonly<Record<string, string>>;
   readonly #families = new Map<string, MappedFamily>();
-  /** What each counter of a series adds to, found when it first counts. */
+  /** Target of each counter of a series, computed when the counter is first used. */
   readonly #counters = new WeakMap<StatSeries, (Target | undefined)[]>();
   #reading = 0;
 
@@ -101,10 +101,7 @@ export class MappedMetrics {
     });
   }
 
-  /**
-   * Every family that has something to show, with the numbers of now. Its samples are right until the next reading
-   * begins.
-   */
+  /** Returns all families with samples and their current values. The samples are valid until the next reading. */
   *families(): ReadSteps<readonly Family[]> {
     this.#reading++;
     let looked = 0;
@@ -144,7 +141,7 @@ export class MappedMetrics {
     let target = targets[at];
     if (target === undefined) {
       const mapped = this.#options.mapper.map(series.nameAt(at), 'counter');
-      // A counter cannot go down.
+      // A counter must not decrease.
       target = mapped === undefined || mapped.scale < 0 ? null : this.#sample(mapped, 'counter');
       targets[at] = target;
     }
@@ -182,7 +179,7 @@ export class MappedMetrics {
     return observer.of;
   }
 
-  /** Undefined where the name belongs to another type already: the first one has it, as there. */
+  /** Returns undefined if another type already uses the name. The first type keeps it, as in statsd_exporter. */
   #family({ name, help }: MappedStat, type: FamilyType): MappedFamily | undefined {
     let family = this.#families.get(name);
     if (family === undefined) {

@@ -1,7 +1,7 @@
 import { GoRegExp } from '../go-regexp.js';
 import type { Mapping, MappingRule, ObserverOptions, StatKind } from './mapping.js';
 
-/** What a statistic is for Prometheus. */
+/** A statistic as a Prometheus metric. */
 export interface MappedStat {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -11,19 +11,22 @@ export interface MappedStat {
 }
 
 /**
- * Any letter, digit or `_` of ASCII stays, and a digit in front gets a `_` before it; everything else becomes `_`, as
- * statsd_exporter escapes.
+ * Escapes a name like statsd_exporter: ASCII letters, digits and `_` stay, other characters become `_`, and a leading
+ * digit gets a `_` prefix.
  */
 export function escapeMetricName(name: string): string {
-  // Of several hyphens one after the other only the first leaves a trace.
+  // A sequence of hyphens becomes a single `_`.
   const escaped = name.replaceAll(/-+/g, '-').replaceAll(/[^a-zA-Z0-9_]/gu, '_');
   return /^\d/.test(escaped) ? `_${escaped}` : escaped;
 }
 
-/** What one kind of rule puts in the place of `$1`: what was matched, by number from 1 and by name. */
+/** Returns the text for a reference such as `$1`, by number from 1 or by name. */
 type Captures = (reference: string) => string;
 
-/** `$1` and `${1}` by what was matched; `$$`, in regular expressions, by a dollar; what was not matched by nothing. */
+/**
+ * Replaces `$1` and `${1}` by the captured texts, or by '' without a capture. In regular expressions, `$$` becomes a
+ * dollar sign.
+ */
 function fillIn(template: string, captures: Captures): string {
   if (!template.includes('$')) return template;
   return template.replaceAll(/\$(?:\{(\w+)\}|(\w+)|(\$))/g, (_all, braced, bare, dollar) =>
@@ -32,12 +35,12 @@ function fillIn(template: string, captures: Captures): string {
 }
 
 /**
- * Maps statistics to metrics as statsd_exporter does
+ * Maps statistics to metrics like statsd_exporter
  * (https://github.com/prometheus/statsd_exporter#metric-mapping-and-configuration).
  */
 export class Mapper {
   readonly #mapping: Mapping;
-  /** By number of components, in the order in which they are tried. */
+  /** Globs by number of components, in the order in which they are tried. */
   readonly #globs = new Map<number, MappingRule[]>();
   readonly #patterns: MappingRule[] = [];
 
@@ -56,7 +59,7 @@ export class Mapper {
   }
 
   /**
-   * Undefined where a rule says that the statistic is left out. A statistic that no rule is about keeps its name,
+   * Returns the metric of a statistic, or undefined if a rule drops it. A statistic without a rule keeps its name,
    * escaped.
    */
   map(name: string, kind: StatKind): MappedStat | undefined {
@@ -104,8 +107,8 @@ export class Mapper {
 }
 
 /**
- * Rules with the same labels name them in one order, that of the first of them: they may add to one series, and a
- * series is known by its text, to other processes, too.
+ * Gives rules with the same labels the same label order, that of the first rule. They may add to the same series, which
+ * its text identifies, also in other processes.
  */
 function inOneOrder(rules: readonly MappingRule[]): readonly MappingRule[] {
   const orders = new Map<string, readonly string[]>();
@@ -119,7 +122,7 @@ function inOneOrder(rules: readonly MappingRule[]): readonly MappingRule[] {
   });
 }
 
-/** Of two globs of one length the one that names a component first, from the left, is tried first. */
+/** Compares two globs of the same length. The glob whose first literal component is further left is tried first. */
 function bySpecificity(one: MappingRule, other: MappingRule): number {
   const [a, b] = [one.match as readonly string[], other.match as readonly string[]];
   for (let at = 0; at < a.length; at++) {

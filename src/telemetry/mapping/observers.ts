@@ -2,18 +2,18 @@ import { BucketCounts } from '../duration-histogram.js';
 import { type Sample, seriesText } from '../family.js';
 import type { ObserverOptions } from './mapping.js';
 
-/** Durations under one name and one set of labels. */
+/** Durations of one series. */
 export interface Observer {
-  /** Whether nothing was observed yet. */
+  /** Whether no duration was observed yet. */
   readonly isEmpty: boolean;
   observe(value: number): void;
   samples(name: string, labels: Readonly<Record<string, string>>): readonly Sample[];
 }
 
-/** Most values kept for the quantiles of one age bucket; a fair sample of more. */
+/** Maximum number of values in an age bucket. Further values are sampled uniformly. */
 const SAMPLE = 1000;
 
-/** `quantiles`: whether a summary shows them; of several processes they could not be added up. */
+/** Creates an observer. `quantiles`: whether a summary shows quantiles, which several processes could not add up. */
 export function createObserver(options: ObserverOptions, quantiles: boolean, now: () => number): Observer {
   return options.kind === 'histogram'
     ? new BucketCounts(options.buckets)
@@ -25,7 +25,7 @@ interface AgeBucket {
   count: number;
 }
 
-/** Quantiles of a sample of the last `maxAgeMs`; the error that a mapping file allows for each is not looked at. */
+/** Summary with quantiles of a sample of the last `maxAgeMs`. The error bounds of a mapping file are ignored. */
 class SummaryObserver implements Observer {
   readonly #options: Extract<ObserverOptions, { kind: 'summary' }>;
   readonly #showsQuantiles: boolean;
@@ -86,7 +86,7 @@ class SummaryObserver implements Observer {
     return Math.floor(this.#now() / (this.#options.maxAgeMs / this.#options.ageBuckets));
   }
 
-  /** Empties the buckets whose turn has come again. */
+  /** Clears the age buckets that have expired. */
   #age(): void {
     const turn = this.#turnNow();
     const passed = Math.min(turn - this.#turn, this.#buckets.length);
@@ -97,7 +97,10 @@ class SummaryObserver implements Observer {
   }
 }
 
-/** The least value that at least this share of the weight is not above; NaN of nothing, as client libraries show it. */
+/**
+ * Returns the smallest value with at least this share of the weight at or below it, or NaN without values, like the
+ * client libraries.
+ */
 function quantileOf(
   ascending: readonly { readonly value: number; readonly weight: number }[],
   quantile: number,

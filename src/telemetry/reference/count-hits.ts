@@ -2,7 +2,7 @@ import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
 import { MAX_UINT32 } from '../../limiter/rate.js';
 import { counted } from './stat-series.js';
 
-/** What the reference counts for a rule, in the order of a series' values, and what each says. */
+/** Counters of a rule in the reference with their meanings, in the order of a series' values. */
 export const RULE_COUNTER_MEANINGS = {
   total_hits: 'All hits.',
   over_limit: 'Hits over the limit.',
@@ -14,7 +14,7 @@ export const RULE_COUNTER_MEANINGS = {
   total_negative_hits: 'Refunded hits.',
 } as const;
 
-/** Their names. */
+/** Names of the counters. */
 export const RULE_COUNTERS = Object.keys(
   RULE_COUNTER_MEANINGS,
 ) as readonly (keyof typeof RULE_COUNTER_MEANINGS)[];
@@ -27,32 +27,34 @@ const CACHED = 4;
 const SHADOW = 5;
 const NEGATIVE = 6;
 
-/** How hits become counts. */
+/** Settings that affect how hits are counted. */
 export interface CountingRules {
   /** NEAR_LIMIT_RATIO. */
   readonly nearLimitRatio: number;
-  /** Whether a window counts the hits of a request that is denied (not STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT). */
+  /** Whether windows count the hits of denied requests (unless STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT is on). */
   readonly deniedHitsCount: boolean;
 }
 
 /**
- * A request adds at most 2^32−1 to a counter: the reference wraps, and one hostile hits_addend of 2^64−1 would make
- * every figure of a rule meaningless for good.
+ * Adds hits to a counter, at most 2^32−1 per request. The reference wraps, so one hits_addend of 2^64−1 would make all
+ * values of a rule meaningless.
  */
 function add(values: number[], at: number, hits: number): void {
   if (hits <= 0) return;
   values[at] = counted(values[at] as number, Math.min(hits, MAX_UINT32));
 }
 
-/** Hits up to which a limit is not near, in the reference's 32 bit floating point. */
+/**
+ * Returns the number of hits up to which a limit is not near, in 32-bit floating-point arithmetic, as in the reference.
+ */
 function nearThreshold(limit: number, ratio: number): number {
   return Math.floor(Math.fround(Math.fround(limit) * Math.fround(ratio)));
 }
 
 /**
- * Counts one decided descriptor into the `values` of its rule, as the reference does for a window. A token bucket is
- * counted by the same rules: its limit is `max_tokens`, its count the tokens that are gone. Refunds, which the
- * reference's version of this arithmetic does not know, count only as `total_negative_hits`.
+ * Counts a decided descriptor into the `values` of its rule, as the reference does for a window. For a token bucket,
+ * the limit is `max_tokens` and the count is the number of missing tokens. Refunds, which this arithmetic of the
+ * reference does not have, only count as `total_negative_hits`.
  */
 export function countHits(
   values: number[],
@@ -75,13 +77,15 @@ export function countHits(
   }
   const near = nearThreshold(take.rate.reportedLimit, rules.nearLimitRatio);
   const after = outcome.used;
-  // Hits of a request that is denied for another descriptor's sake may not be in it.
+  // The count may not include the hits of a request that another descriptor denied.
   const before = Math.max(0, after - hits);
   if (after > near) add(values, NEAR, before >= near ? hits : after - near);
   add(values, WITHIN, hits);
 }
 
-/** Returns how many of the hits were over the limit: those that fitted before the limit was reached are not. */
+/**
+ * Counts the hits over the limit and returns their number. Hits that fit before the limit was reached are not included.
+ */
 function countOver(values: number[], rules: CountingRules, take: TakeItem, outcome: TakeOutcome): number {
   const { hits, rate } = take;
   if (outcome.cached) {

@@ -1,9 +1,9 @@
 import { counted, StatSeries } from './stat-series.js';
 
-/** Most times of one interval that sinks of single values are sent; a fair sample of more. */
+/** Maximum number of durations per interval for sinks that send single values. Further ones are sampled uniformly. */
 export const MAX_SAMPLES = 1000;
 
-/** What is told of the calls of a gRPC method. */
+/** Describes the statistics of the calls of a gRPC method. */
 export function describeDurations(method: string) {
   const prefix = prefixOf(method);
   return [
@@ -16,7 +16,7 @@ function prefixOf(method: string): string {
   return `ratelimit_server.${method}.`;
 }
 
-/** Told of each duration, in milliseconds. */
+/** Called with each duration, in milliseconds. */
 export interface DurationListener {
   observe(millis: number): void;
 }
@@ -25,15 +25,15 @@ export interface DurationListener {
 export interface SampledDurations {
   /** Milliseconds. */
   readonly samples: readonly number[];
-  /** How many there were. */
+  /** Number of all durations. */
   readonly count: number;
 }
 
 const NO_DURATIONS: SampledDurations = { samples: [], count: 0 };
 
 /**
- * Calls of one gRPC method: how many, and how long they took. Keeps a sample of single values only once somebody asks
- * for it, as statsd wants single values and nobody else does.
+ * Number and duration of the calls of a gRPC method. Single values are sampled only after {@link keepSamples}, because
+ * only statsd needs them.
  */
 export class DurationStats {
   readonly calls: StatSeries;
@@ -52,12 +52,12 @@ export class DurationStats {
     this.#random = random;
   }
 
-  /** Counts a call that began. */
+  /** Counts the start of a call. */
   began(): void {
     this.calls.values[0] = counted(this.calls.values[0] as number, 1);
   }
 
-  /** A call ended after so many microseconds. */
+  /** Counts the end of a call, with its microseconds. */
   ended(micros: number): void {
     const millis = Math.max(0, micros) / 1000;
     for (let i = 0; i < this.#listeners.length; i++) (this.#listeners[i] as DurationListener).observe(millis);
@@ -68,12 +68,12 @@ export class DurationStats {
     this.#listeners.push(listener);
   }
 
-  /** From now on {@link takeSamples} gives single values. */
+  /** Keeps samples from now on; see {@link takeSamples}. */
   keepSamples(): void {
     this.#keepsSamples = true;
   }
 
-  /** What was sampled since the last time. */
+  /** Returns the samples since the previous call. */
   takeSamples(): SampledDurations {
     if (this.#count === 0) return NO_DURATIONS;
     const taken = { samples: this.#samples, count: this.#count };
@@ -82,7 +82,7 @@ export class DurationStats {
     return taken;
   }
 
-  /** Algorithm R (Vitter, 1985): every value is in the sample with the same probability. */
+  /** Adds a value to the sample. Algorithm R (Vitter, 1985) keeps each value with the same probability. */
   #sample(millis: number): void {
     const at = this.#count++;
     if (at < MAX_SAMPLES) {

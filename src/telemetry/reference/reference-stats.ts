@@ -7,20 +7,17 @@ import { counted, StatSeries } from './stat-series.js';
 
 const RULES = 'ratelimit.service.rate_limit.';
 
-/** So many series are looked at in one go. */
+/** Number of series that are read in one slice. */
 const SLICE = 64;
 
-/** Longest name that callers may choose; a longer one counts as `other`. */
+/** Maximum length of a name that callers choose. A longer name counts as `other`. */
 const MAX_CALLER_NAME = 512;
 
-/**
- * Name of what no series is left for: as a domain and, for rules, as its key, so that mappings of names to labels find
- * both.
- */
+/** Name of the overflow series: `other` as a domain and as a key, so that mappings of names to labels find both. */
 const OTHER_RULE = 'other.other';
 const OTHER_DOMAIN = 'other';
 
-/** The counters of `ratelimit.service`, in the order of their values, and what each says. */
+/** Counters of `ratelimit.service` with their meanings, in the order of their values. */
 const SERVICE_COUNTERS = {
   config_load_success: 'Successful loads of the policies.',
   config_load_error: 'Failed loads of the policies.',
@@ -29,24 +26,24 @@ const SERVICE_COUNTERS = {
   'call.should_rate_limit.service_error':
     'Requests without a decision because they were invalid or no policy was loaded.',
 } as const;
-/** Those of a domain that no policy has. */
+/** Counters of a domain without a policy. */
 const DOMAIN_COUNTERS = {
   domain_not_found: 'Descriptors of requests with an unknown domain.',
 } as const;
-/** Those of a pool. */
+/** Counters of a connection pool. */
 const POOL_COUNTERS = {
   cx_total: 'Opened connections to Redis.',
   cx_local_close: 'Closed connections to Redis.',
 } as const;
 
-/** A statistic as the manual shows it; `<…>` stands for what differs. */
+/** Description of a statistic for the manual. `<…>` is a variable part of the name. */
 export interface StatDescription {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'timer';
   readonly meaning: string;
 }
 
-/** Every statistic there is. */
+/** Describes every statistic. */
 export function describeStats(): readonly StatDescription[] {
   const counters = (prefix: string, meanings: Readonly<Record<string, string>>): StatDescription[] =>
     Object.entries(meanings).map(([name, meaning]) => ({
@@ -71,46 +68,46 @@ export function describeStats(): readonly StatDescription[] {
   ];
 }
 
-/** Connections of one Redis, since the start but for `active`. */
+/** Connections of one Redis: counts since the start, except `active`. */
 export interface PoolStats {
-  /** The reference's name of the pool: `redis_pool`, `redis_per_second_pool`. */
+  /** The reference's name of the pool: `redis_pool` or `redis_per_second_pool`. */
   readonly name: string;
   readonly active: number;
   readonly opened: number;
   readonly closed: number;
 }
 
-/** Numbers that are read when somebody asks for them. */
+/** Sources of values that are read on demand. */
 export interface ReferenceSources {
   pools(): readonly PoolStats[];
-  /** Gauges of `ratelimit.localcache` by name; undefined without such a cache. */
+  /** Returns the gauges of `ratelimit.localcache` by name, or undefined without such a cache. */
   localCache(): Readonly<Record<string, number>> | undefined;
 }
 
 export interface ReferenceStatsOptions extends CountingRules {
-  /** Series by rule. */
+  /** Number of series by rule. */
   readonly byRule: SeriesLimit;
-  /** Series by names that callers choose: limit overrides, values in names, unknown domains. */
+  /** Number of series by names that callers choose: limit overrides, values in names, unknown domains. */
   readonly byCaller: SeriesLimit;
 }
 
 /**
- * The statistics of the reference, under its names. A decision costs one look-up by name and a few additions. Counters
- * come into being when they first count, as there, and only go when their rule is no more and another one needs the
- * room.
+ * The statistics of the reference, with its names. A decision costs a lookup by name and a few additions. As in the
+ * reference, a counter is created when it is first incremented. It is removed only if its rule no longer exists and
+ * another series needs its place.
  */
 export class ReferenceStats {
   readonly #options: ReferenceStatsOptions;
   readonly #rules = new Map<string, StatSeries>();
-  /** Those of {@link #rules} that the budget of rules paid for. */
+  /** Names in {@link #rules} that use the budget of rules. */
   readonly #paidAsRules = new Set<string>();
-  /** Whether rules may be among them that are no more. */
+  /** Whether this may contain names of rules that no longer exist. */
   #mayHoldOldRules = false;
   readonly #domains = new Map<string, StatSeries>();
   readonly #service = new StatSeries('ratelimit.service.', Object.keys(SERVICE_COUNTERS));
   readonly #durations = new Map<string, DurationStats>();
   readonly #pools = new Map<string, StatSeries>();
-  /** Every series that counted since sinks were last told. */
+  /** Series that changed since sinks last read them. */
   #changed: StatSeries[] = [];
   #otherRule: StatSeries | undefined;
   #otherDomain: StatSeries | undefined;
@@ -122,21 +119,18 @@ export class ReferenceStats {
     this.#options = options;
   }
 
-  /**
-   * Says which names are rules' own; any other name is a caller's making. `names` is asked when the answer is first
-   * needed.
-   */
+  /** Sets the names of rules. All other names count as chosen by callers. `names` is called when it is first needed. */
   rulesAre(names: () => Iterable<string>): void {
     this.#ruleNames = names;
     this.#mayHoldOldRules = true;
   }
 
-  /** Says where pools and cache are. */
+  /** Sets the sources of pools and of the cache. */
   readFrom(sources: ReferenceSources): void {
     this.#sources = sources;
   }
 
-  /** A descriptor was decided; see ReferenceCounts.counted. */
+  /** Counts a decided descriptor; see ReferenceCounts.counted. */
   counted(
     stat: string,
     fromCaller: boolean,
@@ -149,7 +143,7 @@ export class ReferenceStats {
     countHits(series.values, this.#options, take, outcome, shadowed);
   }
 
-  /** A request of so many descriptors named a domain that no policy has. */
+  /** Counts a request whose domain has no policy, with its number of descriptors. */
   unknownDomain(domain: string, descriptors: number): void {
     this.#count(this.#domains.get(domain) ?? this.#addDomain(domain), 0, descriptors);
   }
@@ -166,7 +160,7 @@ export class ReferenceStats {
     this.#count(this.#service, cause === 'redis' ? 3 : 4, 1);
   }
 
-  /** Calls of a gRPC method. */
+  /** Returns the durations of a gRPC method. */
   durations(method: string): DurationStats {
     let durations = this.#durations.get(method);
     if (durations === undefined) {
@@ -177,7 +171,7 @@ export class ReferenceStats {
     return durations;
   }
 
-  /** `follow` is handed the durations of each method, those of methods to come as well. */
+  /** Calls `follow` with the durations of each method, including methods that are added later. */
   followDurations(follow: (durations: DurationStats) => void): void {
     this.#durationFollowers.push(follow);
     for (const durations of this.#durations.values()) follow(durations);
@@ -187,7 +181,7 @@ export class ReferenceStats {
     return this.#durations.values();
   }
 
-  /** Every series, those of pools as they are now. */
+  /** Yields every series, with the current values of pools. */
   *series(): Generator<StatSeries> {
     yield this.#service;
     for (const { calls } of this.#durations.values()) yield calls;
@@ -198,7 +192,7 @@ export class ReferenceStats {
     if (this.#otherDomain !== undefined) yield this.#otherDomain;
   }
 
-  /** The series that may have counted since the last time, each to be asked for its deltas. */
+  /** Returns the series that may have changed since the previous call. The caller then takes their deltas. */
   takeChanged(): readonly StatSeries[] {
     const changed = this.#changed;
     this.#changed = [];
@@ -207,7 +201,9 @@ export class ReferenceStats {
     return changed;
   }
 
-  /** Every counter that counted; '' is a pause, as series may have counted nothing: hits of 0 are a mere look. */
+  /**
+   * Yields every counter with a value. '' is a pause, because many series may have no value: hits of 0 are only a peek.
+   */
   *counters(): Generator<readonly [name: string, value: number] | ''> {
     let looked = 0;
     for (const series of this.series()) {
@@ -219,7 +215,7 @@ export class ReferenceStats {
     }
   }
 
-  /** What goes up and down, as it is now. */
+  /** Returns the current gauges. */
   gauges(): readonly (readonly [name: string, value: number])[] {
     const gauges: [string, number][] = [];
     for (const { name, active } of this.#sources?.pools() ?? []) {

@@ -1,8 +1,8 @@
 const IPV4 = /\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}/g;
 
 /**
- * Makes a text fit to be a part of a statistic's name: `:` and `|`, which end a name on the wire, and the dots of an
- * IPv4 address become `_`, as in the reference. So do control characters, which there break lines in two.
+ * Escapes a text for the name of a statistic. As in the reference, `:` and `|`, which end a name on the wire, and the
+ * dots of IPv4 addresses become `_`. So do control characters, which break lines in the reference.
  */
 export function sanitiseStatName(name: string): string {
   return (

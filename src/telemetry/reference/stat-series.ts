@@ -1,24 +1,27 @@
-/** Counts wrap here, so that adding one always changes them; Prometheus takes that for a restart. */
+/** Counters wrap at this value, so that adding one always changes them. Prometheus treats that as a restart. */
 const WRAP = 2 ** 53;
 
-/** `value + more`, wrapped. Both are whole numbers from 0 below 2^53. */
+/** Returns `value + more`, wrapped. Both are whole numbers from 0 to below 2^53. */
 export function counted(value: number, more: number): number {
   const sum = value + more;
   return sum < WRAP ? sum : sum - WRAP;
 }
 
-/** Counters that belong together: one name in front, one number for each name behind it. */
+/** Counters with a common prefix of their names. */
 export class StatSeries {
   readonly #prefix: string;
   readonly #suffixes: readonly string[];
-  /** Counted up in place. */
+  /** Current values, incremented in place. */
   readonly values: number[];
-  /** What sinks were told of. */
+  /** Values that sinks last read. */
   readonly #told: number[];
-  /** Whether it counted since it was told; whoever sets it lists the series for {@link ReferenceStats.takeChanged}. */
+  /**
+   * Whether the series changed since sinks last read it. The code that sets it adds the series to {@link
+   * ReferenceStats.takeChanged}.
+   */
   changed = false;
 
-  /** @param prefix sanitised, with its dot at the end */
+  /** @param prefix escaped, with a trailing dot */
   constructor(prefix: string, suffixes: readonly string[]) {
     this.#prefix = prefix;
     this.#suffixes = suffixes;
@@ -26,12 +29,12 @@ export class StatSeries {
     this.#told = suffixes.map(() => 0);
   }
 
-  /** Full name of a counter, by its place in `values`. */
+  /** Returns the full name of the counter at an index of `values`. */
   nameAt(at: number): string {
     return this.#prefix + this.#suffixes[at];
   }
 
-  /** Calls `tell` for each counter that grew since the last time, with how much it grew. */
+  /** Calls `tell` for each counter that increased since the previous call, with the increase. */
   takeDeltas(tell: (name: string, delta: number) => void): void {
     this.changed = false;
     for (let i = 0; i < this.values.length; i++) {

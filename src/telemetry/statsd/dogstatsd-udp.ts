@@ -4,7 +4,10 @@ import { withTimeout } from '../../runtime/turns.js';
 import { type Mogrifier, mogrify } from './mogrifier.js';
 import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
 
-/** What fits into one packet of Ethernet: larger ones are cut in pieces, of which one is lost easily. */
+/**
+ * Maximum bytes that fit into one Ethernet packet. Larger datagrams are fragmented, and the loss of one fragment loses
+ * all of it.
+ */
 const MAX_PACKET_BYTES = 1432;
 
 export interface DogStatsdUdpOptions {
@@ -15,19 +18,19 @@ export interface DogStatsdUdpOptions {
   readonly log: SinkLog;
 }
 
-/** How a name goes on the wire. */
+/** A name as it is sent. */
 interface Encoded {
   readonly name: string;
-  /** `|#tag:value,…`, or nothing. */
+  /** `|#tag:value,…`, or ''. */
   readonly tags: string;
 }
 
-/** Sends dogstatsd over UDP, several lines a packet. The host's address is looked up for each interval. */
+/** Sends dogstatsd over UDP, with several lines per packet. The host name is resolved again in each interval. */
 export class DogStatsdUdp implements StatsSink {
   readonly name = 'dogstatsd';
   dropped = 0;
   readonly #options: DogStatsdUdpOptions;
-  /** By the name in statistics, of which there are only so many. */
+  /** Encoded names by name of the statistic. The number of names is bounded. */
   readonly #encoded = new Map<string, Encoded>();
   readonly #sockets = new Map<4 | 6, Socket>();
   #packet = '';
@@ -111,7 +114,7 @@ export class DogStatsdUdp implements StatsSink {
       while (this.#packets.length > 0) {
         const { text, lines } = this.#packets.shift() as { text: string; lines: number };
         this.#waiting -= text.length - (lines - 1);
-        // One after the other: packets that come all at once overflow the receiver.
+        // Packets are sent one after the other, because many at once overflow the receive buffer.
         const error = await new Promise<Error | null>((resolve) => socket.send(text, port, address, resolve));
         if (error !== null) this.#lost(lines, error);
         else this.#failed = false;
@@ -141,7 +144,7 @@ export class DogStatsdUdp implements StatsSink {
     if (socket === undefined) {
       socket = createSocket(family === 6 ? 'udp6' : 'udp4');
       socket.unref();
-      // Told of each packet as well.
+      // The callback of each packet gets the same error.
       socket.on('error', () => {});
       this.#sockets.set(family, socket);
     }

@@ -1,9 +1,9 @@
 import type { GoRegExp } from '../go-regexp.js';
 
-/** Turns names that match into another name and tags. */
+/** Replaces a matching name by another name and tags. */
 export interface Mogrifier {
   readonly pattern: GoRegExp;
-  /** With `$1` for what the first group matched. */
+  /** May contain `$1` for the text of the first group. */
   readonly name: string;
   readonly tags: readonly (readonly [string, string])[];
 }
@@ -13,7 +13,7 @@ export interface Mogrified {
   readonly tags: readonly (readonly [string, string])[];
 }
 
-/** `$1` by the group's text; numbers without a group stay as they are written. */
+/** Replaces `$1` by the text of the group. Numbers without a group stay unchanged. */
 function fillIn(template: string, match: RegExpExecArray): string {
   return template.replaceAll(/\$(\d+)/g, (variable, digits: string) => {
     const group = Number(digits);
@@ -21,7 +21,7 @@ function fillIn(template: string, match: RegExpExecArray): string {
   });
 }
 
-/** What the first mogrifier that matches makes of a name. */
+/** Returns the result of the first mogrifier that matches a name. */
 export function mogrify(mogrifiers: readonly Mogrifier[], name: string): Mogrified {
   for (const mogrifier of mogrifiers) {
     const match = mogrifier.pattern.exec(name);

@@ -1,7 +1,7 @@
 import type { ReferenceStats } from '../reference/reference-stats.js';
 import type { StatsSink } from './stats-sink.js';
 
-/** After so many series, or durations, decisions may have their turn. */
+/** Number of series or durations that are sent in one slice. */
 const SLICE = 16;
 
 export interface StatsFlusherOptions {
@@ -9,11 +9,11 @@ export interface StatsFlusherOptions {
   readonly sinks: readonly StatsSink[];
   /** STATS_FLUSH_INTERVAL. */
   readonly intervalMs: number;
-  /** Runs steps of well below a millisecond, so that decisions have their turn between them. */
+  /** Runs steps of far less than a millisecond, with decisions between them. */
   inSlices(steps: Generator<''>): Promise<void>;
 }
 
-/** Tells sinks, once in an interval, how much each counter grew, where gauges stand and how long calls took. */
+/** Sends the increases of counters, the gauges and the durations to sinks, once per interval. */
 export class StatsFlusher {
   readonly #options: StatsFlusherOptions;
   readonly #timer: NodeJS.Timeout;
@@ -25,7 +25,7 @@ export class StatsFlusher {
     this.#timer = setInterval(() => void this.flush(), options.intervalMs).unref();
   }
 
-  /** Tells now. Resolves when everything is told; sinks send it in their own time. */
+  /** Passes all statistics to the sinks now. The sinks send them asynchronously. */
   flush(): Promise<void> {
     this.#flushing ??= this.#tell().finally(() => {
       this.#flushing = undefined;
@@ -33,7 +33,7 @@ export class StatsFlusher {
     return this.#flushing;
   }
 
-  /** Tells what came since, and closes the sinks. */
+  /** Passes the remaining statistics to the sinks, and closes them. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#flushing;

@@ -1,49 +1,49 @@
 /**
- * Where statistics are sent once in an interval. Nothing here blocks or throws: what cannot be sent is dropped and
- * counted.
+ * A receiver of statistics, once per interval. No method blocks or throws. Statistics that cannot be sent are dropped
+ * and counted.
  */
 export interface StatsSink {
-  /** A word for metrics and logs. */
+  /** Name in metrics and logs. */
   readonly name: string;
-  /** Lines that were lost. */
+  /** Number of lost lines. */
   readonly dropped: number;
   counter(name: string, delta: number): void;
   gauge(name: string, value: number): void;
-  /** One duration of a sample; `rate` is the share of all that is told. */
+  /** Adds one duration of a sample. `rate` is the fraction of durations that are in the sample. */
   timer(name: string, millis: number, rate: number): void;
-  /** What was told may be sent. */
+  /** Allows the sink to send what it got. */
   flush(): void;
-  /** Sends what is left, within about a second, and lets go of the socket. */
+  /** Sends the remaining lines, within about a second, and closes the socket. */
   close(): Promise<void>;
 }
 
 export type SinkLog = (level: 'info' | 'warn', message: string) => void;
 
-/** Most characters that may wait for a collector that is away or slow. */
+/** Maximum number of characters that wait for a slow or unavailable collector. */
 export const MAX_WAITING = 8 * 1024 * 1024;
 
-/** How long the last lines may take to be sent at the end of the process. */
+/** Maximum milliseconds for sending the last lines at exit. */
 export const CLOSE_MS = 1000;
 
-/** Milliseconds with what a microsecond clock knows behind the point. */
+/** Formats milliseconds with microsecond precision. */
 export function millisText(millis: number): string {
   return String(Math.round(millis * 1000) / 1000);
 }
 
-/** `|@0.25`, or nothing for the whole. */
+/** Returns `|@0.25`, or '' for a rate of 1. */
 export function rateText(rate: number): string {
   return rate >= 1 ? '' : `|@${Number(rate.toPrecision(6))}`;
 }
 
-/** What ends a tag's name or value on the wire, and control characters, which end a line. */
+/** Characters that end a tag's name or value on the wire, and control characters, which end a line. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not pass
 const ENDS_NAME = /[:|=\u0000-\u0020\u007f]/g;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not pass
 const ENDS_VALUE = /[.:|\u0000-\u001f\u007f]/g;
 
 /**
- * EXTRA_TAGS as the reference sends them: in the order of their names, characters that end a name on the wire replaced,
- * those without name or value left out.
+ * Returns EXTRA_TAGS as the reference sends them: sorted by name, with characters that end a name on the wire replaced,
+ * and without tags that lack a name or a value.
  */
 export function extraTags(tags: ReadonlyMap<string, string>): readonly (readonly [string, string])[] {
   return [...tags]

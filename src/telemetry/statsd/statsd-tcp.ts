@@ -7,58 +7,61 @@ const CONNECT_MS = 10_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5000;
 /**
- * A connection that lasts so long is a good one: others, that a collector without room or a balancer closes at once,
- * count as failed.
+ * Milliseconds after which a connection counts as successful. A collector without capacity, or a load balancer, may
+ * close a connection immediately.
  */
 const GOOD_MS = 1000;
-/** A collector that has not taken a piece after so long is left and called again. */
+/** Milliseconds after which a collector that does not read is disconnected. */
 export const STALLED_MS = 30_000;
-/** A collector has nothing to say. One that says so many bytes is left: reading it would have no end. */
+/**
+ * Maximum bytes that a collector may send. A collector has no reason to send data, so a connection that sends more is
+ * closed.
+ */
 export const MAX_HEARD = 64 * 1024;
 
 /**
- * So many characters, or a line more, are put together and sent at once: after an absence of the collector as many as
- * may wait would take 20 ms.
+ * Maximum characters that are joined and sent at once, plus one line. After an outage, joining all waiting lines would
+ * take 20 ms.
  */
 const PIECE_CHARACTERS = 128 * 1024;
 
 export interface StatsdTcpOptions {
   readonly host: string;
   readonly port: number;
-  /** Stand behind every name, as `name.__tag=value`. */
+  /** Tags that follow each name, as `name.__tag=value`. */
   readonly tags: readonly (readonly [string, string])[];
   readonly log: SinkLog;
 }
 
 /**
- * Sends statsd over TCP, a metric a line. Lines wait while the collector is away, up to a bound; past it new ones are
- * dropped.
+ * Sends statsd over TCP, one metric per line. Lines wait while the collector is unavailable, up to a bound. Then new
+ * lines are dropped.
  */
 export class StatsdTcp implements StatsSink {
   readonly name = 'statsd';
   dropped = 0;
   readonly #options: StatsdTcpOptions;
   readonly #suffix: string;
-  /** Not to be sent before the next flush, and how many characters they have. */
+  /** Lines that are not sent before the next flush, and their number of characters. */
   #lines: string[] = [];
   #characters = 0;
-  /** Lines that may be sent, a piece after the other. */
+  /** Batches of lines that may be sent. */
   #pieces: (readonly string[])[] = [];
-  /** How many of `#pieces` a flush has released. */
+  /** Number of batches that a flush has released. */
   #released = 0;
-  /** A piece is on its way: the next one goes when the system has taken it. */
+  /** Whether a batch is being written. The next one follows when the system has accepted it. */
   #sending = false;
-  /** Characters in `#lines`, in `#pieces` and on their way. */
+  /** Number of characters in `#lines`, in batches, and being written. */
   #waiting = 0;
   #socket: Socket | undefined;
   #connected = false;
   #hasFailed = false;
   readonly #backOff = new BackOff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS });
   #retry: NodeJS.Timeout | undefined;
-  /** Runs while a connection is not known to be good. */
+  /** Runs until a new connection counts as successful. */
   #trial: NodeJS.Timeout | undefined;
   #closed = false;
-  /** Set while closing: called when everything is sent, or cannot be. */
+  /** Set while closing. Called when everything is sent or cannot be sent. */
   #onIdle: (() => void) | undefined;
 
   constructor(options: StatsdTcpOptions) {
@@ -99,11 +102,11 @@ export class StatsdTcp implements StatsSink {
       await withTimeout(CLOSE_MS, idle, () => {});
     }
     this.#onIdle = undefined;
-    // One that has not taken it all by now is not waited for any longer.
+    // A collector that has not accepted everything by now gets no more time.
     if (this.#connected && this.#waiting === 0) {
       const ended = new Promise<void>((resolve) => {
         socket.once('close', () => resolve());
-        // A half-closed connection with lines unread would be reset by destroy().
+        // destroy() would reset a half-closed connection with unread lines.
         socket.end(() => resolve());
       });
       await withTimeout(CLOSE_MS, ended, () => {});
@@ -129,7 +132,7 @@ export class StatsdTcp implements StatsSink {
     this.#characters = 0;
   }
 
-  /** Sends the next piece. One at a time: those that wait in the socket would be encoded all at once. */
+  /** Sends the next batch, one at a time, because the socket would encode all waiting batches at once. */
   #send(): void {
     const socket = this.#socket;
     if (!this.#connected || socket?.writable !== true) return;
@@ -138,7 +141,7 @@ export class StatsdTcp implements StatsSink {
     this.#released--;
     this.#sending = true;
     const text = piece.join('');
-    // The timeout of the socket would begin anew with each byte that the collector sends.
+    // The socket's own timeout would restart with each byte that the collector sends.
     const stalled = setTimeout(() => socket.destroy(new Error('it takes nothing')), STALLED_MS).unref();
     socket.write(text, (error) => {
       clearTimeout(stalled);
@@ -147,7 +150,7 @@ export class StatsdTcp implements StatsSink {
       if (this.#waiting === 0) this.#onIdle?.();
       if (this.#socket !== socket) return;
       this.#sending = false;
-      // What the system takes at once is told before the event loop turns.
+      // The callback runs before the next turn of the event loop if the system accepts the batch immediately.
       setImmediate(() => this.#send());
     });
   }
@@ -175,7 +178,7 @@ export class StatsdTcp implements StatsSink {
     socket.on('error', (error) => {
       reason = error.message;
     });
-    // What a collector says is nobody's business, but its end must be seen.
+    // The data is discarded, but reading is necessary to notice the end of the connection.
     socket.on('data', () => {
       if (socket.bytesRead > MAX_HEARD) socket.destroy(new Error('it sends more than a collector says'));
     });

@@ -1,21 +1,21 @@
-/** What is known of one key. */
+/** Estimated count of a key. */
 export interface Counted<About> {
   readonly about: About;
-  /** At least what was counted, and at most {@link error} above it. */
+  /** Upper bound of the true count. It is too high by at most {@link error}. */
   count: number;
   readonly error: number;
 }
 
 /**
- * The keys that most was counted of, in bounded memory: the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005),
- * which forgets many keys at a time instead of one with each new one. It keeps up to twice `capacity` keys, then
- * forgets all but `capacity`. A key that is not kept has at most {@link floor}, so a new one begins there.
+ * Keys with the highest counts, in bounded memory: the space-saving algorithm (Metwally, Agrawal, El Abbadi 2005), with
+ * evictions in batches. It keeps up to twice `capacity` keys, then evicts all but `capacity`. The count of an evicted
+ * key is at most {@link floor}, which is therefore the initial estimate of a new key.
  *
- * Of N counted in all, no estimate is more than N / (`capacity` + 1) too high, and none too low: whenever `floor` rises
- * by some amount, that amount goes off at least `capacity` + 1 keys. Every key with more than that is kept.
+ * For a total of N, estimates are at most N / (`capacity` + 1) too high, and never too low: whenever `floor` rises by
+ * some amount, at least `capacity` + 1 keys lose that amount. Every key with a higher count is kept.
  */
 export class HeavyHitters<About> {
-  /** Most that a key may have that is not kept. */
+  /** Upper bound of the counts of evicted keys. */
   floor = 0;
   readonly #capacity: number;
   readonly #kept = new Map<string, Counted<About>>();
@@ -24,7 +24,10 @@ export class HeavyHitters<About> {
     this.#capacity = capacity;
   }
 
-  /** Counts for a key; `about` is kept with it if it is new, and the key itself, which must not hold on to more. */
+  /**
+   * Adds to the count of a key. A new key is kept with `about`. Neither may be a slice of a longer string, which would
+   * stay in memory.
+   */
   add(key: string, about: About, count: number): void {
     const known = this.#kept.get(key);
     if (known !== undefined) {
@@ -36,7 +39,7 @@ export class HeavyHitters<About> {
     if (this.#kept.size >= 2 * this.#capacity) this.trim();
   }
 
-  /** Forgets all but `capacity` keys: those with most stay. */
+  /** Evicts all but the `capacity` keys with the highest counts. */
   trim(): void {
     const { size } = this.#kept;
     const capacity = this.#capacity;
@@ -47,7 +50,7 @@ export class HeavyHitters<About> {
     counts.sort();
     const floor = counts[size - capacity - 1] as number;
     this.floor = floor;
-    // As many of those that have just as much stay as there is room for.
+    // Keys whose count equals the floor stay as long as they fit.
     let room = capacity;
     for (let above = size - 1; above >= 0 && (counts[above] as number) > floor; above--) room--;
     for (const [key, { count }] of this.#kept) {
@@ -56,7 +59,7 @@ export class HeavyHitters<About> {
     }
   }
 
-  /** All that are kept. */
+  /** All keys that are kept. */
   get kept(): ReadonlyMap<string, Counted<About>> {
     return this.#kept;
   }

@@ -1,31 +1,31 @@
 import { type Counted, HeavyHitters } from './heavy-hitters.js';
 
-/** Slices that a span is covered by: one of them is being filled. */
+/** Number of slices that cover a span, including the current one. */
 export const SLICES = 7;
 
-/** One slice as it was when it was read. */
+/** A slice at the time of reading. */
 interface ReadSlice<About> {
   readonly floor: number;
   readonly entries: Iterable<readonly [key: string, counted: Counted<About>]>;
 }
 
-/** What was counted of one key in a span: at least `count` less `error`, at most `count`. */
+/** Estimated count of a key in a span: from `count` minus `error` to `count`. */
 export interface Estimate<About> {
-  /** Undefined where no slice keeps the key. */
+  /** Undefined if no slice keeps the key. */
   readonly about: About;
   readonly count: number;
   readonly error: number;
 }
 
-/** What was counted in a span. */
+/** Counts in a span. */
 export interface ReadSpan<About> {
-  /** Most that a key may have of which nothing is known, and that any estimate is too high. */
+  /** Upper bound of the count of an unknown key, and of the error of any estimate. */
   readonly floor: number;
-  /** How long it covers, microseconds. */
+  /** Microseconds that the span covers. */
   readonly coversMicros: number;
-  /** {@link HittersOverTime.add}: the greatest `every`. */
+  /** Highest `every` in the span; see {@link HittersOverTime.add}. */
   readonly every: number;
-  /** The newest first. */
+  /** Slices, newest first. */
   readonly slices: readonly ReadSlice<About>[];
 }
 
@@ -35,11 +35,14 @@ interface Slice<About> {
   every: number;
 }
 
-/** {@link HeavyHitters} of the last minute, or hour: of slices of time, the oldest of which are forgotten. */
+/**
+ * {@link HeavyHitters} of the last minute or hour, in slices of time. The oldest slice is dropped when a new one
+ * starts.
+ */
 export class HittersOverTime<About> {
   readonly #sliceMicros: number;
   readonly #capacity: number;
-  /** The oldest first; never empty. */
+  /** Slices, oldest first; never empty. */
   #slices: readonly Slice<About>[];
   #newest: Slice<About>;
 
@@ -50,19 +53,19 @@ export class HittersOverTime<About> {
     this.#slices = [this.#newest];
   }
 
-  /** What is known of a key now. */
+  /** Returns the count of a key in the current slice. */
   known(key: string): Counted<About> | undefined {
     return this.#newest.hitters.kept.get(key);
   }
 
-  /** See {@link HeavyHitters.add}; `every`: the HitSampler's. */
+  /** Adds to the count of a key; see {@link HeavyHitters.add}. `every` is the number of hits per sample. */
   add(key: string, about: About, count: number, every: number): void {
     const slice = this.#newest;
     slice.hitters.add(key, about, count);
     if (every > slice.every) slice.every = every;
   }
 
-  /** Begins a new slice where it is time to, and forgets those that are too old. */
+  /** Starts a new slice when it is due, and drops expired ones. */
   goOn(nowMicros: number): void {
     const newest = this.#newest;
     if (nowMicros - newest.startMicros < this.#sliceMicros) return;
@@ -73,7 +76,7 @@ export class HittersOverTime<About> {
     this.#slices = [...kept.slice(1 - SLICES), this.#newest];
   }
 
-  /** What was counted of one key. */
+  /** Returns the estimate of one key. */
   estimate(key: string): Estimate<About | undefined> {
     let about: About | undefined;
     let count = 0;
@@ -88,7 +91,7 @@ export class HittersOverTime<About> {
     return { about, count, error };
   }
 
-  /** All of the span as it is now. */
+  /** Returns a snapshot of the span. */
   read(nowMicros: number): ReadSpan<About> {
     const slices = [...this.#slices].reverse();
     const newest = this.#newest;
@@ -96,7 +99,7 @@ export class HittersOverTime<About> {
       floor: slices.reduce((sum, { hitters }) => sum + hitters.floor, 0),
       coversMicros: nowMicros - (this.#slices[0] as Slice<About>).startMicros,
       every: slices.reduce((most, { every }) => Math.max(most, every), 1),
-      // The others do not change any more.
+      // Older slices no longer change.
       slices: slices.map(({ hitters }) => ({
         floor: hitters.floor,
         entries: hitters === newest.hitters ? [...hitters.kept] : hitters.kept,
@@ -109,13 +112,10 @@ export class HittersOverTime<About> {
   }
 }
 
-/** Keys that are added up between two pauses. */
+/** Number of keys that are added up in one slice of work. */
 const STRETCH = 64;
 
-/**
- * Adds up the slices of a span: an estimate of each key that is kept in any. '' is a pause, so that others have their
- * turn.
- */
+/** Adds up the slices of a span. Returns an estimate of each key that any slice keeps. '' is a pause. */
 export function* estimatesOf<About>({
   floor,
   slices,
@@ -126,7 +126,7 @@ export function* estimatesOf<About>({
     for (const [key, { about, count, error }] of slice.entries) {
       if (++added % STRETCH === 0) yield '';
       const sum = sums.get(key);
-      // In a slice that does not keep it, a key may have that slice's floor.
+      // The count of a key in a slice that does not keep it may be as high as the floor of that slice.
       if (sum === undefined) {
         sums.set(key, { about, count: floor + count - slice.floor, error: floor + error - slice.floor });
       } else {

@@ -1,10 +1,10 @@
-/** The first few of many, by an order: each of the many that is not among them costs a comparison. */
+/** Keeps the first k items of an order. An item that is not among them costs one comparison. */
 export class Most<Item> {
   readonly #most: number;
   readonly #order: (one: Item, other: Item) => number;
   readonly #first: Item[] = [];
 
-  /** @param order negative where `one` comes before `other` */
+  /** @param order returns a negative number if `one` comes before `other` */
   constructor(most: number, order: (one: Item, other: Item) => number) {
     this.#most = most;
     this.#order = order;
@@ -26,7 +26,7 @@ export class Most<Item> {
     first.splice(low, 0, item);
   }
 
-  /** The first of those that were added, in order. */
+  /** Returns the first k of the added items, in order. */
   get inOrder(): readonly Item[] {
     return this.#first;
   }

@@ -3,31 +3,31 @@ import { HitSampler } from './hit-sampler.js';
 import { type Estimate, estimatesOf, HittersOverTime, type ReadSpan } from './hitters-over-time.js';
 import { Most } from './most.js';
 
-/** What is counted of a bucket: requests that were denied because of it, and hits that were let through. */
+/** Measure of a bucket: requests that it denied, or hits that it allowed. */
 export type TopMeasure = 'denied' | 'used';
 const MEASURES: readonly TopMeasure[] = ['denied', 'used'];
 export type TopSpan = 'minute' | 'hour';
 
 const MICROS = 1_000_000;
-/** Length of a slice; SLICES of them cover the span and what of the newest has passed. */
+/** Length of a slice in seconds. SLICES of them cover the span and the current slice. */
 export const SLICE_SECONDS: Readonly<Record<TopSpan, number>> = { minute: 10, hour: 600 };
 
-/** A bucket, for people. No text of it may be a piece of a longer one, which would be kept with it. */
+/** A bucket with its description. Its texts must not be slices of longer strings, which would stay in memory. */
 export interface BucketAbout {
   readonly key: string;
   readonly domain: string;
   readonly rule: string;
   readonly entries: readonly Entry[];
-  /** Of a limit that requests bring themselves: the limit, such as `100/minute`. */
+  /** Limit of an override in requests, such as `100/minute`. */
   readonly limit?: string | undefined;
-  /** How much of the limit was used when it was last seen; undefined while nothing said so. */
+  /** Used fraction of the limit at the last request; undefined if unknown. */
   usedRatio: number | undefined;
 }
 
-/** A bucket with what was counted of it. Estimates: at most `…Error` above what is true. */
+/** A bucket with its estimated counts. They are too high by at most `…Error`. */
 export interface TopRow {
   readonly key: string;
-  /** Undefined where nothing is known of the key. */
+  /** Undefined if the key is unknown. */
   readonly about: BucketAbout | undefined;
   readonly denied: number;
   readonly deniedError: number;
@@ -35,26 +35,26 @@ export interface TopRow {
   readonly usedError: number;
 }
 
-/** What holds for all rows of a span. */
+/** Properties of all rows of a span. */
 export interface TopSpanAbout {
-  /** Most that any estimate is too high. */
+  /** Maximum error of any estimate. */
   readonly error: Readonly<Record<TopMeasure, number>>;
   readonly coversMicros: number;
-  /** One hit, or denial, in so many was counted where most was to be counted; 1: all. */
+  /** Number of hits, or denials, per sample in the busiest slice; 1 if all were counted. */
   readonly sampled: number;
 }
 
 export interface TopBucketsOptions {
-  /** Of each sketch: buckets it surely keeps if more than one part in so many of all that it counts is theirs. */
+  /** Number of buckets in each sketch. A sketch keeps each bucket with more than one part in this many of its total. */
   readonly capacity: number;
   readonly nowMicros: () => number;
-  /** Gives numbers from 0 to just below 1. */
+  /** Returns numbers from 0 to just below 1. */
   readonly random: () => number;
 }
 
 type Sketches = Readonly<Record<TopSpan, HittersOverTime<BucketAbout>>>;
 
-/** Which buckets are asked for, of which span. */
+/** Selects the buckets and the span of a query. */
 export interface TopFilter {
   readonly of: TopSpan;
   readonly domain?: string | undefined;
@@ -62,11 +62,11 @@ export interface TopFilter {
 }
 
 /**
- * The buckets that most is denied of and let through, of the last minute and hour. Counting is sampled, so that it
- * costs next to nothing however many decisions there are; up to about a thousand a second all are counted.
+ * The buckets with the most denials and the most allowed hits in the last minute and hour. Counts are sampled, so that
+ * they cost next to nothing. Up to about a thousand decisions per second, all are counted.
  */
 export class TopBuckets {
-  /** Looks at some of what is counted; the others need not be told. */
+  /** Samplers of each measure. Only sampled hits must be counted. */
   readonly samplers: Readonly<Record<TopMeasure, HitSampler>>;
   readonly #options: TopBucketsOptions;
   readonly #sketches: Readonly<Record<TopMeasure, Sketches>>;
@@ -85,7 +85,7 @@ export class TopBuckets {
     };
   }
 
-  /** What is known of a bucket, by its key. */
+  /** Returns the description of a bucket by its key, if it is known. */
   find(key: string): BucketAbout | undefined {
     const { denied, used } = this.#sketches;
     const known =
@@ -93,7 +93,7 @@ export class TopBuckets {
     return known?.about;
   }
 
-  /** Counts what a sampler drew; `about` is what {@link find} knows, if it knows the bucket. */
+  /** Counts hits that a sampler returned. `about` is the result of {@link find}, or new. */
   count(measure: TopMeasure, about: BucketAbout, hits: number): void {
     const { minute, hour } = this.#sketches[measure];
     const { every } = this.samplers[measure];
@@ -113,8 +113,8 @@ export class TopBuckets {
   }
 
   /**
-   * The at most `most` buckets with the highest estimates, those first; where there are fewer, the others that anything
-   * is known of follow. '' is a pause.
+   * Returns up to `most` buckets with the highest estimates, in descending order. If fewer buckets have the measure,
+   * the buckets of the other measure follow. '' is a pause.
    */
   *rank(by: TopMeasure, filter: TopFilter, most: number): Generator<'', readonly TopRow[]> {
     const keys = new Set<string>();
@@ -124,7 +124,7 @@ export class TopBuckets {
     return yield* this.look(filter.of, [...keys]);
   }
 
-  /** Adds those of one measure, the first of them first, until there are `most`. */
+  /** Adds the keys with the highest estimates of one measure, until there are `most`. */
   *#addFirst(keys: Set<string>, by: TopMeasure, filter: TopFilter, most: number): Generator<''> {
     const { of, domain, rule } = filter;
     const best = new Most<readonly [key: string, Estimate<BucketAbout>]>(most - keys.size, (one, other) => {
@@ -140,7 +140,7 @@ export class TopBuckets {
     for (const [key] of best.inOrder) keys.add(key);
   }
 
-  /** What was counted of the buckets of these keys, in their order; '' is a pause. */
+  /** Returns the counts of buckets by their keys, in the same order. '' is a pause. */
   *look(of: TopSpan, keys: readonly string[]): Generator<'', readonly TopRow[]> {
     const rows: TopRow[] = [];
     for (const key of keys) {

@@ -4,7 +4,7 @@ import { defaultOf, INERT_VARIABLES, SETTINGS, type Setting, type Settings } fro
 import { parseValue } from '../settings-values.js';
 import type { Condition } from '../spec.js';
 
-/** How to tell whether a {@link Condition} holds, and what is said where it does not: why, and what to do. */
+/** Test of a {@link Condition}, and the sentence for the log if it is false: the reason and the remedy. */
 interface ConditionSpec {
   readonly holds: (settings: Settings, given: GivenSettings) => boolean;
   readonly otherwise: string;
@@ -141,13 +141,19 @@ const CONDITIONS: Readonly<Record<Condition, ConditionSpec>> = {
   },
 };
 
-/** Addresses that cannot be read end the start: what is said of them here does not matter. */
+/**
+ * Returns whether the addresses of one Redis use TLS. Invalid addresses end the start, so the result does not matter
+ * for them.
+ */
 function speaksTls(settings: Settings, prefix: 'REDIS' | 'REDIS_PERSECOND'): boolean {
   const address = readRedisAddress(redisInstance(settings, prefix));
   return 'tls' in address && address.tls;
 }
 
-/** Lines for the log about variables that are set and change nothing as things are set, or mean less than they say. */
+/**
+ * Returns log lines about variables that are set but have no effect with the other settings, or less effect than
+ * expected.
+ */
 export function ineffectiveSettings(settings: Settings, given: GivenSettings): readonly string[] {
   const unheld = SETTINGS.flatMap((setting) => {
     if (!given.has(setting.name) || isSwitchedOff(setting, settings)) return [];
@@ -160,7 +166,7 @@ export function ineffectiveSettings(settings: Settings, given: GivenSettings): r
   return [...unheld, ...inert, ...samplingRateNotes(settings)];
 }
 
-/** Of shares that somebody may have meant as percentages. */
+/** Returns a warning about a sampling rate above 1, which may have been meant as a percentage. */
 function samplingRateNotes({ tracingEnabled, tracingSamplingRate: rate }: Settings): readonly string[] {
   if (!tracingEnabled || rate <= 1) return [];
   return [
@@ -172,7 +178,7 @@ function note(name: string, reason: string): string {
   return `${name} changes nothing: ${reason}`;
 }
 
-/** A switch that is set to what it is anyway asks for nothing. */
+/** Returns whether a switch is set to its default, so that no effect is expected. */
 function isSwitchedOff({ key, type }: Setting, settings: Settings): boolean {
   if (type !== 'boolean') return false;
   const usual = parseValue(type, defaultOf(key));

@@ -3,11 +3,11 @@ import { nearest } from '../../../nearest-name.js';
 import type { GivenSettings } from '../settings-check.js';
 import { VARIABLES } from '../settings-table.js';
 
-/** So many are named. */
+/** Maximum number of variables in the log. */
 const MAX_NAMED = 20;
 const PREFIX = 'WEIR_';
 
-/** What other programs, and people, call a setting of ours. */
+/** Names that people and other programs use for settings of weir. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['CONFIG_FILE', 'CONFIG_PATH'],
   ['CONFIG_DIR', 'CONFIG_PATH'],
@@ -25,9 +25,9 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
 const NAMES = VARIABLES.map(({ name }) => name);
 
 /**
- * Lines for the log about variables of the environment that are none of ours and nearly are: mistyped, or with another
- * program's name for it. Where the one that was likely meant is `given`, too, only a single mistake is told: other
- * names may belong to another program. Values are not shown.
+ * Returns log lines about unknown environment variables that are similar to a setting: misspelled, or named as in
+ * another program. If the similar setting is `given`, too, only a single wrong character counts, because other names
+ * may belong to another program. Values are not logged.
  */
 export function similarVariables(
   environment: Readonly<Record<string, string | undefined>>,
@@ -36,7 +36,7 @@ export function similarVariables(
   const own = new Set(NAMES);
   const lines: string[] = [];
   for (const [name, value] of Object.entries(environment)) {
-    // What is set to nothing counts as unset.
+    // An empty value counts as unset.
     if (value === undefined || value === '' || own.has(name)) continue;
     const { near, isMistyped } = mostSimilar(name);
     if (near === undefined || (given.has(near) && !isMistyped)) continue;
@@ -46,7 +46,7 @@ export function similarVariables(
   return lines;
 }
 
-/** The setting that was likely meant, and whether one mistake at most was made in its name. */
+/** Returns the most similar setting, and whether its name differs by at most one character. */
 function mostSimilar(name: string): { readonly near: string | undefined; readonly isMistyped: boolean } {
   const upper = name.toUpperCase();
   const plain = upper.startsWith(PREFIX) ? upper.slice(PREFIX.length) : upper;
@@ -56,7 +56,10 @@ function mostSimilar(name: string): { readonly near: string | undefined; readonl
   return { near, isMistyped: near !== undefined && nearest(plain, [near], 1) !== undefined };
 }
 
-/** How many characters may be wrong: of short names none, as `PATH` and `HOME` are no mistyped `PORT` and `HOST`. */
+/**
+ * Returns the maximum number of wrong characters: 0 for short names, because `PATH` and `HOME` are not misspellings of
+ * `PORT` and `HOST`.
+ */
 function maxMistakes(name: string): number {
   if (name.length < 6) return 0;
   return name.length < 10 ? 1 : 2;
