@@ -1,9 +1,9 @@
 import type { AdminService } from '../admin/admin-endpoint.js';
 import type { HealthDetail } from '../admin/health-detail.js';
 import { historyService, lastPoint } from '../admin/page/history-service.js';
-import { openHistory } from '../admin/page/open-history.js';
 import { OverviewBuilder } from '../admin/page/overview.js';
 import { OverviewService } from '../admin/page/overview-service.js';
+import { openHistory } from '../admin/page/record-history.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 
 /** Endpoints of the page on the debug port, other than `/buckets` and `/top`. */

@@ -1,7 +1,7 @@
 import type { Administer } from '../admin/buckets/buckets-service.js';
 import type { CoreHealthDetail, HealthVerdict, StoreNode } from '../admin/health-detail.js';
-import type { AskRates } from '../admin/page/open-history.js';
-import type { AskTop } from '../admin/top/top-ask.js';
+import type { AskRates } from '../admin/page/record-history.js';
+import type { AskTop } from '../admin/top/top-request.js';
 import type { LoadingPolicyProvider } from '../config/policy-provider.js';
 import type { ViewSlices, ViewSteps } from '../http/views/view-slices.js';
 import type { Clock } from '../limiter/clock.js';

@@ -1,5 +1,5 @@
 import { type HealthVerdict, redisDetail } from '../admin/health-detail.js';
-import { topSteps } from '../admin/top/top-ask.js';
+import { topSteps } from '../admin/top/top-request.js';
 import type { RateCounts } from '../telemetry/history/rate-counts.js';
 import { openGrpcService } from './grpc-service.js';
 import { lostControlsReporter } from './metrics/controls.js';

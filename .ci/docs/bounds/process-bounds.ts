@@ -32,7 +32,7 @@ import { MAX_CONCURRENT_CHARGES } from '../../../src/storage/local/repayment.js'
 import { MAX_WAITING_BYTES } from '../../../src/telemetry/log-output.js';
 import { MAX_HEARD, STALLED_MS } from '../../../src/telemetry/statsd/statsd-tcp.js';
 import { SAMPLES_A_SECOND } from '../../../src/telemetry/top/hit-sampler.js';
-import { SLICES } from '../../../src/telemetry/top/hitters-over-time.js';
+import { SLICES } from '../../../src/telemetry/top/sliding-heavy-hitters.js';
 import {
   type BoundGroup,
   CONNECTION_ENDS,

@@ -13,7 +13,13 @@ import { isSecretKey, redactEntries, redacted } from '../../policy/redact.js';
 import { phaseAt, type Rule } from '../../policy/rule.js';
 import type { PlannedTake } from '../../service/plan.js';
 import { shown } from '../../shown-text.js';
-import { limitsAt, limitsMet, type MetLimits, type PlanSource, type QuestionSteps } from './limits-met.js';
+import {
+  limitsAt,
+  limitsMet,
+  type MetLimits,
+  type PlanSource,
+  type QuestionSteps,
+} from './matching-limits.js';
 import type { BucketQuestion } from './messages.js';
 import { readOverride } from './read-question.js';
 

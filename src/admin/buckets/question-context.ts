@@ -10,7 +10,7 @@ import type { ControlIndex } from '../../service/controls/control-index.js';
 import type { AdminCaller } from '../admin-access.js';
 import type { BucketCalls } from './bucket-calls.js';
 import type { KnownControls } from './known-controls.js';
-import type { PlanSource } from './limits-met.js';
+import type { PlanSource } from './matching-limits.js';
 import type { BucketAnswer, BucketQuestion } from './messages.js';
 
 /** By what questions are answered. */

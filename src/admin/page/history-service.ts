@@ -13,8 +13,8 @@ import type {
   RateSeries,
   RuleSums,
 } from './messages.js';
-import type { FollowedHistory } from './open-history.js';
 import { MAX_FOLLOWERS } from './overview-service.js';
+import type { FollowedHistory } from './record-history.js';
 
 /** Most rules that one question names. */
 export const MAX_HISTORY_RULES = 50;

@@ -3,7 +3,7 @@ import type { Clock } from '../../limiter/clock.js';
 import { NO_SECRETS } from '../../policy/redact.js';
 import type { Closers } from '../../runtime/closers.js';
 import { TopBuckets } from '../../telemetry/top/top-buckets.js';
-import type { SecretKeysOf } from './hidden-secrets.js';
+import type { SecretKeysOf } from './redact-secrets.js';
 
 /** How often what is counted is looked at: how many samples to take, and whether a slice of time is over. */
 const TICK_MS = 1000;

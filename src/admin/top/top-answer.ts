@@ -1,10 +1,10 @@
 import { mapped, type ViewSlices } from '../../http/views/view-slices.js';
-import { Most } from '../../telemetry/top/most.js';
 import type { BucketAbout, TopMeasure, TopRow } from '../../telemetry/top/top-buckets.js';
+import { Most } from '../../telemetry/top/top-k.js';
 import type { TopAnswer, TopBucket } from '../buckets/messages.js';
-import { type SecretKeysOf, withoutSecrets } from './hidden-secrets.js';
-import type { AskTop, TopTold } from './top-ask.js';
+import { type SecretKeysOf, withoutSecrets } from './redact-secrets.js';
 import type { CheckedTopQuestion } from './top-question.js';
+import type { AskTop, TopTold } from './top-request.js';
 
 /** Each process is asked for so many times as many buckets as are shown, as each sees other callers. */
 const SURPLUS = 2;

@@ -1,4 +1,4 @@
-import { type SecretKeysOf, withoutSecrets } from '../../admin/top/hidden-secrets.js';
+import { type SecretKeysOf, withoutSecrets } from '../../admin/top/redact-secrets.js';
 import type { Sample } from '../../telemetry/family.js';
 import { seriesText } from '../../telemetry/family.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';

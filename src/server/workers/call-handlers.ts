@@ -1,4 +1,4 @@
-import type { TopAsk } from '../../admin/top/top-ask.js';
+import type { TopAsk } from '../../admin/top/top-request.js';
 import { CALL_BOUNDS, type CallAnswer, type CallMessage, type CallName, type Calls } from './calls.js';
 import { machineMicros } from './channel.js';
 

@@ -1,6 +1,6 @@
 import type { AdminCaller } from '../../admin/admin-access.js';
 import type { AdminAnswer } from '../../admin/admin-endpoint.js';
-import type { TopAsk } from '../../admin/top/top-ask.js';
+import type { TopAsk } from '../../admin/top/top-request.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { AdminCaller } from '../../admin/admin-access.js';
 import type { AdminAnswer } from '../../admin/admin-endpoint.js';
-import type { TopAsk, TopTold } from '../../admin/top/top-ask.js';
+import type { TopAsk, TopTold } from '../../admin/top/top-request.js';
 import type { ViewSlices } from '../../http/views/view-slices.js';
 import { expectState } from '../../invariant.js';
 import type { LostControls } from '../../limiter/control.js';

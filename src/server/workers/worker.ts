@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { type TopAsk, topSteps } from '../../admin/top/top-ask.js';
+import { type TopAsk, topSteps } from '../../admin/top/top-request.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { TlsSource } from '../../h2/tls-material.js';
 import { ViewSlices } from '../../http/views/view-slices.js';

@@ -1,7 +1,7 @@
 import type { Entry } from '../../limiter/entry.js';
 import { HitSampler } from './hit-sampler.js';
-import { type Estimate, estimatesOf, HittersOverTime, type ReadSpan } from './hitters-over-time.js';
-import { Most } from './most.js';
+import { type Estimate, estimatesOf, HittersOverTime, type ReadSpan } from './sliding-heavy-hitters.js';
+import { Most } from './top-k.js';
 
 /** Measure of a bucket: requests that it denied, or hits that it allowed. */
 export type TopMeasure = 'denied' | 'used';

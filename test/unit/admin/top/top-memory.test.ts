@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from '@jest/globals';
 import { TopCounts } from '../../../../src/admin/top/top-counts.js';
 import type { CountedTake } from '../../../../src/service/decision-observer.js';
-import { SLICES } from '../../../../src/telemetry/top/hitters-over-time.js';
+import { SLICES } from '../../../../src/telemetry/top/sliding-heavy-hitters.js';
 import { TopBuckets } from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 import { entries, policyOf } from '../../../support/policy/policies.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TopAnswer } from '../../../../src/admin/buckets/messages.js';
-import { topSteps } from '../../../../src/admin/top/top-ask.js';
+import { topSteps } from '../../../../src/admin/top/top-request.js';
 import { MAX_TOP_WAITING, topService } from '../../../../src/admin/top/top-service.js';
 import type { HttpCall } from '../../../../src/http/http.js';
 import { ViewSlices } from '../../../../src/http/views/view-slices.js';

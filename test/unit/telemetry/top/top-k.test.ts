@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Most } from '../../../../src/telemetry/top/most.js';
+import { Most } from '../../../../src/telemetry/top/top-k.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 
 test.each([0, 1, 2, 7, 64, 500])('the first %d of many come in order', (most) => {
