@@ -28,9 +28,9 @@ export function describeMetrics(): readonly MetricDescription[] {
     memoryStats: () => NONE,
     denyCacheStats: () => NONE,
   });
-  metrics.domainStates(() => []);
-  metrics.logOutput({ dropped: 0 });
-  metrics.sinks(() => []);
+  metrics.exposeDomainStates(() => []);
+  metrics.exposeLogOutput({ dropped: 0 });
+  metrics.exposeSinks(() => []);
   exposeLoad(metrics.registry, () => NO_LOAD);
   exposeStore(metrics.registry, {
     localChargeStats: () => NO_LOCAL_CHARGES,

@@ -1,6 +1,6 @@
 import type { Administer } from '../admin/buckets/buckets-service.js';
 import type { StoreNode } from '../admin/health-detail.js';
-import { openTop, secretKeysInForce } from '../admin/top/open-top.js';
+import { currentSecretKeys, openTop } from '../admin/top/open-top.js';
 import { TopCounts } from '../admin/top/top-counts.js';
 import { protoFiles } from '../codec/proto-files.js';
 import { RATE_LIMIT_SERVICE } from '../codec/rls-definition.js';
@@ -197,7 +197,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
   exposeStore(metrics.registry, store);
   exposeUsedRatio(
     metrics.registry,
-    { top, secretKeys: secretKeysInForce(policies) },
+    { top, secretKeys: currentSecretKeys(policies) },
     settings.bucketUsedRatioTop,
   );
   addReflection(grpc, protoFiles());
@@ -214,7 +214,7 @@ export function openGrpcService(options: GrpcServiceOptions, closers: Closers): 
     onGivenUp: (listener) => store.onGivenUp(listener),
     listen: () => listen(grpc, options, closers),
     decide: decideForHttp(service, clock, instrumentation),
-    administer: openBucketAdmin(options, store, controls, metrics.administered),
+    administer: openBucketAdmin(options, store, controls, metrics.adminCalls),
     top,
     drain: (why, drainHttp) => drain(grpc, serving, options, why, drainHttp),
   };
@@ -265,12 +265,12 @@ function openMetrics({ settings, policies, version }: GrpcServiceOptions, store:
   });
   const updatePolicies = (): void => {
     const current = policies.current();
-    metrics.policyInForce(current?.version ?? 'none');
-    metrics.reference.rulesAre(() => ruleStatNames(current));
+    metrics.setPolicyVersion(current?.version ?? 'none');
+    metrics.reference.setRuleNames(() => ruleStatNames(current));
   };
   updatePolicies();
   policies.onReload(updatePolicies);
-  metrics.reference.readFrom({
+  metrics.reference.setSources({
     pools: () => store.pools(),
     localCache: () => (settings.localCacheBytes ? { ...store.localCacheStats() } : undefined),
   });

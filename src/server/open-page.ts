@@ -3,7 +3,7 @@ import type { HealthDetail } from '../admin/health-detail.js';
 import { historyService, lastPoint } from '../admin/page/history-service.js';
 import { OverviewBuilder } from '../admin/page/overview.js';
 import { OverviewService } from '../admin/page/overview-service.js';
-import { openHistory } from '../admin/page/record-history.js';
+import { recordHistory } from '../admin/page/record-history.js';
 import type { ServerCore, ServerParts } from './server-core.js';
 
 /** Endpoints of the page on the debug port, other than `/buckets` and `/top`. */
@@ -20,18 +20,18 @@ export function openPage(
   detail: () => HealthDetail,
 ): PageServices {
   const onError = (error: unknown): void => log.error({ err: error }, 'unexpected error');
-  const followed = openHistory(settings.historyRules, clock, rates, onError, closers);
+  const recorded = recordHistory(settings.historyRules, clock, rates, onError, closers);
   const keeps = { top: settings.topBuckets, history: settings.historyRules };
   const builder = new OverviewBuilder({ clock, policies, keeps, detail, nodes });
   const overview = new OverviewService({
     slices,
     tell: () => builder.tell(),
-    point: () => lastPoint({ followed, clock }),
-    onStep: (listener) => followed.onStep(listener),
+    point: () => lastPoint({ recorded, clock }),
+    onStep: (listener) => recorded.onStep(listener),
     onError,
   });
   return {
-    services: [overview, historyService({ followed, clock, slices })],
+    services: [overview, historyService({ recorded, clock, slices })],
     closeBeforeDrain: (drain) => (graceMs) => {
       overview.close();
       return drain(graceMs);

@@ -1,7 +1,7 @@
 import type { Administer } from '../admin/buckets/buckets-service.js';
 import type { CoreHealthDetail, HealthVerdict, StoreNode } from '../admin/health-detail.js';
-import type { AskRates } from '../admin/page/record-history.js';
-import type { AskTop } from '../admin/top/top-request.js';
+import type { CollectRates } from '../admin/page/record-history.js';
+import type { RequestTop } from '../admin/top/top-request.js';
 import type { LoadingPolicyProvider } from '../config/policy-provider.js';
 import type { ViewSlices, ViewSteps } from '../http/views/view-slices.js';
 import type { Clock } from '../limiter/clock.js';
@@ -47,9 +47,9 @@ export interface ServerCore {
   /** Runs the commands of `/buckets`. */
   readonly administer: Administer;
   /** Collects the most active buckets from all processes that decide. */
-  readonly top: AskTop;
+  readonly top: RequestTop;
   /** Collects the decisions since the previous call, by rule. Only one consumer may call it. */
-  readonly rates: AskRates;
+  readonly rates: CollectRates;
   /** Resolves if the process cannot continue and must drain. */
   readonly failed: Promise<StartError>;
   /** Metrics of all processes in Prometheus' text format. */

@@ -20,8 +20,8 @@ export function openSingleProcess(parts: ServerParts): ServerCore {
     top: async (ask) =>
       service.top === undefined ? [] : [await parts.slices.run(topSteps(service.top, ask))],
     async rates(take) {
-      await parts.slices.run<RateCounts, void>(metrics.newDecisions(), take);
-      return metrics.newFailures();
+      await parts.slices.run<RateCounts, void>(metrics.takeNewDecisions(), take);
+      return metrics.takeNewFailures();
     },
     failed: new Promise((resolve) => service.onGivenUp(resolve)),
     metricsText: () => metrics.registry.text(),

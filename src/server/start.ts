@@ -1,7 +1,7 @@
 import type { AdminService } from '../admin/admin-endpoint.js';
 import { bucketsService } from '../admin/buckets/buckets-service.js';
 import type { HealthDetail } from '../admin/health-detail.js';
-import { secretKeysInForce } from '../admin/top/open-top.js';
+import { currentSecretKeys } from '../admin/top/open-top.js';
 import { topService } from '../admin/top/top-service.js';
 import { ViewSlices } from '../http/views/view-slices.js';
 import { systemClock } from '../limiter/clock.js';
@@ -91,7 +91,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
   };
   const core = (await opener)(parts);
   measurePolicies(core.metrics, policies);
-  core.metrics.logOutput(output);
+  core.metrics.exposeLogOutput(output);
   exposeServing(core.metrics.registry, () => core.health().status === 'SERVING');
   const startedMicros = clock.monotonicMicros();
   const detail = (): HealthDetail => ({
@@ -117,7 +117,7 @@ async function open(settings: Settings, context: StartContext, closers: Closers)
         refused: (code) => core.metrics.refused(code),
       },
       administration: [bucketsService(core.administer), topOf(core, parts), ...page.services],
-      access: { debugFiles, log, count: core.metrics.administered },
+      access: { debugFiles, log, count: core.metrics.adminCalls },
       turns: core.turns,
       onError: (error) => log.error({ err: error }, 'unexpected error'),
     },
@@ -146,7 +146,7 @@ function topOf({ top }: ServerCore, { settings, policies, slices }: ServerParts)
     capacity: settings.topBuckets,
     ask: top,
     slices,
-    secretKeys: secretKeysInForce(policies),
+    secretKeys: currentSecretKeys(policies),
     policies: () => policies.current(),
   });
 }

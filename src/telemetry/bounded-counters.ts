@@ -5,7 +5,7 @@ const OTHER = 'other';
  * `other`. Nested maps instead of joined strings avoid allocations on the hot path and ambiguous label sets.
  */
 export class BoundedCounters {
-  readonly #limit: SeriesLimit;
+  readonly #limit: SeriesBudget;
   readonly #slots: number;
   readonly #otherSecond: string;
   readonly #byFirst = new Map<string, Map<string, number[]>>();
@@ -16,7 +16,7 @@ export class BoundedCounters {
    *
    * @param otherSecond second label value of the overflow series; the first one is `other`
    */
-  constructor(limit: SeriesLimit, slots: number, otherSecond = 'other') {
+  constructor(limit: SeriesBudget, slots: number, otherSecond = 'other') {
     this.#limit = limit;
     this.#slots = slots;
     this.#otherSecond = otherSecond;
@@ -64,7 +64,7 @@ export class BoundedCounters {
   }
 
   /** Yields the values of every series themselves, with the overflow last; see {@link entries}. */
-  *kept(): Generator<readonly [first: string, second: string, values: number[]]> {
+  *mutableEntries(): Generator<readonly [first: string, second: string, values: number[]]> {
     for (const [first, bySecond] of this.#byFirst) {
       for (const [second, values] of bySecond) yield [first, second, values];
     }
@@ -77,18 +77,18 @@ export class BoundedCounters {
 }
 
 /** A number of series that several {@link BoundedCounters} share (METRICS_MAX_SERIES). */
-export class SeriesLimit {
-  readonly #most: number;
+export class SeriesBudget {
+  readonly #max: number;
   #taken = 0;
   /** Number of series that were refused. */
   refused = 0;
 
   constructor(most: number) {
-    this.#most = most;
+    this.#max = most;
   }
 
   take(): boolean {
-    if (this.#taken >= this.#most) {
+    if (this.#taken >= this.#max) {
       this.refused++;
       return false;
     }
@@ -97,7 +97,7 @@ export class SeriesLimit {
   }
 
   /** Makes room for another series. */
-  giveBack(): void {
+  release(): void {
     this.#taken--;
   }
 }

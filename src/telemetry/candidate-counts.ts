@@ -1,4 +1,4 @@
-import { BoundedCounters, type SeriesLimit } from './bounded-counters.js';
+import { BoundedCounters, type SeriesBudget } from './bounded-counters.js';
 import { countedFamily } from './counted-family.js';
 import type { FamilyRegistry } from './family-registry.js';
 import { CODES as CODE_MEANINGS, DOMAIN, RULE } from './label-meanings.js';
@@ -13,7 +13,7 @@ export class CandidateCounts {
   readonly #counts: BoundedCounters;
 
   /** @param limit number of series by rule */
-  constructor(limit: SeriesLimit, registry: FamilyRegistry) {
+  constructor(limit: SeriesBudget, registry: FamilyRegistry) {
     const counts = new BoundedCounters(limit, CODES.length ** 2);
     this.#counts = counts;
     registry.addFamily(

@@ -7,10 +7,10 @@ import type { LabelMeanings, MetricDescription } from './label-meanings.js';
 export type ReadSteps<Result> = Generator<'' | Promise<unknown>, Result>;
 
 /** A metric that stores no values itself. `aggregator`: see {@link FamilyHead}; default: `sum`. */
-type ShownMetric<Label extends string> = Pick<FamilyHead, 'name' | 'help'> &
+type MetricOptions<Label extends string> = Pick<FamilyHead, 'name' | 'help'> &
   Partial<Pick<FamilyHead, 'aggregator'>> & { readonly labels?: LabelMeanings<Label> };
 /** The value of a metric, or one value per series. */
-type ShownValues<Label extends string> = number | Iterable<readonly [labels: Labels<Label>, value: number]>;
+type MetricValues<Label extends string> = number | Iterable<readonly [labels: Labels<Label>, value: number]>;
 
 /** A metric of the Prometheus client. It has few series and is read at once. */
 interface ClientMetric extends Pick<FamilyHead, 'name' | 'help' | 'type'> {
@@ -28,19 +28,22 @@ export class FamilyRegistry {
   }
 
   /** Adds a gauge. Each scrape calls `values`. */
-  gauge<Label extends string = never>(metric: ShownMetric<Label>, values: () => ShownValues<Label>): void {
+  gauge<Label extends string = never>(metric: MetricOptions<Label>, values: () => MetricValues<Label>): void {
     this.#show('gauge', metric, values);
   }
 
   /** Adds a counter. Each scrape calls `values` for its current count. */
-  counter<Label extends string = never>(metric: ShownMetric<Label>, values: () => ShownValues<Label>): void {
+  counter<Label extends string = never>(
+    metric: MetricOptions<Label>,
+    values: () => MetricValues<Label>,
+  ): void {
     this.#show('counter', metric, values);
   }
 
   #show<Label extends string>(
     type: 'gauge' | 'counter',
-    metric: ShownMetric<Label>,
-    values: () => ShownValues<Label>,
+    metric: MetricOptions<Label>,
+    values: () => MetricValues<Label>,
   ): void {
     const { name } = metric;
     this.addFamily({

@@ -35,7 +35,7 @@ export const RULE: LabelMeaning = {
     'decision of an operator. `other`: METRICS_MAX_SERIES is reached.',
 };
 /** For any domain in a request, which callers choose. */
-export const ASKED_DOMAIN: LabelMeaning = {
+export const REQUESTED_DOMAIN: LabelMeaning = {
   meaning: 'The domain of the request; `other` for long names and after METRICS_MAX_SERIES is reached.',
 };
 export const KEYS: LabelMeaning = {

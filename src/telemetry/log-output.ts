@@ -7,15 +7,15 @@ export const MAX_WAITING_BYTES = 4 * 1024 * 1024;
  * Maximum bytes of a chunk of whole lines. A pipe writes this many bytes atomically (PIPE_BUF), so that lines of
  * several processes never mix.
  */
-const PORTION_BYTES = 4096;
+const CHUNK_BYTES = 4096;
 /** Milliseconds between attempts while the reader does not read. */
-const FIRST_PAUSE_MS = 1;
-const LONGEST_PAUSE_MS = 64;
+const INITIAL_BACK_OFF_MS = 1;
+const MAX_BACK_OFF_MS = 64;
 /** Maximum bytes that are written in one turn of the event loop, when a slow reader continues. */
-const BURST_BYTES = 64 * 1024;
+const MAX_BYTES_PER_TURN = 64 * 1024;
 /** At exit, the remaining lines are lost after this many milliseconds without progress, or in total. */
-const PATIENCE_MS = 250;
-const LONGEST_END_MS = 2000;
+const IDLE_END_TIMEOUT_MS = 250;
+const END_TIMEOUT_MS = 2000;
 
 const LINE_END = Buffer.from('\n');
 
@@ -47,21 +47,21 @@ export class LogOutput {
   readonly #options: LogOutputOptions;
   readonly #later: (callback: () => void, ms: number) => void;
   /** Chunks of whole lines. A part of the first chunk may already be written. */
-  #portions: Buffer[] = [];
+  #chunks: Buffer[] = [];
   /** Lines that are not in a chunk yet. */
   #text = '';
   #textBytes = 0;
   #waiting = 0;
   /** Dropped lines that {@link onGap} has not reported. */
-  #missing = 0;
+  #droppedSinceGap = 0;
   #scheduled = false;
   /** Whether the last write failed with an error other than a full buffer. */
   #failing = false;
   /** Whether a part of the first chunk is written. */
-  #begun = false;
+  #isFirstChunkPartial = false;
   /** Whether the output ends with a part of a line whose rest is lost. */
-  #broken = false;
-  readonly #backOff = new BackOff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS });
+  #endsMidLine = false;
+  readonly #backOff = new BackOff({ initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS });
 
   constructor(options: LogOutputOptions) {
     this.#options = options;
@@ -70,12 +70,12 @@ export class LogOutput {
 
   /** Whether a new line would be dropped. */
   get isFull(): boolean {
-    return this.#missing > 0;
+    return this.#droppedSinceGap > 0;
   }
 
   /** @param line text with its line end */
   write(line: string): void {
-    if (this.#missing > 0) {
+    if (this.#droppedSinceGap > 0) {
       this.#drop();
       return;
     }
@@ -85,11 +85,11 @@ export class LogOutput {
       this.#schedule();
       return;
     }
-    if (this.#textBytes > 0 && this.#textBytes + bytes > PORTION_BYTES) this.#endPortion();
+    if (this.#textBytes > 0 && this.#textBytes + bytes > CHUNK_BYTES) this.#endChunk();
     this.#text += line;
     this.#textBytes += bytes;
     this.#waiting += bytes;
-    if (!this.#scheduled) this.#go();
+    if (!this.#scheduled) this.#flush();
   }
 
   /**
@@ -97,10 +97,10 @@ export class LogOutput {
    * milliseconds.
    */
   end(sleep: (ms: number) => void = sleepMs, now: () => number = () => performance.now()): void {
-    const latest = now() + LONGEST_END_MS;
-    let giveUp = now() + PATIENCE_MS;
-    while (this.#waiting > 0 || this.#missing > 0) {
-      if (this.#writeSome()) giveUp = now() + PATIENCE_MS;
+    const latest = now() + END_TIMEOUT_MS;
+    let giveUp = now() + IDLE_END_TIMEOUT_MS;
+    while (this.#waiting > 0 || this.#droppedSinceGap > 0) {
+      if (this.#writeSome()) giveUp = now() + IDLE_END_TIMEOUT_MS;
       else if (now() >= Math.min(giveUp, latest)) return;
       else sleep(5);
     }
@@ -108,19 +108,19 @@ export class LogOutput {
 
   #drop(): void {
     this.dropped++;
-    this.#missing++;
+    this.#droppedSinceGap++;
   }
 
-  #endPortion(): void {
-    this.#portions.push(Buffer.from(this.#text));
+  #endChunk(): void {
+    this.#chunks.push(Buffer.from(this.#text));
     this.#text = '';
     this.#textBytes = 0;
   }
 
-  #go(): void {
+  #flush(): void {
     const reads = this.#writeSome();
     if (reads) this.#backOff.reset();
-    if (this.#waiting > 0 || this.#missing > 0) this.#schedule();
+    if (this.#waiting > 0 || this.#droppedSinceGap > 0) this.#schedule();
   }
 
   #schedule(): void {
@@ -128,22 +128,22 @@ export class LogOutput {
     this.#scheduled = true;
     this.#later(() => {
       this.#scheduled = false;
-      this.#go();
+      this.#flush();
     }, this.#backOff.next());
   }
 
   /** Returns false if nothing could be written. */
   #writeSome(): boolean {
-    if (this.#textBytes > 0) this.#endPortion();
+    if (this.#textBytes > 0) this.#endChunk();
     let written = 0;
-    while (this.#portions.length > 0 && written < BURST_BYTES) {
+    while (this.#chunks.length > 0 && written < MAX_BYTES_PER_TURN) {
       const taken = this.#writeFirst();
       if (taken === 0) return written > 0;
       written += taken;
     }
-    if (this.#waiting === 0 && this.#missing > 0) {
-      const lines = this.#missing;
-      this.#missing = 0;
+    if (this.#waiting === 0 && this.#droppedSinceGap > 0) {
+      const lines = this.#droppedSinceGap;
+      this.#droppedSinceGap = 0;
       this.onGap(lines);
     }
     return true;
@@ -151,30 +151,30 @@ export class LogOutput {
 
   /** Writes from the first chunk. Returns the number of bytes that no longer wait. */
   #writeFirst(): number {
-    const portion = this.#portions[0] as Buffer;
+    const chunk = this.#chunks[0] as Buffer;
     let taken: number;
     try {
-      if (this.#broken) this.#options.write(LINE_END);
-      this.#broken = false;
-      taken = this.#options.write(portion);
-      if (this.#failing && taken > 0) this.#fails(undefined);
+      if (this.#endsMidLine) this.#options.write(LINE_END);
+      this.#endsMidLine = false;
+      taken = this.#options.write(chunk);
+      if (this.#failing && taken > 0) this.#setFailing(undefined);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === 'EAGAIN' || code === 'EBUSY' || code === 'EINTR') return 0;
       // A full disk or a closed pipe loses lines, but must not end the service.
-      taken = portion.length;
-      this.dropped += portion.reduce((lines, byte) => lines + (byte === 10 ? 1 : 0), 0);
-      this.#broken ||= this.#begun;
-      if (!this.#failing) this.#fails(error as NodeJS.ErrnoException);
+      taken = chunk.length;
+      this.dropped += chunk.reduce((lines, byte) => lines + (byte === 10 ? 1 : 0), 0);
+      this.#endsMidLine ||= this.#isFirstChunkPartial;
+      if (!this.#failing) this.#setFailing(error as NodeJS.ErrnoException);
     }
     this.#waiting -= taken;
-    this.#begun = taken < portion.length;
-    if (this.#begun) this.#portions[0] = portion.subarray(taken);
-    else this.#portions.shift();
+    this.#isFirstChunkPartial = taken < chunk.length;
+    if (this.#isFirstChunkPartial) this.#chunks[0] = chunk.subarray(taken);
+    else this.#chunks.shift();
     return taken;
   }
 
-  #fails(error: NodeJS.ErrnoException | undefined): void {
+  #setFailing(error: NodeJS.ErrnoException | undefined): void {
     this.#failing = error !== undefined;
     this.onFailure(error);
   }
@@ -189,8 +189,8 @@ function sleepMs(ms: number): void {
  * because blocking is a property of the open file, which other processes share and may change.
  */
 export function standardOutput(): (bytes: Uint8Array) => number {
-  const own = openAnew();
-  if (own !== undefined) return (bytes) => writeSync(own, bytes);
+  const reopened = reopenStandardOutput();
+  if (reopened !== undefined) return (bytes) => writeSync(reopened, bytes);
   // A socket, as under systemd, cannot be opened again. Node.js sets it to non-blocking when it creates its stream, but
   // other processes that share the socket reset it when they start or exit. The mode is therefore set before each
   // write.
@@ -207,7 +207,7 @@ interface StreamHandle {
 }
 
 /** Returns undefined for files, whose writes do not block, and if opening is not allowed. */
-function openAnew(): number | undefined {
+function reopenStandardOutput(): number | undefined {
   try {
     const stat = fstatSync(1);
     if (!stat.isFIFO() && !stat.isCharacterDevice()) return undefined;

@@ -3,22 +3,22 @@ import type { Entry } from '../limiter/entry.js';
 import type { StoreFailureAnswer } from '../limiter/failure-policy.js';
 import type { RedisRole, StoreFault } from '../limiter/store-fault.js';
 import { type AdminCounter, adminCounter } from './admin-calls.js';
-import { BoundedCounters, SeriesLimit } from './bounded-counters.js';
+import { BoundedCounters, SeriesBudget } from './bounded-counters.js';
 import { type CallCounters, callCounters } from './call-counters.js';
 import { CandidateCounts } from './candidate-counts.js';
 import { type CountedFamilyOptions, countedFamily } from './counted-family.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { FamilyRegistry } from './family-registry.js';
-import { type FailureCounts, NewFailures } from './history/failure-counts.js';
-import { newCounts, type RateCounts } from './history/rate-counts.js';
+import { FailureCounter, type FailureCounts } from './history/failure-counts.js';
+import { type RateCounts, takeNewCounts } from './history/rate-counts.js';
 import {
-  ASKED_DOMAIN,
   CODES,
   CONTROL_KIND,
   DOMAIN,
   DOMAIN_STATE,
   KEYS,
   KNOWN_DOMAIN,
+  REQUESTED_DOMAIN,
   RULE,
   SINK,
 } from './label-meanings.js';
@@ -63,8 +63,8 @@ const OK = 0;
 const OVER_LIMIT = 1;
 const WOULD_BE_THROTTLED = 2;
 const FORGIVEN = 3;
-/** First of three values that {@link Metrics.newDecisions} last reported. */
-const TOLD = 4;
+/** First of three values that {@link Metrics.takeNewDecisions} last reported. */
+const REPORTED = 4;
 const DECISION_SLOTS = 7;
 
 /**
@@ -82,10 +82,10 @@ export class Metrics {
     REQUEST_SECONDS,
   );
   /** Counts operators' commands on the debug port. */
-  readonly administered: AdminCounter;
-  readonly #limits: readonly SeriesLimit[];
-  readonly #byRule: SeriesLimit;
-  readonly #byCaller: SeriesLimit;
+  readonly adminCalls: AdminCounter;
+  readonly #limits: readonly SeriesBudget[];
+  readonly #byRule: SeriesBudget;
+  readonly #byCaller: SeriesBudget;
   readonly #decisions: BoundedCounters;
   readonly #candidates: CandidateCounts;
   readonly #controlled: BoundedCounters;
@@ -97,7 +97,7 @@ export class Metrics {
     STORE_SECONDS,
   );
   readonly #calls: CallCounters;
-  readonly #newFailures = new NewFailures();
+  readonly #failures = new FailureCounter();
   #isReloadOk = true;
   #isStoreUp = false;
   /** Undefined until the first policy is set. */
@@ -105,16 +105,16 @@ export class Metrics {
 
   constructor(options: MetricsOptions) {
     // Two separate budgets, so that names that callers invent cannot displace rules.
-    this.#byRule = new SeriesLimit(options.maxSeries);
-    this.#byCaller = new SeriesLimit(options.maxSeries);
+    this.#byRule = new SeriesBudget(options.maxSeries);
+    this.#byCaller = new SeriesBudget(options.maxSeries);
     this.#decisions = new BoundedCounters(this.#byRule, DECISION_SLOTS);
     this.#candidates = new CandidateCounts(this.#byRule, this.registry);
     this.#controlled = new BoundedCounters(this.#byRule, 1);
     this.#unmatched = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS);
     this.#unknownDomains = new BoundedCounters(this.#byCaller, UNMATCHED_SLOTS, '');
     // Two more budgets for the reference's names, which are several per rule.
-    const byRule = new SeriesLimit(options.maxSeries);
-    const byCaller = new SeriesLimit(options.maxSeries);
+    const byRule = new SeriesBudget(options.maxSeries);
+    const byCaller = new SeriesBudget(options.maxSeries);
     this.#limits = [this.#byRule, this.#byCaller, byRule, byCaller];
     const { nearLimitRatio = 1, deniedHitsCount = true } = options;
     this.reference = new ReferenceStats({ byRule, byCaller, nearLimitRatio, deniedHitsCount });
@@ -124,7 +124,7 @@ export class Metrics {
     if (options.denyCacheStats !== undefined) exposeDenyCache(this.registry, options.denyCacheStats);
     this.registry.addFamily(this.#storeSeconds);
     this.#calls = callCounters(this.registry);
-    this.administered = adminCounter(this.registry);
+    this.adminCalls = adminCounter(this.registry);
     this.#exposeStates(options.version);
     this.registry.addFamily(this.requestSeconds);
     for (const result of ['success', 'error']) this.#calls.reloads.inc({ result }, 0);
@@ -137,14 +137,19 @@ export class Metrics {
     if (wouldBeThrottled) values[WOULD_BE_THROTTLED] = (values[WOULD_BE_THROTTLED] as number) + 1;
   }
 
-  /** Yields the decisions since the previous call, by rule; see {@link newCounts}. */
-  newDecisions(): Generator<RateCounts | ''> {
-    return newCounts(this.#decisions, { ok: OK, denied: OVER_LIMIT, would: WOULD_BE_THROTTLED, told: TOLD });
+  /** Yields the decisions since the previous call, by rule; see {@link takeNewCounts}. */
+  takeNewDecisions(): Generator<RateCounts | ''> {
+    return takeNewCounts(this.#decisions, {
+      ok: OK,
+      denied: OVER_LIMIT,
+      would: WOULD_BE_THROTTLED,
+      reported: REPORTED,
+    });
   }
 
   /** Returns the answers without a decision of the store since the previous call. Only one reader may call it. */
-  newFailures(): FailureCounts {
-    return this.#newFailures.take();
+  takeNewFailures(): FailureCounts {
+    return this.#failures.take();
   }
 
   /** Counts a descriptor that a candidate evaluated. `live` is the actual result. */
@@ -195,7 +200,7 @@ export class Metrics {
   /** Counts a descriptor that `on_store_failure` answered. */
   storeFailed(policy: StoreFailureAnswer): void {
     this.#calls.storeFailureAnswers.inc({ policy });
-    this.#newFailures.answered(policy);
+    this.#failures.answered(policy);
   }
 
   /** Counts a request that the store could not decide. `reason` is one of a few names. */
@@ -223,7 +228,7 @@ export class Metrics {
   /** Counts a call without a decision. `code` is the name of its gRPC status. */
   refused(code: 'INVALID_ARGUMENT' | 'UNAVAILABLE' | 'PERMISSION_DENIED'): void {
     this.#calls.refused.inc({ code });
-    this.#newFailures.refused();
+    this.#failures.refused();
   }
 
   /** Notes the result of the first load; {@link reloaded} notes later ones. */
@@ -233,7 +238,7 @@ export class Metrics {
   }
 
   /** Exposes the states of domains. Each scrape calls `states`. */
-  domainStates(states: () => readonly { readonly domain: string; readonly state: string }[]): void {
+  exposeDomainStates(states: () => readonly { readonly domain: string; readonly state: string }[]): void {
     this.registry.gauge(
       {
         name: 'weir_domain_state',
@@ -249,7 +254,7 @@ export class Metrics {
   }
 
   /** Exposes the number of lines that `output` dropped. */
-  logOutput(output: { readonly dropped: number }): void {
+  exposeLogOutput(output: { readonly dropped: number }): void {
     this.registry.counter(
       {
         name: 'weir_log_lines_dropped_total',
@@ -259,15 +264,15 @@ export class Metrics {
     );
   }
 
-  /** Exposes the number of metrics that each sink dropped. Each scrape calls `sinks`. */
-  sinks(sinks: () => readonly { readonly name: string; readonly dropped: number }[]): void {
+  /** Exposes the number of metrics that each sink dropped. Each scrape calls `exposeSinks`. */
+  exposeSinks(exposeSinks: () => readonly { readonly name: string; readonly dropped: number }[]): void {
     this.registry.counter(
       {
         name: 'weir_stats_dropped_total',
         help: 'Metrics that could not be sent, by sink.',
         labels: { sink: SINK },
       },
-      () => sinks().map(({ name, dropped }) => [{ sink: name }, dropped]),
+      () => exposeSinks().map(({ name, dropped }) => [{ sink: name }, dropped]),
     );
   }
 
@@ -277,7 +282,7 @@ export class Metrics {
   }
 
   /** Sets the version of the policies in effect, which `weir_info` shows. */
-  policyInForce(policyVersion: string): void {
+  setPolicyVersion(policyVersion: string): void {
     this.#policyVersion = policyVersion;
   }
 
@@ -368,7 +373,7 @@ export class Metrics {
       name: 'weir_unknown_domain_total',
       help: 'Requests with an unknown domain, by domain.',
       labels: ['domain'],
-      meanings: { domain: ASKED_DOMAIN },
+      meanings: { domain: REQUESTED_DOMAIN },
       counts: this.#unknownDomains,
       numbers: (values) => [['', values[0] ?? 0]],
     });

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Registry } from '@prometheus-io/client';
 import type { FamilyRegistry } from './family-registry.js';
 
 /** Metrics of the Prometheus client that weir does not expose. */
-const LEFT_OUT = [
+const UNUSED_METRICS = [
   // Gauges with names of counters. `nodejs_active_resources`, `_handles` and `_requests` expose the same by type.
   'nodejs_active_resources_total',
   'nodejs_active_handles_total',
@@ -12,12 +12,12 @@ const LEFT_OUT = [
   'nodejs_eventloop_utilization_histogram',
 ];
 /** Maximum duration of a timer, in milliseconds. */
-const NEVER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Exposes `process_*` and `nodejs_*`: resources of the process, the event loop and the garbage collector. */
 export function exposeProcess(registry: FamilyRegistry): void {
   const client = new Registry();
-  collectDefaultMetrics({ register: client, eventLoopUtilizationTimeout: NEVER_MS });
-  for (const name of LEFT_OUT) client.removeSingleMetric(name);
+  collectDefaultMetrics({ register: client, eventLoopUtilizationTimeout: MAX_TIMER_MS });
+  for (const name of UNUSED_METRICS) client.removeSingleMetric(name);
   registry.addClient(client);
 }

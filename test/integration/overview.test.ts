@@ -9,7 +9,7 @@ import type {
   Overview,
   OverviewAnswer,
 } from '../../src/admin/page/messages.js';
-import { MAX_FOLLOWERS } from '../../src/admin/page/overview-service.js';
+import { MAX_SUBSCRIBERS } from '../../src/admin/page/overview-service.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
 import { httpRequest } from '../support/process/http-client.js';
@@ -220,7 +220,7 @@ test('who may not ask hears nothing, and whose token is taken back nothing more'
 
 test('so many read, one that reads nothing holds up nobody, and a server that ends waits for none', async () => {
   server = await startWeir({ policy: POLICY, env: { SHUTDOWN_DRAIN_DELAY: '0s', SHUTDOWN_GRACE: '10m' } });
-  const all = await Promise.all(Array.from({ length: MAX_FOLLOWERS }, () => follow()));
+  const all = await Promise.all(Array.from({ length: MAX_SUBSCRIBERS }, () => follow()));
   for (const reader of all.slice(0, 50)) reader.pause();
   const late = await follow();
   expect(late.status).toBe(503);

@@ -6,7 +6,7 @@ import { MAX_LIMITS_LISTED } from '../../../src/admin/buckets/found-limits.js';
 import { MAX_QUESTION_ENTRIES } from '../../../src/admin/buckets/read-question.js';
 import { MAX_HISTORY_RULES, MAX_HISTORY_WAITING } from '../../../src/admin/page/history-service.js';
 import { MAX_OVERVIEW_DOMAINS } from '../../../src/admin/page/overview.js';
-import { MAX_FOLLOWERS } from '../../../src/admin/page/overview-service.js';
+import { MAX_SUBSCRIBERS } from '../../../src/admin/page/overview-service.js';
 import { STALLED_READER_MS } from '../../../src/http/event-feed.js';
 import { HTTP_HANDSHAKE_MS, MAX_HANDSHAKES } from '../../../src/http/handshakes.js';
 import { MAX_VISITED_NODES } from '../../../src/policy/possible-ends.js';
@@ -53,7 +53,7 @@ export const DEBUG_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'pages that follow `/overview`; time without reading; listed domains',
-        bound: `${MAX_FOLLOWERS}; ${shownTime(STALLED_READER_MS)}; ${MAX_OVERVIEW_DOMAINS}`,
+        bound: `${MAX_SUBSCRIBERS}; ${shownTime(STALLED_READER_MS)}; ${MAX_OVERVIEW_DOMAINS}`,
         beyond: '503; weir closes the connection; the answer counts the rest',
       },
       {

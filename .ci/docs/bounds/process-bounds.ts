@@ -30,8 +30,8 @@ import { MAX_QUEUED_BYTES, MAX_QUEUED_JOBS } from '../../../src/service/turn-que
 import { MAX_OWED_BUCKETS, MAX_OWED_BYTES } from '../../../src/storage/local/local-buckets.js';
 import { MAX_CONCURRENT_CHARGES } from '../../../src/storage/local/repayment.js';
 import { MAX_WAITING_BYTES } from '../../../src/telemetry/log-output.js';
-import { MAX_HEARD, STALLED_MS } from '../../../src/telemetry/statsd/statsd-tcp.js';
-import { SAMPLES_A_SECOND } from '../../../src/telemetry/top/hit-sampler.js';
+import { MAX_RECEIVED_BYTES, STALLED_MS } from '../../../src/telemetry/statsd/statsd-tcp.js';
+import { SAMPLES_PER_SECOND } from '../../../src/telemetry/top/hit-sampler.js';
 import { SLICES } from '../../../src/telemetry/top/sliding-heavy-hitters.js';
 import {
   type BoundGroup,
@@ -126,7 +126,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'bytes that a statsd collector sends on a connection; time to accept 128 KiB of lines',
-        bound: `${shownSize(MAX_HEARD)}; ${shownTime(STALLED_MS)}`,
+        bound: `${shownSize(MAX_RECEIVED_BYTES)}; ${shownTime(STALLED_MS)}`,
         beyond: 'weir closes the connection and reconnects',
       },
       {
@@ -150,7 +150,7 @@ export const PROCESS_BOUNDS: readonly BoundGroup[] = [
       },
       {
         what: 'decisions that `weir top` counts',
-        bound: `about ${shownCount(SAMPLES_A_SECOND)} denials and as many other decisions per second`,
+        bound: `about ${shownCount(SAMPLES_PER_SECOND)} denials and as many other decisions per second`,
         beyond: 'weir samples one in 2, 4, 8, … and multiplies',
       },
       {

@@ -6,7 +6,7 @@ import type { AdminCounter, AdminResult } from '../../telemetry/admin-calls.js';
 import type { Logger } from '../../telemetry/logger.js';
 import type { AdminCaller } from '../admin-access.js';
 import { type BucketAnswer, type BucketQuestion, READING_ACTIONS, type ShownControl } from './messages.js';
-import { type Answered, QuestionFailure } from './question-context.js';
+import { QuestionFailure, type QuestionResult } from './question-context.js';
 import { readQuestion } from './read-question.js';
 
 /** Most buckets that a line names; the others are counted. */
@@ -19,7 +19,7 @@ export function auditChange(
   log: Logger,
   question: BucketQuestion,
   { by, peer }: AdminCaller,
-  answered: Answered,
+  answered: QuestionResult,
   result: AdminResult,
   policies: PolicySet | undefined,
 ): void {

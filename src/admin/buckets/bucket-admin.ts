@@ -9,7 +9,7 @@ import { BucketCalls } from './bucket-calls.js';
 import { changeBuckets } from './bucket-changes.js';
 import { endControl, listControls, makeControl } from './control-actions.js';
 import { KnownControls } from './known-controls.js';
-import { namesOfDomains, unknownDomain } from './known-domains.js';
+import { domainNames, unknownDomain } from './known-domains.js';
 import {
   type BucketAction,
   type BucketFailure,
@@ -17,7 +17,7 @@ import {
   changesSomething,
   READING_ACTIONS,
 } from './messages.js';
-import { type Answered, type QuestionContext, QuestionFailure } from './question-context.js';
+import { type QuestionContext, QuestionFailure, type QuestionResult } from './question-context.js';
 import { readQuestion } from './read-question.js';
 import { answerShow } from './show-action.js';
 
@@ -65,12 +65,12 @@ export class BucketAdmin {
     count(read.action, result);
     if (!READING_ACTIONS.has(read.action)) auditChange(log, read, caller, answered, result, policies());
     if (!(answered instanceof QuestionFailure)) return { status: 200, body: answered };
-    const { status, error, isMaybeDone } = answered;
-    const body: BucketFailure = { error, ...(isMaybeDone && { maybe_done: true }) };
+    const { status, error, mayHaveChanged } = answered;
+    const body: BucketFailure = { error, ...(mayHaveChanged && { maybe_done: true }) };
     return { status, body };
   }
 
-  async #answer(question: BucketQuestion, caller: AdminCaller): Promise<Answered> {
+  async #answer(question: BucketQuestion, caller: AdminCaller): Promise<QuestionResult> {
     if (this.#running >= MAX_QUESTIONS) {
       const undone = changesSomething(question) ? ', so nothing was done' : '';
       return new QuestionFailure(503, `too many questions at once${undone}: try again`);
@@ -80,15 +80,15 @@ export class BucketAdmin {
       return await this.#do(question, caller);
     } catch (error) {
       this.#options.log.error({ err: error }, 'unexpected error');
-      const isMaybeDone = changesSomething(question);
-      const unknown = isMaybeDone ? ', so it is not known what was done' : '';
-      return new QuestionFailure(500, `internal error${unknown}: the log of weir says more`, isMaybeDone);
+      const mayHaveChanged = changesSomething(question);
+      const unknown = mayHaveChanged ? ', so it is not known what was done' : '';
+      return new QuestionFailure(500, `internal error${unknown}: the log of weir says more`, mayHaveChanged);
     } finally {
       this.#running--;
     }
   }
 
-  async #do(question: BucketQuestion, caller: AdminCaller): Promise<Answered> {
+  async #do(question: BucketQuestion, caller: AdminCaller): Promise<QuestionResult> {
     const context = this.#context;
     const { action, id } = question;
     if (action === 'blocks') {
@@ -117,7 +117,7 @@ export class BucketAdmin {
   }
 }
 
-function resultOf({ dry_run: dryRun }: BucketQuestion, answered: Answered): AdminResult {
+function resultOf({ dry_run: dryRun }: BucketQuestion, answered: QuestionResult): AdminResult {
   if (answered instanceof QuestionFailure) return answered.status >= 500 ? 'failed' : 'refused';
   if (dryRun === true) return 'dry_run';
   // What a change came to is not known of some of the buckets.
@@ -134,6 +134,6 @@ function policyFor({ domains }: PolicySet, domain: string | undefined): Compiled
   if (only === undefined) return 'the policy in force has no domain';
   const policy = domain === undefined && others.length > 0 ? undefined : domains.get(domain ?? only);
   if (policy !== undefined) return policy;
-  if (domain === undefined) return `there are several domains; name one of ${namesOfDomains(domains)}`;
+  if (domain === undefined) return `there are several domains; name one of ${domainNames(domains)}`;
   return unknownDomain(domains, domain);
 }

@@ -11,7 +11,7 @@ import { turn } from '../../runtime/turns.js';
 import type { PlannedTake } from '../../service/plan.js';
 
 /** Buckets that the store is asked about at the same time. */
-const AT_ONCE = 20;
+const MAX_CONCURRENT_CALLS = 20;
 
 /** What a question asks of one bucket. */
 export interface BucketCall {
@@ -46,8 +46,10 @@ export class BucketCalls {
   /** One answer for each call, in their order. */
   async ask(calls: readonly BucketCall[]): Promise<readonly (BucketFound | StorageError)[]> {
     const found: (BucketFound | StorageError)[] = [];
-    for (let at = 0; at < calls.length; at += AT_ONCE) {
-      found.push(...(await Promise.all(calls.slice(at, at + AT_ONCE).map((call) => this.#ask(call)))));
+    for (let at = 0; at < calls.length; at += MAX_CONCURRENT_CALLS) {
+      found.push(
+        ...(await Promise.all(calls.slice(at, at + MAX_CONCURRENT_CALLS).map((call) => this.#ask(call)))),
+      );
       await turn();
     }
     return found;

@@ -7,16 +7,16 @@ import { levelOf, levelWith } from './bucket-level.js';
 import { type FoundLimit, type FoundLimits, findLimits } from './found-limits.js';
 import type { BucketLevel, BucketQuestion, ShownBucket } from './messages.js';
 import {
-  type Answered,
-  type Asked,
   answerTo,
+  type CallerQuestion,
   changeFailed,
   failedChange,
-  isMaybeDone,
   LOOK_BUCKETS,
+  mayHaveChanged,
   planSource,
   type QuestionContext,
   QuestionFailure,
+  type QuestionResult,
 } from './question-context.js';
 import { quotedText } from './read-question.js';
 import { failureOfAll, notAsked, shownLimit } from './shown-buckets.js';
@@ -31,7 +31,10 @@ interface Change {
 }
 
 /** `reset` and `grant`: gives tokens back to every bucket that is known, each in one atomic step. */
-export async function changeBuckets(asked: Asked, context: QuestionContext): Promise<Answered> {
+export async function changeBuckets(
+  asked: CallerQuestion,
+  context: QuestionContext,
+): Promise<QuestionResult> {
   const { question, policy } = asked;
   const { slices, calls, keyPrefix, store } = context;
   const found = await slices.run(findLimits(planSource(context, policy), question));
@@ -41,7 +44,7 @@ export async function changeBuckets(asked: Asked, context: QuestionContext): Pro
   const isDry = question.dry_run === true;
   const answers = await calls.ask(changes.map(({ call }) => (isDry ? { ...call, hits: 0 } : call)));
   const notes = [...found.notes];
-  if (!isDry) notes.push(...(await tellCaches(changes, answers, context)));
+  if (!isDry) notes.push(...(await announceChanges(changes, answers, context)));
   const failure = failureOfAll(answers);
   if (failure !== undefined) {
     // A dry run only looks.
@@ -78,7 +81,7 @@ function changesOf(question: BucketQuestion, found: FoundLimits): readonly Chang
   const known = limits.flatMap((limit) =>
     limit.take === undefined
       ? []
-      : { limit, call: { take: limit.take, hits: tokens ?? allOf(limit.rate), over } },
+      : { limit, call: { take: limit.take, hits: tokens ?? fullAmount(limit.rate), over } },
   );
   if (known.length > 0) return known;
   const missing = [...new Set(limits.flatMap((limit) => limit.missing))].slice(0, MAX_NAMED).map(quotedText);
@@ -86,7 +89,7 @@ function changesOf(question: BucketQuestion, found: FoundLimits): readonly Chang
 }
 
 /** So much fills a bucket, or empties a window, whatever was taken. */
-function allOf(rate: Rate): number {
+function fullAmount(rate: Rate): number {
   return rate.kind === 'window' ? Number.MAX_SAFE_INTEGER : rate.maxTokens + rate.maxDebt;
 }
 
@@ -100,14 +103,14 @@ function levels(
 }
 
 /** Tells all processes to forget what they know of the buckets that may be other ones now; sentences if they cannot. */
-async function tellCaches(
+async function announceChanges(
   changes: readonly Change[],
   answers: readonly (BucketFound | StorageError)[],
   { store }: QuestionContext,
 ): Promise<readonly string[]> {
   const keys = changes.flatMap(({ call }, i) => {
     const answer = answers[i];
-    return answer instanceof StorageError && !isMaybeDone(answer) ? [] : call.take.key;
+    return answer instanceof StorageError && !mayHaveChanged(answer) ? [] : call.take.key;
   });
   if (keys.length === 0) return [];
   const told = await store.controls.announceGrants(keys);

@@ -15,26 +15,26 @@ import { MAX_KEY_SETS } from '../../service/controls/domain-controls.js';
 import { countPossible } from './found-limits.js';
 import type { BucketAction } from './messages.js';
 import {
-  type Answered,
-  type Asked,
   answerTo,
+  type CallerQuestion,
   failedChange,
   LOOK_CONTROLS,
   planSource,
   type QuestionContext,
   QuestionFailure,
+  type QuestionResult,
 } from './question-context.js';
-import { quotedText, spanMicros } from './read-question.js';
-import { controlsOn } from './show-action.js';
+import { parseDurationMicros, quotedText } from './read-question.js';
+import { controlsFor } from './show-action.js';
 import { listedControls, shownControl } from './shown-controls.js';
 
 /** Most controls that `blocks` lists; the rest is counted. */
 export const MAX_CONTROLS_LISTED = 1000;
 /** A control that another process made is known here within this long, milliseconds. */
-const KNOWN_WITHIN_MS = 1000;
+const PROPAGATION_MS = 1000;
 const LOOK_AGAIN_MS = 50;
 /** How often one is looked for again that another process has put in the place of the one to be ended. */
-const MAX_REPLACED = 5;
+const MAX_END_ATTEMPTS = 5;
 const NOT_READ = 'Blocks and exemptions cannot be read from Redis now';
 
 const KINDS: Readonly<Partial<Record<BucketAction, ControlKind>>> = {
@@ -47,7 +47,7 @@ const NAMES: Readonly<Record<ControlKind, string>> = { block: 'block', allow: 'e
 const ENDED_BY: Readonly<Record<ControlKind, BucketAction>> = { block: 'unblock', allow: 'disallow' };
 
 /** `block` and `allow`: makes a control, in the place of the one of the same identity. */
-export async function makeControl(asked: Asked, context: QuestionContext): Promise<Answered> {
+export async function makeControl(asked: CallerQuestion, context: QuestionContext): Promise<QuestionResult> {
   const { question, policy, caller } = asked;
   const { store, clock, slices, controls } = context;
   const { entries = [], reason = '' } = question;
@@ -57,13 +57,13 @@ export async function makeControl(asked: Asked, context: QuestionContext): Promi
   const { domain } = policy;
   if (!context.index.hasRoomFor(domain, identity)) return new QuestionFailure(409, tooManyKeySets(domain));
   const earlier = await findEqual(asked, kind, context);
-  const durationMicros = spanMicros(question.for ?? '');
+  const durationMicros = parseDurationMicros(question.for ?? '');
   const id = randomBytes(8).toString('hex');
   const control = { id, kind, domain, identity, reason, by: caller.by, durationMicros };
   const derived = policy.derived(entries);
   const known = typeof derived === 'symbol' ? [] : derived;
   const count = await slices.run(countPossible(planSource(context, policy), known));
-  const beside = await controlsOn(domain, known, context);
+  const beside = await controlsFor(domain, known, context);
   const isDry = question.dry_run === true;
   if (!isDry) {
     const failure = failureOf(await store.controls.put(control));
@@ -91,12 +91,12 @@ export async function makeControl(asked: Asked, context: QuestionContext): Promi
 
 /** `unblock` and `disallow`: ends a control before its time. */
 export async function endControl(
-  asked: Asked<CompiledPolicy | undefined>,
+  asked: CallerQuestion<CompiledPolicy | undefined>,
   context: QuestionContext,
-): Promise<Answered> {
+): Promise<QuestionResult> {
   const kind = KINDS[asked.question.action] ?? 'block';
-  for (let attempt = 0; attempt < MAX_REPLACED; attempt++) {
-    const answered = await endOnce(asked, kind, context);
+  for (let attempt = 0; attempt < MAX_END_ATTEMPTS; attempt++) {
+    const answered = await tryEnd(asked, kind, context);
     if (answered !== 'gone') return answered;
   }
   return new QuestionFailure(
@@ -106,14 +106,14 @@ export async function endControl(
 }
 
 /** `gone`: the one that was found is not in force any more, but another one may be in its place. */
-async function endOnce(
-  asked: Asked<CompiledPolicy | undefined>,
+async function tryEnd(
+  asked: CallerQuestion<CompiledPolicy | undefined>,
   kind: ControlKind,
   context: QuestionContext,
-): Promise<Answered | 'gone'> {
+): Promise<QuestionResult | 'gone'> {
   const { question, policy } = asked;
   const { store, clock } = context;
-  const found = await soon(() => findToEnd(asked, kind, context), store.controls.isPersistent);
+  const found = await retryUntilKnown(() => findToEnd(asked, kind, context), store.controls.isPersistent);
   if (found === undefined && !store.controls.isCurrent)
     return new QuestionFailure(503, `${NOT_READ}, so nothing was done: try again`);
   if (found === undefined) return new QuestionFailure(404, notFound(asked, kind));
@@ -136,9 +136,9 @@ async function endOnce(
 
 /** `blocks`: all controls in force, of a domain if one is named. */
 export async function listControls(
-  asked: Asked<CompiledPolicy | undefined>,
+  asked: CallerQuestion<CompiledPolicy | undefined>,
   context: QuestionContext,
-): Promise<Answered> {
+): Promise<QuestionResult> {
   const { domain } = asked.question;
   const { store, slices, controls, clock } = context;
   const found = await slices.run(
@@ -204,7 +204,7 @@ function memoryNotes({ store }: QuestionContext): readonly string[] {
   return ['Buckets are in memory: blocks and exemptions hold in this process only, and end with it.'];
 }
 
-function notFound({ question }: Asked<unknown>, kind: ControlKind): string {
+function notFound({ question }: CallerQuestion<unknown>, kind: ControlKind): string {
   const which =
     question.id === undefined ? 'of exactly these entries' : `with the id ${quotedText(question.id)}`;
   return `there is no ${NAMES[kind]} ${which}; weir bucket blocks lists those in force`;
@@ -212,7 +212,7 @@ function notFound({ question }: Asked<unknown>, kind: ControlKind): string {
 
 /** What is to be ended; undefined where it is not known, a sentence where the question is wrong. */
 async function findToEnd(
-  asked: Asked<CompiledPolicy | undefined>,
+  asked: CallerQuestion<CompiledPolicy | undefined>,
   kind: ControlKind,
   context: QuestionContext,
 ): Promise<LiveControl | string | undefined> {
@@ -227,7 +227,7 @@ async function findToEnd(
 
 /** The control of a kind with the very identity of the question. */
 async function findEqual(
-  { question, policy }: Pick<Asked, 'question' | 'policy'>,
+  { question, policy }: Pick<CallerQuestion, 'question' | 'policy'>,
   kind: ControlKind,
   { slices, controls }: QuestionContext,
 ): Promise<LiveControl | undefined> {
@@ -244,11 +244,11 @@ async function findEqual(
 }
 
 /** What `find` finds, now or, where another process may just have made it, a little later. */
-async function soon<Found>(
+async function retryUntilKnown<Found>(
   find: () => Promise<Found | undefined>,
   waits: boolean,
 ): Promise<Found | undefined> {
-  const until = performance.now() + KNOWN_WITHIN_MS;
+  const until = performance.now() + PROPAGATION_MS;
   for (;;) {
     const found = await find();
     if (found !== undefined || !waits || performance.now() >= until) return found;

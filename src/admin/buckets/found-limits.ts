@@ -15,8 +15,8 @@ import type { PlannedTake } from '../../service/plan.js';
 import { shown } from '../../shown-text.js';
 import {
   limitsAt,
-  limitsMet,
-  type MetLimits,
+  type MatchingLimits,
+  matchingLimits,
   type PlanSource,
   type QuestionSteps,
 } from './matching-limits.js';
@@ -27,7 +27,7 @@ import { readOverride } from './read-question.js';
 export const MAX_LIMITS_LISTED = 200;
 
 /** Ends that are looked at without a pause. */
-const ENDS_AT_ONCE = 32;
+const ENDS_PER_SLICE = 32;
 
 /** Most characters of a value beside each limit: a long one would be there as often as there are limits. */
 const MAX_VALUE = 256;
@@ -66,9 +66,9 @@ export function* findLimits(
 ): QuestionSteps<FoundLimits | string> {
   const { entries = [] } = question;
   const override = readOverride(question.limit);
-  const met = yield* limitsMet(source, entries);
+  const met = yield* matchingLimits(source, entries);
   if (typeof met === 'string') return met;
-  const overridden = override && (yield* limitsMet(source, entries, override));
+  const overridden = override && (yield* matchingLimits(source, entries, override));
   if (typeof overridden === 'string') return overridden;
   const isMet = met.match.rules.length > 0;
   if (!isMet && overridden === undefined) return yield* findPossible(source, met.match.entries);
@@ -102,7 +102,7 @@ export function* findLimits(
 const OVERRIDE_NOTE =
   'A request that brings a limit of its own is held to that one only, in the bucket of the rule override.';
 
-function notesOn({ match, takes, unlimited }: MetLimits): readonly string[] {
+function notesOn({ match, takes, unlimited }: MatchingLimits): readonly string[] {
   if (unlimited) return ['The rule is unlimited: nothing is counted, and nobody is denied.'];
   const replaced = match.rules.length - takes.length;
   return replaced > 0 ? ['A limit is left out that another one replaces.'] : [];
@@ -162,7 +162,7 @@ function* findPossible(
   const ends = possibleEnds(source.policy, pairs);
   let end = ends.next();
   for (let looks = 1; end.done !== true; end = ends.next(), looks++) {
-    if (end.value === undefined || looks % ENDS_AT_ONCE === 0) yield '';
+    if (end.value === undefined || looks % ENDS_PER_SLICE === 0) yield '';
     if (end.value === undefined) continue;
     const list = end.value.isNamed ? known : others;
     const counting = countingOf(end.value.node.rules);

@@ -13,12 +13,12 @@ export function unknownDomain(domains: Domains, domain: string): string {
   const missing = `no policy in force has the domain ${quotedText(domain)}`;
   if (domains.size === 0) return `${missing}: there is none at all`;
   const near = nearest(domain, [...domains.keys()].slice(0, MAX_COMPARED));
-  const meant = near === undefined ? '' : ` (did you mean ${quotedText(near)}?)`;
-  return `${missing}${meant}; known are ${namesOfDomains(domains)}`;
+  const suggestion = near === undefined ? '' : ` (did you mean ${quotedText(near)}?)`;
+  return `${missing}${suggestion}; known are ${domainNames(domains)}`;
 }
 
 /** The names of domains, the first ones of many. */
-export function namesOfDomains(domains: Domains): string {
+export function domainNames(domains: Domains): string {
   const named = [...domains.keys()].slice(0, MAX_NAMED).map(quotedText);
   return `${named.join(', ')}${domains.size > MAX_NAMED ? `, and ${domains.size - MAX_NAMED} more` : ''}`;
 }

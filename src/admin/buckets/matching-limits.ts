@@ -15,7 +15,7 @@ import {
   RequestContext,
 } from '../../service/plan.js';
 import { SlicedPlan, Throttled } from '../../service/sliced-plan.js';
-import type { AskedOverride } from './read-question.js';
+import type { OverrideLimit } from './read-question.js';
 
 /** By what a descriptor is planned here: as in a request. */
 export interface PlanSource {
@@ -26,7 +26,7 @@ export interface PlanSource {
 }
 
 /** What a descriptor meets. */
-export interface MetLimits {
+export interface MatchingLimits {
   readonly match: Match;
   /** In the order of the policy file, a candidate last. */
   readonly takes: readonly PlannedTake[];
@@ -39,7 +39,7 @@ export type QuestionSteps<Result> = ViewSteps<never, Result>;
 function contextOf(
   { policy, wallMicros, answers, maxLimits }: PlanSource,
   entries: readonly Entry[],
-  override?: AskedOverride,
+  override?: OverrideLimit,
 ): RequestContext {
   const limit = override && {
     requestsPerUnit: override.requestsPerUnit,
@@ -52,7 +52,7 @@ function contextOf(
   return new RequestContext(options, request, policy, CALLER_WITHOUT_DEADLINE, 0);
 }
 
-function metBy({ match, takes, candidate, unlimited }: Decision): MetLimits {
+function metBy({ match, takes, candidate, unlimited }: Decision): MatchingLimits {
   return { match, takes: candidate === undefined ? takes : [...takes, candidate], unlimited };
 }
 
@@ -60,11 +60,11 @@ function metBy({ match, takes, candidate, unlimited }: Decision): MetLimits {
  * The limits that a request of one descriptor meets, by the very code that decides it; a sentence where that cannot be
  * told. With `override` those of a request that brings that limit.
  */
-export function* limitsMet(
+export function* matchingLimits(
   source: PlanSource,
   entries: readonly Entry[],
-  override?: AskedOverride,
-): QuestionSteps<MetLimits | string> {
+  override?: OverrideLimit,
+): QuestionSteps<MatchingLimits | string> {
   const planning = new SlicedPlan(contextOf(source, entries, override));
   const steps = planning.steps(Number.POSITIVE_INFINITY);
   for (;;) {
@@ -85,7 +85,7 @@ export function* limitsMet(
 }
 
 /** The limits that a descriptor meets whose `match` is known. */
-export function limitsAt(source: PlanSource, match: Match): MetLimits {
+export function limitsAt(source: PlanSource, match: Match): MatchingLimits {
   const context = contextOf(source, match.entries);
   const [descriptor] = context.request.descriptors as readonly [Descriptor];
   // Unbounded work lasts.

@@ -35,7 +35,7 @@ export interface QuestionContext {
 }
 
 /** A question that was read, with who asks it. */
-export interface Asked<Policy = CompiledPolicy> {
+export interface CallerQuestion<Policy = CompiledPolicy> {
   readonly question: BucketQuestion;
   readonly caller: AdminCaller;
   readonly policy: Policy;
@@ -46,17 +46,17 @@ export class QuestionFailure {
   readonly status: number;
   /** A sentence: what is wrong, and what to do. */
   readonly error: string;
-  readonly isMaybeDone: boolean;
+  readonly mayHaveChanged: boolean;
 
-  constructor(status: number, error: string, isMaybeDone = false) {
+  constructor(status: number, error: string, mayHaveChanged = false) {
     this.status = status;
     this.error = error;
-    this.isMaybeDone = isMaybeDone;
+    this.mayHaveChanged = mayHaveChanged;
   }
 }
 
 /** What a question comes to. */
-export type Answered = BucketAnswer | QuestionFailure;
+export type QuestionResult = BucketAnswer | QuestionFailure;
 
 export const LOOK_BUCKETS = 'so it is not known whether it was done: look with weir bucket show';
 export const LOOK_CONTROLS = 'so it is not known whether it was done: look with weir bucket blocks';
@@ -65,18 +65,18 @@ const NOT_DONE = 'so nothing was done: try again';
 const MAYBE_DONE: ReadonlySet<StorageFailure> = new Set(['timeout', 'disconnected']);
 
 /** Whether what the store was asked for may have been done, though it failed. */
-export function isMaybeDone({ reason, unsent }: StorageError): boolean {
+export function mayHaveChanged({ reason, unsent }: StorageError): boolean {
   return !unsent && MAYBE_DONE.has(reason);
 }
 
 /** Why a change was not made, or may have been; `look` says where to look then. */
 export function changeFailed(error: StorageError, look: string): string {
-  return `the store failed (${error.message}), ${isMaybeDone(error) ? look : NOT_DONE}`;
+  return `the store failed (${error.message}), ${mayHaveChanged(error) ? look : NOT_DONE}`;
 }
 
 /** A change that the store did not make, or may have made. */
 export function failedChange(error: StorageError, look: string): QuestionFailure {
-  return new QuestionFailure(503, changeFailed(error, look), isMaybeDone(error));
+  return new QuestionFailure(503, changeFailed(error, look), mayHaveChanged(error));
 }
 
 /** By what descriptors are planned now. */
@@ -89,7 +89,7 @@ export function planSource(
 
 /** An answer with what is said; `entries` are redacted here. */
 export function answerTo(
-  { question }: Pick<Asked, 'question'>,
+  { question }: Pick<CallerQuestion, 'question'>,
   policy: CompiledPolicy | undefined,
   store: string,
   entries: readonly Entry[],

@@ -48,7 +48,7 @@ const FIELDS: Readonly<Record<keyof BucketQuestion, readonly [readonly BucketAct
 const NO_OVERRIDE = `must be a limit such as 100/minute; units are ${WINDOW_UNITS.join(', ')}`;
 
 /** What must stand in a question. */
-const NEEDED: Readonly<Record<BucketAction, readonly (keyof BucketQuestion)[]>> = {
+const REQUIRED: Readonly<Record<BucketAction, readonly (keyof BucketQuestion)[]>> = {
   show: ['entries'],
   reset: ['entries'],
   grant: ['entries', 'tokens'],
@@ -60,7 +60,7 @@ const NEEDED: Readonly<Record<BucketAction, readonly (keyof BucketQuestion)[]>> 
 };
 
 /** A limit override, as the `limit` of a question says it. */
-export interface AskedOverride {
+export interface OverrideLimit {
   readonly requestsPerUnit: number;
   readonly unit: WindowUnit;
 }
@@ -73,20 +73,20 @@ export function readQuestion(value: unknown): BucketQuestion | string {
   const { action } = value as { action?: unknown };
   if (!isAction(action)) {
     const named =
-      typeof action === 'string' ? `, not ${quotedText(action)}${meant(action, BUCKET_ACTIONS)}` : '';
+      typeof action === 'string' ? `, not ${quotedText(action)}${suggestion(action, BUCKET_ACTIONS)}` : '';
     return `action must be one of ${BUCKET_ACTIONS.join(', ')}${named}`;
   }
   for (const [name, given] of Object.entries(value)) {
     const known = Object.hasOwn(FIELDS, name) ? FIELDS[name as keyof BucketQuestion] : undefined;
     if (known === undefined)
-      return `${quotedText(name)} is no field of a question${meant(name, Object.keys(FIELDS))}`;
+      return `${quotedText(name)} is no field of a question${suggestion(name, Object.keys(FIELDS))}`;
     const [actions, check] = known;
     if (!actions.includes(action)) return `${name} is of ${actions.join(' and ')}, not of ${action}`;
     const wrong = check(given);
     if (wrong !== '') return `${name} ${wrong}`;
   }
   const question = value as BucketQuestion;
-  const missing = NEEDED[action].find((name) => question[name] === undefined);
+  const missing = REQUIRED[action].find((name) => question[name] === undefined);
   if (missing !== undefined) return `${action} needs ${missing}`;
   if (ENDING.includes(action) && (question.id === undefined) === (question.entries === undefined)) {
     return `${action} needs either id or entries`;
@@ -95,7 +95,7 @@ export function readQuestion(value: unknown): BucketQuestion | string {
 }
 
 /** Of a `limit` of a question; undefined where it is none. */
-export function readOverride(limit: unknown): AskedOverride | undefined {
+export function readOverride(limit: unknown): OverrideLimit | undefined {
   const parts = typeof limit === 'string' ? /^(\d{1,10})\/([a-z]{1,10})$/.exec(limit) : null;
   const requestsPerUnit = Number(parts?.[1]);
   const unit = WINDOW_UNITS.find((one) => one === parts?.[2]);
@@ -103,7 +103,7 @@ export function readOverride(limit: unknown): AskedOverride | undefined {
 }
 
 /** Microseconds of a `for` of a question, rounded up. */
-export function spanMicros(span: string): number {
+export function parseDurationMicros(span: string): number {
   return Number(((parseGoDuration(span) ?? 0n) + 999n) / 1000n);
 }
 
@@ -169,7 +169,7 @@ export function quotedText(text: string): string {
 }
 
 /** `; did you mean "show"?`, or ''. */
-export function meant(name: string, candidates: Iterable<string>): string {
+export function suggestion(name: string, candidates: Iterable<string>): string {
   const near = nearest(name, candidates);
   return near === undefined ? '' : `; did you mean ${quotedText(near)}?`;
 }

@@ -4,12 +4,12 @@ import { sha256Hex } from '../../policy/names/sha256.js';
 import { findLimits } from './found-limits.js';
 import type { BucketAnswer } from './messages.js';
 import {
-  type Answered,
-  type Asked,
   answerTo,
+  type CallerQuestion,
   planSource,
   type QuestionContext,
   QuestionFailure,
+  type QuestionResult,
 } from './question-context.js';
 import { notAsked, showBuckets } from './shown-buckets.js';
 import { listedControls, shownControl } from './shown-controls.js';
@@ -18,7 +18,7 @@ import { listedControls, shownControl } from './shown-controls.js';
 const MAX_CONTROLS_SHOWN = 100;
 
 /** `show`: the limits that a descriptor meets, or could, what is there of their buckets, and the controls on it. */
-export async function answerShow(asked: Asked, context: QuestionContext): Promise<Answered> {
+export async function answerShow(asked: CallerQuestion, context: QuestionContext): Promise<QuestionResult> {
   const { question, policy } = asked;
   const { slices, store } = context;
   const found = await slices.run(findLimits(planSource(context, policy), question));
@@ -26,19 +26,19 @@ export async function answerShow(asked: Asked, context: QuestionContext): Promis
   const { meets, entries, limits, more, notes } = found;
   const { buckets, failure } = await showBuckets(limits, context);
   if (failure !== undefined) return new QuestionFailure(503, notAsked(failure));
-  const controls = await controlsOn(policy.domain, entries, context);
+  const controls = await controlsFor(policy.domain, entries, context);
   return answerTo(asked, policy, store.name, entries, { meets, buckets, more, notes, ...controls });
 }
 
 /** Those that name the entries, or some that have these and others. */
-export async function controlsOn(
+export async function controlsFor(
   domain: string,
   entries: readonly Entry[],
   { slices, clock, controls }: QuestionContext,
 ): Promise<Pick<BucketAnswer, 'controls' | 'more_controls'>> {
-  const concerns = concerning(entries);
+  const isConcerned = concerns(entries);
   const found = await slices.run(
-    controls.filter((control) => control.domain === domain && concerns(control)),
+    controls.filter((control) => control.domain === domain && isConcerned(control)),
   );
   const now = clock.monotonicMicros();
   const listed = listedControls(found, MAX_CONTROLS_SHOWN);
@@ -49,7 +49,7 @@ export async function controlsOn(
 }
 
 /** Whether all parts of one stand in the other. */
-function concerning(entries: readonly Entry[]): (control: Control) => boolean {
+function concerns(entries: readonly Entry[]): (control: Control) => boolean {
   const there = entries.map(({ key, value }) => ({ key, value, digest: sha256Hex(value) }));
   return ({ identity }) => {
     const isThere = (part: IdentityPart): boolean =>

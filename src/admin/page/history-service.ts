@@ -13,23 +13,23 @@ import type {
   RateSeries,
   RuleSums,
 } from './messages.js';
-import { MAX_FOLLOWERS } from './overview-service.js';
-import type { FollowedHistory } from './record-history.js';
+import { MAX_SUBSCRIBERS } from './overview-service.js';
+import type { RecordedHistory } from './record-history.js';
 
 /** Most rules that one question names. */
 export const MAX_HISTORY_RULES = 50;
 /** Questions about single rules that wait for their turn: as many as there are pages that may follow. */
-export const MAX_HISTORY_WAITING = MAX_FOLLOWERS;
+export const MAX_HISTORY_WAITING = MAX_SUBSCRIBERS;
 
 export interface HistoryServiceOptions {
-  readonly followed: FollowedHistory;
+  readonly recorded: RecordedHistory;
   readonly clock: Clock;
   readonly slices: ViewSlices;
 }
 
 /** When the last step ended, seconds since the epoch, to the millisecond. */
-function endsOf({ followed, clock }: Omit<HistoryServiceOptions, 'slices'>): number {
-  const agoMicros = clock.monotonicMicros() - followed.endedMicros;
+function lastStepEnd({ recorded, clock }: Omit<HistoryServiceOptions, 'slices'>): number {
+  const agoMicros = clock.monotonicMicros() - recorded.endedMicros;
   return Math.round((clock.wallMicros() - agoMicros) / 1000) / 1000;
 }
 
@@ -49,7 +49,7 @@ function mapValues<Key extends string, From, To>(
 
 /** The last step of all rules. */
 export function lastPoint(options: Omit<HistoryServiceOptions, 'slices'>): HistoryPoint {
-  return { ends: endsOf(options), ...mapValues({ ...options.followed.history.lastStep() }, perSecond) };
+  return { ends: lastStepEnd(options), ...mapValues({ ...options.recorded.history.lastStep() }, perSecond) };
 }
 
 function allSeries(history: RateHistory): AllSeries {
@@ -87,12 +87,12 @@ function isRule(one: unknown): one is HistoryRule {
  * all of them is put together once, and single rules are looked up for one after the other.
  */
 export function historyService(options: HistoryServiceOptions): AdminService {
-  const { slices, followed } = options;
-  const { history } = followed;
-  const about = () => ({ step: STEP_SECONDS, ends: endsOf(options), crowded: history.crowded });
+  const { slices, recorded } = options;
+  const { history } = recorded;
+  const about = () => ({ step: STEP_SECONDS, ends: lastStepEnd(options), crowded: history.hadTooManyRules });
   let whole: { readonly endedMicros: number; readonly answer: Promise<HistoryAnswer> } | undefined;
   const tellWhole = (): Promise<HistoryAnswer> => {
-    const { endedMicros } = followed;
+    const { endedMicros } = recorded;
     if (whole?.endedMicros !== endedMicros)
       whole = { endedMicros, answer: slices.run(wholeSteps(history, about())) };
     return whole.answer;
@@ -125,11 +125,11 @@ function* wholeSteps(
 ): Generator<'', HistoryAnswer> {
   const all = allSeries(history);
   yield '';
-  return { step, ends, crowded, all, sums: yield* sumsOf(history) };
+  return { step, ends, crowded, all, sums: yield* ruleSums(history) };
 }
 
 /** Those with most denials first, then those that were asked most. */
-function* sumsOf(history: RateHistory): Generator<'', readonly RuleSums[]> {
+function* ruleSums(history: RateHistory): Generator<'', readonly RuleSums[]> {
   const sums: RuleCounts[] = [];
   for (const one of history.sums()) {
     if (one === '') yield '';

@@ -5,11 +5,11 @@ import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import type { HistoryPoint, Overview, OverviewAnswer } from './messages.js';
 
 /** Most readers of events at once. */
-export const MAX_FOLLOWERS = 100;
+export const MAX_SUBSCRIBERS = 100;
 /** How often it is looked whether something has changed, milliseconds. */
-const LOOK_MS = 1000;
+const CHECK_INTERVAL_MS = 1000;
 /** Latencies change all the time: where they alone did, so many looks pass before that is told. */
-const LOOKS_PER_LATENCY = 5;
+const CHECKS_PER_LATENCY = 5;
 
 export interface OverviewServiceOptions {
   readonly slices: ViewSlices;
@@ -22,7 +22,7 @@ export interface OverviewServiceOptions {
 }
 
 /** Somebody who reads events. */
-interface Follower {
+interface Subscriber {
   readonly send: SendEvent;
   readonly end: () => void;
 }
@@ -32,9 +32,9 @@ export class OverviewService implements AdminService {
   readonly path = '/overview';
   readonly help = 'how this server stands, as the page here shows it: POST {}';
   readonly #options: OverviewServiceOptions;
-  readonly #followers = new Set<Follower>();
+  readonly #subscribers = new Set<Subscriber>();
   /** What was told last, without what changes all the time. */
-  #told = '';
+  #lastSent = '';
   #toldLatencies = '';
   #looks = 0;
   /** Runs while there are followers. */
@@ -44,7 +44,7 @@ export class OverviewService implements AdminService {
   constructor(options: OverviewServiceOptions) {
     this.#options = options;
     options.onStep(() => {
-      if (this.#followers.size > 0) this.#sendAll(jsonEvent('point', options.point()));
+      if (this.#subscribers.size > 0) this.#sendAll(jsonEvent('point', options.point()));
     });
   }
 
@@ -68,7 +68,7 @@ export class OverviewService implements AdminService {
         send(jsonEvent('caller', { by, right }));
         const overview = this.#options.tell();
         // The first one has heard all; one beside others may miss nothing of what those hear.
-        if (this.#followers.size === 0) this.#isNews(overview);
+        if (this.#subscribers.size === 0) this.#takeIfChanged(overview);
         send(jsonEvent('overview', overview));
         return this.#add({ send, end });
       },
@@ -78,24 +78,24 @@ export class OverviewService implements AdminService {
   /** Ends all events: a server that ends does not wait for their readers. */
   close(): void {
     this.#closed = true;
-    for (const { end } of this.#followers) end();
+    for (const { end } of this.#subscribers) end();
   }
 
   #noRoom(): AdminAnswer | undefined {
     if (this.#closed) return failure(503, 'this server ends');
-    if (this.#followers.size < MAX_FOLLOWERS) return undefined;
+    if (this.#subscribers.size < MAX_SUBSCRIBERS) return undefined;
     return failure(
       503,
-      `${MAX_FOLLOWERS} readers follow this server already, which is the most: close some pages`,
+      `${MAX_SUBSCRIBERS} readers follow this server already, which is the most: close some pages`,
     );
   }
 
-  #add(follower: Follower): () => void {
-    this.#followers.add(follower);
-    this.#timer ??= setInterval(() => this.#look(), LOOK_MS).unref();
+  #add(follower: Subscriber): () => void {
+    this.#subscribers.add(follower);
+    this.#timer ??= setInterval(() => this.#look(), CHECK_INTERVAL_MS).unref();
     return () => {
-      this.#followers.delete(follower);
-      if (this.#followers.size > 0) return;
+      this.#subscribers.delete(follower);
+      if (this.#subscribers.size > 0) return;
       clearInterval(this.#timer);
       this.#timer = undefined;
     };
@@ -103,19 +103,19 @@ export class OverviewService implements AdminService {
 
   #look(): void {
     const overview = this.#options.tell();
-    if (this.#isNews(overview)) this.#sendAll(jsonEvent('overview', overview));
+    if (this.#takeIfChanged(overview)) this.#sendAll(jsonEvent('overview', overview));
   }
 
   /** Whether this is to be told, and was not; it is taken as told then. */
-  #isNews(overview: Overview): boolean {
+  #takeIfChanged(overview: Overview): boolean {
     const { store } = overview;
     const latencies = store.nodes.map(({ latency_ms: latency }) => latency).join();
     const nodes = store.nodes.map((node) => ({ ...node, latency_ms: null }));
     const told = JSON.stringify({ ...overview, now: 0, uptime_seconds: 0, store: { ...store, nodes } });
-    if (told === this.#told) {
-      if (latencies === this.#toldLatencies || ++this.#looks < LOOKS_PER_LATENCY) return false;
+    if (told === this.#lastSent) {
+      if (latencies === this.#toldLatencies || ++this.#looks < CHECKS_PER_LATENCY) return false;
     }
-    this.#told = told;
+    this.#lastSent = told;
     this.#toldLatencies = latencies;
     this.#looks = 0;
     return true;
@@ -124,11 +124,11 @@ export class OverviewService implements AdminService {
   /** To one after the other: decisions are not to wait for many browsers. */
   #sendAll(event: ServerEvent): void {
     const { slices, onError } = this.#options;
-    slices.run(sending([...this.#followers], event)).catch(onError);
+    slices.run(sending([...this.#subscribers], event)).catch(onError);
   }
 }
 
-function* sending(followers: readonly Follower[], event: ServerEvent): Generator<'', void> {
+function* sending(followers: readonly Subscriber[], event: ServerEvent): Generator<'', void> {
   for (const { send } of followers) {
     send(event);
     yield '';

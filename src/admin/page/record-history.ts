@@ -9,12 +9,12 @@ import { RateHistory, STEP_SECONDS } from '../../telemetry/history/rate-history.
  * Tells what all processes that decide have decided since they were asked last, and resolves with what was answered
  * without a decision; those that do not answer later.
  */
-export type AskRates = (take: (counts: RateCounts) => void) => Promise<FailureCounts>;
+export type CollectRates = (take: (counts: RateCounts) => void) => Promise<FailureCounts>;
 
 const STEP_MICROS = STEP_SECONDS * 1e6;
 
 /** What was decided in the last hour, and when the last step of that ended. */
-export interface FollowedHistory {
+export interface RecordedHistory {
   readonly history: RateHistory;
   /** Monotonic, microseconds. */
   readonly endedMicros: number;
@@ -23,13 +23,13 @@ export interface FollowedHistory {
 }
 
 /** Counts what `rates` tells, step by step, of `maxRules` rules (HISTORY_RULES) and of all together. */
-export function openHistory(
+export function recordHistory(
   maxRules: number,
   clock: Clock,
-  rates: AskRates,
+  rates: CollectRates,
   onError: (error: unknown) => void,
   closers: Closers,
-): FollowedHistory {
+): RecordedHistory {
   const history = new RateHistory(maxRules);
   const stepped = new Signal();
   let endedMicros = clock.monotonicMicros();

@@ -3,7 +3,7 @@ import type { Clock } from '../../limiter/clock.js';
 import { NO_SECRETS } from '../../policy/redact.js';
 import type { Closers } from '../../runtime/closers.js';
 import { TopBuckets } from '../../telemetry/top/top-buckets.js';
-import type { SecretKeysOf } from './redact-secrets.js';
+import type { SecretKeyLookup } from './redact-secrets.js';
 
 /** How often what is counted is looked at: how many samples to take, and whether a slice of time is over. */
 const TICK_MS = 1000;
@@ -20,6 +20,6 @@ export function openTop(capacity: number, clock: Clock, closers: Closers): TopBu
 }
 
 /** The secret keys of the policies in force. */
-export function secretKeysInForce(policies: Pick<PolicyProvider, 'current'>): SecretKeysOf {
+export function currentSecretKeys(policies: Pick<PolicyProvider, 'current'>): SecretKeyLookup {
   return (domain) => policies.current()?.domains.get(domain)?.secretKeys ?? NO_SECRETS;
 }

@@ -1,21 +1,21 @@
 import { mapped, type ViewSlices } from '../../http/views/view-slices.js';
-import type { BucketAbout, TopMeasure, TopRow } from '../../telemetry/top/top-buckets.js';
-import { Most } from '../../telemetry/top/top-k.js';
+import type { BucketDescription, TopMeasure, TopRow } from '../../telemetry/top/top-buckets.js';
+import { TopK } from '../../telemetry/top/top-k.js';
 import type { TopAnswer, TopBucket } from '../buckets/messages.js';
-import { type SecretKeysOf, withoutSecrets } from './redact-secrets.js';
+import { redactSecrets, type SecretKeyLookup } from './redact-secrets.js';
 import type { CheckedTopQuestion } from './top-question.js';
-import type { AskTop, TopTold } from './top-request.js';
+import type { RequestTop, TopReport } from './top-request.js';
 
 /** Each process is asked for so many times as many buckets as are shown, as each sees other callers. */
-const SURPLUS = 2;
+const OVERSAMPLING = 2;
 const LEAST_ASKED = 100;
 /** Rows that are added up between two pauses. */
-const STRETCH = 64;
+const ROWS_PER_SLICE = 64;
 
 export interface TopAnswerOptions {
-  readonly ask: AskTop;
+  readonly ask: RequestTop;
   readonly slices: ViewSlices;
-  readonly secretKeys: SecretKeysOf;
+  readonly secretKeys: SecretKeyLookup;
 }
 
 /** By the measure that was asked for, then by the other one. */
@@ -27,7 +27,7 @@ function order(by: TopMeasure): (one: TopRow, other: TopRow) => number {
 function added(one: TopRow, other: TopRow): TopRow {
   return {
     key: one.key,
-    about: fuller(one.about, other.about),
+    about: higherUsed(one.about, other.about),
     denied: one.denied + other.denied,
     deniedError: one.deniedError + other.deniedError,
     used: one.used + other.used,
@@ -36,28 +36,31 @@ function added(one: TopRow, other: TopRow): TopRow {
 }
 
 /** Nobody knows which process saw the bucket last. */
-function fuller(one: BucketAbout | undefined, other: BucketAbout | undefined): BucketAbout | undefined {
+function higherUsed(
+  one: BucketDescription | undefined,
+  other: BucketDescription | undefined,
+): BucketDescription | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return (one.usedRatio ?? -1) >= (other.usedRatio ?? -1) ? one : other;
 }
 
 /** What several processes told, added up, the first `most` in order. */
-function* sumOf(told: readonly TopTold[], by: TopMeasure, most: number): Generator<'', readonly TopRow[]> {
+function* sumOf(told: readonly TopReport[], by: TopMeasure, most: number): Generator<'', readonly TopRow[]> {
   const sums = new Map<string, TopRow>();
   let seen = 0;
   for (const { rows } of told) {
     for (const row of rows) {
       const sum = sums.get(row.key);
       sums.set(row.key, sum === undefined ? row : added(sum, row));
-      if (++seen % STRETCH === 0) yield '';
+      if (++seen % ROWS_PER_SLICE === 0) yield '';
     }
   }
-  const first = new Most<TopRow>(most, order(by));
+  const first = new TopK<TopRow>(most, order(by));
   for (const row of sums.values()) {
     first.add(row);
-    if (++seen % STRETCH === 0) yield '';
+    if (++seen % ROWS_PER_SLICE === 0) yield '';
   }
-  return first.inOrder;
+  return first.sorted;
 }
 
 /** Undefined where no process answers. */
@@ -65,7 +68,7 @@ export async function answerTop(
   { by, of, domain, rule, limit }: CheckedTopQuestion,
   { ask, slices, secretKeys }: TopAnswerOptions,
 ): Promise<TopAnswer | undefined> {
-  const most = Math.max(LEAST_ASKED, SURPLUS * limit);
+  const most = Math.max(LEAST_ASKED, OVERSAMPLING * limit);
   let told = await ask({ kind: 'rank', by, filter: { of, domain, rule }, most });
   if (told.length > 1) {
     const first = await slices.run(sumOf(told, by, limit));
@@ -89,7 +92,7 @@ export async function answerTop(
 
 function shownBucket(
   { about, denied, deniedError, used, usedError }: TopRow,
-  secretKeys: SecretKeysOf,
+  secretKeys: SecretKeyLookup,
 ): readonly TopBucket[] {
   if (about === undefined) return [];
   const { domain, rule, entries, limit, usedRatio } = about;
@@ -97,7 +100,7 @@ function shownBucket(
     {
       domain,
       rule,
-      entries: withoutSecrets(entries, secretKeys(domain)),
+      entries: redactSecrets(entries, secretKeys(domain)),
       ...(limit !== undefined && { limit }),
       denied,
       denied_error: deniedError,

@@ -5,7 +5,7 @@ import type { DomainPolicy, Match } from '../../policy/policy.js';
 import { redactEntries } from '../../policy/redact.js';
 import type { BucketCounter, CountedTake } from '../../service/decision-observer.js';
 import type { HitSampler } from '../../telemetry/top/hit-sampler.js';
-import type { BucketAbout, TopBuckets, TopMeasure } from '../../telemetry/top/top-buckets.js';
+import type { BucketDescription, TopBuckets, TopMeasure } from '../../telemetry/top/top-buckets.js';
 
 /** Most entries of a bucket that are kept to be shown. */
 export const MAX_TOP_ENTRIES = 16;
@@ -18,13 +18,13 @@ const MAX_KEY = 200;
 export const BLOCK_LABEL = 'block';
 
 /** A text of its own: a piece of a long one would keep all of that in memory. */
-function ownText(text: string): string {
+function copyText(text: string): string {
   return Buffer.from(text).toString();
 }
 
 /** The first of `most` characters of a text, and a sign that it goes on. */
 function cut(text: string, most: number): string {
-  return ownText(text.length <= most ? text : `${text.slice(0, Math.max(most - 1, 0))}…`);
+  return copyText(text.length <= most ? text : `${text.slice(0, Math.max(most - 1, 0))}…`);
 }
 
 /** Entries as they are kept: secrets redacted, long texts and long lists cut. */
@@ -94,12 +94,12 @@ export class TopCounts implements BucketCounter {
     match: Match,
     rule: string,
     isOverride = false,
-  ): BucketAbout {
+  ): BucketDescription {
     const key = name.length <= MAX_KEY ? name : `#${sha256Hex(name)}`;
     const known = this.top.find(key);
     if (known !== undefined) return known;
     const entries = keptEntries(match.entries, policy.secretKeys);
-    const limit = isOverride ? ownText(overrideOfKey(name)) : undefined;
-    return { key: ownText(key), domain: policy.domain, rule, entries, limit, usedRatio: undefined };
+    const limit = isOverride ? copyText(overrideOfKey(name)) : undefined;
+    return { key: copyText(key), domain: policy.domain, rule, entries, limit, usedRatio: undefined };
   }
 }

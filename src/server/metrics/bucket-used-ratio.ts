@@ -1,4 +1,4 @@
-import { type SecretKeysOf, withoutSecrets } from '../../admin/top/redact-secrets.js';
+import { redactSecrets, type SecretKeyLookup } from '../../admin/top/redact-secrets.js';
 import type { Sample } from '../../telemetry/family.js';
 import { seriesText } from '../../telemetry/family.js';
 import type { FamilyRegistry } from '../../telemetry/family-registry.js';
@@ -14,7 +14,7 @@ function mostRequested(used: readonly TopRow[], denied: readonly TopRow[], most:
   return [...rows.values()].sort((one, other) => requested(other) - requested(one)).slice(0, most);
 }
 
-function* samplesOf(top: TopBuckets, secretKeys: SecretKeysOf, most: number): Generator<Sample | ''> {
+function* samplesOf(top: TopBuckets, secretKeys: SecretKeyLookup, most: number): Generator<Sample | ''> {
   const used = yield* top.rank('used', { of: 'minute' }, most);
   const denied = yield* top.rank('denied', { of: 'minute' }, most);
   // Shortened texts may be equal.
@@ -22,7 +22,7 @@ function* samplesOf(top: TopBuckets, secretKeys: SecretKeysOf, most: number): Ge
   for (const { about } of mostRequested(used, denied, most)) {
     if (about?.usedRatio === undefined) continue;
     const { domain, rule, entries, usedRatio } = about;
-    const shown = withoutSecrets(entries, secretKeys(domain));
+    const shown = redactSecrets(entries, secretKeys(domain));
     const bucket = shown.map(({ key, value }) => `${key}=${value}`).join(' ');
     const series = seriesText(NAME, { domain, rule, bucket });
     ratios.set(series, Math.max(usedRatio, ratios.get(series) ?? 0));
@@ -35,7 +35,7 @@ function* samplesOf(top: TopBuckets, secretKeys: SecretKeysOf, most: number): Ge
 export interface UsedRatioSource {
   /** Undefined if buckets are not counted. */
   readonly top: TopBuckets | undefined;
-  readonly secretKeys: SecretKeysOf;
+  readonly secretKeys: SecretKeyLookup;
 }
 
 /**

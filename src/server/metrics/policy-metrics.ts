@@ -3,7 +3,7 @@ import type { Metrics } from '../../telemetry/metrics.js';
 
 /** Counts policy loads, including the first one, in the metrics of the process that loads them. */
 export function measurePolicies(metrics: Metrics, policies: LoadingPolicyProvider): void {
-  metrics.domainStates(() => policies.domains());
+  metrics.exposeDomainStates(() => policies.domains());
   const failed = policies.errors().length > 0;
   // Without a policy and an error, the management server has not sent a configuration yet.
   if (failed || policies.current() !== undefined) metrics.loaded(!failed);

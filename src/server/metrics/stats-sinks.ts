@@ -45,6 +45,6 @@ export function openStatsSinks(
     intervalMs,
     inSlices: (steps) => slices.run(steps),
   });
-  metrics.sinks(() => sinks);
+  metrics.exposeSinks(() => sinks);
   closers.add(() => flusher.close());
 }

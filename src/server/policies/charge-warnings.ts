@@ -1,5 +1,5 @@
 import { shown } from '../../shown-text.js';
-import { BoundedCounters, SeriesLimit } from '../../telemetry/bounded-counters.js';
+import { BoundedCounters, SeriesBudget } from '../../telemetry/bounded-counters.js';
 import type { Logger } from '../../telemetry/logger.js';
 
 /** Maximum number of rules that are observed. */
@@ -21,7 +21,7 @@ const SETTLED = 2;
 export class ChargeWarnings {
   readonly #log: Logger;
   readonly #nowMs: () => number;
-  readonly #rules = new BoundedCounters(new SeriesLimit(MAX_RULES), 3);
+  readonly #rules = new BoundedCounters(new SeriesBudget(MAX_RULES), 3);
 
   constructor(log: Logger, nowMs: () => number) {
     this.#log = log;

@@ -1,4 +1,4 @@
-import type { TopAsk } from '../../admin/top/top-request.js';
+import type { TopRequest } from '../../admin/top/top-request.js';
 import { CALL_BOUNDS, type CallAnswer, type CallMessage, type CallName, type Calls } from './calls.js';
 import { machineMicros } from './channel.js';
 
@@ -40,6 +40,6 @@ export async function answerCall(
   if (delayMicros > CALL_BOUNDS[name].maxDelayMs * 1000) return send({ kind: 'late', id });
   // The compiler does not connect the type of `ask` with `name`.
   const handle = handlers[name] as CallHandlers['top'];
-  const answer = await handle(ask as TopAsk, (part) => send({ kind: 'part', id, part }), delayMicros);
+  const answer = await handle(ask as TopRequest, (part) => send({ kind: 'part', id, part }), delayMicros);
   return send({ kind: 'answer', id, answer });
 }

@@ -1,11 +1,11 @@
 import type { AdminCaller } from '../../admin/admin-access.js';
 import type { AdminAnswer } from '../../admin/admin-endpoint.js';
-import type { TopAsk } from '../../admin/top/top-request.js';
+import type { TopRequest } from '../../admin/top/top-request.js';
 import type { Refusal } from '../../service/refusal.js';
 import type { FamilyHead, Sample } from '../../telemetry/family.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
-import type { TopRow, TopSpanAbout } from '../../telemetry/top/top-buckets.js';
+import type { TopRow, TopSpanSummary } from '../../telemetry/top/top-buckets.js';
 
 /** Types of a call from the primary process to a worker: request, parts of the answer, and final answer. */
 interface Call<Ask, Part, Answer> {
@@ -42,7 +42,7 @@ export interface Calls {
   /** Runs a command of `/buckets`. `question` is not validated yet. */
   readonly administer: Call<{ readonly question: unknown; readonly caller: AdminCaller }, never, AdminAnswer>;
   /** Returns the most active buckets. */
-  readonly top: Call<TopAsk, readonly TopRow[], TopSpanAbout>;
+  readonly top: Call<TopRequest, readonly TopRow[], TopSpanSummary>;
   /** Returns the decisions since the previous call. */
   readonly rates: Call<undefined, readonly RateCounts[], FailureCounts>;
   readonly metrics: Call<undefined, MetricsPart, null>;

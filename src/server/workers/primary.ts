@@ -78,7 +78,7 @@ export function openPrimary(parts: ServerParts): ServerCore {
       const collected = await pool.rates();
       for (const { rows } of collected) for (const row of rows) take(row);
       // This process counts the refusals of `/json`.
-      return sumOfFailures([...collected.map(({ about }) => about), metrics.newFailures()]);
+      return sumOfFailures([...collected.map(({ about }) => about), metrics.takeNewFailures()]);
     },
     async listen() {
       // Workers listen through this process. A socket file of a killed process would make the first worker fail, and
@@ -122,7 +122,7 @@ function openWorkers(
     slices,
     onGivenUp,
     onUnanswered: (question, caller, error) => {
-      auditUnanswered(log, question, caller, error, policies.current(), metrics.administered);
+      auditUnanswered(log, question, caller, error, policies.current(), metrics.adminCalls);
     },
     onControlsLost: lostControlsReporter(log, metrics.registry, clock),
     decisionTimeoutMs: settings.redisTimeout / 1000,
@@ -130,11 +130,11 @@ function openWorkers(
   });
   closers.add(() => pool.close());
   let inForce = policies.current();
-  metrics.policyInForce(inForce?.version ?? 'none');
+  metrics.setPolicyVersion(inForce?.version ?? 'none');
   policies.onReload(() => {
     if (policies.current() === inForce) return;
     inForce = policies.current();
-    metrics.policyInForce(inForce?.version ?? 'none');
+    metrics.setPolicyVersion(inForce?.version ?? 'none');
     void feed.send();
   });
   tls?.follow((material) => {

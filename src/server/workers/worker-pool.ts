@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { AdminCaller } from '../../admin/admin-access.js';
 import type { AdminAnswer } from '../../admin/admin-endpoint.js';
-import type { TopAsk, TopTold } from '../../admin/top/top-request.js';
+import type { TopReport, TopRequest } from '../../admin/top/top-request.js';
 import type { ViewSlices } from '../../http/views/view-slices.js';
 import { expectState } from '../../invariant.js';
 import type { LostControls } from '../../limiter/control.js';
@@ -170,7 +170,7 @@ export class WorkerPool {
   }
 
   /** Collects the most active buckets from all workers that answer. */
-  top(ask: TopAsk): Promise<readonly TopTold[]> {
+  top(ask: TopRequest): Promise<readonly TopReport[]> {
     return this.#calls.collectRows(this.#answeringTargets(), 'top', ask);
   }
 

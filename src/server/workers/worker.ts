@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { type TopAsk, topSteps } from '../../admin/top/top-request.js';
+import { type TopRequest, topSteps } from '../../admin/top/top-request.js';
 import type { TlsMaterial, TlsOptions } from '../../grpc/grpc-server.js';
 import type { TlsSource } from '../../h2/tls-material.js';
 import { ViewSlices } from '../../http/views/view-slices.js';
@@ -11,7 +11,7 @@ import { Refusal } from '../../service/refusal.js';
 import type { ReadSteps } from '../../telemetry/family-registry.js';
 import type { FailureCounts } from '../../telemetry/history/failure-counts.js';
 import type { RateCounts } from '../../telemetry/history/rate-counts.js';
-import type { TopSpanAbout } from '../../telemetry/top/top-buckets.js';
+import type { TopSpanSummary } from '../../telemetry/top/top-buckets.js';
 import { type GrpcService, openGrpcService } from '../grpc-service.js';
 import { statFamilies } from '../metrics/stats-text.js';
 import { createServerLogger } from '../server-logger.js';
@@ -90,7 +90,7 @@ class Worker {
       },
       closers,
     );
-    this.#service.metrics.logOutput(output);
+    this.#service.metrics.exposeLogOutput(output);
     this.#service.onGivenUp(({ lines }) => send({ kind: 'givenUp', lines }));
     this.#service.redisWork.onControlsLost((lost) => send({ kind: 'controls_lost', lost }));
     this.#service.onHealth(() => send({ kind: 'health', health: this.#health() }));
@@ -148,7 +148,7 @@ class Worker {
     return null;
   }
 
-  async #sendTop(ask: TopAsk, sendPart: SendPart<'top'>): Promise<TopSpanAbout | undefined> {
+  async #sendTop(ask: TopRequest, sendPart: SendPart<'top'>): Promise<TopSpanSummary | undefined> {
     const { top } = this.#service;
     if (top === undefined) return undefined;
     const { rows, about } = await this.#slices.run(topSteps(top, ask));
@@ -159,10 +159,12 @@ class Worker {
   /** Sends the decisions since the previous call, and the current latency of Redis. */
   async #sendRates(sendPart: SendPart<'rates'>): Promise<FailureCounts> {
     const rows: RateCounts[] = [];
-    await this.#slices.run<RateCounts, void>(this.#service.metrics.newDecisions(), (row) => rows.push(row));
+    await this.#slices.run<RateCounts, void>(this.#service.metrics.takeNewDecisions(), (row) =>
+      rows.push(row),
+    );
     await sendRows(rows, sendPart);
     send({ kind: 'health', health: this.#health() });
-    return this.#service.metrics.newFailures();
+    return this.#service.metrics.takeNewFailures();
   }
 
   /** Notes that no further `decide` follows. */

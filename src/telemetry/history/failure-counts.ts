@@ -24,7 +24,7 @@ export function sumOfFailures(all: readonly FailureCounts[]): FailureCounts {
 }
 
 /** Counts failures for one reader. */
-export class NewFailures {
+export class FailureCounter {
   #errors = 0;
   readonly #answers: Record<StoreFailureAnswer, number> = { error: 0, allow: 0, deny: 0, local: 0 };
 

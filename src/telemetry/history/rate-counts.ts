@@ -12,37 +12,37 @@ export interface RateCounts {
   readonly would: number;
 }
 
-/** Indexes of values in a series, and of the values that {@link newCounts} last reported. */
-export interface CountedSlots {
+/** Indexes of values in a series, and of the values that {@link takeNewCounts} last reported. */
+export interface CounterSlots {
   readonly ok: number;
   readonly denied: number;
   readonly would: number;
-  readonly told: number;
+  readonly reported: number;
 }
 
 /** Number of series that are read in one slice. */
-const STRETCH = 256;
+const SERIES_PER_SLICE = 256;
 
 /**
  * Yields what `counts` have counted since the previous call, without unchanged series. '' is a pause. Only one reader
  * may call it, because each count is reported once.
  */
-export function* newCounts(counts: BoundedCounters, slots: CountedSlots): Generator<RateCounts | ''> {
-  const { told } = slots;
+export function* takeNewCounts(counts: BoundedCounters, slots: CounterSlots): Generator<RateCounts | ''> {
+  const { reported } = slots;
   let seen = 0;
-  for (const [domain, rule, values] of counts.kept()) {
-    if (++seen % STRETCH === 0) yield '';
-    const ok = news(values, slots.ok, told);
-    const denied = news(values, slots.denied, told + 1);
-    const would = news(values, slots.would, told + 2);
+  for (const [domain, rule, values] of counts.mutableEntries()) {
+    if (++seen % SERIES_PER_SLICE === 0) yield '';
+    const ok = increase(values, slots.ok, reported);
+    const denied = increase(values, slots.denied, reported + 1);
+    const would = increase(values, slots.would, reported + 2);
     if (ok + denied > 0) yield { domain, rule, ok, denied, would };
   }
 }
 
 /** Returns the increase of a value since it was last reported, and marks it as reported. */
-function news(values: number[], at: number, told: number): number {
+function increase(values: number[], at: number, reported: number): number {
   const value = values[at] as number;
-  const before = values[told] as number;
-  values[told] = value;
+  const before = values[reported] as number;
+  values[reported] = value;
   return value - before;
 }

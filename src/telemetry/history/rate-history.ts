@@ -4,9 +4,9 @@ import type { RateCounts } from './rate-counts.js';
 /** Length of a step in seconds, and number of steps that are kept: an hour. */
 export const STEP_SECONDS = 5;
 export const STEPS = 720;
-const STEPS_OF_MINUTE = 60 / STEP_SECONDS;
+const STEPS_PER_MINUTE = 60 / STEP_SECONDS;
 /** A rule is evicted for another one only after this many steps without a request: five minutes. */
-const LEAST_IDLE_STEPS = 300 / STEP_SECONDS;
+const MIN_IDLE_STEPS = 300 / STEP_SECONDS;
 
 /** Number of descriptors in one or more steps. */
 export interface StepCounts {
@@ -98,7 +98,7 @@ export const RING_BYTES = COLUMNS.length * STEPS * Float32Array.BYTES_PER_ELEMEN
 export const ALL_RING_BYTES = ALL_COLUMNS.length * STEPS * Float32Array.BYTES_PER_ELEMENT;
 
 /** Number of rules that {@link RateHistory.sums} reads in one slice. */
-const STRETCH = 8;
+const RULES_PER_SLICE = 8;
 
 /**
  * Number of allowed and denied descriptors in each step of the last hour, of all rules together and of each of up to
@@ -115,21 +115,21 @@ export class RateHistory {
   /** Current step. */
   #step = 0;
   /** Step of the last search for idle rules. */
-  #lookedForRoom = -1;
-  #crowdedAt = Number.NEGATIVE_INFINITY;
+  #lastEvictionStep = -1;
+  #overflowStep = Number.NEGATIVE_INFINITY;
 
   constructor(maxRules: number) {
     this.#maxRules = maxRules;
   }
 
   /** Whether the last hour had more rules than fit. */
-  get crowded(): boolean {
-    return this.#step - this.#crowdedAt < STEPS;
+  get hadTooManyRules(): boolean {
+    return this.#step - this.#overflowStep < STEPS;
   }
 
   add(counts: RateCounts): void {
     this.#all.add(this.#step, counts);
-    this.#ringOf(counts.domain, counts.rule)?.add(this.#step, counts);
+    this.#findOrAddRing(counts.domain, counts.rule)?.add(this.#step, counts);
   }
 
   /** Adds requests that were not decided, or decided without the store. */
@@ -169,18 +169,18 @@ export class RateHistory {
         const end = this.#step - 1;
         const hour = ring.sum(end, STEPS - 1);
         if (hour.ok + hour.denied > 0) {
-          yield { domain, rule, minute: ring.sum(end, STEPS_OF_MINUTE), hour };
+          yield { domain, rule, minute: ring.sum(end, STEPS_PER_MINUTE), hour };
         }
-        if (++seen % STRETCH === 0) yield '';
+        if (++seen % RULES_PER_SLICE === 0) yield '';
       }
     }
   }
 
-  #ringOf(domain: string, rule: string): Ring<keyof StepCounts> | undefined {
+  #findOrAddRing(domain: string, rule: string): Ring<keyof StepCounts> | undefined {
     const known = this.#byDomain.get(domain)?.get(rule);
     if (known !== undefined) return known;
-    if (this.#rules >= this.#maxRules && !this.#makeRoom()) {
-      this.#crowdedAt = this.#step;
+    if (this.#rules >= this.#maxRules && !this.#evictIdle()) {
+      this.#overflowStep = this.#step;
       return undefined;
     }
     const ring = new Ring(this.#step, COLUMNS);
@@ -195,22 +195,22 @@ export class RateHistory {
    * Evicts rules that were idle for an hour. Otherwise evicts the rule that was idle longest, if at least for five
    * minutes. Runs at most once per step, because it visits all rules. Returns whether a rule can be added.
    */
-  #makeRoom(): boolean {
-    if (this.#lookedForRoom === this.#step) return false;
-    this.#lookedForRoom = this.#step;
-    let idlest = { last: this.#step - LEAST_IDLE_STEPS, domain: '', rule: '' };
+  #evictIdle(): boolean {
+    if (this.#lastEvictionStep === this.#step) return false;
+    this.#lastEvictionStep = this.#step;
+    let idlest = { last: this.#step - MIN_IDLE_STEPS, domain: '', rule: '' };
     for (const [domain, rules] of this.#byDomain) {
       for (const [rule, { last }] of rules) {
-        if (this.#step - last >= STEPS) this.#forget(domain, rule);
+        if (this.#step - last >= STEPS) this.#evict(domain, rule);
         else if (last < idlest.last) idlest = { last, domain, rule };
       }
     }
-    if (this.#rules >= this.#maxRules && this.#forget(idlest.domain, idlest.rule))
-      this.#crowdedAt = this.#step;
+    if (this.#rules >= this.#maxRules && this.#evict(idlest.domain, idlest.rule))
+      this.#overflowStep = this.#step;
     return this.#rules < this.#maxRules;
   }
 
-  #forget(domain: string, rule: string): boolean {
+  #evict(domain: string, rule: string): boolean {
     const rules = this.#byDomain.get(domain);
     if (rules?.delete(rule) !== true) return false;
     this.#rules--;

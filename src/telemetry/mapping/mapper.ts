@@ -27,7 +27,7 @@ type Captures = (reference: string) => string;
  * Replaces `$1` and `${1}` by the captured texts, or by '' without a capture. In regular expressions, `$$` becomes a
  * dollar sign.
  */
-function fillIn(template: string, captures: Captures): string {
+function substitute(template: string, captures: Captures): string {
   if (!template.includes('$')) return template;
   return template.replaceAll(/\$(?:\{(\w+)\}|(\w+)|(\$))/g, (_all, braced, bare, dollar) =>
     dollar === undefined ? captures(String(braced ?? bare)) : '$',
@@ -46,7 +46,7 @@ export class Mapper {
 
   constructor(mapping: Mapping) {
     this.#mapping = mapping;
-    for (const rule of inOneOrder(mapping.rules)) {
+    for (const rule of unifyLabelOrder(mapping.rules)) {
       if (rule.match instanceof GoRegExp) {
         this.#patterns.push(rule);
         continue;
@@ -70,10 +70,10 @@ export class Mapper {
     }
     const { rule, captures } = found;
     if (rule.drop) return undefined;
-    const mapped = escapeMetricName(fillIn(rule.name, captures));
+    const mapped = escapeMetricName(substitute(rule.name, captures));
     if (mapped === '') return undefined;
     const labels = Object.fromEntries(
-      rule.labels.map(([label, template]) => [label, fillIn(template, captures)]),
+      rule.labels.map(([label, template]) => [label, substitute(template, captures)]),
     );
     return { name: mapped, labels, scale: rule.scale, help: rule.help, observer: rule.observer };
   }
@@ -110,7 +110,7 @@ export class Mapper {
  * Gives rules with the same labels the same label order, that of the first rule. They may add to the same series, which
  * its text identifies, also in other processes.
  */
-function inOneOrder(rules: readonly MappingRule[]): readonly MappingRule[] {
+function unifyLabelOrder(rules: readonly MappingRule[]): readonly MappingRule[] {
   const orders = new Map<string, readonly string[]>();
   return rules.map((rule) => {
     const names = rule.labels.map(([name]) => name);

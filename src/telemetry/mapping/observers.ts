@@ -11,7 +11,7 @@ export interface Observer {
 }
 
 /** Maximum number of values in an age bucket. Further values are sampled uniformly. */
-const SAMPLE = 1000;
+const MAX_SAMPLES = 1000;
 
 /** Creates an observer. `quantiles`: whether a summary shows quantiles, which several processes could not add up. */
 export function createObserver(options: ObserverOptions, quantiles: boolean, now: () => number): Observer {
@@ -55,20 +55,20 @@ class SummaryObserver implements Observer {
     this.#count++;
     this.#sum += value;
     if (!this.#showsQuantiles) return;
-    this.#age();
+    this.#clearExpired();
     const bucket = this.#buckets[this.#turn % this.#buckets.length] as AgeBucket;
     const at = bucket.count++;
-    if (at < SAMPLE) bucket.samples.push(value);
+    if (at < MAX_SAMPLES) bucket.samples.push(value);
     else {
       const slot = Math.floor(Math.random() * bucket.count);
-      if (slot < SAMPLE) bucket.samples[slot] = value;
+      if (slot < MAX_SAMPLES) bucket.samples[slot] = value;
     }
   }
 
   samples(name: string, labels: Readonly<Record<string, string>>): readonly Sample[] {
     const samples: Sample[] = [];
     if (this.#showsQuantiles) {
-      this.#age();
+      this.#clearExpired();
       const weighted = this.#buckets.flatMap(({ samples, count }) =>
         samples.map((value) => ({ value, weight: count / samples.length })),
       );
@@ -87,7 +87,7 @@ class SummaryObserver implements Observer {
   }
 
   /** Clears the age buckets that have expired. */
-  #age(): void {
+  #clearExpired(): void {
     const turn = this.#turnNow();
     const passed = Math.min(turn - this.#turn, this.#buckets.length);
     for (let step = 1; step <= passed; step++) {

@@ -1,5 +1,5 @@
 import type { TakeItem, TakeOutcome } from '../../limiter/bucket-store.js';
-import type { SeriesLimit } from '../bounded-counters.js';
+import type { SeriesBudget } from '../bounded-counters.js';
 import { type CountingRules, countHits, RULE_COUNTER_MEANINGS, RULE_COUNTERS } from './count-hits.js';
 import { DurationStats, describeDurations } from './duration-stats.js';
 import { sanitiseStatName } from './stat-name.js';
@@ -86,9 +86,9 @@ export interface ReferenceSources {
 
 export interface ReferenceStatsOptions extends CountingRules {
   /** Number of series by rule. */
-  readonly byRule: SeriesLimit;
+  readonly byRule: SeriesBudget;
   /** Number of series by names that callers choose: limit overrides, values in names, unknown domains. */
-  readonly byCaller: SeriesLimit;
+  readonly byCaller: SeriesBudget;
 }
 
 /**
@@ -100,9 +100,9 @@ export class ReferenceStats {
   readonly #options: ReferenceStatsOptions;
   readonly #rules = new Map<string, StatSeries>();
   /** Names in {@link #rules} that use the budget of rules. */
-  readonly #paidAsRules = new Set<string>();
+  readonly #inRuleBudget = new Set<string>();
   /** Whether this may contain names of rules that no longer exist. */
-  #mayHoldOldRules = false;
+  #mayContainOldRules = false;
   readonly #domains = new Map<string, StatSeries>();
   readonly #service = new StatSeries('ratelimit.service.', Object.keys(SERVICE_COUNTERS));
   readonly #durations = new Map<string, DurationStats>();
@@ -120,13 +120,13 @@ export class ReferenceStats {
   }
 
   /** Sets the names of rules. All other names count as chosen by callers. `names` is called when it is first needed. */
-  rulesAre(names: () => Iterable<string>): void {
+  setRuleNames(names: () => Iterable<string>): void {
     this.#ruleNames = names;
-    this.#mayHoldOldRules = true;
+    this.#mayContainOldRules = true;
   }
 
   /** Sets the sources of pools and of the cache. */
-  readFrom(sources: ReferenceSources): void {
+  setSources(sources: ReferenceSources): void {
     this.#sources = sources;
   }
 
@@ -258,7 +258,7 @@ export class ReferenceStats {
     }
     const series = new StatSeries(`${RULES}${sanitiseStatName(stat)}.`, RULE_COUNTERS);
     this.#rules.set(stat, series);
-    if (isRule) this.#paidAsRules.add(stat);
+    if (isRule) this.#inRuleBudget.add(stat);
     return series;
   }
 
@@ -269,13 +269,13 @@ export class ReferenceStats {
   #takeForRule(): boolean {
     const { byRule } = this.#options;
     if (byRule.take()) return true;
-    if (!this.#mayHoldOldRules) return false;
-    this.#mayHoldOldRules = false;
-    for (const stat of this.#paidAsRules) {
+    if (!this.#mayContainOldRules) return false;
+    this.#mayContainOldRules = false;
+    for (const stat of this.#inRuleBudget) {
       if (this.#isRule(stat)) continue;
-      this.#paidAsRules.delete(stat);
+      this.#inRuleBudget.delete(stat);
       this.#rules.delete(stat);
-      byRule.giveBack();
+      byRule.release();
     }
     return byRule.take();
   }

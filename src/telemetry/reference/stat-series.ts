@@ -14,7 +14,7 @@ export class StatSeries {
   /** Current values, incremented in place. */
   readonly values: number[];
   /** Values that sinks last read. */
-  readonly #told: number[];
+  readonly #reported: number[];
   /**
    * Whether the series changed since sinks last read it. The code that sets it adds the series to {@link
    * ReferenceStats.takeChanged}.
@@ -26,7 +26,7 @@ export class StatSeries {
     this.#prefix = prefix;
     this.#suffixes = suffixes;
     this.values = suffixes.map(() => 0);
-    this.#told = suffixes.map(() => 0);
+    this.#reported = suffixes.map(() => 0);
   }
 
   /** Returns the full name of the counter at an index of `values`. */
@@ -34,15 +34,15 @@ export class StatSeries {
     return this.#prefix + this.#suffixes[at];
   }
 
-  /** Calls `tell` for each counter that increased since the previous call, with the increase. */
-  takeDeltas(tell: (name: string, delta: number) => void): void {
+  /** Calls `onDelta` for each counter that increased since the previous call, with the increase. */
+  takeDeltas(onDelta: (name: string, delta: number) => void): void {
     this.changed = false;
     for (let i = 0; i < this.values.length; i++) {
       const value = this.values[i] as number;
-      const told = this.#told[i] as number;
+      const told = this.#reported[i] as number;
       if (value === told) continue;
-      this.#told[i] = value;
-      tell(this.nameAt(i), value > told ? value - told : WRAP - told + value);
+      this.#reported[i] = value;
+      onDelta(this.nameAt(i), value > told ? value - told : WRAP - told + value);
     }
   }
 }

@@ -116,20 +116,20 @@ export class DogStatsdUdp implements StatsSink {
         this.#waiting -= text.length - (lines - 1);
         // Packets are sent one after the other, because many at once overflow the receive buffer.
         const error = await new Promise<Error | null>((resolve) => socket.send(text, port, address, resolve));
-        if (error !== null) this.#lost(lines, error);
+        if (error !== null) this.#dropPacket(lines, error);
         else this.#failed = false;
       }
     } catch (error) {
       for (const { lines, text } of this.#packets.splice(0)) {
         this.#waiting -= text.length - (lines - 1);
-        this.#lost(lines, error as Error);
+        this.#dropPacket(lines, error as Error);
       }
     } finally {
       this.#sending = undefined;
     }
   }
 
-  #lost(lines: number, error: Error): void {
+  #dropPacket(lines: number, error: Error): void {
     this.dropped += lines;
     if (!this.#failed) {
       const { host, port, log } = this.#options;

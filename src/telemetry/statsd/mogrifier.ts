@@ -14,7 +14,7 @@ export interface Mogrified {
 }
 
 /** Replaces `$1` by the text of the group. Numbers without a group stay unchanged. */
-function fillIn(template: string, match: RegExpExecArray): string {
+function substitute(template: string, match: RegExpExecArray): string {
   return template.replaceAll(/\$(\d+)/g, (variable, digits: string) => {
     const group = Number(digits);
     return group < match.length ? (match[group] ?? '') : variable;
@@ -27,8 +27,8 @@ export function mogrify(mogrifiers: readonly Mogrifier[], name: string): Mogrifi
     const match = mogrifier.pattern.exec(name);
     if (match === null) continue;
     return {
-      name: fillIn(mogrifier.name, match),
-      tags: mogrifier.tags.map(([tag, value]) => [tag, fillIn(value, match)] as const),
+      name: substitute(mogrifier.name, match),
+      tags: mogrifier.tags.map(([tag, value]) => [tag, substitute(value, match)] as const),
     };
   }
   return { name, tags: [] };

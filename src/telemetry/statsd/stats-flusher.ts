@@ -27,7 +27,7 @@ export class StatsFlusher {
 
   /** Passes all statistics to the sinks now. The sinks send them asynchronously. */
   flush(): Promise<void> {
-    this.#flushing ??= this.#tell().finally(() => {
+    this.#flushing ??= this.#sendAll().finally(() => {
       this.#flushing = undefined;
     });
     return this.#flushing;
@@ -41,19 +41,19 @@ export class StatsFlusher {
     await Promise.all(this.#options.sinks.map((sink) => sink.close()));
   }
 
-  #tell(): Promise<void> {
+  #sendAll(): Promise<void> {
     return this.#options.inSlices(this.#steps());
   }
 
   *#steps(): Generator<''> {
     const { stats, sinks } = this.#options;
-    const tell = (name: string, delta: number): void => {
+    const sendDelta = (name: string, delta: number): void => {
       for (const sink of sinks) sink.counter(name, delta);
     };
-    let told = 0;
+    let sent = 0;
     for (const series of stats.takeChanged()) {
-      series.takeDeltas(tell);
-      if (++told % SLICE !== 0) continue;
+      series.takeDeltas(sendDelta);
+      if (++sent % SLICE !== 0) continue;
       for (const sink of sinks) sink.flush();
       yield '';
     }
@@ -63,7 +63,7 @@ export class StatsFlusher {
       const rate = samples.length / count;
       for (const millis of samples) {
         for (const sink of sinks) sink.timer(durations.name, millis, rate);
-        if (++told % SLICE === 0) yield '';
+        if (++sent % SLICE === 0) yield '';
       }
     }
     for (const sink of sinks) sink.flush();

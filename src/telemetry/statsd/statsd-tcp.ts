@@ -4,26 +4,26 @@ import { withTimeout } from '../../runtime/turns.js';
 import { CLOSE_MS, MAX_WAITING, millisText, rateText, type SinkLog, type StatsSink } from './stats-sink.js';
 
 const CONNECT_MS = 10_000;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5000;
+const INITIAL_BACK_OFF_MS = 100;
+const MAX_BACK_OFF_MS = 5000;
 /**
  * Milliseconds after which a connection counts as successful. A collector without capacity, or a load balancer, may
  * close a connection immediately.
  */
-const GOOD_MS = 1000;
+const STABLE_CONNECTION_MS = 1000;
 /** Milliseconds after which a collector that does not read is disconnected. */
 export const STALLED_MS = 30_000;
 /**
  * Maximum bytes that a collector may send. A collector has no reason to send data, so a connection that sends more is
  * closed.
  */
-export const MAX_HEARD = 64 * 1024;
+export const MAX_RECEIVED_BYTES = 64 * 1024;
 
 /**
  * Maximum characters that are joined and sent at once, plus one line. After an outage, joining all waiting lines would
  * take 20 ms.
  */
-const PIECE_CHARACTERS = 128 * 1024;
+const BATCH_CHARACTERS = 128 * 1024;
 
 export interface StatsdTcpOptions {
   readonly host: string;
@@ -46,9 +46,9 @@ export class StatsdTcp implements StatsSink {
   #lines: string[] = [];
   #characters = 0;
   /** Batches of lines that may be sent. */
-  #pieces: (readonly string[])[] = [];
+  #batches: (readonly string[])[] = [];
   /** Number of batches that a flush has released. */
-  #released = 0;
+  #releasedBatches = 0;
   /** Whether a batch is being written. The next one follows when the system has accepted it. */
   #sending = false;
   /** Number of characters in `#lines`, in batches, and being written. */
@@ -56,10 +56,10 @@ export class StatsdTcp implements StatsSink {
   #socket: Socket | undefined;
   #connected = false;
   #hasFailed = false;
-  readonly #backOff = new BackOff({ initialMs: FIRST_PAUSE_MS, maxMs: LONGEST_PAUSE_MS });
+  readonly #backOff = new BackOff({ initialMs: INITIAL_BACK_OFF_MS, maxMs: MAX_BACK_OFF_MS });
   #retry: NodeJS.Timeout | undefined;
   /** Runs until a new connection counts as successful. */
-  #trial: NodeJS.Timeout | undefined;
+  #stableTimer: NodeJS.Timeout | undefined;
   #closed = false;
   /** Set while closing. Called when everything is sent or cannot be sent. */
   #onIdle: (() => void) | undefined;
@@ -83,15 +83,15 @@ export class StatsdTcp implements StatsSink {
   }
 
   flush(): void {
-    this.#endPiece();
-    this.#released = this.#pieces.length;
+    this.#endBatch();
+    this.#releasedBatches = this.#batches.length;
     this.#send();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#retry);
-    clearTimeout(this.#trial);
+    clearTimeout(this.#stableTimer);
     const socket = this.#socket;
     if (socket === undefined) return;
     if (this.#waiting > 0) {
@@ -122,12 +122,12 @@ export class StatsdTcp implements StatsSink {
     this.#lines.push(line);
     this.#waiting += line.length;
     this.#characters += line.length;
-    if (this.#characters >= PIECE_CHARACTERS) this.#endPiece();
+    if (this.#characters >= BATCH_CHARACTERS) this.#endBatch();
   }
 
-  #endPiece(): void {
+  #endBatch(): void {
     if (this.#lines.length === 0) return;
-    this.#pieces.push(this.#lines);
+    this.#batches.push(this.#lines);
     this.#lines = [];
     this.#characters = 0;
   }
@@ -136,17 +136,17 @@ export class StatsdTcp implements StatsSink {
   #send(): void {
     const socket = this.#socket;
     if (!this.#connected || socket?.writable !== true) return;
-    if (this.#sending || this.#released === 0) return;
-    const piece = this.#pieces.shift() as readonly string[];
-    this.#released--;
+    if (this.#sending || this.#releasedBatches === 0) return;
+    const batch = this.#batches.shift() as readonly string[];
+    this.#releasedBatches--;
     this.#sending = true;
-    const text = piece.join('');
+    const text = batch.join('');
     // The socket's own timeout would restart with each byte that the collector sends.
     const stalled = setTimeout(() => socket.destroy(new Error('it takes nothing')), STALLED_MS).unref();
     socket.write(text, (error) => {
       clearTimeout(stalled);
       this.#waiting -= text.length;
-      if (error) this.dropped += piece.length;
+      if (error) this.dropped += batch.length;
       if (this.#waiting === 0) this.#onIdle?.();
       if (this.#socket !== socket) return;
       this.#sending = false;
@@ -164,11 +164,11 @@ export class StatsdTcp implements StatsSink {
     socket.once('connect', () => {
       this.#connected = true;
       socket.setTimeout(0);
-      this.#trial = setTimeout(() => {
-        if (this.#hasFailed) log('info', `${this.#where()} takes metrics again`);
+      this.#stableTimer = setTimeout(() => {
+        if (this.#hasFailed) log('info', `${this.#description()} takes metrics again`);
         this.#hasFailed = false;
         this.#backOff.reset();
-      }, GOOD_MS).unref();
+      }, STABLE_CONNECTION_MS).unref();
       this.flush();
     });
     socket.on('timeout', () => {
@@ -180,26 +180,27 @@ export class StatsdTcp implements StatsSink {
     });
     // The data is discarded, but reading is necessary to notice the end of the connection.
     socket.on('data', () => {
-      if (socket.bytesRead > MAX_HEARD) socket.destroy(new Error('it sends more than a collector says'));
+      if (socket.bytesRead > MAX_RECEIVED_BYTES)
+        socket.destroy(new Error('it sends more than a collector says'));
     });
     socket.once('close', () => this.#onLost(reason));
   }
 
   #onLost(reason: string): void {
-    clearTimeout(this.#trial);
+    clearTimeout(this.#stableTimer);
     this.#connected = false;
     this.#sending = false;
     this.#socket = undefined;
     this.#onIdle?.();
     if (this.#closed) return;
     if (!this.#hasFailed) {
-      this.#options.log('warn', `${this.#where()} takes no metrics, trying again: ${reason}`);
+      this.#options.log('warn', `${this.#description()} takes no metrics, trying again: ${reason}`);
     }
     this.#hasFailed = true;
     this.#retry = setTimeout(() => this.#connect(), this.#backOff.next()).unref();
   }
 
-  #where(): string {
+  #description(): string {
     return `statsd at ${this.#options.host}:${this.#options.port} (STATSD_HOST, STATSD_PORT)`;
   }
 }

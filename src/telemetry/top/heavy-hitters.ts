@@ -1,5 +1,5 @@
 /** Estimated count of a key. */
-export interface Counted<About> {
+export interface TrackedKey<About> {
   readonly about: About;
   /** Upper bound of the true count. It is too high by at most {@link error}. */
   count: number;
@@ -18,7 +18,7 @@ export class HeavyHitters<About> {
   /** Upper bound of the counts of evicted keys. */
   floor = 0;
   readonly #capacity: number;
-  readonly #kept = new Map<string, Counted<About>>();
+  readonly #kept = new Map<string, TrackedKey<About>>();
 
   constructor(capacity: number) {
     this.#capacity = capacity;
@@ -60,7 +60,7 @@ export class HeavyHitters<About> {
   }
 
   /** All keys that are kept. */
-  get kept(): ReadonlyMap<string, Counted<About>> {
+  get kept(): ReadonlyMap<string, TrackedKey<About>> {
     return this.#kept;
   }
 }

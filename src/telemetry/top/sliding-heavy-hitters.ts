@@ -1,12 +1,12 @@
-import { type Counted, HeavyHitters } from './heavy-hitters.js';
+import { HeavyHitters, type TrackedKey } from './heavy-hitters.js';
 
 /** Number of slices that cover a span, including the current one. */
 export const SLICES = 7;
 
 /** A slice at the time of reading. */
-interface ReadSlice<About> {
+interface SliceSnapshot<About> {
   readonly floor: number;
-  readonly entries: Iterable<readonly [key: string, counted: Counted<About>]>;
+  readonly entries: Iterable<readonly [key: string, counted: TrackedKey<About>]>;
 }
 
 /** Estimated count of a key in a span: from `count` minus `error` to `count`. */
@@ -18,28 +18,28 @@ export interface Estimate<About> {
 }
 
 /** Counts in a span. */
-export interface ReadSpan<About> {
+export interface SpanSnapshot<About> {
   /** Upper bound of the count of an unknown key, and of the error of any estimate. */
   readonly floor: number;
   /** Microseconds that the span covers. */
   readonly coversMicros: number;
-  /** Highest `every` in the span; see {@link HittersOverTime.add}. */
-  readonly every: number;
+  /** Highest `hitsPerSample` in the span; see {@link SlidingHeavyHitters.add}. */
+  readonly hitsPerSample: number;
   /** Slices, newest first. */
-  readonly slices: readonly ReadSlice<About>[];
+  readonly slices: readonly SliceSnapshot<About>[];
 }
 
 interface Slice<About> {
   readonly hitters: HeavyHitters<About>;
   readonly startMicros: number;
-  every: number;
+  hitsPerSample: number;
 }
 
 /**
  * {@link HeavyHitters} of the last minute or hour, in slices of time. The oldest slice is dropped when a new one
  * starts.
  */
-export class HittersOverTime<About> {
+export class SlidingHeavyHitters<About> {
   readonly #sliceMicros: number;
   readonly #capacity: number;
   /** Slices, oldest first; never empty. */
@@ -54,19 +54,19 @@ export class HittersOverTime<About> {
   }
 
   /** Returns the count of a key in the current slice. */
-  known(key: string): Counted<About> | undefined {
+  findCurrent(key: string): TrackedKey<About> | undefined {
     return this.#newest.hitters.kept.get(key);
   }
 
-  /** Adds to the count of a key; see {@link HeavyHitters.add}. `every` is the number of hits per sample. */
-  add(key: string, about: About, count: number, every: number): void {
+  /** Adds to the count of a key; see {@link HeavyHitters.add}. `hitsPerSample` is the number of hits per sample. */
+  add(key: string, about: About, count: number, hitsPerSample: number): void {
     const slice = this.#newest;
     slice.hitters.add(key, about, count);
-    if (every > slice.every) slice.every = every;
+    if (hitsPerSample > slice.hitsPerSample) slice.hitsPerSample = hitsPerSample;
   }
 
   /** Starts a new slice when it is due, and drops expired ones. */
-  goOn(nowMicros: number): void {
+  advance(nowMicros: number): void {
     const newest = this.#newest;
     if (nowMicros - newest.startMicros < this.#sliceMicros) return;
     newest.hitters.trim();
@@ -92,13 +92,13 @@ export class HittersOverTime<About> {
   }
 
   /** Returns a snapshot of the span. */
-  read(nowMicros: number): ReadSpan<About> {
+  read(nowMicros: number): SpanSnapshot<About> {
     const slices = [...this.#slices].reverse();
     const newest = this.#newest;
     return {
       floor: slices.reduce((sum, { hitters }) => sum + hitters.floor, 0),
       coversMicros: nowMicros - (this.#slices[0] as Slice<About>).startMicros,
-      every: slices.reduce((most, { every }) => Math.max(most, every), 1),
+      hitsPerSample: slices.reduce((most, { hitsPerSample }) => Math.max(most, hitsPerSample), 1),
       // Older slices no longer change.
       slices: slices.map(({ hitters }) => ({
         floor: hitters.floor,
@@ -108,23 +108,23 @@ export class HittersOverTime<About> {
   }
 
   #slice(startMicros: number): Slice<About> {
-    return { hitters: new HeavyHitters<About>(this.#capacity), startMicros, every: 1 };
+    return { hitters: new HeavyHitters<About>(this.#capacity), startMicros, hitsPerSample: 1 };
   }
 }
 
 /** Number of keys that are added up in one slice of work. */
-const STRETCH = 64;
+const KEYS_PER_SLICE = 64;
 
 /** Adds up the slices of a span. Returns an estimate of each key that any slice keeps. '' is a pause. */
 export function* estimatesOf<About>({
   floor,
   slices,
-}: ReadSpan<About>): Generator<'', Map<string, Estimate<About>>> {
+}: SpanSnapshot<About>): Generator<'', Map<string, Estimate<About>>> {
   const sums = new Map<string, { readonly about: About; count: number; error: number }>();
   let added = 0;
   for (const slice of slices) {
     for (const [key, { about, count, error }] of slice.entries) {
-      if (++added % STRETCH === 0) yield '';
+      if (++added % KEYS_PER_SLICE === 0) yield '';
       const sum = sums.get(key);
       // The count of a key in a slice that does not keep it may be as high as the floor of that slice.
       if (sum === undefined) {

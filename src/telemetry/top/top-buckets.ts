@@ -1,7 +1,12 @@
 import type { Entry } from '../../limiter/entry.js';
 import { HitSampler } from './hit-sampler.js';
-import { type Estimate, estimatesOf, HittersOverTime, type ReadSpan } from './sliding-heavy-hitters.js';
-import { Most } from './top-k.js';
+import {
+  type Estimate,
+  estimatesOf,
+  SlidingHeavyHitters,
+  type SpanSnapshot,
+} from './sliding-heavy-hitters.js';
+import { TopK } from './top-k.js';
 
 /** Measure of a bucket: requests that it denied, or hits that it allowed. */
 export type TopMeasure = 'denied' | 'used';
@@ -13,7 +18,7 @@ const MICROS = 1_000_000;
 export const SLICE_SECONDS: Readonly<Record<TopSpan, number>> = { minute: 10, hour: 600 };
 
 /** A bucket with its description. Its texts must not be slices of longer strings, which would stay in memory. */
-export interface BucketAbout {
+export interface BucketDescription {
   readonly key: string;
   readonly domain: string;
   readonly rule: string;
@@ -28,7 +33,7 @@ export interface BucketAbout {
 export interface TopRow {
   readonly key: string;
   /** Undefined if the key is unknown. */
-  readonly about: BucketAbout | undefined;
+  readonly about: BucketDescription | undefined;
   readonly denied: number;
   readonly deniedError: number;
   readonly used: number;
@@ -36,7 +41,7 @@ export interface TopRow {
 }
 
 /** Properties of all rows of a span. */
-export interface TopSpanAbout {
+export interface TopSpanSummary {
   /** Maximum error of any estimate. */
   readonly error: Readonly<Record<TopMeasure, number>>;
   readonly coversMicros: number;
@@ -52,7 +57,7 @@ export interface TopBucketsOptions {
   readonly random: () => number;
 }
 
-type Sketches = Readonly<Record<TopSpan, HittersOverTime<BucketAbout>>>;
+type Sketches = Readonly<Record<TopSpan, SlidingHeavyHitters<BucketDescription>>>;
 
 /** Selects the buckets and the span of a query. */
 export interface TopFilter {
@@ -77,8 +82,8 @@ export class TopBuckets {
     const { capacity, nowMicros, random } = options;
     this.#adaptedMicros = nowMicros();
     this.samplers = { denied: new HitSampler(random), used: new HitSampler(random) };
-    const over = (span: TopSpan): HittersOverTime<BucketAbout> =>
-      new HittersOverTime(capacity, SLICE_SECONDS[span] * MICROS, this.#adaptedMicros);
+    const over = (span: TopSpan): SlidingHeavyHitters<BucketDescription> =>
+      new SlidingHeavyHitters(capacity, SLICE_SECONDS[span] * MICROS, this.#adaptedMicros);
     this.#sketches = {
       denied: { minute: over('minute'), hour: over('hour') },
       used: { minute: over('minute'), hour: over('hour') },
@@ -86,19 +91,22 @@ export class TopBuckets {
   }
 
   /** Returns the description of a bucket by its key, if it is known. */
-  find(key: string): BucketAbout | undefined {
+  find(key: string): BucketDescription | undefined {
     const { denied, used } = this.#sketches;
     const known =
-      used.minute.known(key) ?? denied.minute.known(key) ?? used.hour.known(key) ?? denied.hour.known(key);
+      used.minute.findCurrent(key) ??
+      denied.minute.findCurrent(key) ??
+      used.hour.findCurrent(key) ??
+      denied.hour.findCurrent(key);
     return known?.about;
   }
 
   /** Counts hits that a sampler returned. `about` is the result of {@link find}, or new. */
-  count(measure: TopMeasure, about: BucketAbout, hits: number): void {
+  count(measure: TopMeasure, about: BucketDescription, hits: number): void {
     const { minute, hour } = this.#sketches[measure];
-    const { every } = this.samplers[measure];
-    minute.add(about.key, about, hits, every);
-    hour.add(about.key, about, hits, every);
+    const { hitsPerSample } = this.samplers[measure];
+    minute.add(about.key, about, hits, hitsPerSample);
+    hour.add(about.key, about, hits, hitsPerSample);
   }
 
   /** To be called about once a second. */
@@ -108,7 +116,7 @@ export class TopBuckets {
     this.#adaptedMicros = nowMicros;
     for (const measure of MEASURES) {
       this.samplers[measure].adapt(elapsedSeconds);
-      for (const span of ['minute', 'hour'] as const) this.#sketches[measure][span].goOn(nowMicros);
+      for (const span of ['minute', 'hour'] as const) this.#sketches[measure][span].advance(nowMicros);
     }
   }
 
@@ -119,17 +127,20 @@ export class TopBuckets {
   *rank(by: TopMeasure, filter: TopFilter, most: number): Generator<'', readonly TopRow[]> {
     const keys = new Set<string>();
     for (const measure of by === 'denied' ? MEASURES : MEASURES.toReversed()) {
-      if (keys.size < most) yield* this.#addFirst(keys, measure, filter, most);
+      if (keys.size < most) yield* this.#addHighest(keys, measure, filter, most);
     }
     return yield* this.look(filter.of, [...keys]);
   }
 
   /** Adds the keys with the highest estimates of one measure, until there are `most`. */
-  *#addFirst(keys: Set<string>, by: TopMeasure, filter: TopFilter, most: number): Generator<''> {
+  *#addHighest(keys: Set<string>, by: TopMeasure, filter: TopFilter, most: number): Generator<''> {
     const { of, domain, rule } = filter;
-    const best = new Most<readonly [key: string, Estimate<BucketAbout>]>(most - keys.size, (one, other) => {
-      return other[1].count - one[1].count || (one[0] < other[0] ? -1 : 1);
-    });
+    const best = new TopK<readonly [key: string, Estimate<BucketDescription>]>(
+      most - keys.size,
+      (one, other) => {
+        return other[1].count - one[1].count || (one[0] < other[0] ? -1 : 1);
+      },
+    );
     let seen = 0;
     for (const one of yield* estimatesOf(this.#read(by, of))) {
       if (++seen % 64 === 0) yield '';
@@ -137,7 +148,7 @@ export class TopBuckets {
       if (domain !== undefined && about.domain !== domain) continue;
       if ((rule === undefined || about.rule === rule) && !keys.has(key)) best.add(one);
     }
-    for (const [key] of best.inOrder) keys.add(key);
+    for (const [key] of best.sorted) keys.add(key);
   }
 
   /** Returns the counts of buckets by their keys, in the same order. '' is a pause. */
@@ -159,17 +170,17 @@ export class TopBuckets {
     return rows;
   }
 
-  about(of: TopSpan): TopSpanAbout {
+  about(of: TopSpan): TopSpanSummary {
     const denied = this.#read('denied', of);
     const used = this.#read('used', of);
     return {
       error: { denied: denied.floor, used: used.floor },
       coversMicros: used.coversMicros,
-      sampled: Math.max(denied.every, used.every),
+      sampled: Math.max(denied.hitsPerSample, used.hitsPerSample),
     };
   }
 
-  #read(measure: TopMeasure, of: TopSpan): ReadSpan<BucketAbout> {
+  #read(measure: TopMeasure, of: TopSpan): SpanSnapshot<BucketDescription> {
     return this.#sketches[measure][of].read(this.#options.nowMicros());
   }
 }

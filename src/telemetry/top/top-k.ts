@@ -1,19 +1,19 @@
 /** Keeps the first k items of an order. An item that is not among them costs one comparison. */
-export class Most<Item> {
-  readonly #most: number;
+export class TopK<Item> {
+  readonly #k: number;
   readonly #order: (one: Item, other: Item) => number;
   readonly #first: Item[] = [];
 
   /** @param order returns a negative number if `one` comes before `other` */
-  constructor(most: number, order: (one: Item, other: Item) => number) {
-    this.#most = most;
+  constructor(k: number, order: (one: Item, other: Item) => number) {
+    this.#k = k;
     this.#order = order;
   }
 
   add(item: Item): void {
     const first = this.#first;
-    if (first.length >= this.#most) {
-      if (this.#most === 0 || this.#order(item, first[this.#most - 1] as Item) >= 0) return;
+    if (first.length >= this.#k) {
+      if (this.#k === 0 || this.#order(item, first[this.#k - 1] as Item) >= 0) return;
       first.pop();
     }
     let low = 0;
@@ -27,7 +27,7 @@ export class Most<Item> {
   }
 
   /** Returns the first k of the added items, in order. */
-  get inOrder(): readonly Item[] {
+  get sorted(): readonly Item[] {
     return this.#first;
   }
 }

@@ -46,9 +46,9 @@ describe('the metrics that the manual lists', () => {
     metrics.storeError('timeout');
     metrics.refused('UNAVAILABLE');
     metrics.reloaded(true);
-    metrics.policyInForce('1');
-    metrics.domainStates(() => [{ domain: 'd', state: 'ok' }]);
-    metrics.sinks(() => [{ name: 'statsd', dropped: 1 }]);
+    metrics.setPolicyVersion('1');
+    metrics.exposeDomainStates(() => [{ domain: 'd', state: 'ok' }]);
+    metrics.exposeSinks(() => [{ name: 'statsd', dropped: 1 }]);
     const grpc = {
       connections: 0,
       bufferedBytes: 0,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import fc from 'fast-check';
-import { BoundedCounters, SeriesLimit } from '../../../src/telemetry/bounded-counters.js';
+import { BoundedCounters, SeriesBudget } from '../../../src/telemetry/bounded-counters.js';
 import { countedFamily } from '../../../src/telemetry/counted-family.js';
 import { EventCounter } from '../../../src/telemetry/event-counter.js';
 import { familiesText } from '../../../src/telemetry/family.js';
@@ -97,7 +97,7 @@ describe('the text of metrics', () => {
           labelNames: ['one', 'other', 'code'],
           registers: [theirs],
         });
-        const counts = new BoundedCounters(new SeriesLimit(100), 1);
+        const counts = new BoundedCounters(new SeriesBudget(100), 1);
         // The client takes labels whose texts run together for the same.
         const known = new Set<string>();
         for (const [one, other, more] of events) {
@@ -127,7 +127,7 @@ describe('the text of metrics', () => {
 
 describe('what no series is left for', () => {
   const create = (most: number) => {
-    const counts = new BoundedCounters(new SeriesLimit(most), 1);
+    const counts = new BoundedCounters(new SeriesBudget(most), 1);
     const count = (one: string, other: string): void => {
       const values = counts.series(one, other);
       values[0] = (values[0] as number) + 1;
@@ -152,7 +152,7 @@ describe('what no series is left for', () => {
 });
 
 test('a series that comes while the text is made does not end it, nor stand in it twice', () => {
-  const counts = new BoundedCounters(new SeriesLimit(100), 1);
+  const counts = new BoundedCounters(new SeriesBudget(100), 1);
   counts.series('a', 'x');
   counts.series('b', 'x');
   const family = countedFamily({
@@ -175,7 +175,7 @@ test('a series that comes while the text is made does not end it, nor stand in i
 });
 
 test('many series that show nothing are looked at with pauses between', () => {
-  const counts = new BoundedCounters(new SeriesLimit(1000), 1);
+  const counts = new BoundedCounters(new SeriesBudget(1000), 1);
   for (let name = 0; name < 1000; name++) counts.series('a', String(name));
   let looked = 0;
   const family = countedFamily({

@@ -6,7 +6,7 @@ import {
   MAX_HISTORY_WAITING,
 } from '../../../../src/admin/page/history-service.js';
 import type { HistoryAnswer, Overview } from '../../../../src/admin/page/messages.js';
-import { MAX_FOLLOWERS, OverviewService } from '../../../../src/admin/page/overview-service.js';
+import { MAX_SUBSCRIBERS, OverviewService } from '../../../../src/admin/page/overview-service.js';
 import type { EventFeed, ServerEvent } from '../../../../src/http/event-feed.js';
 import { ViewSlices } from '../../../../src/http/views/view-slices.js';
 import { systemClock } from '../../../../src/limiter/clock.js';
@@ -21,8 +21,8 @@ describe('/history', () => {
   history.add({ domain: 'd', rule: 'b', ok: 1, denied: 50, would: 0 });
   history.addFailures({ errors: 87, failure_allow: 5, failure_deny: 10, failure_local: 0 });
   history.end();
-  const followed = { history, endedMicros: systemClock.monotonicMicros(), onStep: () => {} };
-  const service = historyService({ followed, clock: systemClock, slices });
+  const recorded = { history, endedMicros: systemClock.monotonicMicros(), onStep: () => {} };
+  const service = historyService({ recorded, clock: systemClock, slices });
   // It looks at the question only.
   const ask = async (question: unknown): Promise<AdminAnswer> =>
     service.answer(question, CALLER, undefined as never);
@@ -81,7 +81,7 @@ describe('/history', () => {
     expect(new Set(answers.map(({ body }) => body)).size).toBe(1);
     history.add({ domain: 'd', rule: 'a', ok: 100, denied: 0, would: 0 });
     history.end();
-    followed.endedMicros++;
+    recorded.endedMicros++;
     expect((await ask({})).body).toMatchObject({ all: { ok: [2.2, 20] } });
   });
 });
@@ -203,7 +203,7 @@ describe('/overview', () => {
 
   test('has so many readers, and none once it is closed', () => {
     const service = open();
-    const readers = Array.from({ length: MAX_FOLLOWERS }, () => follow(service));
+    const readers = Array.from({ length: MAX_SUBSCRIBERS }, () => follow(service));
     expect(service.feed({}, CALLER)).toMatchObject({ status: 503 });
     readers[0]?.stop();
     const last = follow(service);

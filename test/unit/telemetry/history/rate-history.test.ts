@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { BoundedCounters, SeriesLimit } from '../../../../src/telemetry/bounded-counters.js';
-import { NewFailures, NO_FAILURES, sumOfFailures } from '../../../../src/telemetry/history/failure-counts.js';
-import { newCounts } from '../../../../src/telemetry/history/rate-counts.js';
+import { BoundedCounters, SeriesBudget } from '../../../../src/telemetry/bounded-counters.js';
+import {
+  FailureCounter,
+  NO_FAILURES,
+  sumOfFailures,
+} from '../../../../src/telemetry/history/failure-counts.js';
+import { takeNewCounts } from '../../../../src/telemetry/history/rate-counts.js';
 import { RateHistory, RING_BYTES, STEPS } from '../../../../src/telemetry/history/rate-history.js';
 
 const counts = (rule: string, ok: number, denied = 0, would = 0, domain = 'd') => ({
@@ -100,12 +104,12 @@ describe('a history', () => {
     history.end();
     expect(history.rows({ domain: 'd', rule: 'c' })).toBeUndefined();
     expect(history.allRows().ok).toEqual([3]);
-    expect(history.crowded).toBe(true);
+    expect(history.hadTooManyRules).toBe(true);
     for (let step = 0; step < STEPS; step++) {
       history.add(counts('a', 1));
       history.end();
     }
-    expect(history.crowded).toBe(false);
+    expect(history.hadTooManyRules).toBe(false);
     history.add(counts('c', 5));
     history.end();
     expect(history.rows({ domain: 'd', rule: 'c' })?.ok.at(-1)).toBe(5);
@@ -127,7 +131,7 @@ describe('a history', () => {
     expect(history.rows({ domain: 'd', rule: 'c' })?.ok.at(-1)).toBe(1);
     expect(history.rows({ domain: 'd', rule: 'a' })).toBeUndefined();
     expect(history.rows({ domain: 'd', rule: 'b' })).toBeDefined();
-    expect(history.crowded).toBe(true);
+    expect(history.hadTooManyRules).toBe(true);
   });
 
   test('keeps all rules together only where none is asked for', () => {
@@ -143,15 +147,15 @@ describe('a history', () => {
 });
 
 describe('new counts', () => {
-  const slots = { ok: 0, denied: 1, would: 2, told: 3 };
-  const news = (counters: BoundedCounters) => [...newCounts(counters, slots)].filter((one) => one !== '');
+  const slots = { ok: 0, denied: 1, would: 2, reported: 3 };
+  const news = (counters: BoundedCounters) => [...takeNewCounts(counters, slots)].filter((one) => one !== '');
   const count = (counters: BoundedCounters, rule: string, at: number, by = 1): void => {
     const values = counters.series('d', rule);
     values[at] = (values[at] as number) + by;
   };
 
   test('are told once, those beyond the bound as other', () => {
-    const counters = new BoundedCounters(new SeriesLimit(2), 6);
+    const counters = new BoundedCounters(new SeriesBudget(2), 6);
     count(counters, 'a', 0, 3);
     count(counters, 'a', 2);
     count(counters, 'b', 1);
@@ -170,7 +174,7 @@ describe('new counts', () => {
 });
 
 test('new failures are told once, an error of on_store_failure as that of its call', () => {
-  const failures = new NewFailures();
+  const failures = new FailureCounter();
   for (const answer of ['error', 'allow', 'deny', 'deny', 'local'] as const) failures.answered(answer);
   failures.refused();
   const told = { errors: 1, failure_allow: 1, failure_deny: 2, failure_local: 1 };

@@ -4,7 +4,7 @@ import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
 import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js';
 import { AggregatedMetrics } from '../../../../src/server/workers/aggregated-metrics.js';
-import { SeriesLimit } from '../../../../src/telemetry/bounded-counters.js';
+import { SeriesBudget } from '../../../../src/telemetry/bounded-counters.js';
 import { familiesText } from '../../../../src/telemetry/family.js';
 import { FamilyRegistry } from '../../../../src/telemetry/family-registry.js';
 import { defaultMapping } from '../../../../src/telemetry/mapping/default-mapping.js';
@@ -29,8 +29,8 @@ function create(
   labels: readonly (readonly [string, string])[] = [],
 ) {
   const stats = new ReferenceStats({
-    byRule: new SeriesLimit(100),
-    byCaller: new SeriesLimit(100),
+    byRule: new SeriesBudget(100),
+    byCaller: new SeriesBudget(100),
     nearLimitRatio: 0.8,
     deniedHitsCount: true,
   });
@@ -80,7 +80,7 @@ test('a second reading shows the sum, not twice the sum', async () => {
 test('what is gone from the statistics is gone from the metrics', async () => {
   const { stats, registry } = create();
   let active = true;
-  stats.readFrom({
+  stats.setSources({
     pools: () => (active ? [{ name: 'redis_pool', active: 1, opened: 1, closed: 0 }] : []),
     localCache: () => undefined,
   });
@@ -137,7 +137,7 @@ mappings:
   stats.configLoaded(true);
   stats.configLoaded(false);
   await registry.metrics();
-  stats.readFrom({
+  stats.setSources({
     pools: () => [{ name: 'redis_pool', active: 1, opened: 0, closed: 0 }],
     localCache: () => undefined,
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
 import { windowRate } from '../../../../src/limiter/fixed-window.js';
-import { SeriesLimit } from '../../../../src/telemetry/bounded-counters.js';
+import { SeriesBudget } from '../../../../src/telemetry/bounded-counters.js';
 import { DurationStats, MAX_SAMPLES } from '../../../../src/telemetry/reference/duration-stats.js';
 import { ReferenceStats } from '../../../../src/telemetry/reference/reference-stats.js';
 import { sanitiseStatName } from '../../../../src/telemetry/reference/stat-name.js';
@@ -18,10 +18,10 @@ const TAKE: TakeItem = {
 const OK: TakeOutcome = { limited: false, remaining: 9, waitMicros: 1, used: 1, forgiven: 0, cached: false };
 
 function create(most: number, rules: readonly string[] = []) {
-  const byRule = new SeriesLimit(most);
-  const byCaller = new SeriesLimit(most);
+  const byRule = new SeriesBudget(most);
+  const byCaller = new SeriesBudget(most);
   const stats = new ReferenceStats({ byRule, byCaller, nearLimitRatio: 0.8, deniedHitsCount: true });
-  stats.rulesAre(() => rules);
+  stats.setRuleNames(() => rules);
   return { stats, byRule, byCaller };
 }
 
@@ -61,7 +61,7 @@ describe('the statistics of the reference', () => {
     stats.failed('redis');
     stats.failed('service');
     stats.durations('ShouldRateLimit').began();
-    stats.readFrom({
+    stats.setSources({
       pools: () => [{ name: 'redis_pool', active: 2, opened: 3, closed: 1 }],
       localCache: () => ({ hitCount: 4 }),
     });
@@ -146,7 +146,7 @@ describe('the statistics of the reference', () => {
     const { stats } = create(2, ['d.a', 'd.b']);
     stats.counted('d.a', false, TAKE, OK, false);
     stats.counted('d.b', false, TAKE, OK, false);
-    stats.rulesAre(() => ['d.b', 'd.c', 'd.d']);
+    stats.setRuleNames(() => ['d.b', 'd.c', 'd.d']);
     stats.counted('d.c', false, TAKE, OK, false);
     stats.counted('d.d', false, TAKE, OK, false);
     stats.counted('d.b', false, TAKE, OK, false);

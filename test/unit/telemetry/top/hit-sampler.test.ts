@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { HitSampler, SAMPLES_A_SECOND } from '../../../../src/telemetry/top/hit-sampler.js';
+import { HitSampler, SAMPLES_PER_SECOND } from '../../../../src/telemetry/top/hit-sampler.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 
 /** Has the sampler see `calls` in one second, which then ends; returns what it looked at. */
@@ -21,8 +21,8 @@ test('a thousand calls a second are all counted, with the hits that they bring',
     expect(sampler.take(hits)).toBe(hits);
   }
   sampler.adapt(1);
-  expect(second(sampler, SAMPLES_A_SECOND, 3)).toEqual({ looked: 1000, counted: 3000 });
-  expect(sampler.every).toBe(1);
+  expect(second(sampler, SAMPLES_PER_SECOND, 3)).toEqual({ looked: 1000, counted: 3000 });
+  expect(sampler.hitsPerSample).toBe(1);
 });
 
 test('of more calls it looks at about a thousand a second, at once and for as long as it takes', () => {
@@ -31,18 +31,18 @@ test('of more calls it looks at about a thousand a second, at once and for as lo
   expect(second(sampler, 1_000_000).looked).toBeLessThan(12_000);
   for (let at = 0; at < 5; at++) {
     const { looked, counted } = second(sampler, 1_000_000);
-    expect(looked).toBeLessThanOrEqual(2 * SAMPLES_A_SECOND);
+    expect(looked).toBeLessThanOrEqual(2 * SAMPLES_PER_SECOND);
     expect(counted).toBeGreaterThan(950_000);
     expect(counted).toBeLessThan(1_050_000);
   }
-  expect(sampler.every).toBeGreaterThanOrEqual(512);
+  expect(sampler.hitsPerSample).toBeGreaterThanOrEqual(512);
 });
 
 test('it looks at everything again within seconds once there are few calls', () => {
   const sampler = new HitSampler(seededRandom(3));
   second(sampler, 1_000_000);
   for (let at = 0; at < 3; at++) second(sampler, 10);
-  expect(sampler.every).toBe(1);
+  expect(sampler.hitsPerSample).toBe(1);
   expect(second(sampler, 10)).toEqual({ looked: 10, counted: 10 });
 });
 
@@ -51,7 +51,7 @@ test('a flood of calls with as many hits as there can be is looked at no more th
   second(sampler, 200_000, Number.MAX_SAFE_INTEGER);
   second(sampler, 200_000, Number.MAX_SAFE_INTEGER);
   const { looked, counted } = second(sampler, 200_000, Number.MAX_SAFE_INTEGER);
-  expect(looked).toBeLessThanOrEqual(2 * SAMPLES_A_SECOND);
+  expect(looked).toBeLessThanOrEqual(2 * SAMPLES_PER_SECOND);
   const given = 200_000 * Number.MAX_SAFE_INTEGER;
   expect(Math.abs(counted / given - 1)).toBeLessThan(0.1);
   // Others are counted again soon afterwards.
@@ -63,10 +63,10 @@ test('a second that took longer has as many more calls', () => {
   const sampler = new HitSampler(seededRandom(4));
   for (let call = 0; call < 1900; call++) sampler.take(1);
   sampler.adapt(1.9);
-  expect(sampler.every).toBe(1);
+  expect(sampler.hitsPerSample).toBe(1);
   for (let call = 0; call < 1900; call++) sampler.take(1);
   sampler.adapt(1);
-  expect(sampler.every).toBe(2);
+  expect(sampler.hitsPerSample).toBe(2);
 });
 
 test('callers that come in a fixed rhythm are counted alike', () => {
@@ -77,16 +77,16 @@ test('callers that come in a fixed rhythm are counted alike', () => {
     const caller = call % 4;
     counted[caller] = (counted[caller] as number) + sampler.take(1);
   }
-  const { every } = sampler;
-  expect(every).toBeGreaterThan(16);
+  const { hitsPerSample } = sampler;
+  expect(hitsPerSample).toBeGreaterThan(16);
   // Five standard deviations.
-  const most = 5 * Math.sqrt((seen / 4) * every);
+  const most = 5 * Math.sqrt((seen / 4) * hitsPerSample);
   for (const count of counted) expect(Math.abs(count - seen / 4)).toBeLessThan(most);
 });
 
 test('few calls of many hits are counted as well as many calls of few', () => {
   const sampler = new HitSampler(seededRandom(6));
-  const every: number[] = [];
+  const hitsPerSample: number[] = [];
   let large = 0;
   for (let at = 0; at < 10; at++) {
     // 100,000 calls of one hit, and one of 50,000 hits in their midst.
@@ -94,10 +94,10 @@ test('few calls of many hits are counted as well as many calls of few', () => {
       if (call === 50_000) large += sampler.take(50_000);
       sampler.take(1);
     }
-    every.push(sampler.every);
+    hitsPerSample.push(sampler.hitsPerSample);
     sampler.adapt(1);
   }
-  const step = Math.max(...every);
+  const step = Math.max(...hitsPerSample);
   expect(step).toBeGreaterThan(16);
   // Each is at most two stretches off.
   expect(Math.abs(large - 500_000)).toBeLessThanOrEqual(10 * 2 * step);
@@ -116,5 +116,5 @@ test('no hit is counted twice or left out on average, whatever the sizes of call
     counted += sampler.take(hits);
   }
   // Every stretch counts once: the sum is off by what is open at both ends, and where stretches became longer.
-  expect(Math.abs(counted - given)).toBeLessThanOrEqual(8 * sampler.every);
+  expect(Math.abs(counted - given)).toBeLessThanOrEqual(8 * sampler.hitsPerSample);
 });

@@ -1,5 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { type BucketAbout, TopBuckets, type TopMeasure } from '../../../../src/telemetry/top/top-buckets.js';
+import {
+  type BucketDescription,
+  TopBuckets,
+  type TopMeasure,
+} from '../../../../src/telemetry/top/top-buckets.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 import { resultOf } from '../../../support/steps/result-of.js';
 
@@ -17,7 +21,7 @@ class Bench {
     const drawn = this.top.samplers[measure].take(hits);
     if (drawn === 0) return;
     const [domain = ''] = key.split(':');
-    const about: BucketAbout = this.top.find(key) ?? {
+    const about: BucketDescription = this.top.find(key) ?? {
       key,
       domain,
       rule,
