@@ -11,7 +11,7 @@ interface Config<T extends Options> extends ParseArgsConfig {
 }
 export type ParsedArguments<T extends Options> = ReturnType<typeof parseArgs<Config<T>>>;
 
-/** Parses a command's arguments; a sentence instead where they make no sense. */
+/** Parses a command's arguments. Returns an error message if they are invalid. */
 export function readArguments<T extends Options>(
   command: string,
   args: readonly string[],
@@ -29,13 +29,13 @@ export function readArguments<T extends Options>(
   }
 }
 
-/** What is wrong with arguments that node:util refuses, whose options are `known`; Node's own sentences are longer. */
+/** Describes an error of `parseArgs`, for a command whose options are `known`, more briefly than Node.js does. */
 export function argumentSentence(error: Error, known: readonly string[]): string {
   return printableLine(sentenceOf(error, known));
 }
 
 function sentenceOf({ message }: Error, known: readonly string[]): string {
-  // Node's own sentences go on about positional arguments; the first one says it all.
+  // Node.js appends advice about positional arguments, so only the first sentence is kept.
   const [sentence = ''] = message.split(/\. |\n/);
   const [, withoutValue, why] =
     /^Option '(?:-\w, )?(--[^\s']+)(?: <value>)?' argument (missing|is ambiguous)/.exec(sentence) ?? [];
@@ -49,21 +49,23 @@ function sentenceOf({ message }: Error, known: readonly string[]): string {
   return `there is no option ${option}${meant === undefined ? '' : ` (did you mean --${meant}?)`}`;
 }
 
-/** A descriptor entry as the command line writes it. */
+/** A descriptor entry, as given on the command line. */
 export interface ArgumentEntry {
   readonly key: string;
   readonly value: string;
 }
 
-/** `key=value` as an entry; undefined where it is none. The value may be empty and may hold further `=`. */
+/**
+ * Parses `key=value`, whose value may be empty and may contain `=`. Returns undefined if the word has no key or no `=`.
+ */
 export function readEntry(word: string): ArgumentEntry | undefined {
   const equals = word.indexOf('=');
   return equals < 1 ? undefined : { key: word.slice(0, equals), value: word.slice(equals + 1) };
 }
 
 /**
- * `key=value` arguments, which follow a first one, as descriptor entries; a sentence where one is none. The sentence
- * names the place of a word, as its text may be a mistyped secret.
+ * Parses the `key=value` arguments that follow a first argument. Returns an error message if one is invalid. The
+ * message gives the position of the argument and not its text, because the text may be a mistyped secret.
  */
 export function readEntries(command: string, words: readonly string[]): readonly ArgumentEntry[] | string {
   const entries: ArgumentEntry[] = [];

@@ -7,7 +7,7 @@ import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
 
-/** `weir check-config`: every error on standard error, a summary on standard output. */
+/** Runs `weir check-config`: prints errors and warnings to standard error, and a summary to standard output. */
 export async function runCheckConfig(args: readonly string[], io: Io): Promise<number> {
   const parsed = readArguments('check-config', args, LOAD_OPTIONS);
   if (typeof parsed === 'string' || parsed.positionals.length === 0) {
@@ -38,12 +38,12 @@ export async function runCheckConfig(args: readonly string[], io: Io): Promise<n
   return EXIT.OK;
 }
 
-/** `open-api (5 rules)` of each domain that would be served. */
+/** Returns `open-api (5 rules)` for each valid domain. */
 function goodDomains({ policySet }: LoadedPolicies): readonly string[] {
   return [...policySet.domains.values()].map((policy) => `${shellText(policy.domain)} (${counted(policy)})`);
 }
 
-/** `5 rules`, `1 rule, 1 candidate`. */
+/** Returns `5 rules`, or `4 rules, 1 candidate`. */
 function counted({ rules }: DomainPolicy): string {
   const candidates = rules.filter(({ candidate }) => candidate).length;
   const live = rules.length - candidates;
@@ -51,7 +51,7 @@ function counted({ rules }: DomainPolicy): string {
   return `${quantity(live, 'rule')}${others}`;
 }
 
-/** What a start would make of each domain; nothing where no domain could be read. */
+/** Lists the domains that `weir serve` would load, and those that it would not load. */
 function stateLines(loaded: LoadedPolicies): readonly string[] {
   const bad = loaded.domains.filter(({ state }) => state !== 'ok').map(({ domain }) => shellText(domain));
   const good = goodDomains(loaded);

@@ -7,20 +7,20 @@ import { isAddress } from './call/address.js';
 import { readTarget, type ServerTarget, TARGET_OPTIONS } from './call/target.js';
 import type { Io } from './io.js';
 
-/** What `weir check` is asked to do. */
+/** Options of `weir check`. */
 export interface CheckOptions {
   readonly target: ServerTarget;
   readonly domain: string;
   readonly descriptors: readonly Descriptor[];
   readonly count: number;
   readonly concurrency: number;
-  /** `hits_addend` of the request; 0 leaves it out, which means 1. */
+  /** `hits_addend` of the request. 0 omits the field, and the server then counts 1 hit. */
   readonly hits: number;
   readonly timeoutMs: number;
   readonly json: boolean;
-  /** Policy file or directory that tells why no rule matched. */
+  /** Policy file or directory used to explain why no rule matched. */
   readonly policy: string | undefined;
-  /** `host:port` of the server's debug port, which does. */
+  /** `host:port` of the debug port used to explain why no rule matched. */
   readonly debug: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export type CheckArguments =
   | { readonly kind: 'run'; readonly options: CheckOptions }
   | { readonly kind: 'help' }
   | { readonly kind: 'usage'; readonly message: string }
-  /** The environment does not say which server is asked; a sentence for each reason. */
+  /** The environment does not name a server that can be called; one message for each reason. */
   | { readonly kind: 'failed'; readonly messages: readonly string[] };
 
 const MAX_COUNT = 10_000_000;
@@ -36,7 +36,7 @@ const MAX_CONCURRENCY = 10_000;
 const MAX_TIMEOUT_MS = 3_600_000;
 const MAX_HITS = 0xffff_ffff;
 
-/** What is wrong with the arguments, which the message repeats. */
+/** Reports an invalid argument. The message may quote the argument, so it is made printable. */
 class UsageError extends Error {
   constructor(message: string) {
     super(printableLine(message));
@@ -44,8 +44,8 @@ class UsageError extends Error {
 }
 
 /**
- * Reads the arguments after `check`; `environment` says which server is asked without `--address`. Never throws: a
- * mistake comes back as a sentence.
+ * Reads the arguments after `check`. Without `--address`, `environment` names the server. Returns invalid arguments as
+ * a message and does not throw for them.
  */
 export function parseCheckArguments(args: readonly string[], environment: Io['environment']): CheckArguments {
   try {
@@ -146,7 +146,7 @@ function wholeNumber(option: string, text: string, min: number, max: number): nu
   throw new UsageError(`${option} "${text}" is not a whole number from ${min} to ${max}`);
 }
 
-/** A duration in Go's syntax, as milliseconds. */
+/** Converts a duration in Go's syntax to milliseconds. */
 function duration(option: string, text: string): number {
   const nanos = parseGoDuration(text);
   const milliseconds = nanos === undefined ? Number.NaN : Number(nanos) / 1e6;

@@ -3,31 +3,34 @@ import { printable, printableJson } from '../printable.js';
 import { isUnlimited, isUnmatched, type PassedDescriptor } from './check-unmatched.js';
 import { secondsText } from './screen/shown.js';
 
-/** What came back over all calls. */
+/** Results of all calls. */
 export interface CheckResult {
   readonly ok: number;
   readonly overLimit: number;
-  /** Answers with neither code, which no server should give. */
+  /** Number of answers that are neither OK nor OVER_LIMIT; 0 for a correct server. */
   readonly otherAnswers: number;
-  /** Failed calls by gRPC code name. */
+  /** Number of failed calls by the name of their gRPC status code. */
   readonly errors: ReadonlyMap<string, number>;
-  /** What each call asked for. */
+  /** `--hits` of each call; 0 if unset. */
   readonly hits: number;
-  /** The last answer that arrived. */
+  /** Last answer received; undefined if every call failed. */
   readonly last: RateLimitResponse | undefined;
-  /** The descriptors of the last answer that no rule matched, and why. */
+  /** Descriptors of the last answer that no rule matched, with the reasons. */
   readonly unmatched: readonly PassedDescriptor[];
-  /** Milliseconds of every answered call, ascending. */
+  /** Latency of each answered call in milliseconds, in ascending order. */
   readonly latencies: Float64Array;
 }
 
-/** Fewer calls have no percentiles: the first one connects, and says nothing about the server. */
+/**
+ * Minimum number of answered calls for percentiles. The first call includes the connection setup, so a few calls say
+ * little about the server.
+ */
 const LEAST_CALLS = 10;
 
 const codeNames = namesOf(CODE);
 const unitNames = namesOf(LIMIT_UNIT);
 
-/** The result for people. `colour` marks OK green and the rest red. */
+/** Formats the result as text. With `colour`, OK is green and everything else is red. */
 export function checkTable(result: CheckResult, colour: boolean): string {
   const paint = (text: string, good: boolean): string =>
     colour ? `\u001b[${good ? 32 : 31}m${text}\u001b[0m` : text;
@@ -46,7 +49,7 @@ export function checkTable(result: CheckResult, colour: boolean): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The result for machines, as one JSON object. */
+/** Formats the result as one line of JSON. */
 export function checkJson(result: CheckResult): string {
   const { last } = result;
   return `${printableJson({
@@ -120,10 +123,10 @@ function statusText(status: DescriptorStatus, hits: number): string {
   return parts.join(', ');
 }
 
-/** What `duration_until_reset` of an answer says: see docs/policy/answers.md. */
+/** Returns the label of `duration_until_reset`, whose meaning depends on the answer: see docs/policy/answers.md. */
 function resetWords({ code, currentLimit }: DescriptorStatus, hits: number): string {
   if (code !== CODE.OVER_LIMIT) return 'next token in';
-  // A block, which has no limit.
+  // An operator's block denies without a limit.
   if (currentLimit === undefined) return 'denied for';
   if (hits <= 1) return 'next token in';
   return hits > currentLimit.requestsPerUnit ? 'full in' : 'enough tokens in';
@@ -142,7 +145,7 @@ function milliseconds(result: CheckResult, share: number): string {
   return percentile(result.latencies, share).toFixed(2);
 }
 
-/** The value below or at which `share` of the values lie (nearest rank). */
+/** Returns the smallest value that is greater than or equal to `share` of all values (nearest-rank method). */
 function percentile(sorted: Float64Array, share: number): number {
   return sorted[Math.max(Math.ceil(share * sorted.length) - 1, 0)] ?? 0;
 }

@@ -10,35 +10,35 @@ import { defaultOf } from '../server/settings/settings-table.js';
 import { isBoolean, isText, listOf, objectOf, optional } from './call/answer-shape.js';
 import type { CheckOptions } from './check-options.js';
 
-/** Why a descriptor was let through without a limit. */
+/** Reasons why no rule matched a descriptor. */
 export interface PassedDescriptor {
-  /** 1 for the first of the request. */
+  /** Position of the descriptor in the request; the first has position 1. */
   readonly descriptor: number;
-  /** Sentences, without a capital or a full stop. */
+  /** Sentences without an initial capital and without a full stop. */
   readonly why: readonly string[];
 }
 
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
-/** What is left where nothing is counted: as much as the field can say. */
+/** `limit_remaining` of an unlimited rule: the maximum of a uint32. */
 const UNLIMITED = 0xffff_ffff;
 const DEBUG_TIMEOUT_MS = 2000;
-/** A longer `/rlconfig` is not read to its end: some hundred thousand rules. */
+/** Maximum size of a `/rlconfig` answer in bytes: several hundred thousand rules. */
 const MAX_BYTES = 256 * 1024 * 1024;
 
-/** Whether an answer says that no limit concerned a descriptor, and no rule exempted it. */
+/** Returns whether no rule matched the descriptor. */
 export function isUnmatched({ code, currentLimit, limitRemaining }: DescriptorStatus): boolean {
   return code === CODE.OK && currentLimit === undefined && limitRemaining === 0;
 }
 
-/** Whether an answer says that a rule with `unlimited: true` let a descriptor pass. */
+/** Returns whether a rule with `unlimited: true` matched the descriptor. */
 export function isUnlimited({ code, currentLimit, limitRemaining }: DescriptorStatus): boolean {
   return code === CODE.OK && currentLimit === undefined && limitRemaining === UNLIMITED;
 }
 
 /**
- * Says for every descriptor of the answer that no rule matched why that is: by the policy at hand (`--policy`), else by
- * what the server's debug port shows (`--debug`, that of the environment whose server is asked, or the usual one where
- * the server has the usual gRPC port of this machine).
+ * Explains for each descriptor of the answer why no rule matched. The explanation comes from the policy in `--policy`,
+ * or else from a debug port: the one in `--debug`, the one in the environment that names the server, or the default one
+ * if the server has the default gRPC port on this machine.
  */
 export async function whyUnmatchedIn(
   answer: RateLimitResponse,
@@ -50,7 +50,7 @@ export async function whyUnmatchedIn(
   return numbers.map((at) => ({ descriptor: at + 1, why: tell(at) }));
 }
 
-/** What tells why the descriptor at a place met no rule. */
+/** Returns the reasons why no rule matched the descriptor at an index. */
 type Tell = (at: number) => readonly string[];
 
 async function teller(options: CheckOptions): Promise<Tell> {
@@ -87,7 +87,7 @@ function tellByPolicy({ domain, descriptors }: CheckOptions, path: string): Tell
   };
 }
 
-/** The part of `/rlconfig?format=json` that is looked at. */
+/** Fields of `/rlconfig?format=json` that this file reads. */
 interface ShownConfig {
   readonly domains: readonly ShownDomain[];
 }
@@ -140,7 +140,7 @@ function tellByConfig(
   };
 }
 
-/** A text for each path that no other one has. */
+/** Returns a string that is unique for each path. */
 function pathName(path: KeyPath): string {
   return JSON.stringify(path);
 }
@@ -149,7 +149,7 @@ function distinct(paths: readonly KeyPath[]): readonly KeyPath[] {
   return [...new Map(paths.map((path) => [pathName(path), path])).values()];
 }
 
-/** The debug port of a server on this machine whose settings nobody made. */
+/** Returns the default debug address if `address` is the default gRPC port on this machine, else undefined. */
 function usualDebugAddress(address: string): string | undefined {
   const [host, port] = [
     address.slice(0, address.lastIndexOf(':')),
@@ -160,8 +160,8 @@ function usualDebugAddress(address: string): string | undefined {
 }
 
 /**
- * What the debug port shows; a sentence where it shows nothing. `ownTls`: over TLS, from a server of one's own, which
- * may show any certificate.
+ * Reads the policies from a debug port. Returns an error message if it shows none. With `ownTls`, the port belongs to
+ * the server of this environment and uses TLS, so any certificate is accepted.
  */
 function readConfig(address: string, ownTls: boolean): Promise<ShownConfig | string> {
   const failed = (why: string): string => `the debug port at ${address} shows no policy (${why})`;

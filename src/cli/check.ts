@@ -10,13 +10,13 @@ import { whyUnmatchedIn } from './check-unmatched.js';
 import { CHECK_HELP } from './help.js';
 import { EXIT, type Io, PROGRESS_MS } from './io.js';
 
-/** Where the command writes, and the environment that says which server it asks. */
+/** Output streams of the command, and the environment that names the server. */
 export interface CheckIo extends Pick<Io, 'out' | 'err' | 'environment'> {
-  /** Whether `out` is a terminal that shows colours. */
+  /** Whether to print colours. */
   readonly colour: boolean;
 }
 
-/** `weir check` with the arguments after the command's name. Resolves with the exit code. */
+/** Runs `weir check` with the arguments after the command's name. Resolves with the exit code. */
 export async function checkCommand(args: readonly string[], io: CheckIo): Promise<number> {
   const parsed = parseCheckArguments(args, io.environment);
   switch (parsed.kind) {
@@ -34,7 +34,7 @@ export async function checkCommand(args: readonly string[], io: CheckIo): Promis
   }
 }
 
-/** Makes the calls and prints the result. Resolves with 0 when every call was answered, else with 1. */
+/** Makes the calls and prints the result. Resolves with exit code 0 if every call got an answer, else with 1. */
 export async function runCheck(options: CheckOptions, io: CheckIo): Promise<number> {
   let client: Client;
   try {
@@ -65,17 +65,17 @@ export async function runCheck(options: CheckOptions, io: CheckIo): Promise<numb
   return EXIT.FAILED;
 }
 
-/** The result, with why no rule matched what the last answer let pass. */
+/** Adds the reasons why no rule matched descriptors of the last answer. */
 async function explained(result: CheckResult, options: CheckOptions): Promise<CheckResult> {
   const { last } = result;
   return last === undefined ? result : { ...result, unmatched: await whyUnmatchedIn(last, options) };
 }
 
-/** Counts what comes back. */
+/** Counts answers and errors. */
 class Tally {
   finished = 0;
   failures = 0;
-  /** The first failure; the later ones mostly repeat it. */
+  /** First error; later errors are usually the same. */
   failure: ServiceError | undefined;
   readonly #errors = new Map<string, number>();
   readonly #latencies: Float64Array;

@@ -10,7 +10,7 @@ import { LOAD_OPTIONS, readLoadOptions } from './load-options.js';
 
 const OPTIONS = { json: { type: 'boolean' }, ...LOAD_OPTIONS } as const;
 
-/** `weir diff`: exit 0 when nothing tightens, 3 when something does. */
+/** Runs `weir diff`. Resolves with exit code 0 if no change tightens, and 3 if one does. */
 export async function runDiff(args: readonly string[], io: Io): Promise<number> {
   const parsed = readArguments('diff', args, OPTIONS);
   if (typeof parsed === 'string') {
@@ -38,7 +38,7 @@ export async function runDiff(args: readonly string[], io: Io): Promise<number> 
   return tightens ? EXIT.TIGHTENS : EXIT.OK;
 }
 
-/** Undefined, with every error on standard error, where a policy is bad. */
+/** Loads a policy. If it is invalid, prints every error to standard error and returns undefined. */
 function load(path: string, options: LoadOptions, io: Io): PolicySet | undefined {
   const { policySet, errors } = loadPolicies([path], options);
   for (const error of errors) io.err(`${formatProblem(error)}\n`);

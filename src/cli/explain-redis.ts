@@ -9,13 +9,16 @@ import { isPerSecond } from '../storage/sharded/sharded-store.js';
 import { bucketPlaceOf } from './bucket-place.js';
 import { type Io, PROGRESS_MS } from './io.js';
 
-/** Where the buckets of some rules are, and what could not be found out about that, as sentences. */
+/** Locations of buckets in Redis, and a message for each lookup that failed. */
 export interface FoundPlaces {
   readonly places: ReadonlyMap<ExplainedRule, BucketPlace>;
   readonly sentences: readonly string[];
 }
 
-/** The settings of a server with this environment, which must keep its buckets in Redis; sentences otherwise. */
+/**
+ * Reads the settings of a server with this environment. Returns error messages if they are invalid, or if the server
+ * does not keep its buckets in Redis.
+ */
 export function redisSettings(
   environment: Io['environment'],
 ): Settings | { readonly sentences: readonly string[] } {
@@ -30,7 +33,10 @@ export function redisSettings(
   };
 }
 
-/** Asks the Redis of a server with these settings, or both, where the buckets of `rules` are. */
+/**
+ * Looks up which Redis servers hold the buckets of `rules`, in the main Redis and, if configured, in the Redis for
+ * limits per second. Prints progress to standard error and does not reject if Redis is unavailable.
+ */
 export async function findPlaces(
   rules: readonly ExplainedRule[],
   settings: Settings,

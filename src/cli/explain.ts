@@ -16,7 +16,10 @@ const OPTIONS = {
   ...LOAD_OPTIONS,
 } as const;
 
-/** The domain asked for, or the only one there is; a sentence where that cannot be told. */
+/**
+ * Returns the domain in `--domain`, or the only domain of the policy. Returns an error message if the policy has
+ * several domains or none.
+ */
 function chooseDomain(policies: PolicySet, asked: string | undefined): { domain: string } | string {
   if (asked !== undefined) return { domain: asked };
   const [only, ...others] = policies.domains.keys();
@@ -27,7 +30,7 @@ function chooseDomain(policies: PolicySet, asked: string | undefined): { domain:
     : `weir explain: the policy has several domains; name one with --domain: ${domains.map(shellText).join(', ')}\n`;
 }
 
-/** `weir explain`: exit 0 when a rule applies, and Redis could be asked where that was wanted. */
+/** Runs `weir explain`. Resolves with exit code 0 if a rule matches and, with `--redis`, every lookup succeeded. */
 export async function runExplain(args: readonly string[], io: Io): Promise<number> {
   const parsed = readArguments('explain', args, OPTIONS);
   if (typeof parsed === 'string') {
@@ -56,7 +59,7 @@ export async function runExplain(args: readonly string[], io: Io): Promise<numbe
     io.err(chosen);
     return EXIT.USAGE;
   }
-  // Not everybody who asks for an explanation waits for what speaks to Redis.
+  // The Redis client is loaded only for `--redis`, because loading it takes time.
   const redis = parsed.values.redis === true ? await import('./explain-redis.js') : undefined;
   const settings = redis?.redisSettings(io.environment);
   if (settings !== undefined && 'sentences' in settings) {

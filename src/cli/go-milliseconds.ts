@@ -1,7 +1,10 @@
 import { parseGoDuration } from '../config/yaml/go-duration.js';
 import { printableLine } from '../printable.js';
 
-/** The duration, in Go's syntax, of an option in milliseconds; a sentence where it is none from 1 ms to `most`. */
+/**
+ * Converts the value of an option, a duration in Go's syntax, to milliseconds. Returns an error message if the value is
+ * invalid or not between 1 and `most` milliseconds.
+ */
 export function goMilliseconds(option: string, text: string, most: number): number | string {
   const nanos = parseGoDuration(text);
   const milliseconds = nanos === undefined ? Number.NaN : Number(nanos) / 1e6;

@@ -20,7 +20,7 @@ const ABOUT = {
   whenLate: 'it hangs, or has more to do than it can',
 };
 
-/** `weir health`: exit 0 when the server says SERVING. */
+/** Runs `weir health`. Resolves with exit code 0 if the server reports SERVING. */
 export async function runHealth(args: readonly string[], io: Io): Promise<number> {
   const parsed = readArguments('health', args, TARGET_OPTIONS);
   if (typeof parsed === 'string' || parsed.positionals.length > 0) {
@@ -38,7 +38,7 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
   }
   const { target } = found;
   const { certificateMissing: web } = target;
-  // A certificate of its own issuers is what a probe does not have: HTTP says the same.
+  // The server requires a client certificate, which a probe does not have, so the command calls the HTTP port instead.
   if (web !== undefined) return tell(io, await askHttp(web));
   let client: Client;
   try {
@@ -54,7 +54,10 @@ export async function runHealth(args: readonly string[], io: Io): Promise<number
   }
 }
 
-/** Undefined when the health service says SERVING, else a sentence with what it says or why it says nothing. */
+/**
+ * Calls the gRPC health service. Resolves with undefined if it reports SERVING, else with the reported status or the
+ * reason why the call failed.
+ */
 function askGrpc(client: Client, target: ServerTarget): Promise<string | undefined> {
   return new Promise((resolve) => {
     client.makeUnaryRequest(
@@ -84,7 +87,7 @@ function tell(io: Io, problem: string | undefined): number {
   return EXIT.FAILED;
 }
 
-/** The same of `/healthcheck` of an HTTP port. */
+/** Requests `/healthcheck` from the HTTP port, with the same results as {@link askGrpc}. */
 function askHttp(address: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const asked = request(`http://${address}/healthcheck`, { agent: false }, (response) => {

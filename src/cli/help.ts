@@ -2,7 +2,7 @@ import { inertByReason, REMOVED_SETTINGS } from '../server/settings/inert-settin
 import { defaultOf, SETTINGS } from '../server/settings/settings-table.js';
 import { LOAD_OPTIONS_HELP } from './load-options.js';
 
-/** One command of `weir`, as `weir --help` lists it. */
+/** A command in the list of `weir --help`. */
 export interface CommandHelp {
   readonly usage: string;
   readonly summary: string;
@@ -57,7 +57,7 @@ function columns(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}\n`).join('');
 }
 
-/** `weir --help`. */
+/** Returns the text of `weir --help`. */
 export function mainHelp(): string {
   return `weir: a rate limit decision service for Envoy
 
@@ -79,7 +79,7 @@ Exit codes:
 `;
 }
 
-/** Wraps a paragraph, for the settings list. */
+/** Wraps a paragraph into indented lines of at most `width` characters, without the indent. */
 function wrap(paragraph: string, width: number, indent: string): string {
   let line = '';
   const lines: string[] = [];
@@ -95,7 +95,7 @@ function wrap(paragraph: string, width: number, indent: string): string {
   return lines.map((one) => `${indent}${one}\n`).join('');
 }
 
-/** Variables of the reference that change nothing here, together with those that change nothing for the same reason. */
+/** Returns the ignored variables of envoyproxy/ratelimit, grouped by the reason why weir ignores them. */
 function inertHelp(): string {
   return [...inertByReason()].map(([reason, names]) => inertText(names.join(', '), reason)).join('');
 }
@@ -108,7 +108,7 @@ function inertText(names: string, reason: string): string {
   return `${wrap(names, 94, '  ')}${wrap(reason, 90, '      ')}`;
 }
 
-/** `weir serve --help`: every setting with its flag, variable and default. */
+/** Returns the text of `weir serve --help`: every setting with its flag, variable and default. */
 export function serveHelp(): string {
   const settings = SETTINGS.map(({ name, flag, type, default: value, help }) => {
     const shown = value === '' ? 'unset' : value;

@@ -7,20 +7,23 @@ import { type WrittenFile, writeFiles, writtenText } from '../written-files.js';
 import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 
-/** What is written lies there as it is. */
+/** Folder of the templates, which are copied to the user's folder. */
 const TEMPLATES = 'deploy/init';
 
-/** Names the schema by where the template lies. */
+/**
+ * Comment that names the schema by a path relative to the template. The path is wrong in the user's folder, so the
+ * comment is removed.
+ */
 const SCHEMA_LINE = /^# yaml-language-server: .*\n/;
 
-/** What is said of each file. */
+/** Description of each file in the output of the command. */
 const NOTES: Readonly<Record<string, string>> = {
   'policies/my-api.yaml': 'a policy: who may ask how often',
   'envoy.yaml': 'Envoy that asks weir, with a placeholder for your service',
   'docker-compose.yaml': 'Envoy, weir and Redis',
 };
 
-/** `weir init`: a policy, an Envoy configuration and a compose file to begin with; never writes over files. */
+/** Runs `weir init`: writes a policy, an Envoy configuration and a compose file. Never overwrites files. */
 export async function runInit(args: readonly string[], io: Io): Promise<number> {
   const parsed = readArguments('init', args, {});
   if (typeof parsed === 'string' || parsed.positionals.length > 1) {

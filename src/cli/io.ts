@@ -1,36 +1,36 @@
 import type { Screen, ScreenListener } from './screen/live-screen.js';
 
-/** The process as commands see it: main.ts hands in the real one, tests another. */
+/** Environment, streams and signals of the process. main.ts passes the real ones, and tests pass others. */
 export interface Io {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Standard output, without a line end added. */
+  /** Writes to standard output and adds no newline. */
   out(text: string): void;
-  /** Standard error, likewise. */
+  /** Writes to standard error and adds no newline. */
   err(text: string): void;
-  /** Whether standard output is a terminal: colours only there, see showsColours. */
+  /** Whether standard output is a terminal. See `showsColours` for whether to print colours. */
   readonly terminal: boolean;
-  /** False once the reader of standard output has gone: what prints again and again ends then. */
+  /** Returns false after the reader of standard output has closed it. Commands that print repeatedly then exit. */
   isRead(): boolean;
-  /** Takes the whole terminal, until the screen is closed. */
+  /** Opens a full-screen view on the terminal until the screen is closed. */
   openScreen(listener: ScreenListener): Promise<Screen>;
-  /** The script this process runs; worker processes run it too. */
+  /** Script that this process runs, and that worker processes run, too. */
   readonly entry: string;
   /** Whether this process is a worker of another `weir serve`. */
   readonly worker: boolean;
-  /** Calls back on each SIGTERM and SIGINT, and on SIGHUP. */
+  /** Calls `listener` for each SIGTERM, SIGINT and SIGHUP. */
   onSignal(listener: (signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP') => void): void;
 }
 
-/** A command that takes longer says how far it is, again and again after as long. Milliseconds. */
+/** Interval of progress messages, in milliseconds. Commands that finish sooner print none. */
 export const PROGRESS_MS = 2000;
 
-/** Exit codes of every command, printed by `weir --help`. */
+/** Exit codes of all commands, as `weir --help` lists them. */
 export const EXIT = {
   OK: 0,
-  /** The command ran and the answer is no: bad policy, taken port, server not reached. */
+  /** The command failed, for example because of an invalid policy, a port in use, or a server that does not answer. */
   FAILED: 1,
-  /** The command line makes no sense. */
+  /** The command line is invalid. */
   USAGE: 2,
-  /** `weir diff`: some request that passed before could now be denied. */
+  /** `weir diff`: a request that the old policy allows could now be denied. */
   TIGHTENS: 3,
 } as const;

@@ -2,19 +2,19 @@ import type { LoadOptions } from '../config/files/load-policies.js';
 import { ALGORITHMS } from '../policy/policy.js';
 import { type Io, PROGRESS_MS } from './io.js';
 
-/** Options of commands that load policies as a server would. */
+/** Options of the commands that load policies in the same way as a server. */
 export const LOAD_OPTIONS = {
   'merge-domains': { type: 'boolean' },
   'default-algorithm': { type: 'string' },
 } as const;
 
-/** Their part of a command's help. */
+/** Help text of {@link LOAD_OPTIONS}. */
 export const LOAD_OPTIONS_HELP = `  --merge-domains  merge files that have the same domain, like MERGE_DOMAIN_CONFIG=true
   --default-algorithm <fixed_window|token_bucket>
                    algorithm of files that do not set one, like DEFAULT_ALGORITHM
 `;
 
-/** What {@link LOAD_OPTIONS} say; a sentence where they make no sense. */
+/** Converts the values of {@link LOAD_OPTIONS}. Returns an error message if they are invalid. */
 export function readLoadOptions(
   command: string,
   values: { readonly [Name in keyof typeof LOAD_OPTIONS]?: string | boolean | undefined },
@@ -31,7 +31,10 @@ export function readLoadOptions(
   return { ...common, defaultAlgorithm };
 }
 
-/** Says, every {@link PROGRESS_MS}, how many policy files were read: a load leaves no turn to a timer. */
+/**
+ * Returns a callback that prints the number of policy files read, at most once every {@link PROGRESS_MS}. A timer could
+ * not do this, because loading blocks the event loop.
+ */
 export function fileProgress(
   command: string,
   io: Pick<Io, 'err'>,

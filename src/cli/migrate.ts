@@ -32,10 +32,13 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
-/** What is said where files are there already. */
+/** Advice if a file to be written already exists. */
 const REMEDY = 'name another directory, or write over them with --force';
 
-/** `weir migrate`: what an installation of envoyproxy/ratelimit would be here. Starts nothing and asks nobody. */
+/**
+ * Runs `weir migrate`: reports what changes if weir replaces an installation of envoyproxy/ratelimit. Contacts no
+ * server.
+ */
 export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | 'err'>): Promise<number> {
   const parsed = readArguments('migrate', args, OPTIONS);
   if (typeof parsed === 'string') {
@@ -83,7 +86,7 @@ export async function runMigrate(args: readonly string[], io: Pick<Io, 'out' | '
   return done.decide.length === 0 ? EXIT.OK : EXIT.FAILED;
 }
 
-/** Shows what the limits of another service become, and writes it if asked. */
+/** Reports how limits of another service convert to policies, and writes the policies if `--write` is set. */
 function showConverted(
   { conversions, inputs }: Installation,
   {
@@ -105,7 +108,7 @@ function showConverted(
   return report.decide.length === 0 ? EXIT.OK : EXIT.FAILED;
 }
 
-/** What is said where nothing names a variable. */
+/** Advice if no file sets a variable. */
 const NO_VARIABLES: Finding = {
   about: 'variables',
   text: 'no named file sets any, so all are taken for unset. Where the service has some, name their file with --env.',
@@ -123,7 +126,7 @@ function makeReport(
   const variables = findInVariables(environment.variables, environment.unknown);
   const { settings, keep } = variables;
   const found = locatePolicies(root, inputs, pick?.workload, settings);
-  // Without anything that runs the service, policies are all there is to be looked at.
+  // Without a workload, the policies are the only input, so a missing policy is an error.
   if (found.kind === 'not-found' && pick === undefined) return found.text;
   const policies = findingsOf(found, variables, fileProgress('migrate', io));
   const chart = policies.files.find((file) => basename(file) === 'Chart.yaml');
@@ -145,7 +148,7 @@ function makeReport(
   return { report, settings };
 }
 
-/** Writes what to deploy; the report of it, or a sentence where nothing was written. */
+/** Writes the files to deploy. Returns the updated report, or an error message if nothing was written. */
 function writeDeployment(
   directory: string,
   made: Made & { readonly installation: Installation; readonly image: string; readonly force: boolean },
@@ -156,7 +159,7 @@ function writeDeployment(
   const decided = new Set(deployment.isAdded ? Object.keys(target.variables) : []);
   const report = {
     ...made.report,
-    // What was unset is written as it was.
+    // The written files set the old defaults explicitly, so these decisions are no longer needed.
     decide: [...deployment.decide, ...made.report.decide.filter(({ about }) => !decided.has(about))],
   };
   const page = nextSteps({ directory, installation, deployment, target, report, settings });
@@ -166,7 +169,10 @@ function writeDeployment(
   return refused ?? { ...report, written: { directory, files, isAdded: deployment.isAdded } };
 }
 
-/** Nothing where the file cannot be read, of which an error tells. */
+/**
+ * Reads a policy file again. Returns an empty list if the file cannot be read, because the load already reported this
+ * error.
+ */
 function openAgain(file: string): readonly OpenedPart[] {
   try {
     return [{ name: file, opened: openFile(file, readConfigFile(file)) }];
@@ -175,7 +181,7 @@ function openAgain(file: string): readonly OpenedPart[] {
   }
 }
 
-/** What is said of the policies, with a sentence on where they are. */
+/** Returns the findings about the policies, and a heading with their location. */
 function findingsOf(
   found: FoundPolicies,
   { settings }: VariableFindings,
@@ -183,7 +189,7 @@ function findingsOf(
 ): Findings & {
   readonly heading: string;
   readonly files: readonly string[];
-  /** The directory that all of the files lie in; undefined where some lie elsewhere. */
+  /** Directory that contains all of the files; undefined if a file is outside it. */
   readonly directory?: string | undefined;
 } {
   switch (found.kind) {
@@ -196,7 +202,7 @@ function findingsOf(
         loaded.files.every((file) => !relative(directory, file).startsWith(`..${sep}`));
       const where = isAllBelow ? directory : loaded.files.join(', ');
       const heading = `${quantity(length, 'policy file')} in ${where}`;
-      // Opened again, and only where something is wrong: a load does not hand out what it read.
+      // `loadPolicies` does not return the documents, so the files are read again, but only if one has an error.
       const bad = new Set(loaded.errors.map(({ file }) => file));
       const parts =
         bad.size === 0

@@ -24,8 +24,9 @@ import { TOP_HELP } from './top/top-help.js';
 
 interface Command {
   /**
-   * Loads what the command needs only when it is run: `weir --help` should not wait for gRPC. `painted` writes to
-   * standard output what has the codes of colours, in which the command itself has made foreign text printable.
+   * Runs the command. Its modules are imported only now, so that `weir --help` does not wait for gRPC. `painted` writes
+   * to standard output without escaping control characters, for a command that prints colours and escapes foreign text
+   * itself.
    */
   readonly run: (args: readonly string[], io: Io, painted: Io['out']) => Promise<number>;
   readonly help: () => string;
@@ -89,7 +90,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
 };
 
-/** What other programs call such commands. */
+/** Names that other programs use for the same commands. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['start', 'serve'],
   ['run', 'serve'],
@@ -103,14 +104,14 @@ function didYouMean(name: string): string {
   return meant === undefined ? '' : ` (did you mean ${meant}?)`;
 }
 
-/** What `weir <command> --help` prints, by command, in the order of `weir --help`. */
+/** Returns the text of `weir <command> --help` by command, in the order of `weir --help`. */
 export function commandHelps(): ReadonlyMap<string, string> {
   return new Map(Object.entries(COMMANDS).map(([name, { help }]) => [name, help()]));
 }
 
 /**
- * Runs `weir` with the arguments after its name and resolves with the exit code. Whatever servers, files and arguments
- * put into the text of a command, the text that is written steers no terminal.
+ * Runs `weir` with the arguments after its name and resolves with the exit code. Control characters in the output are
+ * escaped, so that texts from servers, files and arguments cannot control the terminal.
  */
 export async function run(args: readonly string[], process: Io): Promise<number> {
   const io: Io = {

@@ -9,8 +9,8 @@ import { readArguments } from './arguments.js';
 import { EXIT, type Io } from './io.js';
 
 /**
- * `weir serve`: resolves once the server has drained after SIGTERM or SIGINT, or could not start. `notes`: lines that
- * the log has besides those about settings.
+ * Runs `weir serve`. Resolves after the server has drained on SIGTERM or SIGINT, or if it could not start. `notes` are
+ * additional lines for the start of the log.
  */
 export async function runServe(
   args: readonly string[],
@@ -41,7 +41,7 @@ export async function runServe(
     io.err(read.errors.map((error) => `weir: ${error}\n`).join(''));
     return read.byFlag ? EXIT.USAGE : EXIT.FAILED;
   }
-  // Before anything is started: a signal that comes while starting must stop it, too.
+  // The handler is installed before the start, so that a signal also stops a server that is still starting.
   const stopping = new AbortController();
   const stop = new Promise<string>((resolve) => {
     io.onSignal((signal) => {
@@ -54,7 +54,7 @@ export async function runServe(
     });
   });
   let reload: (() => void) | undefined;
-  // Once it is known that there is something to start: a mistake in the settings is told at once.
+  // The server is imported only now, so that invalid settings are reported immediately.
   applyGcFlags();
   const { startServer } = await import('../server/start.js');
   const started = await startServer(read.settings, {

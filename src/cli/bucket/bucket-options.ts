@@ -6,13 +6,13 @@ import { type ArgumentEntry, readArguments, readEntry } from '../arguments.js';
 import { DEBUG_OPTIONS, type DebugTarget } from '../call/debug-options.js';
 import { goMilliseconds } from '../go-milliseconds.js';
 
-/** What `weir bucket` is asked to do. */
+/** Options of `weir bucket`. */
 export interface BucketOptions {
   readonly question: BucketQuestion;
   readonly json: boolean;
-  /** How often it is asked again; undefined: once. */
+  /** Interval of `--watch` in milliseconds; undefined sends one request. */
   readonly watchMs: number | undefined;
-  /** Which server is asked, and how. */
+  /** Debug port to call, and how to call it. */
   readonly target: DebugTarget;
 }
 
@@ -34,7 +34,7 @@ const OPTIONS = {
 
 type Option = keyof typeof OPTIONS;
 
-/** Which options an action takes beside those that say whom to ask. */
+/** Options of each action, in addition to those that all actions accept. */
 const OPTIONS_OF: Readonly<Record<BucketAction, readonly Option[]>> = {
   show: ['limit', 'watch'],
   reset: ['rule', 'dry-run'],
@@ -51,12 +51,15 @@ const DEFAULT_WATCH = '2s';
 const MAX_WATCH_MS = 3_600_000;
 const SEE_HELP = '; see weir bucket --help';
 
-/** Whether `text` names what `/buckets` can do. */
+/** Returns whether `text` is an action of `/buckets`. */
 export function isBucketAction(text: string): text is BucketAction {
   return (BUCKET_ACTIONS as readonly string[]).includes(text);
 }
 
-/** Reads the arguments after the action; a sentence where they make no sense. None repeats a value of an entry. */
+/**
+ * Parses the arguments after the action. Returns an error message if they are invalid. No message contains the value of
+ * an entry, because it may be a secret.
+ */
 export function readBucketOptions(action: BucketAction, args: readonly string[]): BucketOptions | string {
   const parsed = readArguments('bucket', withWatch(args), OPTIONS);
   if (typeof parsed === 'string') return parsed;
@@ -64,7 +67,7 @@ export function readBucketOptions(action: BucketAction, args: readonly string[])
   return typeof read === 'string' ? `weir bucket ${action}: ${read}\n` : read;
 }
 
-/** `--watch` alone has a value of its own. */
+/** Adds the default interval to a `--watch` without a value, which `parseArgs` would reject. */
 function withWatch(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--');
   const isOption = (at: number): boolean => end === -1 || at < end;
@@ -117,7 +120,7 @@ function strayOption(action: BucketAction, name: string): string {
   return `--${name} says nothing to ${action}; it belongs to weir bucket ${takers.join(', ')}${SEE_HELP}`;
 }
 
-/** The domain, which may come first, and entries. */
+/** Reads the optional domain and the entries. Returns an error message if an argument is invalid. */
 function readWords(
   option: string | undefined,
   words: readonly string[],
@@ -135,7 +138,7 @@ function readWords(
     if (word === '+') {
       return `a + begins another descriptor, and weir bucket takes one; call it once for each${SEE_HELP}`;
     }
-    // Its text may be a mistyped secret.
+    // The message gives the position, because the text may be a mistyped secret.
     if (entry === undefined) {
       const order = 'write the domain first, and then entries such as user=ann';
       return `argument ${place} is not of the form key=value; ${order}`;
@@ -146,7 +149,7 @@ function readWords(
   return { ...(domain !== undefined && { domain }), entries };
 }
 
-/** The entries of a file with a line for each; a sentence, which quotes none of them, where it has others. */
+/** Reads a file with one entry on each line. Returns an error message, which quotes no line, if a line is invalid. */
 function entriesOfFile(path: string): readonly ArgumentEntry[] | string {
   let text: string;
   try {
@@ -164,7 +167,7 @@ function entriesOfFile(path: string): readonly ArgumentEntry[] | string {
   return entries;
 }
 
-/** Throws a sentence as Error. */
+/** Throws an Error with a message for the user. */
 function entriesText(path: string): string {
   if (path !== '-') return readNamedFile('--entries', path).toString();
   try {
@@ -174,7 +177,7 @@ function entriesText(path: string): string {
   }
 }
 
-/** What is wrong with the options of an action together. */
+/** Returns an error message if an action lacks an option or has options that exclude each other, else undefined. */
 function wrongCombination(action: BucketAction, values: Values, entries: number): string | undefined {
   const takesId = OPTIONS_OF[action].includes('id');
   if (takesId && entries > 0 && values.id !== undefined)

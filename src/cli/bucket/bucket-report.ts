@@ -23,7 +23,7 @@ const CONTROL_COLUMNS: readonly Column[] = [
   { heading: 'WHOM', side: 'left' },
 ];
 
-/** What is said of {@link ShownBucket.enforcement}. */
+/** Text for each value of {@link ShownBucket.enforcement}. */
 export const ENFORCED_WORDS: ReadonlyMap<string, string> = new Map([
   ['enforce', 'yes'],
   ['observe', 'no'],
@@ -31,7 +31,7 @@ export const ENFORCED_WORDS: ReadonlyMap<string, string> = new Map([
   ['candidate', 'no: candidate'],
 ]);
 
-/** An answer for people, as lines. `most`: the columns of a screen, on which tables have room for their headings. */
+/** Formats an answer as lines. With `most`, the width of a screen in columns, tables omit columns that do not fit. */
 export function bucketLines(answer: BucketAnswer, most?: number): readonly string[] {
   const parts = [headLines(answer), bucketsPart(answer, most), controlsPart(answer, most), notesPart(answer)];
   return parts.filter((part) => part.length > 0).flatMap((part, at) => (at === 0 ? part : ['', ...part]));
@@ -86,9 +86,9 @@ function detailLines(bucket: ShownBucket, asked: string): readonly string[] {
   const lines = wrapped(printable(about), WIDTH - 6);
   return [
     ...lines,
-    // Without its level it is no bucket yet: some of its values are not known.
+    // A bucket without a level is not a bucket yet, because the values of some entries are unknown.
     ...(bucket.now === undefined || own === asked || own === '' ? [] : [`of ${own}`]),
-    // The key is for redis-cli: not cut, as what stands in it is.
+    // The key is shown in full, because users copy it to redis-cli.
     ...(key === null ? [] : [`Redis key ${printable(key)}${slot === null ? '' : `, slot ${slot}`}`]),
     ...(note === undefined ? [] : wrapped(printable(note), WIDTH - 6)),
   ].map((line) => `      ${line}`);

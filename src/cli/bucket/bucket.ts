@@ -82,7 +82,7 @@ const isBucketAnswer = objectOf<BucketAnswer>({
 
 const ACTIONS: readonly string[] = [...BUCKET_ACTIONS, NEW_TOKEN];
 
-/** `weir bucket`: exit 0 when the server did what was asked, and, of `show`, a limit could apply. */
+/** Runs `weir bucket`. Resolves with exit code 0 if the action succeeded and, for `show`, if a limit could apply. */
 export async function runBucket(args: readonly string[], io: Io): Promise<number> {
   const [action = '', ...rest] = args;
   if (action === NEW_TOKEN) return runNewToken(rest, io);

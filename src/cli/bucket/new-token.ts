@@ -2,10 +2,10 @@ import { newAdminToken, tokenNameFault } from '../../admin/admin-tokens.js';
 import { readArguments } from '../arguments.js';
 import { EXIT, type Io } from '../io.js';
 
-/** What of `weir bucket` asks no server. */
+/** Action of `weir bucket` that calls no server. */
 export const NEW_TOKEN = 'new-token';
 
-/** `weir bucket new-token`: makes a token, which is kept nowhere, and its line for ADMIN_TOKENS_FILE. */
+/** Runs `weir bucket new-token`: prints a new token and its line for ADMIN_TOKENS_FILE. The token is not stored. */
 export function runNewToken(args: readonly string[], { out, err }: Pick<Io, 'out' | 'err'>): number {
   const usage = (sentence: string): number => {
     err(`weir bucket ${NEW_TOKEN}: ${sentence}; see weir bucket --help\n`);

@@ -11,8 +11,8 @@ import { bucketLines } from './bucket-report.js';
 type Ask = () => Promise<DebugResult<BucketAnswer>>;
 
 /**
- * Asks again and again, until the user has seen enough: on the whole of a terminal, which shows the last answer
- * afterwards; else, and as JSON, one after the other. Resolves with the exit code.
+ * Repeats the request until the user quits. On a terminal, shows each answer on the full screen, and prints the last
+ * one at the end. With `--json` or without a terminal, prints all answers. Resolves with the exit code.
  */
 export function watchBuckets(first: BucketAnswer, ask: Ask, options: BucketOptions, io: Io): Promise<number> {
   return canRedraw(io) && !options.json
@@ -79,7 +79,7 @@ async function watchOnScreen(first: BucketAnswer, ask: Ask, options: BucketOptio
   }
 }
 
-/** What a screen has room for, and how much is missing. */
+/** Returns the lines that fit on a screen, and the number of the omitted lines. */
 function fitting(lines: readonly string[], rows: number): readonly string[] {
   if (lines.length <= rows) return lines;
   const shown = lines.slice(0, rows - 1);

@@ -3,7 +3,7 @@ import { certificateFault } from '../../certificate-fault.js';
 import { whatSpeaks } from './spoken.js';
 import type { ServerTarget } from './target.js';
 
-/** What grpc-js says of a call that failed, without what it adds for itself. */
+/** Returns the message of a failed call without the prefixes and suffixes that grpc-js adds. */
 export function plainDetails({ details }: Pick<ServiceError, 'details'>): string {
   return details
     .replace(/\s+/g, ' ')
@@ -14,8 +14,8 @@ export function plainDetails({ details }: Pick<ServiceError, 'details'>): string
 }
 
 /**
- * Why a call failed and what to do next, in a sentence without a full stop. `method` is the path that was called,
- * `timeoutMs` the time it had, `whenLate` what to do about an answer that did not come in it.
+ * Explains why a call failed and what to do, in a sentence without a full stop. `method` is the gRPC path of the call,
+ * `timeoutMs` is its timeout, and `whenLate` is the advice if the call timed out.
  */
 export async function failureAdvice(
   error: ServiceError,
@@ -52,7 +52,7 @@ export async function failureAdvice(
   }
 }
 
-/** What to do about certificates, if it is they. */
+/** Returns advice if the call failed because of a certificate, else undefined. */
 function certificateAdvice(details: string, { address, channel }: ServerTarget): string | undefined {
   if (!channel.tls) return undefined;
   if (/altnames/.test(details)) {
@@ -70,14 +70,14 @@ function certificateAdvice(details: string, { address, channel }: ServerTarget):
         : 'the file of --ca must hold its issuer, and the certificate must be valid now';
     return `the certificate of ${address} is not accepted (${certificateFault(details)}); ${remedy}`;
   }
-  // The first is how TLS says it, the second how HTTP/2 does: INADEQUATE_SECURITY.
+  // TLS reports a missing client certificate as an alert, and HTTP/2 as INADEQUATE_SECURITY.
   if (!/certificate required|handshake failure|Protocol not secure enough/.test(details)) return undefined;
   return channel.cert === undefined
     ? `${address} wants a client certificate; name one with --cert and --key`
     : `${address} does not accept the certificate of --cert; its log says why`;
 }
 
-/** A sentence where the listener speaks something else than we did. */
+/** Returns advice if the listener uses another protocol than the call, else undefined. */
 async function otherLanguage({ address, channel, own }: ServerTarget): Promise<string | undefined> {
   const spoken = await whatSpeaks(address);
   if (spoken === 'HTTP/1.1') {

@@ -1,29 +1,29 @@
-/* What an answer must be made of to be shown: another service may listen where a debug port was expected. */
+/* Checks of the shape of an answer, because another service may listen on the port instead of a debug port. */
 import type { BucketAnswer } from '../../admin/buckets/messages.js';
 
-/** Whether a value of an answer is what is expected of it. */
+/** Returns whether a value has the expected type. */
 export type Check = (value: unknown) => boolean;
 
 export const isText: Check = (value) => typeof value === 'string';
 export const isNumber: Check = (value) => typeof value === 'number';
 export const isBoolean: Check = (value) => typeof value === 'boolean';
 
-/** Whether it is absent, or what `check` holds of. */
+/** Returns a check that accepts undefined, and values that `check` accepts. */
 export function optional(check: Check): Check {
   return (value) => value === undefined || check(value);
 }
 
-/** Whether it is null, or what `check` holds of. */
+/** Returns a check that accepts null, and values that `check` accepts. */
 export function nullable(check: Check): Check {
   return (value) => value === null || check(value);
 }
 
-/** Whether it is a list of what `check` holds of. */
+/** Returns a check that accepts arrays whose elements `check` accepts. */
 export function listOf(check: Check): Check {
   return (value) => Array.isArray(value) && value.every(check);
 }
 
-/** Whether it is an object with these fields, which are all that a `T` has. */
+/** Returns a check that accepts objects with these fields. The type requires a check for each field of `T`. */
 export function objectOf<T>(
   fields: { readonly [Field in keyof T]-?: Check },
 ): (value: unknown) => value is T {
@@ -34,5 +34,5 @@ export function objectOf<T>(
     checks.every(([field, check]) => check((value as T)[field]));
 }
 
-/** Whether it is a list of entries. */
+/** Accepts a list of descriptor entries. */
 export const areEntries = listOf(objectOf<BucketAnswer['entries'][number]>({ key: isText, value: isText }));

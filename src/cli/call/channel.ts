@@ -12,13 +12,13 @@ import { readNamedFile } from '../../server/settings/named-file.js';
 import type { ServerTarget } from './target.js';
 
 /**
- * A client of the server, which connects with its first call; `close` it. Throws a sentence as Error when a file cannot
- * be used.
+ * Returns a client that connects with its first call; the caller closes it. Throws an Error with a message for the user
+ * if a certificate or key file cannot be used.
  */
 export function openClient(target: ServerTarget, options: ClientOptions = {}): Client {
   boundGrpcCalls();
   return new Client(target.address, channelCredentials(target), {
-    // A proxy of the environment has no business between these tools and a server named by address.
+    // The server is addressed directly, so proxy variables of the environment do not apply.
     'grpc.enable_http_proxy': 0,
     ...withoutServerName(target.address),
     ...options,
@@ -40,7 +40,10 @@ function channelCredentials({ channel, own, address }: ServerTarget): ChannelCre
   }
 }
 
-/** Which certificates are good: one's own server on loopback is known without any. */
+/**
+ * Returns how to verify the server's certificate. The server of this environment is called on loopback, so any
+ * certificate is accepted unless `--ca` is set.
+ */
 function verification(own: boolean, ca: string | undefined, address: string): VerifyOptions {
   if (own)
     return { checkServerIdentity: () => undefined, ...(ca === undefined && { rejectUnauthorized: false }) };

@@ -4,24 +4,26 @@ import { shown } from '../../shown-text.js';
 import { type DebugAccess, type DebugServer, debugName } from './debug-server.js';
 import { whatSpeaks } from './spoken.js';
 
-/** A call to a debug port that failed. */
+/** A failed call to a debug port. */
 interface FailedCall {
   readonly server: DebugServer;
   readonly access: DebugAccess;
-  /** Whether it would have changed something. */
+  /** Whether the call changes state on the server. */
   readonly changes: boolean;
-  /** Whether the server may have it. */
+  /** Whether the request was sent, so that the server may have processed it. */
   readonly sent: boolean;
 }
 
 const NOT_KNOWN = '; it is not known whether it was done: look with weir bucket show before you do it again';
 
-/** Most characters that are shown of what a server says: more than weir ever says. */
+/** Maximum length of a server's error message, in characters. Longer messages, which weir never sends, are cut. */
 const MAX_SAID = 2000;
 
 const IS_GRPC = 'speaks HTTP/2, as the gRPC port does; name the debug port (DEBUG_PORT) with --address';
 
-/** Why no answer came and what to do next, in a sentence without a full stop. Never holds a token. */
+/**
+ * Explains why a call failed and what to do, in a sentence without a full stop. The sentence never contains a token.
+ */
 export async function callFailure(error: NodeJS.ErrnoException, call: FailedCall): Promise<string> {
   const why = await reason(error, call);
   return printableLine(call.changes && call.sent ? `${why}${NOT_KNOWN}` : why);
@@ -66,7 +68,7 @@ async function reason(error: NodeJS.ErrnoException, { server, access, sent }: Fa
   );
 }
 
-/** A sentence where the listener speaks something else than we did. */
+/** Returns advice if the listener uses another protocol than the call, else undefined. */
 async function otherLanguage(server: DebugServer, name: string): Promise<string | undefined> {
   const host = server.host.includes(':') ? `[${server.host}]` : server.host;
   const spoken = await whatSpeaks(`${host}:${server.port}`);
@@ -85,7 +87,10 @@ async function otherLanguage(server: DebugServer, name: string): Promise<string 
   return undefined;
 }
 
-/** What an answer that is no answer says, and what to do, in a sentence without a full stop. */
+/**
+ * Explains an error status or an invalid answer and what to do, in a sentence without a full stop. `said` is the
+ * server's error message, if it sent one.
+ */
 export function refusalSentence(
   server: DebugServer,
   path: string,

@@ -7,24 +7,24 @@ import { readNamedFile } from '../../server/settings/named-file.js';
 import { callFailure, refusalSentence } from './debug-advice.js';
 import type { DebugAccess, DebugServer } from './debug-server.js';
 
-/** A longer answer is not read to its end: no question has one. Bytes. */
+/** Maximum size of an answer in bytes; answers of weir are smaller. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
-/** What is asked of a debug port. */
+/** A request to a debug port. */
 export interface DebugQuestion<Answer> {
-  /** `/buckets`. */
+  /** Path, such as `/buckets`. */
   readonly path: string;
-  /** Sent as JSON. */
+  /** Body, which is sent as JSON. */
   readonly body: unknown;
-  /** Whether it changes something, so that a lost answer leaves open whether it did. */
+  /** Whether the request changes state. If its answer is lost, it is unknown whether the change was made. */
   readonly changes: boolean;
-  /** Whether what came is an answer. */
+  /** Returns whether a parsed body has the shape of an answer. */
   isAnswer(body: unknown): body is Answer;
 }
 
 export type DebugResult<Answer> =
   | { readonly ok: true; readonly answer: Answer }
-  /** `sentence`: what is wrong and what to do, without a full stop. */
+  /** `sentence` describes the problem and the remedy, without a full stop. */
   | { readonly ok: false; readonly sentence: string };
 
 interface RawAnswer {
@@ -32,7 +32,7 @@ interface RawAnswer {
   readonly body: string;
 }
 
-/** Asks a debug port, once and on a connection of its own. Never rejects. */
+/** Sends one request to a debug port on a new connection. Never rejects. */
 export async function askDebugPort<Answer>(
   server: DebugServer,
   access: DebugAccess,
@@ -64,9 +64,9 @@ function parsed(text: string): unknown {
   }
 }
 
-/** One POST. */
+/** One POST request. */
 class DebugCall {
-  /** Whether the server may have the question. */
+  /** Whether the request was sent, so that the server may have processed it. */
   sent = false;
   readonly #server: DebugServer;
   readonly #access: DebugAccess;
@@ -76,7 +76,7 @@ class DebugCall {
     this.#access = access;
   }
 
-  /** Rejects where no whole answer comes in time. */
+  /** Rejects if the complete answer does not arrive within the timeout. */
   post(path: string, body: string): Promise<RawAnswer> {
     return new Promise((resolve, reject) => {
       const request = this.#open(path, Buffer.byteLength(body));
@@ -133,7 +133,10 @@ class DebugCall {
     });
   }
 
-  /** The token goes to nobody but the server: of one's own only after a look at its certificate. */
+  /**
+   * Sends the request after the connection and its TLS handshake succeeded. With `ownCertificate`, the certificate of
+   * the server is compared first, so that no other server receives the token.
+   */
   #send(request: ClientRequest, body: string): void {
     const send = (): void => {
       this.sent = true;
@@ -154,7 +157,7 @@ class DebugCall {
   }
 }
 
-/** What is wrong where another certificate is shown than the file holds. */
+/** Returns an error if the server's certificate is not the one in the file at `path`. */
 function wrongCertificate(socket: TLSSocket, path: string): Error | undefined {
   try {
     const expected = new X509Certificate(readNamedFile('DEBUG_SERVER_TLS_CERT', path));

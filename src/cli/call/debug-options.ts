@@ -1,6 +1,6 @@
 import { defaultOf } from '../../server/settings/settings-table.js';
 
-/** Options of every command that asks the debug port, for node:util's parseArgs. */
+/** Options of all commands that call the debug port, for `parseArgs` of node:util. */
 export const DEBUG_OPTIONS = {
   address: { type: 'string' },
   'token-file': { type: 'string' },
@@ -8,10 +8,10 @@ export const DEBUG_OPTIONS = {
   timeout: { type: 'string' },
 } as const;
 
-/** What was given of {@link DEBUG_OPTIONS}: which server is asked, and how. */
+/** Values of {@link DEBUG_OPTIONS}: the server to call, and how to call it. */
 export type DebugTarget = Readonly<Partial<Record<keyof typeof DEBUG_OPTIONS, string | undefined>>>;
 
-/** {@link DEBUG_OPTIONS} in a help text. */
+/** Help text of {@link DEBUG_OPTIONS}. */
 export const DEBUG_OPTIONS_HELP = `  --address <address>    debug port of the server: host:port, http://host:port or https://host:port (default:
                          DEBUG_HOST and DEBUG_PORT of the environment, or 127.0.0.1:${defaultOf('debugPort')})
   --token-file <file>    file with the token, if the server requires one (ADMIN_TOKENS_FILE); or set WEIR_ADMIN_TOKEN

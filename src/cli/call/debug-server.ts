@@ -7,28 +7,34 @@ import { hostOf, isAddress } from './address.js';
 import type { DebugTarget } from './debug-options.js';
 import { onLoopback } from './target.js';
 
-/** A debug port to ask. */
+/** Address of a debug port, and how to verify its certificate. */
 export interface DebugServer {
   readonly tls: boolean;
-  /** A name or an IP address, without brackets. */
+  /** Host name or IP address, without brackets. */
   readonly host: string;
   readonly port: number;
-  /** The name that the certificate must be for, where {@link host} was found by it. */
+  /** Name that the certificate must match, if {@link host} is an address found by looking up this name. */
   readonly certificateName?: string;
-  /** File with the very certificate that it must show: of one's own server, whose issuers need not be known. */
+  /**
+   * File with the exact certificate that the server must show. Set for the server of this environment, whose CA may be
+   * unknown.
+   */
   readonly ownCertificate?: string;
 }
 
-/** How debug ports are asked. */
+/** Credentials and timeout for debug ports. */
 export interface DebugAccess {
-  /** Sent as a bearer token. */
+  /** Token, sent as a bearer token. */
   readonly token: string | undefined;
-  /** Issuers of the certificates of servers; undefined: those Node.js ships. */
+  /** CAs that are trusted to issue server certificates; undefined trusts the CAs of Node.js. */
   readonly ca: Buffer | undefined;
   readonly timeoutMs: number;
 }
 
-/** What {@link DEBUG_OPTIONS} come to; `usage` where the command line is wrong, `failed` where what it names is. */
+/**
+ * Result of reading {@link DEBUG_OPTIONS}: `usage` if the command line is invalid, and `failed` if the environment or a
+ * named file is.
+ */
 export type Found<T> =
   | { readonly kind: 'found'; readonly found: T }
   | { readonly kind: 'usage'; readonly message: string }
@@ -36,27 +42,30 @@ export type Found<T> =
 
 const DEFAULT_TIMEOUT_MS = 5000;
 const MAX_TIMEOUT_MS = 600_000;
-/** Longer ones are no tokens. Characters. */
+/** Maximum length of a token in characters. */
 const MAX_TOKEN = 4096;
 
-/** `http://127.0.0.1:6070`, for sentences. */
+/** Returns the URL of a debug port for messages, such as `http://127.0.0.1:6070`. */
 export function debugName({ tls, host, port }: DebugServer): string {
   return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Whether a token is sent where others may read it. */
+/** Returns whether the token would be sent without TLS to a host other than loopback. */
 export function sendsTokenInClear({ tls, host }: DebugServer, { token }: DebugAccess): boolean {
   return token !== undefined && !tls && !/^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host);
 }
 
-/** The server that `text` names; a sentence where it names none. `tls` where it does not say: whether to speak TLS. */
+/**
+ * Parses the address of a debug port. Returns an error message if it is invalid. `tls` applies if the address has no
+ * scheme.
+ */
 export function readDebugServer(text: string, tls: boolean): DebugServer | string {
   const [, scheme, address = ''] = /^(?:(https?):\/\/)?(.*?)\/?$/is.exec(text) ?? [];
   if (isAddress(address) && !address.startsWith('unix:')) {
     const port = Number(/\d+$/.exec(address)?.[0]);
     return { tls: scheme === undefined ? tls : /s$/i.test(scheme), host: hostOf(address), port };
   }
-  // Most often the port is left out.
+  // A missing port is the most common mistake.
   const isHost = /^(?:[a-z\d.-]+|\[[\da-f:.]+\])$/i.test(address);
   const hint = isHost ? `; write ${address}:${defaultOf('debugPort')}` : '';
   return (
@@ -65,7 +74,7 @@ export function readDebugServer(text: string, tls: boolean): DebugServer | strin
   );
 }
 
-/** The server that `--address` names, or that of the environment. */
+/** Returns the debug port named by `--address`, or else by the environment. */
 export function readDebugTarget(values: DebugTarget, environment: Io['environment']): Found<DebugServer> {
   const tls = values['tls-ca'] !== undefined;
   if (values.address !== undefined) {
@@ -88,13 +97,13 @@ export function readDebugTarget(values: DebugTarget, environment: Io['environmen
     return { kind: 'failed', messages: [message] };
   }
   const server = { host: hostOf(onLoopback(debugHost, debugPort)), port: debugPort };
-  // Issuers that were named are asked about it, as of any other server.
+  // With `--tls-ca`, the certificate is verified with these CAs, as for any other server.
   const found =
     certificate === '' || tls ? { ...server, tls } : { ...server, tls: true, ownCertificate: certificate };
   return { kind: 'found', found };
 }
 
-/** Token, issuers and patience of the options and the environment. No sentence holds a token. */
+/** Reads the token, CAs and timeout from the options and the environment. No message contains a token. */
 export function readDebugAccess(values: DebugTarget, environment: Io['environment']): Found<DebugAccess> {
   const timeoutMs =
     values.timeout === undefined
@@ -109,7 +118,7 @@ export function readDebugAccess(values: DebugTarget, environment: Io['environmen
   }
 }
 
-/** Throws a sentence as Error. */
+/** Throws an Error with a message for the user. */
 function readToken(path: string | undefined, environment: Io['environment']): string | undefined {
   const variable = environment['WEIR_ADMIN_TOKEN'] ?? '';
   if (path === undefined && variable === '') return undefined;

@@ -2,15 +2,16 @@ import { connect, type NetConnectOpts } from 'node:net';
 import { firstWord, speaksTls } from '../../speaks-tls.js';
 import { hostOf } from './address.js';
 
-/** What a port speaks, as far as its first bytes tell. */
+/** Protocol of a port, detected from its first bytes. */
 export type Spoken = 'TLS' | 'HTTP/2' | 'HTTP/1.1';
 
 /** The connection preface of HTTP/2 and an empty SETTINGS frame (RFC 9113 section 3.4). */
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0', 'latin1');
 
 /**
- * Asks a listener what it speaks, for a sentence about a call that failed: in clear text first, then over TLS with
- * whatever certificate. Two connections of a second at most; undefined where nothing can be told. Never rejects.
+ * Detects the protocol of a listener, for the message about a failed call. Tries clear text first, and then TLS with
+ * any certificate, on two connections of at most one second each. Resolves with undefined if the protocol is unknown,
+ * and never rejects.
  */
 export async function whatSpeaks(address: string): Promise<Spoken | undefined> {
   const endpoint = endpointOf(address);
@@ -32,8 +33,8 @@ function askPlain(endpoint: NetConnectOpts): Promise<Spoken | undefined> {
 
 function spokenBy(bytes: Buffer): Spoken | undefined {
   if (bytes.toString('latin1', 0, 5) === 'HTTP/') return 'HTTP/1.1';
-  // A record of TLS: an alert (21) of version 3.x (RFC 8446 section 5.1).
+  // A TLS record: an alert (21) of version 3.x (RFC 8446 section 5.1).
   if (bytes[0] === 21 && bytes[1] === 3) return 'TLS';
-  // A frame of type SETTINGS on stream 0, which a server sends first.
+  // A SETTINGS frame on stream 0, which an HTTP/2 server sends first (RFC 9113 section 3.4).
   return bytes.length >= 9 && bytes[3] === 4 && bytes.readUInt32BE(5) === 0 ? 'HTTP/2' : undefined;
 }

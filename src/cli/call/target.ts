@@ -5,36 +5,36 @@ import type { Io } from '../io.js';
 import { isAddress } from './address.js';
 import { type ChannelOptions, readTlsOptions, TLS_OPTIONS } from './tls-options.js';
 
-/** Options of every command that calls a server, for node:util's parseArgs. */
+/** Options of all commands that call a gRPC server, for `parseArgs` of node:util. */
 export const TARGET_OPTIONS = { address: { type: 'string' }, ...TLS_OPTIONS } as const;
 
-/** A server to call. */
+/** Address of a gRPC server, and how to call it. */
 export interface ServerTarget {
   /** `host:port` of a gRPC listener, or `unix:<path>`. */
   readonly address: string;
   readonly channel: ChannelOptions;
-  /** It is the server of this environment, asked on its own machine: whatever certificate it shows is good. */
+  /** Whether the environment names the server. It then runs on this machine, and any certificate is accepted. */
   readonly own: boolean;
-  /** `host:port` of the debug port of one's own server, and whether that speaks TLS. */
+  /** `host:port` of the debug port of the environment's server, and whether the port uses TLS. */
   readonly debug?: string;
   readonly debugTls?: true;
   /**
-   * `host:port` where HTTP says whether it is well, for one's own server that wants a client certificate which no
-   * option names.
+   * `host:port` of the HTTP port, which also reports health. Set if the environment's server requires a client
+   * certificate and `--cert` is missing.
    */
   readonly certificateMissing?: string;
 }
 
 export type TargetResult =
   | { readonly kind: 'target'; readonly target: ServerTarget }
-  /** The command line makes no sense. */
+  /** The command line is invalid. */
   | { readonly kind: 'usage'; readonly message: string }
-  /** The environment makes none; a sentence for each reason. */
+  /** The environment is invalid; one message for each reason. */
   | { readonly kind: 'failed'; readonly messages: readonly string[] };
 
 /**
- * The server that the options name; without `--address` that of this environment: GRPC_UDS, or GRPC_HOST and GRPC_PORT,
- * on loopback if they name every address, over TLS if GRPC_SERVER_USE_TLS says so.
+ * Returns the server in `--address`, or else the server of this environment: GRPC_UDS, or GRPC_HOST and GRPC_PORT. A
+ * wildcard address is called on loopback. GRPC_SERVER_USE_TLS selects TLS.
  */
 export function readTarget(
   values: Parameters<typeof readTlsOptions>[0] & { readonly address?: string | undefined },
@@ -45,7 +45,7 @@ export function readTarget(
   if (typeof channel === 'string') return { kind: 'usage', message: channel };
   if (address === undefined) return ownTarget(channel, environment);
   if (isAddress(address)) return { kind: 'target', target: { address, channel, own: false } };
-  // Most often the port is left out.
+  // A missing port is the most common mistake.
   const hint = /^(?:[a-z\d.-]+|\[[\da-f:.]+\])$/i.test(address) ? `; write ${address}:8081` : '';
   return {
     kind: 'usage',
@@ -97,7 +97,7 @@ function ownTarget(channel: ChannelOptions, environment: Io['environment']): Tar
   return { kind: 'target', target };
 }
 
-/** Where a listener of this machine can be asked. */
+/** Returns the address at which a listener on this machine can be called. */
 export function onLoopback(host: Settings['host'], port: number): string {
   if (host === '0.0.0.0' || host === '') return formatHostPort('127.0.0.1', port);
   return formatHostPort(host === '::' ? '::1' : host, port);

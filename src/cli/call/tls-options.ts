@@ -1,4 +1,4 @@
-/** The options of a command that speaks to a server over TLS, for node:util's parseArgs. */
+/** Options of commands that call a server over TLS, for `parseArgs` of node:util. */
 export const TLS_OPTIONS = {
   tls: { type: 'boolean', default: false },
   ca: { type: 'string' },
@@ -6,17 +6,20 @@ export const TLS_OPTIONS = {
   key: { type: 'string' },
 } as const;
 
-/** How to reach a server: in clear text, or over TLS with files in PEM. */
+/** How to connect to a server: in clear text, or over TLS with PEM files. */
 export interface ChannelOptions {
   readonly tls: boolean;
-  /** File with the issuers of the server's certificate; undefined: those Node ships. */
+  /** File with the CAs of the server's certificate; undefined trusts the CAs of Node.js. */
   readonly ca: string | undefined;
-  /** Files with a client certificate and its key, for a server that asks for one. */
+  /** Files with a client certificate and its key, for servers that require one. */
   readonly cert: string | undefined;
   readonly key: string | undefined;
 }
 
-/** The parsed {@link TLS_OPTIONS}; a sentence instead where they contradict each other. Naming a file means TLS. */
+/**
+ * Converts the values of {@link TLS_OPTIONS}. A file implies TLS. Returns an error message if only one of `--cert` and
+ * `--key` is set.
+ */
 export function readTlsOptions(values: {
   readonly tls?: boolean;
   readonly ca?: string | undefined;

@@ -1,27 +1,27 @@
 import { goBoolean } from '../../server/settings/settings-values.js';
 
-/** A flag of a Go program: its name without dashes, and what `-help` says of it. */
+/** A flag of a Go program: its name without dashes, and its help text. */
 export interface GoFlag {
   readonly name: string;
   readonly help: string;
-  /** True: `-x` alone means true, and a value comes only as `-x=value`. */
+  /** Whether the flag is boolean: `-x` means true, and a value must be written as `-x=value`. */
   readonly boolean?: true;
 }
 
 export type GoFlags =
   | {
       readonly kind: 'run';
-      /** Values by flag, in the order given. A boolean is `true` or `false`. */
+      /** Values of each flag, in the given order. A boolean is `true` or `false`. */
       readonly values: ReadonlyMap<string, readonly string[]>;
-      /** What follows the flags. */
+      /** Arguments after the flags. */
       readonly rest: readonly string[];
     }
   | { readonly kind: 'help' }
   | { readonly kind: 'usage'; readonly message: string };
 
 /**
- * Reads arguments as Go's package `flag` does (pkg.go.dev/flag, "Command line flag syntax"): one dash or two, `-x
- * value` or `-x=value`, a boolean without a value; flags end at the first argument that is none, or after `--`.
+ * Parses arguments like Go's package `flag` (pkg.go.dev/flag, "Command line flag syntax"): one or two dashes, `-x
+ * value` or `-x=value`, and booleans without a value. Flags end at `--` or at the first argument that is not a flag.
  */
 export function readGoFlags(args: readonly string[], flags: readonly GoFlag[]): GoFlags {
   const values = new Map<string, string[]>();

@@ -12,7 +12,7 @@ import { responseText } from './response-text.js';
 
 const COMMAND = 'weir ratelimit-client';
 
-/** No call takes longer; the original waits for ever where nothing answers. Milliseconds. */
+/** Timeout of the call in milliseconds. The original waits without a timeout. */
 const TIMEOUT_MS = 30_000;
 
 interface Call {
@@ -21,7 +21,7 @@ interface Call {
   readonly descriptors: readonly Descriptor[];
 }
 
-/** `weir ratelimit-client`: one call, its answer in protobuf's text format. */
+/** Runs `weir ratelimit-client`: sends one request and prints the answer in protobuf's text format. */
 export async function runRatelimitClient(args: readonly string[], io: Io): Promise<number> {
   const flags = readGoFlags(args, FLAGS);
   if (flags.kind === 'help') {
@@ -61,7 +61,7 @@ export async function runRatelimitClient(args: readonly string[], io: Io): Promi
 
 type Given = Extract<GoFlags, { kind: 'run' }>;
 
-/** Of a flag given twice the last counts, as in Go; an empty value is none. */
+/** Returns the last value of a flag, as Go does; undefined if it is unset or empty. */
 function last({ values }: Given, name: string): string | undefined {
   return values.get(name)?.at(-1) || undefined;
 }
@@ -127,7 +127,7 @@ function ask(call: Call, client: Client): Promise<RateLimitResponse> {
   }).finally(() => client.close());
 }
 
-/** `DEADLINE_EXCEEDED` as Go writes it, `DeadlineExceeded`. */
+/** Returns the name of a gRPC status code in Go's spelling: `DeadlineExceeded` for DEADLINE_EXCEEDED. */
 function goName(code: number): string {
   const words = (status[code] ?? `CODE_${code}`).toLowerCase().split('_');
   return code === status.OK

@@ -9,7 +9,7 @@ import { RATELIMIT_CONFIG_CHECK_FLAGS as FLAGS, RATELIMIT_CONFIG_CHECK_HELP } fr
 
 const COMMAND = 'weir ratelimit-config-check';
 
-/** `weir ratelimit-config-check`: everything on standard output, where the original has it. */
+/** Runs `weir ratelimit-config-check`: prints results and errors to standard output, like the original. */
 export async function runRatelimitConfigCheck(args: readonly string[], io: Io): Promise<number> {
   const flags = readGoFlags(args, FLAGS);
   if (flags.kind === 'help') {
@@ -26,7 +26,7 @@ export async function runRatelimitConfigCheck(args: readonly string[], io: Io): 
   let files: readonly string[];
   try {
     files = readdirSync(directory)
-      // Kubernetes keeps the real files of a ConfigMap in `..data`; those beside it lead there.
+      // Kubernetes mounts the files of a ConfigMap in `..data`, and symbolic links next to it point to them.
       .filter((name) => !name.startsWith('..'))
       .sort()
       .map((name) => join(directory, name));

@@ -13,7 +13,7 @@ Exit code: 0 after a drain; 1 if weir cannot start or continue, or a variable is
 are ignored.
 `;
 
-/** The flags of envoyproxy/ratelimit's client, in the order in which it prints them. */
+/** Flags of envoyproxy/ratelimit's client, in the order in which it prints them. */
 export const RATELIMIT_CLIENT_FLAGS: readonly GoFlag[] = [
   { name: 'descriptors', help: 'a descriptor, key=value,key=value…; repeat for more' },
   { name: 'dial_string', help: 'address of the server (default localhost:8081)' },
@@ -34,7 +34,7 @@ ${lines(RATELIMIT_CLIENT_FLAGS)}
 Exit code: 0 if the call was answered, even with OVER_LIMIT; 1 if it failed; 2 for invalid arguments.
 `;
 
-/** Those of its configuration check. */
+/** Flags of envoyproxy/ratelimit's configuration check. */
 export const RATELIMIT_CONFIG_CHECK_FLAGS: readonly GoFlag[] = [
   { name: 'config_dir', help: 'directory of policy files; all files in it are read' },
   { name: 'merge_domain_configs', help: 'merge files that have the same domain', boolean: true },

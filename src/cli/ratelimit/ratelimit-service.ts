@@ -5,15 +5,18 @@ const SHOWN_ARGUMENTS = 10;
 const SHOWN_CHARACTERS = 60;
 
 /**
- * `weir ratelimit`: the service of envoyproxy/ratelimit, which never looks at its arguments. What is written there is
- * named in the log, as whoever wrote it may believe that it is in force.
+ * Runs `weir ratelimit`, which replaces the service of envoyproxy/ratelimit. Arguments are ignored, as in the original.
+ * The log lists them, because the user may expect an effect.
  */
 export async function runRatelimit(args: readonly string[], io: Io): Promise<number> {
   const { runServe } = await import('../serve.js');
   return runServe([], io, ignoredArguments(args));
 }
 
-/** The line for the log; none without arguments. Values are left out, since one may be a password. */
+/**
+ * Returns the log line about ignored arguments, or no line without arguments. Values are omitted, because one may be a
+ * password.
+ */
 export function ignoredArguments(args: readonly string[]): readonly string[] {
   if (args.length === 0) return [];
   const names = args.slice(0, SHOWN_ARGUMENTS).map((word, i) => nameOf(word) ?? `argument ${i + 1}`);
@@ -24,7 +27,7 @@ export function ignoredArguments(args: readonly string[]): readonly string[] {
   ];
 }
 
-/** A flag without its value, of printable characters; undefined where the word is not a flag. */
+/** Returns the name of a flag without its value; undefined if the argument is not a flag. */
 function nameOf(word: string): string | undefined {
   const [flag] = /^--?[A-Za-z][\w.-]*/.exec(word) ?? [];
   return flag?.slice(0, SHOWN_CHARACTERS);

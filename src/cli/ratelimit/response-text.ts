@@ -4,8 +4,8 @@ import { type ProtoStruct, type ProtoValue, toStruct } from '../../codec/struct.
 type Field = readonly [name: string, value: string | undefined];
 
 /**
- * An answer in protobuf's text format on one line, fields in the order of their numbers and those with their default
- * left out, as Go prints a message (protobuf.dev/reference/protobuf/textformat-spec).
+ * Formats an answer in protobuf's text format on one line, like Go: fields in the order of their numbers, without
+ * fields that have the default value (protobuf.dev/reference/protobuf/textformat-spec).
  */
 export function responseText(answer: RateLimitResponse): string {
   return fields([
@@ -83,7 +83,7 @@ function message(list: readonly Field[]): string {
   return `{${fields(list)}}`;
 }
 
-/** undefined for 0, protobuf's default. */
+/** Returns undefined for 0, protobuf's default. */
 function number(value: number): string | undefined {
   return value === 0 ? undefined : String(value);
 }
@@ -97,7 +97,7 @@ function enumName(values: Readonly<Record<string, number>>, value: number): stri
   );
 }
 
-/** A quoted text; control characters are escaped, so that what a server sends does not steer the terminal. */
+/** Quotes a text and escapes control characters, so that text from a server cannot control the terminal. */
 function quoted(text: string): string {
   return JSON.stringify(text).replaceAll(
     /[\u007f-\u009f]/g,

@@ -1,6 +1,6 @@
-/** Characters that terminals show in no column: marks over others, and what joins or directs them. */
+/** Characters of width 0 in terminals: combining marks and format characters. */
 const NO_COLUMN = /^[\p{M}\p{Cf}]$/u;
-/** Characters that take two columns (Unicode Standard Annex 11: wide and fullwidth), as far as they are common. */
+/** Common characters of width 2 in terminals (Unicode Standard Annex 11: wide and fullwidth). */
 const TWO_COLUMNS =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]$/u;
 
@@ -10,14 +10,14 @@ function columnsOfCharacter(character: string): number {
   return TWO_COLUMNS.test(character) ? 2 : 1;
 }
 
-/** How many columns of a terminal a text takes that has no codes for it. */
+/** Returns the width of a text in terminal columns. The text must not contain control sequences. */
 export function columnsOf(text: string): number {
   let columns = 0;
   for (const character of text) columns += columnsOfCharacter(character);
   return columns;
 }
 
-/** As much of a text as so many columns show, with … where something is missing. */
+/** Cuts a text to at most `most` columns; `…` replaces the omitted part. */
 export function cutToColumns(text: string, most: number): string {
   if (text.length <= most / 2 || columnsOf(text) <= most) return text;
   let [shown, columns] = ['', 0];
@@ -29,13 +29,13 @@ export function cutToColumns(text: string, most: number): string {
   return most < 1 ? '' : `${shown}…`;
 }
 
-/** A text filled with spaces to so many columns, behind it or before it. */
+/** Pads a text with spaces to `columns` columns, on the right for `left` alignment and on the left for `right`. */
 export function filled(text: string, columns: number, side: 'left' | 'right' = 'left'): string {
   const spaces = ' '.repeat(Math.max(0, columns - columnsOf(text)));
   return side === 'left' ? text + spaces : spaces + text;
 }
 
-/** A paragraph in lines of so many columns, where its words allow that. */
+/** Wraps a paragraph into lines of at most `columns` columns. Longer words are not split. */
 export function wrapped(paragraph: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let line = '';
@@ -50,17 +50,17 @@ export function wrapped(paragraph: string, columns: number): readonly string[] {
   return [...lines, line];
 }
 
-/** A column of a table: its heading, and on which side its cells stand. */
+/** Heading of a table column, and alignment of its cells. */
 export interface Column {
   readonly heading: string;
   readonly side: 'left' | 'right';
-  /** Whether the column may be left out when the headings do not all fit. The last such column goes first. */
+  /** Whether the column may be omitted if not all headings fit. The last such column is omitted first. */
   readonly yields?: true;
 }
 
 /**
- * Rows as lines under a heading; each column as wide as its widest cell, two spaces between them. `most`: the columns
- * of the screen; no heading is cut there, though the cells of the last column may be.
+ * Formats rows under a heading. Each column is as wide as its widest cell, with two spaces between columns. With
+ * `most`, the width of the screen in columns, headings are never cut, but cells of the last column may be.
  */
 export function tableLines(
   columns: readonly Column[],
@@ -80,7 +80,7 @@ export function tableLines(
   );
 }
 
-/** The positions of the columns whose headings have room. */
+/** Returns the indexes of the columns whose headings fit. */
 function shownColumns(
   columns: readonly Column[],
   widths: readonly number[],

@@ -2,59 +2,65 @@ import { emitKeypressEvents } from 'node:readline';
 import { printable } from '../../printable.js';
 import { cutToColumns } from './columns.js';
 
-/** A key that was pressed. */
+/** A pressed key. */
 export interface Key {
-  /** What it typed; '' for one that types nothing. */
+  /** Text that the key types; '' for keys such as arrows. */
   readonly text: string;
-  /** As node:readline calls it: `up`, `pagedown`, `escape`, `return`, `q`. */
+  /** Name of the key in node:readline: `up`, `pagedown`, `escape`, `return`, `q`. */
   readonly name: string;
 }
 
-/** A signal that ended a screen; `SIGHUP` also where the terminal is gone. */
+/** Signal that ends a screen; `SIGHUP` also if the terminal closes. */
 export type EndSignal = 'SIGINT' | 'SIGTERM' | 'SIGHUP' | 'SIGQUIT';
 
-/** The whole terminal, to be drawn on again and again. {@link Screen.close} gives it back as it was. */
+/** Full-screen view on the terminal. {@link Screen.close} restores the terminal. */
 export interface Screen {
   readonly columns: number;
   readonly rows: number;
-  /** Resolves when a signal asks for the end, or Ctrl-C. */
+  /** Resolves when a signal or Ctrl-C ends the screen. */
   readonly ended: Promise<EndSignal>;
-  /** Shows these lines, as far as there is room. Only {@link emphasis} steers the terminal, whatever the lines hold. */
+  /**
+   * Shows the lines that fit on the screen. Control characters in the lines are escaped; only {@link emphasis} adds
+   * styling.
+   */
   draw(lines: readonly string[]): void;
   close(): void;
 }
 
-/** What a screen tells of. */
+/** Receives keys and size changes of a screen. */
 export interface ScreenListener {
   key(key: Key): void;
-  /** The size is another one, or all must be drawn anew. */
+  /** Called after the size changed, or if the screen must be redrawn. */
   resized(): void;
 }
 
-/** The part of a process that a screen needs. */
+/** Members of `process` that a screen needs. */
 export type ScreenProcess = Pick<
   NodeJS.Process,
   'stdin' | 'stdout' | 'pid' | 'kill' | 'on' | 'removeListener'
 >;
 
 const CSI = '\u001b[';
-/** The alternate screen of xterm and its kin, without the cursor. */
+/** Switches to the alternate screen of xterm-compatible terminals, and hides the cursor. */
 const ENTER = `${CSI}?1049h${CSI}?25l${CSI}2J`;
 const LEAVE = `${CSI}0m${CSI}?25h${CSI}?1049l`;
 const END_SIGNALS: readonly EndSignal[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
-/** A process that was to stop and goes on after so long was not stopped: it has no shell that could wake it. */
+/**
+ * Delay after SIGTSTP, in milliseconds, before the screen resumes. A process that still runs then was not stopped,
+ * because no shell controls its job.
+ */
 const NOT_STOPPED_MS = 100;
-/** Beginning and end of what is drawn in reverse. They stand for a code, and take no column. */
+/** Private characters that mark the start and end of reverse video. They are replaced by control sequences. */
 const [REVERSE, PLAIN] = ['\ue000', '\ue001'];
 
-/** A whole line of {@link Screen.draw} that is drawn in reverse. */
+/** Marks a line of {@link Screen.draw} for reverse video. */
 export function emphasis(line: string): string {
   return REVERSE + line + PLAIN;
 }
 
 /**
- * Takes the terminal of a process: the alternate screen, the keyboard if standard input is one, and the signals that
- * end and stop. However the process ends, but for SIGKILL, the terminal is given back.
+ * Opens a full-screen view: switches to the alternate screen, reads keys if standard input is a terminal, and handles
+ * signals that end or stop the process. The terminal is restored however the process ends, except after SIGKILL.
  */
 export function openScreen(process: ScreenProcess, listener: ScreenListener): Screen {
   return new LiveScreen(process, listener);
@@ -67,7 +73,7 @@ class LiveScreen implements Screen {
   #end: (signal: EndSignal) => void = () => {};
   #isOpen = false;
   #isClosed = false;
-  /** What stands there, line by line. */
+  /** Lines on the screen now. */
   #shown: readonly string[] = [];
   #resumeTimer: NodeJS.Timeout | undefined;
 
@@ -104,7 +110,7 @@ class LiveScreen implements Screen {
 
   draw(lines: readonly string[]): void {
     if (!this.#isOpen) return;
-    // The last column stays free: terminals differ in where the cursor is behind it.
+    // The last column stays empty, because terminals differ in where they put the cursor after it.
     const wanted = Array.from({ length: this.rows }, (_, at) => this.#fitting(lines[at] ?? ''));
     const changes = wanted.flatMap((line, at) =>
       line === this.#shown[at] ? [] : [`${CSI}${at + 1};1H${CSI}2K${line}`],
@@ -160,7 +166,7 @@ class LiveScreen implements Screen {
   readonly #gone = (): void => this.#end('SIGHUP');
 
   readonly #resized = (): void => {
-    // What terminals do to what is on them is up to them.
+    // Terminals handle the old content differently after a resize, so the screen is cleared and redrawn.
     this.#shown = [];
     if (this.#isOpen) this.#process.stdout.write(`${CSI}2J`);
     this.#listener.resized();
@@ -169,8 +175,9 @@ class LiveScreen implements Screen {
   readonly #stopped = (): void => this.#suspend(this.#process.pid);
 
   /**
-   * Stops a process as a shell expects it, with the terminal as it was; 0: all of the job, as Ctrl-Z does. The default
-   * action of the signal goes on at once where no shell could wake us.
+   * Restores the terminal and stops the process `pid`, or with 0 its whole job, as Ctrl-Z does in a shell. The handler
+   * is removed first, so that the default action of SIGTSTP applies. If no shell controls the job, the process
+   * continues, and a timer resumes the screen.
    */
   #suspend(pid: number): void {
     this.#leave();
@@ -185,7 +192,7 @@ class LiveScreen implements Screen {
     if (this.#isClosed) return;
     this.#process.removeListener('SIGTSTP', this.#stopped);
     this.#process.on('SIGTSTP', this.#stopped);
-    // Woken without a stop that was seen (SIGSTOP): the terminal may be in any state.
+    // After SIGSTOP, which cannot be handled, the state of the terminal is unknown.
     if (this.#isOpen) this.#leave();
     this.#enter();
     this.#listener.resized();

@@ -1,16 +1,16 @@
 import { shellText } from '../../config/show/shell-text.js';
 
-/** What stands for a secret (redact.ts of policy/). */
+/** Placeholder for a secret, written by policy/redact.ts. */
 const REDACTED = /^\[redacted sha256:[\da-f]{8}\]$/;
 
-/** Entries as arguments of a command, quoted where a shell needs it; long values are cut. */
+/** Formats entries as command-line arguments, quoted where a shell needs it. Long values are cut. */
 export function entriesText(entries: readonly { readonly key: string; readonly value: string }[]): string {
   return entries
     .map(({ key, value }) => `${shellText(key)}=${REDACTED.test(value) ? value : shellText(value)}`)
     .join(' ');
 }
 
-/** A span of time for a table: `0.3s`, `42s`, `9m58s`, `5h04m`, `3d02h`. */
+/** Formats a duration for a table: `0.3s`, `42s`, `9m58s`, `5h04m`, `3d02h`. */
 export function secondsText(seconds: number): string {
   if (seconds < 9.95) return `${seconds <= 0 ? 0 : Math.max(0.1, Math.round(seconds * 10) / 10)}s`;
   const whole = Math.ceil(seconds - 0.001);

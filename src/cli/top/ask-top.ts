@@ -5,23 +5,23 @@ import { type DebugAccess, type DebugServer, debugName } from '../call/debug-ser
 import { type FullTopQuestion, mergedTop, sortedTop } from './merge-top.js';
 import { findReplicas, type ReplicaList } from './replicas.js';
 
-/** Who is asked: a server, or all replicas. */
+/** Server to call, or the list of all replicas. */
 export type TopTarget =
   | { readonly kind: 'one'; readonly server: DebugServer }
   | { readonly kind: 'all'; readonly list: ReplicaList };
 
-/** What came of a question. */
+/** Merged answer of the replicas, and the failures. */
 export interface AskedTop {
-  /** Absent where nobody answered. */
+  /** Undefined if no replica answered. */
   readonly answer: TopAnswer | undefined;
-  /** How many were asked, and how many answered. */
+  /** Number of replicas called, and number of replicas that answered. A replica with several addresses counts once. */
   readonly asked: number;
   readonly answered: number;
-  /** Why others did not, a sentence each, without a full stop. */
+  /** Why other replicas did not answer: one sentence each, without a full stop. */
   readonly problems: readonly string[];
 }
 
-/** The most that a server lists. */
+/** Maximum number of rows in the answer of a server. */
 export const MOST_ROWS = 1000;
 
 const isRow = objectOf<TopBucket>({
@@ -46,7 +46,7 @@ const isTopAnswer = objectOf<TopAnswer>({
   top: listOf(isRow),
 });
 
-/** Asks once. Never rejects. */
+/** Calls the server or all replicas once. Never rejects. */
 export async function askTop(
   target: TopTarget,
   access: DebugAccess,
@@ -56,7 +56,7 @@ export async function askTop(
     target.kind === 'one'
       ? { servers: [target.server], problems: [] }
       : await findReplicas(target.list, access.timeoutMs);
-  // What is in the middle for one replica may be on top for all.
+  // All rows are requested, because a caller in the middle of one replica's list can be first in the merged list.
   const body = target.kind === 'one' ? question : { ...question, limit: MOST_ROWS };
   const results = await Promise.all(
     servers.map((server) =>
@@ -74,7 +74,7 @@ export async function askTop(
   };
 }
 
-/** One answer of each server: addresses that lead to one would make it count twice. */
+/** Keeps one answer of each server, so that a server with several addresses is not counted twice. */
 function eachOnce(answers: readonly TopAnswer[]): readonly TopAnswer[] {
   const names = answers.map(({ server }) => server);
   return answers.filter(({ server }, at) => server === undefined || names.indexOf(server) === at);
@@ -87,7 +87,7 @@ function joined(answers: readonly TopAnswer[], target: TopTarget, question: Full
     : mergedTop(answers, question);
 }
 
-/** Who is asked, for a heading. */
+/** Returns the name of the target for a heading. */
 export function targetName(target: TopTarget, { asked, answered }: AskedTop): string {
   if (target.kind === 'one') return debugName(target.server).replace('http://', '');
   return `${answered} of ${asked} replicas`;

@@ -1,18 +1,19 @@
 import type { TopAnswer, TopBucket, TopQuestion } from '../../admin/buckets/messages.js';
 
-/** What a question asks when it does not say. */
+/** A question with all defaults filled in. */
 export type FullTopQuestion = Required<Pick<TopQuestion, 'by' | 'of' | 'limit'>> & TopQuestion;
 
-/** Sorts buckets by what is asked for, the most first. */
+/** Sorts buckets in descending order by the number denied or used, and then by the other number. */
 export function sortedTop(top: readonly TopBucket[], by: 'denied' | 'used'): readonly TopBucket[] {
   const other = by === 'denied' ? 'used' : 'denied';
   return [...top].sort((one, two) => two[by] - one[by] || two[other] - one[other]);
 }
 
 /**
- * The answers of several replicas as one: numbers of a bucket are added up, and so are the errors. A replica that does
- * not list a bucket may have seen it at most {@link TopAnswer.error} times, so that sums are wrong by that much in both
- * directions. The share of the limit is the largest that a replica saw: with a common Redis it is that of all.
+ * Merges the answers of several replicas: numbers and errors of the same bucket are added. A replica that does not list
+ * a bucket may have counted up to {@link TopAnswer.error} for it, so a sum may be wrong by that much in both
+ * directions. The used ratio is the largest of any replica, because replicas with a shared Redis all see the same
+ * bucket.
  */
 export function mergedTop(answers: readonly TopAnswer[], { by, of, limit }: FullTopQuestion): TopAnswer {
   const buckets = new Map<string, TopBucket>();

@@ -3,22 +3,22 @@ import { isIP } from 'node:net';
 import { withTimeout } from '../../runtime/turns.js';
 import { type DebugServer, readDebugServer } from '../call/debug-server.js';
 
-/** Most replicas that are asked. */
+/** Maximum number of replicas that are called. */
 export const MAX_REPLICAS = 256;
 
-/** A replica, or a name that all replicas have. */
+/** An address in `--all`: a replica, or a DNS name of several replicas. */
 interface Named {
   readonly server: DebugServer;
   /** Whether each address of the name is a replica. */
   readonly byName: boolean;
 }
 
-/** Where the replicas are. */
+/** Addresses of the replicas. */
 export type ReplicaList = readonly Named[];
 
 /**
- * `host:port,host:port`, or `dns:name:port` for all addresses of a name; a sentence where it is neither. `tls` where an
- * address does not say: whether to speak TLS.
+ * Parses `--all`: `host:port,host:port`, or `dns:name:port` for all addresses of a name. Returns an error message if it
+ * is invalid. `tls` applies to addresses without a scheme.
  */
 export function readReplicas(text: string, tls: boolean): ReplicaList | string {
   const named: Named[] = [];
@@ -34,14 +34,14 @@ export function readReplicas(text: string, tls: boolean): ReplicaList | string {
   return named.length > 0 ? named : '--all names no replica; write such as 10.0.0.1:6070,10.0.0.2:6070';
 }
 
-/** The replicas that there are now. */
+/** Replicas found by looking up the names. */
 export interface FoundReplicas {
   readonly servers: readonly DebugServer[];
-  /** Names that could not be looked up, and what is left out, a sentence each. */
+  /** Names whose lookup failed, and omitted replicas: one sentence each, without a full stop. */
   readonly problems: readonly string[];
 }
 
-/** Looks up the names, for `timeoutMs` at most. Never rejects. */
+/** Looks up the names, for at most `timeoutMs` milliseconds. Never rejects. */
 export async function findReplicas(list: ReplicaList, timeoutMs: number): Promise<FoundReplicas> {
   const found = await Promise.all(
     list.map(({ server, byName }) => (byName ? addressesOf(server, timeoutMs) : [server])),
@@ -59,7 +59,7 @@ export async function findReplicas(list: ReplicaList, timeoutMs: number): Promis
   return { servers: all.slice(0, MAX_REPLICAS), problems };
 }
 
-/** A server for each address of the name. */
+/** Resolves with a server for each address of the name, or with an error message. */
 async function addressesOf(
   server: DebugServer,
   timeoutMs: number,
@@ -72,7 +72,7 @@ async function addressesOf(
     const addresses = await withTimeout(timeoutMs, lookup(host, { all: true }), late);
     if (addresses.length === 0) throw new Error('it has none');
     const first = addresses.find(({ family }) => family === 4)?.family ?? 6;
-    // A replica that has addresses of both kinds is one, and may listen on one of them only.
+    // A replica with IPv4 and IPv6 addresses counts once and may listen on one family only, so only one family is used.
     return addresses
       .filter(({ family }) => family === first)
       .map(({ address }) => ({

@@ -4,13 +4,13 @@ import { goMilliseconds } from '../go-milliseconds.js';
 import { MOST_ROWS } from './ask-top.js';
 import type { FullTopQuestion } from './merge-top.js';
 
-/** What `weir top` is asked to show. */
+/** Options of `weir top`. */
 export interface TopOptions {
   readonly question: FullTopQuestion;
   readonly everyMs: number;
   readonly once: boolean;
   readonly json: boolean;
-  /** `--all`. */
+  /** Value of `--all`. */
   readonly all: string | undefined;
   readonly target: DebugTarget;
 }
@@ -31,7 +31,10 @@ const OPTIONS = {
 const [PRINTED_ROWS, LIVE_ROWS] = [20, 200];
 const MAX_EVERY_MS = 3_600_000;
 
-/** Reads the arguments after `top`; a sentence where they make no sense. `live`: on a terminal. */
+/**
+ * Parses the arguments after `top`. Returns an error message if they are invalid. `live`: whether standard output is a
+ * terminal that can be redrawn.
+ */
 export function readTopOptions(args: readonly string[], live: boolean): TopOptions | string {
   const parsed = readArguments('top', args, OPTIONS);
   if (typeof parsed === 'string') return parsed;

@@ -11,17 +11,17 @@ const COLUMNS: readonly Column[] = [
   { heading: 'ENTRIES', side: 'left' },
 ];
 
-/** Widths of the numbers of {@link topRows}: each at least that of its heading, and the same whatever is counted. */
+/** Widths of the number columns of {@link topRows}: fixed, and at least as wide as their headings. */
 const NUMBER_WIDTHS = COLUMNS.flatMap(({ heading, side }) =>
   side === 'right' ? Math.max(heading.length, 7) : [],
 );
-/** Least widths of a rule and of entries, and the most of a rule as a share of what numbers leave. */
+/** Minimum widths of a rule and of entries, and the maximum share of the remaining width for a rule. */
 const [LEAST_RULE, LEAST_ENTRIES] = [6, 7];
 const MOST_RULE = 0.4;
-/** Columns between two cells. */
+/** Number of spaces between two cells. */
 const GAP = 2;
 
-/** The answer in whole lines, for files and pipes. */
+/** Formats the answer with full lines, for files and pipes. */
 export function plainTop(answer: TopAnswer, from: string): readonly string[] {
   const rows = answer.top.map((bucket) => [
     String(bucket.denied),
@@ -34,12 +34,12 @@ export function plainTop(answer: TopAnswer, from: string): readonly string[] {
   return [`${coverText(answer)}, ${from}`, errorText(answer), '', ...table];
 }
 
-/** `most denied in the last minute`. */
+/** Returns `most denied in the last minute`. */
 export function coverText({ by, of }: Pick<TopAnswer, 'by' | 'of'>): string {
   return `most ${by} in the last ${of}`;
 }
 
-/** How far the numbers can be trusted, in a line. */
+/** Returns a line with the possible error of the numbers, the sampling rate and an incomplete period. */
 export function errorText({ error, sampled, covers, of }: TopAnswer): string {
   const whole = of === 'minute' ? 60 : 3600;
   const parts = [
@@ -52,22 +52,22 @@ export function errorText({ error, sampled, covers, of }: TopAnswer): string {
   return parts.join('; ');
 }
 
-/** What stands in the place of rows. */
+/** Returns the line shown if there are no rows. */
 export function nothingText({ by, of }: Pick<TopAnswer, 'by' | 'of'>): string {
   return by === 'denied' ? `nobody was denied in the last ${of}` : `nothing was used in the last ${of}`;
 }
 
-/** Whether a bucket has a text in its domain, its rule or its entries, in whatever case of letters. */
+/** Returns whether the domain, rule or entries of a bucket contain a text, ignoring case. */
 export function hasText(bucket: TopBucket, text: string): boolean {
   const whole = `${bucket.domain} ${bucket.rule} ${entriesText(bucket.entries)}`;
   return whole.toLowerCase().includes(text.toLowerCase());
 }
 
-/** A heading and rows for a screen of so many columns: what has no room for its heading is left out. */
+/** Formats a heading and rows for a screen that is `columns` wide. Columns that do not fit are omitted. */
 export function topRows(top: readonly TopBucket[], columns: number): readonly string[] {
   const several = hasSeveralDomains(top);
   const rules = top.map((bucket) => ruleText(bucket, several));
-  // The last column of a screen stays free.
+  // The last column of the screen stays empty, because terminals differ in how they wrap there.
   const { numbers, entries, room } = fittingParts(columns - 1);
   const widest = Math.max(LEAST_RULE, ...rules.map(columnsOf));
   const width = entries ? Math.min(widest, Math.max(LEAST_RULE, Math.floor(room * MOST_RULE))) : room;
@@ -92,7 +92,7 @@ export function topRows(top: readonly TopBucket[], columns: number): readonly st
   ];
 }
 
-/** What has room: how many numbers, whether entries, and the columns that numbers leave for rule and entries. */
+/** Returns how many number columns fit, whether entries fit, and the width left for the rule and the entries. */
 function fittingParts(columns: number): { numbers: number; entries: boolean; room: number } {
   const roomBeside = (numbers: number): number =>
     columns - NUMBER_WIDTHS.slice(0, numbers).reduce((sum, width) => sum + width + GAP, 0);
@@ -115,7 +115,7 @@ function percent(ratio: number): string {
   return `${Math.round(ratio * 100)}%`;
 }
 
-/** A number in at most seven columns. */
+/** Formats a number in at most seven characters. */
 function shortNumber(number: number): string {
   const whole = Math.round(number);
   if (whole < 1e7) return String(whole);

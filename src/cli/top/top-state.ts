@@ -6,33 +6,33 @@ import { type AskedTop, type TopTarget, targetName } from './ask-top.js';
 import { type FullTopQuestion, sortedTop } from './merge-top.js';
 import { coverText, errorText, hasText, nothingText, topRows } from './top-report.js';
 
-/** Longest text to filter by, characters. */
+/** Maximum length of the filter in characters. */
 const MAX_FILTER = 100;
-/** Lines of a screen that are not rows: above them, with their heading, and below. */
+/** Lines of a screen above the rows, including the heading, and below them. */
 const ABOVE = 4;
 const BELOW = 1;
 
-/** What the screen of `weir top` shows. */
+/** State of the screen of `weir top`. */
 export interface TopState {
   readonly question: FullTopQuestion;
-  /** Rows with this text only; '' for all. */
+  /** Only rows with this text are shown; '' shows all. */
   readonly filter: string;
-  /** The filter that is being typed; undefined while none is. */
+  /** Filter that the user is typing; undefined otherwise. */
   readonly typing: string | undefined;
-  /** How many rows are above the first that is seen. */
+  /** Number of rows above the first visible row. */
   readonly offset: number;
   readonly isPaused: boolean;
   readonly showsHelp: boolean;
-  /** The last answer, and when it came. */
+  /** Last answer, and the time of day when it arrived. */
   readonly asked: AskedTop;
   readonly at: string;
 }
 
-/** What a key comes to. */
+/** Effect of a key. */
 export interface Pressed {
   readonly state: TopState;
   readonly quits: boolean;
-  /** Whether to ask at once. */
+  /** Whether to send a request immediately. */
   readonly asks: boolean;
 }
 
@@ -47,18 +47,18 @@ const HELP: readonly string[] = [
   'q         quit',
 ];
 
-/** The rows that pass the filter, sorted. */
+/** Returns the rows that match the filter, sorted. */
 function rowsOf({ asked, filter, question }: TopState): readonly TopBucket[] {
   const top = asked.answer?.top ?? [];
   return sortedTop(filter === '' ? top : top.filter((bucket) => hasText(bucket, filter)), question.by);
 }
 
-/** How many rows a screen of so many lines has. */
+/** Returns the number of bucket rows on a screen with `rows` lines. */
 function roomOf(rows: number): number {
   return Math.max(1, rows - ABOVE - BELOW);
 }
 
-/** What a key makes of the state, on a screen of so many lines. */
+/** Returns the effect of a key on the state, for a screen with `rows` lines. */
 export function press(state: TopState, key: Key, rows: number): Pressed {
   if (state.typing !== undefined)
     return { state: typed(state, state.typing, key), quits: false, asks: key.name === 'return' };
@@ -126,7 +126,7 @@ function scrolled(state: TopState, name: string, rows: number): TopState {
   return { ...state, offset: Math.min(last, Math.max(0, to[name] ?? state.offset)) };
 }
 
-/** The screen as lines. */
+/** Formats the screen as lines. */
 export function topScreen(
   state: TopState,
   target: TopTarget,
@@ -145,7 +145,7 @@ export function topScreen(
   const all = rowsOf(state);
   const room = roomOf(rows);
   const offset = Math.min(state.offset, Math.max(0, all.length - room));
-  // All rows have their part in how wide the columns are: they should not jump while one scrolls.
+  // All rows determine the column widths, so that the columns do not move while the user scrolls.
   const [heading = '', ...table] = topRows(all, columns);
   const seen = table.slice(offset, offset + room);
   if (all.length === 0) seen.push(state.filter === '' ? nothingText(question) : 'no row has that text');
@@ -153,7 +153,7 @@ export function topScreen(
   return [...lines, emphasis(heading), ...seen, ...filling, lastLine(state, all.length, offset, seen.length)];
 }
 
-/** The second line: what went wrong, or how far the numbers can be trusted. */
+/** Returns the second line: the first problem, or the possible error of the numbers. */
 function stateLine({ asked }: TopState): string {
   const { answer, problems } = asked;
   const [problem] = problems;

@@ -16,7 +16,10 @@ import { readTopOptions, type TopOptions } from './top-options.js';
 import { plainTop } from './top-report.js';
 import { press, type TopState, topScreen } from './top-state.js';
 
-/** `weir top`: exit 0 when every server that was asked once answered, or the user has seen enough. */
+/**
+ * Runs `weir top`. Without the live view, resolves with exit code 0 if every server answered. The live view ends with 0
+ * if the user quits, and with the code of the signal otherwise.
+ */
 export async function runTop(args: readonly string[], io: Io): Promise<number> {
   const options = readTopOptions(args, canRedraw(io));
   if (typeof options === 'string') {
@@ -74,7 +77,7 @@ function printTop(asked: AskedTop, target: TopTarget, options: TopOptions, io: I
   return answer === undefined || problems.length > 0 ? EXIT.FAILED : EXIT.OK;
 }
 
-/** The table on a whole terminal. */
+/** Live table on the full terminal screen. */
 class LiveTop {
   readonly #target: TopTarget;
   readonly #access: DebugAccess;
@@ -82,7 +85,7 @@ class LiveTop {
   #state: TopState;
   #timer: NodeJS.Timeout | undefined;
   #isAsking = false;
-  /** Whether to ask again as soon as the answer is there. */
+  /** Whether to send another request immediately after the current one. */
   #asksAgain = false;
   #isOver = false;
   #draw: () => void = () => {};
@@ -103,7 +106,7 @@ class LiveTop {
     };
   }
 
-  /** Resolves with the exit code. */
+  /** Shows the table until the user quits or a signal arrives. Resolves with the exit code. */
   async run(io: Io): Promise<number> {
     let quit: (signal?: EndSignal) => void = () => {};
     const hasQuit = new Promise<EndSignal | undefined>((resolve) => {
@@ -139,7 +142,7 @@ class LiveTop {
     }, this.#everyMs);
   }
 
-  /** One question at a time. */
+  /** Requests a new answer, after the current request if there is one. */
   async #ask(): Promise<void> {
     if (this.#isAsking) {
       this.#asksAgain = true;
@@ -149,11 +152,11 @@ class LiveTop {
     do {
       this.#asksAgain = false;
       const { question, filter } = this.#state;
-      // What passes a filter may be far below.
+      // The filter can match rows below the usual limit, so all rows are requested.
       const wanted = filter === '' ? question : { ...question, limit: MOST_ROWS };
       const asked = await askTop(this.#target, this.#access, wanted);
       if (this.#isOver) return;
-      // Without an answer the last one stays, with what went wrong.
+      // If no server answers, the last answer stays on the screen, with the new problems.
       this.#state =
         asked.answer === undefined
           ? { ...this.#state, asked: { ...asked, answer: this.#state.asked.answer } }
