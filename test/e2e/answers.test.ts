@@ -21,7 +21,7 @@ descriptors:
 `;
 const SECONDS = 36_000;
 
-/** Envoy adds both kinds of headers itself. */
+/** Headers that Envoy adds under the same names as weir. */
 const ENVOY_ADDS: readonly (readonly [string, string])[] = [
   [
     'enable_x_ratelimit_headers: "OFF"',
@@ -47,14 +47,14 @@ async function start(file: string, options: StackOptions = {}): Promise<Stack> {
 const ask = (path: string, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
   httpRequest(stack?.envoy.port ?? 0, path, { headers: { 'x-tenant': 'acme', ...headers } });
 
-/** Each header that has to do with limits, once: throws where one is doubled. */
+/** Returns the headers about limits; throws if one of them occurs twice. */
 function limitHeaders(answer: HttpAnswer): Record<string, string> {
   const names = new Set(answer.headers.map(([name]) => name));
   const ours = [...names].filter((name) => /^x-ratelimit|^ratelimit|^retry-after$/.test(name)).sort();
   return Object.fromEntries(ours.map((name) => [name, headerOf(answer, name)]));
 }
 
-/** Nearly so many seconds: the time that the test itself takes is gone from them. */
+/** Allows a few seconds less, because the test itself takes time. */
 function expectSeconds(text: string | undefined): void {
   expect(Number(text)).toBeGreaterThan(SECONDS - 60);
   expect(Number(text)).toBeLessThanOrEqual(SECONDS);
@@ -66,7 +66,7 @@ describe('the access log', () => {
       .filter((line) => line.startsWith('{') && line.includes('"rule"'))
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-  /** What docker-compose.yaml tells weir, but for where Redis and the policies are. */
+  /** The settings of docker-compose.yaml, except for the addresses of Redis and the policies. */
   function composeSettings(): NodeJS.ProcessEnv {
     const text = readFileSync(join(repositoryRoot, 'deploy/docker-compose.yaml'), 'utf8');
     const { services } = parse(text) as { services: { weir: { environment: Record<string, string> } } };
@@ -74,7 +74,7 @@ describe('the access log', () => {
     return settings;
   }
 
-  test('names the rule that denied, or would, with the settings of docker-compose.yaml', async () => {
+  test('names the rule that denied the request, or would have, with the settings of docker-compose.yaml', async () => {
     await start('', { weirEnv: { ...composeSettings(), SHUTDOWN_DRAIN_DELAY: '0s' } });
     expect((await ask('/chats/1')).status).toBe(200);
     const denied = await ask('/chats/2?q=1');
@@ -111,7 +111,7 @@ describe('the access log', () => {
 describe('every header reaches the client once', () => {
   const ALL = 'response_headers: [x-ratelimit, retry-after, ratelimit-draft-03, ratelimit]';
 
-  test('all of weir', async () => {
+  test('all headers of weir', async () => {
     await start(ALL);
     expect(limitHeaders(await ask('/chats/1'))).toMatchObject({
       'ratelimit-limit': '1, 1;w=36000',
@@ -138,7 +138,7 @@ describe('every header reaches the client once', () => {
     expect(headers['ratelimit']).toBe(`"chats";r=0;t=${headers['retry-after']}`);
   }, 60_000);
 
-  test("those of weir beside Envoy's own", async () => {
+  test("headers of weir next to Envoy's own", async () => {
     await start(ALL, { changes: ENVOY_ADDS, weirEnv: { ENVOY_ADDS_HEADERS: 'x-ratelimit,retry-after' } });
     const passed = limitHeaders(await ask('/chats/1'));
     expect(passed).not.toHaveProperty('retry-after');
@@ -146,7 +146,8 @@ describe('every header reaches the client once', () => {
     const denied = await ask('/chats/1');
     const headers = limitHeaders(denied);
     expect(denied.status).toBe(429);
-    // Envoy's: of a bucket whose time to fill is no unit it knows the number only, and its reset is in seconds.
+    // Envoy's own headers: if the time to fill a bucket is not one of Envoy's units, Envoy knows only the limit, and
+    // writes the reset in seconds.
     expect(headers).toMatchObject({
       'x-ratelimit-limit': expect.stringMatching(/^1\b/),
       'x-ratelimit-remaining': '0',
@@ -160,7 +161,7 @@ describe('every header reaches the client once', () => {
     expect(watched).not.toHaveProperty('retry-after');
   }, 60_000);
 
-  test('without the setting Envoy doubles x-ratelimit, though not retry-after', async () => {
+  test('doubles x-ratelimit, but not retry-after, without the setting', async () => {
     await start(ALL, { changes: ENVOY_ADDS });
     await ask('/chats/1');
     const { headers } = await ask('/chats/1');
@@ -169,9 +170,9 @@ describe('every header reaches the client once', () => {
   }, 60_000);
 });
 
-describe('the request that goes upstream', () => {
+describe('the upstream request', () => {
   const FILE = 'request_headers: [x-ratelimit, ratelimit]';
-  /** As docs/policy/headers-and-bodies.md tells it: what clients send of these names goes before the filter adds. */
+  /** The header names that docs/policy/headers-and-bodies.md tells Envoy to remove before its filter adds them. */
   const REMOVES: readonly (readonly [string, string])[] = [
     [
       '                http_filters:\n',
@@ -188,7 +189,7 @@ describe('the request that goes upstream', () => {
   ];
   const SPOOFED = { 'x-ratelimit-remaining': '999', ratelimit: '"chats";r=999' };
 
-  /** The headers that the upstream saw; its server joins several of one name by commas. */
+  /** Returns the headers that the upstream received; its server joins repeated headers with commas. */
   async function seen(path: string): Promise<Record<string, string>> {
     const answer = await ask(path, SPOOFED);
     expect(limitHeaders(answer)).toEqual({});
@@ -196,7 +197,7 @@ describe('the request that goes upstream', () => {
     return (JSON.parse(answer.body) as { headers: Record<string, string> }).headers;
   }
 
-  test('carries the headers, and nothing of what the client sent where Envoy removes it', async () => {
+  test("carries the headers of weir, and not the client's where Envoy removes them", async () => {
     await start(FILE, { changes: REMOVES });
     expect(await seen('/chats/1')).toMatchObject({
       'x-ratelimit-limit': '1',
@@ -212,7 +213,7 @@ describe('the request that goes upstream', () => {
     expect((await ask('/chats/1')).status).toBe(429);
   }, 60_000);
 
-  test('carries those of the client, too, where nothing removes them: Envoy appends', async () => {
+  test("carries the client's headers, too, unless Envoy removes them", async () => {
     await start(FILE);
     expect(await seen('/chats/1')).toMatchObject({
       'x-ratelimit-remaining': '999, 0',
@@ -220,7 +221,7 @@ describe('the request that goes upstream', () => {
     });
   }, 60_000);
 
-  test('carries those of LIMIT_REQUEST_HEADERS_ENABLED', async () => {
+  test('carries the headers of LIMIT_REQUEST_HEADERS_ENABLED', async () => {
     await start('', {
       weirEnv: { LIMIT_REQUEST_HEADERS_ENABLED: 'true', LIMIT_REQUEST_RESET_HEADER: 'x-quota-reset' },
     });
@@ -233,7 +234,7 @@ describe('the request that goes upstream', () => {
 describe('denied_response', () => {
   const FILE = 'denied_response: problem+json\nresponse_headers: [retry-after, ratelimit]';
 
-  test('gives denied callers body and media type, and others nothing', async () => {
+  test('sends body and media type to denied callers only', async () => {
     await start(FILE);
     const passed = await ask('/chats/1');
     expect(headerOf(passed, 'content-type')).toBe('application/json');
@@ -257,7 +258,7 @@ describe('denied_response', () => {
     expect([watched.status, headerOf(watched, 'content-type')]).toEqual([200, 'application/json']);
   }, 60_000);
 
-  test('of a gRPC call Envoy makes the body the message of the status', async () => {
+  test('becomes the status message of a gRPC call', async () => {
     await start(FILE);
     const denied = await ask('/html', { 'content-type': 'application/grpc' });
     expect(denied.status).toBe(200);

@@ -30,7 +30,7 @@ describe.each(SECURITIES)('in %s', (security) => {
     return Number(headerOf(answer, 'x-ratelimit-remaining'));
   }
 
-  test('two keys of one tenant share a bucket, an unknown key has its own', async () => {
+  test('shares a bucket between two keys of one tenant, and gives an unknown key its own', async () => {
     const started = performance.now();
     for (let turn = 0; turn < 20; turn += 1) await remaining(turn % 2 === 0 ? KEYS.first : KEYS.second);
     const left = await remaining(KEYS.second);
@@ -40,12 +40,12 @@ describe.each(SECURITIES)('in %s', (security) => {
     await expect(remaining(KEYS.stranger)).resolves.toBe(99);
   });
 
-  test('a request without key is refused', async () => {
+  test('denies a request without a key', async () => {
     const answer = await httpRequest(stack.envoy.port, '/open/v5/user-chats');
     expect(answer.status).toBe(401);
   });
 
-  test('no key is in the log', () => {
+  test('writes no key to the log', () => {
     const log = stack.weir.process.lines().join('\n');
     for (const key of Object.values(KEYS)) expect(log).not.toContain(key);
   });

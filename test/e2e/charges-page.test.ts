@@ -1,6 +1,6 @@
 /*
- * What docs/policy/charges.md shows and says of Envoy: its part of Envoy's configuration charges what the upstream
- * tells, in each place where Envoy obeys hits_addend, and in the others it is ignored.
+ * Tests the Envoy configuration of docs/policy/charges.md: it charges the usage that the upstream reports. Also tests
+ * where Envoy honours hits_addend, and where it ignores it.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,7 +19,7 @@ const PAGE = 'docs/policy/charges.md';
 const page = pageText(PAGE);
 const [policy = ''] = pageSections(PAGE, page).flatMap(({ examples }) => examples.map((one) => one.policy));
 const [, shown = ''] = /```yaml\n(http_filters:[^`]*)```/.exec(page) ?? [];
-/** Both calls of the page, as its route has them. */
+/** The peek and the charge, with the actions of the page's route. */
 const actions = [fromHeader('x-tenant', 'tenant')];
 const LIMITS = [
   { actions, hits_addend: { number: 0 } },
@@ -46,7 +46,7 @@ afterAll(async () => {
   upstream?.close();
 }, 60_000);
 
-/** An Envoy that asks weir; with the limits of the page in other places, unless it has `parts` of its own. */
+/** Starts an Envoy that calls weir, with the page's limits at `place`, unless `parts` replaces them. */
 async function startEnvoy(place?: 'route' | 'virtual_host', parts?: ManagerParts) {
   const { port: upstreamPort } = upstream.address() as AddressInfo;
   const routes = [{ path: '/', rateLimits: LIMITS, place }];
@@ -60,7 +60,7 @@ const leftOf = async (tenant: string): Promise<number | undefined> => {
   const { response } = await rls.ask('llm', [descriptor([`tenant=${tenant}`], { hitsAddend: 0 })]);
   return response?.statuses[0]?.limitRemaining;
 };
-/** The bucket of the page gets a token every 36 seconds, which a slow test may see. */
+/** Waits for the number of remaining tokens; a slow test can see the token that refills every 36 seconds. */
 const untilLeft = (tenant: string, left: number) =>
   waitFor(`${left} left of ${tenant}`, async () => {
     const found = (await leftOf(tenant)) ?? 0;
@@ -73,7 +73,7 @@ interface Route {
   typed_per_filter_config?: PerFilter | undefined;
 }
 
-/** The page's part of Envoy's configuration. */
+/** Returns the Envoy configuration that the page shows. */
 function pageParts() {
   const parts = parse(shown) as ManagerParts & {
     http_filters: { typed_config: { timeout?: string } }[];
@@ -86,17 +86,17 @@ function pageParts() {
     };
   };
   const [filter] = parts.http_filters;
-  // A busy machine must not change what is charged.
+  // A longer timeout, so that a busy machine does not change what is charged.
   if (filter !== undefined) filter.typed_config.timeout = '10s';
   return parts;
 }
 
-describe("the page's part of Envoy's configuration", () => {
+describe('the Envoy configuration of the page', () => {
   const parts = pageParts();
 
-  test('charges what the upstream tells, and nothing where it tells nothing', async () => {
+  test('charges the reported usage, and nothing if the upstream reports none', async () => {
     const [host] = parts.route_config.virtual_hosts;
-    // Those beside it are ignored, as the page says.
+    // Envoy ignores hits_addend in the fields next to the supported ones.
     const ignored = [
       { actions: [{ generic_key: { descriptor_key: 'tenant', descriptor_value: 'ignored' } }] },
     ];
@@ -145,7 +145,7 @@ const elsewhere: Record<string, (parts: Parts) => void> = {
 };
 
 test.each(Object.entries(elsewhere))(
-  'Envoy obeys hits_addend in the configuration of %s',
+  'Envoy honours hits_addend in the configuration of %s',
   async (place, move) => {
     const parts = pageParts();
     move(parts);

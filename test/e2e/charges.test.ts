@@ -1,6 +1,6 @@
 /*
- * What a call cost is known when it has ended: Envoy asks with hits_addend 0 first, and charges what the upstream said
- * when the answer has gone out. Refunds and limits that Envoy brings along, too.
+ * Tests charges for calls whose cost is known only when they end: Envoy peeks with hits_addend 0, and charges the
+ * reported cost after the response. Also tests refunds, and limits that Envoy sends in its requests.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -32,7 +32,7 @@ descriptors:
 `;
 const HALF_A_YEAR_S = (365 / 2) * 86_400;
 
-/** Ask whether there is room, and charge what the upstream says in x-tokens. */
+/** Peeks first, and charges the cost that the upstream reports in x-tokens. */
 const peekThenCharge = (header: string) => [
   { actions: [fromHeader(header)], hits_addend: { number: 0 } },
   { actions: [fromHeader(header)], hits_addend: { format: '%RESP(x-tokens)%' }, apply_on_stream_done: true },
@@ -43,7 +43,7 @@ let weir: WeirServer;
 let envoy: { port: number; stop(): Promise<unknown> };
 let rls: RlsClient;
 
-/** Says in x-tokens what the call cost: what the request names in x-cost. */
+/** Starts an upstream that reports the cost in x-tokens; the request sets it in x-cost. */
 async function startModel(): Promise<number> {
   upstream = createServer((request, answer) => {
     answer.setHeader('x-tokens', String(request.headers['x-cost'] ?? '0'));
@@ -68,7 +68,7 @@ beforeAll(async () => {
         path: '/upload',
         rateLimits: [
           { actions: [fromHeader('upload')] },
-          // What a failed upload took is given back.
+          // Refunds the hits of a failed upload.
           {
             actions: [fromHeader('upload')],
             hits_addend: { format: '%RESP(x-tokens)%', is_negative_hits: true },
@@ -96,11 +96,11 @@ afterAll(async () => {
   upstream?.close();
 }, 60_000);
 
-/** Status of a call that costs so much. */
+/** Returns the status of a call with the given cost. */
 const call = async (path: string, key: string, value: string, cost = 0) =>
   (await httpRequest(envoy.port, path, { headers: { [key]: value, 'x-cost': String(cost) } })).status;
 
-/** What a peek says. */
+/** Returns the response to a peek. */
 async function peek(key: string, value: string) {
   const { response } = await rls.ask('llm', [descriptor([`${key}=${value}`], { hitsAddend: 0 })]);
   const status = response?.statuses[0];
@@ -111,35 +111,35 @@ async function peek(key: string, value: string) {
   };
 }
 
-/** Charges and refunds come after the answer. */
+/** Waits until the bucket has this many tokens; charges and refunds arrive after the response. */
 const untilLeft = (key: string, value: string, left: number, ok = left > 0) =>
   waitFor(`${left} left of ${key}=${value}`, async () => {
     const status = await peek(key, value);
     return (status.ok === ok && status.left === left) || undefined;
   });
 
-test('a call is charged when it has ended, past empty, and the next is denied', async () => {
+test('charges a call when it ends, below zero if needed, and denies the next call', async () => {
   expect(await call('/complete', 'tenant', 'ann', 400)).toBe(200);
   await untilLeft('tenant', 'ann', 600);
-  // 300 more than there is. Peeks took nothing.
+  // The charge is 300 more than the bucket has. Peeks took nothing.
   expect(await call('/complete', 'tenant', 'ann', 900)).toBe(200);
   await untilLeft('tenant', 'ann', 0);
   expect(await call('/complete', 'tenant', 'ann', 1)).toBe(429);
   expect(await call('/complete', 'tenant', 'bob', 1)).toBe(200);
-  // 301 of the thousand tokens of a year.
+  // The bucket refills a thousand tokens a year, and needs 301.
   const { wait = 0 } = await peek('tenant', 'ann');
   expect(Math.abs(wait - 0.301 * 365 * 86_400)).toBeLessThan(60);
 });
 
-test('what goes past max_debt is forgiven', async () => {
+test('forgives debt above max_debt', async () => {
   expect(await call('/complete', 'tenant', 'carl', 100_000)).toBe(200);
   await untilLeft('tenant', 'carl', 0);
   const { wait = 0 } = await peek('tenant', 'carl');
   expect(Math.abs(wait - 0.501 * 365 * 86_400)).toBeLessThan(60);
 });
 
-test('the refill pays the debt back', async () => {
-  // Nearly two seconds.
+test('pays the debt back by refills', async () => {
+  // The refill takes nearly two seconds.
   expect(await call('/complete', 'fast', 'ann', 1950)).toBe(200);
   await waitFor('the charge', async () => !(await peek('fast', 'ann')).ok || undefined);
   expect(await call('/complete', 'fast', 'ann', 1)).toBe(429);
@@ -147,7 +147,7 @@ test('the refill pays the debt back', async () => {
   expect(await call('/complete', 'fast', 'ann', 1)).toBe(200);
 });
 
-test('a window takes the charge whole, too', async () => {
+test('charges a window in full, too', async () => {
   expect(await call('/complete', 'yearly', 'ann', 999)).toBe(200);
   await untilLeft('yearly', 'ann', 1);
   expect(await call('/complete', 'yearly', 'ann', 500)).toBe(200);
@@ -155,7 +155,7 @@ test('a window takes the charge whole, too', async () => {
   expect(await call('/complete', 'yearly', 'ann', 1)).toBe(429);
 });
 
-test('a failed upload is given back, never more than the bucket holds', async () => {
+test('refunds a failed upload, but never above the capacity', async () => {
   expect(await call('/upload', 'upload', 'ann', 0)).toBe(200);
   await untilLeft('upload', 'ann', 2);
   expect(await call('/upload', 'upload', 'ann', 1)).toBe(200);
@@ -167,7 +167,7 @@ test('a failed upload is given back, never more than the bucket holds', async ()
   expect(seen).toEqual([200, 200, 200, 429]);
 });
 
-test('a limit that Envoy brings along is a token bucket with DEFAULT_ALGORITHM=token_bucket', async () => {
+test('enforces a limit that Envoy sends as a token bucket with DEFAULT_ALGORITHM=token_bucket', async () => {
   const get = () => httpRequest(envoy.port, '/plan', { headers: { plan: 'small' } });
   const first = await get();
   expect([
@@ -178,7 +178,7 @@ test('a limit that Envoy brings along is a token bucket with DEFAULT_ALGORITHM=t
   expect((await get()).status).toBe(200);
   const denied = await get();
   expect(denied.status).toBe(429);
-  // A window would end with the year, a bucket has its next token in half a year.
+  // A window would end with the year; a token bucket has its next token in half a year.
   const wait = Number(headerOf(denied, 'x-ratelimit-reset')) - Date.now() / 1000;
   expect(Math.abs(wait - HALF_A_YEAR_S)).toBeLessThan(60);
 });

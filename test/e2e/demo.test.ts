@@ -26,7 +26,7 @@ test('the demo prints what the policy promises, and stops', async () => {
   expect(Number(ok) + Number(denied)).toBe(200);
 
   const [, , later] = rows[find('100 × GET /open/v5/user-chats, 1 s later')] ?? [];
-  // On a busy machine some of what comes within that second is taken by the first burst already.
+  // On a busy machine, the first burst takes some of the tokens that arrive within that second.
   expect(Number(ok) + Number(later)).toBeGreaterThanOrEqual(109);
   const other = rows[find('1 × GET /open/v5/groups')] ?? [];
   expect(other.slice(1, 5)).toEqual(['200', '1', '1000', '999']);
@@ -70,7 +70,7 @@ test('the demo prints what the policy promises, and stops', async () => {
   120_000,
 );
 
-test('the demo explains itself, and refuses what it does not know', async () => {
+test('the demo explains itself, and rejects unknown arguments', async () => {
   await expect(runToEnd(process.execPath, [DEMO, '--help'])).resolves.toMatchObject({
     code: 0,
     stdout: expect.stringContaining('Usage: npm run demo'),

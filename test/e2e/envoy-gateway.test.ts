@@ -1,4 +1,4 @@
-/* Envoy as Envoy Gateway configures it, in front of the service as Envoy Gateway runs it. */
+/* Tests weir as the rate limit service of an Envoy that is configured as Envoy Gateway configures it. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { startEchoUpstream } from '../../deploy/demo/echo-upstream.js';
 import { startEnvoyWith } from '../support/envoy/envoy.js';
@@ -20,8 +20,8 @@ import { startRedis } from '../support/redis/redis-server.js';
 const V3 = 'type.googleapis.com/envoy.extensions';
 
 /**
- * The parts of a listener, route and cluster that concern rate limits, as its translator writes them; certificates come
- * from files here.
+ * Returns the listener, route and cluster fields for rate limits as the translator of Envoy Gateway writes them, with
+ * certificates from files.
  */
 function bootstrap(
   pod: GatewayPod,
@@ -71,7 +71,7 @@ function bootstrap(
           domain: DOMAIN,
           disable_x_envoy_ratelimited_header: true,
           enable_x_ratelimit_headers: 'DRAFT_VERSION_03',
-          // Patience that a busy machine may need, and no request that passes for want of an answer.
+          // The timeout is long enough for a busy machine, and no request passes without a decision.
           timeout: '10s',
           failure_mode_deny: true,
           rate_limit_service: {
@@ -91,7 +91,7 @@ function bootstrap(
     type: 'STATIC',
     connect_timeout: '10s',
     load_assignment: endpoints('ratelimit_cluster', at.grpcPort),
-    // No ALPN and no health check: that is how it is.
+    // Envoy Gateway sets neither ALPN nor a health check here.
     transport_socket: {
       name: 'envoy.transport_sockets.tls',
       typed_config: {
@@ -138,7 +138,7 @@ describeXds('Envoy Gateway with the image of weir', () => {
     for (const stop of stops.splice(0).reverse()) await stop();
   });
 
-  test('limits what a BackendTrafficPolicy says, with headers of Envoy, once', async () => {
+  test("enforces the limits of a BackendTrafficPolicy, with Envoy's headers, once each", async () => {
     const pod = new GatewayPod();
     stops.push(() => pod.root.remove());
     const redis = await startRedis();

@@ -9,7 +9,7 @@ import { startWeir, type WeirServer } from '../support/weir/weir.js';
 const CALL = 'envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 const grpcurl = optionalToolPath('grpcurl');
 
-/** The call of docs/concepts.md, as a newcomer types it: no proto files, no settings. */
+/** Runs the grpcurl call of docs/concepts.md as a new user types it, without proto files or settings. */
 (grpcurl === undefined ? describe.skip : describe)('grpcurl against a fresh weir', () => {
   let weir: WeirServer;
   beforeAll(async () => {
@@ -31,7 +31,7 @@ const grpcurl = optionalToolPath('grpcurl');
     return JSON.parse(stdout) as { responseHeadersToAdd?: { key: string; value: string }[] };
   }
 
-  test('gets OK, limit 100, remaining 99 and exactly three headers', async () => {
+  test('returns OK, limit 100, remaining 99 and exactly three headers', async () => {
     const before = Math.floor(Date.now() / 1000);
     const answer = await ask(
       { key: 'tenant', value: 'acme' },
@@ -51,14 +51,14 @@ const grpcurl = optionalToolPath('grpcurl');
     expect(reset).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000) + 1);
   });
 
-  test('the call of docs/concepts.md gives the answer of the page', async () => {
+  test('the call of docs/concepts.md returns the answer that the page shows', async () => {
     const page = readFileSync(join(repositoryRoot, 'docs/concepts.md'), 'utf8');
     const command = /^grpcurl -plaintext -d '(.+)' \\\n {2}127\.0\.0\.1:8081 (\S+)$/m.exec(page);
     const answer = /^```json\n([\s\S]+?)^```$/m.exec(page);
     if (command === null || answer === null)
       throw new Error('docs/concepts.md has no grpcurl call with its answer');
     expect(command[2]).toBe(CALL);
-    // The clock stands still, so that every digit is compared.
+    // A fixed clock makes every digit comparable.
     const fixed = await startWeir({ env: FIXED_CLOCK });
     const to = `127.0.0.1:${fixed.grpcPort}`;
     const { stdout } = await runToEnd(grpcurl as string, [
@@ -72,7 +72,7 @@ const grpcurl = optionalToolPath('grpcurl');
     expect(stdout).toBe(answer[1]);
   });
 
-  test('may name method and path, or an API key, instead', async () => {
+  test('accepts method and path, or an API key, instead', async () => {
     const path = [
       { key: 'method', value: 'GET' },
       { key: 'path', value: '/open/v4/user-chats?since=1' },

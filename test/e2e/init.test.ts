@@ -1,4 +1,4 @@
-/* What `weir init` writes is good, and works: the real weir and the real Envoy are started with it. */
+/* Starts the real weir and the real Envoy with the files that `weir init` writes. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => root.remove());
 
-test('never writes over files', async () => {
+test('never overwrites files', async () => {
   root.write('taken/envoy.yaml', 'mine');
   const { code, stdout, stderr } = await weir('init', 'taken');
   expect([code, stdout]).toEqual([1, '']);
@@ -35,7 +35,7 @@ test('never writes over files', async () => {
   expect((await weir('init', 'a', 'b')).code).toBe(2);
 });
 
-test('says why where there can be no folder', async () => {
+test('prints the reason if the folder cannot be created', async () => {
   root.write('file', '');
   for (const [folder, code] of [
     ['/proc/weir/new', 'ENOENT'],
@@ -46,25 +46,25 @@ test('says why where there can be no folder', async () => {
   }
 });
 
-test('the policy is good, without a warning', async () => {
+test('writes a valid policy without warnings', async () => {
   const checked = await weir('check-config', 'my api/policies');
   expect(written('policies/my-api.yaml')).toMatch(/^# A policy of weir: /);
   expect(checked).toMatchObject({ code: 0, stdout: 'ok: 1 file, my-api (4 rules)\n', stderr: '' });
 });
 
-test('the bootstrap is good, and uses nothing that is deprecated', async () => {
+test('writes a valid bootstrap without deprecated fields', async () => {
   const { good, output } = await validateEnvoy(written('envoy.yaml'));
   expect({ good, output }).toMatchObject({ good: true });
   expect(output).not.toMatch(/deprecated/i);
 });
 
-test('the compose file mounts what was written, and publishes on loopback only', () => {
+test('writes a compose file that mounts the written files, and publishes on loopback only', () => {
   const { services } = parse(written('docker-compose.yaml'));
   expect(Object.keys(services)).toEqual(['envoy', 'weir', 'redis']);
   for (const { volumes = [], ports = [] } of Object.values<{ volumes?: string[]; ports?: string[] }>(
     services,
   )) {
-    // What has no path is a named volume.
+    // A volume without a path is a named volume.
     for (const volume of volumes.filter((one) => one.startsWith('.')))
       expect(existsSync(join(root.join('my api'), volume.split(':')[0] ?? ''))).toBe(true);
     for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
@@ -97,7 +97,7 @@ describe('behind Envoy', () => {
     await server?.stop();
   });
 
-  test('a request passes to the placeholder, with what is left', async () => {
+  test('forwards a request to the placeholder, with the remaining tokens', async () => {
     const { status, body, ...answer } = await waitFor('a token', async () => {
       const one = await httpRequest(port, '/', { headers: { 'x-user': 'ann' } });
       return one.status === 200 ? one : undefined;
@@ -106,7 +106,7 @@ describe('behind Envoy', () => {
     expect(headerOf({ status, body, ...answer }, 'x-ratelimit-limit')).toBe('20');
   });
 
-  test('who asks too often is told to wait', async () => {
+  test('tells a denied caller how long to wait', async () => {
     const answers = await Promise.all(Array.from({ length: 60 }, () => httpRequest(port, '/login')));
     const denied = answers.filter(({ status }) => status === 429);
     expect(denied.length).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 /*
- * The commands of deploy/README.md for one machine as they are printed, with the real Envoy, but for ports,
- * which may be taken, and the folder of temporary files.
+ * Runs the commands of deploy/README.md for one machine as printed, with the real Envoy. Only ports, which can be in
+ * use, and the folder for temporary files differ.
  */
 import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -19,17 +19,17 @@ const [first = '', second = ''] = [...part.matchAll(/^```sh\n(.*?)^```$/gms)].ma
 const folder = new TempDir();
 afterAll(() => folder.remove());
 
-test('weir, an upstream and Envoy start, and answer', async () => {
+test('starts weir, an upstream and Envoy, which answer', async () => {
   const started: StartedProcess[] = [];
   try {
     await follow(started);
   } finally {
-    // npm passes SIGTERM on to weir, and ends after it.
+    // npm forwards SIGTERM to weir, and ends after weir.
     for (const one of started.reverse()) await one.stop();
   }
 }, 150_000);
 
-/** Runs the commands of the page, looks at the answers, and adds to `started` what goes on running. */
+/** Runs the commands of the page, checks their output, and adds long-running processes to `started`. */
 async function follow(started: StartedProcess[]): Promise<void> {
   const [grpc = 0, http = 0, debug = 0, upstream = 0, listener = 0, admin = 0] = await freePorts(6);
   const bootstrap = withChanges(readFileSync(join(repositoryRoot, 'deploy/envoy/envoy.yaml'), 'utf8'), [
@@ -37,7 +37,7 @@ async function follow(started: StartedProcess[]): Promise<void> {
     ['port_value: 9090', `port_value: ${upstream}`],
     ['port_value: 10000', `port_value: ${listener}`],
     ['port_value: 9901', `port_value: ${admin}`],
-    // A busy machine may be late, and a late decision counts as none.
+    // A busy machine can be late, and Envoy ignores a late decision.
     ['timeout: 0.25s', 'timeout: 10s'],
   ]);
   const commands = withChanges(first, [
@@ -59,7 +59,7 @@ async function follow(started: StartedProcess[]): Promise<void> {
     },
   };
   for (const line of commands.trimEnd().split('\n')) {
-    // What runs on is started; `exec env` so that it has the process id of the shell.
+    // Starts a long-running command with `exec env`, so that it keeps the process id of the shell.
     const [, runsOn] = /^(.*) &$|^(?=envoy )/.exec(line) ?? [undefined, null];
     if (runsOn !== null) {
       started.push(startProcess('sh', ['-c', `exec env ${runsOn ?? line}`], options));

@@ -1,7 +1,7 @@
 /*
- * The Open API policy as a client sees it: a real Envoy with the shipped bootstrap, a real weir, buckets in memory and
- * in Redis. Refill goes on while tests run, so counts are held between bounds computed from when requests were sent and
- * answered.
+ * Tests the Open API policy as a client sees it: a real Envoy with the shipped bootstrap, a real weir, buckets in
+ * memory and in Redis. Buckets refill during the tests, so the tests compute bounds for counts from the times of
+ * requests and responses.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Burst, fireBurst } from '../support/envoy/burst.js';
@@ -11,7 +11,7 @@ import { type HttpAnswer, headerOf, headersLike, httpRequest } from '../support/
 const CHATS = '/open/v5/user-chats';
 const PER_SECOND = 10;
 
-/** Whole tokens that can have come in that time. */
+/** Returns the number of whole tokens that can refill in that time. */
 const tokensIn = (ms: number) => Math.floor((ms / 1000) * PER_SECOND);
 const namesOf = (answer: HttpAnswer) => headersLike(answer, 'x-ratelimit').map(([name]) => name);
 const numberOf = (answer: HttpAnswer, name: string) => {
@@ -23,7 +23,7 @@ const nowSeconds = () => Date.now() / 1000;
 const THREE = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'];
 const FOUR = [...THREE, 'x-ratelimit-will-be-throttled'];
 
-/** A denied request passes when the next token is there: within 1/10 s, told as the next whole second. */
+/** Expects a reset of at most 1/10 s, which is rounded up to the next whole second. */
 function expectResetSoon(answer: HttpAnswer, before: number): void {
   const reset = numberOf(answer, 'x-ratelimit-reset');
   expect(reset).toBeGreaterThanOrEqual(Math.floor(before));
@@ -37,7 +37,7 @@ const STACKS = SECURITIES.flatMap((security) =>
 describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store, security }) => {
   let stack: Stack;
   let tenants = 0;
-  /** A tenant that no other test has used: full buckets. */
+  /** Returns a tenant that no other test uses, with full buckets. */
   const freshTenant = () => {
     tenants += 1;
     return { 'x-tenant': `tenant-${tenants}` };
@@ -50,7 +50,7 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
   }, 60_000);
   afterAll(() => stack?.stop());
 
-  test('an answer that is not throttled carries exactly three headers', async () => {
+  test('sends exactly three headers with an allowed response', async () => {
     const before = nowSeconds();
     const answer = await get(CHATS, freshTenant());
     expect(answer.status).toBe(200);
@@ -61,7 +61,7 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     expect(JSON.parse(answer.body)).toMatchObject({ method: 'GET', path: CHATS });
   });
 
-  test('of 200 at once the bucket admits what it holds, a second later what has come since', async () => {
+  test('allows what the bucket holds of 200 concurrent requests, and the refilled tokens a second later', async () => {
     const tenant = freshTenant();
     const before = nowSeconds();
     const first = await fireBurst(stack.envoy.port, CHATS, 200, tenant);
@@ -77,7 +77,7 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
       expect(numberOf(answer, 'x-ratelimit-remaining')).toBe(0);
       expect(headerOf(answer, 'x-ratelimit-will-be-throttled')).toBe('true');
     }
-    // The first 100 decisions each left one token fewer; those admitted later took what had just come.
+    // The first 100 decisions each left one token fewer; later ones took tokens that had just been refilled.
     const remaining = first.answers
       .filter(({ status }) => status === 200)
       .map((answer) => numberOf(answer, 'x-ratelimit-remaining'));
@@ -89,18 +89,15 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     const second = await fireBurst(stack.envoy.port, CHATS, 100, tenant);
     expect(second.count(200) + second.count(429)).toBe(100);
     const admitted = first.count(200) + second.count(200);
-    // From the first decision on the bucket was never full, so what came in between is exact but for when the decisions
-    // fell.
+    // The bucket is not full after the first decision, so the refill between the bursts is exact, except for the times
+    // of the decisions.
     expect(admitted).toBeGreaterThanOrEqual(100 + tokensIn(second.firstSentAt - first.firstAnsweredAt));
     expect(admitted).toBeLessThanOrEqual(100 + tokensIn(second.lastAnsweredAt - first.firstSentAt));
-    // Nothing was decided without weir.
+    // weir made every decision.
     await expect(stack.envoy.stat('cluster.upstream.ratelimit.failure_mode_allowed')).resolves.toBe(0);
   }, 30_000);
 
-  /**
-   * Empties the user chats bucket and asserts that it is empty at the moment of `probe`, by retrying while tokens come
-   * in.
-   */
+  /** Empties the bucket of user chats, and retries while tokens refill, until `probe` sees an empty bucket. */
   async function emptyChats(tenant: Record<string, string>): Promise<Burst> {
     const burst = await fireBurst(stack.envoy.port, CHATS, 160, tenant);
     expect(burst.count(429)).toBeGreaterThan(0);
@@ -112,7 +109,7 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     const v5 = numberOf(await get(CHATS, tenant), 'x-ratelimit-remaining');
     const v4 = numberOf(await get('/open/v4/user-chats', tenant), 'x-ratelimit-remaining');
     expect(v5).toBe(99);
-    // 98, or 99 if a token came in between.
+    // 98, or 99 if a token was refilled in between.
     expect([98, 99]).toContain(v4);
     const mixed = await Promise.all(
       Array.from({ length: 100 }, (_, index) => get(`/open/v${4 + (index % 2)}/user-chats`, tenant)),
@@ -121,7 +118,7 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     expect(left).toBeLessThan(50);
   });
 
-  test('an empty bucket leaves the other group and other tenants alone', async () => {
+  test('an empty bucket does not affect the other group or other tenants', async () => {
     const tenant = freshTenant();
     await emptyChats(tenant);
     const other = await get('/open/v5/groups', tenant);
@@ -143,7 +140,7 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     ['GET', '/open/v5/user-chats/123', 1000],
     ['GET', '/open/v6/user-chats', 1000],
     ['GET', '/open/v5/User-Chats', 1000],
-  ])('%s %s falls into the bucket of %i', async (method, path, limit) => {
+  ])('%s %s uses the bucket of %i', async (method, path, limit) => {
     const answer = await get(path, freshTenant(), method);
     expect(answer.status).toBe(200);
     expect(numberOf(answer, 'x-ratelimit-limit')).toBe(limit);
@@ -155,7 +152,7 @@ describe.each(STACKS)('through Envoy in $security, buckets in $store', ({ store,
     expect(namesOf(answer)).toEqual([]);
   });
 
-  test('a request without tenant is refused', async () => {
+  test('denies a request without a tenant', async () => {
     const answer = await get(CHATS, {});
     expect(answer.status).toBe(401);
     expect(namesOf(answer)).toEqual([]);

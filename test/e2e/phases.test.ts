@@ -11,7 +11,7 @@ const POLICY = readFileSync(join(repositoryRoot, 'deploy/policies/open-api.yaml'
 
 describe.each(['monitoring', 'grace_period'])('in phase %s', (phase) => {
   test.each(SECURITIES)(
-    'nothing is denied, and every answer tells whether it would be, in %s',
+    'denies nothing, and reports in every answer whether it would, in %s',
     async (security) => {
       const stack = await startStack({
         security,

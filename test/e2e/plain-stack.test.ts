@@ -1,6 +1,6 @@
 /*
- * The plain stack (GRPC_TRANSPORT=grpc-js): through a real Envoy with mTLS, beside the fast stack, whose answers,
- * statuses, metrics and log lines it must repeat, and what grpc-js must do by itself: bounds, sockets and drains.
+ * Tests the plain stack (GRPC_TRANSPORT=grpc-js). Through a real Envoy with mTLS, it must give the same answers,
+ * statuses, metrics and log lines as the fast stack. It must also provide bounds, sockets and drains.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
@@ -38,7 +38,7 @@ test('decides for Envoy over mTLS, with buckets in Redis', async () => {
   }
 }, 60_000);
 
-describe('beside the fast stack', () => {
+describe('compared with the fast stack', () => {
   const policy = `
 domain: d
 response_headers: [x-ratelimit, retry-after]
@@ -65,7 +65,7 @@ descriptors:
     servers = [];
   });
 
-  /** What both stacks answer, which is the same. */
+  /** Returns the answer of both stacks, which must be the same. */
   async function both(ask: (client: RlsClient) => Promise<RlsReply>): Promise<Partial<RlsReply>> {
     const [fast, plain] = await Promise.all(
       clients.map(async (client) => {
@@ -82,7 +82,7 @@ descriptors:
     ['a denied one', ['none=a'], {}],
     ['several descriptors', ['ten=b', 'none=b', 'free=b'], {}],
     ['hits of the request', ['ten=c'], { hitsAddend: 4 }],
-  ] as const)('answers %s alike', async (_name, entries, options) => {
+  ] as const)('answers %s in the same way', async (_name, entries, options) => {
     const descriptors = entries.map((entry) => descriptor([entry]));
     expect(await both((client) => client.ask('d', descriptors, options))).toMatchObject({ code: 0 });
   });
@@ -93,7 +93,7 @@ descriptors:
     ['a peek', { hitsAddend: 0 }],
     ['more hits than a bucket holds', { hitsAddend: Number.MAX_SAFE_INTEGER }],
     ['hits that are given back', { hitsAddend: 2, isNegativeHits: true }],
-  ])('answers a descriptor with %s alike', async (_name, more) => {
+  ])('answers a descriptor with %s in the same way', async (_name, more) => {
     const reply = await both((client) => client.ask('d', [descriptor(['hour=a'], more)]));
     expect(reply).toMatchObject({ code: 0 });
   });
@@ -103,12 +103,12 @@ descriptors:
     ['no descriptors', 'd', [], 3],
     ['an entry without a key', 'd', ['=a'], 3],
     ['an unknown domain', 'other', ['ten=a'], 0],
-  ])('gives a request with %s the same status', async (_name, domain, entries, code) => {
+  ])('answers a request with %s with the same status', async (_name, domain, entries, code) => {
     const descriptors = entries.map((entry) => descriptor([entry]));
     expect(await both((client) => client.ask(domain, descriptors))).toMatchObject({ code });
   });
 
-  test('replaces what is not UTF-8', async () => {
+  test('replaces bytes that are not UTF-8', async () => {
     const entry = Buffer.from('0a03626164' + '1202ffff', 'hex');
     const message = Buffer.concat([
       Buffer.from('0a016412', 'hex'),
@@ -118,7 +118,7 @@ descriptors:
     expect(await both((client) => client.send(message))).toMatchObject({ code: 0 });
   });
 
-  test('counts and logs them alike', async () => {
+  test('counts and logs the requests in the same way', async () => {
     await both((client) => client.ask('d', [descriptor(['ten=z'])], { requestId: 'id-7' }));
     const [fast, plain] = await Promise.all(
       servers.map(async (server) => {
@@ -141,7 +141,7 @@ descriptors:
   });
 });
 
-describe('by itself', () => {
+describe('on its own', () => {
   let server: WeirServer | undefined;
   const endings: (() => void | Promise<void>)[] = [];
   afterEach(async () => {
@@ -175,12 +175,12 @@ describe('by itself', () => {
     expect((await post(session, SHOULD_RATE_LIMIT_PATH, prefixed(tooMany))).grpcStatus).toBe('3');
     await expect(openSession(weir.grpcPort)).rejects.toThrow('the server closed the connection');
     session.destroy();
-    // The place of the first is free once weir has seen its end.
+    // A new connection is accepted once weir has seen the end of the first one.
     const next = await waitFor('room', () => openSession(weir.grpcPort));
     next.destroy();
   });
 
-  test('tells nothing of what it cannot read', async () => {
+  test('reveals nothing about a message that it cannot read', async () => {
     const weir = await started({});
     const reply = await clientOf(weir).send(Buffer.from('0aff', 'hex'));
     expect(reply).toMatchObject({ code: 13, details: 'Error deserializing request' });
@@ -195,7 +195,7 @@ describe('by itself', () => {
     expect(await client.unary(HEALTH, Buffer.alloc(0))).toEqual(SERVING);
   });
 
-  test('keeps to deadlines, and answers calls that wait for Redis when it is told to stop', async () => {
+  test('respects deadlines, and answers calls that wait for Redis when it stops', async () => {
     const redis = await startRedis();
     endings.push(() => redis.stop());
     const policy = 'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: 5 } }]\n';
@@ -204,7 +204,7 @@ describe('by itself', () => {
     const client = clientOf(weir);
     expect((await client.ask('d', [descriptor(['k=a'])])).code).toBe(0);
     redis.pause();
-    // Answered in time, for want of Redis.
+    // weir answers before the deadline, because Redis is unavailable.
     expect((await client.ask('d', [descriptor(['k=a'])], { timeoutMs: 500 })).code).toBe(14);
     const waits = client.ask('d', [descriptor(['k=b'])]);
     const stats = async (): Promise<string> => (await httpRequest(weir.debugPort, '/stats')).body;

@@ -1,7 +1,7 @@
 /*
- * The set-up of deploy/reference-example through a real Envoy, with a server that has the variables of
- * envoyproxy/ratelimit only. Windows of a minute are made windows of a year, so that none ends during a test; one test
- * makes them windows of a second by editing the policy where it lies.
+ * Runs the set-up of deploy/reference-example behind a real Envoy, with a server that has only the variables of
+ * envoyproxy/ratelimit. Windows of a minute become windows of a year, so that none ends during a test. One test edits
+ * the policy in place to use windows of a second.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -94,7 +94,7 @@ beforeEach(async () => {
 const get = (path: string, headers: Record<string, string> = {}) =>
   httpRequest(envoy.port, path, { headers });
 
-/** Statuses of as many equal requests, one after the other. */
+/** Returns the statuses of sequential, equal requests. */
 async function statuses(
   count: number,
   path: string,
@@ -105,7 +105,7 @@ async function statuses(
   return seen;
 }
 
-/** Waits until a pool has been charged so far: charges come after the answer. */
+/** Waits until a pool has been charged; charges arrive after the response. */
 async function waitForCharge(pool: string, left: number | 'over'): Promise<void> {
   await waitFor(`pool ${pool} to have ${left}`, async () => {
     const { response } = await rls.ask('shop', [descriptor([`pool=${pool}`], { hitsAddend: 0 })]);
@@ -114,21 +114,21 @@ async function waitForCharge(pool: string, left: number | 'over'): Promise<void>
   });
 }
 
-test('the bootstrap is good', async () => {
+test('the bootstrap is valid', async () => {
   const { good, output } = await validateEnvoy(
     readFileSync(join(repositoryRoot, EXAMPLE, 'envoy.yaml'), 'utf8'),
   );
   expect({ good, output }).toMatchObject({ good: true });
 });
 
-test('what has room passes', async () => {
+test('allows requests within the limit', async () => {
   expect(await statuses(1, '/tools-and-plans', { client: 'ann', tool: 'importer-beta' })).toEqual([200]);
   expect(await statuses(3, '/client', { client: 'ann' })).toEqual([200, 200, 429]);
   expect(await statuses(2, '/clusters')).toEqual([200, 429]);
   expect(await statuses(2, '/client')).toEqual([200, 200]);
 });
 
-test('the fourth request of three is refused, with the headers of Envoy', async () => {
+test('denies the fourth request of a limit of three, with the headers of Envoy', async () => {
   const headers = { client: 'ann', tool: 'importer' };
   expect(await statuses(3, '/tools-and-plans', headers)).toEqual([200, 200, 200]);
   const refused = await get('/tools-and-plans', headers);
@@ -139,7 +139,7 @@ test('the fourth request of three is refused, with the headers of Envoy', async 
   expect(await statuses(1, '/tools-and-plans', { ...headers, client: 'bob' })).toEqual([200]);
 });
 
-test('shadow mode lets everything through and says that nothing is left', async () => {
+test('shadow mode allows everything and reports 0 remaining', async () => {
   const headers = { client: 'ann', tool: 'importer-beta' };
   expect(await statuses(5, '/tools-and-plans', headers)).toEqual([200, 200, 200, 200, 200]);
   const answer = await get('/tools-and-plans', headers);
@@ -148,8 +148,8 @@ test('shadow mode lets everything through and says that nothing is left', async 
   await waitFor('the shadowed hits', () => statsd.counter(`${stat}.shadow_mode`) === 3);
 });
 
-describe('replacing', () => {
-  test('lets a closed plan through where its limit is replaced', async () => {
+describe('replaced limits', () => {
+  test('allows a closed plan whose limit is replaced', async () => {
     const closed = { client: 'ann', plan: 'closed' };
     expect(await statuses(1, '/tools-and-plans', closed)).toEqual([429]);
     expect(await statuses(1, '/plans-and-clusters', { ...closed, from: 'gateway', to: 'catalogue' })).toEqual(
@@ -160,7 +160,7 @@ describe('replacing', () => {
     ]);
   });
 
-  test('leaves the replaced limit as it was', async () => {
+  test('leaves the replaced limit unchanged', async () => {
     const trial = { client: 'ann', plan: 'trial' };
     const replaced = { ...trial, from: 'gateway', to: 'checkout' };
     expect(await statuses(3, '/plans-and-clusters', replaced)).toEqual([200, 200, 429]);
@@ -179,18 +179,18 @@ describe('replacing', () => {
   });
 });
 
-test('statistics have the value of a rule with detailed_metric', async () => {
+test('statistics carry the value of a rule with detailed_metric', async () => {
   expect(await statuses(3, '/campaign', { campaign: 'winter' })).toEqual([200, 200, 429]);
   const under = () => statsd.countersUnder('ratelimit.service.rate_limit.shop.campaign_winter.');
   await waitFor('the refused hit', () => under()['over_limit'] === 1);
   expect(under()).toEqual({ total_hits: 3, within_limit: 2, near_limit: 1, over_limit: 1 });
 });
 
-test('a quota refuses when all pools are used up', async () => {
+test('a quota denies when all pools are used up', async () => {
   expect(await statuses(3, '/quota')).toEqual([200, 200, 429]);
 });
 
-test('a quota that is charged afterwards lets one more through', async () => {
+test('a quota that is charged afterwards allows one more request', async () => {
   const left = [1, 0, 'over'] as const;
   for (const after of left) {
     expect(await statuses(1, '/token-quota')).toEqual([200]);
@@ -199,7 +199,7 @@ test('a quota that is charged afterwards lets one more through', async () => {
   expect(await statuses(1, '/token-quota')).toEqual([429]);
 });
 
-test('several upstreams with a pool each: the one with room answers', async () => {
+test('of several upstreams with a pool each, the one with hits left answers', async () => {
   const steps = [
     ['first', 0],
     ['first', 'over'],
@@ -215,12 +215,12 @@ test('several upstreams with a pool each: the one with room answers', async () =
   expect(await statuses(1, '/pools')).toEqual([429]);
 });
 
-test('an edited policy is read, and a quota is there again when its window has ended', async () => {
+test('an edited policy is loaded, and a quota is available again when its window has ended', async () => {
   const path = folder.join('ratelimit/config/shop.yaml');
   writeFileSync(folder.join('shop.new'), withChanges(POLICY, [['unit: minute', 'unit: second']]));
   renameSync(folder.join('shop.new'), path);
   const answers = async () => (await statuses(6, '/quota')).join(' ');
-  // Four of six requests within a second are refused; a second that ends meanwhile lets more through.
+  // A limit of two denies four of six requests within a second, and fewer if the window ends meanwhile.
   await waitFor('the windows of a second to refuse', async () => (await answers()).endsWith('429'));
   await waitFor('the next window', async () => (await get('/quota')).status === 200);
 });

@@ -1,10 +1,10 @@
-/* Which request a line of the log belongs to, through a real Envoy. */
+/* Tests that log lines name the request that they belong to, through a real Envoy. */
 import { expect, jest, test } from '@jest/globals';
 import { PATIENT, startStack } from '../support/envoy/stack.js';
 import { httpRequest } from '../support/process/http-client.js';
 import { waitFor } from '../support/process/wait-for.js';
 
-// Envoy may take its time on a busy machine.
+// Envoy can be slow on a busy machine.
 jest.setTimeout(60_000);
 
 const SERVICE = 'envoy_grpc: { cluster_name: weir }';

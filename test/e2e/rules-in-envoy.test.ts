@@ -1,6 +1,6 @@
 /*
- * Rules that other rate limit services do not have, asked by a real Envoy: addresses and paths as it sends them,
- * several limits on one key, a share of denials, days of a time zone.
+ * Tests rules that other rate limit services do not have, with requests from a real Envoy: its addresses and paths,
+ * several limits on one key, partial enforcement, and days of a time zone.
  */
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -80,7 +80,7 @@ const get = (path: string, headers: Record<string, string> = {}) =>
 const from = async (path: string, address: string) =>
   (await get(path, { 'x-forwarded-for': address })).status;
 
-/** Status, limit and remaining of as many equal requests, one after the other. */
+/** Returns status, limit and remaining of sequential, equal requests. */
 async function seen(count: number, path: string, headers: Record<string, string>): Promise<string[]> {
   const lines: string[] = [];
   for (; count > 0; count--) {
@@ -92,16 +92,16 @@ async function seen(count: number, path: string, headers: Record<string, string>
 }
 
 describe('addresses', () => {
-  test('of the deny list', async () => {
+  test('on the deny list are denied', async () => {
     for (const address of ['10.2.3.4', '10.255.255.255', '2001:db8::1', '2001:db8:ffff::'])
       expect([address, await from('/from', address)]).toEqual([address, 429]);
   });
 
-  test('of a longer prefix that is let through', async () => {
+  test('in a longer prefix are allowed', async () => {
     for (let i = 0; i < 5; i++) expect(await from('/from', '10.1.2.3')).toBe(200);
   });
 
-  test('of nobody: each has a bucket of its own', async () => {
+  test('on no list have one bucket each', async () => {
     for (const address of ['11.0.0.1', '9.255.255.255', '2001:db9::1']) {
       const statuses = [];
       for (let i = 0; i < 3; i++) statuses.push(await from('/from', address));
@@ -109,7 +109,7 @@ describe('addresses', () => {
     }
   });
 
-  test('masked by Envoy, a network of which has one bucket', async () => {
+  test('that Envoy masks share one bucket per network', async () => {
     expect(await from('/network', '192.0.2.1')).toBe(200);
     expect(await from('/network', '192.0.2.77')).toBe(429);
     expect(await from('/network', '192.0.3.1')).toBe(200);
@@ -117,7 +117,7 @@ describe('addresses', () => {
   });
 });
 
-test('a regular expression on :path is matched whole', async () => {
+test('a regular expression on :path must match the whole path', async () => {
   const paths = [
     '/v1/orders',
     '/v2/orders/7',
@@ -132,23 +132,23 @@ test('a regular expression on :path is matched whole', async () => {
 });
 
 describe('several limits on one key', () => {
-  test('the bucket is the tighter one', async () => {
+  test('the bucket denies first', async () => {
     expect(await seen(4, '/', { tenant: 'ann' })).toEqual(['200 3 2', '200 3 1', '200 3 0', '429 3 0']);
   });
 
-  test('the window is', async () => {
+  test('the window denies first', async () => {
     expect(await seen(3, '/', { trial: 'ann' })).toEqual(['200 2 1', '200 2 0', '429 2 0']);
   });
 });
 
-test('enforce_percent 0 lets denials through, and says so', async () => {
+test('enforce_percent 0 allows denied requests, and reports them', async () => {
   expect((await get('/', { canary: 'ann' })).status).toBe(200);
   const passed = await get('/', { canary: 'ann' });
   expect(passed.status).toBe(200);
   expect(headerOf(passed, 'x-ratelimit-will-be-throttled')).toBe('true');
 });
 
-test('a day ends at midnight where the calendar is', async () => {
+test('a day ends at midnight in the time zone of the calendar', async () => {
   const denied = (await seen(3, '/', { office: 'ann' })).at(-1);
   expect(denied).toBe('429 2 0');
   const reset = Number(headerOf(await get('/', { office: 'ann' }), 'x-ratelimit-reset'));

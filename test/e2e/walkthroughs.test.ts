@@ -1,6 +1,6 @@
 /*
- * Pages that are read from top to bottom: a reader who does what they say sees what they show, with a real weir, a real
- * Envoy, curl, and programs in other languages.
+ * Follows the pages that are read from top to bottom: a reader who runs their commands sees the output that they show,
+ * with a real weir, Envoy, curl, and programs in other languages.
  */
 import { describe, expect, test } from '@jest/globals';
 import { pageText } from '../support/docs/pages.js';

@@ -1,6 +1,6 @@
 /*
- * docs/operate/redis.md, "What to do without Redis, rule by rule": its policy, behind two real Envoys that differ in
- * failure_mode_deny, with a Redis that is killed, and with one that hangs.
+ * Tests the policy of docs/operate/redis.md ("What to do without Redis, rule by rule") behind two real Envoys that
+ * differ in failure_mode_deny, with a Redis that is killed, and one that hangs.
  */
 import type { Server } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -29,7 +29,7 @@ const envoys: { port: number; stop(): Promise<unknown> }[] = [];
 beforeAll(async () => {
   redis = await startRedis();
   upstream = await startEchoUpstream(0);
-  // REDIS_TIMEOUT is left at its 2 s: Envoy's 1 s counts.
+  // REDIS_TIMEOUT keeps its default of 2 s, because Envoy's timeout of 1 s takes precedence.
   weir = await startWeir({ policy: policy ?? '', env: { REDIS_URL: `127.0.0.1:${redis.port}` } });
   for (const failureModeDeny of [false, true]) {
     envoys.push(
@@ -60,12 +60,12 @@ const storeIsUp = async () => {
   return (JSON.parse(body) as { storeUp: boolean }).storeUp;
 };
 
-/** What each rule answers without Redis, and where a failure of the service decides. */
+/** Expects the answer of each rule without Redis, and the answer of Envoy where weir reports an error. */
 async function expectRecipe(value: string): Promise<void> {
   expect(await ask('search', value)).toBe(200);
   expect(await ask('login', value)).toBe(429);
   expect([await ask('partner', value, false), await ask('partner', value, true)]).toEqual([200, 500]);
-  // Half of the limit, two tokens, for both gateways.
+  // Half of the limit is two tokens, shared by both gateways.
   expect([
     await ask('tenant', value),
     await ask('tenant', value, true),
@@ -87,14 +87,14 @@ describe('each rule answers as the recipe says', () => {
     expect(await ask('login', 'killed', true)).toBe(200);
   }, 60_000);
 
-  test('a Redis that hangs, from the first request on: the deadline of Envoy is kept', async () => {
-    // Nobody knows yet that it hangs: answers come 50 ms before Envoy would give up on weir. A busy machine may be
-    // later than that once.
+  test('with a Redis that hangs from the first request on, within the deadline of Envoy', async () => {
+    // weir does not know yet that Redis hangs, and answers 50 ms before Envoy's deadline. A busy machine can miss that
+    // once.
     let attempt = 0;
     await waitFor(
       'answers in time',
       async () => {
-        // Local buckets of an attempt before are still there.
+        // Local buckets of an earlier attempt still exist.
         attempt++;
         redis.pause();
         try {

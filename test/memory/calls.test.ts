@@ -1,4 +1,4 @@
-/* What one call may take: at most 64 MB more than the process had before, whatever it holds. */
+/* Bounds the memory of a single call: at most 64 MB more than before, whatever the call contains. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Attack } from '../stall/attack/attack.js';
 import { Attacker } from '../stall/attack/attacker.js';
@@ -22,7 +22,7 @@ afterAll(async () => {
   process.stdout.write(`\nMB more for one call, and its answers\n${table.join('\n')}\n`);
 });
 
-/** One call of the attack only. */
+/** Returns the attack with a single call. */
 function once(attack: Attack): Attack {
   if (attack.kind === 'frames') throw new Error('frames are no call');
   return attack.kind === 'grpc' ? { ...attack, streams: 1, calls: 1 } : { ...attack, batches: 1 };

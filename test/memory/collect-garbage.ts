@@ -1,5 +1,5 @@
 /*
- * Put before weir with NODE_OPTIONS=--require: collects all garbage on SIGUSR2, and says so by a line in
+ * Loaded into weir with NODE_OPTIONS=--require. Collects all garbage on SIGUSR2, and then appends a line to
  * WEIR_GARBAGE_FILE.
  */
 import { appendFileSync } from 'node:fs';

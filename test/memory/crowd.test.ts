@@ -1,6 +1,5 @@
 /*
- * What a thousand hostile connections may take together: weir stays within the memory of a small container, and answers
- * others.
+ * Bounds the memory of a thousand hostile connections: weir stays within a small container, and answers other clients.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SHOULD_RATE_LIMIT_PATH } from '../../src/codec/rls-definition.js';
@@ -28,8 +27,8 @@ import { MemoryServer } from './memory-server.js';
 
 const MIB = 1_048_576;
 /**
- * Containers and their MEMORY_MAX_BYTES: the manual's least, and that of deploy/kubernetes. `npm run test:matrix` has
- * the larger one (WEIR_TEST_CONTAINER=512), in which the heap is the same.
+ * Sizes of containers with their MEMORY_MAX_BYTES: the manual's minimum, and the size in deploy/kubernetes. `npm run
+ * test:matrix` uses the larger one (WEIR_TEST_CONTAINER=512), whose heap is the same.
  */
 const CONTAINERS = [
   [256, '33554432'],
@@ -45,7 +44,7 @@ const HEAD = [
   ...['content-type: application/grpc', 'te: trailers'],
 ];
 
-/** Calls whose answers are long, as they quote what was asked. */
+/** Returns calls whose answers are long, because they quote the request. */
 function longAnswers(): Buffer {
   const message = request('any', ...Array.from({ length: 100 }, (_, n) => descriptor(['v', `value${n}`])));
   const prefix = Buffer.alloc(5);
@@ -58,7 +57,7 @@ function longAnswers(): Buffer {
   return Buffer.concat(Array.from({ length: 50 }, (_, n) => one(2 * n + 1)));
 }
 
-/** What hostile connections do, each kind on a fifth of them. */
+/** The attacks of the hostile connections; a fifth of the connections runs each. */
 const CROWD: readonly Attack[] = [
   {
     kind: 'grpc',
@@ -68,7 +67,7 @@ const CROWD: readonly Attack[] = [
     incomplete: true,
   },
   { kind: 'frames', repeated: longAnswers(), times: 40, unread: true },
-  // A header block without END_HEADERS, as long as it may be.
+  // A header block of the maximum size, without END_HEADERS.
   {
     kind: 'frames',
     repeated: frame(TYPE.HEADERS, 0, 1, block(...HEAD, `x: ${'y'.repeat(15_000)}`)),
@@ -84,7 +83,7 @@ const CROWD: readonly Attack[] = [
   },
 ];
 
-/** Requests of 16 KB, and of as many entries as may be, that wait for Redis. */
+/** Requests of 16 KB, or with the maximum number of entries, that wait for Redis. */
 const WAITING: readonly Attack[] = [
   descriptor(['other', 'x'.repeat(16_000)]),
   field(2, repeat(field(1, field(1, 'a')), 9900 * 5)),
@@ -94,7 +93,7 @@ const WAITING: readonly Attack[] = [
   streams: 100,
 }));
 
-/** One of each call of the other tests. */
+/** One of each call from the other tests. */
 const CALLS: readonly Attack[] = [...PATH_CASES, ...VALUE_CASES, ...MESSAGE_CASES, ...JSON_CASES].flatMap(
   ({ attack }) => attack?.() ?? [],
 );
@@ -118,7 +117,7 @@ describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
     }, 60_000);
     afterAll(() => server.stop());
 
-    /** Attacks on as many connections each, for as long as it takes to do harm, and asks for itself meanwhile. */
+    /** Runs each attack on as many connections, long enough to do harm, and sends innocent calls meanwhile. */
     async function attackAll(attacks: readonly Attack[], connections: number, ms: number): Promise<void> {
       const { weir } = server;
       const attacking = Promise.all(
@@ -138,13 +137,13 @@ describe.each(CONTAINERS.filter(([mebibytes]) => mebibytes === mebibytesHere))(
       expect(peak).toBeLessThan(mebibytes * MIB);
     }
 
-    test('a thousand hostile connections leave room and answers for others', async () => {
+    test('a thousand hostile connections leave enough memory, and other clients are answered', async () => {
       await attackAll(CROWD, CONNECTIONS / CROWD.length, ATTACK_MS);
     }, 180_000);
 
-    // The smaller container says it for the larger one, as the heap is the same.
+    // The smaller container covers the larger one, because the heap is the same.
     if (mebibytes !== LEAST) return;
-    test('so do all costly calls at once', async () => {
+    test('all costly calls at once do, too', async () => {
       for (let first = 0; first < CALLS.length; first += CROWD.length) {
         await attackAll(CALLS.slice(first, first + CROWD.length), 4, 500);
       }

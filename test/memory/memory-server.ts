@@ -10,12 +10,12 @@ import { waitFor } from '../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
 /**
- * What Node.js 24 chooses by itself in a container of 256 MiB, and in one of 512 MiB: an old generation of 256 MiB,
- * three semi-spaces of 1 MiB (`v8.getHeapStatistics().heap_size_limit` is 259 MiB in both).
+ * The heap that Node.js 24 chooses in containers of 256 MiB and of 512 MiB: an old generation of 256 MiB and three
+ * semi-spaces of 1 MiB (`v8.getHeapStatistics().heap_size_limit` is 259 MiB in both).
  */
 const CONTAINER_HEAP = '--max-old-space-size=256 --max-semi-space-size=1';
 
-/** A weir with the heap that it would have in a small container, whose memory is watched. */
+/** A weir with the heap of a small container, whose memory is measured. */
 export class MemoryServer {
   readonly weir: WeirServer;
   private readonly folder: TempDir;
@@ -37,8 +37,8 @@ export class MemoryServer {
         CONFIG_PATH: folder.join('policies'),
         NODE_OPTIONS: `${preloading('test/memory/collect-garbage.js')} ${CONTAINER_HEAP}`,
         WEIR_GARBAGE_FILE: collections,
-        // The buckets of the attacks are not what is asked about: half of what deploy/kubernetes gives a process twice
-        // as large.
+        // Half of what deploy/kubernetes sets for a process twice as large; the buckets of the attacks are not the
+        // subject.
         MEMORY_MAX_BYTES: '33554432',
         ...env,
       },
@@ -46,7 +46,7 @@ export class MemoryServer {
     return new MemoryServer(weir, folder, collections);
   }
 
-  /** Collects what is garbage, and begins a new peak; resolves with the bytes in RAM. */
+  /** Collects garbage, and starts a new peak; resolves with the resident bytes. */
   async settle(): Promise<number> {
     const before = readFileSync(this.collections).length;
     this.weir.process.signal('SIGUSR2');
@@ -56,12 +56,12 @@ export class MemoryServer {
       60_000,
     );
     if (!this.isAlive()) return 0;
-    // 5: the peak of resident memory (man 5 proc).
+    // Writing 5 resets the peak of resident memory (man 5 proc).
     writeFileSync(`/proc/${this.weir.process.pid}/clear_refs`, '5');
     return residentBytes(this.weir.process.pid);
   }
 
-  /** Most bytes in RAM since {@link settle}; undefined when the process has ended. */
+  /** Returns the maximum of resident bytes since {@link settle}; undefined when the process has ended. */
   peak(): number | undefined {
     const path = `/proc/${this.weir.process.pid}/status`;
     if (!existsSync(path)) return undefined;
@@ -73,7 +73,7 @@ export class MemoryServer {
     return this.weir.process.isRunning();
   }
 
-  /** The grpc-status of an innocent call. */
+  /** Returns the grpc-status of an innocent call. */
   async askInnocently(): Promise<number> {
     const client = new RlsClient(this.weir.grpcPort);
     const entry = { key: 'caller', value: 'innocent' };

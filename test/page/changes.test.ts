@@ -1,4 +1,4 @@
-/* What the dialog of a change says, and of which change, however late answers come and whatever they are. */
+/* Tests that the dialog of a change reports the result of the right change, also for late and malformed answers. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Page, Route } from 'playwright-core';
 import type { BucketQuestion } from '../../src/admin/buckets/messages.js';
@@ -34,7 +34,7 @@ const dialogTitle = (page: Page) => page.locator('#change-title').innerText();
 const untilClosed = (page: Page) =>
   waitFor('the dialog to close', async () => !(await page.locator('#change').isVisible()));
 
-/** Holds the answers to some questions, which the server has answered, until they are let go. */
+/** Delays the answers to some requests until they are released. */
 class Held {
   readonly #page: Page;
   #routes: (() => Promise<void>)[] = [];
@@ -47,7 +47,7 @@ class Held {
     const held = new Held(page);
     await page.route('**/buckets', async (route: Route) => {
       if (!which(route.request().postDataJSON() as BucketQuestion)) return route.continue();
-      // `asks`: the server answers now, otherwise when it is let go.
+      // With `asks`, the server answers now; otherwise when the request is released.
       const response = asks ? await route.fetch() : undefined;
       held.#routes.push(() => (response === undefined ? route.continue() : route.fulfill({ response })));
     });
@@ -58,20 +58,20 @@ class Held {
     await waitFor(`${count} held answers`, () => this.#routes.length >= count || undefined);
   }
 
-  /** Lets them go, and resolves when the page has them. */
+  /** Releases the answers, and resolves when the page has received them. */
   async letGo(): Promise<void> {
     for (const go of this.#routes.splice(0)) {
       const came = this.#page.waitForResponse((response) => response.url().endsWith('/buckets'));
       await go();
       await (await came).finished();
     }
-    // What the page does with it is done by then.
+    // The page has processed the answer by then.
     await this.#page.evaluate('new Promise((done) => setTimeout(() => requestAnimationFrame(done)))');
   }
 }
 
-describePage('an answer that comes late', () => {
-  test('to a dry run does not replace what is asked by now', async () => {
+describePage('a late answer', () => {
+  test('to a dry run does not replace the current dialog', async () => {
     const page = await open();
     await showBucket(page, 'shop', { customer: 'late' });
     const held = await Held.of(page, ({ action, dry_run: dry }) => action === 'block' && dry === true);
@@ -88,7 +88,7 @@ describePage('an answer that comes late', () => {
     expect((await askBuckets(shop.server, { action: 'blocks' })).controls).toMatchObject([{ kind: 'allow' }]);
   });
 
-  test('to a change leaves another dialog alone, is told, and the bucket is read again', async () => {
+  test('to a change leaves another dialog alone, is reported, and refreshes the bucket', async () => {
     for (let each = 0; each < 5; each++) await shop.take('customer=slow');
     const page = await open();
     await showBucket(page, 'shop', { customer: 'slow' });
@@ -100,7 +100,7 @@ describePage('an answer that comes late', () => {
     await held.until(1);
     await page.keyboard.press('Escape');
     await expect(page.locator('#change').isVisible()).resolves.toBe(true);
-    // As some browsers do when Escape is pressed again.
+    // Some browsers close the dialog like this when Escape is pressed again.
     await page.evaluate("document.getElementById('change').close()");
     await untilClosed(page);
     await button(page, 'Grant…').click();
@@ -111,7 +111,7 @@ describePage('an answer that comes late', () => {
     await expect(page.locator('#announcements').textContent()).resolves.toBe('Done: fill the buckets up.');
   });
 
-  test('to a list of blocks does not bring one back that has ended', async () => {
+  test('to a list of blocks does not bring back a block that has ended', async () => {
     await block('customer=over');
     const page = await open();
     await goTo(page, 'blocks');
@@ -133,7 +133,7 @@ describePage('an answer that comes late', () => {
   });
 });
 
-describePage('a change of which', () => {
+describePage('the dialog of a change', () => {
   const sentence = 'the store failed, so it says';
   const error = (status: number, more = {}) => ({
     status,
@@ -148,7 +148,7 @@ describePage('a change of which', () => {
     ['the answer is none', { status: 200, body: '{}' }, 'not known whether it was done'],
     ['the answer is null', { status: 200, body: 'null' }, 'not known whether it was done'],
     ['no answer comes', undefined, 'not known whether it was done'],
-  ])('%s is said to be so', async (_what, answer, title) => {
+  ])('says so if %s', async (_what, answer, title) => {
     const page = await open();
     scene.expectLoss();
     await showBucket(page, 'shop', { customer: 'unsure' });
@@ -167,9 +167,9 @@ describePage('a change of which', () => {
   });
 });
 
-describePage('answers that are not understood', () => {
+describePage('answers that the page does not understand', () => {
   test.each(['{}', 'null', '{"buckets":[{}],"controls":[],"notes":[]}'])(
-    '%s is said to be so',
+    '%s is reported as such',
     async (body) => {
       const page = await open();
       await showBucket(page, 'shop', { customer: 'mallory' });
@@ -183,7 +183,7 @@ describePage('answers that are not understood', () => {
       await panel.getByText(/does not understand/).waitFor();
       await expect(panel.locator('table').count()).resolves.toBe(0);
       await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(false);
-      // As soon as it is seen again it is asked again.
+      // The page requests the buckets again as soon as it shows the view.
       await page.unroute('**/buckets', made);
       await goTo(page, 'overview');
       await goTo(page, 'bucket');
@@ -194,7 +194,7 @@ describePage('answers that are not understood', () => {
 });
 
 describePage('the blocks and exemptions of a caller', () => {
-  test('can be ended beside its bucket, also those of fewer entries', async () => {
+  test('can be ended next to its bucket, including those of fewer entries', async () => {
     await block('customer=wide');
     const asks = () => shop.take('customer=wide,endpoint=export');
     expect(await asks()).toBe(CODE.OVER_LIMIT);
@@ -214,7 +214,7 @@ describePage('the blocks and exemptions of a caller', () => {
     expect(await asks()).toBe(CODE.OK);
   });
 
-  test('can be made where only requests themselves bring a limit', async () => {
+  test('can be created where only requests themselves carry a limit', async () => {
     const page = await open();
     await goTo(page, 'bucket');
     await page.getByLabel('Limit that the request brings (seldom)').fill('3/month');
@@ -228,8 +228,8 @@ describePage('the blocks and exemptions of a caller', () => {
   });
 });
 
-describePage('what was filled in for one caller', () => {
-  test('is kept for the same one, and forgotten with the next', async () => {
+describePage('input for one caller', () => {
+  test('is kept for the same caller, and cleared for the next one', async () => {
     const page = await open();
     await showBucket(page, 'shop', { customer: 'one' });
     const filled = async () => [

@@ -1,4 +1,7 @@
-/* How the page reaches a server: lost and found again, by token, below a prefix, and behind what holds streams back. */
+/*
+ * Tests how the page reaches a server: it loses and finds it again, uses tokens, and works below a prefix and behind
+ * proxies that buffer streams.
+ */
 import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
@@ -59,8 +62,8 @@ const enter = async (page: Page, token: string, keep = false) => {
 };
 const untilLive = (page: Page) => untilHeard(page);
 
-describePage('a server that goes away', () => {
-  test('is said so, what was shown stays, and the page comes back by itself with what is new', async () => {
+describePage('an unavailable server', () => {
+  test('is reported, the last data stays, and the page reconnects by itself and shows new data', async () => {
     let server = await startWeir({ policy: POLICY });
     const { grpcPort, httpPort, debugPort } = server;
     const page = await open(debugPort);
@@ -71,7 +74,7 @@ describePage('a server that goes away', () => {
     await expect(page.locator('#domains').innerText()).resolves.toContain('shop');
     await untilHeard(page, 'no answer');
     expect(await axeViolations(page)).toEqual([]);
-    // An action meanwhile says that it is not known what became of it.
+    // An action in the meantime reports that its result is not known.
     await goTo(page, 'top');
     await expect(page.locator('#top-failed').innerText()).resolves.toBe('weir did not answer.');
     const more = POLICY.replace('domain: shop', 'domain: bazaar');
@@ -106,7 +109,7 @@ describePage('a server that goes away', () => {
 });
 
 describePage('tokens', () => {
-  test('are asked for, kept in memory only, and say what their holders may do', async () => {
+  test('are requested, kept in memory only, and the page shows their rights', async () => {
     const page = await open(guarded.debugPort);
     opened?.expectLoss();
     await page
@@ -114,7 +117,7 @@ describePage('tokens', () => {
       .first()
       .waitFor();
     expect(await axeViolations(page)).toEqual([]);
-    // What no header can hold, such as a copy that ends in an ellipsis, is not sent.
+    // The page does not send characters that no header can hold, such as the ellipsis of a shortened copy.
     await enter(page, `${reader.token.slice(0, 5)}…`, true);
     await page.getByText(/A token has no spaces/).waitFor();
     expect(await page.evaluate('sessionStorage.length')).toBe(0);
@@ -141,7 +144,7 @@ describePage('tokens', () => {
       .waitFor();
   });
 
-  test('are kept for a tab where that is wished, changed, and forgotten', async () => {
+  test('are kept for a tab if the user wants that, changed, and forgotten', async () => {
     const page = await open(guarded.debugPort);
     opened?.expectLoss();
     await page
@@ -161,7 +164,7 @@ describePage('tokens', () => {
       .first()
       .waitFor();
     await page.keyboard.press('Escape');
-    // Whoever closes the dialog finds it again.
+    // A button opens a closed dialog again.
     await page.getByRole('button', { name: 'Enter a token' }).click();
     await enter(page, writer.token);
     await untilLive(page);
@@ -173,7 +176,7 @@ describePage('tokens', () => {
   });
 
   test.each(['top', 'blocks'])(
-    'are typed slowly, and not asked for again after Cancel, on %s',
+    'can be typed slowly, and are not requested again after Cancel, on %s',
     async (view) => {
       const page = await open(guarded.debugPort, `/#${view}`);
       opened?.expectLoss();
@@ -183,7 +186,7 @@ describePage('tokens', () => {
       page.on('request', (request) => {
         if (/\/(top|buckets)$/.test(request.url())) asked++;
       });
-      // Longer than two times that the view asks by itself.
+      // Longer than two polling intervals of the view.
       for (let typed = 0; typed < 20; typed++) {
         await input.pressSequentially('t');
         await page.clock.runFor(600);
@@ -192,7 +195,7 @@ describePage('tokens', () => {
       await page.getByRole('button', { name: 'Cancel' }).click();
       await page.evaluate(`globalThis.opened = 0;
 new MutationObserver(() => globalThis.opened++).observe(document.getElementById('token'), { attributes: true });`);
-      // Two more of these times.
+      // Two more polling intervals.
       await page.clock.runFor(12_000);
       expect([await page.evaluate('globalThis.opened'), asked]).toEqual([0, 0]);
       await expect(page.locator(`#${view}-failed`).innerText()).resolves.toMatch(/a token is needed/);
@@ -203,7 +206,7 @@ new MutationObserver(() => globalThis.opened++).observe(document.getElementById(
     },
   );
 
-  test('that are entered anew bring back what is left for a caller', async () => {
+  test('that are entered again bring back the remaining hits of a caller', async () => {
     const page = await open(guarded.debugPort);
     opened?.expectLoss();
     await enter(page, writer.token);
@@ -219,7 +222,7 @@ new MutationObserver(() => globalThis.opened++).observe(document.getElementById(
     await expect(page.locator('#bucket-actions').isVisible()).resolves.toBe(true);
   });
 
-  test('that are taken away end what they showed', async () => {
+  test('that are revoked end the views that they allowed', async () => {
     const path = folder.write('taken', `${writer.line}\n`);
     const server = await startWeir({ policy: POLICY, env: { ADMIN_TOKENS_FILE: path } });
     const page = await open(server.debugPort);
@@ -239,8 +242,8 @@ new MutationObserver(() => globalThis.opened++).observe(document.getElementById(
   });
 });
 
-describePage('behind others', () => {
-  test('a proxy may serve it below a prefix', async () => {
+describePage('behind proxies', () => {
+  test('works below a prefix', async () => {
     relay = await Relay.start(guarded.debugPort, { prefix: '/ops/weir' });
     const page = await open(relay.port, '/ops/weir/');
     opened?.expectLoss();
@@ -253,7 +256,7 @@ describePage('behind others', () => {
     await untilLive(page);
   });
 
-  test('without tokens a proxy is refused, and the page says why in full', async () => {
+  test('is refused without tokens, and the page gives the full reason', async () => {
     const server = await startWeir({ policy: POLICY });
     relay = await Relay.start(server.debugPort);
     const page = await open(relay.port);
@@ -265,12 +268,12 @@ describePage('behind others', () => {
     await server.stop();
   });
 
-  test('where a stream is held back the page asks again and again', async () => {
+  test('polls repeatedly if the proxy buffers the stream', async () => {
     relay = await Relay.start(guarded.debugPort, { holdsBack: true });
     const page = await open(relay.port);
     opened?.expectLoss();
     await enter(page, writer.token);
-    // As long as a stream may say nothing at first.
+    // As long as a stream can be silent at first.
     await page.clock.runFor(10_000);
     await untilHeard(page, 'asked every 5 s');
     await expect(page.locator('#domains').innerText()).resolves.toContain('shop');
@@ -279,7 +282,7 @@ describePage('behind others', () => {
       await page.clock.runFor(5000);
       return (await page.locator('#uptime').innerText()) !== before;
     });
-    // A stream is tried again meanwhile, so that a stall has an end.
+    // The page tries a stream again meanwhile, so that a stall ends.
     relay.holdsBack = false;
     await waitFor('a stream', async () => {
       await page.clock.runFor(1000);

@@ -1,4 +1,4 @@
-/* How the page follows a server: not while nobody sees it, and through answers that it does not understand. */
+/* Tests how the page follows a server: not while its tab is hidden, and despite answers that it does not understand. */
 import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
@@ -49,20 +49,20 @@ const enter = async (page: Page) => {
   await page.getByLabel('Token', { exact: true }).fill(writer.token);
   await page.getByRole('button', { name: 'Use this token' }).click();
 };
-/** Opens the page, behind the relay if there is one. */
+/** Opens the page, through the relay if there is one. */
 const open = async (port: number): Promise<Page> => {
   opened = await openPage(browser, `http://127.0.0.1:${port}/`, { movesClock: true });
   opened.expectLoss();
   return opened.page;
 };
-/** Lets the page believe that its tab is, or is not, seen. */
+/** Makes the page believe that its tab is hidden or visible. */
 const setHidden = (page: Page, hidden: boolean) =>
   page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${hidden} });
 Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => '${hidden ? 'hidden' : 'visible'}' });
 document.dispatchEvent(new Event('visibilitychange'));`);
 
-describePage('a tab that nobody sees', () => {
-  test('holds no connection, and shows what is new as soon as it is seen', async () => {
+describePage('a hidden tab', () => {
+  test('holds no connection, and shows new data as soon as it is visible', async () => {
     const page = await open(server.debugPort);
     const asked = new Set<unknown>();
     page.on('request', (request) => asked.add(request));
@@ -85,7 +85,7 @@ describePage('a tab that nobody sees', () => {
     expect(opened?.problems()).toEqual([]);
   });
 
-  test('keeps its connection where it is hidden for a moment only', async () => {
+  test('keeps its connection if it is hidden only briefly', async () => {
     const page = await open(server.debugPort);
     await enter(page);
     await untilHeard(page);
@@ -98,10 +98,10 @@ describePage('a tab that nobody sees', () => {
     });
     await setHidden(page, true);
     await setHidden(page, false);
-    // Once as it is seen again, and then with the next steps that the stream tells of.
+    // Once when the tab becomes visible, and then with the next steps of the stream.
     await waitFor('two more steps', () => histories >= 3 || undefined, 30_000);
     expect(streams).toBe(0);
-    // Nothing else than the time has changed, and that goes on.
+    // Only the uptime has changed, and it keeps counting.
     expect(before).toMatch(/^runs for \d/);
     expect(await uptime()).not.toBe(before);
     expect(opened?.problems()).toEqual([]);
@@ -109,7 +109,7 @@ describePage('a tab that nobody sees', () => {
 });
 
 describePage('a server of another version', () => {
-  test('is told of, with a button that loads the page again', async () => {
+  test('is reported, with a button that reloads the page', async () => {
     relay = await Relay.start(server.debugPort);
     relay.rewrite = (path, piece) =>
       path === '/overview' ? piece.replace(/"version":"\d[^"]*"/, '"version":"0.0.1"') : piece;
@@ -129,7 +129,7 @@ describePage('a server of another version', () => {
     expect(opened?.problems()).toEqual([]);
   });
 
-  test('whose overview is not understood is told of once, and is not asked again and again', async () => {
+  test('is reported once and not polled again if the page does not understand its overview', async () => {
     relay = await Relay.start(server.debugPort);
     let [points, streams] = [0, 0];
     relay.rewrite = (path, piece) => {
@@ -150,7 +150,7 @@ describePage('a server of another version', () => {
     await expect(page.getByRole('button', { name: 'Load the page again' }).isVisible()).resolves.toBe(true);
   });
 
-  test('whose history and top are not understood leaves the rest as it is', async () => {
+  test('leaves the rest of the page unchanged if the page does not understand history and top', async () => {
     relay = await Relay.start(server.debugPort);
     relay.rewrite = (path, piece) =>
       path === '/history' || path === '/top'
@@ -171,7 +171,7 @@ describePage('a server of another version', () => {
   });
 });
 
-describePage('a stream that falls silent', () => {
+describePage('a silent stream', () => {
   test.each([
     ['that says nothing', ''],
     ['that a proxy keeps open with comments', ': still here\n\n'],
@@ -184,7 +184,7 @@ describePage('a stream that falls silent', () => {
     await page.clock.runFor(13_000);
     await untilHeard(page, 'no answer');
     expect(opened?.problems()).toEqual([]);
-    // While nothing comes yet, or the page may be back by itself before there is a click.
+    // The click happens before data arrives, or the page could recover by itself first.
     await page.getByRole('button', { name: 'Try now' }).click();
     relay.rewrite = (_path, real) => real;
     await untilHeard(page);

@@ -1,4 +1,4 @@
-/* What the page shows where there is nothing, too much, or what somebody meant to harm with. */
+/* Tests what the page shows without data, with too much data, and with malicious text. */
 import { writeFileSync } from 'node:fs';
 import { describe, expect, jest, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -21,7 +21,7 @@ const RTL = '\u202Eevil\u2066\u05d0\u05d1';
 const LONG = 'long-'.repeat(819);
 
 describePage('hostile names', () => {
-  test.each(['desk', 'phone'] as const)('leave it whole on a %s', async (width) => {
+  test.each(['desk', 'phone'] as const)('do not break the page on a %s', async (width) => {
     const names = [HTML, RTL, LONG];
     const domain = (name: string) => `domain: ${JSON.stringify(name)}
 descriptors:
@@ -65,7 +65,7 @@ ${names
       if (view !== 'blocks') expect(await axeViolations(page)).toEqual([]);
     }
     await goTo(page, 'top');
-    // On a phone rows are folded until somebody wants more of them.
+    // On a phone, rows are folded until the user unfolds them.
     const folded = width === 'phone' ? await page.locator('#top-rows .unfolds').all() : [];
     for (const row of folded) await row.click();
     expect(await whole('top')).toContain('\\u{202e}evil');
@@ -100,7 +100,7 @@ ${names
 });
 
 describePage('ten thousand rules', () => {
-  test('are shown a hundred at a time, found by a filter, and opened', async () => {
+  test('are shown in pages of a hundred, found by a filter, and opened', async () => {
     const values = Array.from({ length: 10_000 }, (_, each) => `customer-${each}`);
     const rules = values.map(
       (value) =>
@@ -108,7 +108,7 @@ describePage('ten thousand rules', () => {
     );
     const policy = `domain: big\ndescriptors:\n${rules.join('\n')}\n`;
     const { process: weir, httpPort } = await served.start({ policy, untilHealthy: false });
-    // So many rules take a busy machine their time.
+    // Loading so many rules takes time on a busy machine.
     await untilHealthy('weir', weir, httpPort, 60_000);
     const page = await served.open();
     await goTo(page, 'rules');
@@ -127,7 +127,7 @@ describePage('ten thousand rules', () => {
 });
 
 describePage('empty states', () => {
-  test('say what to do next where there is no policy', async () => {
+  test('say what to do next without a policy', async () => {
     const folder = new TempDir();
     await served.start({ env: { CONFIG_PATH: folder.path } });
     const page = await served.open();
@@ -135,7 +135,7 @@ describePage('empty states', () => {
     expect(await axeViolations(page)).toEqual([]);
     await page.getByText('Nothing was asked in the last hour.').waitFor({ timeout: 20_000 });
     await expect(page.locator('#no-traffic code').count()).resolves.toBe(0);
-    // And it is there as soon as the file is.
+    // The domain appears as soon as its file exists.
     folder.write(
       'shop.yaml',
       'domain: shop\ndescriptors: [{ key: customer, rate_limit: { unit: hour, requests_per_unit: 5 } }]\n',
@@ -145,7 +145,7 @@ describePage('empty states', () => {
     folder.remove();
   });
 
-  test('give a command to try where nothing was asked, and name settings that count nothing', async () => {
+  test('suggest a command if there were no requests, and name settings that turn counting off', async () => {
     await served.start({ env: { TOP_BUCKETS: '0', HISTORY_RULES: '0' } });
     const page = await served.open();
     await page.getByText('Nothing was asked in the last hour.').waitFor({ timeout: 20_000 });
@@ -163,7 +163,7 @@ describePage('empty states', () => {
     await page.getByText('Nobody is blocked or exempted.').waitFor();
   });
 
-  test('errors of a reload are shown in full, and the domain is said to be kept', async () => {
+  test('errors of a reload are shown in full, and the page says that the domain is kept', async () => {
     const text =
       'domain: shop\ndescriptors:\n  - key: customer\n    rate_limit: { unit: hour, requests_per_unit: 5 }\n';
     const server = await served.start({ policy: text });

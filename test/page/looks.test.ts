@@ -1,4 +1,7 @@
-/* Each view, in light and dark, on a desk and on a phone: nothing that axe-core finds, nothing beyond the screen. */
+/*
+ * Tests each view in light and dark, on a desktop and a phone: axe-core finds no fault, and nothing is wider than the
+ * screen.
+ */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { axeViolations, overflow } from '../support/page/browser.js';
 import { PageScene, ShopServer, type StoreName } from '../support/page/scene.js';
@@ -22,7 +25,7 @@ describePage('with buckets in memory', () => {
   beforeAll(() => start('memory'));
   afterAll(() => shop?.stop());
 
-  test('with the colours of the system only the link of the view that is seen has a line', async () => {
+  test('with forced colours, only the link of the current view is underlined', async () => {
     const page = await scene.open(shop.server.debugPort);
     await page.emulateMedia({ forcedColors: 'active' });
     await goTo(page, 'rules');
@@ -33,7 +36,7 @@ describePage('with buckets in memory', () => {
     expect(lines).toEqual(['', '#rules', '', '', '']);
   });
 
-  test('a title has no box round it where the address named the view, and has one for a keyboard', async () => {
+  test('a title has no focus ring if the address selected the view, and has one for keyboard users', async () => {
     const page = await scene.open(shop.server.debugPort);
     const style = (name: string) =>
       page.evaluate(`getComputedStyle(document.getElementById('title-${name}')).outlineStyle`);
@@ -50,7 +53,7 @@ describePage('with buckets in memory', () => {
     expect(await style('rules')).toBe('solid');
   });
 
-  test('figures of all rules stand below each other', async () => {
+  test('figures of all rules are aligned', async () => {
     const page = await scene.open(shop.server.debugPort);
     await goTo(page, 'rules');
     await page.locator('.rule .of-hour').first().waitFor();
@@ -64,7 +67,7 @@ describePage('with buckets in memory', () => {
     expect(edges[0]).toMatch(/^(\d+right ?){6}$/);
   });
 
-  test('on a phone the top is short: ten rows, each with what it is sorted by until it is unfolded', async () => {
+  test('on a phone, the top shows ten folded rows, each with the value that it is sorted by', async () => {
     for (let at = 0; at < 15; at++) await shop.take(`customer=c${at}`);
     const page = await scene.open(shop.server.debugPort, { width: 'phone' });
     await goTo(page, 'top');
@@ -84,7 +87,7 @@ describePage('with buckets in memory', () => {
   });
 });
 
-// Two workers on Redis show all that one process does, and themselves.
+// Two workers on Redis show everything that one process shows, plus the workers themselves.
 describePage.each(['memory', 'Redis with two workers'] as const)('%s', (store) => {
   beforeAll(() => start(store));
   afterAll(() => shop?.stop());
@@ -95,7 +98,7 @@ describePage.each(['memory', 'Redis with two workers'] as const)('%s', (store) =
     { width: 'phone', scheme: 'light' },
     { width: 'phone', scheme: 'dark' },
   ] as const)('$width, $scheme', (look) => {
-    test('every view is without a finding of axe-core, and none is wider than the screen', async () => {
+    test('every view passes axe-core, and none is wider than the screen', async () => {
       const page = await scene.open(shop.server.debugPort, look);
       const findings: string[] = [];
       const lookAt = async (what: string) => {

@@ -1,4 +1,4 @@
-/* What a page of another site can make a real browser do to weir: nothing. */
+/* Tests that a page of another site cannot make a real browser change anything in weir. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
@@ -18,7 +18,7 @@ const POLICY = `domain: shop
 descriptors:
   - { key: customer, rate_limit: { unit: year, requests_per_unit: 2 } }
 `;
-/** A name that leads to this machine, as that of a site does once it is rebound. */
+/** A name that resolves to this machine, like the name of a site after DNS rebinding. */
 const SITE = 'site.example';
 
 describePage('a page of another site', () => {
@@ -44,7 +44,7 @@ describePage('a page of another site', () => {
   const take = async (customer: string) =>
     (await client.ask('shop', [descriptor([`customer=${customer}`])])).response?.overallCode;
 
-  /** Sends `/json` what a page may send without asking the server first; the status, 0 where none is told. */
+  /** Sends `/json` a request that needs no preflight; returns the status, or 0 if the browser hides it. */
   const send = (address: string, customer: string, more: object, mode: 'no-cors' | 'same-origin') => {
     const entries = [{ key: 'customer', value: customer }];
     const body = JSON.stringify({ domain: 'shop', descriptors: [{ entries, ...more }] });
@@ -62,7 +62,7 @@ describePage('a page of another site', () => {
     );
   };
 
-  test.each(['127.0.0.1', SITE])('at http://%s empties no bucket, and fills none', async (host) => {
+  test.each(['127.0.0.1', SITE])('at http://%s neither empties nor fills a bucket', async (host) => {
     await page.goto(`http://${host}:${(site.address() as AddressInfo).port}/`);
     const address = `http://127.0.0.1:${server.httpPort}`;
     const [full, empty] = [`full at ${host}`, `empty at ${host}`];
@@ -74,7 +74,7 @@ describePage('a page of another site', () => {
     expect(await take(full)).toBe(CODE.OK);
   });
 
-  test('whose name was rebound sees no view, and changes no bucket', async () => {
+  test('with a rebound name sees no view and changes no bucket', async () => {
     for (const [port, path] of [
       [server.httpPort, '/metrics'],
       [server.debugPort, '/rlconfig'],

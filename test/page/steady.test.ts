@@ -1,4 +1,4 @@
-/* What is seen stays where it is while figures go on, and says the same in words, axis and line. */
+/* Tests that the page does not move while figures update, and that words, axis and line agree. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ const open = async ({ debugPort }: WeirServer): Promise<Page> => {
 };
 
 describePage('a chart', () => {
-  test('says of a burst what the history says, in words, axis and line', async () => {
+  test('shows a burst as the history records it, in words, axis and line', async () => {
     const server = await start({ policy: POLICY });
     const client = clientOf(server);
     const page = await open(server);
@@ -68,7 +68,7 @@ describePage('a chart', () => {
     await waitFor('the burst in the history', async () => (await highest()) > 0);
     const chart = page.locator('#traffic .chart.denied');
     await waitFor('the burst on the page', async () => !(await chart.innerText()).includes('peak 0'));
-    // The next step is over, in which nobody was denied: the peak stays, and now is that step.
+    // The next step has no denials: the peak stays, and "now" refers to that step.
     await waitFor('a quiet step', async () => (await chart.locator('.rate').innerText()) === '0');
     const peak = Number((await chart.locator('.peak').innerText()).replace('peak ', ''));
     expect(peak).toBeCloseTo(await highest(), 0);
@@ -81,14 +81,14 @@ describePage('a chart', () => {
 });
 
 describePage('the top', () => {
-  test('shows an answer that takes longer than it waits between two questions', async () => {
+  test('shows an answer that takes longer than the polling interval', async () => {
     const server = await start({ policy: POLICY });
     const client = clientOf(server);
     for (let each = 0; each < 7; each++) await client.ask('shop', [descriptor(['customer=a'])]);
     const page = await open(server);
     await page.route('**/top', async (route) => {
       await page.clock.runFor(5500);
-      // Whoever has left the page by then needs no answer.
+      // The page needs no answer after the user has left it.
       await route.continue().catch(() => {});
     });
     await page.locator('nav a[href="#top"]').click();
@@ -101,7 +101,7 @@ describePage('the top', () => {
     await page.unrouteAll({ behavior: 'wait' });
   });
 
-  test('says that it stands still while somebody is in its rows', async () => {
+  test('says that it is paused while the pointer or the focus is in its rows', async () => {
     const server = await start({ policy: POLICY });
     const client = clientOf(server);
     const deny = async (): Promise<void> => {
@@ -123,7 +123,7 @@ describePage('the top', () => {
     await expect(about.innerText()).resolves.not.toContain('stand still');
   });
 
-  test('leads to the bucket of a limit that requests bring', async () => {
+  test('leads to the bucket of a limit that requests carry', async () => {
     const server = await start({ policy: POLICY });
     const client = clientOf(server);
     const asked = { ...descriptor(['plan=big']), limit: { requestsPerUnit: 3, unit: 4 } };
@@ -140,7 +140,7 @@ describePage('the top', () => {
 });
 
 describePage('the chosen domain', () => {
-  test('stays chosen while it is not in force', async () => {
+  test('stays selected while it is not loaded', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-domains-'));
     closers.push(() => rmSync(folder, { recursive: true }));
     const file = join(folder, 'zeta.yaml');
@@ -168,7 +168,7 @@ describePage('the chosen domain', () => {
 describePage('while figures and policies change', () => {
   const ACTIVE = '[document.activeElement.tagName, document.activeElement.textContent]';
 
-  test('links and buttons beside tables keep the focus', async () => {
+  test('links and buttons next to tables keep the focus', async () => {
     const keys = Array.from({ length: 60 }, (_, each) => `key-${each}`);
     const rules = keys.map((key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 1 } }`);
     const server = await start({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
@@ -202,7 +202,7 @@ describePage('while figures and policies change', () => {
     await expect(page.evaluate('document.activeElement.parentElement.className')).resolves.toBe('card');
   });
 
-  test('rules stay open, with focus and place', async () => {
+  test('rules stay open, and keep focus and scroll position', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-tree-'));
     closers.push(() => rmSync(folder, { recursive: true }));
     const write = (domain: string, more = '') => {
@@ -231,7 +231,7 @@ describePage('while figures and policies change', () => {
       const active = (await page.evaluate('document.activeElement.textContent')) as string;
       expect(active).toContain('zeta-one');
     };
-    // Another domain changes, then its own one, and then there is a third one.
+    // Another domain changes, then this one, and then a third one is added.
     write('aaa', 'new');
     await rule('aaa-new').waitFor();
     await isSteady();
@@ -242,11 +242,11 @@ describePage('while figures and policies change', () => {
     write('mmm');
     await rule('mmm-one').waitFor();
     await isSteady();
-    // Figures and charts go on in the rows that were made anew.
+    // Figures and charts keep updating in the rebuilt rows.
     const client = clientOf(server);
     await client.ask('zeta.shop', [descriptor(['zeta-one=x'])]);
     await rule('zeta-one').locator('.chart').first().waitFor();
-    // A domain that is found by its name is shown with its rules.
+    // A filter that matches a domain's name shows the domain with its rules.
     await page.getByLabel('Filter by place or name').fill('mm.shop');
     await page.getByText('2 rules found').waitFor();
     await expect(page.locator('.rule').count()).resolves.toBe(2);

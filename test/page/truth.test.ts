@@ -1,4 +1,4 @@
-/* What the page says stays true: when time passes, when the store is away, and where figures are not kept. */
+/* Tests that the page stays correct when time passes, when the store is unavailable, and where no figures are kept. */
 import { writeFileSync } from 'node:fs';
 import { describe, expect, jest, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -16,7 +16,7 @@ const describePage = optionalToolPath('chromium') === undefined ? describe.skip 
 const served = servedPages();
 
 describePage('the phase of a single rule', () => {
-  test('switches on the page when its time has come', async () => {
+  test('changes on the page at its scheduled time', async () => {
     const policy = (phase: string) => `domain: shop
 descriptors:
   - key: customer
@@ -39,11 +39,11 @@ descriptors:
   });
 });
 
-describePage('figures that are not kept', () => {
+describePage('rules without figures', () => {
   test.each([
     ['0', /^HISTORY_RULES is 0: weir keeps the last hour of no single rule/],
     ['1', /weir keeps the last hour of 1 rule only \(HISTORY_RULES\): others were asked, too/],
-  ])('are said to be so with HISTORY_RULES=%s', async (rules, words) => {
+  ])('are marked as such with HISTORY_RULES=%s', async (rules, words) => {
     const server = await served.start({
       env: { HISTORY_RULES: rules },
       policy: `domain: shop
@@ -56,7 +56,7 @@ descriptors:
     await client.ask('shop', [descriptor(['quiet=x'])]);
     const ask = () => client.ask('shop', [descriptor(['loud=x'])]);
     const page = await served.open();
-    // One rule of two is kept: the first one that was counted.
+    // The history keeps one rule of two: the first one that was counted.
     await page.locator('#traffic .rate').first().waitFor();
     await waitFor('the words', async () => {
       await ask();
@@ -76,7 +76,7 @@ descriptors:
 });
 
 describePage('rules with the names of other things', () => {
-  test('are named like any rule', async () => {
+  test('are named like any other rule', async () => {
     const keys = ['constructor', '__proto__', 'block'];
     const rules = keys.map((key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 1 } }`);
     const server = await served.start({ policy: `domain: shop\ndescriptors:\n${rules.join('\n')}\n` });
@@ -104,8 +104,8 @@ describePage('rules with the names of other things', () => {
   });
 });
 
-describePage('a store that is away', () => {
-  test('is said on every view, until it is back', async () => {
+describePage('an unavailable store', () => {
+  test('is reported on every view until it is back', async () => {
     const redis = await startRedis();
     try {
       const server = await served.start({
@@ -161,7 +161,7 @@ descriptors:
 });
 
 describePage('the busiest rules', () => {
-  test('stay all there once all are shown', async () => {
+  test('stay complete once all are shown', async () => {
     const keys = Array.from({ length: 60 }, (_, each) => `key-${each}`);
     const rules = keys.map(
       (key) => `  - { key: ${key}, rate_limit: { unit: year, requests_per_unit: 99999 } }`,
@@ -180,7 +180,7 @@ describePage('the busiest rules', () => {
     await page.getByRole('button', { name: 'Show all 60' }).click();
     const rows = page.locator('#rules-place tbody tr');
     await expect(rows.count()).resolves.toBe(60);
-    // The table is made anew with the next figures.
+    // The next figures rebuild the table.
     const before = await rows.first().innerText();
     await waitFor('other figures', async () => {
       await ask();

@@ -1,4 +1,7 @@
-/* Callers whose names no field of a form can hold: what is done concerns them, and nobody who is named alike. */
+/*
+ * Tests callers whose names no form field can hold: actions apply to exactly these callers, and not to callers with
+ * similar names.
+ */
 import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { CODE } from '../../src/codec/messages.js';
@@ -21,11 +24,11 @@ descriptors:
   - key: customer
     rate_limit: { unit: year, requests_per_unit: 2 }
 `;
-/** A field of one line makes `ab` of it. */
+/** A single-line field turns this value into `ab`. */
 const BROKEN = 'a\r\nb';
 
 describePage('a value with line ends', () => {
-  test('is looked up and blocked as it is, and the caller it looks like is left alone', async () => {
+  test('is looked up and blocked unchanged, and the caller that it resembles is not affected', async () => {
     const server = await startWeir({ policy: POLICY });
     const client = new RlsClient(server.grpcPort);
     const take = async (value: string) => {
@@ -46,7 +49,7 @@ describePage('a value with line ends', () => {
     await expect(page.locator('#entries').innerText()).resolves.toMatch(
       /customer=a\\r\\nb.*cannot be edited here/s,
     );
-    // Asking by hand asks for the same.
+    // The button to refresh sends the same entries.
     const asked = page.waitForRequest((request) => request.url().endsWith('/buckets'));
     await page.getByRole('button', { name: 'Show what is left' }).click();
     expect((await asked).postDataJSON()).toMatchObject({ entries: [{ key: 'customer', value: BROKEN }] });
@@ -59,7 +62,7 @@ describePage('a value with line ends', () => {
     expect(controls.map(({ identity }) => identity)).toEqual([[{ key: 'customer', value: BROKEN }]]);
     expect(await take('ab')).toBe(CODE.OK);
     await page.locator('#change').getByRole('button', { name: 'Close' }).click();
-    // It can be taken out, and others typed in its place.
+    // The entry can be removed, and another one typed instead.
     await page.getByRole('button', { name: 'Remove this entry' }).click();
     await page.getByLabel('Key', { exact: true }).fill('customer');
     await page.getByLabel('Value', { exact: true }).fill('ab');

@@ -1,4 +1,4 @@
-/* Every view of the page and every action, in a real Chromium: in memory, on Redis, and with two workers. */
+/* Tests every view and every action of the page in a real Chromium: in memory, on Redis, and with two workers. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { CODE } from '../../src/codec/messages.js';
@@ -9,7 +9,7 @@ import { optionalToolPath } from '../support/process/tools.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { askBuckets } from '../support/weir/buckets.js';
 
-// Starting processes may take its time on a busy machine.
+// Processes can be slow to start on a busy machine.
 jest.setTimeout(90_000);
 
 const describePage = optionalToolPath('chromium') === undefined ? describe.skip : describe;
@@ -26,7 +26,7 @@ describePage.each(STORES)('%s', (store) => {
 
   const open = (look?: Look): Promise<Page> => scene.open(shop.server.debugPort, look);
   const take = (entries: string) => shop.take(entries);
-  /** Confirms what the dialog shows, and closes it. */
+  /** Confirms the dialog, and closes it. */
   const doIt = async (page: Page, done: RegExp) => {
     await page.getByRole('button', { name: 'Do it' }).click();
     await page.getByRole('heading', { name: done }).waitFor();
@@ -35,11 +35,11 @@ describePage.each(STORES)('%s', (store) => {
     return text;
   };
 
-  test('the overview says how the server stands', async () => {
+  test('the overview shows the state of the server', async () => {
     const page = await open();
     const tiles = page.locator('#tiles .tile');
     await expect(tiles.nth(0).innerText()).resolves.toMatch(/Health\s+●\s*serving\s+runs for/);
-    // Workers tell of their connections a moment later.
+    // Workers report their connections a moment later.
     const up = store === 'memory' ? /up\s+memory/ : /1 of 1 server up/;
     await waitFor('the store', async () => up.test(await tiles.nth(1).innerText()));
     await expect(tiles.nth(2).innerText()).resolves.toMatch(/good\s+1 domain, read/);
@@ -74,7 +74,7 @@ describePage.each(STORES)('%s', (store) => {
       await expect(lines.nth(each).getAttribute('d')).resolves.toMatch(/^M[\d.]+ [\d.]+/);
     }
     await expect(page.locator('#no-traffic').innerText()).resolves.toBe('');
-    // Since the start, which was a minute ago or so.
+    // The axis begins at the start of the server, about a minute ago.
     const axis = page.locator('#traffic .axis').first();
     await expect(axis.innerText()).resolves.toMatch(/^\d\d:\d\d, [1-9] min( \d+ s)? ago\s+now, \d\d:\d\d$/);
     const range = page.locator('#traffic-range').getByRole('radio');
@@ -87,7 +87,7 @@ describePage.each(STORES)('%s', (store) => {
     await page.reload();
     await page.locator('#worst table').waitFor({ timeout: 20_000 });
     await expect(axis.innerText()).resolves.toMatch(/^\d\d:\d\d, 5 min ago/);
-    // All charts show the same.
+    // All charts have the same axis.
     await goTo(page, 'rules');
     await page.locator('.rule summary').first().click();
     await expect(page.locator('#rules-range').getByLabel('5 min', { exact: true }).isChecked()).resolves.toBe(
@@ -100,7 +100,7 @@ describePage.each(STORES)('%s', (store) => {
     expect(new URL(page.url()).href).toMatch(/\/\?range=15m#rules$/);
   });
 
-  test('rules are a tree with limits, phases, switches and figures, and open for their charts', async () => {
+  test('rules are a tree with limits, phases, switches and figures, and open to show their charts', async () => {
     const page = await open();
     await goTo(page, 'rules');
     const rule = page.locator('.rule summary').first();
@@ -124,7 +124,7 @@ describePage.each(STORES)('%s', (store) => {
     await expect(first.innerText()).resolves.toMatch(/customer\s+shop\s+●\s*active\s+3\s+3\s+0\s+5/);
   });
 
-  test('the top leads to the bucket', async () => {
+  test('the top links to the bucket', async () => {
     const page = await open();
     await goTo(page, 'top');
     const row = page.locator('#top-rows tbody tr').first();
@@ -140,7 +140,7 @@ describePage.each(STORES)('%s', (store) => {
     expect(new URL(page.url()).hash).toBe('#bucket');
   });
 
-  test('a bucket is filled up and granted tokens, each after a dry run', async () => {
+  test('a bucket is filled and granted tokens, each after a dry run', async () => {
     const who = 'customer=helped';
     for (let each = 0; each < 5; each++) await take(who);
     const page = await open();
@@ -152,7 +152,7 @@ describePage.each(STORES)('%s', (store) => {
       /Nothing is changed yet.*0.*→.*2/s,
     );
     expect(await take(who)).toBe(CODE.OVER_LIMIT);
-    // Escape does nothing, and leads back to the button.
+    // Escape cancels, and returns the focus to the button.
     await page.keyboard.press('Escape');
     await waitFor('the dialog to close', async () => !(await page.locator('#change').isVisible()));
     await expect(page.evaluate('document.activeElement.id')).resolves.toBe('grant-button');
@@ -170,7 +170,7 @@ describePage.each(STORES)('%s', (store) => {
     expect(await doIt(page, /^Done: grant 2 tokens, also past full/)).toMatch(/→\s*7/);
   });
 
-  test('a caller is exempted and blocked, and both are ended', async () => {
+  test('a caller is exempted and blocked, and both can be ended', async () => {
     const who = 'customer=watched';
     const until = (code: number) => waitFor(`the answer ${code}`, async () => (await take(who)) === code);
     const controls = async () => (await askBuckets(shop.server, { action: 'blocks' })).controls.length;
@@ -194,10 +194,10 @@ describePage.each(STORES)('%s', (store) => {
     await page.getByRole('button', { name: 'End the block of customer=watched' }).click();
     await doIt(page, /^Done: end the block/);
     await page.getByText('Nobody is blocked or exempted.').waitFor();
-    // The button is gone, so that reading goes on from the heading.
+    // The button is gone, so the focus moves to the heading.
     await page.locator('#title-blocks:focus').waitFor();
     await waitFor('no control', async () => (await controls()) === 0);
-    // Another one is ended from the view of the bucket.
+    // The other control is ended from the view of the bucket.
     await showBucket(page, 'shop', { customer: 'watched' });
     await page.getByRole('button', { name: 'Block…' }).click();
     await doIt(page, /^Done: block/);
@@ -209,7 +209,7 @@ describePage.each(STORES)('%s', (store) => {
     expect(await controls()).toBe(0);
   });
 
-  test('what the server refuses is said in full, and changes nothing', async () => {
+  test('an action that the server refuses is reported in full, and changes nothing', async () => {
     const page = await open();
     await showBucket(page, 'shop', { customer: 'helped' });
     scene.expectLoss();
