@@ -4,56 +4,56 @@ import type { AdminCounter } from '../telemetry/admin-calls.js';
 import type { Logger } from '../telemetry/logger.js';
 import { type AdminToken, MAX_TOKEN_LENGTH, MIN_TOKEN_LENGTH } from './admin-tokens.js';
 
-/** What a caller may do: look, or also change; `write` includes `read`. */
+/** Right of a caller: to read, or also to change; `write` includes `read`. */
 export type AdminRight = AdminToken['right'];
 
-/** Who administers weir. */
+/** Identity of an operator or an operator's program. */
 export interface AdminCaller {
-  /** The name of a token, or `loopback`. */
+  /** Name of a token, or `loopback`. */
   readonly by: string;
-  /** The IP address that the call comes from. */
+  /** IP address of the caller. */
   readonly peer: string;
-  /** The most that the caller may do. */
+  /** Highest right of the caller. */
   readonly right: AdminRight;
 }
 
-/** Says who may administer weir through the debug port. */
+/** Decides who may use the commands of the debug port. */
 export interface AdminAccess {
-  /** Who calls, if the call may do what `right` is needed for; else what it is answered. */
+  /** Returns the caller if it has `right`, otherwise the answer that refuses the request. */
   check(head: HttpHead, right: AdminRight): AdminCaller | HttpAnswer;
 }
 
-/** Knows the tokens in force. */
+/** Tokens in effect. */
 export interface AdminTokens {
-  /** The token that was sent, if it is one of them. */
+  /** Returns the token that was sent, or undefined if it is unknown. */
   find(sent: string): AdminToken | undefined;
 }
 
 export interface AdminAccessOptions {
   /** DEBUG_HOST. */
   readonly debugHost: string;
-  /** Whether the debug port speaks TLS. */
+  /** Whether the debug port uses TLS. */
   readonly tls: boolean;
-  /** Those of ADMIN_TOKENS_FILE; absent without one. */
+  /** Tokens of ADMIN_TOKENS_FILE; undefined without the file. */
   readonly tokens?: AdminTokens | undefined;
   readonly log: Logger;
   readonly count: AdminCounter;
   monotonicMicros(): number;
 }
 
-/** Refusals are logged once in so long, microseconds. */
+/** Microseconds between two log lines about refusals. */
 const LOGGED_MICROS = 10_000_000;
-/** Loopback as the address of a connection. */
+/** Loopback address of a connection. */
 const LOOPBACK_PEER = /^(?:::1|(?:::ffff:)?127(?:\.\d{1,3}){3})$/i;
 /** RFC 6750, section 2.1. */
 const BEARER = /^bearer +([\x21-\x7e]+)$/i;
 const CHALLENGE = { 'www-authenticate': 'Bearer realm="weir"' };
-/** What a proxy adds to the requests of others. */
+/** Headers that proxies add to requests. */
 const PROXY_HEADER = /^(?:forwarded|via|x-real-ip|x-(?:forwarded|envoy)-.*)$/;
-/** Most characters of a header's name that are quoted. */
+/** Maximum number of characters of a header name in a message. */
 const MAX_SHOWN = 100;
 
-/** An answer of the endpoints that administer weir; caches keep none of them. */
+/** Returns an answer to an operator, which caches must not store. */
 export function adminAnswer(
   status: number,
   body: HttpAnswer['body'],
@@ -62,15 +62,15 @@ export function adminAnswer(
   return { status, contentType: JSON_TYPE, body, headers: { 'cache-control': 'no-store', ...headers } };
 }
 
-/** The answer to what cannot be done: `sentence` says why, and what to do. */
+/** Returns an answer that refuses a request. `sentence` contains the reason and the remedy. */
 export function adminRefusal(status: number, sentence: string, headers?: HttpAnswer['headers']): HttpAnswer {
   return adminAnswer(status, `${JSON.stringify({ error: sentence })}\n`, headers);
 }
 
-/** The rules of access to what administers weir. */
+/** Access rules of the debug port. */
 export class DebugPortAccess implements AdminAccess {
   readonly #options: AdminAccessOptions;
-  /** When a refusal may be logged again, and how many were not since the last one. */
+  /** Time from which the next refusal may be logged, and number of refusals since the last log line. */
   #logAtMicros = Number.NEGATIVE_INFINITY;
   #notLogged = 0;
 
@@ -87,13 +87,16 @@ export class DebugPortAccess implements AdminAccess {
     return checked;
   }
 
-  /** Refuses what a page of another site may have made: the browser that shows it runs on the engineer's machine. */
+  /** Refuses requests that a page of another site may have sent through the browser of an operator. */
   #otherSite({ headers }: HttpHead): HttpAnswer | undefined {
     const fault = crossSiteReason(headers, this.#ownSchemes());
     return fault === undefined ? undefined : adminRefusal(403, fault);
   }
 
-  /** Where there are tokens, which no other page has, a proxy may end TLS for browsers. */
+  /**
+   * Returns the schemes of the page's own address. With tokens, which pages of other sites do not have, a proxy may
+   * terminate TLS.
+   */
   #ownSchemes(): readonly string[] {
     const { tls, tokens } = this.#options;
     if (tls) return ['https'];
@@ -137,7 +140,7 @@ export class DebugPortAccess implements AdminAccess {
   }
 }
 
-/** From any address: no page of another site has a token to send. */
+/** Checks a token, which is accepted from any address, because pages of other sites have no token. */
 function withToken(
   { headers, peer }: HttpHead,
   tokens: AdminTokens,

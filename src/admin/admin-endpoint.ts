@@ -13,38 +13,40 @@ import {
   adminRefusal,
 } from './admin-access.js';
 
-/** Most bytes of a question, and how deep its lists and objects may lie: to read it takes well below a millisecond. */
+/**
+ * Maximum bytes of a question, and maximum nesting of its lists and objects. Parsing takes well below a millisecond.
+ */
 export const MAX_QUESTION_BYTES = 32 * 1024;
 export const MAX_QUESTION_DEPTH = 8;
 const APPLICATION_JSON = /^application\/json[\t ]*(?:;[\t ]*charset="?utf-8"?[\t ]*)?$/i;
 
 const ASKS_EVENTS = /(?:^|[\s,])text\/event-stream(?:[\s;,]|$)/i;
 
-/** What a question is answered. */
+/** Answer to a question. */
 export interface AdminAnswer {
   readonly status: number;
-  /** Sent as JSON, item by item of its lists: an item is to be small. */
+  /** Sent as JSON. Items of its lists are encoded one by one, so each must be small. */
   readonly body: object;
 }
 
-/** What can be asked of the debug port by those who administer weir. */
+/** A service of the debug port for operators. */
 export interface AdminService {
   readonly path: string;
-  /** One line for the list of endpoints. */
+  /** Line for the list of endpoints. */
   readonly help: string;
-  /** The right that a question needs, a JSON value that nothing is known of yet. */
+  /** Returns the right that a question requires. The question is not validated yet. */
   rightFor(question: unknown): AdminRight;
   answer(question: unknown, caller: AdminCaller, call: HttpCall): AdminAnswer | Promise<AdminAnswer>;
   /**
-   * Events in the place of an answer, for those who say that they read them (`accept: text/event-stream`); an answer
-   * where there are none to be had.
+   * Returns an event stream for callers that accept one (`accept: text/event-stream`), or an answer if it is not
+   * available.
    */
   feed?(question: unknown, caller: AdminCaller): EventFeed | AdminAnswer;
 }
 
 /**
- * The endpoint of a service: questions and answers are JSON, in POST only, with nothing in the URL, as URLs stand in
- * logs. What is wrong is answered as `{"error": "…"}`.
+ * Returns the endpoint of a service. Questions and answers are JSON, and only POST is accepted, so that no question
+ * appears in a URL and thus in a log. Errors are answered as `{"error": "…"}`.
  */
 export function adminEndpoint(service: AdminService, access: AdminAccess, slices: ViewSlices): HttpEndpoint {
   const memory = new PageBufferPool();
@@ -76,7 +78,7 @@ export function adminEndpoint(service: AdminService, access: AdminAccess, slices
   };
 }
 
-/** Proxies are not to gather events before they pass them on; nginx has to be told. */
+/** Returns an event stream with headers that keep proxies, such as nginx, from buffering events. */
 function eventsAnswer(body: EventFeed): HttpAnswer {
   return {
     status: 200,
@@ -86,7 +88,7 @@ function eventsAnswer(body: EventFeed): HttpAnswer {
   };
 }
 
-/** The feed, until whoever follows it may not any more: a token may be taken back. */
+/** Returns the stream, which ends when the caller loses its right, for example because its token was removed. */
 function whileAllowed(feed: EventFeed, isStill: () => boolean): EventFeed {
   return {
     follow(send, end) {
@@ -110,7 +112,7 @@ function malformed({ method, headers, query }: HttpHead): HttpAnswer | undefined
 
 function parse(pieces: readonly Buffer[]): unknown {
   const bytes = Buffer.concat(pieces);
-  // Other bytes would all be read as the same character, and so name somebody else.
+  // Invalid bytes would all be decoded as the same character, so that a question could name another caller.
   if (!isUtf8(bytes) || depthOf(bytes) > MAX_QUESTION_DEPTH) return undefined;
   try {
     return JSON.parse(bytes.toString());
@@ -121,7 +123,7 @@ function parse(pieces: readonly Buffer[]): unknown {
 
 const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = Buffer.from('"\\[]{}');
 
-/** How deep lists and objects lie in JSON. */
+/** Returns the maximum nesting of lists and objects in a JSON text. */
 function depthOf(bytes: Buffer): number {
   let depth = 0;
   let deepest = 0;

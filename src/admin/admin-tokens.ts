@@ -1,19 +1,19 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Most tokens of a file, and most bytes of it: each call is compared with all of them. */
+/** Maximum number of tokens in a file, and maximum bytes of the file. Each call is compared to all tokens. */
 export const MAX_TOKENS = 100;
 export const MAX_TOKENS_BYTES = 64 * 1024;
-/** Fewest and most characters of a token: shorter ones could be guessed from their digests. */
+/** Minimum and maximum number of characters of a token. Shorter tokens could be guessed from their digests. */
 export const MIN_TOKEN_LENGTH = 32;
 export const MAX_TOKEN_LENGTH = 256;
 
 const NAME = /^[\w.@-]{1,64}$/;
 const DIGEST = /^sha256:([\da-f]{64})$/i;
 const TOKEN_BYTES = 32;
-/** Who calls without a token, so no token may be called that. */
+/** Name of callers without a token, which no token may have. */
 const RESERVED_NAME = 'loopback';
 
-/** A token, as it stands in ADMIN_TOKENS_FILE: nobody can tell the token from it. */
+/** A token of ADMIN_TOKENS_FILE. The file does not contain the token itself. */
 export interface AdminToken {
   readonly name: string;
   readonly right: 'read' | 'write';
@@ -21,7 +21,7 @@ export interface AdminToken {
   readonly digest: Buffer;
 }
 
-/** A token that was made, and its line for ADMIN_TOKENS_FILE. */
+/** A new token, with its line for ADMIN_TOKENS_FILE. */
 export interface NewAdminToken {
   readonly token: string;
   readonly line: string;
@@ -31,7 +31,7 @@ function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** What is wrong with the name of a token, a sentence without its beginning; undefined for a good one. */
+/** Returns the error in the name of a token, as the end of a sentence, or undefined for a valid name. */
 export function tokenNameFault(name: string): string | undefined {
   if (name === RESERVED_NAME)
     return `"${RESERVED_NAME}" is what callers without a token are called; choose another name`;
@@ -39,20 +39,20 @@ export function tokenNameFault(name: string): string | undefined {
   return `${JSON.stringify(name.slice(0, 80))} is no name: use 1 to 64 letters, digits and . _ - @`;
 }
 
-/** Makes a token of 256 random bits. `name` is one that {@link tokenNameFault} has nothing against. */
+/** Creates a token of 256 random bits. `name` must be valid; see {@link tokenNameFault}. */
 export function newAdminToken(name: string, right: AdminToken['right']): NewAdminToken {
   const token = `weir_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
   return { token, line: `${name} ${right} sha256:${digestOf(token).toString('hex')}` };
 }
 
 /**
- * Reads the text of ADMIN_TOKENS_FILE: a token a line, `name right sha256:<64 hex digits>`; empty lines and those that
- * begin with # are left out. A string says what is wrong, beginning with the number of the line where there is one; it
- * quotes no digest, as somebody may have written the token there.
+ * Parses the text of ADMIN_TOKENS_FILE, which has one token per line: `name right sha256:<64 hex digits>`. Empty lines
+ * and lines that start with # are ignored. Returns the error as a string, which starts with a line number if possible.
+ * The error never quotes a digest, because the file may contain the token there by mistake.
  */
 export function readAdminTokens(text: string): readonly AdminToken[] | string {
   if (Buffer.byteLength(text) > MAX_TOKENS_BYTES) return `: it has more than ${MAX_TOKENS_BYTES} bytes`;
-  // Whoever writes it in place empties it first.
+  // Programs that write the file in place truncate it first.
   if (text.trim() === '')
     return ': it is empty; write a line for each token, or a comment where there is to be none';
   const tokens: AdminToken[] = [];
@@ -93,8 +93,8 @@ function readToken(line: string): AdminToken | string {
 }
 
 /**
- * The token that was sent; undefined where it is none of them. It takes as long whichever it is, and however much of
- * it is right.
+ * Returns the token that was sent, or undefined if it is unknown. The duration does not depend on the token or on the
+ * number of correct characters.
  */
 export function findAdminToken(tokens: readonly AdminToken[], sent: string): AdminToken | undefined {
   const digest = digestOf(sent);

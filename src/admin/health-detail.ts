@@ -1,7 +1,7 @@
 import type { RedisRole } from '../limiter/store-fault.js';
 import type { RedisNodeState } from '../storage/redis/redis-buckets.js';
 
-/** A server that buckets lie on. */
+/** A server that stores buckets. */
 export interface StoreNode extends RedisNodeState {
   readonly redis: RedisRole;
 }
@@ -9,37 +9,37 @@ export interface StoreNode extends RedisNodeState {
 /** Whether this server should get requests. */
 export interface HealthVerdict {
   readonly status: 'SERVING' | 'NOT_SERVING';
-  /** Why not; absent when SERVING. */
+  /** Reason; undefined if the status is SERVING. */
   readonly reason?: string;
 }
 
 /**
- * What `/healthcheck?detail` shows beside the policy. Rules are not in it: PORT may be open to more people than the
- * policy is.
+ * Data of `/healthcheck?detail` except policies. It contains no rules, because PORT may be open to more people than the
+ * policies.
  */
 export interface HealthDetail extends HealthVerdict {
   readonly version: string;
   readonly uptimeSeconds: number;
   readonly store: string;
   readonly storeUp: boolean;
-  /** Each server that buckets lie on; absent in memory. */
+  /** Servers that store buckets; absent in memory. */
   readonly redis?: readonly Pick<StoreNode, 'redis' | 'name' | 'up'>[];
-  /** With WORKERS above 1, one each. */
+  /** With WORKERS above 1, one element per worker. */
   readonly workers?: readonly {
     readonly id: number;
     readonly pid: number;
     readonly status: 'SERVING' | 'NOT_SERVING';
     readonly storeUp: boolean;
     readonly redis?: readonly Pick<StoreNode, 'redis' | 'name' | 'up'>[];
-    /** How long it has not answered; absent while it does. */
+    /** Seconds since the worker stopped answering; absent while it answers. */
     readonly silentSeconds?: number;
   }[];
 }
 
-/** What a process that decides says of itself for {@link HealthDetail}. */
+/** Fields of {@link HealthDetail} from the part of weir that decides. */
 export type CoreHealthDetail = Pick<HealthDetail, 'store' | 'storeUp' | 'redis' | 'workers'>;
 
-/** The part of {@link HealthDetail} about servers; nothing in memory. */
+/** Returns the fields of {@link HealthDetail} about servers, or none in memory. */
 export function redisDetail(nodes: readonly StoreNode[]): Pick<HealthDetail, 'redis'> {
   return nodes.length === 0 ? {} : { redis: nodes.map(({ redis, name, up }) => ({ redis, name, up })) };
 }

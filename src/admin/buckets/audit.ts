@@ -9,12 +9,12 @@ import { type BucketAnswer, type BucketQuestion, READING_ACTIONS, type ShownCont
 import { QuestionFailure, type QuestionResult } from './question-context.js';
 import { readQuestion } from './read-question.js';
 
-/** Most buckets that a line names; the others are counted. */
+/** Maximum number of buckets in a log line. Further ones are counted. */
 const MAX_BUCKETS = 50;
-/** Most characters of a value in a line. */
+/** Maximum number of characters of a value in a log line. */
 const MAX_VALUE = 256;
 
-/** Writes the one line of the log about a change that was asked for: who, what, to what, before and after. */
+/** Logs a change: the caller, the action, the buckets, and the values before and after. */
 export function auditChange(
   log: Logger,
   question: BucketQuestion,
@@ -46,7 +46,7 @@ function doneFields(answered: BucketAnswer): object {
   };
 }
 
-/** As {@link auditChange}, in a process that had asked another one, and counts it: nobody knows what was done. */
+/** Logs and counts a change that was forwarded to a worker that did not answer, so that its result is unknown. */
 export function auditUnanswered(
   log: Logger,
   question: unknown,
@@ -72,9 +72,9 @@ function shownEntries(entries: readonly Entry[]): readonly Entry[] {
   return entries.map(({ key, value }) => ({ key: shown(key, MAX_VALUE), value: shown(value, MAX_VALUE) }));
 }
 
-/** Entries of a question whose domain is not known to be right: what is a secret in any domain is redacted. */
+/** Redacts entries of a question whose domain may not exist, with the secret keys of all domains. */
 function redactedByAll(entries: readonly Entry[], policies: PolicySet | undefined): readonly Entry[] {
-  // All domains in force have the same.
+  // All domains share their secret keys.
   const [policy] = policies?.domains.values() ?? [];
   return redactEntries(entries, policy?.secretKeys ?? NO_SECRETS);
 }

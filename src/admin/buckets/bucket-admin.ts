@@ -21,22 +21,22 @@ import { type QuestionContext, QuestionFailure, type QuestionResult } from './qu
 import { readQuestion } from './read-question.js';
 import { answerShow } from './show-action.js';
 
-/** Most questions that are answered at the same time; further ones are refused. */
+/** Maximum number of questions that are answered at the same time. Further ones are refused. */
 export const MAX_QUESTIONS = 32;
 
-/** What helps where a control is to be ended whose domain the policy does not have any more. */
+/** Hint for a control whose domain the policy does not contain any more. */
 const BY_ID =
   '; a domain that is gone still has its blocks and exemptions: end them by the id that weir bucket blocks lists';
 const ENDED_BY_ID: Readonly<Partial<Record<BucketAction, string>>> = { unblock: BY_ID, disallow: BY_ID };
 
-/** What {@link BucketAdmin} answers by. */
+/** Dependencies of {@link BucketAdmin}. */
 export interface BucketAdminOptions extends Omit<QuestionContext, 'calls' | 'controls'> {
   policies(): PolicySet | undefined;
   readonly log: Logger;
   readonly count: AdminCounter;
 }
 
-/** Answers what is asked of `/buckets`, in the process that has the store. */
+/** Answers the questions of `/buckets` in the process that has the store. */
 export class BucketAdmin {
   readonly #options: BucketAdminOptions;
   readonly #context: QuestionContext;
@@ -52,7 +52,7 @@ export class BucketAdmin {
     };
   }
 
-  /** Answers a question that nothing is known of yet. Never rejects. */
+  /** Validates and answers a question. Never rejects. */
   async answer(question: unknown, caller: AdminCaller): Promise<AdminAnswer> {
     const { count, log, policies } = this.#options;
     const read = readQuestion(question);
@@ -120,7 +120,7 @@ export class BucketAdmin {
 function resultOf({ dry_run: dryRun }: BucketQuestion, answered: QuestionResult): AdminResult {
   if (answered instanceof QuestionFailure) return answered.status >= 500 ? 'failed' : 'refused';
   if (dryRun === true) return 'dry_run';
-  // What a change came to is not known of some of the buckets.
+  // The result of the change is unknown for some of the buckets.
   return answered.buckets.some(
     ({ before, now, note }) => before === undefined && now === undefined && note,
   ) && !READING_ACTIONS.has(answered.action)
@@ -128,7 +128,7 @@ function resultOf({ dry_run: dryRun }: BucketQuestion, answered: QuestionResult)
     : 'ok';
 }
 
-/** The policy of a domain, or of the only one there is; a sentence where that cannot be told. */
+/** Returns the policy of a domain, or the only policy if no domain is named. Returns a sentence if neither exists. */
 function policyFor({ domains }: PolicySet, domain: string | undefined): CompiledPolicy | string {
   const [only, ...others] = domains.keys();
   if (only === undefined) return 'the policy in force has no domain';

@@ -10,27 +10,27 @@ import type { Rate } from '../../limiter/rate.js';
 import { turn } from '../../runtime/turns.js';
 import type { PlannedTake } from '../../service/plan.js';
 
-/** Buckets that the store is asked about at the same time. */
+/** Number of buckets that are read or changed at the same time. */
 const MAX_CONCURRENT_CALLS = 20;
 
-/** What a question asks of one bucket. */
+/** Operation on one bucket. */
 export interface BucketCall {
   readonly take: PlannedTake;
-  /** Hits to give back; 0: only a look. */
+  /** Hits to give back; 0 for a peek. */
   readonly hits: number;
-  /** Whether they may go past full. */
+  /** Whether the bucket may exceed its capacity. */
   readonly over: boolean;
 }
 
-/** What was there before, and afterwards; the same of a mere look. */
+/** State of a bucket before and after an operation. Both are the same for a peek. */
 export interface BucketFound {
   readonly before: TakeOutcome;
   readonly after: TakeOutcome;
 }
 
 /**
- * Looks at buckets, and gives back to them, through the store that decides: each bucket in one atomic step, some at the
- * same time, with a turn of the event loop in between.
+ * Peeks at buckets and gives hits back to them, through the store that decides. Each bucket changes in one atomic step.
+ * Several buckets are processed at the same time, with a turn of the event loop in between.
  */
 export class BucketCalls {
   readonly #store: BucketStore;
@@ -43,7 +43,7 @@ export class BucketCalls {
     this.#clock = clock;
   }
 
-  /** One answer for each call, in their order. */
+  /** Returns an answer for each call, in the same order. */
   async ask(calls: readonly BucketCall[]): Promise<readonly (BucketFound | StorageError)[]> {
     const found: (BucketFound | StorageError)[] = [];
     for (let at = 0; at < calls.length; at += MAX_CONCURRENT_CALLS) {
@@ -57,7 +57,7 @@ export class BucketCalls {
 
   async #ask({ take, hits, over }: BucketCall): Promise<BucketFound | StorageError> {
     const { key, tagLength, rate } = take;
-    // A refund of nothing is a look that no cache answers; none is ever limited, so nothing can be denied.
+    // A refund of 0 is a peek that no cache answers and that cannot be denied.
     const look: TakeItem = { key, tagLength, rate, hits: 0, refund: true, enforcement: 'observe' };
     if (hits === 0) return this.#take([look]);
     let denied = 0;
@@ -66,7 +66,7 @@ export class BucketCalls {
       if (found instanceof StorageError) return found;
       denied = Math.max(0, found.before.used - rate.reportedLimit);
     }
-    // What is counted meanwhile is not known here, and may use up a part of it.
+    // Hits that are counted in the meantime are unknown, and may use up some of the returned hits.
     const back = Math.min(hits + denied, Number.MAX_SAFE_INTEGER);
     return this.#take([
       look,
@@ -87,7 +87,7 @@ export class BucketCalls {
   }
 }
 
-/** Whether it is a window that may have counted hits that it denied: a grant is not to pay for those. */
+/** Returns whether a window may have counted hits that it denied. A grant must not be used up by these hits. */
 function countsPastLimit({ kind, maxDebt }: Rate): boolean {
   return kind === 'window' && maxDebt === 0;
 }

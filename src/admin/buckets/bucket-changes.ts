@@ -21,16 +21,16 @@ import {
 import { quotedText } from './read-question.js';
 import { failureOfAll, notAsked, shownLimit } from './shown-buckets.js';
 
-/** Most rules that a sentence names. */
+/** Maximum number of rules in a message. */
 const MAX_NAMED = 10;
 
-/** A limit whose bucket is known, and what is to become of it. */
+/** A limit with a known bucket, and the operation on it. */
 interface Change {
   readonly limit: FoundLimit;
   readonly call: BucketCall;
 }
 
-/** `reset` and `grant`: gives tokens back to every bucket that is known, each in one atomic step. */
+/** Runs `reset` and `grant`: gives tokens back to every known bucket, each in one atomic step. */
 export async function changeBuckets(
   asked: CallerQuestion,
   context: QuestionContext,
@@ -47,7 +47,7 @@ export async function changeBuckets(
   if (!isDry) notes.push(...(await announceChanges(changes, answers, context)));
   const failure = failureOfAll(answers);
   if (failure !== undefined) {
-    // A dry run only looks.
+    // A dry run only peeks.
     return isDry ? new QuestionFailure(503, notAsked(failure)) : failedChange(failure, LOOK_BUCKETS);
   }
   const failed = (error: StorageError): string =>
@@ -64,7 +64,7 @@ export async function changeBuckets(
   return answerTo(asked, policy, store.name, entries, { meets, buckets, more, notes });
 }
 
-/** The buckets that are known, of the rule that is asked for; a sentence where there are none. */
+/** Returns the operations on known buckets of the selected rule, or the reason why no bucket is known. */
 function changesOf(question: BucketQuestion, found: FoundLimits): readonly Change[] | string {
   const { rule, tokens, over = false } = question;
   if (found.meets === 'nothing') return 'no limit concerns these entries, so there is no bucket to change';
@@ -88,7 +88,7 @@ function changesOf(question: BucketQuestion, found: FoundLimits): readonly Chang
   return `no bucket is known by these entries alone: give the value of ${missing.join(', ')} as well`;
 }
 
-/** So much fills a bucket, or empties a window, whatever was taken. */
+/** Returns a number of hits that fills any bucket, or empties any window, of a rate. */
 function fullAmount(rate: Rate): number {
   return rate.kind === 'window' ? Number.MAX_SAFE_INTEGER : rate.maxTokens + rate.maxDebt;
 }
@@ -102,7 +102,7 @@ function levels(
   return { before: levelOf(rate, before), now };
 }
 
-/** Tells all processes to forget what they know of the buckets that may be other ones now; sentences if they cannot. */
+/** Tells all processes to discard cached denials of the changed buckets. Returns warnings if that fails. */
 async function announceChanges(
   changes: readonly Change[],
   answers: readonly (BucketFound | StorageError)[],

@@ -6,22 +6,25 @@ import type { BucketLevel } from './messages.js';
 
 const MICROS = 1_000_000;
 
-/** What is there of a bucket, as the outcome of a refund, which is never limited, tells it. */
+/** Returns the level of a bucket from the outcome of a refund, which is never denied. */
 export function levelOf(rate: Rate, outcome: TakeOutcome): BucketLevel {
   return rate.kind === 'token_bucket' ? tokenLevel(rate, outcome) : windowLevel(rate, outcome);
 }
 
-/** Time to fill is told to the microsecond, and the debt rounded up, as of an empty bucket that is about to refill. */
+/**
+ * Computes the level of a token bucket. The time until it is full is exact to a microsecond. The debt is rounded up, as
+ * for an empty bucket that is about to refill.
+ */
 function tokenLevel(rate: TokenBucketRate, { remaining, waitMicros }: TakeOutcome): BucketLevel {
   if (remaining >= rate.maxTokens) return levelAt(rate, remaining, 0, 0);
   const missing = Math.max(0, rate.fillWhole - costWhole(rate, remaining + 1) + waitMicros);
-  // Times are rounded up.
+  // Stores round times up.
   const owed = missing - rate.fillWhole - 1;
   const debt = rate.maxDebt > 0 && owed > 0 ? Math.min(rate.maxDebt, Math.ceil((owed * rate.q) / rate.p)) : 0;
   return levelAt(rate, remaining, debt, missing);
 }
 
-/** The level of a token bucket that is full in `missingMicros`. */
+/** Returns the level of a token bucket that is full in `missingMicros`. */
 function levelAt(rate: TokenBucketRate, left: number, debt: number, missingMicros: number): BucketLevel {
   const nextMicros = Math.max(0, missingMicros - rate.fillWhole + costWhole(rate, left + 1));
   return {
@@ -41,11 +44,14 @@ function windowLevel(
   return { left: remaining, debt, next_token_in: endsIn, full_in: endsIn };
 }
 
-/** {@link levelOf} if `tokens` were given back, up to full, or with `over` as far past it as the rate can hold. */
+/**
+ * Returns the level after `tokens` are given back, up to the capacity, or with `over` up to the maximum surplus of the
+ * rate. See {@link levelOf}.
+ */
 export function levelWith(rate: Rate, outcome: TakeOutcome, tokens: number, over: boolean): BucketLevel {
   if (rate.kind === 'window') {
     const most = rate.requestsPerUnit + (over ? rate.maxSurplus : 0);
-    // What is there past the limit is not counted as used; what was denied is given back beside the tokens.
+    // Hits of a surplus are not counted as used. Denied hits are given back in addition to the tokens.
     const left =
       rate.maxDebt === 0 || outcome.remaining > rate.requestsPerUnit
         ? outcome.remaining

@@ -2,10 +2,10 @@ import type { AdminCaller } from '../admin-access.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import { BUCKET_ACTIONS, READING_ACTIONS } from './messages.js';
 
-/** Answers a question that nothing is known of yet: in this process, or in a worker. */
+/** Validates and answers a question, in this process or in a worker. */
 export type Administer = (question: unknown, caller: AdminCaller) => Promise<AdminAnswer>;
 
-/** `/buckets` of the debug port. */
+/** Returns the service of `/buckets` on the debug port. */
 export function bucketsService(administer: Administer): AdminService {
   return {
     path: '/buckets',
@@ -13,7 +13,7 @@ export function bucketsService(administer: Administer): AdminService {
     rightFor(question) {
       const { action } = Object(question) as { action?: unknown };
       const known = BUCKET_ACTIONS.find((one) => one === action);
-      // What is no question is refused, whoever asks it.
+      // An invalid question is refused for every caller.
       return known === undefined || READING_ACTIONS.has(known) ? 'read' : 'write';
     },
     answer: (question, caller) => administer(question, caller),

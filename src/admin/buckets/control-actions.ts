@@ -28,12 +28,12 @@ import { parseDurationMicros, quotedText } from './read-question.js';
 import { controlsFor } from './show-action.js';
 import { listedControls, shownControl } from './shown-controls.js';
 
-/** Most controls that `blocks` lists; the rest is counted. */
+/** Maximum number of controls that `blocks` lists. Further ones are counted. */
 export const MAX_CONTROLS_LISTED = 1000;
-/** A control that another process made is known here within this long, milliseconds. */
+/** Milliseconds within which this process learns about a control that another process made. */
 const PROPAGATION_MS = 1000;
 const LOOK_AGAIN_MS = 50;
-/** How often one is looked for again that another process has put in the place of the one to be ended. */
+/** Maximum number of attempts to end a control that other processes keep replacing. */
 const MAX_END_ATTEMPTS = 5;
 const NOT_READ = 'Blocks and exemptions cannot be read from Redis now';
 
@@ -46,7 +46,7 @@ const KINDS: Readonly<Partial<Record<BucketAction, ControlKind>>> = {
 const NAMES: Readonly<Record<ControlKind, string>> = { block: 'block', allow: 'exemption' };
 const ENDED_BY: Readonly<Record<ControlKind, BucketAction>> = { block: 'unblock', allow: 'disallow' };
 
-/** `block` and `allow`: makes a control, in the place of the one of the same identity. */
+/** Runs `block` and `allow`: makes a control, which replaces a control with the same identity. */
 export async function makeControl(asked: CallerQuestion, context: QuestionContext): Promise<QuestionResult> {
   const { question, policy, caller } = asked;
   const { store, clock, slices, controls } = context;
@@ -81,7 +81,7 @@ export async function makeControl(asked: CallerQuestion, context: QuestionContex
     const left = quantity(Math.round((earlier.expiresAtMicros - now) / 1_000_000), 'second');
     notes.push(`It takes the place of ${earlier.id}, which would have ended in ${left}.`);
   }
-  // No id is promised that a later one would not have.
+  // The answer to a dry run contains no ID, because the real control will have another one.
   return answerTo(asked, policy, store.name, known, {
     meets: count > 0 ? 'part' : 'nothing',
     controls: [isDry ? { ...made, id: '' } : made],
@@ -89,7 +89,7 @@ export async function makeControl(asked: CallerQuestion, context: QuestionContex
   });
 }
 
-/** `unblock` and `disallow`: ends a control before its time. */
+/** Runs `unblock` and `disallow`: ends a control before it expires. */
 export async function endControl(
   asked: CallerQuestion<CompiledPolicy | undefined>,
   context: QuestionContext,
@@ -105,7 +105,7 @@ export async function endControl(
   );
 }
 
-/** `gone`: the one that was found is not in force any more, but another one may be in its place. */
+/** Ends the control once. Returns `gone` if it ended in the meantime and another control may have replaced it. */
 async function tryEnd(
   asked: CallerQuestion<CompiledPolicy | undefined>,
   kind: ControlKind,
@@ -134,7 +134,7 @@ async function tryEnd(
   return answerTo(asked, policy, store.name, entries, { domain: found.domain, controls: [shown] });
 }
 
-/** `blocks`: all controls in force, of a domain if one is named. */
+/** Runs `blocks`: lists all current controls, or the controls of one domain. */
 export async function listControls(
   asked: CallerQuestion<CompiledPolicy | undefined>,
   context: QuestionContext,
@@ -210,7 +210,7 @@ function notFound({ question }: CallerQuestion<unknown>, kind: ControlKind): str
   return `there is no ${NAMES[kind]} ${which}; weir bucket blocks lists those in force`;
 }
 
-/** What is to be ended; undefined where it is not known, a sentence where the question is wrong. */
+/** Returns the control to end, undefined if it is unknown, or the error of an invalid question. */
 async function findToEnd(
   asked: CallerQuestion<CompiledPolicy | undefined>,
   kind: ControlKind,
@@ -225,7 +225,7 @@ async function findToEnd(
   return policy === undefined ? undefined : findEqual({ question, policy }, kind, context);
 }
 
-/** The control of a kind with the very identity of the question. */
+/** Returns the control with the kind and exactly the identity of the question. */
 async function findEqual(
   { question, policy }: Pick<CallerQuestion, 'question' | 'policy'>,
   kind: ControlKind,
@@ -243,7 +243,7 @@ async function findEqual(
   return found;
 }
 
-/** What `find` finds, now or, where another process may just have made it, a little later. */
+/** Returns the result of `find`. Retries for a short time, because another process may just have made the control. */
 async function retryUntilKnown<Found>(
   find: () => Promise<Found | undefined>,
   waits: boolean,

@@ -23,43 +23,46 @@ import {
 import type { BucketQuestion } from './messages.js';
 import { readOverride } from './read-question.js';
 
-/** Most limits that an answer lists; the rest is counted. */
+/** Maximum number of limits that an answer lists. Further ones are counted. */
 export const MAX_LIMITS_LISTED = 200;
 
-/** Ends that are looked at without a pause. */
+/** Number of nodes that are visited in one slice. */
 const ENDS_PER_SLICE = 32;
 
-/** Most characters of a value beside each limit: a long one would be there as often as there are limits. */
+/** Maximum number of characters of a value in the description of a limit, which repeats it for each limit. */
 const MAX_VALUE = 256;
 
-/** A limit that entries meet, or could meet. */
+/** A limit that applies to the entries of a question, or could apply to them. */
 export interface FoundLimit {
   readonly label: string;
   readonly name: string;
   readonly rate: Rate;
   readonly enforcement: Enforcement;
-  /** What it is the bucket of, secrets redacted. */
+  /** Entries of the bucket, with secrets redacted. */
   readonly entries: readonly Entry[];
-  /** Undefined where a value is not known, so that there is no one bucket. */
+  /** Undefined if a value is unknown, so that the limit has many buckets. */
   readonly take: PlannedTake | undefined;
-  /** The keys whose values would have to be known for that. */
+  /** Keys whose values are needed to find the bucket. */
   readonly missing: readonly string[];
-  /** A sentence for people, or ''. */
+  /** Sentence for the operator, or ''. */
   readonly note: string;
 }
 
-/** What some entries meet. */
+/** Limits for the entries of a question. */
 export interface FoundLimits {
   readonly meets: 'descriptor' | 'part' | 'nothing';
-  /** After `derive`; secrets as they are. */
+  /** Entries after `derive`, with secrets. */
   readonly entries: readonly Entry[];
   readonly limits: readonly FoundLimit[];
-  /** Limits that are left out. */
+  /** Number of omitted limits. */
   readonly more: number;
   readonly notes: readonly string[];
 }
 
-/** The limits that a descriptor meets, or that could concern descriptors which have its entries; or why not to tell. */
+/**
+ * Finds the limits that apply to a descriptor, or that could apply to descriptors with its entries. Returns a sentence
+ * if the question cannot be answered.
+ */
 export function* findLimits(
   source: PlanSource,
   question: Pick<BucketQuestion, 'entries' | 'limit'>,
@@ -138,14 +141,14 @@ function* paused<Result>(steps: Generator<unknown, Result>): QuestionSteps<Resul
   }
 }
 
-/** How many of some rules count something. */
+/** Returns the number of rules with a rate. */
 function countingOf(rules: readonly Rule[]): number {
   let counting = 0;
   for (const { rate } of rules) if (rate !== undefined) counting++;
   return counting;
 }
 
-/** What descriptors could meet that have these entries and others; the first `most` limits are listed. */
+/** Finds the limits of descriptors that have these entries and others. Lists up to `most` limits. */
 function* findPossible(
   source: PlanSource,
   entries: readonly Entry[],
@@ -186,7 +189,7 @@ function* findPossible(
   };
 }
 
-/** How many limits could concern descriptors that have these entries, whatever others they have. */
+/** Counts the limits that could apply to descriptors with these entries and any others. */
 export function* countPossible(source: PlanSource, entries: readonly Entry[]): QuestionSteps<number> {
   const found = yield* findPossible(source, entries, 0);
   return typeof found === 'string' ? 0 : found.more;
@@ -220,7 +223,7 @@ function limitsOfEnd(source: PlanSource, end: PossibleEnd): readonly FoundLimit[
   });
 }
 
-/** As it is known, or as the policy has it; '' where any value will do. */
+/** Returns the value of an entry, or the value in the policy, or '' if any value matches. */
 function shownEntry({ key, value, pattern, shared }: NodeEntry, policy: CompiledPolicy): Entry {
   if (value === undefined || shared) return { key, value: pattern };
   if (!isSecretKey(key, policy.secretKeys)) return { key, value: shown(value, MAX_VALUE) };

@@ -1,6 +1,6 @@
 import type { ControlBook, ControlsChange, LiveControl } from '../../limiter/control.js';
 
-/** The controls that this process knows of, by their ids. */
+/** Controls that this process knows, by ID. */
 export class KnownControls {
   readonly #monotonicMicros: () => number;
   readonly #byId = new Map<string, LiveControl>();
@@ -10,13 +10,13 @@ export class KnownControls {
     book.onChange((change) => this.#apply(change));
   }
 
-  /** Of a control that is in force. */
+  /** Returns a control that has not expired. */
   get(id: string): LiveControl | undefined {
     const control = this.#byId.get(id);
     return control !== undefined && this.#isLive(control) ? control : undefined;
   }
 
-  /** Those in force that `is` says yes to; '' for a pause. */
+  /** Returns the current controls for which `is` returns true. '' is a pause. */
   *filter(is: (control: LiveControl) => boolean): Generator<'', LiveControl[]> {
     const found: LiveControl[] = [];
     let looked = 0;

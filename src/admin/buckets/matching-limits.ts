@@ -17,7 +17,7 @@ import {
 import { SlicedPlan, Throttled } from '../../service/sliced-plan.js';
 import type { OverrideLimit } from './read-question.js';
 
-/** By what a descriptor is planned here: as in a request. */
+/** Context in which a descriptor is planned, as in a request. */
 export interface PlanSource {
   readonly policy: CompiledPolicy;
   readonly wallMicros: number;
@@ -25,15 +25,15 @@ export interface PlanSource {
   readonly maxLimits: number;
 }
 
-/** What a descriptor meets. */
+/** Limits of a descriptor. */
 export interface MatchingLimits {
   readonly match: Match;
-  /** In the order of the policy file, a candidate last. */
+  /** In the order of the policy file, with a candidate at the end. */
   readonly takes: readonly PlannedTake[];
   readonly unlimited: boolean;
 }
 
-/** Work on a question, in steps of about a millisecond at the very most. */
+/** Work on a question, in steps of at most about a millisecond. */
 export type QuestionSteps<Result> = ViewSteps<never, Result>;
 
 function contextOf(
@@ -47,7 +47,7 @@ function contextOf(
   };
   const descriptor: Descriptor = { entries, limit, hitsAddend: 0, isNegativeHits: false };
   const request = { domain: policy.domain, descriptors: [descriptor], hitsAddend: 0 };
-  // What a rule can do is told, whatever share of its denials is enforced.
+  // Rules with `enforce_percent` are shown as enforced.
   const options = { answers, maxLimits, clock: { wallMicros: () => wallMicros }, random: () => 0 };
   return new RequestContext(options, request, policy, CALLER_WITHOUT_DEADLINE, 0);
 }
@@ -57,8 +57,8 @@ function metBy({ match, takes, candidate, unlimited }: Decision): MatchingLimits
 }
 
 /**
- * The limits that a request of one descriptor meets, by the very code that decides it; a sentence where that cannot be
- * told. With `override` those of a request that brings that limit.
+ * Returns the limits of a request with one descriptor, from the same code that decides requests. `override` is a limit
+ * in the request. Returns a sentence if the descriptor cannot be evaluated.
  */
 export function* matchingLimits(
   source: PlanSource,
@@ -84,11 +84,11 @@ export function* matchingLimits(
   }
 }
 
-/** The limits that a descriptor meets whose `match` is known. */
+/** Returns the limits of a descriptor with a known `match`. */
 export function limitsAt(source: PlanSource, match: Match): MatchingLimits {
   const context = contextOf(source, match.entries);
   const [descriptor] = context.request.descriptors as readonly [Descriptor];
-  // Unbounded work lasts.
+  // Unbounded work never ends a plan early, so the result is a decision.
   const decision = planDescriptor(context, descriptor, match, unboundedWork()) as Decision;
   context.decisions.push(decision);
   applyReplacesAndQuotas(context);

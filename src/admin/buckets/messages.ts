@@ -1,6 +1,6 @@
 import type { Entry } from '../../limiter/entry.js';
 
-/** What `/buckets` can do. */
+/** Actions of `/buckets`. */
 export const BUCKET_ACTIONS = [
   'show',
   'reset',
@@ -13,122 +13,120 @@ export const BUCKET_ACTIONS = [
 ] as const;
 export type BucketAction = (typeof BUCKET_ACTIONS)[number];
 
-/** The actions that change nothing, and need the right `read` only. */
+/** Read-only actions, which require only the right `read`. */
 export const READING_ACTIONS: ReadonlySet<BucketAction> = new Set(['show', 'blocks']);
 
-/** The body of a POST to `/buckets`, JSON. */
+/** JSON body of a POST to `/buckets`. */
 export interface BucketQuestion {
   readonly action: BucketAction;
-  /** May be left out where the policy has one domain only, and for `blocks`. */
+  /** May be omitted if the policy has only one domain, and for `blocks`. */
   readonly domain?: string;
-  /**
-   * A descriptor, or some of its entries: before or after `derive`. None for `blocks`, and where `id` names a control.
-   */
+  /** A descriptor or some of its entries, before or after `derive`. None for `blocks`, or if `id` names a control. */
   readonly entries?: readonly Entry[];
-  /** For `show`, `reset` and `grant`: the bucket of a limit override beside, such as `100/minute`. */
+  /** For `show`, `reset` and `grant`: also use the bucket of this override, such as `100/minute`. */
   readonly limit?: string;
-  /** For `reset` and `grant`: only the limits of this rule (`Rule.path` or `Rule.name`). */
+  /** For `reset` and `grant`: only use limits of this rule (`Rule.path` or `Rule.name`). */
   readonly rule?: string;
-  /** For `grant`: a whole number from 1 on. */
+  /** For `grant`: whole number of at least 1. */
   readonly tokens?: number;
-  /** For `grant`: also past full. */
+  /** For `grant`: the bucket may exceed its capacity. */
   readonly over?: boolean;
-  /** For `block` and `allow`: how long, as Go writes durations (`10m`, `1h30m`). */
+  /** For `block` and `allow`: duration in Go's syntax, such as `10m` or `1h30m`. */
   readonly for?: string;
   readonly reason?: string;
-  /** For `unblock` and `disallow`: the control itself. */
+  /** For `unblock` and `disallow`: ID of the control. */
   readonly id?: string;
-  /** What would be done, and to what; nothing is changed. */
+  /** Returns the effect of the action without changing anything. */
   readonly dry_run?: boolean;
 }
 
-/** Whether a question changes something. */
+/** Returns whether a question changes something. */
 export function changesSomething({ action, dry_run }: Pick<BucketQuestion, 'action' | 'dry_run'>): boolean {
   return !READING_ACTIONS.has(action) && dry_run !== true;
 }
 
-/** What is there of a bucket. */
+/** Level of a bucket. */
 export interface BucketLevel {
-  /** Whole tokens, or hits left in the window; more than the limit where more was granted. */
+  /** Remaining whole tokens, or remaining hits of a window. Above the limit after a grant with `over`. */
   readonly left: number;
-  /** Tokens, or hits, that charges took beyond; 0 for none. */
+  /** Tokens or hits that charges took below zero; 0 without debt. */
   readonly debt: number;
-  /** Until one token more is there, or the window ends, seconds; 0 for a full bucket. */
+  /** Seconds until the bucket has one more token, or until the window ends; 0 for a full bucket. */
   readonly next_token_in: number;
-  /** Until it is full, or the window ends, seconds; 0 for a full bucket. */
+  /** Seconds until the bucket is full, or until the window ends; 0 for a full bucket. */
   readonly full_in: number;
 }
 
-/** One limit that a descriptor meets, and its bucket. */
+/** A limit of a descriptor, with its bucket. */
 export interface ShownBucket {
   /** `Rule.path`, or `override`. */
   readonly rule: string;
   /** `Rule.name`; '' without one. */
   readonly name: string;
   readonly algorithm: 'token_bucket' | 'fixed_window';
-  /** Capacity of a bucket, hits of a window. */
+  /** Capacity of a bucket, or hits of a window. */
   readonly limit: number;
-  /** The limit in words, as `weir explain` has them. */
+  /** Description of the limit, as in `weir explain`. */
   readonly about: string;
-  /** What it does to answers now: `enforce`, `observe`, `quota`, or `candidate`. */
+  /** Current effect of the limit: `enforce`, `observe`, `quota`, or `candidate`. */
   readonly enforcement: string;
-  /** The entries that it is the bucket of, secrets redacted. */
+  /** Entries of the bucket, with secrets redacted. */
   readonly entries: readonly Entry[];
   readonly redis_key: string | null;
   readonly redis_slot: number | null;
-  /** Absent where a value is not known, so that there is no one bucket, and where it could not be asked. */
+  /** Absent if a value is unknown, so that the limit has many buckets, or if the store did not answer. */
   readonly now?: BucketLevel;
-  /** For changes, dry or not: before them; {@link now} is what was there, or would be, afterwards. */
+  /** For changes and dry runs: the level before the change. {@link now} is the level after it. */
   readonly before?: BucketLevel;
-  /** Why there is no {@link now}, or what else must be known, a sentence. */
+  /** Sentence with the reason for a missing {@link now}, or with further information. */
   readonly note?: string;
 }
 
-/** A block or an exemption, for people. */
+/** A block or an exemption. */
 export interface ShownControl {
   readonly id: string;
   readonly kind: 'block' | 'allow';
   readonly domain: string;
-  /** Secrets redacted. */
+  /** Entries of the control, with secrets redacted. */
   readonly identity: readonly Entry[];
   readonly reason: string;
   readonly by: string;
-  /** Until it ends, seconds. */
+  /** Seconds until the control expires. */
   readonly ends_in: number;
 }
 
-/** The answer to a {@link BucketQuestion} with status 200. */
+/** Answer to a {@link BucketQuestion} with status 200. */
 export interface BucketAnswer {
   readonly action: BucketAction;
   readonly dry_run: boolean;
   readonly domain: string | null;
-  /** Secrets redacted, after `derive`. */
+  /** Entries after `derive`, with secrets redacted. */
   readonly entries: readonly Entry[];
   /**
-   * `descriptor`: the entries are a descriptor that limits apply to; `part`: limits could apply to descriptors that
-   * have them; `nothing`: no limit could; `none`: nothing was asked about.
+   * `descriptor`: limits apply to the entries as a descriptor. `part`: limits could apply to descriptors with these
+   * entries. `nothing`: no limit could apply. `none`: the question has no entries.
    */
   readonly meets: 'descriptor' | 'part' | 'nothing' | 'none';
-  /** `memory`, or Redis and its address. */
+  /** `memory`, or the addresses of Redis. */
   readonly store: string;
   readonly buckets: readonly ShownBucket[];
-  /** Buckets, or rules, that are left out. */
+  /** Number of omitted buckets or rules. */
   readonly more: number;
-  /** Controls that name these entries, made or ended by the action, or asked for. */
+  /** Controls that name these entries, that the action made or ended, or that were requested. */
   readonly controls: readonly ShownControl[];
   readonly more_controls: number;
-  /** Whole sentences for people: what was done, and what else to know. */
+  /** Sentences about the action and further information. */
   readonly notes: readonly string[];
 }
 
-/** The answer with any other status: what is wrong, and what to do. */
+/** Answer with any other status: the error and its remedy. */
 export interface BucketFailure {
   readonly error: string;
-  /** Whether what was asked for may have been done nonetheless: nobody knows. */
+  /** Whether the action may have succeeded, although its result is unknown. */
   readonly maybe_done?: true;
 }
 
-/** The body of a POST to `/top`, JSON. */
+/** JSON body of a POST to `/top`. */
 export interface TopQuestion {
   /** Default: denied. */
   readonly by?: 'denied' | 'used';
@@ -141,35 +139,35 @@ export interface TopQuestion {
   readonly limit?: number;
 }
 
-/** One bucket of a {@link TopAnswer}. Numbers are estimates: at most `error` above what is true. */
+/** A bucket of a {@link TopAnswer}. The numbers are estimates that are too high by at most `error`. */
 export interface TopBucket {
   readonly domain: string;
   readonly rule: string;
-  /** Secrets redacted, long values cut. */
+  /** Entries with secrets redacted and long values shortened. */
   readonly entries: readonly Entry[];
-  /** Of a limit that requests bring themselves (`override`): the limit, as the `limit` of a BucketQuestion has it. */
+  /** Limit of an override, in the syntax of BucketQuestion's `limit`. */
   readonly limit?: string;
-  /** Requests denied. */
+  /** Denied requests. */
   readonly denied: number;
   readonly denied_error: number;
-  /** Hits that were allowed. */
+  /** Allowed hits. */
   readonly used: number;
   readonly used_error: number;
-  /** How much of the limit was used when it was last seen, 0 to 1, or more. */
+  /** Used fraction of the limit at the last request, 0 to 1, or more. */
   readonly used_ratio: number;
 }
 
-/** The answer to a {@link TopQuestion} with status 200. */
+/** Answer to a {@link TopQuestion} with status 200. */
 export interface TopAnswer {
-  /** Of one server, and another one with each start of it: two addresses may lead to one server. */
+  /** ID of the server process. It changes with each start, and is the same for all addresses of a server. */
   readonly server?: string;
   readonly of: 'minute' | 'hour';
   readonly by: 'denied' | 'used';
-  /** How long the numbers cover, seconds: less than a minute or an hour after a start. */
+  /** Seconds that the numbers cover: less than a minute or an hour after a start. */
   readonly covers: number;
-  /** Most that any estimate is too high, in requests and hits. */
+  /** Maximum error of any estimate, in requests and hits. */
   readonly error: { readonly denied: number; readonly used: number };
-  /** One decision in so many was counted, that many times, in the busiest part; 1: all. */
+  /** Number of decisions per sample in the busiest part; 1 if all were counted. */
   readonly sampled: number;
   readonly top: readonly TopBucket[];
 }

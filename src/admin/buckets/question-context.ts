@@ -13,7 +13,7 @@ import type { KnownControls } from './known-controls.js';
 import type { PlanSource } from './matching-limits.js';
 import type { BucketAnswer, BucketQuestion } from './messages.js';
 
-/** By what questions are answered. */
+/** Dependencies of the code that answers questions. */
 export interface QuestionContext {
   readonly store: {
     readonly name: string;
@@ -22,29 +22,29 @@ export interface QuestionContext {
     readonly timeoutMicros: number;
   };
   readonly clock: Clock;
-  /** Where what takes long is done. */
+  /** Runs long work in slices. */
   readonly slices: ViewSlices;
   readonly answers: AnswerOptions;
   readonly maxLimits: number;
-  /** What Redis keys begin with; undefined: buckets are in memory. */
+  /** Prefix of Redis keys; undefined if buckets are in memory. */
   readonly keyPrefix: string | undefined;
   readonly calls: BucketCalls;
   readonly controls: KnownControls;
-  /** Where decisions look for controls. */
+  /** Index in which decisions look up controls. */
   readonly index: Pick<ControlIndex, 'hasRoomFor'>;
 }
 
-/** A question that was read, with who asks it. */
+/** A validated question with its caller. */
 export interface CallerQuestion<Policy = CompiledPolicy> {
   readonly question: BucketQuestion;
   readonly caller: AdminCaller;
   readonly policy: Policy;
 }
 
-/** A question that is not answered, and the HTTP status that says so. */
+/** An error as the answer to a question, with its HTTP status. */
 export class QuestionFailure {
   readonly status: number;
-  /** A sentence: what is wrong, and what to do. */
+  /** Sentence with the error and its remedy. */
   readonly error: string;
   readonly mayHaveChanged: boolean;
 
@@ -55,31 +55,31 @@ export class QuestionFailure {
   }
 }
 
-/** What a question comes to. */
+/** Result of a question. */
 export type QuestionResult = BucketAnswer | QuestionFailure;
 
 export const LOOK_BUCKETS = 'so it is not known whether it was done: look with weir bucket show';
 export const LOOK_CONTROLS = 'so it is not known whether it was done: look with weir bucket blocks';
 const NOT_DONE = 'so nothing was done: try again';
-/** What was sent by then may have been done. */
+/** Failures after which the store may have executed a call that was sent. */
 const MAYBE_DONE: ReadonlySet<StorageFailure> = new Set(['timeout', 'disconnected']);
 
-/** Whether what the store was asked for may have been done, though it failed. */
+/** Returns whether a failed call may have changed the store. */
 export function mayHaveChanged({ reason, unsent }: StorageError): boolean {
   return !unsent && MAYBE_DONE.has(reason);
 }
 
-/** Why a change was not made, or may have been; `look` says where to look then. */
+/** Returns a message about a failed change. If the change may have been made, `look` names the command to check it. */
 export function changeFailed(error: StorageError, look: string): string {
   return `the store failed (${error.message}), ${mayHaveChanged(error) ? look : NOT_DONE}`;
 }
 
-/** A change that the store did not make, or may have made. */
+/** Returns the error of a change that the store did not make, or may have made. */
 export function failedChange(error: StorageError, look: string): QuestionFailure {
   return new QuestionFailure(503, changeFailed(error, look), mayHaveChanged(error));
 }
 
-/** By what descriptors are planned now. */
+/** Returns the current context for planning descriptors. */
 export function planSource(
   { clock, answers, maxLimits }: QuestionContext,
   policy: CompiledPolicy,
@@ -87,7 +87,7 @@ export function planSource(
   return { policy, wallMicros: clock.wallMicros(), answers, maxLimits };
 }
 
-/** An answer with what is said; `entries` are redacted here. */
+/** Returns an answer with the given fields. `entries` are redacted here. */
 export function answerTo(
   { question }: Pick<CallerQuestion, 'question'>,
   policy: CompiledPolicy | undefined,

@@ -6,11 +6,11 @@ import { nearest } from '../../nearest-name.js';
 import { shown } from '../../shown-text.js';
 import { BUCKET_ACTIONS, type BucketAction, type BucketQuestion } from './messages.js';
 
-/** Most entries of a question; a descriptor of more is no bucket that anybody looks for by hand. */
+/** Maximum number of entries of a question. Operators do not need more. */
 export const MAX_QUESTION_ENTRIES = 64;
-/** Most UTF-16 units of a name: of a domain, a rule or an entry key. A policy may have long ones. */
+/** Maximum number of UTF-16 code units of a domain, a rule or a key. Names in a policy may be long. */
 const MAX_NAME = 8192;
-/** Most characters of a text of the question in the sentence that refuses it. */
+/** Maximum number of characters of a quoted text in a message. */
 const MAX_SHOWN = 60;
 const ALL = BUCKET_ACTIONS;
 const LEVELS: readonly BucketAction[] = ['show', 'reset', 'grant'];
@@ -18,7 +18,7 @@ const MAKING: readonly BucketAction[] = ['block', 'allow'];
 const ENDING: readonly BucketAction[] = ['unblock', 'disallow'];
 const CHANGING = ALL.filter((action) => action !== 'show' && action !== 'blocks');
 
-/** What is wrong with a value of a field, a sentence without its name; '' for nothing. */
+/** Returns the error of a field's value, as a sentence without the field's name, or '' for a valid value. */
 type Check = (value: unknown) => string;
 
 const isTruth: Check = (value) => (typeof value === 'boolean' ? '' : 'must be true or false');
@@ -30,7 +30,7 @@ const isName: Check = (value) => {
   return (value as string).length <= MAX_NAME ? '' : `must have at most ${MAX_NAME} characters`;
 };
 
-/** What may stand in a question, and of which actions. */
+/** Fields of a question, with the actions that accept them. */
 const FIELDS: Readonly<Record<keyof BucketQuestion, readonly [readonly BucketAction[], Check]>> = {
   action: [ALL, () => ''],
   domain: [ALL, isName],
@@ -47,7 +47,7 @@ const FIELDS: Readonly<Record<keyof BucketQuestion, readonly [readonly BucketAct
 
 const NO_OVERRIDE = `must be a limit such as 100/minute; units are ${WINDOW_UNITS.join(', ')}`;
 
-/** What must stand in a question. */
+/** Required fields of each action. */
 const REQUIRED: Readonly<Record<BucketAction, readonly (keyof BucketQuestion)[]>> = {
   show: ['entries'],
   reset: ['entries'],
@@ -59,13 +59,13 @@ const REQUIRED: Readonly<Record<BucketAction, readonly (keyof BucketQuestion)[]>
   blocks: [],
 };
 
-/** A limit override, as the `limit` of a question says it. */
+/** Override in the `limit` of a question. */
 export interface OverrideLimit {
   readonly requestsPerUnit: number;
   readonly unit: WindowUnit;
 }
 
-/** The question that a JSON value is, or a sentence that says what is wrong with it. */
+/** Validates a JSON value as a question. Returns a sentence if it is invalid. */
 export function readQuestion(value: unknown): BucketQuestion | string {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return 'the body must be a JSON object, such as {"action":"show","entries":[{"key":"tenant","value":"acme"}]}';
@@ -94,7 +94,7 @@ export function readQuestion(value: unknown): BucketQuestion | string {
   return question;
 }
 
-/** Of a `limit` of a question; undefined where it is none. */
+/** Parses the `limit` of a question. Returns undefined if it is invalid. */
 export function readOverride(limit: unknown): OverrideLimit | undefined {
   const parts = typeof limit === 'string' ? /^(\d{1,10})\/([a-z]{1,10})$/.exec(limit) : null;
   const requestsPerUnit = Number(parts?.[1]);
@@ -102,7 +102,7 @@ export function readOverride(limit: unknown): OverrideLimit | undefined {
   return unit === undefined || !(requestsPerUnit <= MAX_UINT32) ? undefined : { requestsPerUnit, unit };
 }
 
-/** Microseconds of a `for` of a question, rounded up. */
+/** Returns the microseconds of a `for` of a question, rounded up. */
 export function parseDurationMicros(span: string): number {
   return Number(((parseGoDuration(span) ?? 0n) + 999n) / 1000n);
 }
@@ -121,7 +121,7 @@ function isId(value: unknown): boolean {
 
 function notText(value: unknown): string {
   if (typeof value !== 'string') return 'must be a text';
-  // Half of a pair, which no UTF-8 has: it would be taken for another text where it is hashed or stored.
+  // UTF-8 cannot encode a lone surrogate. It would become another text when it is hashed or stored.
   return /\p{Surrogate}/u.test(value) ? 'must be a text that can be written in UTF-8' : '';
 }
 
@@ -159,16 +159,16 @@ function wrongReason(value: unknown): string {
   if (bad !== '') return bad;
   if (Buffer.byteLength(value as string) > MAX_REASON_BYTES)
     return `must have at most ${MAX_REASON_BYTES} bytes`;
-  // It is shown in terminals, and stands in logs.
+  // The text appears in terminals and logs.
   return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(value as string) ? 'must have no line ends or control characters' : '';
 }
 
-/** A text of the question, for the sentence that refuses it. */
+/** Quotes a text of the question in a message. */
 export function quotedText(text: string): string {
   return JSON.stringify(shown(text, MAX_SHOWN));
 }
 
-/** `; did you mean "show"?`, or ''. */
+/** Returns `; did you mean "show"?`, or ''. */
 export function suggestion(name: string, candidates: Iterable<string>): string {
   const near = nearest(name, candidates);
   return near === undefined ? '' : `; did you mean ${quotedText(near)}?`;

@@ -14,10 +14,13 @@ import {
 import { notAsked, showBuckets } from './shown-buckets.js';
 import { listedControls, shownControl } from './shown-controls.js';
 
-/** Most controls that an answer about buckets lists. */
+/** Maximum number of controls in an answer about buckets. */
 const MAX_CONTROLS_SHOWN = 100;
 
-/** `show`: the limits that a descriptor meets, or could, what is there of their buckets, and the controls on it. */
+/**
+ * Runs `show`: returns the limits that apply or could apply to a descriptor, the levels of their buckets, and its
+ * controls.
+ */
 export async function answerShow(asked: CallerQuestion, context: QuestionContext): Promise<QuestionResult> {
   const { question, policy } = asked;
   const { slices, store } = context;
@@ -30,7 +33,7 @@ export async function answerShow(asked: CallerQuestion, context: QuestionContext
   return answerTo(asked, policy, store.name, entries, { meets, buckets, more, notes, ...controls });
 }
 
-/** Those that name the entries, or some that have these and others. */
+/** Returns the controls whose identity contains all of the entries, or is contained in them. */
 export async function controlsFor(
   domain: string,
   entries: readonly Entry[],
@@ -48,7 +51,7 @@ export async function controlsFor(
   };
 }
 
-/** Whether all parts of one stand in the other. */
+/** Returns a test whether a control's identity contains all entries or is contained in them. */
 function concerns(entries: readonly Entry[]): (control: Control) => boolean {
   const there = entries.map(({ key, value }) => ({ key, value, digest: sha256Hex(value) }));
   return ({ identity }) => {

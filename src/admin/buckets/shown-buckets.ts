@@ -9,7 +9,10 @@ import type { FoundLimit } from './found-limits.js';
 import type { ShownBucket } from './messages.js';
 import type { QuestionContext } from './question-context.js';
 
-/** A limit as answers show it, with what is `there` of its bucket. `keyPrefix`: of Redis keys; undefined in memory. */
+/**
+ * Returns a limit for an answer, with the level of its bucket. `keyPrefix` is the prefix of Redis keys, or undefined if
+ * buckets are in memory.
+ */
 export function shownLimit(
   limit: FoundLimit,
   keyPrefix: string | undefined,
@@ -32,14 +35,14 @@ export function shownLimit(
   };
 }
 
-/** Limits with what is there of their buckets. */
+/** Limits with the levels of their buckets. */
 export interface ShownBuckets {
   readonly buckets: readonly ShownBucket[];
-  /** Why none of the buckets could be asked; undefined where one was, or there are none. */
+  /** Reason why no bucket could be read; undefined if at least one was read, or without buckets. */
   readonly failure: StorageError | undefined;
 }
 
-/** Shows limits, and what is there of the buckets that are known. */
+/** Returns limits with the levels of the known buckets. */
 export async function showBuckets(
   limits: readonly FoundLimit[],
   { calls, keyPrefix, slices }: Pick<QuestionContext, 'calls' | 'keyPrefix' | 'slices'>,
@@ -56,13 +59,15 @@ export async function showBuckets(
   return { buckets: await slices.run(steps), failure: failureOfAll(answers) };
 }
 
-/** Why all of some buckets could not be asked; undefined where one could, or there are none. */
+/**
+ * Returns the reason why none of some buckets could be read; undefined if at least one was read, or without buckets.
+ */
 export function failureOfAll(answers: readonly (BucketFound | StorageError)[]): StorageError | undefined {
   const failures = answers.filter((answer) => answer instanceof StorageError);
   return failures.length === answers.length ? failures[0] : undefined;
 }
 
-/** Why a bucket is not known. */
+/** Returns the reason why the level of a bucket is unknown. */
 export function notAsked({ message }: StorageError): string {
   return `The store could not be asked: ${message}.`;
 }

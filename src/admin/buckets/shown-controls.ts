@@ -2,7 +2,7 @@ import type { LiveControl } from '../../limiter/control.js';
 import { shownIdentity } from '../../policy/identity.js';
 import type { ShownControl } from './messages.js';
 
-/** A control for people. Values of secret keys are digests, of which the beginning is shown. */
+/** Returns a control for an answer. Values of secret keys are digests, which are shortened. */
 export function shownControl(
   { id, kind, domain, identity, reason, by, expiresAtMicros }: LiveControl,
   nowMicros: number,
@@ -11,10 +11,13 @@ export function shownControl(
   return { id, kind, domain, identity: shownIdentity(identity), reason, by, ends_in: endsIn };
 }
 
-/** At most so many controls, blocks first, then those that last longest; of too many those that are known longest. */
+/**
+ * Returns up to `most` controls: blocks first, then those that expire last. With too many controls, the oldest are
+ * considered.
+ */
 export function listedControls(found: readonly LiveControl[], most: number): readonly LiveControl[] {
   if (found.length <= most) return [...found].sort(byWeight);
-  // To sort ten thousand takes longer than a decision may wait.
+  // Sorting ten thousand controls would block decisions for too long.
   const blocks = found.filter(({ kind }) => kind === 'block');
   const others = found.filter(({ kind }) => kind !== 'block');
   return [...blocks.slice(0, most), ...others.slice(0, Math.max(0, most - blocks.length))].sort(byWeight);

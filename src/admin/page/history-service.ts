@@ -16,9 +16,9 @@ import type {
 import { MAX_SUBSCRIBERS } from './overview-service.js';
 import type { RecordedHistory } from './record-history.js';
 
-/** Most rules that one question names. */
+/** Maximum number of rules in a question. */
 export const MAX_HISTORY_RULES = 50;
-/** Questions about single rules that wait for their turn: as many as there are pages that may follow. */
+/** Maximum number of waiting questions about rules, one for each open page. */
 export const MAX_HISTORY_WAITING = MAX_SUBSCRIBERS;
 
 export interface HistoryServiceOptions {
@@ -27,18 +27,18 @@ export interface HistoryServiceOptions {
   readonly slices: ViewSlices;
 }
 
-/** When the last step ended, seconds since the epoch, to the millisecond. */
+/** Returns the end of the last step in seconds since the epoch, rounded to milliseconds. */
 function lastStepEnd({ recorded, clock }: Omit<HistoryServiceOptions, 'slices'>): number {
   const agoMicros = clock.monotonicMicros() - recorded.endedMicros;
   return Math.round((clock.wallMicros() - agoMicros) / 1000) / 1000;
 }
 
-/** Three digits are more than a chart shows. */
+/** Three digits are more than a chart can show. */
 function perSecond(count: number): number {
   return Math.round((count / STEP_SECONDS) * 1000) / 1000;
 }
 
-/** Does the same to each number of a record. */
+/** Maps each value of a record. */
 function mapValues<Key extends string, From, To>(
   values: Readonly<Record<Key, From>>,
   to: (value: From) => To,
@@ -47,7 +47,7 @@ function mapValues<Key extends string, From, To>(
   return Object.fromEntries(mapped) as Record<Key, To>;
 }
 
-/** The last step of all rules. */
+/** Returns the last step of all rules. */
 export function lastPoint(options: Omit<HistoryServiceOptions, 'slices'>): HistoryPoint {
   return { ends: lastStepEnd(options), ...mapValues({ ...options.recorded.history.lastStep() }, perSecond) };
 }
@@ -61,7 +61,7 @@ function seriesOf(history: RateHistory, rule: HistoryRule): RateSeries | null {
   return rows === undefined ? null : mapValues(rows, (row) => row.map(perSecond));
 }
 
-/** Reads a question about which nothing is known yet; a sentence where it is wrong. */
+/** Validates a question. Returns a sentence if it is invalid. */
 function readHistoryQuestion(asked: unknown): HistoryQuestion | string {
   if (typeof asked !== 'object' || asked === null || Array.isArray(asked)) {
     return 'the question is no JSON object: send {}, or one such as {"rules":[{"domain":"d","rule":"tenant"}]}';
@@ -83,8 +83,8 @@ function isRule(one: unknown): one is HistoryRule {
 }
 
 /**
- * `/history` of the debug port: what was decided in the last hour. All pages ask when a step ends: what is the same for
- * all of them is put together once, and single rules are looked up for one after the other.
+ * Returns the service of `/history` on the debug port, with the decisions of the last hour. All pages ask when a step
+ * ends. The common part of their answers is computed once, and questions about single rules wait for each other.
  */
 export function historyService(options: HistoryServiceOptions): AdminService {
   const { slices, recorded } = options;
@@ -128,7 +128,7 @@ function* wholeSteps(
   return { step, ends, crowded, all, sums: yield* ruleSums(history) };
 }
 
-/** Those with most denials first, then those that were asked most. */
+/** Returns the rules with most denials first, then those with most descriptors. */
 function* ruleSums(history: RateHistory): Generator<'', readonly RuleSums[]> {
   const sums: RuleCounts[] = [];
   for (const one of history.sums()) {

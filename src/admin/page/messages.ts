@@ -1,160 +1,168 @@
 /*
- * What the page at `/` of the debug port is told, beside what /buckets, /top and /rlconfig?format=json answer. Both
- * `/overview` and `/history` take a POST with a JSON body, as these do; what is wrong is BucketFailure.
+ * Messages for the page at `/` of the debug port, except those of /buckets, /top and /rlconfig?format=json. `/overview`
+ * and `/history` accept a POST with a JSON body. Errors are answered with a BucketFailure.
  */
 
-/** A server that buckets lie on, as the processes that decide see it. */
+/** A server that stores buckets, as seen by the processes that decide. */
 export interface OverviewNode {
-  /** `main`: that of REDIS_URL; `per_second`: that of REDIS_PERSECOND_URL. */
+  /** `main`: the Redis of REDIS_URL; `per_second`: the Redis of REDIS_PERSECOND_URL. */
   readonly redis: 'main' | 'per_second';
-  /** Its address, without a login. */
+  /** Address without credentials. */
   readonly node: string;
-  /** How many processes decide by it now, of how many: where one does not, its circuit breaker is open. */
+  /**
+   * Number of processes that can use the server, and number of all processes. A process that cannot has an open circuit
+   * breaker.
+   */
   readonly up: number;
   readonly of: number;
-  /** How long it took lately, on average, milliseconds, the longest of all processes; null before an answer. */
+  /** Recent average latency in milliseconds, the highest of all processes; null before the first answer. */
   readonly latency_ms: number | null;
-  /** Why it is away, a word such as `timeout`; absent while all decide by it. */
+  /** Reason why the server is unavailable, such as `timeout`; absent while all processes can use it. */
   readonly reason?: string;
 }
 
-/** A worker process, with WORKERS above 1. */
+/** A worker, with WORKERS above 1. */
 export interface OverviewWorker {
   readonly id: number;
   readonly pid: number;
   readonly status: 'SERVING' | 'NOT_SERVING';
   readonly store_up: boolean;
-  /** How long it has not answered; absent while it does. */
+  /** Seconds since the worker stopped answering; absent while it answers. */
   readonly silent_seconds?: number;
 }
 
-/** How a domain that files name, or a management server, stands. */
+/** State of a domain of the policy files or of the management server. */
 export interface OverviewDomain {
   readonly domain: string;
-  /** `ok`: as the files say; `kept`: bad now, the last good version is in force; `absent`: bad, not in force. */
+  /**
+   * `ok`: in sync with the files. `kept`: invalid, the previous version is in effect. `absent`: invalid, no version is
+   * in effect.
+   */
   readonly state: 'ok' | 'kept' | 'absent';
-  /** The first ten. */
+  /** The first ten files. */
   readonly files: readonly string[];
-  /** That of the whole domain, now; absent where it is not in force. */
+  /** Current phase of the domain; absent if the domain is not in effect. */
   readonly phase?: 'monitoring' | 'grace_period' | 'active';
 }
 
-/** How a server stands: the answer to `/overview`, whose body is `{}`. */
+/** State of the server: the answer to `/overview`, whose body is `{}`. */
 export interface Overview {
   readonly version: string;
-  /** When it was said, seconds since the epoch, and how long weir runs. */
+  /** Time of the answer in seconds since the epoch, and uptime in seconds. */
   readonly now: number;
   readonly uptime_seconds: number;
   readonly health: { readonly status: 'SERVING' | 'NOT_SERVING'; readonly reason?: string };
   readonly store: {
-    /** `memory`, or Redis and its address. */
+    /** `memory`, or the addresses of Redis. */
     readonly name: string;
     readonly up: boolean;
-    /** None in memory. */
+    /** Empty in memory. */
     readonly nodes: readonly OverviewNode[];
   };
-  /** None where one process does all. */
+  /** Empty without workers. */
   readonly workers: readonly OverviewWorker[];
   readonly policy: {
-    /** A short hash of the policies in force, or `none`. */
+    /** Short hash of the policies in effect, or `none`. */
     readonly version: string;
-    /** The first 200, by name. */
+    /** The first 200 domains, by name. */
     readonly domains: readonly OverviewDomain[];
     readonly more_domains: number;
-    /** When the policies were read last, seconds since the epoch, and whether all of it was good. */
+    /** Result and time (seconds since the epoch) of the last reload. */
     readonly reload: { readonly result: 'ok' | 'error'; readonly at: number };
-    /** What is wrong with the files now, in full: a sentence each, the first twenty or so. */
+    /** Errors of the current files, one sentence each, about the first twenty. */
     readonly errors: readonly string[];
     readonly more_errors: number;
   };
-  /** Whether /top counts buckets (TOP_BUCKETS), and for how many rules rates are kept (HISTORY_RULES). */
+  /** Number of buckets that /top counts (TOP_BUCKETS), and of rules in the history (HISTORY_RULES). */
   readonly keeps: { readonly top: number; readonly history: number };
 }
 
-/** Who asks, and what they may do: `write` includes `read`. */
+/** The caller and its right; `write` includes `read`. */
 export interface OverviewCaller {
-  /** The name of a token, or `loopback`. */
+  /** Name of a token, or `loopback`. */
   readonly by: string;
   readonly right: 'read' | 'write';
 }
 
 /**
- * With `accept: text/event-stream`, `/overview` answers events that go on (Server-Sent Events), each with JSON as
- * its data: first `caller` ({@link OverviewCaller}), then `overview` ({@link Overview}), again whenever something
- * but `now` and `uptime_seconds` has changed, looked at each second, or each five seconds where only latencies did;
- * and `point` ({@link HistoryPoint}) for each step of the history. Without that header it answers one {@link
- * Overview}, with the caller and the last point in it.
+ * Answer to `/overview` with the caller and the last point. With `accept: text/event-stream`, the answer is a stream of
+ * Server-Sent Events with JSON data instead: `caller` ({@link OverviewCaller}) once, `overview` ({@link Overview})
+ * after each change, and `point` ({@link HistoryPoint}) after each step of the history. weir checks for changes every
+ * second, or every five seconds if only latencies changed. `now` and `uptime_seconds` do not count as changes.
  */
 export interface OverviewAnswer extends Overview {
   readonly caller: OverviewCaller;
   readonly point: HistoryPoint;
 }
 
-/** Descriptors per second on average of a step. */
+/** Average descriptors per second in a step. */
 export interface Rates {
-  /** Allowed, those of {@link would} included. */
+  /** Allowed, including {@link would}. */
   readonly ok: number;
   readonly denied: number;
-  /** Allowed though they did not fit: monitoring, grace period, shadow mode, quota mode, enforce_percent. */
+  /** Allowed although the limit was exceeded: monitoring, grace period, shadow mode, quota mode, enforce_percent. */
   readonly would: number;
 }
 
-/** What of all rules together was answered without a decision of the store, per second on average of a step. */
+/** Average answers per second without a decision of the store, of all rules together, in a step. */
 export interface FailureRates {
-  /** Calls that got an error and no decision, as `weir_refused_total` counts them. */
+  /** Calls that got an error, as in `weir_refused_total`. */
   readonly errors: number;
   /**
-   * Descriptors that `on_store_failure` let pass, denied, or had decided by buckets in memory, as
-   * `weir_store_failure_answers_total` counts them. They count in `ok` and `denied`, too.
+   * Descriptors that `on_store_failure` allowed, denied, or decided with local buckets, as in
+   * `weir_store_failure_answers_total`. `ok` and `denied` include them.
    */
   readonly failure_allow: number;
   readonly failure_deny: number;
   readonly failure_local: number;
 }
 
-/** One step of all rules together. */
+/** A step of all rules together. */
 export interface HistoryPoint extends Rates, FailureRates {
-  /** When the step ended, seconds since the epoch. */
+  /** End of the step, in seconds since the epoch. */
   readonly ends: number;
 }
 
-/** Rates of a rule, step by step, the oldest first; the last one is of the last step that is over. */
+/** Rates of a rule in each complete step, oldest first. */
 export type RateSeries = Readonly<Record<keyof Rates, readonly number[]>>;
 
-/** The same of all rules together. */
+/** Rates of all rules together in each complete step, oldest first. */
 export type AllSeries = Readonly<Record<keyof Rates | keyof FailureRates, readonly number[]>>;
 
-/** A rule by its domain and its place in the tree (`Rule.path`), or `override`, `block`, `allow`, or `other`. */
+/** A rule, by its domain and `Rule.path`, or `override`, `block`, `allow`, or `other`. */
 export interface HistoryRule {
   readonly domain: string;
   readonly rule: string;
 }
 
-/** The body of a POST to `/history`. */
+/** Body of a POST to `/history`. */
 export interface HistoryQuestion {
-  /** The series of these, 50 at most. Left out: the series of all together, and sums for each rule. */
+  /**
+   * Rules whose series are returned, at most 50. If absent, the answer has the series of all rules together, and the
+   * sums of each rule.
+   */
   readonly rules?: readonly HistoryRule[];
 }
 
-/** What became of the descriptors of a rule. */
+/** Sums of the descriptors of a rule. */
 export interface RuleSums extends HistoryRule {
-  /** Descriptors, not rates. */
+  /** Numbers of descriptors, not rates. */
   readonly minute: Rates;
   readonly hour: Rates;
 }
 
-/** The answer to a {@link HistoryQuestion}. */
+/** Answer to a {@link HistoryQuestion}. */
 export interface HistoryAnswer {
-  /** Length of a step, seconds. */
+  /** Length of a step in seconds. */
   readonly step: number;
-  /** When the last step ended, seconds since the epoch. */
+  /** End of the last step, in seconds since the epoch. */
   readonly ends: number;
-  /** Absent where rules were named. */
+  /** Absent if the question names rules. */
   readonly all?: AllSeries;
-  /** Sums of all rules that anything was asked of in the last hour, those with most denials of the hour first. */
+  /** Sums of all rules with descriptors in the last hour. Rules with most denials come first. */
   readonly sums?: readonly RuleSums[];
-  /** For each rule that was named, in order; null where nothing is known of it. */
+  /** Series of each named rule, in the same order; null for an unknown rule. */
   readonly series?: readonly (RateSeries | null)[];
-  /** Whether some rules count in `all` only, as there were more than HISTORY_RULES. */
+  /** Whether some rules count only in `all`, because there were more than HISTORY_RULES. */
   readonly crowded: boolean;
 }

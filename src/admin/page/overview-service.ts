@@ -4,40 +4,43 @@ import type { AdminCaller } from '../admin-access.js';
 import type { AdminAnswer, AdminService } from '../admin-endpoint.js';
 import type { HistoryPoint, Overview, OverviewAnswer } from './messages.js';
 
-/** Most readers of events at once. */
+/** Maximum number of event streams at the same time. */
 export const MAX_SUBSCRIBERS = 100;
-/** How often it is looked whether something has changed, milliseconds. */
+/** Milliseconds between two checks for changes. */
 const CHECK_INTERVAL_MS = 1000;
-/** Latencies change all the time: where they alone did, so many looks pass before that is told. */
+/** Latencies change all the time, so a change of only latencies is sent after this many checks. */
 const CHECKS_PER_LATENCY = 5;
 
 export interface OverviewServiceOptions {
   readonly slices: ViewSlices;
   tell(): Overview;
-  /** The last step of the history. */
+  /** Returns the last step of the history. */
   point(): HistoryPoint;
-  /** `listener` runs at the end of each step. */
+  /** Calls `listener` at the end of each step. */
   onStep(listener: () => void): void;
   onError(error: unknown): void;
 }
 
-/** Somebody who reads events. */
+/** A reader of the event stream. */
 interface Subscriber {
   readonly send: SendEvent;
   readonly end: () => void;
 }
 
-/** `/overview` of the debug port: how the server stands, once or as events, which are made once for all who read. */
+/**
+ * Service of `/overview` on the debug port: the state of the server, once or as events. Each event is encoded once for
+ * all readers.
+ */
 export class OverviewService implements AdminService {
   readonly path = '/overview';
   readonly help = 'how this server stands, as the page here shows it: POST {}';
   readonly #options: OverviewServiceOptions;
   readonly #subscribers = new Set<Subscriber>();
-  /** What was told last, without what changes all the time. */
+  /** Last sent overview, without the fields that change all the time. */
   #lastSent = '';
   #toldLatencies = '';
   #looks = 0;
-  /** Runs while there are followers. */
+  /** Runs while there are subscribers. */
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -67,7 +70,7 @@ export class OverviewService implements AdminService {
       follow: (send, end) => {
         send(jsonEvent('caller', { by, right }));
         const overview = this.#options.tell();
-        // The first one has heard all; one beside others may miss nothing of what those hear.
+        // The first subscriber has just got the overview. Further subscribers must not hide a change from the others.
         if (this.#subscribers.size === 0) this.#takeIfChanged(overview);
         send(jsonEvent('overview', overview));
         return this.#add({ send, end });
@@ -75,7 +78,7 @@ export class OverviewService implements AdminService {
     };
   }
 
-  /** Ends all events: a server that ends does not wait for their readers. */
+  /** Ends all event streams, because an exiting server does not wait for their readers. */
   close(): void {
     this.#closed = true;
     for (const { end } of this.#subscribers) end();
@@ -106,7 +109,7 @@ export class OverviewService implements AdminService {
     if (this.#takeIfChanged(overview)) this.#sendAll(jsonEvent('overview', overview));
   }
 
-  /** Whether this is to be told, and was not; it is taken as told then. */
+  /** Returns whether the overview differs from the last sent one, and stores it as sent. */
   #takeIfChanged(overview: Overview): boolean {
     const { store } = overview;
     const latencies = store.nodes.map(({ latency_ms: latency }) => latency).join();
@@ -121,7 +124,7 @@ export class OverviewService implements AdminService {
     return true;
   }
 
-  /** To one after the other: decisions are not to wait for many browsers. */
+  /** Sends to one subscriber after the other, so that decisions do not wait for many browsers. */
   #sendAll(event: ServerEvent): void {
     const { slices, onError } = this.#options;
     slices.run(sending([...this.#subscribers], event)).catch(onError);

@@ -5,10 +5,10 @@ import { phaseAt } from '../../policy/rule.js';
 import type { HealthDetail, StoreNode } from '../health-detail.js';
 import type { Overview, OverviewDomain, OverviewNode } from './messages.js';
 
-/** Domains that are listed; the rest is counted. To tell of so many takes a tenth of a millisecond. */
+/** Maximum number of listed domains, which takes a tenth of a millisecond. Further ones are counted. */
 export const MAX_OVERVIEW_DOMAINS = 200;
 
-/** Files that are listed of a domain. */
+/** Maximum number of listed files of a domain. */
 const MAX_FILES = 10;
 
 export interface OverviewSource {
@@ -16,11 +16,11 @@ export interface OverviewSource {
   readonly policies: Pick<LoadingPolicyProvider, 'current' | 'domains' | 'errors' | 'onReload'>;
   readonly keeps: Overview['keeps'];
   detail(): HealthDetail;
-  /** The servers that buckets lie on, as each process sees them. */
+  /** Servers that store buckets, as seen by each process. */
   nodes(): readonly (readonly StoreNode[])[];
 }
 
-/** Tells how a server stands; it knows when the policies were read last. */
+/** Builds overviews of the server, and remembers when the policies were last reloaded. */
 export class OverviewBuilder {
   readonly #source: OverviewSource;
   #reloadedMicros: number;
@@ -76,7 +76,7 @@ function seconds(wallMicros: number): number {
   return Math.round(wallMicros / 1000) / 1000;
 }
 
-/** Each server once: whether all processes decide by it, and the longest that one of them waits for it. */
+/** Returns each server once, with the number of processes that can use it and the highest latency. */
 function nodesOf(processes: readonly (readonly StoreNode[])[]): readonly OverviewNode[] {
   const nodes = new Map<string, OverviewNode>();
   for (const node of processes.flat()) {

@@ -3,16 +3,13 @@ import { readAsset } from '../../assets.js';
 import type { HttpAnswer } from '../../http/http.js';
 
 const FOLDER = 'src/page';
-/** Where the build leaves room in page.html. */
+/** Placeholders in page.html for the build. */
 const STYLE = '<style></style>';
 const SCRIPT = '<script type="module"></script>';
 
 let answer: HttpAnswer | undefined;
 
-/**
- * The page for browsers: one document, which needs nothing but what this port answers. Throws when the build is
- * incomplete.
- */
+/** Returns the page for browsers: a single document that only needs this port. Throws if the build is incomplete. */
 export function pageAnswer(): HttpAnswer {
   answer ??= assemble();
   return answer;
@@ -46,7 +43,9 @@ function halves(text: string, between: string): readonly [string, string] {
   return [text.slice(0, at), text.slice(at + between.length)];
 }
 
-/** Nothing runs but this script, and it speaks to nobody but this port (Content Security Policy Level 3). */
+/**
+ * Returns a policy that allows only this script and only connections to this port (Content Security Policy Level 3).
+ */
 function contentSecurityPolicy(style: string, script: string): string {
   return [
     "default-src 'none'",
@@ -57,7 +56,7 @@ function contentSecurityPolicy(style: string, script: string): string {
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
-    // No text becomes markup or code (Trusted Types).
+    // Texts cannot become markup or code (Trusted Types).
     "require-trusted-types-for 'script'",
     "trusted-types 'none'",
   ].join('; ');

@@ -6,23 +6,26 @@ import type { RateCounts } from '../../telemetry/history/rate-counts.js';
 import { RateHistory, STEP_SECONDS } from '../../telemetry/history/rate-history.js';
 
 /**
- * Tells what all processes that decide have decided since they were asked last, and resolves with what was answered
- * without a decision; those that do not answer later.
+ * Collects the decisions of all processes since the previous call, and resolves with the answers without a decision.
+ * Processes that do not answer report their decisions with a later call.
  */
 export type CollectRates = (take: (counts: RateCounts) => void) => Promise<FailureCounts>;
 
 const STEP_MICROS = STEP_SECONDS * 1e6;
 
-/** What was decided in the last hour, and when the last step of that ended. */
+/** Decisions of the last hour, and the end of the last step. */
 export interface RecordedHistory {
   readonly history: RateHistory;
-  /** Monotonic, microseconds. */
+  /** Monotonic, in microseconds. */
   readonly endedMicros: number;
-  /** `listener` runs at the end of each step. */
+  /** Calls `listener` at the end of each step. */
   onStep(listener: () => void): void;
 }
 
-/** Counts what `rates` tells, step by step, of `maxRules` rules (HISTORY_RULES) and of all together. */
+/**
+ * Records the decisions that `rates` returns in steps, for up to `maxRules` rules (HISTORY_RULES) and for all rules
+ * together.
+ */
 export function recordHistory(
   maxRules: number,
   clock: Clock,
@@ -40,7 +43,7 @@ export function recordHistory(
     try {
       history.addFailures(await rates((counts) => history.add(counts)));
       const now = clock.monotonicMicros();
-      // After a time in which this process could not count, as on a machine that slept, there are steps without counts.
+      // If this process could not run for some time, as on a suspended machine, steps without counts follow.
       history.end(Math.round((now - endedMicros) / STEP_MICROS));
       endedMicros = now;
       stepped.emit();

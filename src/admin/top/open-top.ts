@@ -5,10 +5,13 @@ import type { Closers } from '../../runtime/closers.js';
 import { TopBuckets } from '../../telemetry/top/top-buckets.js';
 import type { SecretKeyLookup } from './redact-secrets.js';
 
-/** How often what is counted is looked at: how many samples to take, and whether a slice of time is over. */
+/** Milliseconds between two adjustments of the sampling rate and of the time slices. */
 const TICK_MS = 1000;
 
-/** Keeps the buckets that most is asked of, `capacity` (TOP_BUCKETS) in each sketch; undefined for 0. */
+/**
+ * Opens counters for the most active buckets, with `capacity` (TOP_BUCKETS) buckets in each sketch. Returns undefined
+ * for 0.
+ */
 export function openTop(capacity: number, clock: Clock, closers: Closers): TopBuckets | undefined {
   if (capacity === 0) return undefined;
   const nowMicros = (): number => clock.monotonicMicros();
@@ -19,7 +22,7 @@ export function openTop(capacity: number, clock: Clock, closers: Closers): TopBu
   return top;
 }
 
-/** The secret keys of the policies in force. */
+/** Returns a lookup of the secret keys of the current policies. */
 export function currentSecretKeys(policies: Pick<PolicyProvider, 'current'>): SecretKeyLookup {
   return (domain) => policies.current()?.domains.get(domain)?.secretKeys ?? NO_SECRETS;
 }

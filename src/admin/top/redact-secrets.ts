@@ -1,12 +1,12 @@
 import type { Entry } from '../../limiter/entry.js';
 import { isSecretKey, redacted } from '../../policy/redact.js';
 
-/** Says which keys are secrets in a domain, by the policy that is in force. */
+/** Returns the secret keys of a domain in the current policy. */
 export type SecretKeyLookup = (domain: string) => ReadonlySet<string>;
 
 const REDACTED = /^\[redacted sha256:[0-9a-f]{8}\]$/;
 
-/** Entries that were kept, as they may be shown now: a key may have become one of secrets since. */
+/** Returns stored entries with secrets redacted. A key may have become a secret since the entries were stored. */
 export function redactSecrets(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
   return entries.map(({ key, value }) => {
     const mayBeShown = !isSecretKey(key, secretKeys) || REDACTED.test(value);

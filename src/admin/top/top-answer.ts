@@ -6,10 +6,10 @@ import { redactSecrets, type SecretKeyLookup } from './redact-secrets.js';
 import type { CheckedTopQuestion } from './top-question.js';
 import type { RequestTop, TopReport } from './top-request.js';
 
-/** Each process is asked for so many times as many buckets as are shown, as each sees other callers. */
+/** Each process returns this many times the requested number of buckets, because each process sees other callers. */
 const OVERSAMPLING = 2;
 const LEAST_ASKED = 100;
-/** Rows that are added up between two pauses. */
+/** Number of rows that are added up in one slice. */
 const ROWS_PER_SLICE = 64;
 
 export interface TopAnswerOptions {
@@ -18,7 +18,7 @@ export interface TopAnswerOptions {
   readonly secretKeys: SecretKeyLookup;
 }
 
-/** By the measure that was asked for, then by the other one. */
+/** Returns an order by the requested measure, then by the other one. */
 function order(by: TopMeasure): (one: TopRow, other: TopRow) => number {
   const second = by === 'denied' ? 'used' : 'denied';
   return (one, other) => other[by] - one[by] || other[second] - one[second] || (one.key < other.key ? -1 : 1);
@@ -35,7 +35,7 @@ function added(one: TopRow, other: TopRow): TopRow {
   };
 }
 
-/** Nobody knows which process saw the bucket last. */
+/** Returns the description with the higher used ratio, because it is unknown which process saw the bucket last. */
 function higherUsed(
   one: BucketDescription | undefined,
   other: BucketDescription | undefined,
@@ -44,7 +44,7 @@ function higherUsed(
   return (one.usedRatio ?? -1) >= (other.usedRatio ?? -1) ? one : other;
 }
 
-/** What several processes told, added up, the first `most` in order. */
+/** Adds up the rows of several processes. Returns the first `most` in order. */
 function* sumOf(told: readonly TopReport[], by: TopMeasure, most: number): Generator<'', readonly TopRow[]> {
   const sums = new Map<string, TopRow>();
   let seen = 0;
@@ -63,7 +63,7 @@ function* sumOf(told: readonly TopReport[], by: TopMeasure, most: number): Gener
   return first.sorted;
 }
 
-/** Undefined where no process answers. */
+/** Answers a question about top buckets. Returns undefined if no process answers. */
 export async function answerTop(
   { by, of, domain, rule, limit }: CheckedTopQuestion,
   { ask, slices, secretKeys }: TopAnswerOptions,
@@ -72,7 +72,7 @@ export async function answerTop(
   let told = await ask({ kind: 'rank', by, filter: { of, domain, rule }, most });
   if (told.length > 1) {
     const first = await slices.run(sumOf(told, by, limit));
-    // A process that does not list a bucket among its first ones knows of it all the same.
+    // A process may have counts of a bucket that is not among its own top buckets.
     told = await ask({ kind: 'look', of, keys: first.map(({ key }) => key) });
   }
   if (told.length === 0) return undefined;

@@ -7,27 +7,27 @@ import type { BucketCounter, CountedTake } from '../../service/decision-observer
 import type { HitSampler } from '../../telemetry/top/hit-sampler.js';
 import type { BucketDescription, TopBuckets, TopMeasure } from '../../telemetry/top/top-buckets.js';
 
-/** Most entries of a bucket that are kept to be shown. */
+/** Maximum number of entries of a bucket that are stored. */
 export const MAX_TOP_ENTRIES = 16;
-/** Most characters of one text that are kept, and of all texts of the entries of a bucket. */
+/** Maximum number of characters of one stored text, and of all texts of a bucket's entries. */
 export const MAX_TOP_TEXT = 100;
 export const MAX_TOP_TEXTS = 300;
-/** Longer names of buckets are kept as their digests. */
+/** Longer names of buckets are stored as digests. */
 const MAX_KEY = 200;
-/** The rule of requests that an operator's block denies. */
+/** Rule of requests that an operator's block denies. */
 export const BLOCK_LABEL = 'block';
 
-/** A text of its own: a piece of a long one would keep all of that in memory. */
+/** Copies a text, because a slice of a long string would keep the whole string in memory. */
 function copyText(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** The first of `most` characters of a text, and a sign that it goes on. */
+/** Returns the first `most` characters of a text, with a mark if it is longer. */
 function cut(text: string, most: number): string {
   return copyText(text.length <= most ? text : `${text.slice(0, Math.max(most - 1, 0))}…`);
 }
 
-/** Entries as they are kept: secrets redacted, long texts and long lists cut. */
+/** Returns entries for storage, with secrets redacted and long texts and lists shortened. */
 function keptEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>): readonly Entry[] {
   let room = MAX_TOP_TEXTS;
   const kept = (text: string): string => {
@@ -44,7 +44,7 @@ function keptEntries(entries: readonly Entry[], secretKeys: ReadonlySet<string>)
   return more > 0 ? [...shown, { key: '…', value: `and ${more} more` }] : shown;
 }
 
-/** Counts decisions in {@link TopBuckets}, which may drop most of them unseen. */
+/** Counts decisions in {@link TopBuckets}, which samples them. */
 export class TopCounts implements BucketCounter {
   private readonly top: TopBuckets;
   private readonly used: HitSampler;
@@ -70,7 +70,7 @@ export class TopCounts implements BucketCounter {
     const requests = this.refused.take(1);
     if (requests === 0) return;
     const { key } = entriesKey(policy.domain, match.entries, policy.secretKeys);
-    // No part of the name of a bucket begins with a letter.
+    // Names of buckets never start with a letter, so the key is unique.
     this.top.count('denied', this.about(`${BLOCK_LABEL} ${key}`, policy, match, BLOCK_LABEL), requests);
   }
 

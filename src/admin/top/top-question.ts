@@ -1,13 +1,13 @@
 import type { TopQuestion } from '../buckets/messages.js';
 
-/** A question with what it leaves out filled in. */
+/** A validated question with its defaults. */
 export interface CheckedTopQuestion extends TopQuestion {
   readonly by: 'denied' | 'used';
   readonly of: 'minute' | 'hour';
   readonly limit: number;
 }
 
-/** Most buckets of an answer. */
+/** Maximum number of buckets in an answer. */
 export const MAX_TOP_LIMIT = 1000;
 const DEFAULT_LIMIT = 20;
 const FIELDS: ReadonlySet<string> = new Set([
@@ -18,7 +18,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   'limit',
 ] satisfies (keyof TopQuestion)[]);
 
-/** Reads a question about which nothing is known yet; a sentence where it is wrong. */
+/** Validates a question. Returns a sentence if it is invalid. */
 export function readTopQuestion(asked: unknown): CheckedTopQuestion | string {
   if (typeof asked !== 'object' || asked === null || Array.isArray(asked)) {
     return 'the question is no JSON object: send one such as {"by":"denied","of":"minute"}';

@@ -7,21 +7,21 @@ import type {
   TopSpanSummary,
 } from '../../telemetry/top/top-buckets.js';
 
-/** What a process that decides is asked: its own first ones, or what it knows of buckets that others named. */
+/** Request to a process that decides: its own top buckets, or its counts of buckets that others named. */
 export type TopRequest =
   | { readonly kind: 'rank'; readonly by: TopMeasure; readonly filter: TopFilter; readonly most: number }
   | { readonly kind: 'look'; readonly of: TopSpan; readonly keys: readonly string[] };
 
-/** What it tells. */
+/** Counts of a process. */
 export interface TopReport {
   readonly rows: readonly TopRow[];
   readonly about: TopSpanSummary;
 }
 
-/** Asks all processes that decide; those that do not answer are left out. */
+/** Collects counts from all processes that decide. Processes that do not answer are left out. */
 export type RequestTop = (ask: TopRequest) => Promise<readonly TopReport[]>;
 
-/** What a process tells, in steps; '' is a pause. */
+/** Returns the counts of a process, in steps. '' is a pause. */
 export function* topSteps(top: TopBuckets, ask: TopRequest): Generator<'', TopReport> {
   const isRank = ask.kind === 'rank';
   const rows = yield* isRank ? top.rank(ask.by, ask.filter, ask.most) : top.look(ask.of, ask.keys);

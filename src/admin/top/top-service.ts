@@ -9,19 +9,19 @@ import { answerTop, type TopAnswerOptions } from './top-answer.js';
 import { BLOCK_LABEL } from './top-counts.js';
 import { type CheckedTopQuestion, readTopQuestion } from './top-question.js';
 
-/** Most questions that wait while another one is answered. */
+/** Maximum number of questions that wait while weir answers another one. */
 export const MAX_TOP_WAITING = 16;
-/** Rules that are looked at between two pauses. */
+/** Number of rules that are compared in one slice. */
 const STRETCH = 1000;
-/** Labels of buckets that no rule of a policy has. */
+/** Labels of buckets that belong to no rule of a policy. */
 const OTHER_LABELS: readonly string[] = [BLOCK_LABEL, OVERRIDE_LABEL];
-/** What a server knows that started without a policy. */
+/** Domains of a server that started without a policy. */
 const NO_DOMAINS: PolicySet['domains'] = new Map();
 
 export interface TopServiceOptions extends TopAnswerOptions {
   /** TOP_BUCKETS. */
   readonly capacity: number;
-  /** The policies in force. */
+  /** Returns the policies in effect. */
   policies(): PolicySet | undefined;
 }
 
@@ -29,7 +29,10 @@ function failure(status: number, error: string): AdminAnswer {
   return { status, body: { error } };
 }
 
-/** `/top` of the debug port. One question is answered at a time: what that takes is held once. */
+/**
+ * Returns the service of `/top` on the debug port. Questions are answered one at a time, so that the memory for an
+ * answer is needed only once.
+ */
 export function topService(options: TopServiceOptions): AdminService {
   const server = randomUUID();
   const turns = new SerialQueue(MAX_TOP_WAITING + 1);
@@ -43,7 +46,7 @@ export function topService(options: TopServiceOptions): AdminService {
     if (answered === undefined) return failure(503, 'too many questions at once: ask again');
     const body = await answered;
     if (body === undefined) return failure(503, 'no worker process answers: ask again');
-    // A domain or rule that is not in force any more may still have rows of the last hour.
+    // A domain or rule that was removed from the policies may still have rows of the last hour.
     const unknown =
       body.top.length > 0 ? undefined : await options.slices.run(unknownName(question, options.policies()));
     return unknown === undefined ? { status: 200, body: { server, ...body } } : failure(400, unknown);
@@ -57,8 +60,8 @@ export function topService(options: TopServiceOptions): AdminService {
 }
 
 /**
- * Says which name of a question no policy in force has, a domain or a rule: an answer without rows would read as if
- * nobody had been denied. Undefined where all names are known.
+ * Returns an error if the current policies do not contain a domain or rule of the question, because an answer without
+ * rows would suggest that no request was denied. Returns undefined if all names are known.
  */
 function* unknownName(
   { domain, rule }: Pick<CheckedTopQuestion, 'domain' | 'rule'>,
