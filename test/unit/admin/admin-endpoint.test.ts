@@ -236,7 +236,7 @@ describe('with tokens', () => {
       });
     expect((await over('https://weir.example')).status).toBe(200);
     expect((await over('http://weir.example')).status).toBe(403);
-    // Clear text is not answered.
+    // The TLS port does not answer plain-text HTTP.
     await expect(ask(bearer(writer.token))).rejects.toThrow();
   });
 });

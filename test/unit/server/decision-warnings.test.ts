@@ -21,7 +21,7 @@ test('a rule that requests can never pass is named once, at most one in ten seco
     warnings.neverPasses('d', 'x'.repeat(1000), 6, 5, second);
     nowMs += 10_000;
   }
-  // A reload makes the same rules anew.
+  // A reload creates new objects for the same rules.
   warnings.neverPasses('d', 'tenant', 12, 10, {});
   nowMs += 10_000;
   const lines = text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { StoreNeed, storeNeededFrom } from '../../../src/server/store/store-need.js';
 import { setOf } from '../../support/policy/policies.js';
 
-/** The wall time at the start of a test. */
+/** Wall time at the start of a test, in microseconds. */
 const START = 1_700_000_000_000_000;
 const LIMIT = 'unit: day, requests_per_unit: 1';
 

@@ -15,7 +15,7 @@ const RULE = 'rate_limit: { unit: day, requests_per_unit: 1 }';
 
 const SHOP = setOf(`domain: shop\ndescriptors: [{ key: tenant, ${RULE} }]\n`, 'domain: bank\n');
 
-/** A log that keeps its warnings. */
+/** Creates a log that keeps its warnings. */
 function keepingLog(): { readonly log: Logger; readonly lines: [Record<string, unknown>, string][] } {
   const lines: [Record<string, unknown>, string][] = [];
   const log = {
@@ -161,7 +161,7 @@ describe('whatever callers make up, lines are bounded', () => {
     warnings.logCounts();
     expect(lines.map(([fields]) => Object.keys(fields))).toEqual([['sequences'], ['domains']]);
     lines.length = 0;
-    // There is room for what comes now.
+    // A further sequence of keys fits.
     observer.unmatched('shop', entries('tenat=x'), false);
     observer.unknownDomain('shopp', 1);
     expect(lines.map(([, text]) => /did you mean \w+/.exec(text)?.[0])).toEqual([

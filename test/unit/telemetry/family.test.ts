@@ -98,7 +98,7 @@ describe('the text of metrics', () => {
           registers: [theirs],
         });
         const counts = new BoundedCounters(new SeriesBudget(100), 1);
-        // The client takes labels whose texts run together for the same.
+        // The client mistakes label sets for each other if their joined texts are equal.
         const known = new Set<string>();
         for (const [one, other, more] of events) {
           const hash = `${one}|${other}`;

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { LogOutput } from '../../../src/telemetry/log-output.js';
 import { createLogger } from '../../../src/telemetry/logger.js';
 
-/** An output on a pipe that has room for so many bytes. */
+/** Creates an output on a pipe with room for `room` bytes. */
 function create(room: number, maxWaitingBytes = 1000) {
   let written = '';
   const pipe = { room, error: '' };

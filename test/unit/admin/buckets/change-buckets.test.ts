@@ -87,7 +87,7 @@ describe('reset', () => {
     expect(buckets).toMatchObject([
       { entries: entriesOf('region=eu,zone=a'), before: { left: 4 }, now: { left: 7 } },
     ]);
-    // Of other zones nobody knows which they are.
+    // The entries of other zones are unknown.
     expect(more).toBe(1);
     expect(await left('region=eu,zone=b')).toEqual([4]);
     expect((await change('reset', 'zone=b')).buckets).toMatchObject([{ now: { left: 7 } }]);
@@ -223,7 +223,7 @@ test('says whether a change may have been made that the store did not answer', a
       'show [maybe done]',
   );
   expect(touched).toEqual(['1:d6:tenant4:acme']);
-  // A dry run does nothing.
+  // A dry run changes nothing, so its failure leaves no doubt.
   expect(await bench.refused({ ...question, dry_run: true })).toBe(
     '503 The store could not be asked: no answer within 20ms.',
   );

@@ -23,7 +23,7 @@ describe('/history', () => {
   history.end();
   const recorded = { history, endedMicros: systemClock.monotonicMicros(), onStep: () => {} };
   const service = historyService({ recorded, clock: systemClock, slices });
-  // It looks at the question only.
+  // This service ignores everything but the question.
   const ask = async (question: unknown): Promise<AdminAnswer> =>
     service.answer(question, CALLER, undefined as never);
 
@@ -138,7 +138,7 @@ describe('/overview', () => {
     });
     return { stop, ended: () => ended, took: () => events.splice(0) };
   };
-  /** What is promised has been done. */
+  /** Waits until pending promises have settled. */
   const settled = async (): Promise<void> => {
     for (let turn = 0; turn < 20; turn++) await Promise.resolve();
   };

@@ -37,12 +37,12 @@ class Bench {
     for (let at = 0; at < times; at++) this.decider.answer([descriptor(texts, more)]);
   }
 
-  /** Those of which anything was counted. */
+  /** Returns the rows with a count. */
   rows(by: TopMeasure): readonly TopRow[] {
     return resultOf(this.top.rank(by, { of: 'minute' }, 100)).filter((row) => row[by] > 0);
   }
 
-  /** `rule denied used`, those with most first. */
+  /** Returns the rows as `rule denied used`, in descending order. */
   shown(by: TopMeasure): readonly string[] {
     return this.rows(by).map(({ about, denied, used }) => `${about?.rule} ${denied} ${used}`);
   }

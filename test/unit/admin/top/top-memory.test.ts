@@ -13,11 +13,11 @@ const collect = runInNewContext('gc') as () => void;
 setFlagsFromString('--no-expose-gc');
 
 const CAPACITY = 50;
-/** What the help of TOP_BUCKETS says of each. */
+/** Maximum bytes per bucket that the help of TOP_BUCKETS states. */
 const MOST_BYTES = 80_000;
 const SETTLED_BYTES = 20_000;
 
-/** Once nothing more goes: what other tests of this process have left is given up little by little. */
+/** Returns the used heap once it no longer shrinks, because objects of other tests are freed gradually. */
 async function heapUsed(): Promise<number> {
   for (let before = Number.POSITIVE_INFINITY; ; ) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -28,7 +28,7 @@ async function heapUsed(): Promise<number> {
   }
 }
 
-/** The last minute and the last hour, as full as they get. */
+/** Fills the last minute and the last hour. */
 function filledTop(): TopBuckets {
   const policy = policyOf(
     'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 9 } }]\n',
@@ -41,7 +41,7 @@ function filledTop(): TopBuckets {
   let callers = 0;
   const top = new TopBuckets({ capacity: CAPACITY, nowMicros: () => micros, random: seededRandom(1) });
   const counts = new TopCounts(top);
-  /** Fills the slice of ten seconds, and with it that of ten minutes. */
+  /** Fills the slice of ten seconds, and thereby that of ten minutes. */
   const fill = (): void => {
     for (let at = 0; at < 2 * CAPACITY - 1; at++) {
       const who = `${callers++} ${'й'.repeat(4000)}`;
@@ -86,9 +86,9 @@ test('callers who never come again, with as long values as they like, fill no mo
   const full = await heapUsed();
   top = undefined;
   const after = await heapUsed();
-  // What other tests have left may go at any time: it makes the one less, or the other more.
+  // Objects of other tests may be freed at any time, which decreases one result and increases the other.
   const kept = [full - before, full - after];
   expect(Math.min(...kept)).toBeLessThan(CAPACITY * MOST_BYTES);
-  // It holds what it was filled with.
+  // The filled counters must use memory.
   expect(Math.max(...kept)).toBeGreaterThan(CAPACITY * 5000);
 });

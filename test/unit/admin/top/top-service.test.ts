@@ -15,7 +15,7 @@ import { parsePolicy } from '../../../support/policy/parse-policy.js';
 const CALLER = { by: 'loopback', peer: '127.0.0.1', right: 'write' } as const;
 const CALL = {} as HttpCall;
 
-/** A process that decides. */
+/** A process that decides and counts. */
 class Counting {
   micros = 0;
   readonly top: TopBuckets;
@@ -45,7 +45,7 @@ const { policy: shop } = parsePolicy(
 );
 const inForce: PolicySet = { domains: new Map(shop && [[shop.domain, shop]]), version: 'test' };
 
-/** `/top` of a server with these processes; `secrets` are keys that the policy in force knows as such. */
+/** Returns the service of `/top` for these processes. `secrets` are the secret keys of the current policy. */
 function service(
   processes: readonly Counting[],
   capacity = 100,
@@ -62,7 +62,7 @@ function service(
   });
 }
 
-/** `tenant denied±error used±error` of an answer with status 200. */
+/** Formats an answer with status 200 as lines of `tenant denied±error used±error`. */
 function lines({ top }: TopAnswer): readonly string[] {
   return top.map(
     ({ entries, denied, denied_error, used, used_error }) =>
@@ -208,7 +208,7 @@ describe('says what is wrong:', () => {
     { rule: 'tenant' },
     { rule: 'block' },
     { rule: 'override' },
-    // It is not in force any more, and was an hour ago.
+    // This domain was in the policies an hour ago.
     { domain: 'd' },
   ])('%j is known', async (question) => {
     const counting = new Counting();
@@ -253,7 +253,7 @@ test('questions are answered one at a time, and a bounded number of them waits',
   const settled = await Promise.allSettled(all);
   expect(most).toBe(1);
   const statuses = settled.map((each) => (each.status === 'fulfilled' ? each.value.status : 0));
-  // The first one failed, which is its own affair.
+  // The first question failed without an effect on the others.
   expect(statuses).toEqual([0, ...Array(MAX_TOP_WAITING).fill(200), ...Array(4).fill(503)]);
   expect(await one.answer({}, CALLER, CALL)).toMatchObject({ status: 200 });
 });
@@ -277,7 +277,7 @@ describe('workers', () => {
     const ask = { kind: 'rank', by: 'used', filter: { of: 'minute' }, most: 1000 } as const;
     const told = await calls.collectRows([worker(false), worker(true), worker(false)], 'top', ask);
     expect(told.map(({ rows }) => rows.length)).toEqual([3 * ROWS_PER_PART, 3 * ROWS_PER_PART]);
-    // What comes too late concerns nobody.
+    // A late part is ignored.
     calls.received({ kind: 'part', id: 2, part: [] });
     expect(await calls.collectRows([], 'top', ask)).toEqual([]);
   });

@@ -8,7 +8,7 @@ const SPAN = '00f067aa0ba902b7';
 test.each<[Record<string, string>, string]>([
   [{}, ''],
   [{ traceparent: `00-${ID}-${SPAN}-01` }, ID],
-  // Versions to come may add fields.
+  // Later versions of the header may add fields.
   [{ traceparent: `cc-${ID}-${SPAN}-00-more` }, ID],
   [{ traceparent: `ff-${ID}-${SPAN}-01` }, ''],
   [{ traceparent: `00-${'0'.repeat(32)}-${SPAN}-01` }, ''],

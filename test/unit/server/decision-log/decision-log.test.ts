@@ -36,7 +36,7 @@ interface Logged {
   readonly texts: string[];
 }
 
-/** A service that logs samples of its decisions; `numbers` are drawn in turn. */
+/** Returns a service with a sampled decision log. Random numbers come from `numbers`, in turn. */
 function logging(sample: { denied: number; ok: number }, numbers: readonly number[] = [0]): Logged {
   const texts: string[] = [];
   const write = (bytes: Uint8Array): number => {
@@ -181,7 +181,8 @@ test('a line names the block or exemption that decided, and the rule that did no
 
 test('denied requests and all others are sampled apart, and a share of 0 asks for no number', () => {
   const { decider, lines } = logging({ denied: 0.5, ok: 0.2 }, [0.3, 0.1, 0.49, 0.5]);
-  // Drawn: 0.3 is not below 0.2, 0.1 is; then denied ones, of which 0.49 is below 0.5 and 0.5 is not.
+  // The OK decisions draw 0.3, which is not below 0.2, and 0.1, which is. The denied ones draw 0.49, which is below
+  // 0.5, and 0.5, which is not.
   for (let i = 0; i < 4; i++) decider.answer([descriptor(['tenant=t'])]);
   expect(lines().map(({ code, sample }) => [code, sample])).toEqual([
     ['OK', 0.2],

@@ -10,7 +10,7 @@ function open() {
   const clock = { ms: 0 };
   const log = { warn: (...line: [object, string]) => warned.push(line) } as unknown as Logger;
   const warnings = new ChargeWarnings(log, () => clock.ms);
-  /** So many requests of `hits` for the rule, in a minute. */
+  /** Sends requests of `hits` for the rule within a minute. */
   const ask = (rule: string, hits: number, requests = 20, refund = false): void => {
     for (let request = 1; request <= requests; request++) {
       if (request === requests) clock.ms += MINUTE_MS;

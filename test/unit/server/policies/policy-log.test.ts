@@ -9,7 +9,7 @@ import { encodeConfig } from '../../../support/xds/xds-server.js';
 
 const codec = createDiscoveryCodec();
 
-/** What Envoy Gateway sends for limits in shadow mode: `shadow_mode` on each level, down to the limits. */
+/** Returns policies as Envoy Gateway sends them for limits in shadow mode, with `shadow_mode` at each level. */
 function shadowed(routes: number, requests: number): LoadedPolicies {
   const descriptors = Array.from({ length: routes }, (_, route) => ({
     key: `route-${route}`,
@@ -22,7 +22,7 @@ function shadowed(routes: number, requests: number): LoadedPolicies {
   return loadUpdate([{ typeUrl: RATE_LIMIT_CONFIG_TYPE, value }], codec, { mergeDomains: false });
 }
 
-/** A log of which the warnings are kept. */
+/** Creates a log that keeps its warnings. */
 function open() {
   const warned: string[] = [];
   const warn = (...told: unknown[]) => warned.push(String(told.at(-1)));

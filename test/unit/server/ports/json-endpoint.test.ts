@@ -17,7 +17,7 @@ test('a decision is told even while no more may wait for turns, as it was counte
   const monotonicMicros = (): number => 0;
   const { answer } = jsonEndpoint({
     codec,
-    // Longer than what is told at once.
+    // Longer than the maximum size that is processed immediately.
     decide: () => new Uint8Array(100_000),
     isOnLoopback: true,
     maxBodyBytes: 1000,

@@ -1,4 +1,4 @@
-/* `settings` of deploy/helm/weir/values.schema.json: every variable, and what weir takes for it. */
+/* Checks `settings` of deploy/helm/weir/values.schema.json: every variable with its valid values. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';

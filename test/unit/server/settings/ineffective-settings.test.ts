@@ -15,10 +15,10 @@ const TLS = { GRPC_SERVER_USE_TLS: 'true' };
 
 const TRACING = { TRACING_ENABLED: 'true' };
 
-/** A value of a setting, with it what makes the setting change something, and surroundings in which it does not. */
+/** A value of a setting, the settings that it needs to have an effect, and environments in which it has none. */
 type Case = readonly [value: string, ...Effect];
 type Effect = readonly [effective?: Environment, ...idle: readonly Idle[]];
-/** Surroundings in which a setting changes nothing and is told of, with the remedy. */
+/** An environment in which a setting has no effect, with the remedy in the log. */
 type Idle = readonly [surroundings: Environment, remedy: string];
 
 const NO_REDIS: Idle = [{}, 'set REDIS_URL'];
@@ -40,7 +40,7 @@ const OF_STATS: Effect = [{}, [{ DISABLE_STATS: 'true' }, 'DISABLE_STATS']];
 const OF_PROMETHEUS: Effect = [PROMETHEUS, [{}, 'USE_PROMETHEUS=true']];
 const OF_TRACING: Effect = [TRACING, [{}, 'TRACING_ENABLED=true']];
 
-/** Every setting. One without surroundings always changes something. */
+/** Every setting. A setting without environments always has an effect. */
 const CASES: Readonly<Record<string, Case>> = {
   CONFIG_PATH: ['/p', ...OF_FILES],
   CONFIG_TYPE: ['FILE'],
@@ -110,7 +110,7 @@ const CASES: Readonly<Record<string, Case>> = {
   SHUTDOWN_GRACE: ['1s'],
   BACKEND_TYPE: ['redis', REDIS],
   REDIS_URL: ['redis:6379'],
-  // Refused without REDIS_URL; as is REDIS_PERSECOND.
+  // Without REDIS_URL, REDIS_AUTH and REDIS_PERSECOND are errors.
   REDIS_AUTH: ['a', REDIS],
   REDIS_AUTH_FILE: ['f', REDIS],
   REDIS_SENTINEL_AUTH: [
@@ -254,7 +254,6 @@ const CASES: Readonly<Record<string, Case>> = {
     [{ ...PROMETHEUS, PROMETHEUS_MAPPER_YAML: 'f' }, 'PROMETHEUS_MAPPER_YAML'],
     [{}, 'USE_PROMETHEUS=true'],
   ],
-  // Refused when it is true.
   TRACING_EXPORTER_PROTOCOL: ['grpc', ...OF_TRACING],
   TRACING_SERVICE_NAME: ['n', ...OF_TRACING],
   TRACING_SERVICE_NAMESPACE: ['s', ...OF_TRACING],
@@ -263,7 +262,7 @@ const CASES: Readonly<Record<string, Case>> = {
   TRACING_ENABLED: ['false'],
 };
 
-/** What is said at start of one variable. */
+/** Returns the notes of a start about one variable. */
 function notesAbout(name: string, environment: Environment): readonly string[] {
   const read = readSettings(environment);
   if (!read.ok) throw new Error(read.errors.join('\n'));
@@ -326,7 +325,7 @@ describe('a variable that is not ours but nearly is', () => {
       ok: true,
       notes: [`${name} is no setting of weir, so it changes nothing: did you mean ${near}?`],
     });
-    // What is set to nothing counts as unset.
+    // An empty value counts as unset.
     expect(readSettings({ [name]: '' })).toMatchObject({ notes: [] });
   });
 

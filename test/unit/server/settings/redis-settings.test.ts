@@ -16,7 +16,8 @@ test('pauses until Redis was reached are those of the settings, and fit a timer'
   expect(
     startupOf({ REDIS_STARTUP_INITIAL_INTERVAL: '1s', REDIS_STARTUP_MAX_INTERVAL: '30s' }),
   ).toMatchObject({ initialMs: 1000, maxMs: 30_000 });
-  // Node.js takes a timer that is too long for one of a millisecond: a Redis that is away would be asked all the time.
+  // Node.js changes the duration of a timer that is too long to one millisecond, so that attempts to reach Redis would
+  // never pause.
   expect(
     startupOf({ REDIS_STARTUP_INITIAL_INTERVAL: '2000000h', REDIS_STARTUP_MAX_INTERVAL: '2000000h' }),
   ).toMatchObject({ initialMs: MAX_TIMER_MS, maxMs: MAX_TIMER_MS });

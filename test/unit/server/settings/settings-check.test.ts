@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { readSettings } from '../../../../src/server/settings/read-settings.js';
 import { VARIABLES } from '../../../../src/server/settings/settings-table.js';
 
-/** Errors of settings that are good one by one. */
+/** Returns the errors of settings that are valid individually. */
 function errorsOf(environment: Record<string, string>): readonly string[] {
   const read = readSettings(environment);
   return read.ok ? [] : read.errors;
@@ -210,7 +210,7 @@ test.each<[Record<string, string>]>([
   expect(errorsOf(environment)).toEqual([]);
 });
 
-/** What the log is told of settings that are good. */
+/** Returns the notes of valid settings. */
 function notesOf(environment: Record<string, string>): readonly string[] {
   const read = readSettings(environment);
   return read.ok ? read.notes : read.errors;
@@ -248,7 +248,7 @@ test.each<[flags: Record<string, string>, line: RegExp]>([
       byFlag: true,
       errors: [expect.stringMatching(line)],
     });
-    // The same value of a variable is the environment's.
+    // The same value in the environment is not an error of a flag.
     expect(readSettings(flags)).toMatchObject({ ok: false, byFlag: false });
     expect(readSettings({ ...flags, LOG_LEVEL: 'loud' }, { PORT: '1' })).toMatchObject({ byFlag: false });
   },
@@ -327,7 +327,7 @@ test("a port that holds Kubernetes' link to a Service of that name counts as uns
       expect.stringContaining('the Service statsd;'),
     ],
   });
-  // Somebody wrote this one.
+  // Kubernetes does not set this value.
   expect(errorsOf({ DEBUG_PORT: '10.96.0.7:80' })).toHaveLength(1);
 });
 

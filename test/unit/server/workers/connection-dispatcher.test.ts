@@ -14,7 +14,7 @@ class Handle implements ConnectionHandle {
   }
 }
 
-/** A worker process and what it was sent. */
+/** A worker, with the handles that were sent to it. */
 class Worker {
   readonly sent: unknown[] = [];
   questions = 0;
@@ -36,7 +36,7 @@ class Worker {
     this.#events.emit('exit');
   }
 
-  /** node:cluster gives it a connection. */
+  /** Sends a connection to the worker, as node:cluster does. */
   connect(): Handle {
     const handle = new Handle();
     this.process.send({ cmd: 'NODE_CLUSTER', act: 'newconn' }, handle);
@@ -66,7 +66,7 @@ describe('a connection', () => {
     answer(one);
     expect(one.sent).toEqual([handle]);
     expect([two.questions, two.sent.length]).toEqual([0, 0]);
-    // Once.
+    // The connection is sent only once.
     answer(one);
     expect(one.sent).toEqual([handle]);
   });
@@ -77,7 +77,7 @@ describe('a connection', () => {
     await waitFor('the other to be asked', () => two.questions === 1);
     answer(two);
     expect(two.sent).toEqual([handle]);
-    // The next one does not wait for it.
+    // The next connection does not wait for the worker that does not answer.
     const next = one.connect();
     expect(two.questions).toBe(2);
     answer(two);

@@ -6,10 +6,10 @@ import type { ToWorker } from '../../../../src/server/workers/messages.js';
 import { Refusal } from '../../../../src/service/refusal.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
-/** Keeps what it is asked. */
+/** A worker that keeps the calls it receives. */
 class Worker {
   readonly asked: Extract<CallMessage, { name: 'decide' }>[] = [];
-  /** Whether it answers when it is asked whether it is there. */
+  /** Whether the worker answers pings. */
   isThere = true;
   looks = 0;
   readonly heartbeat = {
@@ -30,7 +30,7 @@ interface Limits {
   readonly maxPending?: number;
 }
 
-/** Decisions that are asked of workers, and what these say. */
+/** Forwards decisions to workers, and passes their answers on. */
 class Decisions {
   readonly #calls: CallClient;
   readonly #forwarded: ForwardedDecisions;
@@ -44,7 +44,7 @@ class Decisions {
   answered(id: number, answer: DecidedByWorker): void {
     this.#calls.received({ kind: 'answer', id, answer });
   }
-  /** It read the call, but too late. */
+  /** Reports that the worker read the call too late. */
   readLate(id: number): void {
     this.#calls.received({ kind: 'late', id });
   }
@@ -132,7 +132,7 @@ describe('decisions that workers make for the primary process', () => {
     expect(hanging.asked).toHaveLength(1);
     for (let call = 0; call < 5; call++) await decisions.ask(() => [hanging], message, Infinity);
     expect(hanging.asked).toHaveLength(3);
-    // It goes on.
+    // The worker continues.
     for (const { id } of hanging.asked) decisions.answered(id, { response });
     expect(await decisions.ask(() => [hanging], message, Infinity)).toEqual(tooLate);
     expect(hanging.asked).toHaveLength(4);
@@ -146,12 +146,12 @@ describe('decisions that workers make for the primary process', () => {
     const worker = new Worker();
     const late = await decisions.ask(() => [worker], message, timeoutMicros);
     expect(late).toEqual(new Refusal('unavailable', 'no answer in time'));
-    // An answer after that is nobody's.
+    // A later answer is ignored.
     decisions.answered(worker.asked[0]?.id ?? 0, { response });
   });
 
   describe('of a worker that hangs', () => {
-    /** A worker that hangs is asked for a decision, then another that is well. */
+    /** Sends a request to a worker that hangs, and thereby to another worker. */
     const hang = async (timeoutMicros: number) => {
       const decisions = new Decisions({ longestMs: 2000 });
       const answer = (worker: Worker) => decisions.answered(worker.asked[0]?.id ?? 0, { response });
@@ -173,7 +173,7 @@ describe('decisions that workers make for the primary process', () => {
       await waitFor('the other to be asked', () => well.asked.length === 1);
       expect(well.asked[0]?.ask).toMatchObject({ message });
       expect(well.asked[0]?.ask.timeoutMicros).toBeLessThan(4.6e6);
-      // What wakes up now does not speak for the other.
+      // The first worker wakes up, and must not answer for the other one.
       const [first] = hanging.asked;
       if (isLate) decisions.readLate(first?.id ?? 0);
       else decisions.answered(first?.id ?? 0, { refused: 'unavailable', message: 'was silent' });

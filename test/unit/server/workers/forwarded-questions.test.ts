@@ -6,7 +6,7 @@ import { forwardAdminCall, type OnUnanswered } from '../../../../src/server/work
 import type { ToWorker } from '../../../../src/server/workers/messages.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
-/** Keeps what it is asked. */
+/** A worker that keeps the calls it receives. */
 class Worker {
   readonly asked: Extract<CallMessage, { name: 'administer' }>[] = [];
   readonly heartbeat = { ping: () => {}, hasMessageSince: () => !this.hangs };
@@ -21,7 +21,7 @@ class Worker {
 
 const CALLER = { by: 'ops', peer: '127.0.0.1', right: 'write' } as const;
 const QUESTION = { action: 'reset' };
-/** Questions that change nothing. */
+/** Read-only questions. */
 const READING = [{ action: 'show' }, { action: 'blocks' }, { action: 'reset', dry_run: true }];
 const DONE = { status: 200, body: {} };
 
@@ -29,7 +29,7 @@ let unanswered: string[];
 beforeEach(() => {
   unanswered = [];
 });
-/** Questions that are asked of workers, and what these say. */
+/** Forwards questions to workers, and passes their answers on. */
 class Questions {
   readonly #calls: CallClient;
   readonly #longestMs: number | undefined;
@@ -88,7 +88,7 @@ test('a change that a worker was asked for that ends or hangs is not asked again
   });
   expect(other.asked).toEqual([]);
   expect(unanswered).toHaveLength(2);
-  // What comes too late, and the end of one that was given up, are told to nobody.
+  // Late answers, and the exit of a worker whose call has timed out, are ignored.
   answer(asked, hangs);
   asked.lost(hangs);
   expect(unanswered).toHaveLength(2);

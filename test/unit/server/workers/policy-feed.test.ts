@@ -5,7 +5,7 @@ import { PolicyFeed } from '../../../../src/server/workers/policy-feed.js';
 import { parsePolicy } from '../../../support/policy/parse-policy.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
-/** Enough rules for several slices. */
+/** Returns policies with enough rules for several slices. */
 function policies(version: string): PolicySet {
   const rules = Array.from(
     { length: 1000 },
@@ -43,7 +43,7 @@ describe('policies for workers', () => {
         () => sent.filter((kind) => kind === 'policies_slice').length === slices,
       );
       const before = sent.length;
-      // Turns of the event loop alone do not bring another.
+      // No further slice follows, however many turns of the event loop pass.
       await new Promise(setImmediate);
       await new Promise(setImmediate);
       expect(sent).toHaveLength(before);

@@ -18,7 +18,7 @@ class Worker {
   questions = 0;
   readonly heartbeat = new Heartbeat({ send: () => this.questions++ });
 
-  /** What the primary process reads between two ticks. */
+  /** Simulates the messages that the primary process reads between two ticks. */
   speak(): void {
     if (!this.hangs && this.questions > 0) this.heartbeat.onMessage(true);
   }
@@ -32,7 +32,7 @@ function watched(...workers: Worker[]) {
     onSilent: (worker) => events.push(`${name(worker)} silent`),
     replace: (worker) => events.push(`${name(worker)} replaced`),
   });
-  /** Lets time pass up to the tick at `ms`; says what happened. */
+  /** Ticks until `ms` have passed. Returns the events in that time. */
   const pass = (ms: number): string[] => {
     events.length = 0;
     for (let passed = 0; passed < ms; passed += HEARTBEAT_INTERVAL_MS) {
@@ -57,7 +57,7 @@ describe('a worker', () => {
     const [hung, well] = [new Worker(), new Worker()];
     const { pass } = watched(hung, well);
     hung.hangs = true;
-    // It is asked with the first tick; from then on its silence is counted.
+    // The first tick sends a ping. Silence counts from then on.
     expect(pass(SILENT_AFTER_MS)).toEqual([]);
     expect(pass(HEARTBEAT_INTERVAL_MS)).toEqual(['0 silent']);
     expect(pass(REPLACE_AFTER_MS - SILENT_AFTER_MS - HEARTBEAT_INTERVAL_MS)).toEqual([]);
@@ -125,7 +125,7 @@ describe('several workers that hang', () => {
     expect(pass(HEARTBEAT_INTERVAL_MS)).toEqual(['0 replaced']);
     expect(pass(10_000)).toEqual([]);
     watch.draining();
-    // Then they only hold up the end.
+    // During a drain, both are killed, because they only delay the exit.
     expect(pass(HEARTBEAT_INTERVAL_MS)).toEqual(['0 replaced', '1 replaced']);
   });
 });

@@ -61,7 +61,7 @@ test('rules with one key and with two stand in one family, deeper ones together'
     'ratelimit_service_rate_limit_total_hits{domain="d",key1="k",key2="s"} 6',
   ]);
   expect(text.match(/^# TYPE ratelimit_service_rate_limit_total_hits counter$/gm)).toHaveLength(1);
-  // What never counted is not there.
+  // Counters without a count have no metric.
   expect(text).not.toContain('over_limit');
   expect(text).not.toContain('response_time');
 });

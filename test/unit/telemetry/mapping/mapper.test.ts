@@ -1,4 +1,4 @@
-/* What was written down here, statsd_exporter 0.26.1's own mapper makes of the same rules. */
+/* The expected values come from the mapper of statsd_exporter 0.26.1 with the same rules. */
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js';
@@ -6,14 +6,14 @@ import { defaultMapping } from '../../../../src/telemetry/mapping/default-mappin
 import { escapeMetricName, Mapper } from '../../../../src/telemetry/mapping/mapper.js';
 import type { StatKind } from '../../../../src/telemetry/mapping/mapping.js';
 
-/** A mapper on a file that must be good. */
+/** Returns the mapper of a valid mapping file. */
 function mapperOf(yaml: string): Mapper {
   const { mapping, errors } = readMappingFile('conf.yaml', Buffer.from(yaml));
   if (errors.length > 0) throw new Error(errors.map(formatProblem).join('\n'));
   return new Mapper(mapping);
 }
 
-/** `name{label="value"}`, or `dropped`. */
+/** Returns `name{label="value"}`, or `dropped`. */
 function shown(mapper: Mapper, name: string, kind: StatKind = 'counter'): string {
   const mapped = mapper.map(name, kind);
   if (mapped === undefined) return 'dropped';
@@ -117,7 +117,7 @@ describe('the default mapping', () => {
       `${RULE}.d.k.over_limit_with_local_cache`,
       'ratelimit_service_rate_limit_d_k_over_limit_with_local_cache',
     ],
-    // The reference adds these to over_limit once more.
+    // The reference adds these to over_limit a second time.
     [
       `${RULE}.d.k.sub.over_limit_with_local_cache`,
       'ratelimit_service_rate_limit_d_k_sub_over_limit_with_local_cache',

@@ -5,7 +5,7 @@ import { readMappingFile } from '../../../../src/server/metrics/mapping-file.js'
 const read = (yaml: string) => readMappingFile('conf.yaml', Buffer.from(yaml));
 const rule = (more: string) => `mappings:\n- match: "a.*"\n  name: n\n  ${more}\n`;
 
-/** How its first rule shows durations. */
+/** Returns the observer options of the first rule. */
 function observerOf(yaml: string) {
   const { mapping, errors } = read(yaml);
   expect(errors.map(formatProblem)).toEqual([]);

@@ -1,4 +1,6 @@
-/* The reference's arithmetic of near, over and within, as tables; and against a simulation of its counter. */
+/*
+ * Checks the reference's arithmetic for near, over and within limits, with tables and with a simulation of its counter.
+ */
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { TakeItem, TakeOutcome } from '../../../../src/limiter/bucket-store.js';
@@ -23,7 +25,7 @@ function outcome(used: number, limited: boolean, cached = false): TakeOutcome {
   return { limited, remaining: 0, waitMicros: 0, used, forgiven: 0, cached };
 }
 
-/** What one take counts, zeros left out. */
+/** Returns the counts of one take, without zeros. */
 function countsOf(
   take: TakeItem,
   result: TakeOutcome | undefined,
@@ -109,7 +111,7 @@ describe('a token bucket of 10', () => {
 });
 
 describe('near thresholds', () => {
-  // Computed with Go: uint64(math.Floor(float64(float32(limit) * float32(ratio)))).
+  // Values computed with Go: uint64(math.Floor(float64(float32(limit) * float32(ratio)))).
   test.each([
     [10, 0.8, 8],
     [5, 0.8, 4],
@@ -142,7 +144,7 @@ test('a series of takes counts what the reference counts', () => {
           const limited = used > limit;
           countHits(values, RULES, item(window(limit), hits), outcome(used, limited), false);
           expected.total += hits;
-          // Hit by hit instead of by ranges.
+          // Count each hit separately instead of by ranges.
           for (let hit = used - hits + 1; hit <= used; hit++) {
             if (hit > limit) expected.over++;
             else if (hit > near) expected.near++;

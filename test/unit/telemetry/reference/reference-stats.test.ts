@@ -25,7 +25,7 @@ function create(most: number, rules: readonly string[] = []) {
   return { stats, byRule, byCaller };
 }
 
-/** Every counter that is not zero. */
+/** Returns every counter that is not zero. */
 function all(stats: ReferenceStats): Record<string, number> {
   const found: Record<string, number> = {};
   for (const series of stats.series()) {
@@ -114,7 +114,7 @@ describe('the statistics of the reference', () => {
       stats.counted(`d.k_${value}`, value % 2 === 0, TAKE, OK, false);
     }
     for (let domain = 0; domain < 10_000; domain++) stats.unknownDomain(`domain-${domain}`, 1);
-    // A rule that counts for the first time after the flood has its series all the same.
+    // A rule that counts for the first time after the flood still gets its series.
     stats.counted('d.k', false, TAKE, OK, false);
     const found = all(stats);
     const sum = (end: string) =>

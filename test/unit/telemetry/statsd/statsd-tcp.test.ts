@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { StatsdTcp } from '../../../../src/telemetry/statsd/statsd-tcp.js';
 import { waitFor } from '../../../support/process/wait-for.js';
 
-/** Some 4 MB of lines: many pieces. */
+/** About 4 MB of lines, which are many batches. */
 const LINES = 80_000;
 const nameOf = (i: number): string => `a.name.that.is.about.as.long.as.they.are.${i}`;
 
@@ -12,7 +12,7 @@ let server: Server;
 let connections: Socket[];
 let received: string;
 let sink: StatsdTcp;
-/** Whether a new connection is closed after its first bytes. */
+/** Whether the collector closes a new connection after its first bytes. */
 let closes: boolean;
 
 beforeEach(async () => {

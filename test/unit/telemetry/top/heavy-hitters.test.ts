@@ -10,7 +10,7 @@ interface Counts {
   readonly total: number;
 }
 
-/** Counts what `next` gives in a sketch, and exactly. */
+/** Counts the results of `next` in a sketch, and exactly. */
 function counted(calls: number, next: (call: number) => readonly [key: string, count: number]): Counts {
   const sketch = new HeavyHitters<string>(CAPACITY);
   const exact = new Map<string, number>();
@@ -24,7 +24,7 @@ function counted(calls: number, next: (call: number) => readonly [key: string, c
   return { sketch, exact, total };
 }
 
-/** What the algorithm promises of any traffic. */
+/** Checks the guarantees of the algorithm, which hold for any traffic. */
 function expectKept({ sketch, exact, total }: Counts): void {
   const bound = total / (CAPACITY + 1);
   expect(sketch.floor).toBeLessThanOrEqual(bound);
@@ -37,7 +37,7 @@ function expectKept({ sketch, exact, total }: Counts): void {
   expect(wrong).toEqual([]);
 }
 
-/** The number of a key, drawn so that the n-th has 1/n^skew of what the first has. */
+/** Returns random numbers of keys. The n-th key has 1/n^skew of the frequency of the first. */
 function zipf(keys: number, skew: number, random: () => number): () => number {
   const ends: number[] = [];
   let sum = 0;

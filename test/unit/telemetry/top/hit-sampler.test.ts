@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { HitSampler, SAMPLES_PER_SECOND } from '../../../../src/telemetry/top/hit-sampler.js';
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 
-/** Has the sampler see `calls` in one second, which then ends; returns what it looked at. */
+/** Sends `calls` to the sampler within a second. Returns what it sampled. */
 function second(sampler: HitSampler, calls: number, hits = 1): { looked: number; counted: number } {
   let looked = 0;
   let counted = 0;
@@ -27,7 +27,7 @@ test('a thousand calls a second are all counted, with the hits that they bring',
 
 test('of more calls it looks at about a thousand a second, at once and for as long as it takes', () => {
   const sampler = new HitSampler(seededRandom(2));
-  // Within the first second it finds out how many there are.
+  // The sampler adapts to the rate within the first second.
   expect(second(sampler, 1_000_000).looked).toBeLessThan(12_000);
   for (let at = 0; at < 5; at++) {
     const { looked, counted } = second(sampler, 1_000_000);
@@ -54,7 +54,7 @@ test('a flood of calls with as many hits as there can be is looked at no more th
   expect(looked).toBeLessThanOrEqual(2 * SAMPLES_PER_SECOND);
   const given = 200_000 * Number.MAX_SAFE_INTEGER;
   expect(Math.abs(counted / given - 1)).toBeLessThan(0.1);
-  // Others are counted again soon afterwards.
+  // After the flood, the sampler soon samples more often again.
   for (let at = 0; at < 10; at++) second(sampler, 10);
   expect(second(sampler, 10)).toEqual({ looked: 10, counted: 10 });
 });
@@ -89,7 +89,7 @@ test('few calls of many hits are counted as well as many calls of few', () => {
   const hitsPerSample: number[] = [];
   let large = 0;
   for (let at = 0; at < 10; at++) {
-    // 100,000 calls of one hit, and one of 50,000 hits in their midst.
+    // 100,000 calls of one hit, with one call of 50,000 hits among them.
     for (let call = 0; call < 100_000; call++) {
       if (call === 50_000) large += sampler.take(50_000);
       sampler.take(1);
@@ -99,14 +99,14 @@ test('few calls of many hits are counted as well as many calls of few', () => {
   }
   const step = Math.max(...hitsPerSample);
   expect(step).toBeGreaterThan(16);
-  // Each is at most two stretches off.
+  // Each estimate is wrong by at most two stretches.
   expect(Math.abs(large - 500_000)).toBeLessThanOrEqual(10 * 2 * step);
 });
 
 test('no hit is counted twice or left out on average, whatever the sizes of calls', () => {
   const random = seededRandom(7);
   const sampler = new HitSampler(seededRandom(8));
-  // To a stretch of 64 hits and beyond.
+  // Enough calls for stretches of at least 64 hits.
   for (let call = 0; call < 200_000; call++) sampler.take(1);
   let given = 0;
   let counted = 0;
@@ -115,6 +115,7 @@ test('no hit is counted twice or left out on average, whatever the sizes of call
     given += hits;
     counted += sampler.take(hits);
   }
-  // Every stretch counts once: the sum is off by what is open at both ends, and where stretches became longer.
+  // Every stretch counts once. The sum is only wrong by the open stretches at both ends, and when stretches become
+  // longer.
   expect(Math.abs(counted - given)).toBeLessThanOrEqual(8 * sampler.hitsPerSample);
 });

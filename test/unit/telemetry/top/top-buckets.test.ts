@@ -7,7 +7,7 @@ import {
 import { seededRandom } from '../../../support/limiter/seeded-random.js';
 import { resultOf } from '../../../support/steps/result-of.js';
 
-/** A {@link TopBuckets} with a clock that stands still until it is moved. */
+/** A {@link TopBuckets} with a clock that the test moves. */
 class Bench {
   micros = 0;
   readonly top: TopBuckets;
@@ -16,7 +16,7 @@ class Bench {
     this.top = new TopBuckets({ capacity, nowMicros: () => this.micros, random: seededRandom(1) });
   }
 
-  /** A decision. */
+  /** Counts a decision. */
   count(measure: TopMeasure, key: string, hits = 1, rule = 'rule'): void {
     const drawn = this.top.samplers[measure].take(hits);
     if (drawn === 0) return;
@@ -31,7 +31,7 @@ class Bench {
     this.top.count(measure, about, drawn);
   }
 
-  /** Lets seconds pass, a tick each. */
+  /** Lets seconds pass, with a tick each. */
   pass(seconds: number): void {
     for (let at = 0; at < seconds; at++) {
       this.micros += 1_000_000;
@@ -55,7 +55,7 @@ test('the most denied and the most used buckets come first, with both numbers', 
   for (let at = 0; at < 5; at++) bench.count('denied', 'a:x');
   for (let at = 0; at < 3; at++) bench.count('used', 'a:y', 100);
   bench.count('used', 'a:x', 7);
-  // Those that were not denied at all follow.
+  // Buckets without denials follow.
   expect(bench.rank('denied', 'minute')).toEqual([
     ['a:x', 5, 7],
     ['a:y', 0, 300],
@@ -114,7 +114,7 @@ test('estimates over several slices stay within the errors that are told', () =>
     bench.pass(1);
   }
   const { error } = bench.top.about('minute');
-  // That of each slice is a part of what was counted in it.
+  // The error of each slice is a fraction of its total.
   expect(error.used).toBeGreaterThan(0);
   expect(error.used).toBeLessThanOrEqual(total / 21);
   const steps = bench.top.rank('used', { of: 'minute' }, 1000);
@@ -127,7 +127,7 @@ test('estimates over several slices stay within the errors that are told', () =>
     return used < truth || used - usedError > truth || usedError > error.used;
   });
   expect(wrong).toEqual([]);
-  // Whoever has more than the error is shown.
+  // Every bucket with a higher count than the error is shown.
   const shown = new Set(rows.map(({ key }) => key));
   for (const [key, truth] of exact) if (truth > error.used) expect(shown).toContain(key);
   const exactly = [...exact].sort(([, one], [, other]) => other - one).slice(0, 3);
@@ -151,7 +151,7 @@ test.each(['skewed', 'flat'])('of many %s decisions a second, sampled, the estim
   expect(sampled).toBeGreaterThan(8);
   const rows = bench.rank('denied', 'minute', 1000);
   expect(rows).toHaveLength(tenants);
-  // Five standard deviations, as it is told.
+  // Five standard deviations at the reported sampling rate.
   const wrong = rows.filter(([key, denied]) => {
     const truth = exact.get(key) ?? 0;
     return Math.abs(denied - truth) > 5 * Math.sqrt(truth * sampled);
@@ -170,7 +170,7 @@ test('what is kept is bounded, and ranking it takes many short steps', () => {
   let step = steps.next();
   for (; step.done !== true; step = steps.next()) pauses++;
   expect(step.value).toHaveLength(50);
-  // Of 6 full slices and the one that is being filled.
+  // Pauses within 6 complete slices and the current one.
   expect(pauses).toBeGreaterThanOrEqual(10);
   expect(pauses).toBeLessThanOrEqual((2 * 8 * 100) / 64 + 50);
 });
