@@ -12,7 +12,7 @@ import type { Logger } from '../../../src/telemetry/logger.js';
 import { FakeClock } from '../clock/fake-clock.js';
 import { policyOf } from '../policy/policies.js';
 
-/** `tenant=acme,user=bob` as entries. */
+/** Parses a descriptor such as `tenant=acme,user=bob` into entries. */
 export function entriesOf(text: string): readonly Entry[] {
   return text.split(',').map((pair) => {
     const at = pair.indexOf('=');
@@ -20,7 +20,7 @@ export function entriesOf(text: string): readonly Entry[] {
   });
 }
 
-/** A BucketAdmin over buckets in memory, by a clock that stands. */
+/** A BucketAdmin on buckets in memory, with a fixed clock. */
 export class AdminBench {
   readonly clock = new FakeClock();
   readonly memory = new MemoryStore({
@@ -31,15 +31,15 @@ export class AdminBench {
   });
   readonly book: ControlBook;
   readonly admin: BucketAdmin;
-  /** Lines of the log, fields and message. */
+  /** Lines of the log: fields and message. */
   readonly logged: { readonly fields: Record<string, unknown>; readonly message: string }[] = [];
-  /** `action result` of each call that was counted. */
+  /** `action result` of each counted call. */
   readonly counted: string[] = [];
-  /** What the store answers in place of deciding; undefined: it decides. */
+  /** Error that the store returns instead of deciding; undefined: the store decides. */
   broken: StorageError | undefined;
   policies: Map<string, CompiledPolicy>;
 
-  /** `redis`: whether it shows Redis keys. */
+  /** `redis`: whether answers contain Redis keys. */
   constructor(yaml: string, redis = false, book?: ControlBook) {
     this.policies = policiesOf(yaml);
     this.book = book ?? new MemoryControlBook(() => this.clock.monotonicMicros());
@@ -78,7 +78,7 @@ export class AdminBench {
     });
   }
 
-  /** The answer to a question that can be answered. */
+  /** Returns the answer to a valid question. */
   async ask(question: BucketQuestion): Promise<BucketAnswer> {
     const { status, body } = await this.admin.answer(question, {
       by: 'ops',
@@ -89,7 +89,10 @@ export class AdminBench {
     return body as BucketAnswer;
   }
 
-  /** Status and sentence of an answer to a question that is refused, or fails; `[maybe done]` behind them. */
+  /**
+   * Returns the status and message of a question that fails, followed by `[maybe done]` if the change may have
+   * happened.
+   */
   async refused(question: unknown): Promise<string> {
     const { status, body } = await this.admin.answer(question, {
       by: 'ops',
@@ -100,7 +103,7 @@ export class AdminBench {
     return `${status} ${error}${maybeDone ? ' [maybe done]' : ''}`;
   }
 
-  /** Takes hits as a request of this descriptor does. */
+  /** Takes hits as a request with this descriptor does. */
   take(entries: string, hits: number, domain = 'd'): void {
     const match = (this.policies.get(domain) as CompiledPolicy).match(entriesOf(entries));
     this.memory.take(
@@ -120,7 +123,7 @@ export class AdminBench {
   }
 }
 
-/** The policies of a text with one file or more, parted by `---`. */
+/** Returns the policies of a text that contains one or more files, separated by `---`. */
 export function policiesOf(yaml: string): Map<string, CompiledPolicy> {
   return new Map(yaml.split('\n---\n').map((text) => [policyOf(text).domain, policyOf(text)]));
 }

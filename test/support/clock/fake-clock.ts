@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/limiter/clock.js';
 
-/** A clock that moves only when told. Both times start at whole, recognisable values. */
+/** A clock that advances only when a test advances it. Both times start at round, recognisable values. */
 export class FakeClock implements Clock {
   monotonic = 1_000_000_000;
   wall = 1_700_000_000_000_000;
@@ -13,7 +13,7 @@ export class FakeClock implements Clock {
     return this.wall;
   }
 
-  /** One whose times are one, as Redis has it. */
+  /** Returns a clock whose wall time and monotonic time are equal, as in Redis. */
   static ofRedis(): FakeClock {
     const clock = new FakeClock();
     clock.monotonic = clock.wall;
@@ -26,7 +26,7 @@ export class FakeClock implements Clock {
     this.wall += micros;
   }
 
-  /** Steps the wall clock only, either way, as NTP or an operator does. */
+  /** Steps only the wall clock, forward or back, as NTP or an operator does. */
   stepWall(micros: number): void {
     this.wall += micros;
   }

@@ -1,8 +1,8 @@
 import type { TimerSource } from '../../../src/grpc/h2-transport/deadline-queue.js';
 
-/** A clock that moves when told, and runs what is due then. */
+/** A clock that advances when a test advances it, and then runs the due timers. */
 export class FakeTimerSource implements TimerSource {
-  /** Timers set so far. */
+  /** Number of timers set so far. */
   timersSet = 0;
   #nowMs = 1000;
   readonly #timers = new Map<number, { atMs: number; callback: () => void }>();

@@ -5,7 +5,7 @@ interface Pending {
   readonly delayMs: number;
 }
 
-/** Timers that run when a test says so. */
+/** Timers that run when a test runs them. */
 export class FakeTimers implements Timers {
   private pending: Pending[] = [];
 
@@ -19,12 +19,12 @@ export class FakeTimers implements Timers {
     this.pending = this.pending.filter((other) => other !== timer);
   }
 
-  /** Delays of the timers that wait. */
+  /** Delays of the pending timers. */
   get delays(): readonly number[] {
     return this.pending.map((timer) => timer.delayMs);
   }
 
-  /** Runs every timer of this delay that waits now; returns how many there were. */
+  /** Runs every pending timer with this delay. Returns the number of timers. */
   run(delayMs: number): number {
     const due = this.pending.filter((timer) => timer.delayMs === delayMs);
     this.pending = this.pending.filter((timer) => timer.delayMs !== delayMs);

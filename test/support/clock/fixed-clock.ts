@@ -1,11 +1,11 @@
 /*
- * Put before weir and its commands with NODE_OPTIONS=--require: the clocks that decide stand still, so that every digit
- * of an answer that tells a time is the same in each run. What measures how long something takes goes on.
+ * Preloaded into weir and its commands with NODE_OPTIONS=--require. It fixes the clocks that decisions use, so that the
+ * times in an answer are the same in every run. Clocks that measure durations keep running.
  */
 import { systemClock } from '../../../src/limiter/clock.js';
 import { HitSampler } from '../../../src/telemetry/top/hit-sampler.js';
 
-/** Within a minute, an hour, a day, a month, and a year. */
+/** A time in the middle of a minute, an hour, a day, a month and a year. */
 const NOW_MS = Date.parse('2026-11-21T12:34:20Z');
 const MONOTONIC_MICROS = 1_000_000_000;
 
@@ -23,5 +23,5 @@ Object.assign(systemClock, {
   monotonicMicros: () => MONOTONIC_MICROS,
   wallMicros: () => NOW_MS * 1000,
 });
-// Sampling adapts to a rate, which is infinite while the clock stands still.
+// Sampling adapts to a rate, and the rate is infinite under a fixed clock.
 HitSampler.prototype.adapt = () => {};

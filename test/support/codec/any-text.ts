@@ -5,7 +5,10 @@ const codePoint = fc
   .integer({ min: 0, max: 0x10ffff - SURROGATES })
   .map((n) => (n < 0xd800 ? n : n + SURROGATES));
 
-/** What `fc.string({ unit: 'binary' })` gives, which takes half a second to make: any code points but surrogates. */
+/**
+ * Generates the same texts as `fc.string({ unit: 'binary' })`, which takes half a second to create: any code points
+ * except surrogates.
+ */
 export function anyText(lengths: { minLength?: number; maxLength?: number } = {}): fc.Arbitrary<string> {
   return fc.array(codePoint, lengths).map((points) => String.fromCodePoint(...points));
 }

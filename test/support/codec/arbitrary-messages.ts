@@ -5,7 +5,7 @@ import { anyText } from './any-text.js';
 const uint32 = fc.oneof(fc.constantFrom(0, 1, 0xffff_ffff), fc.nat(0xffff_ffff));
 const text = fc.oneof(anyText({ maxLength: 40 }), fc.string({ unit: 'binary-ascii', maxLength: 200 }));
 
-/** Any request a client may mean. */
+/** Generates any request that a client may send. */
 export function arbitraryRequest(): fc.Arbitrary<RateLimitRequest> {
   return fc.record({
     domain: text,
@@ -24,7 +24,7 @@ export function arbitraryRequest(): fc.Arbitrary<RateLimitRequest> {
   });
 }
 
-/** Any response a server may mean. */
+/** Generates any response that a server may send. */
 export function arbitraryResponse(): fc.Arbitrary<RateLimitResponse> {
   const headers = fc.array(fc.record({ key: text, value: text }), { maxLength: 4 });
   return fc.record({

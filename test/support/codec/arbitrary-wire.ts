@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { anyText } from './any-text.js';
 
-/** A field as bytes, tag included. */
+/** A field as bytes, including its tag. */
 type FieldBytes = fc.Arbitrary<Uint8Array>;
 
-/** A varint, now and then with more bytes than it needs. */
+/** Encodes a varint, with `padding` more bytes than necessary. */
 export function varint(value: bigint, padding = 0): number[] {
   const bytes: number[] = [];
   let rest = value;
@@ -21,7 +21,7 @@ const uint64 = fc.oneof(
   fc.constantFrom(0n, 1n, 127n, 128n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 53n, 2n ** 63n, 2n ** 64n - 1n),
   fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
 );
-/** Mostly none: protobufjs misreads padded numbers, and this must not hide everything else. */
+/** Mostly 0: protobufjs misreads padded numbers, which must not hide other differences. */
 const padding = fc.oneof({ weight: 20, arbitrary: fc.constant(0) }, fc.nat(9));
 
 function tagged(number: number, wireType: number, body: FieldBytes): FieldBytes {
@@ -65,7 +65,7 @@ function anyOf(fields: readonly FieldBytes[], maxLength: number): FieldBytes {
   return fc.array(fc.oneof(...fields), { maxLength }).map((parts) => Buffer.concat(parts));
 }
 
-/** Fields with numbers that no message of ours has. */
+/** Fields with unknown field numbers. */
 function unknownFields(depth: number): FieldBytes[] {
   const fields = [varintField(9), bytesField(15, fc.uint8Array({ maxLength: 5 }))];
   fields.push(fixedField(16, 1), fixedField(2_000, 5));
@@ -74,8 +74,8 @@ function unknownFields(depth: number): FieldBytes[] {
 }
 
 /**
- * Well-formed bytes of a RateLimitRequest as no encoder would write them: fields in any order, again and again, unknown
- * ones between them, numbers of any size, text that is not UTF-8.
+ * Generates well-formed bytes of a RateLimitRequest that no encoder writes: repeated fields in any order, unknown
+ * fields, numbers of any size, and text that is not UTF-8.
  */
 export function arbitraryWireRequest(): FieldBytes {
   const unknown = unknownFields(3);
@@ -103,7 +103,7 @@ export function arbitraryWireRequest(): FieldBytes {
   );
 }
 
-/** A request whose texts are long, some of them of bytes that are no UTF-8, between usual fields. */
+/** Generates a request with long texts, some of which are not UTF-8, between usual fields. */
 export function arbitraryLargeWireRequest(): FieldBytes {
   const unit = fc.oneof(
     fc.uint8Array({ minLength: 1, maxLength: 7 }),
@@ -123,7 +123,7 @@ export function arbitraryLargeWireRequest(): FieldBytes {
     .map((parts) => Buffer.concat(parts));
 }
 
-/** One thing that happens to bytes on the way. Positions are taken modulo the length. */
+/** A change of a few bytes. Positions are taken modulo the length. */
 type Damage =
   | { readonly kind: 'set'; readonly at: number; readonly byte: number }
   | { readonly kind: 'insert'; readonly at: number; readonly bytes: Uint8Array }
@@ -160,7 +160,7 @@ function apply(bytes: Uint8Array, one: Damage): Uint8Array {
   }
 }
 
-/** The same bytes, damaged in a few places. */
+/** Generates the same bytes with a few changes. */
 export function damaged(whole: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> {
   return fc
     .tuple(whole, fc.array(damage, { minLength: 1, maxLength: 3 }))

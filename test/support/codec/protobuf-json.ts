@@ -11,7 +11,7 @@ import {
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { protoFiles } from '../../../src/codec/proto-files.js';
 
-/** Numbers that JSON.parse would round, where a field of 64 bits stands. */
+/** Numbers in 64-bit fields that JSON.parse would round. */
 const LONG_HITS = /("(?:hitsAddend|hits_addend)"\s*:\s*)(\d{16,})(?![\d.eE])/g;
 
 const STRINGS = /"(?:[^"\\]|\\.)*"(\s*:)?/g;
@@ -22,7 +22,7 @@ function membersOf(value: unknown): number {
   return within + (Array.isArray(value) ? 0 : Object.keys(value).length);
 }
 
-/** Whether an object of a JSON text holds a name twice: JSON.parse keeps the last alone. */
+/** Returns whether an object of a JSON text repeats a name. JSON.parse keeps only the last value. */
 function hasNameTwice(text: string, parsed: unknown): boolean {
   let names = 0;
   for (const [, colon] of text.matchAll(STRINGS)) if (colon !== undefined) names++;
@@ -30,11 +30,12 @@ function hasNameTwice(text: string, parsed: unknown): boolean {
 }
 
 /**
- * Protobuf JSON of the two messages by @bufbuild/protobuf and JSON.parse, which know no bounds: what the codec of ours
- * is compared with. Of a field that comes twice they take the last; it is refused here, as the format has it.
+ * Protobuf JSON of the two messages by @bufbuild/protobuf and JSON.parse, which have no bounds. Tests compare weir's
+ * codec with it. Both libraries keep the last value of a repeated field; this function refuses such a field, as the
+ * format requires.
  */
 export interface ProtobufJson {
-  /** The bytes of a RateLimitRequest; undefined when it is refused. */
+  /** Returns the bytes of a RateLimitRequest; undefined if the JSON is refused. */
   requestToWire(json: Uint8Array): Uint8Array | undefined;
   responseFromWire(bytes: Uint8Array): JsonValue;
 }

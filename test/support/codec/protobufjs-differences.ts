@@ -1,4 +1,4 @@
-/** What a field of a message is to protobufjs. */
+/** Type of a field in protobufjs. */
 type Kind = 'text' | 'uint32' | 'uint64' | 'bool' | Message;
 interface Message {
   readonly repeated: readonly number[];
@@ -71,15 +71,15 @@ class Walker {
 }
 
 /**
- * Whether protobufjs, and so the reference codec, reads these bytes of a well-formed RateLimitRequest otherwise than
- * protobuf wants (https://protobuf.dev/programming-guides/encoding/). No encoder writes such bytes. The codec written
- * by hand reads them right:
+ * Returns whether protobufjs, and therefore the reference codec, reads these bytes of a well-formed RateLimitRequest
+ * differently from the protobuf specification (https://protobuf.dev/programming-guides/encoding/). No encoder writes
+ * such bytes. The hand-written codec follows the specification:
  *
- * 1. A message field that is not repeated and comes twice (`limit`, `hits_addend` of a descriptor) is merged with what
- *    came before; protobufjs keeps the last alone.
- * 2. A number of at most 32 bits may take six to nine bytes (padding, or higher bits, which are dropped); protobufjs
- *    takes any that is longer than five for ten, and goes on in the middle of what follows.
- * 3. A bool is true if any of its 64 bits is set; protobufjs looks at 32 of them.
+ * 1. A repeated occurrence of a singular message field (`limit`, `hits_addend` of a descriptor) is merged with the
+ *    earlier one. protobufjs keeps only the last one.
+ * 2. A number of at most 32 bits may take six to nine bytes (padding, or higher bits, which are dropped). protobufjs
+ *    assumes ten bytes for any number longer than five, and continues in the middle of the next field.
+ * 3. A bool is true if any of its 64 bits is set. protobufjs tests only 32 of them.
  */
 export function protobufjsReadsOtherwise(bytes: Uint8Array): boolean {
   const walker = new Walker(bytes);

@@ -30,7 +30,7 @@ const descriptorShape: MessageShape = [undefined, entryShape, overrideShape, wra
 /** RateLimitRequest by field number: domain, descriptors, hits_addend. */
 export const requestShape: MessageShape = [undefined, 'bytes', descriptorShape, 'varint'];
 
-/** What protobufjs, which counts nothing, may be given. */
+/** Bounds of the messages that protobufjs, which has no bounds, may decode. */
 function requestBounds(maxDescriptors: number): WireBounds {
   const fields = maxFields(maxDescriptors);
   return {
@@ -42,14 +42,14 @@ function requestBounds(maxDescriptors: number): WireBounds {
   };
 }
 
-/** What decodes requests in one go. */
+/** A decoder that decodes a whole request at once. */
 export type RequestReader = Pick<ServiceCodec, 'decodeRequest'>;
-/** Both sides, without what reads a request in steps or in part. */
+/** Both sides of the codec, without the functions that decode a request in slices or in part. */
 export type Codec = RequestReader & Pick<ServiceCodec, 'encodeResponse'> & ClientCodec;
 
 /**
- * The codec over @grpc/proto-loader, which builds its encoders and decoders from `proto/`. It reads the files, so
- * create one per process. Property tests compare the codec written by hand (wire-codec.ts) with it.
+ * Creates a codec from @grpc/proto-loader, which builds its encoders and decoders from `proto/`. Reading the files is
+ * slow, so create one per process. Property tests compare the hand-written codec (wire-codec.ts) with it.
  */
 export function createReferenceCodec({ maxDescriptors = MAX_ENTRIES }: CodecOptions = {}): Codec {
   const definition = loadRateLimitDefinition();

@@ -1,4 +1,4 @@
-/** What pieces of a text make together; those that are no text are pauses. */
+/** Joins the pieces of a text. Pieces that are not strings are pauses, and are left out. */
 export function textOf(pieces: Iterable<unknown>): string {
   let text = '';
   for (const piece of pieces) if (typeof piece === 'string') text += piece;

@@ -1,11 +1,11 @@
 /**
- * What one field of a message may hold: a varint, a string or bytes, or a message. Fields stand at their number;
- * numbers that are not listed are unknown to us and may hold anything that is well formed.
+ * Content of one field: a varint, a string or bytes, or a message. The index of a shape is the field number; fields
+ * without a shape are unknown and may contain anything well-formed.
  */
 export type FieldShape = 'varint' | 'bytes' | MessageShape;
 export type MessageShape = readonly (FieldShape | undefined)[];
 
-/** Unknown groups may nest this deep, as in the protobuf implementations. */
+/** Maximum nesting depth of unknown groups, as in the protobuf implementations. */
 const MAX_GROUP_DEPTH = 100;
 const VARINT = 0;
 const FIXED64 = 1;
@@ -14,16 +14,16 @@ const GROUP_START = 3;
 const GROUP_END = 4;
 const FIXED32 = 5;
 
-/** How much a message may hold. */
+/** Bounds of a message. */
 export interface WireBounds {
-  /** Fields of all kinds, those of nested messages and groups included. */
+  /** Fields of all kinds, including those of nested messages and groups. */
   readonly fields: WireBound;
-  /** Messages of a shape, wherever they stand. */
+  /** Messages of a shape, at any depth. */
   readonly messages: ReadonlyMap<MessageShape, WireBound>;
 }
 export interface WireBound {
   readonly most: number;
-  /** What is said of a message that holds more. */
+  /** Error message for a message that exceeds the bound. */
   readonly sentence: string;
 }
 
@@ -32,10 +32,10 @@ const NO_BOUNDS: WireBounds = {
   messages: new Map(),
 };
 
-/** Reads tags and lengths; every method leaves `failed` set instead of reading past the end it is given. */
+/** Reads tags and lengths. Each method sets `failed` instead of reading past the given end. */
 class WireCursor {
   failed = false;
-  /** Set, beside `failed`, when there is too much of something. */
+  /** Error message if a bound is exceeded; `failed` is set, too. */
   tooMany: string | undefined;
   readonly #bytes: Uint8Array;
   readonly #bounds: WireBounds;
@@ -70,7 +70,7 @@ class WireCursor {
     return this.#position;
   }
 
-  /** A varint of at most 10 bytes. Values above 2^53 are rounded, which is enough for tags and lengths. */
+  /** Reads a varint of at most 10 bytes. Values above 2^53 are rounded, which is enough for tags and lengths. */
   varint(end: number): number {
     let value = 0;
     let scale = 1;
@@ -91,17 +91,17 @@ class WireCursor {
 }
 
 /**
- * Tells whether `bytes` are a well-formed protobuf message (https://protobuf.dev/programming-guides/encoding/) whose
- * known fields have the wire type of `shape`: no field is cut short, none runs into its neighbour. protobufjs does not
- * look at wire types and cuts a string that runs over the end, so it would decode what was never sent.
+ * Returns whether `bytes` are a well-formed protobuf message (https://protobuf.dev/programming-guides/encoding/) whose
+ * known fields have the wire type of `shape`, and whose fields all end within the message. protobufjs ignores wire
+ * types and truncates a string that exceeds the message, so it would decode data that was never sent.
  */
 export function isWellFormed(bytes: Uint8Array, shape: MessageShape): boolean {
   return faultOf(bytes, shape, NO_BOUNDS) === undefined;
 }
 
 /**
- * The first fault of `bytes` as a message of `shape`: the sentence of a bound, or `malformed`. Undefined when there is
- * none.
+ * Returns the first fault of `bytes` as a message of `shape`: the error message of a bound, or `malformed`. Returns
+ * undefined for a valid message.
  */
 export function faultOf(bytes: Uint8Array, shape: MessageShape, bounds: WireBounds): string | undefined {
   const cursor = new WireCursor(bytes, bounds);
@@ -139,7 +139,7 @@ function checkKnown(cursor: WireCursor, wireType: number, end: number, field: Fi
   else checkMessage(cursor, start + value, field);
 }
 
-/** Skips an unknown field; groups without recursion, so that no message is deep enough to exhaust the stack. */
+/** Skips an unknown field. Groups are skipped without recursion, so that deep nesting cannot exhaust the stack. */
 function skipUnknown(cursor: WireCursor, firstTag: number, end: number): void {
   const groups: number[] = [];
   let tag = firstTag;
@@ -175,7 +175,7 @@ function skipUnknown(cursor: WireCursor, firstTag: number, end: number): void {
   }
 }
 
-/** A tag is a uint32 with a field number of at least 1. */
+/** Returns whether a number is a valid tag: a uint32 with a field number of at least 1. */
 function isTag(tag: number): boolean {
   return tag >= 8 && tag <= 0xffff_ffff;
 }

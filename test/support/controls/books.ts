@@ -6,15 +6,15 @@ import {
 import type { RedisBuckets } from '../../../src/storage/redis/redis-buckets.js';
 import { ControlsHeard } from './controls.js';
 
-/** A book that keeps its controls in Redis, as one process has it, and what it tells. */
+/** A ControlBook of one process that keeps its controls in Redis, with the events that it reported. */
 export class ProcessBook {
   readonly heard = new ControlsHeard();
   readonly logged: string[] = [];
-  /** How often it told that any bucket may have been given tokens. */
+  /** Number of notices that any bucket may have been refilled. */
   touchedUnknown = 0;
-  /** What it told that Redis has lost: blocks and exemptions. */
+  /** Reported losses of Redis: numbers of blocks and exemptions. */
   readonly lost: (readonly [number, number])[] = [];
-  /** Whether its Redis is there. */
+  /** Whether Redis is available. */
   isUp = true;
   readonly book: RedisControlBook;
   readonly #onUp: (() => void)[] = [];
@@ -43,7 +43,7 @@ export class ProcessBook {
     this.book.onLost(({ block, allow }) => this.lost.push([block, allow]));
   }
 
-  /** Its Redis is there again. */
+  /** Makes Redis available again. */
   comeUp(): void {
     this.isUp = true;
     for (const listener of this.#onUp) listener();

@@ -2,7 +2,7 @@ import type { Control, ControlsChange, LiveControl } from '../../../src/limiter/
 
 let made = 0;
 
-/** A block of a tenant for ten minutes, or what `fields` say. */
+/** Returns a block of a tenant for ten minutes, changed by `fields`. */
 export function control(tenant: string, fields: Partial<Control> = {}): Control {
   made++;
   return {
@@ -17,7 +17,7 @@ export function control(tenant: string, fields: Partial<Control> = {}): Control 
   };
 }
 
-/** What a listener of a ControlBook has heard. */
+/** Records the notifications of a ControlBook. */
 export class ControlsHeard {
   readonly controls = new Map<string, LiveControl>();
   readonly touched: string[] = [];
@@ -31,7 +31,7 @@ export class ControlsHeard {
     this.touched.push(...change.granted);
   };
 
-  /** Ids in force, sorted. */
+  /** Ids of the controls in effect, sorted. */
   get ids(): string[] {
     return [...this.controls.keys()].sort();
   }

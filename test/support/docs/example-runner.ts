@@ -9,12 +9,12 @@ import { waitFor } from '../process/wait-for.js';
 import { startWeir, type WeirServer } from '../weir/weir.js';
 import { type PageCommand, type PageExample, type PageSection, withShown } from './page-examples.js';
 
-/** Settings of a process whose clock stands still (fixed-clock.ts). */
+/** Settings of a process with a fixed clock (fixed-clock.ts). */
 export const FIXED_CLOCK = {
   NODE_OPTIONS: preloading('test/support/clock/fixed-clock.js'),
 };
 
-/** Settings that an example starts its server with, if its first command is a start. */
+/** Matches the settings of an example whose first command starts the server. */
 const START = /^((?:\w+=\S+\s+)*)(?:weir serve|npm start)\b/;
 const COMMANDS = /^(?:\w+=\S+\s+)*(?:grpcurl|weir) /;
 
@@ -22,13 +22,13 @@ const settingsOf = (command: PageCommand | undefined): NodeJS.ProcessEnv | undef
   const words = START.exec(command?.text ?? '')?.[1];
   if (words === undefined) return undefined;
   const env = Object.fromEntries(words.split(/\s+/).map((word) => word.split(/=(.*)/s).slice(0, 2)));
-  // The policy is the example's own.
+  // The example has its own policy.
   delete env['CONFIG_PATH'];
   delete env[''];
   return env;
 };
 
-/** A sentence for each example of a section that no command asks anything of. */
+/** Returns an error message for each example of a section that no command uses. */
 export function unusedExamples(section: PageSection): string[] {
   const texts = section.examples.flatMap(({ commands }) => commands.map(({ text }) => text)).join('\n');
   return section.examples
@@ -40,9 +40,9 @@ export function unusedExamples(section: PageSection): string[] {
 }
 
 /**
- * Runs the examples of a section in order, each against a server of its own that has its policy and whose clock stands
- * still, and resolves with every answer, the page's own digits where they are measured. All policies of the section lie
- * beside each other as `<name>.yaml`; another `.yaml` that a weir command names is the policy above it.
+ * Runs the examples of a section in order, each against its own server with its policy and a fixed clock. Resolves with
+ * every answer, with the page's digits where values are measured. All policies of the section are in one folder as
+ * `<name>.yaml`; any other `.yaml` file that a weir command names is the policy above the command.
  */
 export async function runSection({ examples }: PageSection): Promise<Map<PageCommand, readonly string[]>> {
   const folder = new TempDir();
@@ -92,7 +92,7 @@ async function runExample(
   }
 }
 
-/** Health may wait for a Redis that the example does without, so the log tells when it serves. */
+/** Starts a server. Its health may depend on a Redis that the example does not use, so the log shows when it serves. */
 async function start(policy: string, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
   const server = await startWeir({ policy, env: { ...FIXED_CLOCK, ...env }, untilHealthy: false });
   await waitFor('the start line', () => {

@@ -1,18 +1,18 @@
 /*
- * The examples of the manual's pages: a ```yaml block whose first line is `# example: <name>` is a policy file, and the
- * ```console blocks that follow it in the same section hold commands (`$ …`, continued by backslashes) with their
+ * Parses the examples of the manual. A ```yaml block whose first line is `# example: <name>` is a policy file. The
+ * ```console blocks that follow it in the same section contain commands (`$ …`, continued by backslashes) with their
  * answers.
  */
 
-/** A command with the answer that the page gives. Lines count from 0. */
+/** A command with its answer on the page. Line numbers start at 0. */
 export interface PageCommand {
-  /** Path of the page from the root of the repository. */
+  /** Path of the page, relative to the root of the repository. */
   readonly page: string;
-  /** Without `$ `, continued lines as they stand: text for a shell. */
+  /** Shell text without `$ `, with continuation lines unchanged. */
   readonly text: string;
   readonly line: number;
   readonly answer: readonly string[];
-  /** Line that the answer begins at. */
+  /** First line of the answer. */
   readonly answerLine: number;
 }
 
@@ -26,7 +26,7 @@ export interface PageExample {
   readonly commands: readonly PageCommand[];
 }
 
-/** What a heading of a page stands above, up to the next heading. */
+/** A section of a page: the text from a heading to the next heading. */
 export interface PageSection {
   readonly page: string;
   readonly title: string;
@@ -42,7 +42,7 @@ interface OpenSection extends PageSection {
 
 const EXAMPLE = /^# example: ([\w-]+)$/;
 
-/** Finds sections and examples. Throws a sentence where a name stands twice or a block is not closed. */
+/** Finds sections and examples. Throws an error for a repeated name or an unclosed block. */
 export function pageSections(page: string, text: string): PageSection[] {
   const lines = text.split('\n');
   const sections: OpenSection[] = [{ page, title: '', examples: [] }];
@@ -74,7 +74,7 @@ export function pageSections(page: string, text: string): PageSection[] {
   return sections;
 }
 
-/** Commands of a console block whose first line is `from`, with their answers. */
+/** Returns the commands of a console block whose first line is `from`, with their answers. */
 export function commandsOf(page: string, block: readonly string[], from: number): PageCommand[] {
   const commands: PageCommand[] = [];
   for (let at = 0; at < block.length; ) {
@@ -93,20 +93,23 @@ export function commandsOf(page: string, block: readonly string[], from: number)
 }
 
 /**
- * What differs in each run, though the clock stands still, and what is measured by a clock that does not move: the text
+ * Values that differ in each run in spite of the fixed clock, and values that the fixed clock cannot measure: the text
  * between the groups.
  */
 const MEASURED: readonly RegExp[] = [
   /("micros":)\d+()/g,
   /(\bcounted for )[\d.]+(s so far)/g,
-  // The ids of blocks and exemptions.
+  // Ids of blocks and exemptions are random.
   /^((?:block|allow)\b.* )[\da-f]{16}( )/gm,
 ];
 
 const masked = (text: string) =>
   MEASURED.reduce((rest, part) => rest.replace(part, '$1-$2'), text).split('\n');
 
-/** An answer with the page's own text wherever only what is measured differs: it equals the page's answer otherwise. */
+/**
+ * Returns an answer with the page's text for measured values, so that it equals the page's answer unless something else
+ * differs.
+ */
 export function withShown(shown: readonly string[], answer: string): string[] {
   const maskedShown = masked(shown.join('\n'));
   const maskedAnswer = masked(answer);
@@ -115,7 +118,7 @@ export function withShown(shown: readonly string[], answer: string): string[] {
     .map((line, at) => (maskedAnswer[at] === maskedShown[at] ? (shown[at] ?? line) : line));
 }
 
-/** The text of a page with other answers. */
+/** Returns the text of a page with other answers. */
 export function withAnswers(text: string, answers: ReadonlyMap<PageCommand, readonly string[]>): string {
   const lines = text.split('\n');
   const last = [...answers].sort(([one], [other]) => other.answerLine - one.answerLine);

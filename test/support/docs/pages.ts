@@ -2,24 +2,24 @@ import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { repositoryRoot } from '../process/tools.js';
 
-/** Pages of the manual, as paths from the root of the repository, sorted. */
+/** Returns the pages of the manual as sorted paths, relative to the root of the repository. */
 export function manualPages(): string[] {
   const home = realpathSync(repositoryRoot);
   const below = (folder: string) =>
     readdirSync(join(repositoryRoot, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
       .map((entry) => relative(repositoryRoot, join(entry.parentPath, entry.name)))
-      // Links to folders, whose pages are elsewhere, are followed by some versions of Node.js.
+      // Some versions of Node.js follow links to folders, whose pages are listed elsewhere.
       .filter((path) => realpathSync(join(home, path)) === join(home, path))
       .filter((path) => !path.includes('node_modules'));
   const root = readdirSync(repositoryRoot).filter((path) => path.endsWith('.md'));
   return [...root, ...below('docs'), ...below('deploy')].sort();
 }
 
-/** The text of a page. */
+/** Returns the text of a page. */
 export const pageText = (page: string): string => readFileSync(join(repositoryRoot, page), 'utf8');
 
-/** The anchors that the headings of a page have on GitHub; a heading that stands twice gets a number. */
+/** Returns the anchors of a page's headings on GitHub; a repeated heading gets a number. */
 export function anchorsOf(text: string): Set<string> {
   const anchors = new Set<string>();
   for (const [, title = ''] of withoutBlocks(text).matchAll(/^#+ (.*)$/gm)) {
@@ -35,7 +35,7 @@ export function anchorsOf(text: string): Set<string> {
   return anchors;
 }
 
-/** The text with its fenced blocks emptied, every line in its place. */
+/** Returns the text with empty fenced blocks; line numbers do not change. */
 export function withoutBlocks(text: string): string {
   let fenced = false;
   return text

@@ -1,8 +1,8 @@
 /*
- * A page whose commands are run from top to bottom in one folder, as a reader would: blocks that begin with
- * `# file: <path>` or `// file: <path>` are written there, and ```console blocks hold commands (`$ …`) with their
- * answers. Programs that go on running (weir, Envoy, an upstream) run until they are started again, until the comment
- * `$ # Ctrl-C in the terminal of weir`, or until the end of the page.
+ * Runs the commands of a page from top to bottom in one folder, as a reader would. Blocks that begin with `# file:
+ * <path>` or `// file: <path>` are written to that file, and ```console blocks contain commands (`$ …`) with their
+ * answers. Programs that keep running (weir, Envoy, an upstream) run until the page starts them again, until the
+ * comment `$ # Ctrl-C in the terminal of weir`, or until the end of the page.
  */
 import { chmodSync, existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
@@ -16,7 +16,7 @@ import { waitFor } from '../process/wait-for.js';
 import { FIXED_CLOCK } from './example-runner.js';
 import { commandsOf, type PageCommand, withShown } from './page-examples.js';
 
-/** The pages that are one. */
+/** Pages that are walkthroughs. */
 export const WALKTHROUGHS = [
   'docs/start.md',
   'docs/operate/at-three-in-the-morning.md',
@@ -24,10 +24,10 @@ export const WALKTHROUGHS = [
   'docs/without-envoy.md',
 ];
 
-/** The Go program of docs/without-envoy.md: built once, as it cannot be compiled in each run of the page. */
+/** The Go program of docs/without-envoy.md. It is built once, because each run of the page cannot compile it. */
 export const GO_SOURCE = 'test/conformance/interop/grpc-go/ask/ask.go';
 
-/** Where that program is, if it could be built. */
+/** Returns the path of the compiled program, if it could be built. */
 function goProgram(): string | undefined {
   const client = optionalToolPath('grpc-go-client');
   if (client === undefined) return undefined;
@@ -35,15 +35,15 @@ function goProgram(): string | undefined {
   return existsSync(path) ? path : undefined;
 }
 
-/** Whether the programs that a page needs can be had; `npm test` names those that cannot. */
+/** Returns whether the programs that a page needs are available. `npm test` lists those that are not. */
 export function canWalk(page: string): boolean {
   const tools = page === 'docs/without-envoy.md' ? [optionalToolPath('python-grpc'), goProgram()] : [];
   return [optionalToolPath('curl'), ...tools].every((tool) => tool !== undefined);
 }
 
-/** Ports that the page names; a run takes free ones in their place. */
+/** Ports that the pages name. A run replaces them with free ports. */
 const PORTS = ['8081', '8080', '6070', '10000', '9901', '9090'] as const;
-/** Programs that are left running, by what their commands begin with (settings before them apart). */
+/** Programs that keep running, by the beginning of their commands (without settings). */
 const PROGRAMS = {
   weir: /^(?:npm start|weir serve)/,
   envoy: /^npm run -s envoy --/,
@@ -51,13 +51,13 @@ const PROGRAMS = {
 } as const;
 type Program = keyof typeof PROGRAMS;
 
-/** What a reader is told to do with one of them. */
+/** Matches the instruction to stop one of these programs. */
 const STOP = /^# Ctrl-C in the terminal of (weir|envoy|upstream)$/;
 
 /** A step of a page: a file to write, or a command. */
 export type Step = { readonly file: string; readonly text: string } | PageCommand;
 
-/** The steps of a page in order. */
+/** Returns the steps of a page in order. */
 export function stepsOf(page: string, text: string): Step[] {
   const lines = text.split('\n');
   const steps: Step[] = [];
@@ -74,7 +74,7 @@ export function stepsOf(page: string, text: string): Step[] {
   return steps;
 }
 
-/** What differs from run to run in the log: times and the digest of the policy. */
+/** Replaces the parts of a log line that differ in each run: times and the digest of the policy. */
 const withoutTimes = (line: string) =>
   line.replace(/^\[[\d:.]+\] /, '').replace(/"policy":"[0-9a-f]{12}"/, '"policy":"-"');
 
@@ -89,7 +89,7 @@ export class Walkthrough {
     this.#ports = ports;
     this.#bin = standInPrograms(this.#folder.path);
     symlinkSync(toolPath('curl'), join(this.#bin, 'curl'));
-    // Python with grpcio looks for python3 itself.
+    // The wrapper of Python with grpcio looks for python3 itself.
     this.#standIn('python3', `PATH='${process.env['PATH']}' exec '${optionalToolPath('python-grpc')}' "$@"`);
     this.#standIn('go', `[ "$1 $2" = 'run ask.go' ] && shift 2 && exec '${goProgram()}' "$@"`);
     mkdirSync(this.#folder.join('work'));
@@ -97,7 +97,7 @@ export class Walkthrough {
       symlinkSync(join(repositoryRoot, name), this.#folder.join(`work/${name}`));
   }
 
-  /** Takes free ports. */
+  /** Creates a walkthrough on free ports. */
   static async begin(): Promise<Walkthrough> {
     const free = await freePorts(PORTS.length);
     return new Walkthrough(new Map(PORTS.map((port, at) => [port, String(free[at])])));
@@ -109,15 +109,15 @@ export class Walkthrough {
     chmodSync(path, 0o755);
   }
 
-  /** Stops what runs and removes the folder. */
+  /** Stops the running programs and removes the folder. */
   async end(): Promise<void> {
     for (const program of [...this.#running.keys()].reverse()) await this.#stop(program);
     this.#folder.remove();
   }
 
   /**
-   * Takes one step. Resolves with what it printed, the page's own ports and times in it: of a program that goes on
-   * running, those of its lines that the page shows.
+   * Runs one step. Resolves with its output, in which the ports and times of the page replace the real ones. For a
+   * program that keeps running, the output is limited to the lines that the page shows.
    */
   async take(step: Step): Promise<readonly string[]> {
     if ('file' in step) {
@@ -137,7 +137,7 @@ export class Walkthrough {
   }
 
   #place() {
-    // Commands that ask the debug port find it at its usual place.
+    // Commands expect the debug port at its default address.
     const DEBUG_PORT = this.#ports.get('6070') ?? '';
     return {
       cwd: this.#folder.join('work'),
@@ -151,7 +151,7 @@ export class Walkthrough {
     return (Object.keys(PROGRAMS) as Program[]).find((name) => PROGRAMS[name].test(command));
   }
 
-  /** Ports of this run in the place of the page's, and back. */
+  /** Replaces the ports of the page with the ports of this run, and back. */
   #here(text: string): string {
     return text.replaceAll(/\b\d{4,5}\b/g, (port) => this.#ports.get(port) ?? port);
   }
@@ -217,7 +217,7 @@ export class Walkthrough {
     );
   }
 
-  /** Not every Envoy of a page has an admin port, so a request tells that it listens. */
+  /** Waits until Envoy listens. Not every Envoy of a page has an admin port, so this sends a request. */
   async #untilEnvoyListens(started: StartedProcess): Promise<void> {
     await waitFor('Envoy to listen', async () => {
       if (!started.isRunning()) return true;

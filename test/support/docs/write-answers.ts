@@ -1,6 +1,6 @@
 /*
- * `npm run docs:answers [section or example…]`: runs the examples of the manual and writes the true answers below their
- * commands. Names may be parts of them, or of the names of pages; without any, all are run.
+ * `npm run docs:answers [section or example…]` runs the examples of the manual and writes their answers below the
+ * commands. An argument may be a part of a name, also of a page. Without arguments, all examples run.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../process/tools.js';
 
-/** Replaces the lines of a page from `begin` to before `end` by `part`, which starts with the line `begin`. */
+/** Replaces the lines of a page from `begin` to before `end` with `part`, whose first line is `begin`. */
 export function writePart(page: string, begin: string, end: string, part: string): void {
   const file = join(repositoryRoot, page);
   const before = readFileSync(file, 'utf8');

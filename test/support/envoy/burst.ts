@@ -1,18 +1,18 @@
 import { type HttpAnswer, httpRequest } from '../process/http-client.js';
 
-/** Answers of requests that were sent together. */
+/** Answers to requests that were sent together. */
 export interface Burst {
   readonly answers: readonly HttpAnswer[];
-  /** Milliseconds of `performance.now()`: decisions on the burst fell between these. */
+  /** Milliseconds of `performance.now()`: the burst was decided between these times. */
   readonly firstSentAt: number;
   readonly firstAnsweredAt: number;
   readonly lastSentAt: number;
   readonly lastAnsweredAt: number;
-  /** How many answers had that status. */
+  /** Returns the number of answers with a status. */
   count(status: number): number;
 }
 
-/** Sends `count` GET requests at the same time, each on a connection of its own. */
+/** Sends `count` GET requests at the same time, each on its own connection. */
 export async function fireBurst(
   port: number,
   path: string,

@@ -8,14 +8,14 @@ import { repositoryRoot, toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 
 export interface EnvoyOptions {
-  /** Bootstrap below the repository: `deploy/envoy/envoy.yaml`. */
+  /** Path of the bootstrap in the repository: `deploy/envoy/envoy.yaml`. */
   readonly file: string;
-  /** Where weir and the upstream listen on 127.0.0.1. */
+  /** Ports of weir and the upstream on 127.0.0.1. */
   readonly weirPort: number;
   readonly upstreamPort: number;
-  /** Further changes of the file's text: every text to replace must be in it. */
+  /** Further changes of the file's text. The file must contain every text to replace. */
   readonly changes?: readonly (readonly [from: string, to: string])[];
-  /** False: do not wait until Envoy's health check has found weir serving. */
+  /** False: do not wait until Envoy's health check succeeds. */
   readonly untilWeirServes?: boolean;
 }
 
@@ -23,14 +23,17 @@ export interface EnvoyServer {
   readonly port: number;
   readonly adminPort: number;
   readonly process: StartedProcess;
-  /** Whether Envoy holds weir for healthy. */
+  /** Returns whether Envoy considers weir healthy. */
   weirIsHealthy(): Promise<boolean>;
-  /** Value of a counter or gauge; 0 while Envoy does not know it. */
+  /** Returns the value of a counter or gauge; 0 until Envoy has it. */
   stat(name: string): Promise<number>;
   stop(): Promise<Exit>;
 }
 
-/** Replaces texts of a shipped file; throws where one is not there, so that a test notices when the file changes. */
+/**
+ * Replaces texts of a shipped file. Throws if the file does not contain one of them, so that tests fail when the file
+ * changes.
+ */
 export function withChanges(text: string, changes: readonly (readonly [from: string, to: string])[]): string {
   let changed = text;
   for (const [from, to] of changes) {
@@ -40,7 +43,7 @@ export function withChanges(text: string, changes: readonly (readonly [from: str
   return changed;
 }
 
-/** Asks Envoy itself whether a bootstrap is good; resolves with what it said. */
+/** Validates a bootstrap with Envoy. Resolves with the result and the output. */
 export async function validateEnvoy(bootstrap: string): Promise<{ good: boolean; output: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-envoy-'));
   const path = join(folder, 'envoy.yaml');
@@ -50,21 +53,21 @@ export async function validateEnvoy(bootstrap: string): Promise<{ good: boolean;
   return { good: code === 0, output: stdout + stderr };
 }
 
-/** Starts Envoy with a bootstrap, which is removed when it ends. */
+/** Starts Envoy with a bootstrap file that is removed when Envoy exits. */
 function launch(bootstrap: string, concurrency = 2): StartedProcess {
   const folder = mkdtempSync(join(tmpdir(), 'weir-envoy-'));
   const path = join(folder, 'envoy.yaml');
   writeFileSync(path, bootstrap);
   const started = startProcess(toolPath('envoy'), [
     ...['-c', path, '--concurrency', String(concurrency), '--disable-hot-restart', '--log-level', 'warning'],
-    // Access logs are written when they are wanted, not after ten seconds.
+    // Without this flag, Envoy writes access logs after ten seconds.
     ...['--file-flush-interval-msec', '100'],
   ]);
   void started.exited.then(() => rmSync(folder, { recursive: true, force: true }));
   return started;
 }
 
-/** Waits until Envoy is ready; rejects with what it printed when it ends, or takes too long. */
+/** Waits until Envoy is ready. Rejects with Envoy's output if it exits, or after a timeout. */
 async function untilReady(started: StartedProcess, ready: () => Promise<true | undefined>): Promise<void> {
   try {
     await waitFor('Envoy to be ready', async () => (started.isRunning() ? ready() : true));
@@ -79,8 +82,8 @@ const isReady = async (adminPort: number) =>
   (await httpRequest(adminPort, '/ready')).status === 200 ? true : undefined;
 
 /**
- * Starts a real Envoy with a bootstrap of the test's own and so many workers, and waits until it serves. It is ended
- * with `signal`, SIGTERM unless given.
+ * Starts a real Envoy with a test's bootstrap and `concurrency` workers, and waits until it serves. `signal` ends it;
+ * the default is SIGTERM.
  */
 export async function startEnvoyWith(
   bootstrap: string,
@@ -92,7 +95,7 @@ export async function startEnvoyWith(
   return { stop: (signal) => started.stop(signal) };
 }
 
-/** Starts a real Envoy with a shipped bootstrap whose addresses are put on loopback, and waits until it serves. */
+/** Starts a real Envoy with a shipped bootstrap whose addresses are changed to loopback, and waits until it serves. */
 export async function startEnvoy(options: EnvoyOptions): Promise<EnvoyServer> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const text = withChanges(readFileSync(join(repositoryRoot, options.file), 'utf8'), [

@@ -2,11 +2,11 @@ import { freePorts } from '../process/free-port.js';
 import type { Exit } from '../process/processes.js';
 import { startEnvoyWith } from './envoy.js';
 
-/** A path of the test with what Envoy sends for it: `RateLimit` of envoy.config.route.v3, as JSON. */
+/** A path with its rate limits for Envoy: `RateLimit` of envoy.config.route.v3, as JSON. */
 export interface LimitedRoute {
   readonly path: string;
   readonly rateLimits: readonly object[];
-  /** Where they stand: `typed_per_filter_config` of the route unless told otherwise. */
+  /** Place of the rate limits; default: `typed_per_filter_config` of the route. */
   readonly place?: 'route' | 'virtual_host' | undefined;
 }
 
@@ -18,20 +18,20 @@ export interface RouteEnvoyOptions {
   readonly weirPort: number;
   readonly upstreamPort: number;
   readonly routes: readonly LimitedRoute[];
-  /** In the place of filters and routes: the clusters are `weir` and `upstream`. */
+  /** Replaces filters and routes. The clusters are `weir` and `upstream`. */
   readonly parts?: ManagerParts;
-  /** How long Envoy waits for a decision: 10 s, since a busy machine must not change the counts of a test. */
+  /** Timeout of a decision; default 10 s, so that a busy machine does not change the counts of a test. */
   readonly timeout?: string;
   readonly failureModeDeny?: boolean;
-  /** Largest header list of a request, in KiB: Envoy's 60 unless told otherwise. */
+  /** Maximum size of a request's header list, in KiB; default: Envoy's 60. */
   readonly maxRequestHeadersKb?: number;
-  /** Dynamic metadata that each request has, by namespace: where `limit` of a rate limit may look. */
+  /** Dynamic metadata of each request, by namespace, for the `limit` of a rate limit. */
   readonly metadata?: Readonly<Record<string, object>>;
 }
 
 const TYPES = 'type.googleapis.com/envoy.extensions';
 
-/** The action that makes an entry of a header; without the header there is no descriptor. */
+/** An action that derives an entry from a header. Without the header there is no descriptor. */
 export const fromHeader = (header: string, key = header) => ({
   request_headers: { header_name: header, descriptor_key: key },
 });
@@ -99,7 +99,7 @@ function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number):
   const manager = {
     '@type': `${TYPES}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
     stat_prefix: 'routes',
-    // The client's address is what stands last in x-forwarded-for, so that a test can come from anywhere.
+    // Envoy takes the client's address from the last entry of x-forwarded-for, so that a test can choose it.
     use_remote_address: true,
     xff_num_trusted_hops: 1,
     ...(options.maxRequestHeadersKb !== undefined && { max_request_headers_kb: options.maxRequestHeadersKb }),
@@ -129,7 +129,7 @@ function bootstrap(options: RouteEnvoyOptions, port: number, adminPort: number):
   };
 }
 
-/** Starts a real Envoy whose routes ask weir as a test says, and waits until it serves. */
+/** Starts a real Envoy with a test's routes that call weir, and waits until it serves. */
 export async function startRouteEnvoy(
   options: RouteEnvoyOptions,
 ): Promise<{ readonly port: number; stop(): Promise<Exit> }> {

@@ -6,48 +6,48 @@ import { startWeir, type WeirServer } from '../weir/weir.js';
 import { type EnvoyServer, startEnvoy } from './envoy.js';
 
 export interface StackOptions {
-  /** Where the buckets live. */
+  /** Store of the buckets. */
   readonly store?: 'memory' | 'redis';
-  /** Bootstrap to start Envoy with: deploy/envoy/envoy.yaml. */
+  /** Bootstrap of Envoy; default: deploy/envoy/envoy.yaml. */
   readonly envoyFile?: string;
-  /** Changes of the bootstrap's text, beside the addresses. */
+  /** Changes of the bootstrap's text, in addition to the addresses. */
   readonly changes?: readonly (readonly [from: string, to: string])[];
   /** Further settings of weir. */
   readonly weirEnv?: NodeJS.ProcessEnv;
-  /** Text of a policy to serve instead of the bundled one. */
+  /** Text of a policy that replaces the bundled one. */
   readonly policy?: string;
-  /** How Envoy talks to weir: clear text unless told otherwise. */
+  /** Connection from Envoy to weir; default: clear text. */
   readonly security?: Security;
 }
 
-/** Ways from Envoy to weir. With mTLS each checks the other's certificate, its name included. */
+/** Kinds of connections from Envoy to weir. With mTLS, each side checks the other's certificate, including its name. */
 export const SECURITIES = ['clear text', 'mTLS'] as const;
 export type Security = (typeof SECURITIES)[number];
 
-/** What a client of the API sees, and all that stands behind it, on loopback. */
+/** The API that clients see, with everything that it depends on, on loopback. */
 export interface Stack {
   readonly envoy: EnvoyServer;
   readonly weir: WeirServer;
-  /** Settings that weir was started with, to start another in its place. */
+  /** Settings of weir, to start another one in its place. */
   readonly weirEnv: NodeJS.ProcessEnv;
   readonly upstreamPort: number;
   stop(): Promise<void>;
 }
 
 /**
- * A decision that comes late counts as none in Envoy, and a request without a decision passes. A busy machine must not
- * change the counts of a test, so tests wait longer than the shipped files do.
+ * A longer timeout than in the shipped files. Envoy ignores a late decision and lets the request through, so a busy
+ * machine could otherwise change the counts of a test.
  */
 export const PATIENT: readonly (readonly [string, string])[] = [['timeout: 0.25s', 'timeout: 10s']];
 
-/** Makes the weir cluster of a bootstrap speak TLS, with a client certificate. */
+/** Changes the weir cluster of a bootstrap to TLS with a client certificate. */
 function mutualTls(files: TlsFiles): readonly [from: string, to: string] {
   const cluster = '    - name: weir\n';
   const context = {
     '@type': 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext',
     sni: 'localhost',
     common_tls_context: {
-      // Envoy offers HTTP/2 in the handshake only when told to, and weir speaks nothing else.
+      // Envoy offers HTTP/2 in the handshake only if it is set here, and weir does not support another protocol.
       alpn_protocols: ['h2'],
       tls_certificates: [
         { certificate_chain: { filename: files.clientCert }, private_key: { filename: files.clientKey } },
@@ -69,7 +69,7 @@ const closed = (server: Server) =>
     server.closeAllConnections();
   });
 
-/** Starts upstream, Redis (if asked for), weir and Envoy, in this order. */
+/** Starts the upstream, Redis (if required), weir and Envoy, in this order. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async () => {

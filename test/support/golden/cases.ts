@@ -1,4 +1,4 @@
-/* What the golden files are made of: requests, takes and command lines. golden.ts runs them. */
+/* The inputs of the golden files: requests, takes and command lines. golden.ts runs them. */
 import type { Descriptor } from '../../../src/codec/messages.js';
 import type { ControlKind } from '../../../src/limiter/control.js';
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
@@ -9,11 +9,11 @@ export type GoldenRequest =
   | { readonly domain: string; readonly descriptors: readonly Descriptor[]; readonly hitsAddend: number }
   | string;
 
-/** Requests that a service with full buckets gets one after the other. */
+/** Requests to a service with full buckets, in order. */
 export interface WireCase {
   readonly name: string;
   readonly answers?: Partial<AnswerOptions>;
-  /** What an operator has decided about the tenant `acme` of the domain `plain`. */
+  /** Control of the tenant `acme` of the domain `plain`. */
   readonly control?: ControlKind;
   readonly requests: readonly GoldenRequest[];
 }
@@ -25,7 +25,7 @@ function ask(domain: string, descriptors: readonly Descriptor[], hitsAddend = 0)
   return { domain, descriptors, hitsAddend };
 }
 
-/** A request with one descriptor of `key=value` texts, as often as `times` says. */
+/** Returns a request that repeats one descriptor of `key=value` texts `times` times. */
 function one(domain: string, texts: readonly string[], times = 1, more: Partial<Descriptor> = {}) {
   return Array.from({ length: times }, () => ask(domain, [descriptor(texts, more)]));
 }
@@ -38,7 +38,7 @@ const names = (prefix: string) => ({
 });
 const TAKES = one(PLAIN, ['tenant=acme'], 3);
 
-/** Requests that the codec must refuse, or that hold no question. */
+/** Requests that the codec must refuse, or that contain no descriptors. */
 const BAD_REQUESTS: readonly GoldenRequest[] = [
   ask('', [descriptor(['tenant=acme'])]),
   ask(PLAIN, []),
@@ -172,7 +172,7 @@ export const WIRE_CASES: readonly WireCase[] = [
   { name: 'bad requests', requests: BAD_REQUESTS },
 ];
 
-/** What Redis is asked, on windows and buckets that outlast the test. */
+/** Requests to Redis, on windows and buckets that do not expire during the test. */
 export const REDIS_REQUESTS: readonly GoldenRequest[] = [
   ...one(PLAIN, ['tenant=acme'], 3),
   ...one(PLAIN, [`tenant=${'x'.repeat(200)}`]),
@@ -192,10 +192,13 @@ export const REDIS_REQUESTS: readonly GoldenRequest[] = [
   ask(KEYS, [descriptor(['quota=first']), descriptor(['quota=second'])]),
 ];
 
-/** What `weir explain` also tells as JSON: an address, and no rule; the rest is in unit/config/show/explain-json. */
+/**
+ * Descriptors that `weir explain` also shows as JSON: an address, and one without a rule.
+ * test/unit/config/show/explain-json has the rest.
+ */
 export const EXPLAINED_AS_JSON: readonly (readonly string[])[] = [['address=10.1.2.3'], ['exempt=staff']];
 
-/** Policies of deploy/, and what each is asked to explain. */
+/** Policies of deploy/, and the descriptors that `weir explain` shows for each. */
 export const POLICIES: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'deploy/policies/open-api.yaml': [
     ['tenant=acme', 'method=GET', 'path=/open/v5/user-chats'],
@@ -219,7 +222,7 @@ export const POLICIES: Readonly<Record<string, readonly (readonly string[])[]>> 
   'test/contract/golden/policies/plain.yaml': [['bucket=b']],
 };
 
-/** What every-key.yaml said before, for `weir diff`: texts of it, and those that stood in their places. */
+/** An earlier version of every-key.yaml for `weir diff`: pairs of current and earlier texts. */
 export const EARLIER: readonly (readonly [now: string, before: string])[] = [
   ['requests_per_unit: 1, phase: monitoring', 'requests_per_unit: 1'],
   ['response_headers: [x-ratelimit, retry-after]', 'response_headers: []'],

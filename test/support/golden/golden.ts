@@ -1,4 +1,4 @@
-/* Makes the texts of the golden files: see cases.ts for what is asked. */
+/* Produces the texts of the golden files from the inputs in cases.ts. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
@@ -46,7 +46,7 @@ const policies = (): LoadedPolicies => {
   return loaded;
 };
 
-/** A service on the policies of the folder, whose clock stands still; buckets lie in memory unless `store` is given. */
+/** A service on the policies of the folder, with a fixed clock. Buckets are in memory unless `store` is given. */
 class GoldenService {
   readonly #decider: Decider;
   readonly #service: ShouldRateLimit;
@@ -72,7 +72,7 @@ class GoldenService {
     });
   }
 
-  /** The bytes of the answer in hex, or the refusal. */
+  /** Returns the bytes of the answer in hex, or the error. */
   async ask(request: GoldenRequest): Promise<string> {
     const { codec } = this.#decider;
     const message = typeof request === 'string' ? Buffer.from(request, 'hex') : codec.encodeRequest(request);
@@ -92,10 +92,10 @@ async function wire(): Promise<string> {
   return text;
 }
 
-/** Every key with its type and value; the marks of the log of controls, which are drawn at random, as numbers. */
+/** Returns every key with its type and value. Random marks in the log of controls are replaced by numbers. */
 async function contents(client: Redis): Promise<string> {
   let text = '';
-  // The key of the probe lasts a few seconds only.
+  // The key of the probe expires after a few seconds.
   const keys = (await client.keys('*')).filter((key) => !key.endsWith('}probe'));
   for (const key of keys.sort()) {
     const type = await client.type(key);
@@ -117,7 +117,7 @@ async function contents(client: Redis): Promise<string> {
   return text;
 }
 
-/** What a Redis holds whose scripts are given the time, after all takes and changes. */
+/** Returns the contents of a Redis whose scripts get the time from weir, after all takes and changes. */
 async function redis(): Promise<string> {
   const bench = new RedisBench('redis-server', 'caller');
   await bench.start();
@@ -148,7 +148,7 @@ async function redis(): Promise<string> {
   }
 }
 
-/** What commands print at the time of the fake clock, with paths as they are in the repository. */
+/** Returns the output of commands at the time of the fake clock, with paths of the repository. */
 async function commands(): Promise<string> {
   const folder = new TempDir();
   try {
@@ -186,7 +186,7 @@ function keysOf(value: unknown): readonly string[] {
   return Object.entries(value).flatMap(([key, below]) => [key, ...keysOf(below)]);
 }
 
-/** The policies as JSON. A rule whose keys were all shown before is left out: the other forms show its values. */
+/** Returns the policies as JSON, without rules whose keys were all shown before; the other forms show their values. */
 function shortJson(text: string): string {
   const shown = JSON.parse(text) as { readonly domains: { readonly policy: { rules: object[] } }[] };
   if (JSON.stringify(shown, undefined, 2) !== text.trimEnd())
@@ -203,7 +203,7 @@ function shortJson(text: string): string {
   return JSON.stringify(shown, undefined, 2);
 }
 
-/** `/rlconfig` in its three forms. */
+/** Returns `/rlconfig` in its three forms. */
 async function rlconfig(): Promise<string> {
   const { policySet, domains, errors } = policies();
   const forms = [
@@ -224,7 +224,7 @@ const SUBJECTS = {
 export type GoldenName = keyof typeof SUBJECTS;
 export const GOLDEN_NAMES = Object.keys(SUBJECTS) as readonly GoldenName[];
 
-/** What the file should hold. */
+/** Returns the expected content of a golden file. */
 export const makeGolden = (name: GoldenName): Promise<string> => SUBJECTS[name]();
 
 export async function writeGolden(): Promise<void> {

@@ -1,14 +1,14 @@
 import type { HeaderField } from '../../../src/h2/hpack/header-field.js';
 import type { RequestHead, ServerConnection, ServerStream } from '../../../src/h2/request-handler.js';
 
-/** A stream of no connection: it keeps what the protocol above does with it. */
+/** A stream without a connection. It records the calls of the protocol above it. */
 export class FakeServerStream implements ServerStream {
   readonly id = 1;
   readonly head: RequestHead;
   readonly connection: ServerConnection;
   state: unknown = undefined;
   queuedBytes = 0;
-  /** Header lists sent, each as an object of its fields. */
+  /** Sent header lists, each as an object of its fields. */
   readonly headers: Record<string, string>[] = [];
   readonly data: Buffer[] = [];
   ended = false;
@@ -20,7 +20,7 @@ export class FakeServerStream implements ServerStream {
     this.connection = connection;
   }
 
-  /** What the status fields say; undefined while there are none. */
+  /** Sent status fields; undefined if none were sent. */
   get grpcStatus(): string | undefined {
     return this.headers.at(-1)?.['grpc-status'];
   }
@@ -79,7 +79,7 @@ export function newFakeConnection(): ServerConnection {
   return { peer: '192.0.2.7:4711', openStreams: 1, unconsumedBytes: 0, addHeldBytes: () => {} };
 }
 
-/** The head of a gRPC request; `fields` are name and value by turns. */
+/** Returns the head of a gRPC request. `fields` are alternating names and values. */
 export function grpcRequestHead(path: string, ...fields: string[]): RequestHead {
   return {
     method: 'POST',

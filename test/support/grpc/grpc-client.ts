@@ -7,7 +7,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 
-/** How a call ended: the message, or the status. */
+/** Result of a call: the message, or the status. */
 export type UnaryReply =
   | { readonly code: 0; readonly message: Buffer }
   | { readonly code: number; readonly details: string };
@@ -17,28 +17,28 @@ export interface UnaryOptions {
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A real gRPC client that sends and receives message bytes. Close it. */
+/** A real gRPC client that sends and receives messages as bytes. Close it after use. */
 export class RawClient {
   readonly #client: Client;
 
-  /** `address` is `host:port` or `unix:path`; clear text unless told otherwise. */
+  /** `address` is `host:port` or `unix:path`; the default is clear text. */
   constructor(address: string, channel: ChannelCredentials = credentials.createInsecure()) {
     this.#client = new Client(address, channel, {
-      // Every client has its own connection, and a call to a dead server fails at once.
+      // Every client has its own connection, so that a call to a stopped server fails at once.
       'grpc.use_local_subchannel_pool': 1,
       'grpc.max_receive_message_length': -1,
       'grpc.max_send_message_length': -1,
-      // Certificates of tests name this; a name sent in the handshake may not be an address.
+      // The test certificates contain this name. SNI does not allow an address.
       'grpc.ssl_target_name_override': 'localhost',
     });
   }
 
-  /** Resolves with how the call ended; never rejects. */
+  /** Resolves with the result of the call; never rejects. */
   unary(path: string, message: Uint8Array, options: UnaryOptions = {}): Promise<UnaryReply> {
     return this.start(path, message, options).reply;
   }
 
-  /** As {@link unary}, with a way to cancel. */
+  /** Same as {@link unary}, with a function to cancel the call. */
   start(
     path: string,
     message: Uint8Array,

@@ -4,7 +4,7 @@ import { SHOULD_RATE_LIMIT_PATH } from '../../../src/codec/rls-definition.js';
 import { STATUS } from '../../../src/grpc/grpc-server.js';
 import { RawClient } from './grpc-client.js';
 
-/** How a call ended, and when it was on its way: milliseconds of `performance.now()`. */
+/** Result of a call, with its start and end in milliseconds of `performance.now()`. */
 export interface RlsReply {
   readonly code: number;
   /** Absent unless `code` is OK. */
@@ -16,17 +16,17 @@ export interface RlsReply {
 
 const codec = createClientCodec();
 
-/** What a call may have beside its message. */
+/** Options of a call. */
 export interface RlsCallOptions {
   readonly timeoutMs?: number;
   readonly hitsAddend?: number;
-  /** Sent as `x-request-id`. */
+  /** Value of the header `x-request-id`. */
   readonly requestId?: string;
   /** Further headers. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** Asks a running weir over a connection of its own. Close it. */
+/** A client of a running weir, with its own connection. Close it after use. */
 export class RlsClient {
   readonly #client: RawClient;
 
@@ -34,7 +34,7 @@ export class RlsClient {
     this.#client = new RawClient(`127.0.0.1:${port}`);
   }
 
-  /** One call; never rejects. Without `timeoutMs` it waits for ever. */
+  /** Sends one request; never rejects. Without `timeoutMs` it waits without limit. */
   async ask(
     domain: string,
     descriptors: readonly Descriptor[],
@@ -44,7 +44,7 @@ export class RlsClient {
     return this.send(message, timeoutMs, requestId, metadata);
   }
 
-  /** Sends bytes as they are. */
+  /** Sends a message as bytes. */
   async send(
     message: Uint8Array,
     timeoutMs?: number,

@@ -8,7 +8,7 @@ import { addReflection } from '../../../src/grpc/reflection.js';
 import { createReferenceCodec } from '../codec/reference-codec.js';
 import { SERVER_BOUNDS } from './server-bounds.js';
 
-/** Decides one request as a test wants it; the index counts requests from 0. */
+/** Decides one request. The index counts requests from 0. */
 export type Decide = (
   request: RateLimitRequest,
   index: number,
@@ -18,13 +18,14 @@ export interface RlsServer {
   readonly address: string;
   readonly port: number;
   readonly health: Health;
-  /** Every request, in order. */
+  /** Every request, in order of arrival. */
   readonly requests: RateLimitRequest[];
   readonly server: GrpcServer;
 }
 
 /**
- * A real gRPC server on 127.0.0.1 with health and reflection, whose decisions the test makes. Close `server`.
+ * Starts a real gRPC server on 127.0.0.1 with health and reflection, whose decisions the test makes. Close `server`
+ * after use.
  */
 export async function startRlsServer(decide: Decide): Promise<RlsServer> {
   const codec = createReferenceCodec();

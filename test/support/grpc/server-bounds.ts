@@ -1,6 +1,6 @@
 import type { GrpcServerOptions } from '../../../src/grpc/grpc-server.js';
 
-/** Bounds of a gRPC server for tests about something else. */
+/** Bounds of a gRPC server for tests that do not test them. */
 export const SERVER_BOUNDS = {
   maxInflatedBytes: 262_144,
   maxBufferedBytes: 32 * 1024 * 1024,

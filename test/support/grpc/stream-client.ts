@@ -8,7 +8,7 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 
-/** What a call has brought: its messages, its metadata and its status. */
+/** Results of a call: messages, metadata and status. */
 export interface Outcome {
   readonly code: number;
   readonly details: string;
@@ -19,7 +19,7 @@ export interface Outcome {
 
 type Events = Pick<NodeJS.EventEmitter, 'on'>;
 
-/** A real gRPC client for all four kinds of call, with messages as bytes. Close it. */
+/** A real gRPC client for all four kinds of calls, with messages as bytes. Close it after use. */
 export class StreamClient {
   readonly #client: Client;
 
@@ -58,14 +58,14 @@ export class StreamClient {
     return streamed(stream);
   }
 
-  /** As {@link serverStream}; the caller reads. */
+  /** Same as {@link serverStream}, but returns the stream for the caller to read. */
   startServerStream(path: string, message: Buffer): ClientReadableStream<Buffer> {
     const stream = this.#client.makeServerStreamRequest(path, same, same, message);
     stream.on('error', () => {});
     return stream;
   }
 
-  /** `open`: the caller does not end its request. */
+  /** Makes a client-streaming call. `open`: do not end the request. */
   clientStream(path: string, requests: readonly Buffer[], { open = false } = {}): Promise<Outcome> {
     const messages: Buffer[] = [];
     const stream = this.#client.makeClientStreamRequest(path, same, same, keep(messages));
@@ -108,7 +108,7 @@ function streamed(stream: Events): Promise<Outcome> {
   return outcome(stream, messages);
 }
 
-/** The status is told last, after every message. */
+/** Collects the results of a call. The status arrives last, after every message. */
 function outcome(call: Events, messages: Buffer[]): Promise<Outcome> {
   let initial: Metadata | undefined;
   call.on('metadata', (metadata: Metadata) => {
@@ -116,7 +116,7 @@ function outcome(call: Events, messages: Buffer[]): Promise<Outcome> {
   });
   return new Promise((resolve) => {
     call.on('status', ({ code, details, metadata }: StatusObject) => {
-      // The callback of a unary call comes right after its status.
+      // The callback of a unary call follows its status.
       setImmediate(() => resolve({ code, details, messages, initial, trailing: metadata }));
     });
   });

@@ -19,7 +19,7 @@ export const END_HEADERS = 4;
 export const PADDED = 8;
 export const PRIORITY = 0x20;
 
-/** A frame with any header (RFC 9113 section 4.1). */
+/** Encodes a frame with any header (RFC 9113 section 4.1). */
 export function frame(
   type: number,
   flags: number,
@@ -35,7 +35,7 @@ export function frame(
   return bytes;
 }
 
-/** Fields as `name: value`, each a literal without indexing (RFC 7541 section 6.2.2). */
+/** Encodes fields given as `name: value`, each as a literal without indexing (RFC 7541 section 6.2.2). */
 export function block(...fields: string[]): Buffer {
   const parts: Buffer[] = [];
   for (const field of fields) {
@@ -56,7 +56,7 @@ function text(bytes: Buffer): Buffer {
 
 export const REQUEST = [':method: POST', ':scheme: http', ':path: /call', ':authority: weir'];
 
-/** HEADERS of a request that is well-formed; `more` fields follow. */
+/** Encodes the HEADERS of a well-formed request, followed by the fields of `more`. */
 export function request(streamId: number, flags = 0, ...more: string[]): Buffer {
   return frame(TYPE.HEADERS, END_HEADERS | flags, streamId, block(...REQUEST, ...more));
 }
@@ -74,7 +74,7 @@ export function data(streamId: number, body: string | number, flags = 0): Buffer
   );
 }
 
-/** A payload of 32 bit words. */
+/** Encodes a payload of 32-bit words. */
 export function words(...values: number[]): Buffer {
   const bytes = Buffer.alloc(4 * values.length);
   for (const [index, value] of values.entries()) bytes.writeUInt32BE(value, 4 * index);
@@ -104,7 +104,7 @@ export function ping(payload = '01234567', flags = 0): Buffer {
   return frame(TYPE.PING, flags, 0, Buffer.from(payload));
 }
 
-/** A response's fields, as gRPC sends them. */
+/** Header fields of a gRPC response. */
 export const OK_HEADERS = [
   new HeaderField(':status', '200'),
   new HeaderField('content-type', 'application/grpc', true),

@@ -24,7 +24,7 @@ export * from './h2-frames.js';
 const TYPE_NAMES = Object.keys(TYPE);
 const CODE_NAMES = Object.keys(ERROR_CODE);
 
-/** A sink that keeps what it is given; tests say how much of it the peer has not read. */
+/** A sink that keeps the written bytes. Tests set how many of them the peer has not read. */
 export class MemorySink implements ByteSink {
   readonly written: Buffer[] = [];
   bufferedBytes = 0;
@@ -48,11 +48,11 @@ export class MemorySink implements ByteSink {
   }
 }
 
-/** A handler that writes down what it is told, and does what a test hangs into it. */
+/** A handler that records its calls and runs a test's callbacks. */
 export class RecordingHandler implements RequestHandler {
   readonly log: string[] = [];
   readonly streams = new Map<number, ServerStream>();
-  /** Called when a request is complete, whatever ended it. */
+  /** Called when a request is complete, for any reason. */
   onComplete: (stream: ServerStream) => void = () => {};
   /** Called for the head of a request. */
   onHead: (stream: ServerStream) => void = () => {};
@@ -89,7 +89,7 @@ export class RecordingHandler implements RequestHandler {
     this.log.push(`reset ${stream.id} ${CODE_NAMES[errorCode]}`);
   }
 
-  /** What came since it was last asked for. */
+  /** Returns the calls recorded since the last call of this method. */
   take(): string[] {
     return this.log.splice(0);
   }
@@ -99,7 +99,7 @@ function short(body: string): string {
   return body.length > 20 ? `${body.length} bytes` : `"${body}"`;
 }
 
-/** How the bytes for the connection are cut into chunks. */
+/** A way to split the bytes for the connection into chunks. */
 export interface Cut {
   readonly name: string;
   cut(bytes: Buffer): Buffer[];
@@ -108,7 +108,7 @@ export interface Cut {
 const WHOLE: Cut = { name: 'whole', cut: (bytes) => [bytes] };
 const BYTE_BY_BYTE: Cut = {
   name: 'byte by byte',
-  // A copy for each, overwritten afterwards by the peer below: nobody may keep a chunk.
+  // Each chunk is a copy that the peer below overwrites afterwards, because no one may keep a chunk.
   cut: (bytes) => Array.from(bytes, (byte) => Buffer.of(byte)),
 };
 
@@ -131,12 +131,12 @@ function randomCut(seed: number): Cut {
 
 export const CUTS: readonly Cut[] = [WHOLE, BYTE_BY_BYTE, randomCut(1), randomCut(20_260_801)];
 
-/** One connection of the engine with a peer that a test plays. */
+/** One connection of the engine, with a test as its peer. */
 export class H2Peer {
   readonly sink = new MemorySink();
   readonly handler = new RecordingHandler();
   readonly connection: H2Connection;
-  /** What the connection told its owner. */
+  /** Events that the connection reported to its owner. */
   readonly events: string[] = [];
   nowMs = 1000;
   private outputWaits = false;
@@ -163,22 +163,22 @@ export class H2Peer {
     });
   }
 
-  /** Preface and SETTINGS, and ours acknowledged; what came back is forgotten. */
+  /** Sends the preface, SETTINGS and an acknowledgement, and discards the answers. */
   greet(...pairs: [identifier: number, value: number][]): this {
     this.send(PREFACE, settings(...pairs), SETTINGS_ACK);
     this.received();
     return this;
   }
 
-  /** Gives bytes to the connection, cut as the test's run says. */
+  /** Sends bytes to the connection, split as the test's variant requires. */
   send(...parts: Buffer[]): void {
     for (const chunk of this.cut.cut(Buffer.concat(parts))) {
       this.connection.receive(chunk);
-      chunk.fill(0xee); // whoever kept a chunk sees it
+      chunk.fill(0xee); // code that kept a chunk sees this value
     }
   }
 
-  /** Flushes what was announced; false when nothing was. */
+  /** Flushes if a flush is scheduled; returns false if none was. */
   flush(): boolean {
     if (!this.outputWaits) return false;
     this.outputWaits = false;
@@ -186,7 +186,7 @@ export class H2Peer {
     return true;
   }
 
-  /** The frames that came back since it was last asked for, a line each. */
+  /** Returns the frames received since the last call of this method, one line each. */
   received(): string[] {
     this.readBytes = Buffer.concat([this.readBytes, ...this.sink.written.splice(0)]);
     const lines: string[] = [];
@@ -199,7 +199,7 @@ export class H2Peer {
     return lines;
   }
 
-  /** What came back, as text. */
+  /** Returns the received frames as text. */
   receivedText(): string {
     return Buffer.concat(this.sink.written.splice(0)).toString('latin1');
   }
@@ -256,7 +256,7 @@ export class H2Peer {
   }
 }
 
-/** A test of the protocol: runs with the peer's bytes whole, byte by byte, and at random cuts. */
+/** Defines a protocol test that runs with the peer's bytes whole, byte by byte, and split at random. */
 export function protocolTest(
   name: string,
   run: (peer: H2Peer) => void,
@@ -267,7 +267,7 @@ export function protocolTest(
   });
 }
 
-/** The transcript of {@link answer} with a body of `text`. */
+/** Returns the transcript of {@link answer} with `text` as the body. */
 export function answerLines(streamId: number, text: string): string[] {
   return [
     `HEADERS ${streamId} :status=200 content-type=application/grpc`,
@@ -276,7 +276,7 @@ export function answerLines(streamId: number, text: string): string[] {
   ];
 }
 
-/** Answers a stream in one go. */
+/** Sends a complete response. */
 export function answer(stream: ServerStream, body = 'ok'): void {
   stream.sendResponse(OK_HEADERS, Buffer.alloc(0), Buffer.from(body), OK_TRAILERS);
 }

@@ -15,12 +15,12 @@ const NOTHING = Buffer.alloc(0);
 const LARGE = Buffer.alloc(65_536, 'l');
 
 /**
- * Answers `/large` with 64 KiB, `/later` in the next turn, leaves `/hold` waiting, throws for `/throw`, says `ok` to
- * anything else.
+ * Answers `/large` with 64 KiB and `/later` in the next turn, never answers `/hold`, throws for `/throw`, and answers
+ * `ok` to any other path.
  */
 class TestHandler implements RequestHandler {
   readonly held: ServerStream[] = [];
-  /** Streams that ended without their answer. */
+  /** Number of streams that ended without a response. */
   resets = 0;
 
   onRequest(stream: ServerStream, endStream: boolean): void {
@@ -62,19 +62,19 @@ class TestHandler implements RequestHandler {
   }
 }
 
-/** An H2Server on a free port of 127.0.0.1, with the clients of one test; `cleanUp` ends them all. */
+/** An H2Server on a free port of 127.0.0.1, with the clients of one test. `cleanUp` closes all of them. */
 export class TestServer {
   readonly handler = new TestHandler();
-  /** What onBadConnection was told. */
+  /** Arguments of the calls of onBadConnection. */
   readonly complaints: string[] = [];
-  /** What onError was told. */
+  /** Arguments of the calls of onError. */
   readonly errors: unknown[] = [];
   readonly server: H2Server;
   port = 0;
   readonly #ca: string | undefined;
   readonly #ends: (() => void)[] = [];
 
-  /** `ca` is what clients trust where `options` say TLS. */
+  /** `ca` is the certificate authority that clients trust if `options` enable TLS. */
   constructor(options: Partial<H2ServerOptions> = {}, ca?: string) {
     this.#ca = ca;
     this.server = new H2Server(this.handler, {
@@ -107,7 +107,7 @@ export class TestServer {
     return session;
   }
 
-  /** A TCP connection for whatever bytes. */
+  /** Opens a TCP connection for arbitrary bytes. */
   socket(): Socket {
     const socket = connect(this.port, '127.0.0.1');
     socket.on('error', () => {});
@@ -128,11 +128,11 @@ export class TestServer {
   }
 }
 
-/** A caller that makes one call after the other, over a connection of its own, until it is stopped. */
+/** A caller that makes one call after another over its own connection until it is stopped. */
 export class SteadyCaller {
-  /** Calls answered. */
+  /** Number of answered calls. */
   answered = 0;
-  /** Calls that ended otherwise. */
+  /** Number of failed calls. */
   failed = 0;
   #stopped = false;
   readonly #done: Promise<void>;
@@ -141,7 +141,7 @@ export class SteadyCaller {
     this.#done = this.#run(session);
   }
 
-  /** Waits until that many more calls were answered. */
+  /** Waits until `more` further calls are answered. */
   async untilAnswered(more = 20): Promise<void> {
     const goal = this.answered + more;
     await waitFor(`${more} answered calls`, () => this.answered >= goal || this.failed > 0);
@@ -158,16 +158,16 @@ export class SteadyCaller {
       if (httpStatus === 200 && body.toString() === 'ok') this.answered++;
       else this.failed++;
       if (session.destroyed) return;
-      // Nobody gains by a caller that keeps a core busy.
+      // Without a pause, the caller would keep a core busy.
       await setTimeout(1);
     }
   }
 }
 
-/** Collects what a socket gets; `closed` resolves with all of it when the connection is over. */
+/** Collects the bytes that a socket receives. `closed` resolves with all of them when the connection ends. */
 export class Received {
   readonly closed: Promise<Buffer>;
-  /** Bytes so far. */
+  /** Number of bytes received so far. */
   length = 0;
   readonly #chunks: Buffer[] = [];
 
@@ -185,7 +185,7 @@ export class Received {
     return Buffer.concat(this.#chunks);
   }
 
-  /** Whole frames so far. */
+  /** Complete frames received so far. */
   get frames(): { readonly type: number; readonly streamId: number; readonly payload: Buffer }[] {
     const frames = [];
     const { bytes } = this;

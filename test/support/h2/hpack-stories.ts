@@ -1,10 +1,10 @@
 import { seededRandom } from '../limiter/seeded-random.js';
 import type { Pair } from './hpack.js';
 
-/** The header blocks of one connection, in order, and the table sizes that are set between them. */
+/** Header blocks of one connection, in order, with the table sizes that are set between them. */
 export type Story = readonly StoryStep[];
 export interface StoryStep {
-  /** SETTINGS_HEADER_TABLE_SIZE set before the block; several are set one after the other. */
+  /** Values of SETTINGS_HEADER_TABLE_SIZE that are set before the block, in order. */
   readonly tableBytes: readonly number[];
   readonly fields: readonly StoryField[];
 }
@@ -37,8 +37,8 @@ const FIXED: readonly Pair[] = [
 ];
 
 /**
- * Requests as proxies and clients send them, and stranger ones; the same for the same seed. Values hold no control
- * characters.
+ * Generates typical requests of proxies and clients, and unusual ones; the same seed gives the same story. Values
+ * contain no control characters.
  */
 export function makeStory(
   seed: number,
@@ -81,7 +81,7 @@ export function makeStory(
       [':authority', pick(['rls', '127.0.0.1:8081', 'www.example.com'])],
       [':path', pick(PATHS)],
     ];
-    // A name once: that is how a client takes them as an object.
+    // Names are unique, because a client takes them as an object.
     const names = new Set<string>();
     for (let i = below(10); i > 0; i--) {
       const [name, value] = below(3) === 0 ? variable() : pick(FIXED);

@@ -20,7 +20,7 @@ export function pairsOf(fields: readonly string[]): Pair[] {
   return pairs;
 }
 
-/** Decodes a block that must be good. It lies amid other bytes, as it does in what a socket reads. */
+/** Decodes a valid block, which is surrounded by other bytes, as it is in the data of a socket. */
 export function decodePairs(decoder: HpackDecoder, block: Uint8Array): Pair[] {
   const chunk = Buffer.alloc(block.length + 20, 0xff);
   chunk.set(block, 10);
@@ -37,7 +37,7 @@ export function encode(encoder: HpackEncoder, fields: readonly HeaderField[]): B
   return out.subarray(3, end);
 }
 
-/** A field as the compressor of hpack.js takes it. */
+/** A field in the form that the compressor of hpack.js accepts. */
 export interface HpackJsField {
   readonly name: string;
   readonly value: string;
@@ -57,7 +57,7 @@ interface HpackJs {
   readonly compressor: { create(options: { table: { maxSize: number } }): Transform };
   readonly decompressor: { create(options: { table: { maxSize: number } }): Transform };
 }
-// The package has no types of its own.
+// The package has no types.
 const hpackJs = createRequire(__filename)('hpack.js') as HpackJs;
 
 /** The encoder of npm `hpack.js`. */
@@ -68,7 +68,7 @@ export class HpackJsEncoder {
     this.compressor = hpackJs.compressor.create({ table: { maxSize: tableBytes } });
   }
 
-  /** Empties the table by two size updates, which stand before the next block. */
+  /** Empties the table with two size updates, which precede the next block. */
   reset(): void {
     this.compressor.reset();
   }
@@ -79,7 +79,7 @@ export class HpackJsEncoder {
   }
 }
 
-/** The decoder of npm `hpack.js`. Throws where a block is bad. */
+/** The decoder of npm `hpack.js`. Throws for an invalid block. */
 export class HpackJsDecoder {
   private readonly decompressor: Transform;
 

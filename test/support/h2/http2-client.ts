@@ -9,19 +9,19 @@ import {
 } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
 
-/** What a stream ended with, as it stood on the wire. */
+/** End of a stream, as sent on the wire. */
 export interface StreamEnd {
-  /** `:status`, undefined when no headers came. */
+  /** `:status`; undefined if no headers arrived. */
   readonly httpStatus: number | undefined;
-  /** From the trailers, else from the headers. */
+  /** Value from the trailers, or from the headers if the trailers have none. */
   readonly grpcStatus: string | undefined;
   readonly grpcMessage: string | undefined;
   readonly body: Buffer;
-  /** Code of the RST_STREAM, 0 for a good end. */
+  /** Code of the RST_STREAM; 0 if the stream ended normally. */
   readonly resetCode: number;
 }
 
-/** An HTTP/2 connection for what a gRPC client would never send. Destroy the session. */
+/** Opens an HTTP/2 connection for requests that a gRPC client would never send. Destroy the session after use. */
 export async function openSession(
   port: number,
   options: SecureClientSessionOptions = {},
@@ -30,7 +30,7 @@ export async function openSession(
 ): Promise<ClientHttp2Session> {
   const session = connect(`${scheme}://${host}:${port}`, options);
   session.on('error', () => {});
-  // The server's limits hold once its settings are acknowledged.
+  // The server's limits apply only after its settings are acknowledged.
   await new Promise<void>((resolve, reject) => {
     session.once('remoteSettings', () => resolve());
     session.once('close', () => reject(new Error('the server closed the connection')));
@@ -38,7 +38,7 @@ export async function openSession(
   return session;
 }
 
-/** Starts a POST with gRPC's headers. The request stays open until the caller ends it. */
+/** Starts a POST with gRPC's headers. The request remains open until the caller ends it. */
 export function openStream(
   session: ClientHttp2Session,
   path: string,
@@ -55,7 +55,7 @@ export function openStream(
   return stream;
 }
 
-/** Collects a stream to its end. */
+/** Reads a stream to its end. */
 export function streamEnd(stream: ClientHttp2Stream): Promise<StreamEnd> {
   return new Promise((resolve) => {
     let response: IncomingHttpHeaders & IncomingHttpStatusHeader = {};
@@ -81,7 +81,7 @@ export function streamEnd(stream: ClientHttp2Stream): Promise<StreamEnd> {
   });
 }
 
-/** One whole call over a raw session. */
+/** Makes one complete call over a raw session. */
 export function post(
   session: ClientHttp2Session,
   path: string,
@@ -94,7 +94,7 @@ export function post(
   return end;
 }
 
-/** A message with gRPC's five byte prefix. */
+/** Returns a message with gRPC's five-byte prefix. */
 export function prefixed(message: Uint8Array): Buffer {
   const frame = Buffer.alloc(5 + message.length);
   frame.writeUInt32BE(message.length, 1);
@@ -102,7 +102,7 @@ export function prefixed(message: Uint8Array): Buffer {
   return frame;
 }
 
-/** Sends bytes over TCP and resolves with what came back when the server has closed the connection. */
+/** Sends bytes over TCP. Resolves with the received bytes when the server closes the connection. */
 export function exchangeBytes(port: number, bytes: Uint8Array): Promise<Buffer> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { waitFor } from '../process/wait-for.js';
 
-/** Frame types of RFC 9113, section 6, as far as tests use them. */
+/** Frame types of RFC 9113, section 6, that tests use. */
 export const FRAME = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6, GOAWAY: 7 } as const;
 const END_STREAM = 1;
 const END_HEADERS = 4;
@@ -13,7 +13,7 @@ export interface RawFrame {
   readonly payload: Buffer;
 }
 
-/** One frame as bytes (RFC 9113, section 4.1). */
+/** Encodes a frame (RFC 9113, section 4.1). */
 export function frame(type: number, flags: number, streamId: number, payload: Uint8Array): Buffer {
   const bytes = Buffer.alloc(9 + payload.length);
   bytes.writeUIntBE(payload.length, 0, 3);
@@ -24,7 +24,7 @@ export function frame(type: number, flags: number, streamId: number, payload: Ui
   return bytes;
 }
 
-/** A HEADERS frame that starts a gRPC call. Paths below 127 bytes. */
+/** Encodes a HEADERS frame that starts a gRPC call. The path must be shorter than 127 bytes. */
 export function callFrame(streamId: number, path: string): Buffer {
   const headers: [string, string][] = [
     [':method', 'POST'],
@@ -44,12 +44,12 @@ export function callFrame(streamId: number, path: string): Buffer {
   return frame(FRAME.HEADERS, END_HEADERS, streamId, Buffer.concat(block));
 }
 
-/** A DATA frame with an empty message that ends the request. */
+/** Encodes a DATA frame with an empty message that ends the request. */
 export function emptyMessageFrame(streamId: number): Buffer {
   return frame(FRAME.DATA, END_STREAM, streamId, Buffer.alloc(5));
 }
 
-/** A client that writes frames no well-behaved client would write, and keeps what it gets. */
+/** A client that sends frames that no well-behaved client sends, and keeps the received frames. */
 export class RawHttp2Client {
   readonly frames: RawFrame[] = [];
   readonly socket: Socket;
@@ -73,20 +73,20 @@ export class RawHttp2Client {
     this.socket.write(bytes);
   }
 
-  /** Waits for a frame of this type, on this stream if one is named. */
+  /** Waits for a frame of this type, on this stream if one is given. */
   waitForFrame(type: number, streamId?: number): Promise<RawFrame> {
     return waitFor(`a frame of type ${type}`, () =>
       this.frames.find((got) => got.type === type && (streamId === undefined || got.streamId === streamId)),
     );
   }
 
-  /** Acknowledges the server's settings, which puts its limits into force. */
+  /** Acknowledges the server's settings, which makes its limits effective. */
   async acknowledgeSettings(): Promise<void> {
     await this.waitForFrame(FRAME.SETTINGS);
     this.send(frame(FRAME.SETTINGS, 1, 0, Buffer.alloc(0)));
   }
 
-  /** Answers the PINGs that came since the last time. */
+  /** Answers the PINGs received since the last call. */
   acknowledgePings(): void {
     const pings = this.frames.filter(({ type, flags }) => type === FRAME.PING && flags === 0);
     for (const { payload } of pings.slice(this.#pingsAnswered)) this.send(frame(FRAME.PING, 1, 0, payload));

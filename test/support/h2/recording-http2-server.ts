@@ -11,9 +11,9 @@ const PRIORITY = 0x20;
 const PREFACE_BYTES = 24;
 const HEADER_TABLE_SIZE = 1;
 
-/** Keeps the header blocks that clients send, one client at a time, and answers nothing but SETTINGS. */
+/** An HTTP/2 server that keeps the header blocks of one client at a time, and answers only SETTINGS. */
 export class RecordingHttp2Server {
-  /** Whole header blocks, in the order they came. */
+  /** Complete header blocks, in order of arrival. */
   readonly blocks: Buffer[] = [];
   port = 0;
   #acks = 0;
@@ -41,7 +41,7 @@ export class RecordingHttp2Server {
     return server;
   }
 
-  /** Sends SETTINGS_HEADER_TABLE_SIZE and waits until the client has taken it over. */
+  /** Sends SETTINGS_HEADER_TABLE_SIZE and waits until the client applies it. */
   async setHeaderTableBytes(bytes: number): Promise<void> {
     const payload = Buffer.alloc(6);
     payload.writeUInt16BE(HEADER_TABLE_SIZE, 0);

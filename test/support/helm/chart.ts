@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import { runToEnd } from '../process/processes.js';
 import { repositoryRoot, toolPath } from '../process/tools.js';
 
-/** The chart, and the values that tests render it with. */
+/** Path of the chart. */
 export const CHART = join(repositoryRoot, 'deploy/helm/weir');
 const FOLDER = join(repositoryRoot, 'test/integration/deploy/helm');
 const GOLDEN = join(FOLDER, 'golden');
@@ -19,32 +19,32 @@ export const valuesFile = (name: string): string => join(FOLDER, 'values', `${na
 export const goldenFile = (name: string): string =>
   join(GOLDEN, name === DEFAULTS ? 'defaults.yaml' : `${name}.diff`);
 
-/** One Kubernetes object, untyped: a test that looks for what is not there fails. */
+/** One Kubernetes object, untyped: a test that reads a missing field fails. */
 export type Manifest = ReturnType<typeof JSON.parse>;
 
-/** How helm ended, and what it printed. */
+/** Exit and output of helm. */
 export interface Rendered {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs helm; it reads and writes no configuration of the user. */
+/** Runs helm without any configuration of the user. */
 export function helm(...args: readonly string[]): Promise<Rendered> {
   return runToEnd(toolPath('helm'), args, { bareEnvironment: true });
 }
 
-/** `helm template` of a release `weir` in the namespace `limits`. */
+/** Runs `helm template` for a release `weir` in the namespace `limits`. */
 export const template = (args: readonly string[], chart = CHART): Promise<Rendered> =>
   helm('template', 'weir', chart, '--namespace', 'limits', ...args);
 
-/** The objects of a text of several documents. */
+/** Parses a text of several documents into objects. */
 export const objectsOf = (text: string): Manifest[] =>
   parseAllDocuments(text)
     .map((document) => document.toJS())
     .filter((object) => object !== null);
 
-/** What helm makes of a value set, without the chart's version; throws with what helm said where it fails. */
+/** Renders a value set, without the chart's version. Throws helm's error if rendering fails. */
 export async function renderWhole(name: string): Promise<string> {
   const { code, stdout, stderr } = await template(['--values', valuesFile(name)]);
   if (code !== 0) throw new Error(`helm template with ${name}.yaml: ${stderr}`);
@@ -53,8 +53,8 @@ export async function renderWhole(name: string): Promise<string> {
 }
 
 /**
- * What golden/ holds of a value set: the defaults in full, of others what differs from the defaults, object by object.
- * Without the rules of the alerts, which are those of deploy/prometheus/.
+ * Returns the golden text of a value set: everything for the defaults, and for other sets only the differences from the
+ * defaults, object by object. The rules of the alerts are left out, because they equal those of deploy/prometheus/.
  */
 export async function render(name: string): Promise<string> {
   const rules = /^(kind: PrometheusRule\n(?:.+\n)*?spec:\n)(?:(?: {2}.*)?\n)*/m;
@@ -70,7 +70,7 @@ export async function render(name: string): Promise<string> {
   ].join('');
 }
 
-/** The objects of what helm printed, by the template and their place in it. */
+/** Splits the output of helm into objects, by template and index within the template. */
 function bySource(text: string): Map<string, string> {
   const objects = new Map<string, string>();
   for (const object of text.split(/^---\n/m).filter((one) => one !== '')) {
@@ -81,7 +81,7 @@ function bySource(text: string): Map<string, string> {
   return objects;
 }
 
-/** An object in full, or only the lines that differ and their neighbours where that is shorter. */
+/** Returns an object in full, or only the changed lines with their neighbours if that is shorter. */
 function shown(object: string, usual = ''): string {
   const entries = diff(usual.trimEnd().split('\n'), object.trimEnd().split('\n'));
   const lines: string[] = [entries[0]?.[1] ?? ''];

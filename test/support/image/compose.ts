@@ -5,7 +5,7 @@ import { type StartedProcess, startProcess } from '../process/processes.js';
 import { TempDir } from '../process/temp-dir.js';
 import { toolPath } from '../process/tools.js';
 
-/** What tests look at in a service of a compose file. */
+/** Fields of a service in a compose file that tests read. */
 export interface ComposeService {
   readonly build?: { readonly context: string; readonly dockerfile: string };
   readonly entrypoint?: readonly string[];
@@ -32,19 +32,19 @@ export class ComposeFile {
     this.services = (file as { services: Record<string, ComposeService> }).services;
   }
 
-  /** Throws where there is none of that name. */
+  /** Returns a service. Throws if the file has no service of this name. */
   service(name: string): ComposeService {
     const service = this.services[name];
     if (service === undefined) throw new Error(`no service ${name}`);
     return service;
   }
 
-  /** A file beside it. */
+  /** Returns the text of a file in the same folder. */
   text(name: string): string {
     return readFileSync(join(this.folder, name), 'utf8');
   }
 
-  /** Files that it mounts or builds from, as paths. */
+  /** Paths of the files that the compose file mounts or builds from. */
   get paths(): string[] {
     const all = Object.values(this.services);
     const mounts = all.flatMap(({ volumes = [] }) =>
@@ -61,7 +61,7 @@ export class ComposeFile {
   }
 }
 
-/** Services of a compose file that run Redis, as processes on 127.0.0.1; names of containers become ports. */
+/** Services of a compose file that run Redis, as processes on 127.0.0.1. Names of containers become ports. */
 export class ComposeProcesses {
   readonly #file: ComposeFile;
   readonly #ports: ReadonlyMap<string, number>;
@@ -69,14 +69,14 @@ export class ComposeProcesses {
   readonly #root = new TempDir();
   readonly #started = new Map<string, StartedProcess>();
 
-  /** `ports` by the names of services that listen. */
+  /** `ports` contains the ports of listening services, by name. */
   constructor(file: ComposeFile, ports: ReadonlyMap<string, number>, env: Readonly<Record<string, string>>) {
     this.#file = file;
     this.#ports = ports;
     this.#env = env;
     const server = toolPath('redis-server');
     this.#program('redis-server', `exec '${server}' "$@"`);
-    // Beside it, and started as it is.
+    // The launcher is copied next to the server, and started unchanged.
     const launcher = readFileSync(server);
     const isScript = launcher.toString('latin1', 0, 2) === '#!';
     const cli = launcher.toString().replaceAll("/redis-server'", "/redis-cli'");
@@ -87,7 +87,7 @@ export class ComposeProcesses {
     return this.#ports.get(name) ?? 0;
   }
 
-  /** Names of containers, with their port or without, as addresses on this machine. */
+  /** Replaces names of containers, with or without ports, by addresses on this machine. */
   here(line: string): string {
     const names = [...this.#ports.keys()].join('|');
     return line
@@ -97,12 +97,12 @@ export class ComposeProcesses {
       .replaceAll(new RegExp(`\\b(?:${names})\\b`, 'g'), '127.0.0.1');
   }
 
-  /** Starts services; what they wrote into /data is there. */
+  /** Starts services, which find what they wrote into /data earlier. */
   start(...names: readonly string[]): void {
     for (const name of names) this.#start(name);
   }
 
-  /** Runs one that ends by itself. Throws where it fails. */
+  /** Runs a service that ends by itself. Throws if it fails. */
   async run(name: string): Promise<void> {
     const started = this.#start(name);
     const { code } = await started.exited;
@@ -113,7 +113,7 @@ export class ComposeProcesses {
     await Promise.all(names.map((name) => this.#started.get(name)?.stop('SIGKILL')));
   }
 
-  /** Kills all of them. */
+  /** Kills all services. */
   async stop(): Promise<void> {
     await this.kill(...this.#started.keys());
     this.#root.remove();
@@ -123,7 +123,7 @@ export class ComposeProcesses {
     const service = this.#file.service(name);
     const [program = '', ...words] = [...(service.entrypoint ?? []), ...(service.command ?? [])];
     const args = words.map((word) => this.#pathHere(service, name, word));
-    // Stands for the volume /data, which outlives the process.
+    // This folder replaces the volume /data, which outlives the process.
     this.#root.write(`${name}/data/.keep`, '');
     const started = startProcess(program, args, {
       bareEnvironment: true,
@@ -134,7 +134,9 @@ export class ComposeProcesses {
     return started;
   }
 
-  /** A path in the container as one here; its configuration with the ports of this machine. */
+  /**
+   * Converts a path in the container to a path on this machine. A configuration file gets the ports of this machine.
+   */
   #pathHere(service: ComposeService, name: string, word: string): string {
     const mount = service.volumes?.map((volume) => volume.split(':')).find(([, target]) => target === word);
     if (mount === undefined) return this.here(word);

@@ -1,18 +1,21 @@
-/** One instruction of a Dockerfile: `RUN`, `COPY`, … and what follows it, comments and line continuations removed. */
+/** One instruction of a Dockerfile (`RUN`, `COPY`, …) with its arguments, without comments and line continuations. */
 export interface Instruction {
   readonly name: string;
   readonly rest: string;
 }
 
-/** A stage: from one FROM to the next. */
+/** A stage: the instructions from one FROM to the next. */
 export interface Stage {
   readonly base: string;
-  /** Its name (`AS build`), or its number. */
+  /** Name of the stage (`AS build`), or its number. */
   readonly name: string;
   readonly instructions: readonly Instruction[];
 }
 
-/** Cuts a Dockerfile into stages. Knows what ours use: no here-documents, no ARG, no multi-stage base. */
+/**
+ * Splits a Dockerfile into stages. It supports only what weir's Dockerfiles use: no here-documents, no ARG, no
+ * multi-stage base.
+ */
 export function parseDockerfile(text: string): Stage[] {
   const joined = text
     .split('\n')
@@ -34,7 +37,7 @@ export function parseDockerfile(text: string): Stage[] {
   return stages;
 }
 
-/** Variables that ENV instructions set: `ENV a=b c=d`. */
+/** Returns the variables that ENV instructions set: `ENV a=b c=d`. */
 export function environmentOf({ instructions }: Stage): Record<string, string> {
   const pairs = instructions
     .filter(({ name }) => name === 'ENV')
@@ -43,7 +46,7 @@ export function environmentOf({ instructions }: Stage): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-/** Labels that LABEL instructions set: `LABEL a="b c" d=e`. */
+/** Returns the labels that LABEL instructions set: `LABEL a="b c" d=e`. */
 export function labelsOf({ instructions }: Stage): Record<string, string> {
   const pairs = instructions
     .filter(({ name }) => name === 'LABEL')
@@ -52,7 +55,7 @@ export function labelsOf({ instructions }: Stage): Record<string, string> {
   return Object.fromEntries(pairs);
 }
 
-/** The command of an instruction in exec form: `CMD ["node", "x.js"]`, `HEALTHCHECK --interval=1s CMD […]`. */
+/** Returns the command of an instruction in exec form: `CMD ["node", "x.js"]`, `HEALTHCHECK --interval=1s CMD […]`. */
 export function commandOf({ instructions }: Stage, name: 'ENTRYPOINT' | 'CMD' | 'HEALTHCHECK'): string[] {
   const found = instructions.find((instruction) => instruction.name === name);
   const json = found === undefined ? undefined : /\[.*\]$/.exec(found.rest)?.[0];

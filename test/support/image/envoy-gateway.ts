@@ -6,18 +6,18 @@ import { startXdsServer, type XdsServer } from '../xds/xds-server.js';
 import { standInPrograms } from './image-programs.js';
 
 /*
- * How Envoy Gateway runs its rate limit service: command, variables, certificates and probes as its source sets them
- * (internal/infrastructure/kubernetes/ratelimit/resource.go, August 2026).
+ * Runs weir as Envoy Gateway runs its rate limit service, with the command, variables, certificates and probes of its
+ * source (internal/infrastructure/kubernetes/ratelimit/resource.go, August 2026).
  */
 
-/** Variables that every deployment of Envoy Gateway has. */
+/** Variables of every deployment of Envoy Gateway. */
 export const ALWAYS = {
   ...GATEWAY_VARIABLES,
-  // No variable of the reference, nor of weir.
+  // Neither the reference nor weir has this variable.
   GRPC_SERVER_TLS_CA_CERT: '/certs/ca.crt',
   REDIS_URL: 'redis.redis.svc:6379',
 };
-/** Unless its telemetry is turned off. The file comes from a ConfigMap that may come later. */
+/** Variables that are set unless telemetry is turned off. The file comes from a ConfigMap that may be created later. */
 export const PROMETHEUS = {
   USE_PROMETHEUS: 'true',
   PROMETHEUS_ADDR: ':19001',
@@ -39,7 +39,7 @@ export const TRACING = {
 export const PROBE = { path: '/healthcheck', port: 8080, timeoutMs: 1000 };
 export const GRPC_PORT = 8081;
 
-/** What the mapping that Envoy Gateway creates as conf.yaml does with one statistic. */
+/** The rule for one statistic in the mapping that Envoy Gateway creates as conf.yaml. */
 const MAPPING = `mappings:
   - match: 'ratelimit\\.service\\.rate_limit\\.([^\\.]*)\\.([^\\.]*)\\.([^\\.]*)(\\..*)?\\.over_limit'
     match_type: regex
@@ -48,12 +48,12 @@ const MAPPING = `mappings:
     labels: { domain: $1, key1: $2, key2: $3 }
 `;
 
-/** The file system of such a container, below a folder, and what its certificates are good for. */
+/** The file system of such a container, below a folder, with its certificates. */
 export class GatewayPod {
   readonly root = new TempDir();
   readonly authority = new CertificateAuthority('envoy-gateway');
   readonly #program = `${standInPrograms(this.root.path)}/ratelimit`;
-  /** The certificate and key that Envoy shows, too: Envoy Gateway issues one for each of its parts. */
+  /** Certificate and key, which Envoy uses, too. Envoy Gateway issues a pair for each of its components. */
   readonly certs = {
     ca: this.path('/certs/ca.crt'),
     cert: this.path('/certs/tls.crt'),
@@ -71,14 +71,14 @@ export class GatewayPod {
     this.root.write('etc/statsd-exporter/conf.yaml', MAPPING);
   }
 
-  /** Where a path of the container is here. */
+  /** Returns the path on this machine of a path in the container. */
   path(inContainer: string): string {
     return this.root.join(inContainer);
   }
 
   /**
-   * Starts /bin/ratelimit with `variables`: their paths and addresses are replaced by those here, `more` is added as it
-   * is.
+   * Starts /bin/ratelimit with `variables`, in which this machine's paths and addresses replace the container's. The
+   * variables in `more` are added unchanged.
    */
   start(
     variables: Readonly<Record<string, string>>,
@@ -93,14 +93,14 @@ export class GatewayPod {
       ...Object.fromEntries(moved),
       CONFIG_GRPC_XDS_SERVER_URL: `localhost:${at.xdsPort}`,
       REDIS_URL: `127.0.0.1:${at.redisPort}`,
-      // Envoy Gateway is back within seconds; a test should be, too.
+      // Envoy Gateway reconnects within seconds, and the test should not wait longer.
       XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
       XDS_CLIENT_BACKOFF_MAX_INTERVAL: '400ms',
       ...more,
     });
   }
 
-  /** Starts what Envoy Gateway's controller is to the service: a management server that wants its certificate. */
+  /** Starts a management server that requires the service's certificate, as Envoy Gateway's controller does. */
   startManagement(port: number): Promise<XdsServer> {
     return startXdsServer({
       port,
@@ -113,14 +113,17 @@ export class GatewayPod {
   }
 }
 
-/** The node that the service says it is. */
+/** The node id that the service sends. */
 export const NODE = ALWAYS.CONFIG_GRPC_XDS_NODE_ID;
-/** What Envoy Gateway calls a route in entries. */
+/** Name of a route in Envoy Gateway's entries. */
 export const ROUTE = 'httproute/default/backend/rule/0/match/0/*';
-/** The domain of a listener. */
+/** Domain of a listener. */
 export const DOMAIN = 'eg/http';
 
-/** What it sends for a BackendTrafficPolicy of so many requests an hour for each value of a header. */
+/**
+ * Returns the resource that Envoy Gateway sends for a BackendTrafficPolicy with a limit of `requests` an hour for each
+ * value of a header.
+ */
 export function rules(requests: number) {
   return {
     json: {

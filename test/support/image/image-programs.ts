@@ -2,12 +2,12 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { join } from 'node:path';
 import { repositoryRoot } from '../process/tools.js';
 
-/** Where the image holds weir. */
+/** Path of weir in the image. */
 const HOME_IN_IMAGE = '/weir/';
 
 /**
- * Lets the programs of the image's /bin (deploy/bin), copied to `folder`, find weir at `home` in the place of /weir:
- * what a container engine would do by making `folder`'s parent the root of the file system.
+ * Changes the programs of the image's /bin (deploy/bin), copied to `folder`, to find weir at `home` instead of /weir. A
+ * container engine would make `folder`'s parent the root of the file system instead.
  */
 export function relocatePrograms(folder: string, home: string): void {
   for (const name of imagePrograms()) {
@@ -16,14 +16,14 @@ export function relocatePrograms(folder: string, home: string): void {
   }
 }
 
-/** Names of the programs that the image has in /bin. */
+/** Returns the names of the programs in the image's /bin. */
 export function imagePrograms(): readonly string[] {
   return readdirSync(join(repositoryRoot, 'deploy/bin'));
 }
 
 /**
- * A stand-in of the image's root below `root`: /bin as there, running this checkout's build. Returns the folder of the
- * programs.
+ * Creates a copy of the image's root below `root`, with a /bin that runs this checkout's build. Returns the folder of
+ * the programs.
  */
 export function standInPrograms(root: string): string {
   const bin = join(root, 'bin');

@@ -23,14 +23,17 @@ interface Rule {
   readonly ports?: readonly Port[];
 }
 
-/** `spec` of a networking.k8s.io/v1 NetworkPolicy, as far as weir's use it. */
+/** `spec` of a networking.k8s.io/v1 NetworkPolicy, with the fields that weir's policies use. */
 export interface NetworkPolicySpec {
   readonly policyTypes: readonly string[];
   readonly ingress?: readonly Rule[];
   readonly egress?: readonly Rule[];
 }
 
-/** A pod (`labels`, and its namespace unless it is weir's own) or an address, and the port at the receiving end. */
+/**
+ * A connection from or to a pod (`labels`, with its namespace unless it is weir's) or an address. `port` is the
+ * receiving port.
+ */
 export interface Flow {
   readonly direction: 'in' | 'out';
   readonly labels?: Labels;
@@ -59,7 +62,7 @@ function isPeer({ podSelector, namespaceSelector, ipBlock }: Peer, flow: Flow): 
   return isNamespace && (podSelector === undefined || selects(podSelector, flow.labels ?? {}));
 }
 
-/** Whether a policy that selects weir's pods lets a connection through, as Kubernetes documents it. */
+/** Returns whether a policy that selects weir's pods allows a connection, as Kubernetes documents it. */
 export function allows(spec: NetworkPolicySpec, flow: Flow): boolean {
   const isIngress = flow.direction === 'in';
   if (!spec.policyTypes.includes(isIngress ? 'Ingress' : 'Egress')) return true;
@@ -74,7 +77,7 @@ export function allows(spec: NetworkPolicySpec, flow: Flow): boolean {
   });
 }
 
-/** A flow for people, as the name of a test. */
+/** Describes a connection for the title of a test. */
 export function flowText({ direction, labels, namespace, address, protocol = 'TCP', port }: Flow): string {
   const pod = `a pod ${JSON.stringify(labels ?? {})} in ${namespace ?? "weir's namespace"}`;
   return `${direction === 'in' ? 'from' : 'to'} ${address ?? pod}, ${protocol} ${port}`;

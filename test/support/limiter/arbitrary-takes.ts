@@ -3,7 +3,7 @@ import { MAX_FILL_MICROS } from '../../../src/limiter/rate.js';
 import { costWhole, type TokenBucketRate, tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../../src/limiter/window-unit.js';
 
-/** Rates that do not divide a second, as issue and operators like them. */
+/** Rates that do not divide a second. */
 export const AWKWARD_RATES: readonly TokenBucketRate[] = [
   tokenBucketRate(3, 3, UNIT_MICROS.second),
   tokenBucketRate(10, 3, UNIT_MICROS.second),
@@ -14,7 +14,7 @@ export const AWKWARD_RATES: readonly TokenBucketRate[] = [
   tokenBucketRate(0xffff_ffff, 0xffff_fffb, 1_000),
 ];
 
-/** Any rate that a policy may hold. */
+/** Generates any rate that a policy may contain. */
 export function arbitraryRate(): fc.Arbitrary<TokenBucketRate> {
   const count = fc.oneof(fc.integer({ min: 1, max: 1_000 }), fc.integer({ min: 1, max: 0xffff_ffff }));
   const any = fc
@@ -31,7 +31,7 @@ export function arbitraryRate(): fc.Arbitrary<TokenBucketRate> {
   return fc.oneof(fc.constantFrom(...AWKWARD_RATES), any);
 }
 
-/** Hits that matter for `rate`: few, about its capacity, and absurd. */
+/** Generates relevant hits for `rate`: few, about its capacity, and extremely many. */
 export function arbitraryHits(rate: TokenBucketRate): fc.Arbitrary<number> {
   return fc.oneof(
     { arbitrary: fc.integer({ min: 0, max: 5 }), weight: 4 },
@@ -42,12 +42,12 @@ export function arbitraryHits(rate: TokenBucketRate): fc.Arbitrary<number> {
 }
 
 /**
- * Over 120 spans and twice the time that any bucket needs to fill, times stay below 2^53, as they do until the year
- * 2255.
+ * Maximum span: after 120 spans and twice the fill time of any bucket, times are still below 2^53, as real times are
+ * until the year 2255.
  */
 const LONGEST_SPAN = 20_000_000_000_000;
 
-/** Spans of time that matter for `rate`: none, a few microseconds, about a token, about a bucketful. */
+/** Generates relevant spans of time for `rate`: zero, a few microseconds, about a token, and about a full bucket. */
 export function arbitrarySpan(rate: TokenBucketRate): fc.Arbitrary<number> {
   const token = Math.min(costWhole(rate, 1), Math.floor(LONGEST_SPAN / 3));
   return fc.oneof(

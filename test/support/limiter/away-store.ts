@@ -1,6 +1,6 @@
 import { type BucketStore, StorageError } from '../../../src/limiter/bucket-store.js';
 
-/** A store that cannot be asked, and notes by when it was to answer. */
+/** An unavailable store, which records the deadlines of its calls. */
 export class AwayStore implements BucketStore {
   readonly deadlines: number[] = [];
 

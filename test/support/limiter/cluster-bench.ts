@@ -8,13 +8,13 @@ import { ClusterAlone } from '../redis/redis-alone.js';
 import { REDIS } from './store-options.js';
 import type { TestBench, TestStoreOptions } from './test-stores.js';
 
-/** Servers that a cluster is made of, as tools.ts names them. */
+/** Servers that a cluster may consist of, named as in tools.ts. */
 const SERVERS = {
   'redis-server': 'a Redis Cluster',
   'valkey-server': 'a cluster of Valkey 9',
 } as const;
 
-/** One bench for each kind of cluster that the contract of a store must hold on. */
+/** Returns a bench for each kind of cluster that the store contract covers. */
 export function clusterBenches(): ClusterBench[] {
   return (Object.keys(SERVERS) as (keyof typeof SERVERS)[]).map((tool) => new ClusterBench(tool));
 }
@@ -49,9 +49,12 @@ export class ClusterBench implements TestBench {
     return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
   }
 
-  /** A store with any options; on Redis's own clocks unless they name one. Resolves once all nodes are up. */
+  /**
+   * Opens a store with any options, on Redis's own clocks unless the options name one. Resolves once all nodes are
+   * available.
+   */
   async openWith(options: Partial<ClusterStoreOptions>): Promise<ClusterAlone> {
-    // A request of thousands of buckets is thousands of calls.
+    // A request with thousands of buckets causes thousands of calls.
     const patient = { ...REDIS, timeoutMicros: 10_000_000 };
     const store = new ClusterAlone({ ...patient, address: parseClusterUrl(this.cluster.url), ...options });
     this.stores.push(store);

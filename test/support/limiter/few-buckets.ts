@@ -5,7 +5,7 @@ import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { takeItem } from './take-items.js';
 
-/** Few buckets with little room, so that every combination of what fits comes up. */
+/** Few buckets with low capacities, so that every combination of allowed and denied items occurs. */
 export const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
   ['s', windowRate('second', 2)],
   ['t', windowRate('second', 5)],
@@ -18,7 +18,7 @@ export const BUCKETS: readonly (readonly [key: string, rate: Rate])[] = [
   ['d', tokenBucketRate(3, 1, 1_000_000, 2)],
 ];
 
-/** Buckets of candidates, which no other item names. */
+/** Buckets of candidates, which no other item uses. */
 export const CANDIDATES: typeof BUCKETS = [
   ['s~c', windowRate('second', 3)],
   ['m~c', windowRate('minute', 3)],
@@ -44,19 +44,22 @@ const candidate: fc.Arbitrary<TakeItem> = fc
     takeItem(key, rate, { ...options, enforcement: 'candidate' }),
   );
 
-/** An item on one of {@link BUCKETS}, or of {@link CANDIDATES}. */
+/** Generates an item on one of {@link BUCKETS}, or of {@link CANDIDATES}. */
 export const someItem = fc.oneof({ weight: 3, arbitrary: live }, { weight: 1, arbitrary: candidate });
 
-/** A request for some of them, and how long nobody asks before it, microseconds. */
+/** Generates a request for some of the buckets, with the microseconds since the previous request. */
 export const someRequest = fc.record({
   wait: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 700_000 })),
   items: fc.array(someItem, { minLength: 1, maxLength: 5 }),
 });
 
-/** For the bucket `d`: no charge meets the bound of its debt, as one that does is given back a token less. */
+/**
+ * Rate of the bucket `d` with a debt bound that no charge reaches. A charge that reaches the bound is given back one
+ * token short.
+ */
 export const DEEPER = tokenBucketRate(3, 1, 1_000_000, 1000);
 
-/** Items with {@link DEEPER}. */
+/** Returns the items with {@link DEEPER} as the rate of `d`. */
 export function deepened(items: readonly TakeItem[]): TakeItem[] {
   return items.map((item) => (item.key === 'd' ? { ...item, rate: DEEPER } : item));
 }

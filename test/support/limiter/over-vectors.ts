@@ -3,7 +3,7 @@ import { HUNDRED, takeItem } from './take-items.js';
 import { MINUTE, NOW, OWING, OWING_MINUTE, ok, over, START, type TakeVector, THREE } from './take-vectors.js';
 
 const DAY = 86_400_000_000;
-/** When what is granted now is void, and when something else is that was granted before. */
+/** Time at which a surplus granted now expires, and time at which an earlier surplus expires. */
 const VOID = NOW + DAY;
 const SOON = NOW + 1;
 const NOTHING = windowRate('minute', 0);
@@ -14,7 +14,7 @@ function grant(hits: number): { readonly hits: number; readonly refund: true; re
   return { hits, refund: true, over: true };
 }
 
-/** Refunds past full, and what becomes of what is over; see TakeItem. */
+/** Refunds beyond the capacity, and later changes of the surplus; see TakeItem. */
 export const OVER_VECTORS: readonly TakeVector[] = [
   {
     name: 'refunds past full: of a full bucket, of one that stays below, and one in thirds of a microsecond',

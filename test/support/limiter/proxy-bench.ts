@@ -11,13 +11,13 @@ import type { TestBench, TestStoreOptions } from './test-stores.js';
 
 const SERVERS = 3;
 
-/** One bench for each kind of proxy that is here, with and without hash tags. */
+/** Returns a bench for each installed kind of proxy, with and without hash tags. */
 export function proxyBenches(): ProxyBench[] {
   const kinds = PROXY_KINDS.filter(({ isHere }) => isHere);
   return kinds.flatMap((kind) => [true, false].map((honours) => new ProxyBench(kind, honours)));
 }
 
-/** Buckets in three real Redis behind a real proxy. */
+/** Buckets in three real Redis servers behind a real proxy. */
 export class ProxyBench implements TestBench {
   readonly name: string;
   readonly clock = FakeClock.ofRedis();
@@ -33,7 +33,6 @@ export class ProxyBench implements TestBench {
     this.name = `${kind.name} ${honoursHashTags ? 'with' : 'without'} hash tags`;
   }
 
-  /** The proxy. */
   get proxy(): ShardingProxy {
     return this.running as ShardingProxy;
   }
@@ -54,10 +53,10 @@ export class ProxyBench implements TestBench {
     return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
   }
 
-  /** A store with any options; on the clocks of the servers unless they name one. */
+  /** Opens a store with any options, on the servers' clocks unless the options name one. */
   async openWith(options: Partial<ProxyStoreOptions>): Promise<ProxyAlone> {
     const address = { ...parseRedisUrl(`127.0.0.1:${this.proxy.port}`), proxy: true };
-    // A request of thousands of buckets is thousands of calls, which count as requests of one connection.
+    // A request with thousands of buckets causes thousands of calls, which count as requests of one connection.
     const patient = { ...REDIS, timeoutMicros: 10_000_000, maxInFlight: 40_000 };
     const store = new ProxyAlone({ ...patient, address, ...options });
     this.stores.push(store);

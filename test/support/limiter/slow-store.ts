@@ -3,7 +3,7 @@ import { MemoryStore } from '../../../src/storage/memory/memory-store.js';
 import type { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from './store-options.js';
 
-/** A store that answers when it is told to, as one behind a network does. */
+/** A store that answers when a test calls {@link answer}, as a remote store answers later. */
 export class SlowStore implements BucketStore {
   readonly asked: (readonly TakeItem[])[] = [];
   readonly inner: MemoryStore;
@@ -19,7 +19,7 @@ export class SlowStore implements BucketStore {
     return new Promise((resolve) => this.answers.push(() => resolve(result)));
   }
 
-  /** Answers all that was asked. */
+  /** Answers all pending requests. */
   async answer(): Promise<void> {
     for (const one of this.answers.splice(0)) one();
     await Promise.resolve();

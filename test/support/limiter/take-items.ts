@@ -2,7 +2,7 @@ import type { Enforcement, TakeItem } from '../../../src/limiter/bucket-store.js
 import type { Rate } from '../../../src/limiter/rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 
-/** The bucket of most tests: 100 tokens, 10 a second. */
+/** The rate of most tests: 100 tokens, refilled at 10 a second. */
 export const HUNDRED = tokenBucketRate(100, 10, 1_000_000);
 
 export interface ItemOptions {
@@ -12,7 +12,7 @@ export interface ItemOptions {
   readonly enforcement?: Enforcement;
 }
 
-/** An item on the bucket `key`, one enforced hit unless told otherwise. The whole key is its tag. */
+/** Returns an item on the bucket `key`: one enforced hit unless `options` change it. The whole key is the hash tag. */
 export function takeItem(key: string, rate: Rate, options: ItemOptions = {}): TakeItem {
   return {
     key,

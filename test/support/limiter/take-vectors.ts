@@ -4,23 +4,23 @@ import { chargingRate } from '../../../src/limiter/local-rate.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import { HUNDRED, takeItem } from './take-items.js';
 
-/** What is written down of an outcome. */
+/** The recorded fields of an outcome. */
 export type Told = Pick<TakeOutcome, 'limited' | 'remaining' | 'waitMicros' | 'used'> &
   Partial<Pick<TakeOutcome, 'forgiven'>>;
 
-/** One decision written down: what is stored before, what is asked, what is answered and stored after. */
+/** One recorded decision: stored values before, request, answer, and stored values after. */
 export interface TakeVector {
   readonly name: string;
-  /** {@link NOW} when absent. */
+  /** Default: {@link NOW}. */
   readonly nowMicros?: number;
   readonly countDeniedHits?: boolean;
-  /** By key, in the form of take.lua's values. */
+  /** Stored values by key, in the format of take.lua. */
   readonly before: Readonly<Record<string, string>>;
   readonly items: readonly TakeItem[];
   readonly outcomes: readonly Told[];
-  /** Absent where everything stays as it was. */
+  /** Absent if nothing changes. */
   readonly after?: Readonly<Record<string, string>>;
-  /** What Redis stores instead, where it keeps a second level for servers with another limit. */
+  /** Stored values in Redis if they differ, because Redis keeps a second level for servers with another limit. */
   readonly afterInRedis?: Readonly<Record<string, string>>;
 }
 
@@ -32,7 +32,7 @@ export const OWING = tokenBucketRate(100, 10, 1_000_000, 50);
 export const OWING_MINUTE = windowRate('minute', 5, { maxDebt: 5 });
 const PLAIN_MINUTE = windowRate('minute', 20);
 const BERLIN_DAY = windowRate('day', 5, { timeZone: 'Europe/Berlin' });
-/** Start of the minute that NOW is in: 20 s before it. */
+/** Start of the minute that contains NOW, 20 s before it. */
 export const START = 1_699_999_980_000_000;
 
 export function ok(remaining: number, waitMicros: number, used: number): Told {
@@ -43,7 +43,7 @@ export function over(remaining: number, waitMicros: number, used: number): Told 
   return { limited: true, remaining, waitMicros, used };
 }
 
-/** Run by both texts of the arithmetic, TypeScript and Lua. */
+/** Vectors that both implementations of the arithmetic run: TypeScript and Lua. */
 export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'a first hit',
@@ -75,7 +75,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'carries that run over',
     before: { a: 't1:1700000000333333:2:3' },
     items: [takeItem('a', THREE)],
-    // 333,333 2/3 + 333,333 1/3: what is left of the second lacks a third of a microsecond of a token.
+    // 333,333 2/3 + 333,333 1/3: the remainder of the second is a third of a microsecond short of a token.
     outcomes: [ok(0, 1, 3)],
     after: { a: 't1:1700000000666667:0:3' },
   },
@@ -118,7 +118,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
   {
     name: 'a carry of another limit that has parts too',
     before: { a: 't1:1700000000000001:6:7' },
-    // Not 1 and 6 thirds: 2 microseconds.
+    // The result is 2 microseconds, not 1 and 6 thirds.
     items: [takeItem('a', THREE)],
     outcomes: [ok(1, 2, 2)],
     after: { a: 't1:1700000000333335:1:3' },
@@ -229,7 +229,7 @@ export const TAKE_VECTORS: readonly TakeVector[] = [
     name: 'a charge past empty, on a bucket with debt',
     before: { a: 't1:1700000009950000:0:1' },
     items: [takeItem('a', OWING, { hits: 30 })],
-    // Half a token was there: 100 - 0.5 + 30.
+    // The bucket had half a token: 100 - 0.5 + 30.
     outcomes: [ok(0, 3_050_000, 100)],
     after: { a: 't1:1700000012950000:0:1' },
   },

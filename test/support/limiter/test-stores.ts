@@ -18,16 +18,16 @@ export interface TestStoreOptions {
   readonly countDeniedHits?: boolean;
 }
 
-/** One implementation of BucketStore, with what suites need around it. */
+/** One implementation of BucketStore, with the helpers that suites need. */
 export interface TestBench {
   readonly name: string;
-  /** Both times of the stores; for Redis the wall time is given to the script. */
+  /** Wall and monotonic time of the stores. For Redis, the script gets the wall time. */
   readonly clock: FakeClock;
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** A store whose buckets are all full; for Redis a store on the same server as the ones before. */
+  /** Opens a store whose buckets are all full. For Redis, it uses the same server as earlier stores. */
   open(options?: TestStoreOptions): Promise<BucketStore>;
-  /** Empties Redis, closes the stores. */
+  /** Empties Redis and closes the stores. */
   reset(): Promise<void>;
 }
 
@@ -44,24 +44,23 @@ export function memoryBench(): TestBench {
   };
 }
 
-/** Servers that speak Redis' protocol and that the contracts of stores hold on, as tools.ts names them. */
+/** Servers with the Redis protocol that the store contracts cover, named as in tools.ts. */
 const SERVERS = {
   'redis-server': 'Redis',
-  // The oldest version supported.
+  // The oldest supported version.
   'redis-server-old': 'Redis 6.2',
   'valkey-server': 'Valkey 9',
 } as const;
 
 /**
- * One bench for each kind of server that the contract of a store must hold on, and one whose scripts are given the
- * time.
+ * Returns a bench for each kind of server that the store contract covers, and one whose scripts get the time from weir.
  */
 export function redisBenches(): RedisBench[] {
   const own = (Object.keys(SERVERS) as (keyof typeof SERVERS)[]).map((tool) => new RedisBench(tool));
   return [...own, new RedisBench('redis-server', 'caller')];
 }
 
-/** Buckets in a real Redis, or Valkey. */
+/** Buckets in a real Redis or Valkey. */
 export class RedisBench implements TestBench {
   readonly name: string;
   readonly clock = FakeClock.ofRedis();
@@ -71,14 +70,14 @@ export class RedisBench implements TestBench {
   private admin: Redis | undefined;
   private stores: RedisAlone[] = [];
 
-  /** `clockOf`: whose clock the stores go by. */
+  /** `clockOf`: the clock that the stores use. */
   constructor(tool: keyof typeof SERVERS, clockOf: RedisClock = 'auto') {
     this.tool = tool;
     this.clockOf = clockOf;
     this.name = `${SERVERS[tool]}${clockOf === 'caller' ? ' that is given the time' : ''}`;
   }
 
-  /** A client of its own, to look at what is stored. */
+  /** A separate client to read stored values. */
   get redis(): Redis {
     return this.admin as Redis;
   }
@@ -102,7 +101,7 @@ export class RedisBench implements TestBench {
     return this.openWith({ clock: () => this.clock.wallMicros(), ...options });
   }
 
-  /** A store with any options; on Redis's own clock unless they name one. */
+  /** Opens a store with any options, on Redis's own clock unless the options name one. */
   async openWith(options: Partial<RedisStoreOptions>): Promise<RedisAlone> {
     const address = parseRedisUrl(`127.0.0.1:${this.port}`);
     const store = new RedisAlone({ ...REDIS, clockOf: this.clockOf, address, ...options });
@@ -118,7 +117,7 @@ export class RedisBench implements TestBench {
   }
 }
 
-/** Takes and gives the outcomes; throws when the store could not decide. */
+/** Takes and returns the outcomes; throws if the store cannot decide. */
 export async function takeFrom(store: BucketStore, ...items: TakeItem[]): Promise<readonly TakeOutcome[]> {
   const result = await store.take(items, Infinity);
   if (result instanceof StorageError) throw result;

@@ -2,15 +2,15 @@ import type { TokenBucketRate } from '../../../src/limiter/token-bucket.js';
 import type { Told } from './take-vectors.js';
 
 /**
- * A token bucket the plain way, to hold the exact arithmetic against: a level that rises, in big integers. A token is
- * `interval` units, every microsecond adds `tokensPerFill` of them.
+ * A simple model of a token bucket that tests compare with the exact arithmetic: a rising level in big integers. A
+ * token is `interval` units, and every microsecond adds `tokensPerFill` units.
  */
 export class TokenLevel {
   private readonly token: bigint;
   private readonly perMicro: bigint;
   private readonly full: bigint;
   private readonly maxTokens: bigint;
-  /** The least level, that of the deepest debt: negative, or 0. */
+  /** Lowest level, which is the deepest debt: negative, or 0. */
   private readonly lowest: bigint;
   private level: bigint;
   private at: number;
@@ -47,7 +47,7 @@ export class TokenLevel {
     this.level = level > this.full ? this.full : level;
   }
 
-  /** Tokens missing below none. */
+  /** Returns the debt in tokens. */
   debt(): bigint {
     return this.level < 0n ? (this.token - 1n - this.level) / this.token : 0n;
   }

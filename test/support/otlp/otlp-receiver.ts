@@ -7,7 +7,7 @@ import { repositoryRoot } from '../process/tools.js';
 
 type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-/** A span as a collector got it; ids in hexadecimal digits, '' for none. */
+/** A span that the collector received. Ids are hexadecimal; '' if absent. */
 export interface ReceivedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -24,16 +24,16 @@ export interface ReceivedSpan {
   readonly micros: number;
 }
 
-/** What a collector does with spans: takes them, refuses them, or never answers. */
+/** Behaviour of a collector: accepts spans, rejects them, or never answers. */
 export type Behaviour = 'take' | 'refuse' | 'hang';
 
-/** An OpenTelemetry collector, as far as weir sees it. Close it. */
+/** A minimal OpenTelemetry collector for weir. Close it after use. */
 export interface OtlpReceiver {
-  /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** Value for OTEL_EXPORTER_OTLP_ENDPOINT. */
   readonly endpoint: string;
   behaviour: Behaviour;
   readonly spans: readonly ReceivedSpan[];
-  /** Messages that came, whatever became of them. */
+  /** Number of received messages, including rejected ones. */
   readonly messages: number;
   close(): Promise<void>;
 }

@@ -4,10 +4,10 @@ import { toolPath } from '../process/tools.js';
 
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** The widths at which the page is looked at: that of a desk, and that of a phone. */
+/** Widths of the page in tests, in pixels: a desktop screen and a phone. */
 export const WIDTHS = { desk: 1440, phone: 390 } as const;
 
-/** Starts a Chromium without a window, with a profile of its own that is empty; `args` are more for it. Close it. */
+/** Starts a headless Chromium with a new, empty profile; `args` are further arguments. Close it after use. */
 export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: toolPath('chromium'),
@@ -21,28 +21,28 @@ export function launchBrowser(args: readonly string[] = []): Promise<Browser> {
   });
 }
 
-/** How a page is looked at. */
+/** Options of a page. */
 export interface Look {
   readonly width?: keyof typeof WIDTHS;
   readonly scheme?: 'light' | 'dark';
-  /** Whether the clock of the page can be moved on by `page.clock`; until then it runs as any clock. */
+  /** Whether `page.clock` can advance the page's clock, which runs normally until then. */
   readonly movesClock?: boolean;
 }
 
-/** A page, with whatever it did wrong. */
+/** A page, with a record of its problems. */
 export interface WatchedPage {
   readonly page: Page;
   readonly context: BrowserContext;
-  /** Errors of scripts, what the console was told of, and requests to other origins; see {@link expectLoss}. */
+  /** Script errors, console messages, and requests to other origins; see {@link expectLoss}. */
   problems(): readonly string[];
-  /** From now on answers that are no success, and those that do not come, are what the test is about. */
+  /** Stops recording unsuccessful and missing responses as problems, because the test causes them. */
   expectLoss(): void;
   close(): Promise<void>;
 }
 
 const LOSS = /^error: Failed to load resource|^error: .*net::ERR_/;
 
-/** Opens `url` in a context of its own, in which nobody has been before. */
+/** Opens `url` in a new browser context. */
 export async function openPage(browser: Browser, url: string, look: Look = {}): Promise<WatchedPage> {
   const { width = 'desk', scheme = 'light', movesClock = false } = look;
   const context = await browser.newContext({
@@ -88,9 +88,9 @@ interface AxeViolation {
   readonly nodes: readonly { readonly html: string; readonly any: readonly { readonly message: string }[] }[];
 }
 
-/** What axe-core finds wrong with the page as it is shown now, a line for each kind. */
+/** Returns the problems that axe-core finds on the page as it is shown now, one line for each kind. */
 export async function axeViolations(page: Page): Promise<readonly string[]> {
-  // By the debugger, since the page lets no script of others run.
+  // The debugger runs the script, because the page's security policy blocks foreign scripts.
   await page.evaluate(AXE);
   const found = (await page.evaluate(
     "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)",
@@ -104,7 +104,7 @@ export async function axeViolations(page: Page): Promise<readonly string[]> {
   });
 }
 
-/** How many pixels of the page lie beyond the right end of the screen. */
+/** Returns by how many pixels the page is wider than the screen. */
 export async function overflow(page: Page): Promise<number> {
   return (await page.evaluate('document.documentElement.scrollWidth - innerWidth')) as number;
 }

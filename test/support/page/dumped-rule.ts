@@ -1,6 +1,6 @@
 import type { DumpedPolicyRule } from '../../../src/page/text/dumped-policy.js';
 
-/** A rule that is in force, as `/rlconfig?format=json` tells of it. */
+/** Returns a rule in effect, in the form of `/rlconfig?format=json`. */
 export function dumpedRule(
   path: string,
   keys: readonly string[],

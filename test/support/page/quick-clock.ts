@@ -1,21 +1,21 @@
 /*
- * Put before weir with NODE_OPTIONS=--require: for the first hour of its clocks they, and its timers, run
- * WEIR_QUICK_CLOCK times as fast, from so far in the past that they show the true time after it, and go on at the true
- * speed then. So a picture of an hour takes a minute.
+ * Preloaded into weir with NODE_OPTIONS=--require. For the first hour of its clock, weir's clocks and timers run
+ * WEIR_QUICK_CLOCK times as fast. They start so far in the past that they show the true time afterwards, and then
+ * continue at normal speed. A screenshot of an hour therefore takes a minute.
  */
 const speed = Number(process.env['WEIR_QUICK_CLOCK'] ?? '1');
-/** All processes of one server count from here, milliseconds since the epoch. */
+/** Start time shared by all processes of one server, in milliseconds since the epoch. */
 const from = Number(process.env['WEIR_QUICK_CLOCK_FROM'] ?? Date.now());
 const HOUR_MS = 3_600_000;
 const quickMs = HOUR_MS / speed;
 
 const trueWall = Date.now.bind(Date);
 const [later, never] = [setTimeout, clearTimeout];
-/** How long ago, by the quick clock, the server began. */
+/** Returns the time since the server started, by the quick clock. */
 const passed = (trueMs: number): number => trueMs + Math.min(trueMs, quickMs) * (speed - 1);
 const [trueStart, trueBigint] = [process.hrtime.bigint(), process.hrtime.bigint.bind(process.hrtime)];
 const passedAtStart = trueWall() - from;
-/** By a clock that never steps, also between the processes. */
+/** Returns the current time from a clock that never steps and is the same in all processes. */
 const now = (): number => passed(Number(trueBigint() - trueStart) / 1e6 + passedAtStart);
 
 Date.now = () => Math.floor(from + quickMs - HOUR_MS + now());
@@ -31,7 +31,7 @@ globalThis.setTimeout = Object.assign(
   later,
 ) as typeof setTimeout;
 
-/** A timer that is set anew each time, as its true length changes once. */
+/** A timer that is set again each time, because its real duration changes once. */
 class Repeated {
   #timer: NodeJS.Timeout;
   #isReferenced = true;

@@ -1,23 +1,23 @@
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http';
 import { freePorts } from '../process/free-port.js';
 
-/** What a relay does with what passes it. */
+/** Options of a relay. */
 export interface RelayOptions {
-  /** Served below this path, such as `/weir`; without it elsewhere is nothing. Default: none. */
+  /** Path prefix, such as `/weir`; other paths are not found. Default: none. */
   readonly prefix?: string;
-  /** True: no byte of an answer is passed on before all of it is there. */
+  /** True: an answer is held back until it is complete. */
   readonly holdsBack?: boolean;
 }
 
-/** What is passed on instead of a piece of an answer. */
+/** Replaces a piece of an answer. */
 export type Rewrite = (path: string, piece: string) => string;
 
-/** A proxy before a debug port, as reverse proxies are: it may add a prefix, or hold answers back. */
+/** A reverse proxy in front of a debug port. It may add a prefix, or hold answers back. */
 export class Relay {
   readonly port: number;
-  /** May be changed; answers that have begun stay as they are. */
+  /** May be changed; answers that have started are not affected. */
   holdsBack: boolean;
-  /** May be changed at any time, also for answers that have begun. */
+  /** May be changed at any time; also affects answers that have started. */
   rewrite: Rewrite = (_path, piece) => piece;
   readonly #server: Server;
 
@@ -27,7 +27,7 @@ export class Relay {
     this.#server = server;
   }
 
-  /** Starts one on 127.0.0.1 before the port `to`. Close it. */
+  /** Starts a relay on 127.0.0.1 in front of the port `to`. Close it after use. */
   static async start(to: number, { prefix = '', holdsBack = false }: RelayOptions = {}): Promise<Relay> {
     const [port = 0] = await freePorts(1);
     const server = createServer((incoming, answer) => {

@@ -6,7 +6,7 @@ import { startWeir, type WeirServer } from '../weir/weir.js';
 import { type Look, launchBrowser, openPage, type WatchedPage } from './browser.js';
 import { untilHeard } from './views.js';
 
-/** Where buckets are kept, and by how many processes. */
+/** Stores of the buckets, and the number of processes. */
 export const STORES = ['memory', 'Redis', 'Redis with two workers'] as const;
 export type StoreName = (typeof STORES)[number];
 
@@ -23,7 +23,7 @@ descriptors:
       - { key: shadow, shadow_mode: true, rate_limit: { unit: year, requests_per_unit: 2 } }
 `;
 
-/** A browser and a Redis that the tests of a file share, and the page that one of them has open. */
+/** A browser and a Redis that the tests of a file share, and the page that the current test has open. */
 export class PageScene {
   readonly browser: Browser;
   readonly redis: RedisServer;
@@ -51,7 +51,7 @@ export class PageScene {
     this.#opened?.expectLoss();
   }
 
-  /** Closes the page, and tells what it did wrong. */
+  /** Closes the page. Returns its problems. */
   async close(): Promise<readonly string[]> {
     const problems = this.#opened?.problems() ?? [];
     await this.#opened?.close();
@@ -65,7 +65,10 @@ export class PageScene {
   }
 }
 
-/** A weir with a shop, of which mallory has asked eight times, three of them in vain, and acme for exports. */
+/**
+ * A weir with a shop's policies. mallory has sent eight requests, three of which were denied, and acme has requested
+ * exports.
+ */
 export class ShopServer {
   readonly server: WeirServer;
   readonly #client: RlsClient;
@@ -92,7 +95,7 @@ export class ShopServer {
     return shop;
   }
 
-  /** The code of a decision about one descriptor. */
+  /** Returns the code of a decision about one descriptor. */
   async take(entries: string): Promise<number | undefined> {
     const { response } = await this.#client.ask('shop', [descriptor(entries.split(','))]);
     return response?.overallCode;

@@ -5,17 +5,17 @@ import { startWeir, type WeirServer } from '../weir/weir.js';
 import { type Look, launchBrowser, openPage, type WatchedPage } from './browser.js';
 import { untilHeard } from './views.js';
 
-/** What each test of a file has for itself. */
+/** Server and page of one test. */
 export interface ServedPages {
-  /** Starts the server of a test; it is stopped after the test. */
+  /** Starts the server of a test, which is stopped after the test. */
   start(options: Parameters<typeof startWeir>[0]): Promise<WeirServer>;
   /** Opens the page of that server and waits until it is live. */
   open(look?: Look): Promise<Page>;
 }
 
 /**
- * A browser that the tests of a file share, with a server and its page for each of them. Call it once, outside of any
- * test: it stops and closes them, and fails a test whose page did something wrong.
+ * A browser that the tests of a file share, with a server and its page for each test. Call this function once, outside
+ * of any test: it also stops the servers, closes the pages, and fails a test whose page had problems.
  */
 export function servedPages(): ServedPages {
   let browser: Browser | undefined;

@@ -3,12 +3,12 @@ import { descriptor } from '../policy/decider.js';
 
 const DAY_MS = 86_400_000;
 
-/** When the policy of the language models begins to deny: six days from now, at midnight. */
+/** Returns the time at which the policy of the language models becomes active: midnight, six days from now. */
 function nextWeek(): string {
   return new Date(Math.floor(Date.now() / DAY_MS + 7) * DAY_MS).toISOString();
 }
 
-/** The policies of a shop, as the pictures of the manual show them: file name → text. */
+/** Returns the policies of a shop that the manual's screenshots show: file name → text. */
 export function shopPolicies(): Readonly<Record<string, string>> {
   return {
     'shop.yaml': `
@@ -54,7 +54,10 @@ descriptors:
 
 const CUSTOMERS = ['acme', 'globex', 'initech', 'umbrella', 'zeta'];
 
-/** What the shop asks at one moment of its hour, `at` from 0 to 1: more at its middle, and one caller who repeats. */
+/**
+ * Sends the shop's requests at one moment of its hour, `at` from 0 to 1. There are more in the middle, and one caller
+ * repeats its request.
+ */
 export async function shopTraffic(client: RlsClient, at: number, round: number): Promise<void> {
   const load = 0.6 + 0.3 * Math.sin(at * 9) + 0.15 * Math.sin(at * 41);
   const many = (count: number) =>

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 
 export const VIEW_NAMES = ['overview', 'rules', 'top', 'bucket', 'blocks'] as const;
 
-/** What a view shows as soon as it has been answered. */
+/** Selectors of the elements that a view shows once it has data. */
 const SHOWN: Readonly<Record<(typeof VIEW_NAMES)[number], string>> = {
   overview: '#tiles .tile',
   rules: '#rules-place .card, #rules-place .empty',
@@ -11,18 +11,18 @@ const SHOWN: Readonly<Record<(typeof VIEW_NAMES)[number], string>> = {
   blocks: '#blocks-list > *, #blocks-failed > *',
 };
 
-/** Resolves when the page hears from its server as `state` says: `live`, `asked every 5 s`, `no answer`. */
+/** Resolves when the page shows the connection state `state`: `live`, `asked every 5 s`, or `no answer`. */
 export async function untilHeard(page: Page, state = 'live'): Promise<void> {
   await page.locator('#connection', { hasText: state }).waitFor({ timeout: 20_000 });
 }
 
-/** Goes to a view by its link, and waits for what it shows. */
+/** Opens a view by its link, and waits for its content. */
 export async function goTo(page: Page, view: (typeof VIEW_NAMES)[number]): Promise<void> {
   await page.locator(`nav a[href="#${view}"]`).click();
   await page.locator(SHOWN[view]).first().waitFor();
 }
 
-/** Asks for the bucket of a caller as somebody does who types. */
+/** Looks up the bucket of a caller by typing. */
 export async function showBucket(
   page: Page,
   domain: string,

@@ -1,7 +1,7 @@
 /*
- * `npm run screenshots [folder]`: starts weir on a Redis with the policies of a shop, lets an hour of traffic pass on a
- * clock that runs sixty times as fast, and takes pictures of its page. Those of the README are written to docs/images;
- * all of them, on a desk and on a phone, light and dark, to the folder, which is a new one unless it is named.
+ * `npm run screenshots [folder]` starts weir on a Redis with the policies of a shop, generates an hour of traffic on a
+ * clock that runs sixty times as fast, and takes screenshots of its page. The README's screenshots are written to
+ * docs/images. All screenshots (desktop and phone, light and dark) are written to the folder; the default is a new one.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, statSync } from 'node:fs';
@@ -25,7 +25,7 @@ const ROUND_MS = 40;
 const MAX_BYTES = 200 * 1024;
 const IMAGES = join(repositoryRoot, 'docs/images');
 
-/** What is seen, by the name of its picture. */
+/** Views to capture, by the name of the screenshot. */
 const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   overview: async (page) => {
     await page.goto(new URL('#overview', page.url()).href);
@@ -51,7 +51,7 @@ const VIEWS: Readonly<Record<string, (page: Page) => Promise<void>>> = {
     await page.getByLabel('In the last').selectOption('hour');
     const row = page.locator('#top-rows tbody tr', { hasText: /customer=mallory.*endpoint=checkout/ });
     await row.waitFor();
-    // On a phone the row has to be unfolded.
+    // On a phone, the row must be expanded first.
     const more = row.locator('.unfolds');
     if (await more.isVisible()) await more.click();
     await row.getByRole('button', { name: /bucket of customer=mallory endpoint=checkout/ }).click();
@@ -76,7 +76,7 @@ async function start(from: number): Promise<{ readonly server: WeirServer; reado
     env: {
       CONFIG_PATH: policies.path,
       REDIS_URL: `127.0.0.1:${redis.port}`,
-      // Redis itself has no quick clock.
+      // Redis has no quick clock.
       REDIS_CLOCK: 'caller',
       WORKERS: '2',
       LOCAL_CACHE_SIZE_IN_BYTES: '0',
@@ -88,7 +88,7 @@ async function start(from: number): Promise<{ readonly server: WeirServer; reado
   return { server, policies };
 }
 
-/** Asks as a shop does until `isOver`. */
+/** Generates the shop's traffic until `isOver` returns true. */
 async function traffic(server: WeirServer, from: number, isOver: () => boolean): Promise<void> {
   const client = new RlsClient(server.grpcPort);
   for (let round = 0; !isOver(); round++) {
@@ -117,7 +117,7 @@ async function take(browser: Browser, server: WeirServer, look: Look, folder: st
   }
 }
 
-/** Of few colours, as the page has: a third of the bytes. */
+/** Reduces the number of colours, which cuts the size to a third. */
 function keep(folder: string, name: string): void {
   const path = join(IMAGES, `page-${name}.png`);
   execFileSync('cp', [join(folder, `page-${name}-desk-light.png`), path]);
@@ -134,7 +134,7 @@ async function main(folder: string): Promise<void> {
   let isOver = false;
   try {
     const asked = traffic(server, from, () => isOver);
-    // And some steps of the history at the true speed.
+    // The history also needs some steps at normal speed.
     await new Promise((resolve) => setTimeout(resolve, from + HOUR_MS + 35_000 - Date.now()));
     await askBuckets(server, {
       action: 'block',

@@ -1,9 +1,7 @@
 import fc from 'fast-check';
 import type { Entry } from '../../../src/limiter/entry.js';
 
-/**
- * Keys of entries and descriptors: `token` is one that policies take for a secret, `api_key` a credential everywhere.
- */
+/** Keys of entries and descriptors. Policies treat `token` as secret; `api_key` is a credential in every policy. */
 const KEYS = ['a', 'b', 'token', 'api_key', 'group'] as const;
 const DIGEST = '2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b';
 
@@ -56,7 +54,7 @@ const list = fc
   })
   .map((limits) => limits.map((one, i) => (i === 0 ? { ...one, shadow_mode: true } : one)));
 
-/** What a node matches; the texts of one entry often match several. */
+/** Values of a node. The texts of one entry often match several nodes. */
 const matched = fc.constantFrom<object>(
   {},
   { value: 'x' },
@@ -139,7 +137,7 @@ const derive = fc.constantFrom(
   ],
 );
 
-/** A good policy of the domain `d`, as the mapping that its file holds. */
+/** Generates a valid policy of the domain `d`, as the mapping that its file contains. */
 export const arbitraryPolicy: fc.Arbitrary<Readonly<Record<string, unknown>>> = fc
   .record(
     {
@@ -159,7 +157,7 @@ export const arbitraryPolicy: fc.Arbitrary<Readonly<Record<string, unknown>>> = 
   )
   .map((file) => ({ domain: 'd', ...file }));
 
-/** The entries of a descriptor that may meet an {@link arbitraryPolicy}. */
+/** Generates the entries of a descriptor that may match an {@link arbitraryPolicy}. */
 export const arbitraryEntries: fc.Arbitrary<readonly Entry[]> = fc.array(
   fc.record({
     key: fc.constantFrom(...KEYS, 'path'),

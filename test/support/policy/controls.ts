@@ -5,7 +5,7 @@ import { entries, policyOf } from './policies.js';
 const PLAIN = policyOf('domain: d\ndescriptors: [{ key: any }]\n');
 let made = 0;
 
-/** A control of the domain `d`, named by `key=value` texts as the given policy takes them. */
+/** Returns a control of the domain `d` for a descriptor of `key=value` texts, which the given policy normalises. */
 export function control(
   kind: ControlKind,
   texts: readonly string[],

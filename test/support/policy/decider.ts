@@ -23,10 +23,10 @@ import { MEMORY } from '../limiter/store-options.js';
 import { PLAIN_ANSWERS } from './plain-answers.js';
 import { entries, policyOf } from './policies.js';
 
-/** Both sides, one for all: the client's reads its definition. */
+/** Both sides of the codec, created once because the client's side reads its definition from a file. */
 const CODEC = { ...createClientCodec(), ...createWireCodec() };
 
-/** What the reference's counters were told of one descriptor; `used` is undefined where nothing decided. */
+/** Counts of one descriptor for the reference's statistics; `used` is undefined if no limit decided. */
 export interface Counted {
   readonly stat: string;
   readonly fromCaller: boolean;
@@ -36,14 +36,14 @@ export interface Counted {
   readonly shadowed: boolean;
 }
 
-/** Notes everything it is told, as one word a call; what is counted in {@link descriptors}. */
+/** Records each call as one word, and the counts in {@link descriptors}. */
 export class RecordingObserver implements DecisionObserver, DecisionCounts, DecisionWarnings {
   readonly counts = this;
   readonly reference = this;
   readonly warnings = this;
   readonly told: string[] = [];
   readonly lines: DecisionLine[] = [];
-  /** What rules with `allow_debt` were asked for. */
+  /** Arguments of the calls about rules with `allow_debt`. */
   readonly debts: string[] = [];
   readonly descriptors: Counted[] = [];
   buckets: BucketCounter | undefined;
@@ -60,7 +60,7 @@ export class RecordingObserver implements DecisionObserver, DecisionCounts, Deci
     this.told.push(`unmatched ${domain} ${all.map(({ key }) => key).join(',')} as meant`);
     return [];
   }
-  /** Told of what was counted just before. */
+  /** Receives what was counted just before. */
   readonly unlimited = {
     unmatched: () => this.told.push((this.told.pop() as string).replace(' as meant', '')),
     unknownDomain: () => {},
@@ -95,7 +95,7 @@ export class RecordingObserver implements DecisionObserver, DecisionCounts, Deci
     this.descriptors.push({ stat, fromCaller, hits, used, limited, shadowed });
   }
   requestGivenUp(): void {}
-  /** Counted without a key, then warned of with it. */
+  /** Called without a key to count, and with the key to warn. */
   matchExceeded(domain: string, key?: string, denied?: boolean): void {
     if (key !== undefined) this.told.push(`${domain} ${key} exceeded${denied ? ' denied' : ''}`);
   }
@@ -130,13 +130,13 @@ export interface DeciderOptions {
   readonly answers?: Partial<AnswerOptions>;
   readonly turns?: TurnQueue;
   readonly decisionLog?: DecisionLog;
-  /** In place of the codec's. */
+  /** Replaces the codec's function. */
   readonly domainOf?: (message: Uint8Array) => string | undefined;
-  /** For `enforce_percent`; Math.random when absent. */
+  /** Random numbers for `enforce_percent`; default: Math.random. */
   readonly random?: () => number;
 }
 
-/** The service on a policy given as text, with a clock that stands still, buckets in memory, and no transport. */
+/** The service without a transport, on a policy given as text, with a fixed clock and buckets in memory. */
 export class Decider {
   readonly clock = new FakeClock();
   readonly observer = new RecordingObserver();
@@ -181,14 +181,14 @@ export class Decider {
     this.service = new ShouldRateLimit(this.options);
   }
 
-  /** Decides one request; `hitsAddend` is the request's. */
+  /** Decides one request with the given `hitsAddend`. */
   ask(descriptors: readonly Descriptor[], hitsAddend = 0, domain = 'd'): RateLimitResponse | Refusal {
     const decided = this.service.decide({ domain, descriptors, hitsAddend });
     if (decided instanceof Promise) throw new Error('decided late');
     return decided;
   }
 
-  /** Decides one request that must get an answer. */
+  /** Decides one request, and throws if it is refused. */
   answer(descriptors: readonly Descriptor[], hitsAddend = 0, domain = 'd'): RateLimitResponse {
     const decided = this.ask(descriptors, hitsAddend, domain);
     if (decided instanceof Refusal) throw new Error(`refused: ${decided.message}`);
@@ -196,7 +196,7 @@ export class Decider {
   }
 }
 
-/** A descriptor of `key=value` texts. */
+/** Returns a descriptor of `key=value` texts. */
 export function descriptor(texts: readonly string[], more: Partial<Descriptor> = {}): Descriptor {
   return {
     entries: entries(...texts),
@@ -207,7 +207,7 @@ export function descriptor(texts: readonly string[], more: Partial<Descriptor> =
   };
 }
 
-/** Headers as an object; throws when one is there twice. */
+/** Returns the headers as an object; throws for a repeated header. */
 export function headers(response: RateLimitResponse): Record<string, string> {
   const result: Record<string, string> = {};
   for (const { key, value } of response.responseHeadersToAdd) {

@@ -1,10 +1,13 @@
-/** Keeps a byte order mark: it is a character of the path like any other. Invalid bytes become U+FFFD. */
+/** Keeps a byte order mark, which is a character of the path like any other. Invalid bytes become U+FFFD. */
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const ESCAPE_RUN = /(?:%(?!2[fF])[0-9a-fA-F]{2})+/g;
-/** Absolute form of a request target (RFC 9112, 3.2.2): scheme and authority are no part of the path. */
+/** Absolute form of a request target (RFC 9112, 3.2.2). Scheme and authority do not belong to the path. */
 const ABSOLUTE_FORM = /^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/[^/?#]*/;
 
-/** What `normalisePath` is defined as, step by step: what its one pass is held against. */
+/**
+ * Returns the normal form of a path, step by step as defined. Tests compare it with `normalisePath`, which needs one
+ * pass.
+ */
 export function definedPath(target: string): string {
   let path = target.replace(ABSOLUTE_FORM, '');
   const cut = path.search(/[?#]/);

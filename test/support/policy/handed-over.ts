@@ -2,7 +2,10 @@ import { type PolicyItem, PolicyReceiver, takesLong } from '../../../src/config/
 import { cutSlices, openSlice } from '../../../src/config/threads/slices.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 
-/** What another thread or process builds of `items`, which come in slices; `inForce` are the policies that it has. */
+/**
+ * Returns the policies that another thread or process builds from `items`, which arrive in slices; `inForce` are the
+ * policies that it already has.
+ */
 export function handedOver(items: Iterable<PolicyItem>, version = 'v', inForce?: PolicySet): PolicySet {
   const receiver = new PolicyReceiver(inForce);
   for (const slice of cutSlices(items, takesLong)) {

@@ -5,19 +5,19 @@ import type { ProblemList } from '../../../src/config/yaml/config-problem.js';
 import { buildPolicy } from '../../../src/policy/build-policy.js';
 import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 
-/** What one policy file gave. */
+/** Result of parsing one policy file. */
 export interface ParsedPolicy {
-  /** Absent when the file holds an error. */
+  /** Absent if the file contains an error. */
   readonly policy: CompiledPolicy | undefined;
   readonly problems: ProblemList;
-  /** Files named by `sha256_file`, with what was wrong in each. */
+  /** Files named by `sha256_file`, with their problems. */
   readonly tableFiles: readonly ProblemList[];
 }
 
 /**
- * Reads one policy file by itself: YAML, checked completely and compiled. Every problem of the file is collected; there
- * is a policy only if none of them is an error. `readFile` gets the files named by `sha256_file`, relative ones
- * resolved against `file`.
+ * Parses one policy file: reads the YAML, checks it completely and compiles it. Every problem of the file is collected;
+ * a policy is returned only if none of them is an error. `readFile` reads the files named by `sha256_file`; relative
+ * names are resolved against `file`.
  */
 export function parsePolicy(file: string, bytes: Uint8Array, readFile: ReadFile): ParsedPolicy {
   const { source, problems } = openFile(file, bytes);

@@ -1,6 +1,6 @@
 import type { AnswerOptions } from '../../../src/service/answer/answer-options.js';
 
-/** Nothing but what the policy says, for tests about something else. */
+/** Answers without additions to the policy, for tests that do not test answer options. */
 export const PLAIN_ANSWERS: AnswerOptions = {
   shadowMode: false,
   quotaMode: false,

@@ -4,7 +4,7 @@ import type { CompiledPolicy } from '../../../src/policy/compiled-policy.js';
 import type { PolicySet } from '../../../src/policy/policy-set.js';
 import { type ParsedPolicy, parsePolicy } from './parse-policy.js';
 
-/** Parses a policy given as text, under the name `policy.yaml`; `files` are what `sha256_file` may name. */
+/** Parses a policy given as text, under the name `policy.yaml`; `files` are the files that `sha256_file` may name. */
 export function parse(text: string, files: Readonly<Record<string, string>> = {}): ParsedPolicy {
   return parsePolicy('policy.yaml', Buffer.from(text), (file) => {
     const content = files[file];
@@ -13,7 +13,7 @@ export function parse(text: string, files: Readonly<Record<string, string>> = {}
   });
 }
 
-/** A policy that must be good. */
+/** Returns the policy of a text; throws if it is invalid. */
 export function policyOf(text: string, files: Readonly<Record<string, string>> = {}): CompiledPolicy {
   const { policy, problems, tableFiles } = parse(text, files);
   const errors = [problems, ...tableFiles].flatMap((list) => list.errors.map(formatProblem));
@@ -21,13 +21,13 @@ export function policyOf(text: string, files: Readonly<Record<string, string>> =
   return policy;
 }
 
-/** The set of some policies, which may be given as texts that must be good. */
+/** Returns a set of policies, some of which may be given as valid texts. */
 export function setOf(...policies: readonly (CompiledPolicy | string)[]): PolicySet {
   const compiled = policies.map((one) => (typeof one === 'string' ? policyOf(one) : one));
   return { domains: new Map(compiled.map((policy) => [policy.domain, policy])), version: 'v' };
 }
 
-/** Entries written as `key=value`. */
+/** Parses entries written as `key=value`. */
 export function entries(...texts: readonly string[]): readonly Entry[] {
   return texts.map((text) => {
     const cut = text.indexOf('=');

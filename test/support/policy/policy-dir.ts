@@ -8,7 +8,7 @@ import { formatProblem } from '../../../src/config/yaml/config-problem.js';
 import { TempDir } from '../process/temp-dir.js';
 import { entries } from './policies.js';
 
-/** A directory of policies that is loaded again and again, each time with what was loaded before. */
+/** A directory of policies that is loaded repeatedly; each load knows the result of the previous one. */
 export class PolicyDir {
   readonly dir = new TempDir();
   private before: LoadedPolicies | undefined;
@@ -18,7 +18,7 @@ export class PolicyDir {
     this.options = options;
   }
 
-  /** Writes these files, removes those that are undefined, and loads. */
+  /** Writes these files, removes those that are undefined, and loads the directory. */
   load(files: Readonly<Record<string, string | undefined>>): LoadedPolicies {
     for (const [name, text] of Object.entries(files)) {
       if (text === undefined) rmSync(this.dir.join(name));
@@ -28,7 +28,7 @@ export class PolicyDir {
     return this.before;
   }
 
-  /** The next load is a process's first. */
+  /** Forgets earlier loads, as a restart of the process does. */
   restart(): void {
     this.before = undefined;
   }
@@ -37,25 +37,25 @@ export class PolicyDir {
     return this.dir.join(name);
   }
 
-  /** Errors, with file names as in this directory. */
+  /** Returns the errors, with file names relative to this directory. */
   errorsOf({ errors }: LoadedPolicies): string[] {
     return errors.map((error) => formatProblem(error).replaceAll(`${this.dir.path}/`, ''));
   }
 }
 
-/** A good file: one rule of `requests` a day. */
+/** Returns a valid file with one rule of `requests` a day. */
 export function goodFile(domain: string, requests: number): string {
   return `domain: ${domain}\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: ${requests} } }]\n`;
 }
 
-/** A file with an error whose domain can be read. */
+/** Returns a file with an error whose domain is readable. */
 export function badFile(domain: string): string {
   return `domain: ${domain}\nfoo: bar\n`;
 }
 
 export const UNPARSEABLE = 'domain: [\n';
 
-/** State of each domain, and the limit of its {@link goodFile}: `d: ok 5`. */
+/** Returns the state of each domain, with the limit of its {@link goodFile}: `d: ok 5`. */
 export function statesOf({ domains, policySet }: LoadedPolicies): string[] {
   const states = domains.map(({ domain, state }) => {
     const rate = policySet.domains.get(domain)?.match(entries('k=v')).rules[0]?.rate;

@@ -4,10 +4,10 @@ import Ajv, { type ValidateFunction } from 'ajv';
 import { parse } from 'yaml';
 import { repositoryRoot } from '../process/tools.js';
 
-/** Where the JSON Schema of policy files lies, in the repository. */
+/** Path of the JSON Schema of policy files in the repository. */
 export const SCHEMA_PATH = 'deploy/policy.schema.json';
 
-/** A part of the schema, as far as tests look into it. */
+/** A part of the schema, with the fields that tests read. */
 export interface SchemaPart {
   readonly $ref?: string;
   readonly description?: string;
@@ -24,7 +24,7 @@ export interface SchemaPart {
 
 export const schema = JSON.parse(readFileSync(join(repositoryRoot, SCHEMA_PATH), 'utf8')) as SchemaPart;
 
-/** What `$ref` names, else the part itself. */
+/** Returns the part that `$ref` names, or the part itself. */
 export function resolved(part: SchemaPart): SchemaPart {
   const name = part.$ref?.replace('#/definitions/', '');
   return name === undefined ? part : (schema.definitions?.[name] as SchemaPart);
@@ -33,16 +33,14 @@ export function resolved(part: SchemaPart): SchemaPart {
 const ajv = new Ajv({ allowUnionTypes: true, strictRequired: false, strictTypes: false, allErrors: true });
 let validate: ValidateFunction | undefined;
 
-/**
- * What the schema says against a policy given as YAML, read as editors read it (YAML 1.2, merge keys); [] when nothing.
- */
+/** Validates a policy given as YAML, read as editors read it (YAML 1.2, merge keys). Returns the errors, or []. */
 export function schemaErrors(text: string): readonly string[] {
   validate ??= ajv.compile(schema);
   if (validate(parse(text, { merge: true, logLevel: 'silent' }))) return [];
   return (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath}: ${message}`);
 }
 
-/** What `part` of the schema says against a value. */
+/** Returns whether a part of the schema accepts a value. */
 export function accepts(part: SchemaPart, value: unknown): boolean {
   return ajv.validate({ ...part, definitions: schema.definitions }, value);
 }

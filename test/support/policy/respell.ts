@@ -1,10 +1,10 @@
-/* Other spellings of a policy that act the same, down to the names of buckets and statistics. */
+/* Generates other spellings of a policy that behave the same, including the names of buckets and statistics. */
 
 type Json = Readonly<Record<string, unknown>>;
-/** A number from 0 to below `below`, whole. */
+/** Returns an integer from 0 to below `below`. */
 type Chance = (below: number) => number;
 
-/** What holds where a rule does not say. */
+/** Defaults for rules that do not set a field. */
 interface Inherited {
   readonly file: Json;
   readonly phase: unknown;
@@ -14,7 +14,7 @@ interface Inherited {
   readonly onUnmatched: unknown;
 }
 
-/** A sequence of numbers that a seed determines (mulberry32). */
+/** Returns a generator of numbers that is determined by the seed (mulberry32). */
 export function chanceOf(seed: number): Chance {
   let state = seed;
   return (below) => {
@@ -25,7 +25,7 @@ export function chanceOf(seed: number): Chance {
   };
 }
 
-/** A policy file that acts as `file` does. `chance` decides how it is spelled. */
+/** Returns a policy file that behaves as `file` does. `chance` determines its spelling. */
 export function respelled(file: Json, chance: Chance): Json {
   const often = (): boolean => chance(3) > 0;
   const inherited: Inherited = {
@@ -57,7 +57,10 @@ function nodes(list: unknown, above: Inherited, chance: Chance): readonly Json[]
   return reordered(found, chance);
 }
 
-/** Where a pattern or a regular expression stands among their like counts; where others stand does not. */
+/**
+ * Reorders a list. The order of patterns and regular expressions among themselves matters; the positions of other items
+ * do not.
+ */
 function reordered(list: readonly Json[], chance: Chance): readonly Json[] {
   const isOrdered = ({ value, value_regex: regex }: Json): boolean =>
     regex !== undefined || (typeof value === 'string' && value.includes('*'));
@@ -186,7 +189,7 @@ function rate(json: Json, inherited: Inherited, chance: Chance): Json {
   return { ...window(seconds, number, chance), ...stated, ...given };
 }
 
-/** A window in any units that fit; names in any case. */
+/** Returns a window in any units that fit, with names in any case. */
 function window(seconds: number, number: number, chance: Chance): Json {
   const fitting = SECONDS.filter(([, length]) => seconds % length === 0);
   const [name, length] = fitting[chance(fitting.length)] as readonly [string, number];
@@ -196,7 +199,7 @@ function window(seconds: number, number: number, chance: Chance): Json {
   return { unit, requests_per_unit: number, ...factor };
 }
 
-/** A bucket with tokens and interval multiplied alike, in any units of time. */
+/** Returns a token bucket with tokens and interval multiplied by the same factor, in any units of time. */
 function tokenBucket(maxTokens: number, fill: number, nanos: number, chance: Chance): Json {
   const factor = 1 + chance(3);
   const perFill = fill * factor === 1 && chance(2) > 0 ? {} : { tokens_per_fill: fill * factor };
@@ -223,7 +226,10 @@ function durationText(nanos: number, chance: Chance): string {
   return `${nanos / length}${name}`;
 }
 
-/** What is over does not count any more, nor what another phase hides. The tests' time is between 2025 and 2027. */
+/**
+ * Respells a phase. Past phases have no effect, nor do phases that another one hides. The time of the tests is between
+ * 2025 and 2027.
+ */
 function phase(value: unknown, chance: Chance): unknown {
   const past = ['1999-12-31T23:59:59Z', '2025-01-01T00:00:00+01:00'][chance(2)];
   if (value === 'active' && chance(3) === 0) {
@@ -250,12 +256,12 @@ function respellAnswers(written: Record<string, unknown>, chance: Chance): void 
   }
 }
 
-/** Conditions are told by their sources, whose order does not count. */
+/** Respells an item of `derive`. Conditions are identified by their sources, so their order does not matter. */
 function deriveItem(item: Json, chance: Chance): Json {
   return { ...item, from: shuffled(item['from'] as readonly unknown[], chance) };
 }
 
-/** A text or a list. The first item names the node; the order of the others does not count. */
+/** Respells a text or a list. The first item names the node; the order of the others does not matter. */
 function items(value: unknown, chance: Chance, respell = (text: string, _: Chance) => text): unknown {
   const [first, ...others] = (Array.isArray(value) ? value : [value]) as readonly string[];
   const list = [first as string, ...shuffled(others, chance)].map((one) => respell(one, chance));
@@ -274,7 +280,7 @@ function shuffled<T>(list: readonly T[], chance: Chance): T[] {
   return mixed;
 }
 
-/** Mappings have no order; lists keep theirs. */
+/** Shuffles the keys of mappings, which have no order, and keeps the order of lists. */
 function shuffledKeys(value: unknown, chance: Chance): unknown {
   if (Array.isArray(value)) return value.map((item) => shuffledKeys(item, chance));
   if (typeof value !== 'object' || value === null) return value;

@@ -1,4 +1,7 @@
-/** Which of `choices` the environment variable names for this run; undefined where it is not set. Throws for others. */
+/**
+ * Returns the choice that an environment variable selects for this run; undefined if it is not set. Throws for any
+ * other value.
+ */
 export function chosen<T extends string>(variable: string, choices: readonly T[]): T | undefined {
   const name = process.env[variable] || undefined;
   const choice = choices.find((one) => one === name);

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
-/** Ports that need no rights, and that other software seldom has fixed. */
+/** First port to try: it needs no privileges, and other software rarely uses fixed ports from here on. */
 const FIRST_PORT = 10_240;
-/** Where Linux begins to take ports for outgoing connections, unless told otherwise. */
+/** Default first port of Linux for outgoing connections. */
 const FIRST_EPHEMERAL_PORT = 32_768;
 
-/** Ports of this process already handed out: a server that is told of one may not have taken it yet. */
+/** Ports that this process already handed out, because a server may not have opened its port yet. */
 const handedOut = new Set<number>();
 
 /**
- * Ports are chosen below those that the system gives to outgoing connections (ip_local_port_range): one of these may
- * take a port between our look at it and the start of the server that it is for.
+ * Returns the end of the range to choose from. Ports for outgoing connections (ip_local_port_range) are excluded,
+ * because the system may use one between the check and the start of the server.
  */
 function firstEphemeralPort(): number {
   try {
@@ -32,8 +32,9 @@ function isFree(port: number): Promise<boolean> {
 }
 
 /**
- * Ports of 127.0.0.1 that were free a moment ago, all different and never the same twice in one process. `partner` is
- * added to each for a second port that is free and taken with it, as the bus of a Redis Cluster is.
+ * Returns ports of 127.0.0.1 that were free a moment ago. They are all different, and never the same twice in one
+ * process. `partner` is added to each for a second port that is free and reserved with it, such as the bus of a Redis
+ * Cluster.
  */
 export async function freePorts(count: number, partner = 0): Promise<number[]> {
   const end = firstEphemeralPort() - partner;

@@ -3,11 +3,12 @@ import { request as tlsRequest } from 'node:https';
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Names in lower case, in the order received, doubled ones twice. */
+  /** Headers in the order received, with names in lower case; a repeated header is listed twice. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string;
   /**
-   * When the request was handed to the kernel and when its answer was complete: milliseconds of `performance.now()`.
+   * Times at which the request was handed to the kernel and its answer was complete, in milliseconds of
+   * `performance.now()`.
    */
   readonly sentAt: number;
   readonly answeredAt: number;
@@ -17,11 +18,11 @@ export interface HttpRequestOptions {
   readonly method?: string;
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Uint8Array;
-  /** Ask over TLS, and trust certificates of this issuer (PEM). */
+  /** Use TLS, and trust certificates of this issuer (PEM). */
   readonly ca?: string | undefined;
 }
 
-/** One HTTP/1.1 request to 127.0.0.1 on a connection of its own. `path` is sent as it is. */
+/** Sends one HTTP/1.1 request to 127.0.0.1 on its own connection. `path` is sent unchanged. */
 export function httpRequest(
   port: number,
   path: string,
@@ -56,12 +57,12 @@ export function httpRequest(
   });
 }
 
-/** The headers whose names start with `prefix`, as pairs. */
+/** Returns the headers whose names start with `prefix`, as pairs. */
 export function headersLike(answer: HttpAnswer, prefix: string): [name: string, value: string][] {
   return answer.headers.filter(([name]) => name.startsWith(prefix)).map(([name, value]) => [name, value]);
 }
 
-/** Value of a header that must be there exactly once; throws otherwise. */
+/** Returns the value of a header that must occur exactly once; throws otherwise. */
 export function headerOf(answer: HttpAnswer, name: string): string {
   const values = answer.headers.filter(([other]) => other === name);
   const [first] = values;

@@ -1,64 +1,67 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { waitFor } from './wait-for.js';
 
-/** How a process ended: `code` is null when a signal ended it. */
+/** Exit of a process: `code` is null if a signal ended it. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
 export interface StartOptions {
-  /** Added to the environment of the tests. */
+  /** Variables added to the environment of the tests. */
   readonly env?: NodeJS.ProcessEnv;
-  /** True: only `env`, PATH and the mark that leftovers are found by. */
+  /** True: pass only `env`, PATH and the variable that identifies leftover processes. */
   readonly bareEnvironment?: boolean;
   readonly cwd?: string;
-  /** False: what it prints stays in its pipes, which are full before long; `lines()` and the like stay empty. */
+  /** False: the output remains in the pipes, which fill up soon; `lines()` and similar methods return nothing. */
   readonly readsOutput?: boolean;
 }
 
 export interface StartedProcess {
   readonly pid: number;
-  /** Resolves when the process has ended and its output is complete. */
+  /** Resolves when the process has exited and its output is complete. */
   readonly exited: Promise<Exit>;
   stdout(): string;
   stderr(): string;
-  /** stdout and stderr as they came, cut into lines. */
+  /** Lines of stdout and stderr, in order of arrival. */
   lines(): string[];
-  /** First line that matches; rejects with the output so far when the process ends before, or after `timeoutMs`. */
+  /**
+   * Resolves with the first line that matches. Rejects with the output so far if the process exits before, or after
+   * `timeoutMs`.
+   */
   waitForLine(pattern: RegExp, timeoutMs?: number): Promise<string>;
-  /** True until the process has ended. */
+  /** Returns whether the process is still running. */
   isRunning(): boolean;
   signal(signal: NodeJS.Signals): void;
-  /** Sends `signal` (SIGTERM), and SIGKILL if the process is still there after `graceMs` (10,000). */
+  /** Sends `signal` (default SIGTERM), and SIGKILL if the process still runs after `graceMs` (default 10,000). */
   stop(signal?: NodeJS.Signals, graceMs?: number): Promise<Exit>;
 }
 
 const running = new Set<StartedProcess>();
 
-/** Ends every process started here and still running. */
+/** Ends every running process that was started here. */
 export async function stopAllProcesses(): Promise<void> {
   await Promise.all([...running].map((started) => started.stop('SIGKILL')));
 }
 
-// Under jest every test file that starts processes ends them, whatever its tests do.
+// Under jest, every test file ends the processes that it started, even if its tests fail.
 (globalThis as { afterAll?: (body: () => Promise<void>) => void }).afterAll?.(stopAllProcesses);
 process.on('exit', () => {
   for (const started of running) started.signal('SIGKILL');
 });
 
-/** The environment of a process that is started with these options. */
+/** Returns the environment of a process that is started with these options. */
 export function environmentOf({ env, bareEnvironment }: StartOptions): NodeJS.ProcessEnv {
   const { PATH, WEIR_TEST_RUN, WEIR_TEST_COMPILE_CACHE } = process.env;
   const kept =
     bareEnvironment === true
       ? { ...(PATH && { PATH }), ...(WEIR_TEST_RUN && { WEIR_TEST_RUN }) }
       : process.env;
-  // Node.js keeps what it has compiled there, which most starts of weir are about.
+  // Node.js caches compiled code there; most of the start time of weir is compilation.
   return { ...kept, ...(WEIR_TEST_COMPILE_CACHE && { NODE_COMPILE_CACHE: WEIR_TEST_COMPILE_CACHE }), ...env };
 }
 
-/** Starts a program, collects what it prints, and makes sure that it does not outlive the tests. */
+/** Starts a program, collects its output, and ensures that it ends with the tests. */
 export function startProcess(
   command: string,
   args: readonly string[],
@@ -73,7 +76,7 @@ export function startProcess(
   let stderr = '';
   let both = '';
   if (options.readsOutput === false) {
-    // Nothing says that a stream has ended which nobody reads.
+    // A stream that is not read emits no end.
     child.once('exit', () => {
       child.stdout?.destroy();
       child.stderr?.destroy();

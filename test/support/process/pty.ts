@@ -1,27 +1,27 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { waitFor } from './wait-for.js';
 
-/** A shell script in a terminal of its own. */
+/** A shell script in its own terminal. */
 export interface PtyScript {
-  /** All that came from the terminal, codes included. */
+  /** Returns all output of the terminal, including control codes. */
   output(): string;
-  /** Presses keys. */
+  /** Types keys. */
   type(keys: string): void;
-  /** Resolves once the output has this text, `times` over. Rejects with the output when that takes too long. */
+  /** Resolves once the output contains this text `times` times. Rejects with the output after a timeout. */
   until(text: string | RegExp, times?: number): Promise<void>;
-  /** Takes the terminal away, as a connection that is lost does. */
+  /** Closes the terminal, as a lost connection does. */
   hangUp(): void;
   /** Resolves when the script has ended. */
   readonly ended: Promise<void>;
 }
 
 const running = new Set<ChildProcess>();
-// Whatever becomes of a test, the terminals end with it, and what runs in them.
+// The terminals and their programs end with the test, even if it fails.
 (globalThis as { afterAll?: (body: () => void) => void }).afterAll?.(() => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Runs a script of bash in a terminal of 80 columns and 24 rows, by script(1). */
+/** Runs a bash script in a terminal of 80 columns and 24 rows, with script(1). */
 export function startInPty(script: string, env: NodeJS.ProcessEnv = {}): PtyScript {
   const child = spawn('script', ['-qec', `stty cols 80 rows 24; ${script}`, '/dev/null'], {
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 
-/** What may lie where a file is expected, and how it gets there; each is put in the place of what there is. */
+/** Unusual kinds of files where a regular file is expected, with functions that replace a file with them. */
 export const STRANGE_FILES = {
   'a pipe that nobody writes to': (path: string) => {
     execFileSync('mkfifo', [path]);
@@ -18,7 +18,7 @@ export const STRANGE_FILES = {
 
 export type StrangeFile = keyof typeof STRANGE_FILES;
 
-/** Puts something strange in the place of a file, at once as renaming does. */
+/** Replaces a file with an unusual kind of file, atomically as renaming does. */
 export function replaceBy(path: string, what: StrangeFile): void {
   const made = `${path}.new`;
   STRANGE_FILES[what](made);

@@ -2,16 +2,16 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** A directory of its own for one test; `remove` it afterwards. */
+/** A temporary directory for one test; call `remove` afterwards. */
 export class TempDir {
   readonly path: string;
 
-  /** `where` it is: the system's directory for such, or another one. */
+  /** `where` is the parent directory; default: the system's directory for temporary files. */
   constructor(where: string = tmpdir()) {
     this.path = mkdtempSync(join(where, 'weir-test-'));
   }
 
-  /** Writes a file, with the directories above it, and returns its path. */
+  /** Writes a file, creates its parent directories, and returns its path. */
   write(name: string, content: string): string {
     const path = this.join(name);
     mkdirSync(dirname(path), { recursive: true });

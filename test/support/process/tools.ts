@@ -3,7 +3,7 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { assetPath } from '../../../src/assets.js';
 
-/** The repository: build/ lies right below it. */
+/** Path of the repository, the parent of build/. */
 export const repositoryRoot = assetPath('..');
 
 function isExecutable(path: string): boolean {
@@ -15,14 +15,14 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** `WEIR_TEST_REDIS_SERVER` for `redis-server`: the variable that tells where it is. */
+/** Returns the variable with the path of a tool: `WEIR_TEST_REDIS_SERVER` for `redis-server`. */
 export function variableOf(name: string): string {
   return `WEIR_TEST_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
 /**
- * Fetches tools that are neither named by WEIR_TEST_<NAME> nor in .tools/ yet, for programs that only know from their
- * arguments what they need. Progress goes to stderr. Throws an Error where one cannot be had.
+ * Fetches tools that WEIR_TEST_<NAME> does not set and that are not in .tools/ yet, for programs whose arguments
+ * determine which tools they need. Progress is written to stderr. Throws an Error if a tool is not available.
  */
 export function fetchTools(names: readonly string[]): void {
   const wanted = names.filter((name) => (process.env[variableOf(name)] ?? '') === '');
@@ -33,7 +33,7 @@ export function fetchTools(names: readonly string[]): void {
   });
 }
 
-/** As {@link toolPath}, but undefined for a tool that is not here: for tests that `npm test` names as skipped. */
+/** Same as {@link toolPath}, but returns undefined for a missing tool: for tests that `npm test` lists as skipped. */
 export function optionalToolPath(name: string): string | undefined {
   const given = process.env[variableOf(name)];
   if (given !== undefined && given !== '') return given;
@@ -42,11 +42,11 @@ export function optionalToolPath(name: string): string | undefined {
 }
 
 /**
- * Path of a program that tests run beside weir: `redis-server`, `redis-server-old`, `valkey-server`, `envoy`,
- * `kubernetes-validate`, `grpcurl`, `h2spec`, `ghz`, `connectconformance`, `grpc-go-client`, `xds-server`, `python-
- * grpc` (a python3 that can import grpc), `python-hpack`, `node20`, `h2load`,
- * `nutcracker`. Taken from WEIR_TEST_<NAME>, then from what `npm test` fetched into .tools/, then from PATH. Throws a
- * sentence where it is missing.
+ * Returns the path of a program that tests run next to weir: `redis-server`, `redis-server-old`, `valkey-server`,
+ * `envoy`, `kubernetes-validate`, `grpcurl`, `h2spec`, `ghz`, `connectconformance`, `grpc-go-client`, `xds-server`,
+ * `python-grpc` (a python3 that can import grpc), `python-hpack`, `node20`, `h2load`, `nutcracker`. The path comes from
+ * WEIR_TEST_<NAME>, from .tools/ where `npm test` puts downloads, or from PATH, in this order. Throws an error if the
+ * program is missing.
  */
 export function toolPath(name: string): string {
   const path = optionalToolPath(name);

@@ -3,7 +3,8 @@ import type { StartedProcess } from './processes.js';
 import { waitFor } from './wait-for.js';
 
 /**
- * Waits until /healthcheck says OK. Of a process that ends before, or is late, nothing stays and its output is thrown.
+ * Waits until /healthcheck answers OK. If the process exits before, or after `timeoutMs`, this stops it and throws its
+ * output.
  */
 export async function untilHealthy(
   name: string,

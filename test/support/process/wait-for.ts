@@ -1,6 +1,6 @@
 /**
- * Resolves with what `attempt` gives as soon as it gives something: polls every 10 ms, a throw counts as "not yet".
- * Rejects after `timeoutMs` with `what` and the last error.
+ * Calls `attempt` every 10 ms and resolves with its first result that is not undefined; an exception counts as "not
+ * yet". Rejects after `timeoutMs` with `what` and the last error.
  */
 export async function waitFor<T>(
   what: string,

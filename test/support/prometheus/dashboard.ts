@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from '../process/tools.js';
 
-/** Dashboards for Grafana. */
+/** Folder of the Grafana dashboards. */
 export const DASHBOARDS = join(repositoryRoot, 'deploy/grafana');
 
 export interface Target {
@@ -37,7 +37,7 @@ export interface Dashboard {
   readonly templating: { readonly list: readonly Variable[] };
 }
 
-/** Every dashboard that weir ships, by the name of its file. */
+/** Returns every dashboard that weir ships, by file name. */
 export function shippedDashboards(): ReadonlyMap<string, Dashboard> {
   const files = readdirSync(DASHBOARDS).filter((name) => name.endsWith('.json'));
   return new Map(
@@ -45,7 +45,7 @@ export function shippedDashboards(): ReadonlyMap<string, Dashboard> {
   );
 }
 
-/** The query of a panel as Grafana sends it when every variable is set to All. */
+/** Returns the query of a panel as Grafana sends it when every variable is set to All. */
 export function withAll(query: string, { templating }: Dashboard, rateInterval: string): string {
   let text = query.replaceAll('$__rate_interval', rateInterval);
   for (const { name, allValue = '' } of templating.list) text = text.replaceAll(`$${name}`, allValue);

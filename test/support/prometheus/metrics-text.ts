@@ -1,24 +1,24 @@
 import { httpRequest } from '../process/http-client.js';
 import type { WeirServer } from '../weir/weir.js';
 
-/** What `/metrics` of one server showed: the value of each series, by its text. */
+/** Metrics of one server at one time: the value of each series, by its text. */
 export interface Scrape {
   readonly values: ReadonlyMap<string, number>;
-  /** `counter`, `gauge` or `histogram`, by the name of the metric. */
+  /** `counter`, `gauge` or `histogram`, by metric name. */
   readonly types: ReadonlyMap<string, string>;
 }
 
-/** The name of the metric that a series is of: `a_total` for `a_total{b="c"}`. */
+/** Returns the metric name of a series: `a_total` for `a_total{b="c"}`. */
 export const nameOf = (series: string): string => /^[^{]*/.exec(series)?.[0] ?? '';
 
-/** Whether a series counts up, as those of counters and histograms do. */
+/** Returns whether a series only increases, as those of counters and histograms do. */
 export function countsUp({ types }: Scrape, series: string): boolean {
   const name = nameOf(series);
   const type = types.get(name) ?? types.get(name.replace(/_(?:bucket|sum|count)$/, ''));
   return type === 'counter' || type === 'histogram';
 }
 
-/** Reads the text format of Prometheus, as weir writes it: without times. */
+/** Parses the text format of Prometheus as weir writes it, without timestamps. */
 export function readMetrics(text: string): Scrape {
   const values = new Map<string, number>();
   const types = new Map<string, string>();
@@ -32,7 +32,7 @@ export function readMetrics(text: string): Scrape {
   return { values, types };
 }
 
-/** What a server shows; undefined when it does not answer, as Prometheus would notice. */
+/** Reads the metrics of a server; undefined if it does not answer. */
 export async function scrape(server: WeirServer): Promise<Scrape | undefined> {
   try {
     const { status, body } = await httpRequest(server.httpPort, '/metrics');
@@ -42,7 +42,7 @@ export async function scrape(server: WeirServer): Promise<Scrape | undefined> {
   }
 }
 
-/** The sum of the series of a metric whose text holds `part`. */
+/** Returns the sum of a metric's series whose text contains `part`. */
 export function sumOf({ values }: Scrape, metric: string, part = ''): number {
   let sum = 0;
   for (const [series, value] of values) {

@@ -6,15 +6,15 @@ import { toolPath } from '../process/tools.js';
 import { waitFor } from '../process/wait-for.js';
 
 export interface PrometheusOptions {
-  /** HTTP ports of weirs on 127.0.0.1. */
+  /** Debug ports of weir servers on 127.0.0.1. */
   readonly targets: readonly number[];
-  /** Between two scrapes, and between two looks at the alerts: `1s`. */
+  /** Interval between scrapes, and between evaluations of the alerts; default `1s`. */
   readonly interval?: string;
-  /** Files of rules to load. */
+  /** Rule files to load. */
   readonly rules?: readonly string[];
 }
 
-/** One series of an answer of Prometheus. */
+/** One series of a query result. */
 export interface QueriedSeries {
   readonly metric: Readonly<Record<string, string>>;
   readonly value: number;
@@ -22,7 +22,7 @@ export interface QueriedSeries {
 
 export interface PrometheusServer {
   readonly port: number;
-  /** What a query gives now. Rejects with what Prometheus says of a query that it does not take. */
+  /** Resolves with the current result of a query. Rejects with Prometheus's error for an invalid query. */
   query(text: string): Promise<readonly QueriedSeries[]>;
   stop(): Promise<Exit>;
 }
@@ -33,7 +33,7 @@ interface Answer {
   readonly data: { readonly result: readonly { metric: Record<string, string>; value: [number, string] }[] };
 }
 
-/** Starts a real Prometheus on 127.0.0.1 that keeps its data in a temporary folder; resolves when it is ready. */
+/** Starts a real Prometheus on 127.0.0.1 that stores its data in a temporary folder; resolves when it is ready. */
 export async function startPrometheus(options: PrometheusOptions): Promise<PrometheusServer> {
   const { targets, interval = '1s', rules = [] } = options;
   const [port = 0] = await freePorts(1);

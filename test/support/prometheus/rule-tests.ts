@@ -6,7 +6,7 @@ import type { TempDir } from '../process/temp-dir.js';
 import { repositoryRoot, toolPath } from '../process/tools.js';
 import { countsUp, nameOf, type Scrape } from './metrics-text.js';
 
-/** The alerts that weir ships. */
+/** Path of the alerts that weir ships. */
 export const RULES = join(repositoryRoot, 'deploy/prometheus/rules.yaml');
 
 export interface AlertRule {
@@ -17,36 +17,36 @@ export interface AlertRule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** The alerts of {@link RULES}. */
+/** Returns the alerts of {@link RULES}. */
 export function shippedAlerts(): readonly AlertRule[] {
   const { groups } = parse(readFileSync(RULES, 'utf8')) as { groups: { rules: AlertRule[] }[] };
   return groups.flatMap(({ rules }) => rules);
 }
 
-/** What Prometheus sees at one moment, by instance; undefined for one that does not answer. */
+/** Metrics at one time, by instance; undefined for an instance that does not answer. */
 export type Shot = Readonly<Record<string, Scrape | undefined>>;
 
-/** Two moments, between which a state has lasted. */
+/** Metrics at the beginning and the end of a state. */
 export type Pair = readonly [before: Shot, after: Shot];
 
 export interface Observation {
   readonly good: Pair;
   readonly bad: Pair;
-  /** True: what happened between the two bad moments happened once, and does not go on. */
+  /** True: the change between the two bad scrapes happened once, and does not continue. */
   readonly once?: boolean;
 }
 
-/** Seconds between two scrapes, and how many of them Prometheus makes of each state. */
+/** Seconds between two scrapes, and number of scrapes of each state. */
 const STEP = 60;
 const GOOD_STEPS = 40;
 const BAD_STEPS = 45;
 const GOOD_END = `${(GOOD_STEPS - 1) * STEP}s`;
 const BAD_END = `${(GOOD_STEPS + BAD_STEPS - 1) * STEP}s`;
 const BAD_SPAN = `${(BAD_STEPS - 1) * STEP}s`;
-/** Seconds into the bad state at which it is asked what alerts say. */
+/** Seconds into the bad state at which the alerts are evaluated. */
 const ASKED_AT = [300, 720, 1200, 2580];
 
-/** Only what alerts look at may be blamed on them. */
+/** Only series that alerts use may be the reason for a failure. */
 const isWatched = (series: string): boolean => /^(?:weir_|nodejs_eventloop_lag_p99_seconds)/.test(series);
 
 const withLabels = (series: string, instance: string): string => {
@@ -54,12 +54,15 @@ const withLabels = (series: string, instance: string): string => {
   return series.endsWith('}') ? series.replace('{', `{${labels},`) : `${series}{${labels}}`;
 };
 
-/** `_` for nothing, else values in the notation of promtool: a value, and as many further ones that grow by `delta`. */
+/**
+ * Returns values in the notation of promtool: `_` for no value, or a value and `more` further ones that grow by
+ * `delta`.
+ */
 function spread(value: number | undefined, delta: number, more: number): string {
   return value === undefined ? `_x${more + 1}` : `${value}+${delta}x${more}`;
 }
 
-/** How Prometheus would see one series: as often as it grew between the moments of a pair, step by step. */
+/** Returns the scrapes of one series: the growth between the two scrapes of a pair is repeated, step by step. */
 function valuesOf(series: string, instance: string, { good, bad, once = false }: Observation): string {
   const at = ([before, after]: Pair) => [
     before[instance]?.values.get(series),
@@ -79,7 +82,7 @@ function valuesOf(series: string, instance: string, { good, bad, once = false }:
     good1 === undefined
       ? `_ ${spread(good2, goodDelta, GOOD_STEPS - 2)}`
       : spread(good1, goodDelta, GOOD_STEPS - 1);
-  // Growth goes on where it was, since a value that falls would be a restart to Prometheus.
+  // Growth continues from the last value, because Prometheus treats a lower value as a restart.
   const base = goodEnd ?? bad1;
   if (bad2 === undefined) return `${first} stale ${spread(undefined, 0, BAD_STEPS - 2)}`;
   const delta = bad2 - (bad1 ?? 0);
@@ -87,7 +90,10 @@ function valuesOf(series: string, instance: string, { good, bad, once = false }:
   return `${first} ${base ?? '_'} ${spread(from, once ? 0 : delta, BAD_STEPS - 2)}`;
 }
 
-/** The series of an observation as a test of promtool has them. `up` is what Prometheus itself makes of a scrape. */
+/**
+ * Returns the series of an observation in the format of a promtool test. `up` is the series that Prometheus adds for
+ * each scrape.
+ */
 function inputSeries(observation: Observation): object[] {
   const shots = [...observation.good, ...observation.bad];
   const instances = new Set(shots.flatMap((shot) => Object.keys(shot)));
@@ -107,10 +113,10 @@ function inputSeries(observation: Observation): object[] {
   });
 }
 
-/** Names of alerts that hang on how much time the machine has, which only their own scenarios may judge. */
+/** Alerts that depend on the speed of the machine, so that only their own scenarios test them. */
 const TIMED = ['WeirSlowAnswers', 'WeirEventLoopBlocked'];
 
-/** What promtool is told of one observation; `fires` are the names of all alerts that the bad state must raise. */
+/** Test of one observation; `fires` are the names of all alerts that the bad state must raise. */
 export interface RuleTest {
   readonly name: string;
   readonly observation: Observation;
@@ -130,7 +136,7 @@ async function promtool(folder: TempDir, file: string, tests: readonly object[])
   return runToEnd(toolPath('promtool'), ['test', 'rules', folder.write(file, text)]);
 }
 
-/** Runs `promtool test rules`: nothing fires in the good state, and in the bad one exactly `fires`. */
+/** Runs `promtool test rules`: in the good state no alert fires, and in the bad state exactly `fires` do. */
 export async function checkRules(
   folder: TempDir,
   test: RuleTest,
@@ -156,7 +162,7 @@ export async function checkRules(
   return { code, output: stdout + stderr };
 }
 
-/** An alert as Prometheus would send it. */
+/** An alert as Prometheus sends it. */
 export interface FiredAlert {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -171,7 +177,7 @@ const pairsOf = (text: string): Record<string, string> =>
   );
 
 /**
- * Each alert as it is sent in the first of the bad states that raises it. promtool tells only of alerts that a test did
+ * Returns each alert as it is sent in the first bad state that raises it. promtool shows only alerts that a test did
  * not expect, so these tests expect none, and fail.
  */
 export async function sentAlerts(
@@ -199,7 +205,7 @@ export async function sentAlerts(
   );
 }
 
-/** Names of the metrics that a query asks for, of weir, Node.js and the process. */
+/** Returns the metric names in a query that begin with `weir_`, `nodejs_` or `process_`. */
 export function metricsIn(query: string): readonly string[] {
   const bare = query.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
   return [...new Set(bare.match(/\b(?:weir|process|nodejs)_[a-z0-9_]+/g) ?? [])].map(nameOf);

@@ -6,22 +6,22 @@ import { REDIS } from '../limiter/store-options.js';
 import { waitFor } from '../process/wait-for.js';
 import { ClusterAlone } from './redis-alone.js';
 
-/** A cluster as the only Redis of a store, and what it says. */
+/** A store on a cluster, with its log lines. */
 export interface WatchedStore {
   readonly store: ClusterAlone;
   readonly log: string[];
   readonly faults: StoreFault[];
-  /** Why a request failed, or `decided`. */
+  /** Resolves with the reason for a failed request, or `decided`. */
   take(...items: readonly TakeItem[]): Promise<string>;
-  /** The outcome of one item. Throws where it was not decided. */
+  /** Resolves with the outcome of one item. Throws if it was not decided. */
   outcome(item: TakeItem): Promise<TakeOutcome>;
 }
 
-/** Stores on clusters, which {@link close} closes. */
+/** Stores on clusters. {@link close} closes all of them. */
 export class ClusterStores {
   private readonly opened: ClusterAlone[] = [];
 
-  /** A store on the nodes that `url` names. */
+  /** Opens a store on the nodes in `url`. */
   openOne(url: string, options: Partial<ClusterStoreOptions> = {}): WatchedStore {
     const log: string[] = [];
     const faults: StoreFault[] = [];
@@ -47,7 +47,7 @@ export class ClusterStores {
     };
   }
 
-  /** The same, once all nodes are up. */
+  /** Same as {@link openOne}, but resolves once all nodes are available. */
   async open(url: string, options?: Partial<ClusterStoreOptions>): Promise<WatchedStore> {
     const opened = this.openOne(url, options);
     await waitFor('all nodes to be up', () => opened.store.whole);

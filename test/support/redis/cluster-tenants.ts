@@ -10,17 +10,17 @@ import { servesSlot } from './cluster-view.js';
 const slots = new BucketSlots(new RedisKeys(DEFAULT_KEY_PREFIX));
 let tenants = 0;
 
-/** The slot of all buckets of a tenant. */
+/** Returns the slot of all buckets of a tenant. */
 export function slotOfTenant(tenant: string): number {
   return slots.of({ key: tenant, tagLength: tenant.length } as TakeItem);
 }
 
-/** An item on a bucket of a tenant. */
+/** Returns an item on a bucket of a tenant. */
 export function itemOf(tenant: string, bucket: string, rate: Rate, options?: ItemOptions): TakeItem {
   return { ...takeItem(tenant + bucket, rate, options), tagLength: tenant.length };
 }
 
-/** A tenant that no test has had, on a slot that a node serves. */
+/** Returns a new tenant whose slot the node serves. */
 export async function tenantOn(node: ClusterNode): Promise<string> {
   const own = (await node.view()).find(({ isMyself }) => isMyself);
   for (;;) {
@@ -29,7 +29,7 @@ export async function tenantOn(node: ClusterNode): Promise<string> {
   }
 }
 
-/** {@link tenantOn} each master. */
+/** Returns a {@link tenantOn} each master. */
 export async function tenantsOnAll(cluster: RedisCluster): Promise<string[]> {
   return Promise.all((await cluster.masters()).map(tenantOn));
 }

@@ -1,22 +1,22 @@
-/** A node as another one, or itself, describes it: a line of CLUSTER NODES. */
+/** A node as described by a node of the cluster: a line of CLUSTER NODES. */
 export interface NodeLine {
   readonly id: string;
   readonly port: number;
-  /** The node that was asked. */
+  /** Whether this is the node that gave the description. */
   readonly isMyself: boolean;
   readonly isMaster: boolean;
-  /** Held for dead by the majority of masters. */
+  /** Considered failed by the majority of masters. */
   readonly isFailed: boolean;
-  /** The master that it follows; `-` for none. */
+  /** Id of the node's master; `-` if it has none. */
   readonly masterId: string;
   readonly epoch: number;
-  /** First and last slot of each range that it serves. */
+  /** First and last slot of each range that the node serves. */
   readonly slots: readonly (readonly [first: number, last: number])[];
-  /** Whether a slot is on its way to it or away from it. */
+  /** Whether a slot is being imported or migrated. */
   readonly isMoving: boolean;
 }
 
-/** What CLUSTER NODES answers, in lines. */
+/** Parses the answer to CLUSTER NODES. */
 export function parseClusterNodes(text: string): NodeLine[] {
   return text
     .split('\n')
@@ -45,15 +45,15 @@ export function parseClusterNodes(text: string): NodeLine[] {
     });
 }
 
-/** Whether it serves `slot`. */
+/** Returns whether a node serves `slot`. */
 export function servesSlot({ isMaster, slots }: NodeLine, slot: number): boolean {
   return isMaster && slots.some(([first, last]) => first <= slot && slot <= last);
 }
 
 /**
- * What nodes must agree on: who lives, who follows whom, who serves which slots, and since which change. A node that
- * has not heard of the latest change would not count its next one as newer, and lose again to an old message what it
- * got.
+ * Returns the facts that nodes must agree on: running nodes, their masters, their slots, and the epoch of the latest
+ * change. A node without the latest change would give its next change an epoch that is too low, and an old message
+ * could revert it.
  */
 export function agreedOf(lines: readonly NodeLine[]): string {
   return lines

@@ -4,41 +4,43 @@ import { ClusterNode } from './cluster-node.js';
 import { agreedOf, type NodeLine, servesSlot } from './cluster-view.js';
 import { startRedis } from './redis-server.js';
 
-/** Slots of every cluster. */
+/** Number of slots of a Redis Cluster. */
 export const CLUSTER_SLOTS = 16_384;
-/** What Redis adds to the port of a node for that of its bus. */
+/** Offset of the bus port from the port of a node. */
 export const BUS_OFFSET = 10_000;
 const STABLE_MS = 60_000;
-/** Keys that are moved by one call. */
+/** Number of keys that one call moves. */
 const KEYS_PER_MOVE = 100;
 
 export interface StartClusterOptions {
-  /** Masters, which share the slots evenly: 3. */
+  /** Number of masters, which share the slots evenly; default 3. */
   readonly masters?: number;
-  /** Replicas of each master: 0. */
+  /** Replicas of each master; default 0. */
   readonly replicas?: number;
   /** Further arguments of each redis-server. */
   readonly args?: readonly string[];
   /** Default: `redis-server` of tools.ts. */
   readonly binary?: string;
-  /** How long a node may be silent before the others take it for dead, milliseconds: 1000. */
+  /** Time after which the other nodes consider a silent node failed, in milliseconds; default 1000. */
   readonly nodeTimeoutMs?: number;
-  /** Whether all answer CLUSTERDOWN once one slot is served by nobody: false. */
+  /** Whether all nodes answer CLUSTERDOWN if a slot is not served; default false. */
   readonly requireFullCoverage?: boolean;
-  /** What nodes want from clients and from each other: nothing. */
+  /** Password for clients and other nodes; default none. */
   readonly password?: string;
-  /** Called with the port of the bus of a node before it starts: gives where the others find it instead. */
+  /**
+   * Called with the bus port of a node before the node starts. Resolves with the address that other nodes use instead.
+   */
   readonly busBefore?: (port: number) => Promise<AnnouncedBus>;
 }
 
-/** What stands before the bus of a node. */
+/** A proxy in front of the bus of a node. */
 export interface AnnouncedBus {
   readonly port: number;
-  /** The address of 127.0.0.0/8 that the node itself calls others from. */
+  /** Address in 127.0.0.0/8 from which the node connects to others. */
   readonly source: string;
 }
 
-/** Starts a real Redis Cluster on 127.0.0.1 that keeps no keys on disk; resolves when it serves all slots. */
+/** Starts a real Redis Cluster on 127.0.0.1 without persistence; resolves when it serves all slots. */
 export async function startCluster(options: StartClusterOptions = {}): Promise<RedisCluster> {
   const { masters = 3, replicas = 0 } = options;
   const cluster = new RedisCluster(options);
@@ -51,7 +53,7 @@ export async function startCluster(options: StartClusterOptions = {}): Promise<R
   return cluster;
 }
 
-/** A cluster of real processes, commanded as `redis-cli --cluster` does it. Stop it. */
+/** A cluster of real processes, managed with the commands of `redis-cli --cluster`. Stop it after use. */
 export class RedisCluster {
   private readonly options: StartClusterOptions;
   private members: ClusterNode[] = [];
@@ -61,17 +63,17 @@ export class RedisCluster {
     this.options = options;
   }
 
-  /** Masters of the start come first, in the order of their slots; then replicas; then nodes that were added. */
+  /** Initial masters in the order of their slots, then replicas, then nodes that were added later. */
   get nodes(): readonly ClusterNode[] {
     return this.members;
   }
 
-  /** All nodes as `REDIS_URL` names them. */
+  /** All nodes in the form of `REDIS_URL`. */
   get url(): string {
     return this.members.map(({ address }) => address).join(',');
   }
 
-  /** Starts the nodes and makes a cluster of them. */
+  /** Starts the nodes and joins them into a cluster. */
   async form(masters: number, replicas: number): Promise<void> {
     const ports = await freePorts(masters * (1 + replicas), BUS_OFFSET);
     this.members = await Promise.all(ports.map((port) => this.start(port)));
@@ -86,7 +88,7 @@ export class RedisCluster {
     await Promise.all(
       this.members.slice(masters).map(async (node, at) => {
         const { id } = first[at % masters] as ClusterNode;
-        // It is not known to the new one until they have shaken hands.
+        // The new node knows the master only after their handshake.
         await waitFor('a replica to know its master', async () => {
           return (await node.command('CLUSTER', 'REPLICATE', id)) === 'OK';
         });
@@ -95,12 +97,12 @@ export class RedisCluster {
     await this.waitStable();
   }
 
-  /** The slot of a key. */
+  /** Returns the slot of a key. */
   async slotOf(key: string): Promise<number> {
     return Number(await this.running()[0]?.command('CLUSTER', 'KEYSLOT', key));
   }
 
-  /** Running masters that serve slots; not those that only believe so, since another one has taken over. */
+  /** Returns running masters that serve slots, without those that do not know yet that another node replaced them. */
   async masters(): Promise<ClusterNode[]> {
     const lines = await this.ownLines();
     const isFirst = ({ epoch }: NodeLine, slot: number): boolean =>
@@ -110,34 +112,37 @@ export class RedisCluster {
       .map(([node]) => node);
   }
 
-  /** The running node that serves a slot; of several that claim it the newest to do so. Throws where none does. */
+  /**
+   * Returns the running node that serves a slot. If several nodes claim it, the one with the newest claim is returned.
+   * Throws if none serves it.
+   */
   async masterOf(slot: number): Promise<ClusterNode> {
     const [node] = await this.mastersOf([slot]);
     if (node === undefined) throw new Error(`no running node serves slot ${slot}`);
     return node;
   }
 
-  /** {@link masterOf} for many at once; undefined for those that no running node serves. */
+  /** Same as {@link masterOf} for several slots; undefined for slots that no running node serves. */
   async mastersOf(slots: readonly number[]): Promise<(ClusterNode | undefined)[]> {
     const lines = await this.ownLines();
     lines.sort(([, one], [, other]) => other.epoch - one.epoch);
     return slots.map((slot) => lines.find(([, line]) => servesSlot(line, slot))?.[0]);
   }
 
-  /** Running replicas of a node. */
+  /** Returns the running replicas of a node. */
   async replicasOf({ id }: ClusterNode): Promise<ClusterNode[]> {
     const lines = await this.ownLines();
     return lines.filter(([, { isMaster, masterId }]) => !isMaster && masterId === id).map(([node]) => node);
   }
 
-  /** Begins to move a slot: its keys are still where they were, new ones go to `to` (ASK). */
+  /** Starts to move a slot: its existing keys remain, and new keys are sent to `to` (ASK). */
   async beginMove(slot: number, to: ClusterNode): Promise<void> {
     const from = await this.masterOf(slot);
     await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
     await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
   }
 
-  /** Moves keys of a slot that {@link beginMove} was called for: `most` of them, or all. Resolves with how many. */
+  /** Moves at most `most` keys of a slot after {@link beginMove}. Resolves with the number of moved keys. */
   async moveKeys(slot: number, to: ClusterNode, most = Number.POSITIVE_INFINITY): Promise<number> {
     const { password } = this.options;
     const from = await this.masterOf(slot);
@@ -152,19 +157,19 @@ export class RedisCluster {
     }
   }
 
-  /** Ends a move: `to` serves the slot, and all masters are told, or those of `told` only. */
+  /** Ends a move: `to` serves the slot. All masters are informed, or only those in `told`. */
   async endMove(slot: number, to: ClusterNode, told?: readonly ClusterNode[]): Promise<void> {
     const from = await this.masterOf(slot);
     const others = told ?? (await this.masters());
     for (const node of new Set([to, from, ...others])) {
       await node.command('CLUSTER', 'SETSLOT', slot, 'NODE', to.id).catch((error: Error) => {
-        // A master that hears of it first, and had no other slot, has become a replica of `to` already.
+        // A master without other slots may already have become a replica of `to`.
         if (node === to || !error.message.includes('only with masters')) throw error;
       });
     }
   }
 
-  /** Moves a slot with its keys. Resolves with how many these were. */
+  /** Moves a slot with its keys. Resolves with the number of keys. */
   async moveSlot(slot: number, to: ClusterNode): Promise<number> {
     if ((await this.masterOf(slot)) === to) return 0;
     await this.beginMove(slot, to);
@@ -173,14 +178,14 @@ export class RedisCluster {
     return moved;
   }
 
-  /** Kills the master of a slot, and gives it. */
+  /** Kills the master of a slot, and returns it. */
   async killMaster(slot: number): Promise<ClusterNode> {
     const node = await this.masterOf(slot);
     await node.kill();
     return node;
   }
 
-  /** Resolves with the node that has taken over a slot from `old`. */
+  /** Resolves with the node that took over a slot from `old`. */
   async successorOf(old: ClusterNode, slot: number): Promise<ClusterNode> {
     return waitFor(
       `slot ${slot} to be served by another one`,
@@ -193,8 +198,8 @@ export class RedisCluster {
   }
 
   /**
-   * Has a replica take over from the master of a slot: with its help, without it (FORCE), or without asking any other
-   * master (TAKEOVER). Resolves with the replica once it serves.
+   * Promotes a replica of a slot's master: with the master's help, without it (FORCE), or without a vote (TAKEOVER).
+   * Resolves with the replica once it serves the slot.
    */
   async failover(slot: number, how?: 'FORCE' | 'TAKEOVER'): Promise<ClusterNode> {
     const old = await this.masterOf(slot);
@@ -204,7 +209,7 @@ export class RedisCluster {
     return this.successorOf(old, slot);
   }
 
-  /** Adds a master without slots; resolves when all know it. */
+  /** Adds a master without slots; resolves when all nodes know it. */
   async addNode(): Promise<ClusterNode> {
     const [port] = (await freePorts(1, BUS_OFFSET)) as [number];
     const node = await this.start(port);
@@ -214,7 +219,7 @@ export class RedisCluster {
     return node;
   }
 
-  /** Takes a node out, which must serve no slot, and ends it. */
+  /** Removes and stops a node, which must not serve any slot. */
   async removeNode(node: ClusterNode): Promise<void> {
     if ((await this.masters()).includes(node)) throw new Error(`${node.address} serves slots`);
     this.members = this.members.filter((one) => one !== node);
@@ -224,8 +229,8 @@ export class RedisCluster {
   }
 
   /**
-   * Resolves when all that run are well, agree on who serves what, and no slot is on its way; replicas are in step with
-   * their masters then. Nodes that are dead must be held for dead.
+   * Resolves when all running nodes are healthy and agree on the slots, no slot is moving, and replicas are
+   * synchronised with their masters. The other nodes must consider stopped nodes failed.
    */
   async waitStable(): Promise<void> {
     await waitFor('all nodes of the cluster to agree', () => this.isStable(), STABLE_MS).catch(
@@ -255,7 +260,7 @@ export class RedisCluster {
         ? []
         : [
             ...['--cluster-announce-ip', '127.0.0.1', '--cluster-announce-bus-port', String(bus.port)],
-            // Protected mode knows 127.0.0.1 only as an address of the same machine.
+            // Protected mode accepts only 127.0.0.1 as a local address.
             ...['--bind-source-addr', bus.source, '--protected-mode', 'no'],
           ];
     const server = await startRedis({
@@ -264,7 +269,7 @@ export class RedisCluster {
       args: [
         ...['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs)],
         ...['--cluster-require-full-coverage', requireFullCoverage ? 'yes' : 'no'],
-        // Replicas stay with their masters, are promoted however old their data, and sync at once.
+        // Replicas stay with their masters, can be promoted however old their data is, and sync at once.
         ...['--cluster-migration-barrier', '100', '--cluster-replica-validity-factor', '0'],
         ...['--repl-diskless-sync', 'yes', '--repl-diskless-sync-delay', '0'],
         ...(password === undefined ? [] : ['--requirepass', password, '--masterauth', password]),
@@ -275,7 +280,7 @@ export class RedisCluster {
     return ClusterNode.of(server, password ?? '');
   }
 
-  /** Has the first of some nodes meet the others; resolves when each knows all. */
+  /** Introduces the first node to the others; resolves when each node knows all nodes. */
   private async introduce([first, ...others]: readonly ClusterNode[]): Promise<void> {
     for (const { port } of others) {
       await first?.command('CLUSTER', 'MEET', '127.0.0.1', port, this.buses.get(port) as number);
@@ -289,7 +294,7 @@ export class RedisCluster {
     });
   }
 
-  /** What each running node says of itself; of those that do not answer nothing. */
+  /** Returns each running node's description of itself; nodes that do not answer are left out. */
   private async ownLines(): Promise<[ClusterNode, NodeLine][]> {
     const found = await Promise.all(
       this.running().map(async (node): Promise<[ClusterNode, NodeLine][]> => {
@@ -317,7 +322,7 @@ export class RedisCluster {
   }
 }
 
-/** The slots of master number `at`. */
+/** Returns the slots of the master with index `at`. */
 function shareOf(at: number, masters: number): number[] {
   const from = Math.floor((CLUSTER_SLOTS * at) / masters);
   const to = Math.floor((CLUSTER_SLOTS * (at + 1)) / masters);

@@ -11,18 +11,18 @@ import type { ShardingProxy, ShardingProxyOptions } from './sharding-proxy.js';
 export interface EnvoyRedisProxyOptions extends ShardingProxyOptions {
   /** Default MAGLEV. */
   readonly hashing?: 'MAGLEV' | 'RING_HASH';
-  /** How long a server may take to answer; default a second. */
+  /** Timeout of a server; default 1 s. */
   readonly opTimeout?: string;
 }
 
-/** Where things listen, and where the file is that names the servers. */
+/** Ports, and path of the file that lists the servers. */
 interface Place {
   readonly port: number;
   readonly adminPort: number;
   readonly file: string;
 }
 
-/** Starts a real Envoy with its filter redis_proxy; resolves when it is ready. */
+/** Starts a real Envoy with the redis_proxy filter; resolves when it is ready. */
 export async function startEnvoyRedisProxy(options: EnvoyRedisProxyOptions): Promise<ShardingProxy> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const folder = mkdtempSync(join(tmpdir(), 'weir-redis-proxy-'));
@@ -59,7 +59,7 @@ export async function startEnvoyRedisProxy(options: EnvoyRedisProxyOptions): Pro
 
 const at = (port: number): unknown => ({ socket_address: { address: '127.0.0.1', port_value: port } });
 
-/** Envoy notices a file that is moved into place. */
+/** Writes the list of servers. Envoy watches for files that are moved into place. */
 function name({ file }: Place, servers: readonly number[]): void {
   const assignment = {
     '@type': 'type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment',
@@ -72,7 +72,7 @@ function name({ file }: Place, servers: readonly number[]): void {
 
 function bootstrap(options: EnvoyRedisProxyOptions, { port, adminPort, file }: Place): string {
   const { honoursHashTags, hashing = 'MAGLEV', opTimeout = '1s' } = options;
-  // Envoy reads JSON as the YAML that it is.
+  // Envoy reads JSON because JSON is valid YAML.
   return JSON.stringify({
     node: { id: 'redis-proxy', cluster: 'redis-proxy' },
     admin: { address: at(adminPort) },

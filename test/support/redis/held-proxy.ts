@@ -1,24 +1,24 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A way to a Redis that a test can hold up and cut. */
+/** A proxy in front of a Redis that a test can pause and disconnect. */
 export interface HeldProxy {
   readonly port: number;
-  /** Connections made to it so far. */
+  /** Number of connections accepted so far. */
   readonly accepted: number;
-  /** Bytes that came from clients since the last {@link hold}. */
+  /** Bytes received from clients since the last {@link hold}. */
   readonly received: number;
-  /** From now on nothing gets through: `requests` what clients send, `replies` what Redis sends. */
+  /** Pauses one direction: `requests` from clients, or `replies` from Redis. */
   hold(what: 'requests' | 'replies'): void;
-  /** Lets everything through, what was held first. */
+  /** Resumes both directions; paused bytes are sent first. */
   release(): void;
-  /** Connections that come are refused from the `n`-th on. */
+  /** Refuses new connections, from the `n`-th on. */
   refuseFrom(n: number): void;
-  /** Ends all connections; what was held is lost. */
+  /** Closes all connections and discards paused bytes. */
   cut(): void;
   close(): Promise<void>;
 }
 
-/** Listens on 127.0.0.1 before the Redis at `redisPort`, or at what `port` says then. */
+/** Listens on 127.0.0.1 in front of the Redis at `redisPort`, which may be a function that returns the current port. */
 export async function startHeldProxy(redisPort: number | (() => number)): Promise<HeldProxy> {
   const sockets = new Set<Socket>();
   let held: 'requests' | 'replies' | undefined;

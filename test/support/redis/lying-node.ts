@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/** A node that names masters which are not there. Stop it. */
+/** A fake cluster node that reports masters that do not exist. Stop it after use. */
 export interface LyingNode {
   readonly address: string;
-  /** How often it was asked for the slots. */
+  /** Returns how often clients asked for the slots. */
   looks(): number;
   stop(): Promise<void>;
 }
@@ -11,7 +11,7 @@ export interface LyingNode {
 const SLOTS = 16_384;
 const bulk = (text: string): string => `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 
-/** What CLUSTER SLOTS answers: so many masters, on addresses of this machine on whose port 1 nobody listens. */
+/** Returns an answer to CLUSTER SLOTS with `masters` masters, on addresses of this machine whose port 1 is closed. */
 function slotsOf(masters: number): string {
   const each = Math.floor(SLOTS / masters);
   const rows = Array.from({ length: masters }, (_, i) => {
@@ -22,7 +22,7 @@ function slotsOf(masters: number): string {
   return `*${masters}\r\n${rows.join('')}`;
 }
 
-/** Where the first command ends, whose words hold no line end; 0 where it has not come whole. */
+/** Returns the end of the first command, whose words contain no line breaks; 0 if the command is incomplete. */
 function endOfCommand(text: string): number {
   const words = /^\*(\d+)\r\n/.exec(text)?.[1];
   if (words === undefined) return 0;
@@ -31,7 +31,7 @@ function endOfCommand(text: string): number {
   return lines.length > count ? lines.slice(0, count).join('\r\n').length + 2 : 0;
 }
 
-/** Starts one on 127.0.0.1 that names so many masters. It speaks RESP over TCP. */
+/** Starts a fake node on 127.0.0.1 that reports `masters` masters. It speaks RESP over TCP. */
 export async function startLyingNode(masters: number): Promise<LyingNode> {
   const slots = slotsOf(masters);
   const info = bulk('cluster_state:ok\r\ncluster_current_epoch:5\r\n');

@@ -3,15 +3,15 @@ import { startEnvoyRedisProxy } from './envoy-redis-proxy.js';
 import type { ShardingProxy, ShardingProxyOptions } from './sharding-proxy.js';
 import { startTwemproxy } from './twemproxy.js';
 
-/** A kind of proxy that shards. */
+/** A kind of sharding proxy. */
 export interface ProxyKind {
   readonly name: 'twemproxy' | 'redis_proxy';
-  /** Whether the program is here; where it is not its tests are skipped. */
+  /** Whether the program is installed; otherwise its tests are skipped. */
   readonly isHere: boolean;
   start(options: ShardingProxyOptions): Promise<ShardingProxy>;
 }
 
-/** The kinds that weir is tested behind. */
+/** Kinds of proxies that weir is tested with. */
 export const PROXY_KINDS: readonly ProxyKind[] = [
   {
     name: 'twemproxy',

@@ -11,7 +11,7 @@ import { ShardedStore } from '../../../src/storage/sharded/sharded-store.js';
 
 type ToldGiveBacks = Partial<Pick<GiveBackOptions, 'onGiveBack'>>;
 
-/** The only Redis of a store, and that store. */
+/** A store on a single Redis. */
 export class RedisAlone extends RedisStore implements BucketStore {
   /** Resolves once Redis was reached for the first time. */
   readonly reached = new Promise<void>((resolve) => this.onUp(resolve));
@@ -31,7 +31,7 @@ export class RedisAlone extends RedisStore implements BucketStore {
   }
 }
 
-/** The only Redis Cluster of a store, and that store. */
+/** A store on a single Redis Cluster. */
 export class ClusterAlone extends ClusterStore implements BucketStore {
   everReached = false;
   readonly #store: ShardedStore;
@@ -57,7 +57,7 @@ export class ClusterAlone extends ClusterStore implements BucketStore {
   }
 }
 
-/** The only proxy of a store, and that store. */
+/** A store on a single proxy. */
 export class ProxyAlone extends ProxyStore implements BucketStore {
   /** Resolves once Redis was reached for the first time. */
   readonly reached = new Promise<void>((resolve) => this.onUp(resolve));
@@ -85,7 +85,7 @@ export class ProxyAlone extends ProxyStore implements BucketStore {
   }
 }
 
-/** What the address of a Redis stands for, as the only one of a store. */
+/** Opens the kind of store that the address of a Redis selects, as the only shard. */
 export function openAlone(
   options: RedisStoreOptions,
 ): RedisBuckets & BucketStore & { readonly everReached: boolean } {

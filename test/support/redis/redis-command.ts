@@ -2,17 +2,17 @@ import { Redis } from 'ioredis';
 
 const COMMAND_MS = 2000;
 
-/** Where a command goes. */
+/** Target of a command. */
 export interface CommandTarget {
   readonly port: number;
   readonly password?: string;
-  /** How long the answer is waited for: 2 s. */
+  /** Timeout of the answer; default 2 s. */
   readonly patienceMs?: number;
 }
 
 /**
- * One command on a connection of its own to a port of 127.0.0.1. Rejects with what Redis answers, or when it does not
- * in time.
+ * Sends one command on its own connection to a port of 127.0.0.1. Rejects with the error of Redis, or after the
+ * timeout.
  */
 export async function redisCommand(
   { port, password = '', patienceMs = COMMAND_MS }: CommandTarget,
@@ -26,13 +26,13 @@ export async function redisCommand(
     lazyConnect: true,
     enableReadyCheck: false,
     disableClientInfo: true,
-    // Some proxies break off at HELLO.
+    // Some proxies close the connection at HELLO.
     protocol: 2,
     retryStrategy: () => null,
     connectTimeout: COMMAND_MS,
     commandTimeout: patienceMs,
     maxRetriesPerRequest: 0,
-    // Without it a connection that was refused keeps the process alive for two seconds.
+    // Without this option, a refused connection keeps the process alive for two seconds.
     disconnectTimeout: 100,
   });
   redis.on('error', () => {});

@@ -4,27 +4,27 @@ import { RlsClient } from '../grpc/rls-client.js';
 import { startWeir } from '../weir/weir.js';
 import { startRedis } from './redis-server.js';
 
-/** What a bucket takes in Redis. */
+/** Memory of a bucket in Redis. */
 export interface BucketMemory {
   readonly kind: string;
-  /** Characters of the tenant's name. */
+  /** Length of the tenant's name, in characters. */
   readonly nameLength: number;
-  /** One of the keys with its value. */
+  /** An example key and its value. */
   readonly key: string;
   readonly value: string;
-  /** What `MEMORY USAGE` says of that key, bytes. */
+  /** `MEMORY USAGE` of that key, in bytes. */
   readonly usageBytes: number;
-  /** By how much `used_memory` grew for each bucket, bytes: tables of keys and of their ends included. */
+  /** Growth of `used_memory` for each bucket, in bytes, including the tables of keys and of expirations. */
   readonly grownBytes: number;
 }
 
-/** Kinds of buckets, with the limit of each. None of them ends during a run. */
+/** Kinds of buckets, with the limit of each. No bucket expires during a run. */
 const KINDS: Readonly<Record<string, string>> = {
   'token bucket': 'rate_limit: { token_bucket: { max_tokens: 1000, tokens_per_fill: 7, fill_interval: 1h } }',
   window: 'rate_limit: { unit: day, requests_per_unit: 1000 }',
 };
 
-/** Of the same length for all kinds. */
+/** Keys of the same length for all kinds. */
 const groupOf = (kind: string): string => kind.replace(' ', '-').padEnd(12, '-');
 
 const POLICY = `domain: open-api
@@ -36,7 +36,7 @@ ${Object.entries(KINDS)
   .join('\n')}
 `;
 
-/** Descriptors in a request. */
+/** Number of descriptors in a request. */
 const AT_ONCE = 500;
 
 const usedMemory = async (redis: Redis): Promise<number> =>
@@ -55,8 +55,8 @@ function descriptorOf(kind: string, nameLength: number, tenant: number): Descrip
 }
 
 /**
- * Lets a real weir make a bucket for each of so many tenants in a real Redis (the program `binary`), for each kind of
- * limit and each length of names.
+ * Measures buckets: a real weir creates a bucket for each of `tenants` tenants in a real Redis (the program `binary`),
+ * for each kind of limit and each length of names.
  */
 export async function measureBucketMemory(
   binary: string,

@@ -8,34 +8,34 @@ import { waitFor } from '../process/wait-for.js';
 import { acceptsConnections } from './sharding-proxy.js';
 
 export interface StartRedisOptions {
-  /** Default: a free one. */
+  /** Default: a free port. */
   readonly port?: number;
   /** Further arguments of redis-server, such as `--requirepass`. */
   readonly args?: readonly string[];
   /** Default: `redis-server` of tools.ts. */
   readonly binary?: string;
-  /** Makes it a Sentinel with these lines of sentinel.conf; `args` are not used then. */
+  /** Starts a Sentinel with these lines of sentinel.conf; `args` are ignored then. */
   readonly sentinelConf?: readonly string[];
 }
 
 export interface RedisServer {
   readonly port: number;
-  /** Its own empty folder, for sockets and certificates. */
+  /** Folder of this server for sockets and certificates. */
   readonly folder: string;
   readonly pid: number;
-  /** SIGSTOP: connections stay open, nothing answers. */
+  /** Sends SIGSTOP: connections remain open, but the process does not answer. */
   pause(): void;
-  /** SIGCONT. */
+  /** Sends SIGCONT. */
   resume(): void;
-  /** Ends the process at once, as a crash does. */
+  /** Kills the process, as a crash does. */
   kill(): Promise<Exit>;
-  /** Starts it again, empty, on the same port. The process must have ended. */
+  /** Starts the process again, empty, on the same port. The process must have exited. */
   restart(): Promise<void>;
-  /** Ends it, paused or not, and removes its folder. */
+  /** Stops the process, even if it is paused, and removes its folder. */
   stop(): Promise<void>;
 }
 
-/** Starts a real redis-server on 127.0.0.1 that keeps nothing on disk; resolves when it answers. */
+/** Starts a real redis-server on 127.0.0.1 without persistence; resolves when it answers. */
 export async function startRedis(options: StartRedisOptions = {}): Promise<RedisServer> {
   const binary = options.binary ?? toolPath('redis-server');
   const port = options.port ?? ((await freePorts(1))[0] as number);
@@ -55,7 +55,7 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
       if (!started.isRunning()) throw new Error(`it ended:\n${started.lines().join('\n')}`);
       return (
         started.lines().some((line) => /ready to accept connections|Sentinel ID is/i.test(line)) &&
-        // A server with TLS only does not say more.
+        // A server with TLS only does not log more.
         (await acceptsConnections(port))
       );
     });
@@ -75,14 +75,14 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
       server = await start();
     },
     stop: async () => {
-      // SIGKILL ends a paused process too.
+      // SIGKILL also ends a paused process.
       await server.stop('SIGKILL');
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
 
-/** Writes the configuration of a Sentinel, which rewrites it. Returns where it is. */
+/** Writes the configuration of a Sentinel, which the Sentinel rewrites later. Returns its path. */
 function writeSentinelConf(folder: string, port: number, lines: readonly string[]): string {
   const file = join(folder, 'sentinel.conf');
   writeFileSync(file, [`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, ...lines, ''].join('\n'));

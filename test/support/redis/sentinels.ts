@@ -5,10 +5,10 @@ import { type RedisServer, startRedis } from './redis-server.js';
 
 export interface StartSentinelOptions {
   readonly masterName: string;
-  /** What it watches, on 127.0.0.1. */
+  /** Port of the watched master, on 127.0.0.1. */
   readonly masterPort: number;
   readonly quorum: number;
-  /** How long the master must be silent to be held for dead, milliseconds; default 500. */
+  /** Time after which a silent master is considered down, in milliseconds; default 500. */
   readonly downAfterMs?: number;
   /** Password of the master and its replicas. */
   readonly masterPassword?: string;
@@ -32,19 +32,19 @@ export async function startSentinel(options: StartSentinelOptions): Promise<Redi
   });
 }
 
-/** A master, its replicas, and Sentinels that watch them. */
+/** A master, its replicas, and the Sentinels that watch them. */
 export interface SentinelSetup {
-  /** The master at the start comes first. */
+  /** Redis servers; the initial master is first. */
   readonly nodes: readonly RedisServer[];
   readonly sentinels: readonly RedisServer[];
-  /** As REDIS_URL names them. */
+  /** Address in the form of REDIS_URL. */
   readonly url: string;
-  /** The port that the Sentinels announce. */
+  /** Returns the port of the master that the Sentinels announce. */
   masterPort(): Promise<number>;
   stop(): Promise<void>;
 }
 
-/** Starts a master called `mymaster` with replicas and Sentinels; resolves when all know each other. */
+/** Starts a master called `mymaster` with replicas and Sentinels; resolves when all of them know each other. */
 export async function startSentinelSetup({
   replicas = 1,
   sentinels: sentinelCount = 3,
@@ -114,7 +114,7 @@ export async function startSentinelSetup({
   };
 }
 
-/** {@link redisCommand} with the command in one piece. */
+/** Calls {@link redisCommand} with the words of a command as one string. */
 export function commandOf(
   port: number,
   login: { readonly password?: string },

@@ -1,28 +1,30 @@
 import { connect } from 'node:net';
 
-/** What spreads keys over several Redis servers. */
+/** Options of a proxy that distributes keys over several Redis servers. */
 export interface ShardingProxyOptions {
   /** Ports of the servers on 127.0.0.1. */
   readonly servers: readonly number[];
-  /** Whether only what stands between the first `{` and the next `}` of a key says where it lies. */
+  /** Whether only the text between the first `{` and the next `}` of a key selects its server. */
   readonly honoursHashTags: boolean;
-  /** Where it listens on 127.0.0.1; default a free port. */
+  /** Port on 127.0.0.1; default: a free port. */
   readonly port?: number;
 }
 
-/** A real proxy that shards, on 127.0.0.1. */
+/** A real sharding proxy on 127.0.0.1. */
 export interface ShardingProxy {
   readonly port: number;
-  /** From now on these are its servers, on the connections that there are; absent where it cannot do that. */
+  /** Changes the servers without closing client connections; absent if the proxy does not support this. */
   setServers?(servers: readonly number[]): Promise<void>;
-  /** Ends the process at once, as a crash does. */
+  /** Kills the process, as a crash does. */
   kill(): Promise<void>;
-  /** Starts it again on the same port, over the servers given now or before. The process must have ended. */
+  /**
+   * Starts the proxy again on the same port, with the given servers or the previous ones. The process must have exited.
+   */
   restart(servers?: readonly number[]): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Whether anything accepts connections on that port of 127.0.0.1. */
+/** Returns whether a port of 127.0.0.1 accepts connections. */
 export function acceptsConnections(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');

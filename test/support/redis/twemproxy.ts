@@ -61,7 +61,7 @@ function configuration({ servers, honoursHashTags, port, lines = [] }: Twemproxy
     ...(honoursHashTags ? ['  hash_tag: "{}"'] : []),
     ...lines.map((line) => `  ${line}`),
     '  servers:',
-    // The names make where keys lie the same in every run, whatever the ports are.
+    // Fixed names give each key the same server in every run, whatever the ports are.
     ...servers.map((server, i) => `   - 127.0.0.1:${server}:1 server${i}`),
     '',
   ].join('\n');

@@ -1,18 +1,18 @@
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 
-/** A Redis that refuses some commands to scripts, and not outside them. */
+/** A Redis that refuses some commands inside scripts, but accepts them outside. */
 export interface TwoLoginRelay {
   readonly port: number;
-  /** Names of the commands that came, in order. */
+  /** Names of the received commands, in order. */
   readonly commands: readonly string[];
   close(): Promise<void>;
 }
 
 /**
- * Listens on 127.0.0.1 before the Redis at `redisPort` and passes on each command, in order: those named `outside`
- * with the login of its default user, all others, scripts included, as `user`. So services do that serve commands
- * themselves which their scripts may not call; a Redis of one's own cannot be set up to.
+ * Listens on 127.0.0.1 in front of the Redis at `redisPort` and forwards each command, in order. Commands named
+ * `outside` use the login of the default user; all others, including scripts, use `user`. Managed services behave like
+ * this if their scripts may not call some commands. Redis itself cannot be configured this way.
  */
 export async function startTwoLoginRelay(
   redisPort: number,
@@ -56,7 +56,7 @@ export async function startTwoLoginRelay(
   };
 }
 
-/** The words of a command, which is an array of bulk strings, and where it ends; undefined if it has not come whole. */
+/** Returns the words of a command (an array of bulk strings) and its end; undefined if it is incomplete. */
 function readCommand(data: Buffer): { readonly words: string[]; readonly end: number } | undefined {
   let at = 0;
   const number = (): number | undefined => {

@@ -10,9 +10,9 @@ export interface RatelimitServer {
 }
 
 /**
- * Starts and waits for a program such as the image's /bin/ratelimit ({@link standInPrograms}), or the reference's, as a
- * container would: with `env` and no other variables. Only addresses are chosen here, as those it has by default may be
- * taken.
+ * Starts a program such as the image's /bin/ratelimit ({@link standInPrograms}) or the reference's as a container
+ * would, with only the variables in `env`, and waits until it serves. Ports and addresses are chosen here, because the
+ * default ones may be in use.
  */
 export async function startRatelimit(
   program: string,

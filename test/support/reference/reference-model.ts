@@ -1,13 +1,13 @@
 import { CODE, type Descriptor, type DescriptorStatus, LIMIT_UNIT } from '../../../src/codec/messages.js';
 
-/** A rule of a window, as a test makes it: `rN` matches descriptors of the one entry with key `rN`. */
+/** A window rule: `rN` matches descriptors with a single entry whose key is `rN`. */
 export interface ModelRule {
   readonly unit: 'second' | 'minute' | 'hour';
   readonly limit: number;
   readonly unlimited: boolean;
   readonly shadow: boolean;
   readonly quota: boolean;
-  /** The rule of this index does not count beside this one. */
+  /** Index of a rule that this rule replaces. */
   readonly replaces: number | undefined;
 }
 
@@ -21,9 +21,9 @@ export interface ModelAnswer {
   readonly statuses: readonly DescriptorStatus[];
   /** Values of the headers for limit, remaining and reset. */
   readonly headers: readonly string[];
-  /** Indexes of the rules whose metadata the answer holds. */
+  /** Indexes of the rules whose metadata the answer contains. */
   readonly passed: readonly number[];
-  /** Whether SHADOW_MODE made OK of OVER_LIMIT. */
+  /** Whether SHADOW_MODE changed OVER_LIMIT to OK. */
   readonly globalShadow: boolean;
 }
 
@@ -41,9 +41,9 @@ interface Limit {
 }
 
 /**
- * What envoyproxy/ratelimit answers for window rules, read from its source (src/service/ratelimit.go,
- * src/limiter/base_limiter.go) and written down anew, as plainly as can be: what weir is compared with. Counters that
- * differ have different keys here, too.
+ * Model of the answers of envoyproxy/ratelimit for window rules. It restates the source (src/service/ratelimit.go,
+ * src/limiter/base_limiter.go) as simply as possible, and tests compare weir with it. Different counters have different
+ * keys here, too.
  */
 export class ReferenceModel {
   readonly #rules: readonly ModelRule[];

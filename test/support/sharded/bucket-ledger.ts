@@ -2,28 +2,28 @@ import type { Rate } from '../../../src/limiter/rate.js';
 import { costWhole } from '../../../src/limiter/token-bucket.js';
 import { expectAtLeast, expectAtMost, expectSame } from '../assert/quick-expect.js';
 
-/** What a server did to one bucket for one item of a call, in the order in which it did it. */
+/** A change that a server made to one bucket for one item of a call, in the order of the changes. */
 export interface Entry {
   readonly atMicros: number;
   readonly hits: number;
   /**
-   * `take`: taken or counted for a request that its part let pass, or for a candidate; `denied`: counted by a window
-   * for a request that its part denied; `refund`: given back by a caller; `return`: what undoes a `take`.
+   * `take`: taken or counted for a request that its partition allowed, or for a candidate. `denied`: counted by a
+   * window for a request that its partition denied. `refund`: refunded by a caller. `return`: the reversal of a `take`.
    */
   readonly kind: 'take' | 'denied' | 'refund' | 'return';
-  /** On whose behalf. */
+  /** Id of the request. */
   readonly request: unknown;
-  /** Of a `return` the entry that it undoes. */
+  /** The entry that a `return` reverses. */
   readonly undoes?: Entry;
 }
 
-/** What became of a `take`, known once everything has settled. */
+/** Final state of a `take`, known once all calls have settled. */
 export type Fate = 'admitted' | 'returned' | 'lost' | 'kept';
 
 /** A bucket of the model. */
 class ModelBucket {
   readonly #rate: Rate;
-  /** When a token bucket is full, or the start of a window and what it has counted. */
+  /** Time at which a token bucket is full, or the start of a window and its count. */
   #whole = 0;
   #count = 0;
 
@@ -31,7 +31,10 @@ class ModelBucket {
     this.#rate = rate;
   }
 
-  /** Returns when the window that counted began, or when the token bucket would have been full without the take. */
+  /**
+   * Returns the start of the window that counted, or the time at which the token bucket would have been full without
+   * the take.
+   */
   take(atMicros: number, hits: number): number {
     this.#moveTo(atMicros);
     const mark = this.#whole;
@@ -41,8 +44,9 @@ class ModelBucket {
   }
 
   /**
-   * Undoes a take that left `mark`: in the window that counted it, or but for what the token bucket has refilled past
-   * the time at which it would have been full without. Returns the micro-tokens that so are lost.
+   * Reverses a take that left `mark`. A window gives the hits back only if it is the one that counted them. A token
+   * bucket gives back all but the tokens that it refilled after the time at which it would have been full without the
+   * take. Returns the micro-tokens that are lost in this way.
    */
   undo(atMicros: number, hits: number, mark: number): number {
     this.#moveTo(atMicros);
@@ -62,7 +66,7 @@ class ModelBucket {
     else this.#whole = Math.max(atMicros, this.#whole - costWhole(this.#rate, hits));
   }
 
-  /** Micro-tokens, or hits, that are used. */
+  /** Used micro-tokens or hits. */
   used(atMicros: number): number {
     this.#moveTo(atMicros);
     return this.#rate.kind === 'window' ? this.#count : this.#whole - atMicros;
@@ -80,7 +84,9 @@ class ModelBucket {
   }
 }
 
-/** All that was done to one bucket on one server, and what may come of it. A token takes whole microseconds. */
+/**
+ * All changes to one bucket on one server, with their possible results. A token takes a whole number of microseconds.
+ */
 export class BucketLedger {
   readonly rate: Rate;
   readonly entries: Entry[] = [];
@@ -90,14 +96,14 @@ export class BucketLedger {
   }
 
   /**
-   * Holds the model against the entries. `used` is what the server says at the end, in the terms of a peek; `fateOf`
-   * what became of a take. Returns how many hits were lost.
+   * Compares the model with the entries. `used` is the server's final value, as a peek reports it; `fateOf` returns the
+   * final state of a take. Returns the number of lost hits.
    */
   check(nowMicros: number, used: number, fateOf: (entry: Entry) => Fate): number {
-    /** With what was admitted only, and with all that stays. */
+    /** The model with only the allowed takes, and with all takes that remain. */
     const ideal = new ModelBucket(this.rate);
     const expected = new ModelBucket(this.rate);
-    /** With all that was done. */
+    /** The model with all changes. */
     const told = new ModelBucket(this.rate);
     const marks = new Map<Entry | undefined, number>();
     let lost = 0;
@@ -121,16 +127,16 @@ export class BucketLedger {
     }
     expectSame(used, this.#asTold(told.used(nowMicros)));
     const truth = expected.used(nowMicros);
-    // Nothing is there that should not be, and nothing is missing but what was lost, or would have been spilled.
+    // Nothing is used that should not be. Tokens are missing only if they were lost, or would have overflowed.
     expectAtLeast(used, this.#asTold(truth - created));
     expectAtMost(used, this.#asTold(truth + spilt));
     return lost;
   }
 
   /**
-   * The most that a return may have given beyond what the bucket would have without both: what callers refund in
-   * between, and what refills by then, as far as returns of earlier takes make the bucket full sooner than its take
-   * could know.
+   * Returns the maximum that a return may have added beyond the state without the take and its return. It consists of
+   * the callers' refunds in between, and of refills by then, as far as returns of earlier takes fill the bucket sooner
+   * than the mark of its take assumes.
    */
   #createdBy({ undoes, atMicros, hits, request }: Entry): number {
     if (undoes === undefined) return 0;
@@ -152,7 +158,7 @@ export class BucketLedger {
     return this.rate.kind === 'window' ? hits : costWhole(this.rate, hits);
   }
 
-  /** What a peek says is used. */
+  /** Returns the used amount that a peek reports. */
   #asTold(used: number): number {
     if (this.rate.kind === 'window') return Math.max(0, used);
     return Math.max(0, Math.ceil(used / costWhole(this.rate, 1)));

@@ -2,8 +2,8 @@ import { type BucketStore, StorageError } from '../../../src/limiter/bucket-stor
 import type { Shard, ShardMap } from '../../../src/storage/sharded/shard.js';
 
 /**
- * A map whose only server keeps its buckets in `store`; `holds` says what holds its buckets, undefined while it is
- * away.
+ * A shard map with one server, whose buckets are in `store`. `holds` returns the id of the server's data; undefined
+ * while the server is unavailable.
  */
 export function mapOfOne(store: BucketStore, holds: () => unknown = () => 1): ShardMap {
   const shard: Shard = {

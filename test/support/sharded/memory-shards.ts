@@ -10,14 +10,14 @@ import type {
 import type { FakeClock } from '../clock/fake-clock.js';
 import { MEMORY } from '../limiter/store-options.js';
 
-/** A server with its buckets in memory, which keeps what it was asked. */
+/** A server with its buckets in memory, which records its calls. */
 export class MemoryShard implements Shard {
   readonly memory: MemoryStore;
   readonly asked: PartitionTake[] = [];
   readonly returned: PartitionTake[] = [];
   connectionEpoch: unknown = 1;
   refuses: StorageError | undefined;
-  /** Answers in the place of the buckets, if it does. */
+  /** Answers instead of the buckets, if set. */
   answer: (take: PartitionTake) => TakeResult | Promise<TakeResult> | undefined = () => undefined;
   answerReturn: (take: PartitionTake) => Promise<GiveBackResult> | undefined = () => undefined;
   closed = false;
@@ -45,12 +45,12 @@ export class MemoryShard implements Shard {
   }
 }
 
-/** A shard for each part, made when it is first named: by default the first character of a key. */
+/** A shard for each partition, created on first use. By default, the first character of a key is its partition. */
 export class MemoryShards implements ShardMap {
   readonly #shards = new Map<Partition, MemoryShard>();
   readonly #fresh: () => MemoryShard;
   readonly #partOf: (key: string) => Partition;
-  /** What stands in the place of a part's server. */
+  /** Errors that answer instead of a partition's server. */
   readonly errors = new Map<Partition, StorageError>();
   looks = 0;
 
@@ -72,7 +72,7 @@ export class MemoryShards implements ShardMap {
     return this.errors.get(part) ?? this.of(part);
   }
 
-  /** Where a bucket lies; does not count as a look. */
+  /** Returns the shard of a bucket; does not count as a lookup. */
   shardAt({ key }: TakeItem): MemoryShard {
     return this.of(this.#partOf(key));
   }
@@ -86,7 +86,7 @@ export class MemoryShards implements ShardMap {
     return shard;
   }
 
-  /** Buckets kept in all of them. */
+  /** Total number of buckets in all shards. */
   get size(): number {
     return [...this.#shards.values()].reduce((sum, { memory }) => sum + memory.size, 0);
   }

@@ -20,20 +20,20 @@ import { BucketLedger, type Entry } from './bucket-ledger.js';
 
 const LOST = new StorageError('timeout', 'lost');
 
-/** A call to a server that somebody may still do, or answer. */
+/** A call to a server that may still be executed or answered. */
 export class Call {
   readonly way: Way;
   readonly take: PartitionTake;
   readonly isReturn: boolean;
-  /** The server's lifetime in which it was sent. */
+  /** Lifetime of the server in which the call was sent. */
   readonly life: number;
   isDone = false;
   isAnswered = false;
   isDropped = false;
-  /** What it did, by bucket. */
+  /** Changes made by the call, by bucket. */
   readonly entries: { readonly key: string; readonly entry: Entry }[] = [];
   outcomes: readonly TakeOutcome[] = [];
-  /** Of a take that was answered: what undoes it, and whether it could not be sent. */
+  /** For an answered take: the call that reverses it, and whether that call could not be sent. */
   undoneBy: Call | undefined;
   isSkipped = false;
   resolve: (result: TakeResult) => void = () => {};
@@ -45,21 +45,21 @@ export class Call {
     this.life = way.server.life;
   }
 
-  /** Whether the part let the request pass, and the answer arrived. */
+  /** Whether the partition allowed the request, and the answer arrived. */
   isTaken = false;
 
-  /** Whether it may still be done. */
+  /** Whether the call may still be executed. */
   get mayBeDone(): boolean {
     return !this.isDone && !this.isDropped && this.life === this.way.server.life;
   }
 
-  /** The server does it. */
+  /** Executes the call. */
   perform(): void {
     this.isDone = true;
     this.outcomes = this.way.server.perform(this);
   }
 
-  /** It is answered as it was done. */
+  /** Answers the call with its result. */
   answer(): void {
     this.isAnswered = true;
     const denied = deniesRequest(this.take.items, this.outcomes);
@@ -67,7 +67,7 @@ export class Call {
     this.resolve(this.outcomes);
   }
 
-  /** Nobody answers any more. It may be done later, unless it is dropped. */
+  /** Loses the answer. The call may still be executed later, unless it is dropped. */
   lose(isDropped: boolean): void {
     this.isAnswered = true;
     this.isDropped = isDropped;
@@ -75,9 +75,9 @@ export class Call {
   }
 }
 
-/** A server that does what it is told to do when the test says so; all its buckets are in memory. */
+/** A server that executes calls when the test decides; all its buckets are in memory. */
 export class UnsureServer {
-  /** Rises when it loses its buckets. */
+  /** Increases when the server loses its buckets. */
   life = 0;
   readonly #clock: FakeClock;
   readonly #countDeniedHits: boolean;
@@ -90,7 +90,7 @@ export class UnsureServer {
     this.#memory = this.#fresh();
   }
 
-  /** Begins anew, with full buckets; returns what was written down of the old ones, and what they held. */
+  /** Restarts with full buckets. Returns the ledgers of the old buckets with their final contents. */
   die(): void {
     this.life++;
     this.#memory = this.#fresh();
@@ -153,7 +153,9 @@ export class UnsureServer {
   }
 }
 
-/** The entry of a take that an item of a return undoes: of the same bucket and as many hits, and not undone yet. */
+/**
+ * Returns the entry of a take that a return item reverses: on the same bucket, with as many hits, and not reversed yet.
+ */
 function undoneEntry(call: Call, item: TakeItem): Entry | undefined {
   const taken = call.way.takes.find((take) => take.undoneBy === call);
   const undone = new Set(call.entries.map(({ entry }) => entry.undoes));
@@ -161,15 +163,15 @@ function undoneEntry(call: Call, item: TakeItem): Entry | undefined {
     ({ key, entry }) =>
       key === item.key && entry.kind === 'take' && entry.hits === item.hits && !undone.has(entry),
   );
-  // Nothing is given back that was not taken.
+  // A return must match a take.
   expectSame(found === undefined, false);
   return found?.entry;
 }
 
-/** One process's way to a server. */
+/** One process's connection to a server. */
 export class Way implements Shard {
   readonly server: UnsureServer;
-  /** All calls that were sent, and those that may still come to something. */
+  /** All sent calls, and those that may still have an effect. */
   readonly takes: Call[] = [];
   readonly #pending: Set<Call>;
   connectionEpoch: number | undefined = 1;
@@ -197,7 +199,7 @@ export class Way implements Shard {
       (one) =>
         one.isTaken && one.take.connection === take.connection && one.take.partition === take.partition,
     );
-    // The first step; what the second one gave back to callers is theirs.
+    // Only the first step counts. Refunds in the second step belong to the callers.
     const [first] = taken;
     if (first === undefined) throw new Error('gives back what was not taken');
     expectSame([first.undoneBy, first.isSkipped].join(), ',false');
@@ -207,12 +209,12 @@ export class Way implements Shard {
     }
     const call = new Call(this, take, true);
     first.undoneBy = call;
-    // A server that has lost its buckets since must not be given them back.
+    // A server that has lost its buckets since must not get the hits back.
     expectSame(call.life, first.life);
     return (await this.#send(call)) instanceof StorageError ? 'failed' : 'made';
   }
 
-  /** The connection is lost, and what was sent on it is not answered. */
+  /** Closes the connection. Calls sent on it are not answered. */
   cut(): void {
     this.connectionEpoch = undefined;
     for (const call of this.#pending) {
@@ -232,7 +234,10 @@ export class Way implements Shard {
   }
 }
 
-/** Where one process finds buckets: the first character of a key is its part, and parts are spread over the ways. */
+/**
+ * Shard map of one process: the first character of a key is its partition, and partitions are distributed over the
+ * connections.
+ */
 export class WayMap implements ShardMap {
   readonly ways: readonly Way[];
 

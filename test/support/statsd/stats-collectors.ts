@@ -1,17 +1,17 @@
 import { createSocket } from 'node:dgram';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-/** What statsd or dogstatsd would have received. */
+/** A collector that records what statsd or dogstatsd would receive. */
 export interface StatsCollector {
   readonly port: number;
-  /** Whole lines, in the order in which they came. */
+  /** Complete lines, in order of arrival. */
   lines(): string[];
-  /** Sum of all deltas of a counter: `name` is what stands before the colon, `tags` what stands behind `|c`. */
+  /** Returns the sum of a counter's deltas: `name` is the text before the colon, `tags` the text after `|c`. */
   sum(name: string, tags?: string): number;
   close(): Promise<void>;
 }
 
-/** The sum over the lines `name:delta|c` and the tags given. */
+/** Returns the sum over the lines `name:delta|c` with the given tags. */
 function sumOf(lines: readonly string[], name: string, tags: string): number {
   let sum = 0;
   for (const line of lines) {
@@ -21,7 +21,7 @@ function sumOf(lines: readonly string[], name: string, tags: string): number {
   return sum;
 }
 
-/** Listens on TCP as statsd does. */
+/** Listens on TCP, as statsd does. */
 export async function collectTcp(port = 0): Promise<StatsCollector & { cut(): void }> {
   const sockets = new Set<Socket>();
   const whole: string[] = [];
@@ -57,7 +57,7 @@ export async function collectTcp(port = 0): Promise<StatsCollector & { cut(): vo
   };
 }
 
-/** Listens on UDP as dogstatsd does; also tells of whole packets. */
+/** Listens on UDP, as dogstatsd does; also returns whole packets. */
 export async function collectUdp(port = 0): Promise<StatsCollector & { packets(): Buffer[] }> {
   const packets: Buffer[] = [];
   const socket = createSocket('udp4', (packet) => packets.push(packet));

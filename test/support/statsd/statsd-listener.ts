@@ -1,23 +1,23 @@
 import { createServer, type Server, type Socket } from 'node:net';
 import { freePorts } from '../process/free-port.js';
 
-/** What statsd clients sent over TCP: sums of counters, last values of gauges, every timer value. */
+/** Metrics that statsd clients sent over TCP: sums of counters, last values of gauges, and every timer value. */
 export interface StatsdListener {
   readonly port: number;
-  /** Sum of a counter so far; 0 for one that never came. */
+  /** Returns the sum of a counter so far; 0 if it was never sent. */
   counter(name: string): number;
-  /** All counters whose names start with `prefix`, that are not 0, by the rest of their name. */
+  /** Returns all nonzero counters whose names start with `prefix`, by the rest of the name. */
   countersUnder(prefix: string): Record<string, number>;
-  /** Names of everything that came, of any kind. */
+  /** Names of all received metrics. */
   names(): string[];
-  /** Lines that are not `name:value|type`. */
+  /** Lines that do not have the form `name:value|type`. */
   readonly malformed: readonly string[];
   close(): Promise<void>;
 }
 
 const LINE = /^([^:|]+):(-?[0-9.]+(?:e[+-]?[0-9]+)?)\|(c|g|ms|h)$/;
 
-/** A real TCP listener on 127.0.0.1 that reads statsd, one metric a line, from any number of connections. */
+/** A real TCP listener on 127.0.0.1 that parses statsd, one metric a line, from any number of connections. */
 export async function startStatsdListener(): Promise<StatsdListener> {
   const [port = 0] = await freePorts(1);
   const counters = new Map<string, number>();

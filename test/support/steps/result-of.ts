@@ -1,4 +1,4 @@
-/** What work in steps comes to, done without a pause. */
+/** Runs sliced work without pauses and returns its result. */
 export function resultOf<Result>(steps: Generator<'', Result>): Result {
   for (;;) {
     const step = steps.next();

@@ -11,9 +11,9 @@ export interface Issued {
 
 const CURVE = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** An issuer of certificates that lives for one test; made by the openssl command. */
+/** A certificate authority for one test, created with the openssl command. */
 export class CertificateAuthority {
-  /** Its own certificate, as PEM text. */
+  /** Certificate of the authority, as PEM text. */
   readonly cert: string;
   readonly #key: string;
 
@@ -23,10 +23,7 @@ export class CertificateAuthority {
     this.#key = key;
   }
 
-  /**
-   * A certificate for the alternative names, written as openssl writes them:
-   * `DNS:a.test,URI:spiffe://b/c,IP:127.0.0.1`.
-   */
+  /** Issues a certificate for alternative names in openssl's notation: `DNS:a.test,URI:spiffe://b/c,IP:127.0.0.1`. */
   issue(subjectAltName: string): Issued {
     return request(
       ['-subj', '/CN=common.test', '-addext', `subjectAltName=${subjectAltName}`],

@@ -1,7 +1,7 @@
 import { TempDir } from '../process/temp-dir.js';
 import { CertificateAuthority } from './certificates.js';
 
-/** PEM files of one authority: a server's, for localhost and 127.0.0.1, and a client's. */
+/** PEM files of one authority, with a server certificate for localhost and 127.0.0.1, and a client certificate. */
 export interface TlsFiles {
   readonly ca: string;
   readonly serverCert: string;
@@ -11,10 +11,10 @@ export interface TlsFiles {
   remove(): void;
 }
 
-/** The name in the client's certificate. */
+/** Name in the client's certificate. */
 export const CLIENT_SAN = 'spiffe://test/envoy';
 
-/** Certificates that live for one test file. `remove` them afterwards. */
+/** Creates certificates for one test file. Call `remove` afterwards. */
 export function writeTlsFiles(): TlsFiles {
   const authority = new CertificateAuthority();
   const server = authority.issue('DNS:localhost,IP:127.0.0.1');
@@ -30,7 +30,7 @@ export function writeTlsFiles(): TlsFiles {
   };
 }
 
-/** Settings of a weir that serves gRPC over TLS. */
+/** Returns the settings of a weir that serves gRPC over TLS. */
 export function tlsSettings(files: TlsFiles): NodeJS.ProcessEnv {
   return {
     GRPC_SERVER_USE_TLS: 'true',
@@ -39,7 +39,7 @@ export function tlsSettings(files: TlsFiles): NodeJS.ProcessEnv {
   };
 }
 
-/** Settings of a weir that also wants the client's certificate of `files`, by its name. */
+/** Returns the settings of a weir that also requires the client certificate of `files`, by its name. */
 export function mutualTlsSettings(files: TlsFiles): NodeJS.ProcessEnv {
   return { ...tlsSettings(files), GRPC_CLIENT_TLS_CACERT: files.ca, GRPC_CLIENT_TLS_SAN: CLIENT_SAN };
 }

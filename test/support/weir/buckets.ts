@@ -2,7 +2,7 @@ import type { BucketAnswer, BucketQuestion } from '../../../src/admin/buckets/me
 import { httpRequest } from '../process/http-client.js';
 import type { WeirServer } from './weir.js';
 
-/** What `/buckets` of a server answers: status and parsed body. */
+/** Resolves with the answer of a server's `/buckets`: status and parsed body. */
 export async function bucketsAnswer(
   server: Pick<WeirServer, 'debugPort'>,
   question: unknown,
@@ -15,7 +15,7 @@ export async function bucketsAnswer(
   return { status, body: JSON.parse(body) };
 }
 
-/** The answer to a question that can be answered. */
+/** Resolves with the answer to a valid question. */
 export async function askBuckets(
   server: Pick<WeirServer, 'debugPort'>,
   question: BucketQuestion,

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { environmentOf } from '../process/processes.js';
 import { repositoryRoot } from '../process/tools.js';
 
-/** A command of weir that ends by itself. */
+/** A weir command that exits by itself. */
 export interface Command {
-  /** What stands after `weir`. */
+  /** Arguments after `weir`. */
   readonly args: readonly string[];
-  /** The working directory. */
+  /** Working directory. */
   readonly folder: string;
-  /** All variables that it sees. */
+  /** Complete environment of the command. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Milliseconds since the epoch, where the clock must stand still. */
+  /** Fixed time of the command's clock, in milliseconds since the epoch. */
   readonly nowMs?: number;
 }
 
@@ -19,13 +19,13 @@ export interface CommandResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
-  /** Standard output and standard error as they came, but for the log of a server. */
+  /** Standard output and standard error, without the log of a server. */
   readonly printed: string;
 }
 
 /**
- * A process that runs commands one after the other: to start one for each takes longer than what most of them do.
- * A command that is about the process itself (signals, pipes, a terminal) needs one of its own.
+ * A process that runs commands one after another, because starting a process takes longer than most commands do. A
+ * command that depends on its process (signals, pipes, a terminal) needs its own.
  */
 export class CommandHost {
   private readonly child: ChildProcess;
@@ -38,14 +38,14 @@ export class CommandHost {
     });
   }
 
-  /** Runs a command when those before it have ended. */
+  /** Runs a command after the previous ones have ended. */
   run(command: Command): Promise<CommandResult> {
     const result = this.last.then(() => this.ask(command));
     this.last = result.catch(() => {});
     return result;
   }
 
-  /** Resolves when the process has ended. */
+  /** Resolves when the process has exited. */
   stop(): Promise<void> {
     return new Promise((resolve) => {
       this.child.once('exit', () => resolve());
@@ -66,7 +66,7 @@ export class CommandHost {
   }
 }
 
-/** Runs commands one after the other, all in one process. */
+/** Runs commands one after another in one process. */
 export async function runCommands(commands: readonly Command[]): Promise<readonly CommandResult[]> {
   const host = new CommandHost();
   try {

@@ -1,21 +1,21 @@
 import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
 
-/** Events of `/overview`, as a reader takes them. */
+/** Reads the events of `/overview`. */
 export interface EventReader {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  /** Names and parsed data of those that came so far. */
+  /** Names and parsed data of the events received so far. */
   readonly events: readonly { readonly name: string; readonly data: unknown }[];
-  /** What came that is no event: the body of a refusal. */
+  /** Received text that is not an event, such as the body of an error. */
   readonly rest: string;
-  /** Whether the answer has ended, or was cut. */
+  /** Whether the answer has ended, or was cut off. */
   readonly ended: boolean;
-  /** Takes nothing any more. */
+  /** Closes the connection. */
   pause(): void;
   close(): void;
 }
 
-/** Begins to read; resolves once the answer has begun. */
+/** Starts reading; resolves once the answer has started. */
 export function readEvents(debugPort: number, headers: OutgoingHttpHeaders = {}): Promise<EventReader> {
   return new Promise((resolve, reject) => {
     const outgoing: ClientRequest = request(

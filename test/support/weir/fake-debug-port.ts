@@ -2,26 +2,26 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Io } from '../../../src/cli/io.js';
 
-/** A question as it came. */
+/** A received request. */
 export interface AskedOfPort {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: unknown;
 }
 
-/** A debug port that answers as a test says. */
+/** A debug port whose answers the test sets. */
 export interface FakeDebugPort {
   readonly address: string;
-  /** What was asked, the oldest first. */
+  /** Received requests, oldest first. */
   readonly asked: AskedOfPort[];
-  /** What the next questions are answered; undefined: the connection is cut once the question is there. */
+  /** Answer to the next requests; undefined: the connection is closed after the request. */
   answer:
     | ((asked: AskedOfPort) => { readonly status?: number; readonly body: unknown } | undefined)
     | undefined;
   close(): Promise<void>;
 }
 
-/** Starts one on 127.0.0.1. A body that is no text is sent as JSON. */
+/** Starts a fake debug port on 127.0.0.1. A body that is not a string is sent as JSON. */
 export async function startFakeDebugPort(): Promise<FakeDebugPort> {
   const server = createServer((request, response) => {
     let text = '';
@@ -53,7 +53,7 @@ export async function startFakeDebugPort(): Promise<FakeDebugPort> {
   return port;
 }
 
-/** What a command printed that had no terminal. */
+/** Output of a command without a terminal. */
 export interface Printed {
   readonly code: number;
   readonly out: string;

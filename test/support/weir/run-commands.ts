@@ -1,4 +1,4 @@
-/* A program of the tests: runs the commands of weir that its parent sends, in this process. See commands.ts. */
+/* Runs the weir commands that the parent process sends, in this process. See commands.ts. */
 import { run } from '../../../src/cli/run.js';
 import type { Command, CommandResult } from './commands.js';
 import { WEIR_MAIN } from './weir.js';
@@ -31,7 +31,7 @@ async function runOne({ args, folder, environment = {}, nowMs }: Command): Promi
   return { code, stdout, stderr, printed };
 }
 
-// Each serve adds a listener of its own.
+// Each `serve` adds a listener.
 process.setMaxListeners(0);
 
 process.on('message', async (command: Command) => {

@@ -6,25 +6,25 @@ import { type Exit, type StartedProcess, startProcess } from '../process/process
 import { repositoryRoot } from '../process/tools.js';
 import { untilHealthy } from '../process/until-healthy.js';
 
-/** The compiled command. */
+/** Path of the compiled command. */
 export const WEIR_MAIN = join(repositoryRoot, 'build/src/main.js');
 
 export interface WeirOptions {
-  /** Settings; ports and hosts are chosen already. */
+  /** Settings; ports and hosts are already set. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Text of a policy file to serve instead of the bundled policy. */
+  /** Text of a policy file that replaces the bundled policy. */
   readonly policy?: string;
-  /** The compiled command to start instead of this checkout's. */
+  /** Compiled command to start; default: this checkout's. */
   readonly main?: string;
-  /** The Node.js that runs it instead of this process's. */
+  /** Node.js that runs the command; default: this process's. */
   readonly node?: string;
   /** Arguments after `serve`. */
   readonly args?: readonly string[];
-  /** Ports to take instead of free ones, to start again where another one was. */
+  /** Ports to use instead of free ones, to replace an earlier server. */
   readonly ports?: { readonly grpcPort: number; readonly httpPort: number; readonly debugPort: number };
   /** False: do not wait until it serves. */
   readonly untilHealthy?: boolean;
-  /** False: nobody reads what it prints (processes.ts). */
+  /** False: the output is not read (processes.ts). */
   readonly readsOutput?: boolean;
 }
 
@@ -33,14 +33,14 @@ export interface WeirServer {
   readonly httpPort: number;
   readonly debugPort: number;
   readonly process: StartedProcess;
-  /** The policy file, if `policy` was given. */
+  /** Path of the policy file, if `policy` was given. */
   readonly policyPath: string | undefined;
-  /** The log, parsed, `@message` also as `msg`; lines that are not JSON are left out. */
+  /** Parsed lines of the log, with `@message` also as `msg`; lines that are not JSON are left out. */
   log(): Record<string, unknown>[];
   stop(signal?: NodeJS.Signals): Promise<Exit>;
 }
 
-/** Starts a real `weir serve` on 127.0.0.1 and waits until /healthcheck says OK. */
+/** Starts a real `weir serve` on 127.0.0.1 and waits until /healthcheck answers OK. */
 export async function startWeir(options: WeirOptions = {}): Promise<WeirServer> {
   const [grpcPort = 0, httpPort = 0, debugPort = 0] =
     options.ports === undefined

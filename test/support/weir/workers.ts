@@ -11,27 +11,27 @@ export interface WorkerDetail {
   readonly silentSeconds?: number;
 }
 
-/** The worker processes of a server. */
+/** Returns the worker processes of a server. */
 export async function workersOf(server: WeirServer): Promise<readonly WorkerDetail[]> {
   const { body } = await httpRequest(server.httpPort, '/healthcheck?detail');
   return JSON.parse(body).workers;
 }
 
-/** Resolves when each worker of a server that has just started serves. */
+/** Resolves when each worker of a new server serves. */
 export async function untilAllServe(server: WeirServer): Promise<void> {
   await waitFor('every worker to serve', async () =>
     ((await workersOf(server)) ?? []).every(({ status }) => status === 'SERVING'),
   );
 }
 
-/** The value of a series of `/metrics`, whose name and labels are `line`; NaN when there is none. */
+/** Returns the value of a series of `/metrics` with the name and labels `line`; NaN if there is no such series. */
 export async function metric(server: WeirServer, line: string): Promise<number> {
   const { body } = await httpRequest(server.httpPort, '/metrics');
   const found = body.split('\n').find((one) => one.startsWith(`${line} `));
   return Number(found?.slice(line.length));
 }
 
-/** Whether a process runs; one that has ended but was not waited for yet is a zombie. */
+/** Returns whether a process runs; a process that has exited but was not reaped yet is a zombie, and does not run. */
 export function isAlive(pid: number): boolean {
   try {
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));

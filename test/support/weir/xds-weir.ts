@@ -6,7 +6,8 @@ import { startXdsServer, type XdsRequest, type XdsResource, type XdsServer } fro
 import { startWeir, type WeirServer } from './weir.js';
 
 /**
- * Starts a weir that takes its policies from the management server on `port`, with short pauses. It need not serve yet.
+ * Starts a weir that gets its policies from the management server on `port`, with short pauses. It may not serve yet
+ * when this resolves.
  */
 export function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
   return startWeir({
@@ -14,7 +15,7 @@ export function startXdsWeir(port: number, env: NodeJS.ProcessEnv = {}): Promise
     env: {
       CONFIG_TYPE: 'GRPC_XDS_SOTW',
       CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${port}`,
-      // So long that no busy machine takes it for a server that is away.
+      // The timeout is long enough that a slow machine does not make the server appear unavailable.
       CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '60s',
       XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
       XDS_CLIENT_BACKOFF_MAX_INTERVAL: '400ms',
@@ -30,7 +31,7 @@ export function untilServing(weir: WeirServer): Promise<boolean> {
   );
 }
 
-/** One decision about a descriptor of the entries. */
+/** Resolves with one decision about a descriptor of the entries. */
 export async function ask(weir: WeirServer, domain: string, ...entries: string[]): Promise<RlsReply> {
   const client = new RlsClient(weir.grpcPort);
   try {
@@ -40,13 +41,13 @@ export async function ask(weir: WeirServer, domain: string, ...entries: string[]
   }
 }
 
-/** A resource whose domain limits each value of `k` to so many requests an hour. */
+/** Returns a resource whose domain limits each value of `k` to the given number of requests an hour. */
 export function windowConfig(domain: string, requests: number): XdsResource {
   const rateLimit = { unit: 'HOUR', requestsPerUnit: requests };
   return { json: { name: `${domain}-config`, domain, descriptors: [{ key: 'k', rateLimit }] } };
 }
 
-/** The number that a domain of {@link windowConfig} limits to now. */
+/** Resolves with the current limit of a domain of {@link windowConfig}. */
 export async function limitOf(weir: WeirServer, domain: string): Promise<number | undefined> {
   const { response } = await ask(weir, domain, 'k=v');
   return response?.statuses[0]?.currentLimit?.requestsPerUnit;
@@ -56,7 +57,7 @@ export function acknowledges(version: string): (request: XdsRequest) => boolean 
   return (request) => request.version === version && request.nonce !== '' && request.error === undefined;
 }
 
-/** The first request to the management server that passes `test`. */
+/** Resolves with the first request to the management server that satisfies `test`. */
 export function untilRequest(
   server: XdsServer,
   what: string,
@@ -65,7 +66,7 @@ export function untilRequest(
   return waitFor(what, async () => (await server.requests()).find(test));
 }
 
-/** The lines of the log whose message is `message`. */
+/** Returns the log lines whose message is `message`. */
 export function logged(weir: WeirServer, message: string): Record<string, unknown>[] {
   return weir.log().filter(({ msg }) => msg === message);
 }
@@ -74,7 +75,7 @@ export function untilLogged(weir: WeirServer, message: string): Promise<Record<s
   return waitFor(`the line ${message}`, () => logged(weir, message)[0]);
 }
 
-/** What one test starts, to be ended after it. */
+/** Servers of one test, which are stopped after it. */
 export class XdsBench {
   readonly #opened: (() => unknown)[] = [];
 
@@ -94,7 +95,7 @@ export class XdsBench {
     this.#opened.push(close);
   }
 
-  /** Ends everything, the latest first. */
+  /** Stops everything in reverse order. */
   async close(): Promise<void> {
     for (const close of this.#opened.splice(0).reverse()) await close();
   }

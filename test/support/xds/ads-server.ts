@@ -8,7 +8,7 @@ import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { assetPath } from '../../../src/assets.js';
 import { STREAM_PATH } from '../../../src/config/xds/discovery.js';
 
-/** What the client sends, as proto-loader decodes it. */
+/** Message from the client, as proto-loader decodes it. */
 export interface AskedFor {
   readonly versionInfo: string;
   readonly responseNonce: string;
@@ -16,9 +16,9 @@ export interface AskedFor {
   readonly errorDetail: { readonly code: number; readonly message: string } | null;
 }
 
-/** One stream of a client, in the test's hands. */
+/** One stream of a client, controlled by the test. */
 export interface AdsPeer {
-  /** What came so far. */
+  /** Messages received so far. */
   readonly requests: readonly AskedFor[];
   send(response: object): void;
   sendBytes(bytes: Buffer): void;
@@ -32,9 +32,9 @@ const definition = loadSync('envoy/service/discovery/v3/discovery.proto', {
 const message = (name: string): MessageTypeDefinition<object, object> =>
   definition[`envoy.service.discovery.v3.${name}`] as MessageTypeDefinition<object, object>;
 
-/** A management server that says what a test tells it to, also what no other would. */
+/** A management server whose messages the test chooses, including invalid ones. */
 export class AdsServer {
-  /** Streams in the order in which they were opened. */
+  /** Streams in the order of their opening. */
   readonly peers: AdsPeer[] = [];
   readonly #server: Server = new GrpcJsServer();
   port = 0;

@@ -8,14 +8,14 @@ import { parseGoDuration } from '../../../src/config/yaml/go-duration.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The fields of a mapping, of all that its message may hold. */
+/** Returns the fields of a mapping, in the form of its message. */
 export function fieldsOf(mapping: MappingName): MappingFields {
   return POLICY_FIELDS[mapping];
 }
 
 /**
- * What a policy file, as JSON, is as a RateLimitConfig, with fields named as in proto/: what a management server would
- * write that reads policy files. `visit` is told of every key that was met.
+ * Converts a policy file, as JSON, into a RateLimitConfig with fields named as in proto/, as a management server that
+ * reads policy files would do. `visit` is called with every key.
  */
 export function resourceOf(
   file: Json,

@@ -4,9 +4,9 @@ import { assetPath } from '../../../src/assets.js';
 import { type StartedProcess, startProcess } from '../process/processes.js';
 import { toolPath } from '../process/tools.js';
 
-/** A DiscoveryRequest as the server got it. */
+/** A DiscoveryRequest that the server received. */
 export interface XdsRequest {
-  /** Number of the stream, from 1. */
+  /** Number of the stream, starting at 1. */
   readonly stream: number;
   readonly nodeId: string;
   readonly nodeMetadata: Readonly<Record<string, unknown>>;
@@ -19,22 +19,24 @@ export interface XdsRequest {
   readonly error?: string;
 }
 
-/** A RateLimitConfig: as protobuf JSON, which the server encodes, or as bytes, for fields that it does not know. */
+/**
+ * A RateLimitConfig: as protobuf JSON, which the server encodes, or as bytes, for fields that the server does not know.
+ */
 export type XdsResource = { readonly json: object } | { readonly bytes: Buffer };
 
 export interface XdsServerOptions {
-  /** 0, or left out: a free one. */
+  /** Port; 0 or undefined: a free port. */
   readonly port?: number;
-  /** PEM files. With `clientCa` the server wants a certificate of that issuer. */
+  /** PEM files. With `clientCa`, the server requires a certificate of that issuer. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly clientCa?: string };
 }
 
-/** A real management server, of go-control-plane (xds-server/main.go). */
+/** A real management server based on go-control-plane (xds-server/main.go). */
 export interface XdsServer {
   readonly port: number;
   readonly process: StartedProcess;
   setSnapshot(version: string, resources: readonly XdsResource[], node?: string): Promise<void>;
-  /** Everything asked, acknowledged and rejected so far. */
+  /** All requests, acknowledgements and rejections so far. */
   requests(): Promise<readonly XdsRequest[]>;
   stop(): Promise<unknown>;
 }
@@ -82,7 +84,7 @@ const definition = loadSync('ratelimit/config/ratelimit/v3/rls_conf.proto', {
   keepCase: true,
 });
 
-/** A RateLimitConfig with fields of ours, named as in proto/, as bytes. */
+/** Returns a RateLimitConfig with weir's additional fields, named as in proto/, as bytes. */
 export function encodeConfig(config: object): { readonly bytes: Buffer } {
   const type = definition['ratelimit.config.ratelimit.v3.RateLimitConfig'] as MessageTypeDefinition<
     object,

@@ -38,7 +38,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// One DiscoveryRequest as it came.
+// One received DiscoveryRequest.
 type request struct {
 	Stream        int64             `json:"stream"`
 	NodeID        string            `json:"nodeId"`
@@ -52,7 +52,7 @@ type request struct {
 	Error *string `json:"error,omitempty"`
 }
 
-// What has come so far.
+// Requests received so far.
 type record struct {
 	mutex    sync.Mutex
 	headers  map[int64]map[string]string
