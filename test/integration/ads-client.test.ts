@@ -1,4 +1,4 @@
-/* The client of aggregated discovery against a server that does what management servers should not do. */
+/* Tests the client of aggregated discovery against a server that misbehaves. */
 import { credentials } from '@grpc/grpc-js';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { AdsClient, REPEATED_REJECTION_MS, type Rejection } from '../../src/config/xds/ads-client.js';
@@ -16,9 +16,9 @@ const codec = createDiscoveryCodec();
 let server: AdsServer;
 let client: AdsClient;
 let timers: FakeTimers;
-/** Versions in the order in which they were taken, and what else the client told. */
+/** Versions in the order in which they were loaded, and the other events that the client reported. */
 let told: string[];
-/** What the next update is answered with. */
+/** Decides whether the next update is accepted or rejected. */
 let verdict: (version: string) => Promise<Rejection | undefined>;
 
 beforeEach(async () => {
@@ -62,7 +62,7 @@ function response(version: string, more: object = {}): object {
   return { versionInfo: version, nonce: `nonce-${version}`, typeUrl: RATE_LIMIT_CONFIG_TYPE, ...more };
 }
 
-/** The stream that was opened as the `index`-th, from 0, once its first request has come. */
+/** Returns the `index`-th stream, from 0, once its first request has arrived. */
 function peer(index = 0): Promise<AdsPeer> {
   return waitFor('the first request', () =>
     (server.peers[index]?.requests.length ?? 0) > 0 ? server.peers[index] : undefined,
@@ -73,7 +73,7 @@ function untilRequests(one: AdsPeer, count: number): Promise<unknown> {
   return waitFor(`${count} requests`, () => one.requests.length >= count);
 }
 
-test('resources that nobody asked for are left alone', async () => {
+test('ignores resources that it did not request', async () => {
   const one = await peer();
   one.send(response('other', { typeUrl: 'type.googleapis.com/envoy.config.cluster.v3.Cluster' }));
   one.send(response('v1'));
@@ -86,7 +86,7 @@ test('resources that nobody asked for are left alone', async () => {
   expect(one.requests[1]).toMatchObject({ versionInfo: 'v1', responseNonce: 'nonce-v1', errorDetail: null });
 });
 
-test('of updates that come while one is taken the last is taken', async () => {
+test('loads only the last of the updates that arrive while it loads another', async () => {
   let release = (): void => {};
   verdict = (version) =>
     version === 'v1'
@@ -98,7 +98,7 @@ test('of updates that come while one is taken the last is taken', async () => {
   one.send(response('v1'));
   await waitFor('v1', () => told.includes('update v1'));
   for (const version of ['v2', 'v3']) one.send(response(version));
-  // What comes last is taken last: once it has come, so have the others.
+  // Updates are loaded in order: once the last one is loaded, all others have arrived.
   one.send(response('marker', { typeUrl: 'marker' }));
   await waitFor('the marker', () => told.includes('ignored marker'));
   release();
@@ -107,7 +107,7 @@ test('of updates that come while one is taken the last is taken', async () => {
   expect(one.requests.map(({ responseNonce }) => responseNonce)).toEqual(['', 'nonce-v1', 'nonce-v3']);
 });
 
-test('the rejection of the same bad update again waits', async () => {
+test('delays the repeated rejection of the same invalid update', async () => {
   verdict = async () => ({ error: 'bad: no', digest: 'd1' });
   const one = await peer();
   const resources = ['a', 'b'].map((text) => ({ type_url: 'x', value: Buffer.from(text) }));
@@ -125,14 +125,14 @@ test('the rejection of the same bad update again waits', async () => {
   timers.run(REPEATED_REJECTION_MS);
   await untilRequests(one, 3);
   expect(one.requests[2]).toMatchObject({ responseNonce: 'again', errorDetail: { message: 'bad: no' } });
-  // Another one is taken at once.
+  // A different update is loaded immediately.
   verdict = async () => undefined;
   one.send(response('v1', { nonce: 'mended' }));
   await untilRequests(one, 4);
   expect(one.requests[3]).toMatchObject({ versionInfo: 'v1', responseNonce: 'mended', errorDetail: null });
 });
 
-/** A response with so many resources that hold nothing. */
+/** Returns a response with `count` empty resources. */
 const emptyResources = (version: string, count: number) =>
   response(version, { resources: Array.from({ length: count }, () => ({})) });
 
@@ -165,9 +165,9 @@ test(
   },
 );
 
-test('messages are read in the order in which they come, however many fields they have', async () => {
+test('reads messages in order, however many fields they have', async () => {
   const one = await peer();
-  // 40,000 fields, in many turns.
+  // Decoding 40,000 fields takes many turns.
   const bytes = Buffer.concat([Buffer.from([0x0a, 1, 0x61]), Buffer.alloc(80_000, Buffer.from([0x12, 0]))]);
   one.sendBytes(Buffer.concat([bytes, Buffer.from([0x22, 1, 0x74])]));
   one.send(response('v1'));
@@ -175,7 +175,7 @@ test('messages are read in the order in which they come, however many fields the
   expect(told).toEqual(['connected', 'ignored t', 'update v1']);
 });
 
-test('of the reasons of a rejection the server hears 4 KB', async () => {
+test('sends at most 4 KB of the reasons for a rejection', async () => {
   verdict = async () => ({ error: `x${'\u00e9'.repeat(10_000)}`, digest: 'd1' });
   const one = await peer();
   one.send(response('v1'));
@@ -183,7 +183,7 @@ test('of the reasons of a rejection the server hears 4 KB', async () => {
   expect(one.requests[1]?.errorDetail?.message).toBe(`x${'\u00e9'.repeat(2047)}`);
 });
 
-test('an update that cannot even be tried is neither accepted nor rejected, but asked for again', async () => {
+test('requests an update again, without accepting or rejecting it, if it could not be tried', async () => {
   verdict = async () => {
     throw new Error('out of something');
   };
@@ -212,7 +212,7 @@ test.each([
     (one: AdsPeer) => one.send(response('x'.repeat(100_001))),
     /^lost: RESOURCE_EXHAUSTED: /,
   ],
-])('a stream that %s is opened again after a pause, with what is in force', async (_, spoil, reason) => {
+])('reopens a stream that %s after a pause, with the version in effect', async (_, spoil, reason) => {
   const one = await peer();
   one.send(response('v1'));
   await untilRequests(one, 2);
@@ -225,7 +225,7 @@ test.each([
   expect(two.requests[0]).toMatchObject({ versionInfo: 'v1', responseNonce: '', errorDetail: null });
 });
 
-test('a stream that brings messages without an end is lost, and the next one comes after a pause', async () => {
+test('gives up a stream that sends messages endlessly, and opens the next one after a pause', async () => {
   const one = await peer();
   const flood = (): void => {
     for (let i = 0; i < 50; i++) one.sendBytes(Buffer.alloc(0));
@@ -240,7 +240,7 @@ test('a stream that brings messages without an end is lost, and the next one com
   expect(told.length).toBeLessThanOrEqual(MAX_MESSAGES_A_SECOND + 2);
 });
 
-test('an update of a stream that is lost meanwhile counts, and is not acknowledged on the next', async () => {
+test('applies an update whose stream was lost meanwhile, but does not acknowledge it on the next stream', async () => {
   let release = (): void => {};
   verdict = () =>
     new Promise((resolve) => {
@@ -263,7 +263,7 @@ test('an update of a stream that is lost meanwhile counts, and is not acknowledg
   ]);
 });
 
-test('once stopped it neither answers nor connects', async () => {
+test('neither answers nor connects once it is stopped', async () => {
   const one = await peer();
   one.end();
   await waitFor('the loss', () => timers.delays.includes(PAUSE_MS));

@@ -25,7 +25,7 @@ import { post } from '../support/h2/http2-client.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 
-/** Every attack runs beside a caller whose every call must be answered, before, during and after it. */
+/** Each attack runs next to a caller whose calls must all be answered before, during and after the attack. */
 let server: TestServer;
 let caller: SteadyCaller;
 
@@ -45,7 +45,7 @@ afterEach(async () => {
     await caller.untilAnswered();
     await caller.stop();
     expect(caller.failed).toBe(0);
-    // And strangers are welcome.
+    // The server also accepts new clients.
     const session = await server.session();
     expect((await post(session, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
     expect(server.errors).toEqual([]);
@@ -54,7 +54,7 @@ afterEach(async () => {
   }
 });
 
-/** A connection that has sent preface and SETTINGS, and then `bytes`. */
+/** Opens a connection that has sent preface and SETTINGS, followed by `bytes`. */
 function greeted(
   bytes: Buffer = Buffer.alloc(0),
   ...pairs: [number, number][]
@@ -71,19 +71,19 @@ const call = (id: number, path: string, flags = END_STREAM): Buffer =>
 const ids = (count: number, first = 1): number[] =>
   Array.from({ length: count }, (_, index) => first + 2 * index);
 
-/** The error code of the GOAWAY that ended a connection. */
+/** Returns the error code of the GOAWAY that ended a connection. */
 async function goawayCode(received: Received): Promise<number | undefined> {
   await received.closed;
   return received.frames.find(({ type }) => type === TYPE.GOAWAY)?.payload.readUInt32BE(4);
 }
 
-describe('slow beginnings', () => {
+describe('slow connections', () => {
   test.each([
     ['says nothing', Buffer.alloc(0)],
     ['sends half of the preface', PREFACE.subarray(0, 10)],
     ['sends no SETTINGS', PREFACE],
     ['sends half of its SETTINGS', Buffer.concat([PREFACE, settings([3, 100]).subarray(0, 12)])],
-  ])('a connection that %s is cut in time', async (_what, bytes) => {
+  ])('a connection that %s is closed in time', async (_what, bytes) => {
     await start({ handshakeTimeoutMs: 1000 });
     const socket = server.socket();
     const received = new Received(socket);
@@ -92,7 +92,7 @@ describe('slow beginnings', () => {
     await server.untilComplaint(/did not begin HTTP\/2 within 1000 ms/);
   });
 
-  test('many that say nothing are cut a few in a turn of the event loop', async () => {
+  test('many silent connections are closed a few per turn of the event loop', async () => {
     let turn = 0;
     const cutInTurn = new Map<number, number>();
     await start({
@@ -109,11 +109,11 @@ describe('slow beginnings', () => {
     await Promise.all(silent.map(({ closed }) => closed));
     isOver = true;
     expect([...cutInTurn.values()].reduce((sum, one) => sum + one, 0)).toBe(300);
-    // One turn of the counter may see the ends of two of the server's.
+    // One turn of the counter can cover two turns of the server.
     expect(Math.max(...cutInTurn.values())).toBeLessThanOrEqual(60);
   });
 
-  test('one that sends its preface a byte at a time is cut all the same', async () => {
+  test('a connection that sends its preface byte by byte is closed, too', async () => {
     await start({ handshakeTimeoutMs: 1000 });
     const socket = server.socket();
     const received = new Received(socket);
@@ -124,14 +124,14 @@ describe('slow beginnings', () => {
     expect(sent).toBeLessThan(PREFACE.length);
   });
 
-  test('a TLS handshake that does not come, or stops half-way, is cut in time', async () => {
+  test('a TLS handshake that never starts, or stops half-way, is closed in time', async () => {
     const authority = new CertificateAuthority();
     const material = { ...authority.issue('DNS:localhost'), clientCa: undefined };
     await start({ handshakeTimeoutMs: 1000, tls: { material, clientSan: undefined } }, authority.cert);
     const silent = new Received(server.socket());
     const half = server.socket();
     const halfReceived = new Received(half);
-    // The header of a record with a ClientHello that never comes.
+    // A record header that announces a ClientHello, which never arrives.
     half.write(Buffer.of(0x16, 3, 1, 1, 0, 1));
     const shaken = connectTls({
       socket: server.socket(),
@@ -147,7 +147,7 @@ describe('slow beginnings', () => {
   });
 });
 
-describe('what is no HTTP/2', () => {
+describe('input that is not HTTP/2', () => {
   test('an HTTP/1.1 request gets an answer that says so', async () => {
     await start();
     const socket = server.socket();
@@ -161,7 +161,7 @@ describe('what is no HTTP/2', () => {
     ['a TLS greeting', Buffer.of(0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0)],
     ['zeros', Buffer.alloc(1_000_000)],
     ['HTTP/2 frames without a preface', Buffer.concat([settings(), ping()])],
-  ])('%s ends the connection, told once', async (_what, bytes) => {
+  ])('%s ends the connection, and is reported once', async (_what, bytes) => {
     await start();
     const socket = server.socket();
     const received = new Received(socket);
@@ -171,17 +171,17 @@ describe('what is no HTTP/2', () => {
   });
 });
 
-describe('readers that do not read', () => {
-  test('a peer that leaves its socket full is no longer read from, and cut past the limit', async () => {
+describe('clients that do not read', () => {
+  test('a client that leaves its socket full is no longer read, and is closed above the limit', async () => {
     await start(limits({ maxOutputBytes: 1_000_000, connectionWindowBytes: 1_000_000 }));
-    // Windows so large that only the socket holds answers back.
+    // The windows are so large that only the socket holds answers back.
     const { socket } = greeted(frame(TYPE.WINDOW_UPDATE, 0, 0, words(0x7fff_0000)), [4, 0x7fff_ffff]);
     socket.pause();
     for (const id of ids(1000)) socket.write(call(id, '/large'));
     await server.untilComplaint(/does not read its answers/);
   });
 
-  test('a peer that opens no window is cut past the limit', async () => {
+  test('a client that opens no window is closed above the limit', async () => {
     await start(limits({ maxOutputBytes: 1_000_000 }));
     const { received } = greeted(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
     await received.closed;
@@ -189,7 +189,7 @@ describe('readers that do not read', () => {
     await waitFor('the end of its streams', () => server.handler.resets > 0);
   });
 
-  test('a peer that takes a byte at a time and then nothing is cut by keep-alive', async () => {
+  test('a client that reads byte by byte and then stops is closed by keep-alive', async () => {
     await start({ keepAliveIntervalMs: 500, keepAliveTimeoutMs: 500 });
     const { socket, received } = greeted(call(1, '/large'), [4, 1]);
     socket.write(frame(TYPE.WINDOW_UPDATE, 0, 1, words(1)));
@@ -197,7 +197,7 @@ describe('readers that do not read', () => {
     await waitFor('the end of its stream', () => server.handler.resets === 1);
   });
 
-  test('PINGs whose answers are not read pile up at their sender, or end the connection', async () => {
+  test("PINGs whose answers are not read stay in the sender's buffers, or end the connection", async () => {
     await start(limits({ maxOutputBytes: 200_000, controlBurst: 1e9, controlRefillPerSecond: 1e9 }));
     const { socket } = greeted();
     socket.pause();
@@ -211,7 +211,7 @@ describe('readers that do not read', () => {
 });
 
 describe('many connections', () => {
-  test('one more than allowed is closed at once, told with a count, and one may come when another goes', async () => {
+  test('a connection above the maximum is closed and counted, and a later one is accepted', async () => {
     await start({ maxConnections: 20 });
     const others = ids(19).map(() => greeted());
     await Promise.all(
@@ -230,7 +230,7 @@ describe('many connections', () => {
     });
   });
 
-  test('those in a TLS handshake count', async () => {
+  test('connections in a TLS handshake count', async () => {
     const authority = new CertificateAuthority();
     const material = { ...authority.issue('DNS:localhost'), clientCa: undefined };
     await start({ maxConnections: 3, tls: { material, clientSan: undefined } }, authority.cert);
@@ -242,7 +242,7 @@ describe('many connections', () => {
     await waitFor('their end', () => silent.every(({ destroyed }) => destroyed));
   });
 
-  test('the one that holds most is ended when all together hold too much, and no other', async () => {
+  test('the connection that holds most is ended when all together hold too much, and no other', async () => {
     await start({ maxBufferedBytes: 300_000 });
     const modest = greeted(Buffer.concat(ids(50).map((id) => call(id, '/hold'))));
     await waitFor('held calls', () => server.handler.held.length === 50);
@@ -258,17 +258,17 @@ describe('many connections', () => {
     await waitFor('their end', () => modest.received.frames.length >= before + 50);
   });
 
-  test('answers that nobody takes count, and their connection goes without a GOAWAY', async () => {
+  test('unread answers count, and their connection ends without a GOAWAY', async () => {
     await start({ maxBufferedBytes: 1_000_000, ...limits({ maxOutputBytes: 1e9 }) });
     const { received } = greeted(Buffer.concat(ids(40).map((id) => call(id, '/large'))), [4, 0]);
     await received.closed;
     await server.untilComplaint(/it held the most/);
   });
 
-  test('sixteen that send all they can have a few units of work in a turn of the event loop', async () => {
+  test('sixteen clients that send at full speed get a few units of work per turn of the event loop', async () => {
     await start(limits({ maxConcurrentStreams: 1_000_000 }));
     const { handler } = server;
-    // Each answer takes a while, as a decision does: work that is counted, not time.
+    // Each answer takes a while, as a decision does; the test counts work instead of time.
     let answered = 0;
     const onRequest = handler.onRequest.bind(handler);
     handler.onRequest = (stream, endStream) => {
@@ -288,18 +288,18 @@ describe('many connections', () => {
       };
       count();
     });
-    // Without turns it is a thousand and more of each connection.
+    // Without turns, the work is more than a thousand units for each connection.
     expect(most).toBeLessThan(16 * 600);
     for (const { socket } of floods) socket.destroy();
   });
 });
 
-describe('streams by the thousand', () => {
-  test('a peer that sends megabytes has its turns like the others', async () => {
+describe('thousands of streams', () => {
+  test('a client that sends megabytes gets its turns like the others', async () => {
     await start({ ...limits({ maxConcurrentStreams: 1_000_000 }), maxBufferedBytes: 1e9 });
     const { held } = server.handler;
     const all = Buffer.concat(ids(100_000).map((id) => call(id, '/hold')));
-    // Not of this event loop: it has to send while the server reads.
+    // The sender runs in its own thread, because it must send while the server reads.
     const sender = new Worker(
       `const { port, bytes } = require('node:worker_threads').workerData;
        require('node:net').connect(port, '127.0.0.1').end(Buffer.from(bytes)).resume().on('error', () => {});`,
@@ -317,11 +317,11 @@ describe('streams by the thousand', () => {
       count();
     });
     await sender.terminate();
-    // libuv reads up to 2 MiB of a socket at once, where so much has come.
+    // libuv reads up to 2 MiB from a socket at once if as much has arrived.
     expect((most * all.length) / 100_000).toBeLessThan(300_000);
   });
 
-  test('half-open streams beyond the limit are refused', async () => {
+  test('half-open streams above the limit are refused', async () => {
     await start(limits({ maxConcurrentStreams: 100 }));
     const { received } = greeted(Buffer.concat(ids(3000).map((id) => call(id, '/', 0))));
     await waitFor(
@@ -333,7 +333,7 @@ describe('streams by the thousand', () => {
     expect(refused[0]?.streamId).toBe(201);
   });
 
-  test('half-open streams on a hundred connections leave the others alone', async () => {
+  test('half-open streams on a hundred connections do not affect other clients', async () => {
     await start();
     const attackers = ids(100).map(() => greeted(Buffer.concat(ids(1000).map((id) => call(id, '/', 0)))));
     await Promise.all(
@@ -356,7 +356,7 @@ describe('streams by the thousand', () => {
     await server.untilComplaint(/was ended: the peer resets too many streams/);
   });
 
-  test('streams that the peer makes us reset count too', async () => {
+  test('streams that the client makes weir reset count, too', async () => {
     await start(limits({ resetBurst: 500, resetRefillPerSecond: 1 }));
     // A WINDOW_UPDATE of 0 is a stream error (RFC 9113 section 6.9).
     const zero = (id: number): Buffer => frame(TYPE.WINDOW_UPDATE, 0, id, words(0));
@@ -383,7 +383,7 @@ describe('floods', () => {
     await server.untilComplaint(/too many frames that bring no request/);
   });
 
-  test('CONTINUATION without end (CVE-2024-27316)', async () => {
+  test('endless CONTINUATION frames (CVE-2024-27316)', async () => {
     await start();
     const open = frame(TYPE.HEADERS, 0, 1, Buffer.alloc(0));
     const more = frame(TYPE.CONTINUATION, 0, 1, Buffer.alloc(0));
@@ -391,9 +391,9 @@ describe('floods', () => {
     expect(await goawayCode(received)).toBe(ERROR_CODE.ENHANCE_YOUR_CALM);
   });
 
-  test('a header block that unpacks to megabytes (HPACK bomb)', async () => {
+  test('a header block that decompresses to megabytes (HPACK bomb)', async () => {
     await start();
-    // A field of 4,000 bytes enters the dynamic table; then one byte names it, again and again (index 62).
+    // A field of 4,000 bytes enters the dynamic table; then single bytes (index 62) refer to it repeatedly.
     const value = Buffer.alloc(4000, 'v');
     const field = Buffer.concat([Buffer.of(0x40, 1), Buffer.from('x'), Buffer.of(0x7f, 0xa1, 0x1e), value]);
     const first = frame(TYPE.HEADERS, END_HEADERS | END_STREAM, 1, Buffer.concat([headersBlock(), field]));
@@ -406,7 +406,7 @@ describe('floods', () => {
       ),
     );
     const { socket, received } = greeted(Buffer.concat([first, ...bombs]));
-    // Each is refused, or the connection ends: no handler sees them.
+    // Each request is refused, or the connection ends; no handler sees the requests.
     await waitFor('the refusals', () => answered(received) >= 51 || socket.destroyed);
     expect(received.bytes.toString('latin1').split('ok').length - 1).toBeLessThanOrEqual(1);
   });
@@ -420,8 +420,8 @@ function answered(received: Received): number {
   return new Set(received.frames.filter(({ streamId }) => streamId > 0).map(({ streamId }) => streamId)).size;
 }
 
-describe('peers that go', () => {
-  test('what a peer has asked for, and does not read, counts on after it has closed its side', async () => {
+describe('half-closed connections', () => {
+  test('unread answers count until the connection ends, even after the client has closed its side', async () => {
     await start({ ...limits({ maxOutputBytes: 2 ** 30 }), maxBufferedBytes: 2 ** 30 });
     const held = (): number => server.server.load().bufferedBytes;
     const socket = server.socket();
@@ -430,7 +430,7 @@ describe('peers that go', () => {
     const window = 2 ** 31 - 1;
     const greeting = [PREFACE, settings([4, window]), SETTINGS_ACK, windowUpdate(0, window - 65_535)];
     socket.write(Buffer.concat([...greeting, ...calls]));
-    // More than the system takes.
+    // This is more than the buffers of the operating system hold.
     await waitFor('all calls to be there, and much to be held', () => {
       return server.handler.held.length === 1 && held() > 8_000_000;
     });

@@ -1,4 +1,4 @@
-/* Bad and extreme input over a real connection; after each the server serves on. */
+/* Sends invalid and extreme input over a real connection, after which the server must still serve. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createClientCodec } from '../../src/codec/client-codec.js';
 import { CODE, type Descriptor } from '../../src/codec/messages.js';
@@ -47,7 +47,7 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
     });
   });
 
-  test('no domain, no descriptors, an entry without key', async () => {
+  test('missing domain, descriptors or key of an entry', async () => {
     expect(await client.ask('', [descriptor(['k=v'])])).toMatchObject({ code: STATUS.INVALID_ARGUMENT });
     expect(await client.ask('d', [])).toMatchObject({
       code: STATUS.INVALID_ARGUMENT,
@@ -59,7 +59,7 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
     });
   });
 
-  test('an unknown method, a wrong content type', async () => {
+  test('an unknown method, or a wrong content type', async () => {
     const session = await openSession(server.grpcPort);
     const unknown = openStream(session, '/envoy.service.ratelimit.v3.RateLimitService/Nothing');
     unknown.end(Buffer.alloc(5));
@@ -70,7 +70,7 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
     session.destroy();
   });
 
-  test('bytes that are no message', async () => {
+  test('bytes that are not a message', async () => {
     for (const bytes of [
       [0x0a, 0x05, 0x61],
       [0x12, 0xff, 0xff, 0xff, 0xff, 0x0f],
@@ -81,12 +81,12 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
     }
   });
 
-  test('a message over the limit', async () => {
+  test('a message above the size limit', async () => {
     const reply = await client.ask('d', [descriptor([`k=${'x'.repeat(1_000_000)}`])]);
     expect(reply.code).toBe(STATUS.RESOURCE_EXHAUSTED);
   });
 
-  test('1,000 descriptors are decided in one step, and more are refused', async () => {
+  test('1,000 descriptors are decided together, and more are refused', async () => {
     const many: Descriptor[] = Array.from({ length: 1000 }, (_, index) => descriptor([`k=${index % 500}`]));
     const reply = await client.ask('d', many);
     expect(reply.response?.statuses).toHaveLength(1000);
@@ -101,7 +101,7 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
     });
   });
 
-  test('values of 64 KiB have buckets of their own', async () => {
+  test('values of 64 KiB have their own buckets', async () => {
     const long = 'é'.repeat(32 * 1024);
     const left = async (value: string) =>
       (await client.ask('d', [descriptor([`k=${value}`])])).response?.statuses[0]?.limitRemaining;
@@ -121,8 +121,8 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
     expect(same.response?.statuses[0]?.limitRemaining).toBe(99_998);
   });
 
-  test('more hits than any bucket holds, to the last bit', async () => {
-    // hits_addend { value: 2^64-1 } in the place of a smaller one of the same length.
+  test('more hits than any bucket holds, up to 64 bits', async () => {
+    // Replaces a smaller value of the same length with hits_addend { value: 2^64-1 }.
     const raw = Buffer.from(
       codec.encodeRequest({
         domain: 'd',
@@ -147,7 +147,7 @@ describe.each(['memory', 'Redis'])('with buckets in %s', (kind) => {
   });
 });
 
-test('a deadline of which the plain stack makes a negative delay is told in the log only', async () => {
+test('a deadline that becomes a negative delay on the plain stack is reported in the log only', async () => {
   const server = await startWeir({ policy: POLICY, env: { GRPC_TRANSPORT: 'grpc-js' } });
   try {
     const session = await openSession(server.grpcPort);

@@ -6,14 +6,14 @@ import { runToEnd } from '../support/process/processes.js';
 import { repositoryRoot } from '../support/process/tools.js';
 import { startWeir } from '../support/weir/weir.js';
 
-// A quick run takes seconds of computing, which a busy machine stretches.
+// A quick run computes for seconds, and longer on a busy machine.
 jest.setTimeout(120_000);
 
 const RUN = join(repositoryRoot, 'build/test/bench/run.js');
 
-test('npm run bench -- --help prints how it is called, and fetches nothing for it', async () => {
+test('npm run bench -- --help prints its usage without downloading anything', async () => {
   const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
-  // What stands before the program itself cannot know its arguments.
+  // The steps before the program itself do not know its arguments.
   for (const name of ['bench', 'bench:compare', 'stall']) {
     expect(scripts[name]).toMatch(
       /^node \.ci\/prepare\.mjs && exec "\$\(node \.ci\/node\.mjs\)" build\/test\/\w+\/\w+\.js$/,
@@ -26,12 +26,12 @@ test('npm run bench -- --help prints how it is called, and fetches nothing for i
   });
 });
 
-test('titles of the table stand apart', () => {
+test('titles of the table are separated', () => {
   expect(textHeading().trim().split(/ {2,}/)).toEqual([...TITLES]);
 });
 
-/** A sign of life only: figures of a quick run are not looked at but for being there. */
-test('npm run bench measures weir beside the yardstick and prints a table', async () => {
+/** Checks only that the figures exist; the figures of a quick run have no meaning. */
+test('npm run bench measures weir and the yardstick, and prints a table', async () => {
   const args = [RUN, 'load', '--quick', 'all denied, 1,000 tenants'];
   const { code, stdout, stderr } = await runToEnd(process.execPath, args, { timeoutMs: 100_000 });
   expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
@@ -45,7 +45,7 @@ test('npm run bench measures weir beside the yardstick and prints a table', asyn
   ]);
   for (const [, server, redis, ...others] of rows.slice(1)) {
     for (const figure of [server, ...others]) expect(Number(figure)).toBeGreaterThan(0);
-    // Denials are remembered: in a quick run Redis may have had next to nothing to do.
+    // The deny cache answers denials, so Redis has nearly no work in a quick run.
     expect(redis).toMatch(/^(–|\d+\.\d)$/);
   }
 });
@@ -57,7 +57,7 @@ test('micro benchmarks print their figures', async () => {
   expect(stdout).toMatch(/memory-store\n {2}take, 1 bucket +\d+ +\d+ ns/);
 });
 
-test('a part of a name chooses one file or its cases, and nothing is said of others', async () => {
+test('part of a name selects a file or its cases, and other files print nothing', async () => {
   const named = await runToEnd(process.execPath, [RUN, 'micro', '--quick', 'hpack']);
   expect(named.stderr.split('\n').filter((line) => line.startsWith('micro: '))).toEqual(['micro: hpack']);
   expect(
@@ -71,7 +71,7 @@ test('a part of a name chooses one file or its cases, and nothing is said of oth
   expect(none.stderr).toContain('no name of one holds nobody; --list prints');
 });
 
-test('the load client ends with a sentence when a call is not answered with a decision', async () => {
+test('the load client ends with an error message if a call is not answered with a decision', async () => {
   const server = await startWeir();
   const order = {
     ...{ host: '127.0.0.1', port: server.grpcPort, tls: false, message: '', requests: 10 },
@@ -88,7 +88,7 @@ test.each([
   ['an unknown option', ['--rate', '5'], 'no option --rate'],
   ['a target without its process', ['load', '--target', '127.0.0.1:8081'], '--target wants --pid too'],
   ['a number that is none', ['--rounds', 'many'], '--rounds wants a positive number, not "many"'],
-])('%s ends the run with a sentence', async (_, args, message) => {
+])('%s ends the run with an error message', async (_, args, message) => {
   const { code, stderr } = await runToEnd(process.execPath, [RUN, ...args]);
   expect(code).toBe(2);
   expect(stderr).toContain(message);

@@ -1,4 +1,4 @@
-/* weir bucket as a shell sees it, with a real server: whom it asks, as whom, and over what. */
+/* Tests weir bucket from a shell, with a real server: which server it calls, and with which token and transport. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -50,7 +50,7 @@ describe('a server with tokens and TLS', () => {
   const address = (scheme = '') => ['--address', `${scheme}127.0.0.1:${weir.debugPort}`];
   const withToken = () => ['--token-file', readToken];
 
-  test("of one's own environment is known by its very certificate", async () => {
+  test('in the same environment is recognised by its own certificate', async () => {
     const own = { DEBUG_PORT: String(weir.debugPort), DEBUG_SERVER_TLS_KEY: tls.serverKey };
     const shown = await bucket([...show, ...withToken()], { ...own, DEBUG_SERVER_TLS_CERT: tls.serverCert });
     expect(shown).toMatchObject({
@@ -65,7 +65,7 @@ describe('a server with tokens and TLS', () => {
     });
   });
 
-  test('that is named is known by its issuers', async () => {
+  test('that is named on the command line is verified by its issuers', async () => {
     const trusted = await bucket([...show, ...withToken(), ...address(), '--tls-ca', tls.ca]);
     expect(trusted).toMatchObject({ code: 0, stderr: '' });
     const unknown = await bucket([...show, ...withToken(), ...address('https://')]);
@@ -78,7 +78,7 @@ describe('a server with tokens and TLS', () => {
     });
   });
 
-  test('says what is missing without a token, and what a token may not do', async () => {
+  test('reports a missing token, and a token without the right to act', async () => {
     const trusted = [...address(), '--tls-ca', tls.ca];
     const without = await bucket([...show, ...trusted]);
     expect(without).toMatchObject({
@@ -96,7 +96,7 @@ describe('a server with tokens and TLS', () => {
   });
 });
 
-test('weir top shows who was denied, and --all counts a server once that has two names', async () => {
+test('weir top shows the denied callers, and --all counts a server with two names once', async () => {
   const client = new RlsClient(weir.grpcPort);
   try {
     for (let hit = 0; hit < 13; hit++) await client.ask('shop', [descriptor(['tenant=acme'])]);
@@ -113,7 +113,7 @@ test('weir top shows who was denied, and --all counts a server once that has two
   );
 });
 
-test('new-token says what it makes, and of what', async () => {
+test('new-token explains what it creates, and from what', async () => {
   const made = await bucket(['new-token', 'bob@shop', 'write']);
   expect(made).toMatchObject({ code: 0, stderr: '' });
   expect(made.stdout).toMatch(
@@ -123,7 +123,7 @@ test('new-token says what it makes, and of what', async () => {
   expect(await bucket(['new-token', 'ann', 'all'])).toMatchObject({ code: 2, stdout: '' });
 });
 
-test('other ports of weir are named as what they are', async () => {
+test('recognises other ports of weir by name', async () => {
   const ask = (port: number) => bucket(['show', 'tenant=acme', '--address', `127.0.0.1:${port}`]);
   expect(await ask(weir.grpcPort)).toMatchObject({
     code: 1,
@@ -135,7 +135,7 @@ test('other ports of weir are named as what they are', async () => {
   });
 });
 
-test('entries come from a file, so that no process list shows an API key', async () => {
+test('reads entries from a file, so that no process list shows an API key', async () => {
   const entries = folder.write('entries', 'api_key=sekrit\n');
   const asked = await bucket(['show', 'shop', '--entries', entries, '--address', '127.0.0.1:1']);
   expect(asked).toMatchObject({ code: 1, stderr: expect.stringContaining('nothing listens') });

@@ -31,7 +31,7 @@ const WATCH_PATH = '/grpc.health.v1.Health/Watch';
 const REFLECTION_PATH = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 
 let weir: WeirServer;
-/** Those of the test at hand. */
+/** The sockets of the current test. */
 let sockets: Socket[] = [];
 
 beforeAll(async () => {
@@ -40,7 +40,7 @@ beforeAll(async () => {
 
 afterAll(() => weir.stop());
 
-// What one test leaves behind when it fails is not another's.
+// Sockets of a failed test must not affect the next one.
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   sockets = [];
@@ -49,7 +49,7 @@ afterEach(async () => {
 
 type Gauges = Readonly<Record<string, number>>;
 
-/** The gauges of what is held and of what waits. */
+/** Returns the gauges of held bytes and of waiting calls. */
 async function gauges(): Promise<Gauges> {
   const { body } = await httpRequest(weir.httpPort, '/metrics');
   const lines = [...body.matchAll(/^weir_((?:grpc|costly_requests)_\S+) (\S+)$/gm)];
@@ -81,7 +81,7 @@ function sorted(of: Gauges): [string, number][] {
   return Object.entries(of).sort(([one], [other]) => (one < other ? -1 : 1));
 }
 
-/** Bytes that gzip cannot make smaller. */
+/** Returns bytes that gzip cannot compress. */
 function noise(length: number): Buffer {
   let state = 1;
   return Buffer.from(
@@ -99,16 +99,16 @@ function framed(message: Uint8Array, flag = 0): Buffer {
 }
 
 const COSTLY = framed(request('d', ...Array.from({ length: 400 }, (_, at) => descriptor(['k', `v${at}`]))));
-/** Too long to be inflated at once, of more than the first frames of a window may carry. */
+/** Too long to inflate at once, and more than the first frames of a window can carry. */
 const COMPRESSED = framed(gzipSync(noise(50_000)), 1);
 
 interface Phase {
   readonly path?: string;
   readonly fields?: readonly string[];
-  /** What follows the head; undefined: nothing, and the request goes on. */
+  /** Bytes that follow the head; if undefined, nothing follows, and the request stays open. */
   readonly body?: Buffer;
   readonly whole?: boolean;
-  /** One of the gauges that is to be seen above 0 before the end. */
+  /** A gauge that must rise above 0 during the phase. */
   readonly seen: string;
 }
 
@@ -168,7 +168,7 @@ function streams({ path = SHOULD_RATE_LIMIT_PATH, fields = [], body, whole }: Ph
   return Buffer.concat(frames);
 }
 
-/** Fills {@link sockets} with connections of which nothing is read, each with all its streams sent. */
+/** Fills {@link sockets} with connections that send all their streams, and never read. */
 function begin(phase: Phase, ...more: string[]): void {
   const bytes = Buffer.concat([
     PREFACE,
@@ -197,7 +197,7 @@ const ENDS: Readonly<Record<string, (socket: Socket) => void>> = {
 };
 
 describe.each(Object.entries(PHASES))('after a flood of %s', (_name, phase) => {
-  test.each(Object.entries(ENDS))('and %s all budgets are back at zero', async (_end, end) => {
+  test.each(Object.entries(ENDS))('and %s all budgets return to zero', async (_end, end) => {
     begin(phase);
     await waitFor(`${phase.seen} above zero`, async () => ((await gauges())[phase.seen] ?? 0) > 0);
     for (const socket of sockets) {
@@ -207,7 +207,7 @@ describe.each(Object.entries(PHASES))('after a flood of %s', (_name, phase) => {
     await untilBack();
   });
 
-  test('and RST_STREAM all but the connections is back at zero', async () => {
+  test('and RST_STREAM all budgets except for connections return to zero', async () => {
     begin(phase);
     await waitFor('all connections', async () => (await gauges())['grpc_connections'] === CONNECTIONS);
     for (const socket of sockets) {
@@ -220,7 +220,7 @@ describe.each(Object.entries(PHASES))('after a flood of %s', (_name, phase) => {
   });
 });
 
-test('at their deadline half-received calls leave nothing behind but their connections', async () => {
+test('half-received calls leave only their connections behind at their deadline', async () => {
   const half = PHASES['half of a message'] as Phase;
   begin(half, 'grpc-timeout: 600m');
   await waitFor('deadlines', async () => ((await gauges())['grpc_waiting{for="deadlines"}'] ?? 0) > 0);
@@ -230,7 +230,7 @@ test('at their deadline half-received calls leave nothing behind but their conne
   await untilBack();
 });
 
-test('frames that were cut anywhere leave nothing behind but their connections', async () => {
+test('frames that are truncated anywhere leave only their connections behind', async () => {
   const bytes = Buffer.concat([
     PREFACE,
     settings(),
@@ -252,8 +252,8 @@ test('frames that were cut anywhere leave nothing behind but their connections',
   await untilBack({ ...ALL_BACK, grpc_connections: 5 });
 });
 
-test('bodies of /json that are cut off leave room for others', async () => {
-  // More calls than may be open at once, and more bytes than may be held.
+test('truncated bodies of /json free their budget for others', async () => {
+  // More calls than can be open at once, and more bytes than can be held.
   for (let round = 0; round < 12; round++) {
     const sockets = Array.from({ length: 100 }, () => {
       const socket = connect(weir.httpPort, '127.0.0.1');
@@ -268,7 +268,7 @@ test('bodies of /json that are cut off leave room for others', async () => {
     for (const socket of sockets) socket.resetAndDestroy();
   }
   const body = JSON.stringify({ domain: 'd', descriptors: [{ entries: [{ key: 'user', value: 'u' }] }] });
-  // The last of them may be about to go.
+  // The last connections can still be closing.
   await waitFor(
     'a decision',
     async () =>

@@ -56,7 +56,7 @@ describe('weir check', () => {
     return { code, out, err };
   };
 
-  test('sends what it was told and shows the answer', async () => {
+  test('sends the given request, and shows the answer', async () => {
     const address = await start(() => ok);
     const { code, out, err } = await check(
       ...`--address ${address} --domain d --hits 3 a=1 b= + c=2`.split(' '),
@@ -89,11 +89,11 @@ describe('weir check', () => {
     expect(out).toMatch(
       /descriptor 1: OK, limit 100, remaining 99, next token in 1s\n {2}x-ratelimit-limit: 100\n/,
     );
-    // The one call, which connects as well, is not the latency of the server.
+    // The single call also connects, so its time is not the latency of the server.
     expect(out).not.toContain('latency');
   });
 
-  describe('what nothing limited', () => {
+  describe('an unlimited request', () => {
     const passed: RateLimitResponse = {
       ...ok,
       statuses: [
@@ -114,7 +114,7 @@ descriptors:
     const set: PolicySet = { domains: new Map([['d', policyOf(policy)]]), version: 'v' };
     const status = [{ domain: 'd', state: 'ok', files: ['d.yaml'] }] as const;
 
-    /** Opens a debug port that gives these answers in turn, the last one again and again; returns its address. */
+    /** Opens a debug port that returns these answers in turn, and then repeats the last one; returns its address. */
     const debugPort = async (...bodies: string[]): Promise<string> => {
       const debug = createServer((_request, response) => {
         response.end(bodies.length > 1 ? bodies.shift() : bodies[0]);
@@ -129,7 +129,7 @@ descriptors:
       ['d', 'tenat=a group=chats', ['did you mean tenant/group?']],
       ['d', 'tenant=a group=chat', ['rules exist for tenant/group, but none']],
       ['dd', 'tenant=a', ['has no domain dd: did you mean d?']],
-    ])('%s %s, by the debug port', async (domain, words, why) => {
+    ])('%s %s, according to the debug port', async (domain, words, why) => {
       const address = await start(() => passed);
       const debug = await debugPort([...dumpJson(set, status, [], 0)].join(''));
       const args = `--address ${address} --domain ${domain} --debug ${debug} ${words} + free=x`.split(' ');
@@ -144,7 +144,7 @@ descriptors:
       expect(json.unmatched).toEqual([{ descriptor: 1, why: [expect.stringContaining(why[0] ?? '')] }]);
     });
 
-    test('by the policy at hand', async () => {
+    test('according to a given policy', async () => {
       const address = await start(() => passed);
       const dir = new TempDir();
       dir.write('d.yaml', policy);
@@ -172,7 +172,7 @@ descriptors:
       dir.remove();
     });
 
-    test('says what to name where nobody tells', async () => {
+    test('says which option to set if the policy is not known', async () => {
       const address = await start(() => passed);
       const { out } = await check('--address', address, 'a=b');
       expect(out).toContain('descriptor 1: name the policy with --policy <path>, or the debug port');
@@ -189,7 +189,7 @@ descriptors:
     });
   });
 
-  test('makes as many calls as asked, never more at once than asked', async () => {
+  test('makes the given number of calls, with at most the given concurrency', async () => {
     let running = 0;
     let most = 0;
     const address = await start(async (_request, i) => {
@@ -214,7 +214,7 @@ descriptors:
     expect(most).toBe(8);
   });
 
-  test('counts failed calls by code, shows the rest, and exits with 1', async () => {
+  test('counts failed calls by code, shows the other calls, and exits with 1', async () => {
     const address = await start((_request, i) => {
       if (i > 0) throw new GrpcError(STATUS.INVALID_ARGUMENT, 'descriptor 1 has an entry\nwithout key');
       return ok;
@@ -227,14 +227,14 @@ descriptors:
     );
   });
 
-  test('says that no answer came in time', async () => {
+  test('reports that no answer arrived in time', async () => {
     const address = await start(() => new Promise(() => {}));
     const { code, err } = await check('--address', address, '--timeout', '50ms', 'a=b');
     expect(code).toBe(1);
     expect(err).toContain(`no answer from ${address} within 50 ms; look at the server, or raise --timeout`);
   });
 
-  test('says that the store is the likely cause of UNAVAILABLE', async () => {
+  test('names the store as the likely cause of UNAVAILABLE', async () => {
     const address = await start(() => {
       throw new GrpcError(STATUS.UNAVAILABLE, 'the store is unavailable');
     });
@@ -243,7 +243,7 @@ descriptors:
     expect(err).toContain('the store is unavailable; check that');
   });
 
-  test('tells how far it is when it takes long', async () => {
+  test('shows its progress during a long run', async () => {
     let release = (): void => {};
     const told = new Promise<void>((resolve) => {
       release = resolve;
@@ -265,7 +265,7 @@ descriptors:
     expect({ code, err }).toEqual({ code: 0, err: 'weir check: 0 of 1 calls done\n' });
   });
 
-  test('prints help with 0 and wrong arguments with 2', async () => {
+  test('prints help with exit code 0, and an error for wrong arguments with 2', async () => {
     expect(await check('--help')).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^Usage: weir check/),

@@ -1,4 +1,4 @@
-/* The weir command as a shell sees it: output, errors, exit codes. */
+/* Tests the weir command from a shell: output, errors and exit codes. */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -16,24 +16,24 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Runs in a directory that has nothing to do with the project. */
+/** Runs weir in a directory that is not part of the project. */
 const weir = (...args: string[]) => host.run({ args, folder });
 const BUNDLED = join(repositoryRoot, 'deploy/policies/open-api.yaml');
 
 describe('weir', () => {
-  test('--version is that of package.json', async () => {
+  test('--version prints the version of package.json', async () => {
     const { version } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
     expect(await weir('--version')).toMatchObject({ code: 0, stdout: `weir ${version}\n`, stderr: '' });
   });
 
-  test('what needs no server loads no gRPC', async () => {
+  test('commands that need no server load no gRPC', async () => {
     const script = `require(${JSON.stringify(join(dirname(WEIR_MAIN), 'cli/run.js'))});
       require(${JSON.stringify(join(dirname(WEIR_MAIN), 'cli/check-config.js'))});
       console.log(Object.keys(require.cache).filter((path) => path.includes('/@grpc/')).join())`;
     expect(await runToEnd(process.execPath, ['-e', script])).toMatchObject({ code: 0, stdout: '\n' });
   });
 
-  test('--help lists commands and exit codes; every command has its own', async () => {
+  test('--help lists commands and exit codes, and every command has its own help', async () => {
     const main = await weir('--help');
     expect(main).toMatchObject({ code: 0, stderr: '' });
     expect(main.stdout).toMatch('Exit codes');
@@ -84,7 +84,7 @@ describe('weir', () => {
     [['health', 'now'], 'takes options only'],
     [['health', '--address', ''], 'is neither host:port, with IPv6'],
     [['health', '--address', 'localhost:99999'], 'is neither host:port, with IPv6'],
-  ])('%j makes no sense: exit 2, nothing on standard output', async (args, message) => {
+  ])('rejects %j with exit code 2 and nothing on standard output', async (args, message) => {
     const { code, stdout, stderr } = await weir(...args);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain(message);
@@ -92,13 +92,13 @@ describe('weir', () => {
   });
 });
 
-/** Runs a script of the shell, with `weir` as a function. */
+/** Runs a shell script in which `weir` is a function. */
 async function shell(script: string): ReturnType<typeof runToEnd> {
   const weirFunction = `weir() { "${process.execPath}" "${WEIR_MAIN}" "$@"; }`;
   return runToEnd('/bin/sh', ['-c', `${weirFunction}\n${script}`], { cwd: folder });
 }
 
-test('the exit code is the answer, also where nobody reads what is printed', async () => {
+test('returns the exit code even if its output is not read', async () => {
   writeFileSync(join(folder, 'bad.yaml'), 'domain: d\ndescriptors: 5\n');
   const rule = (hits: number): string =>
     `domain: d\ndescriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: ${hits} } }]\n`;
@@ -110,7 +110,7 @@ test('the exit code is the answer, also where nobody reads what is printed', asy
   expect(stdout).toBe('1\n3\n');
 });
 
-test('a working directory that was removed is named', async () => {
+test('reports that the working directory was removed', async () => {
   const { stdout } = await shell(`mkdir gone; cd gone; rmdir ../gone
     for command in 'check-config p.yaml' 'init' 'serve --config-path p.yaml'; do weir $command 2>&1; done`);
   const where =
@@ -126,7 +126,7 @@ test('a working directory that was removed is named', async () => {
 });
 
 describe('weir check-config', () => {
-  test('says what is in good files', async () => {
+  test('describes the content of valid files', async () => {
     expect(await weir('check-config', BUNDLED)).toMatchObject({
       code: 0,
       stdout: 'ok: 1 file, open-api (2 rules)\n',
@@ -140,7 +140,7 @@ describe('weir check-config', () => {
       (_, index) => `  - { key: k${index}, rate_limit: { unit: fortnight } }`,
     );
     writeFileSync(join(folder, 'many.yaml'), `domain: d\ndescriptors:\n${nodes.join('\n')}\n`);
-    // A process of its own, whose end must not cut off what a pipe has not taken.
+    // A separate process, whose end must not truncate output that the pipe has not accepted yet.
     const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'check-config', 'many.yaml'], {
       cwd: folder,
     });
@@ -150,7 +150,7 @@ describe('weir check-config', () => {
     expect(stderr).toMatch(/3000 errors\n$/);
   });
 
-  test('says which domains would be served beside bad ones; merges domains if asked', async () => {
+  test('says which domains would be served despite invalid ones, and merges domains on request', async () => {
     const rule = (key: string): string => `descriptors: [{ key: ${key}, rate_limit: { unlimited: true } }]\n`;
     writeFileSync(join(folder, 'shop-a.yaml'), `domain: shop\n${rule('a')}`);
     writeFileSync(join(folder, 'shop-b.yaml'), `domain: shop\n${rule('b')}`);
@@ -170,7 +170,7 @@ describe('weir check-config', () => {
     });
   });
 
-  test('takes ConfigMaps, and calls a directory without policies an error', async () => {
+  test('accepts ConfigMaps, and reports a directory without policies as an error', async () => {
     const policy = 'domain: shop\n    descriptors: [{ key: a, rate_limit: { unit: UNIT } }]\n';
     const map = `apiVersion: v1\nkind: ConfigMap\ndata:\n  shop.yaml: |\n    ${policy}`;
     mkdirSync(join(folder, 'nothing'));
@@ -188,7 +188,7 @@ describe('weir check-config', () => {
     );
   });
 
-  test('takes files without algorithm as a server with --default-algorithm would', async () => {
+  test('accepts files without an algorithm as a server with --default-algorithm does', async () => {
     const limit = 'unit: year, requests_per_unit: 1, burst: 2';
     writeFileSync(
       join(folder, 'burst.yaml'),
@@ -219,7 +219,7 @@ describe('weir check-config', () => {
     expect(stderr).toMatch(/^one\.yaml:2:1: frequency: /m);
     expect(stderr).toMatch(/^one\.yaml:3:\d+: descriptors\[0\]\.key: /m);
     expect(stderr).toMatch(/^two\.yaml:\d+:\d+: /m);
-    // A relative path is said with where it was looked for.
+    // An error about a relative path also shows the directory.
     expect(stderr).toContain(
       `three.yaml: "three.yaml" does not exist: it was looked for in the working directory "${folder}", ` +
         `as "${join(folder, 'three.yaml')}"; check the path\n`,
@@ -227,9 +227,9 @@ describe('weir check-config', () => {
   });
 });
 
-describe('names that hold line feeds and control codes', () => {
+describe('names with line feeds and control characters', () => {
   const odd = 'a\n\u001b[31mb';
-  // Only what a command itself prints parts lines.
+  // Line feeds may only come from the command itself.
   const isClean = (text: string): boolean => !text.includes('\u001b') && !/^.?\[31m/m.test(text);
 
   test('are printed on one line, quoted', async () => {
@@ -240,7 +240,7 @@ describe('names that hold line feeds and control codes', () => {
     expect(isClean(stdout)).toBe(true);
   });
 
-  test('also those of files', async () => {
+  test('are quoted if they are names of files', async () => {
     for (const args of [
       ['check-config', `nowhere/${odd}`],
       ['diff', `nowhere/${odd}`, BUNDLED],
@@ -252,7 +252,7 @@ describe('names that hold line feeds and control codes', () => {
     }
   });
 
-  test('also those of policies', async () => {
+  test('are quoted if they come from policies', async () => {
     const policy = (limit: number): string =>
       JSON.stringify({
         domain: odd,
@@ -274,7 +274,7 @@ describe('names that hold line feeds and control codes', () => {
 });
 
 describe('weir explain', () => {
-  test('never shows an API key, not in a wrong domain either', async () => {
+  test('never shows an API key, not even for a wrong domain', async () => {
     const words = ['api_key=s3cret', 'method=GET', 'path=/open/v4/user-chats'];
     for (const domain of ['open-api', 'wrong']) {
       for (const json of [[], ['--json']]) {
@@ -318,7 +318,7 @@ descriptors:
       { path: 'tenant', candidate: true, bucket: '1:d6:tenant4:acme~c%60' },
     ]);
     for (const { bucket, redis_key: key } of rules) expect(key.endsWith(`}${bucket}`)).toBe(true);
-    // A candidate is no limit that applies.
+    // A candidate does not count as a limit that applies.
     expect(await weir('explain', 'list.yaml', 'tried=x')).toMatchObject({ code: 1 });
     expect(await weir('check-config', 'list.yaml')).toMatchObject({
       code: 0,
@@ -329,7 +329,7 @@ descriptors:
 });
 
 describe('weir check and weir health', () => {
-  test('ask a running server', async () => {
+  test('call a running server', async () => {
     const server = await startWeir();
     const address = `127.0.0.1:${server.grpcPort}`;
     expect(await weir('health', '--address', address)).toMatchObject({ code: 0, stdout: 'SERVING\n' });
@@ -344,7 +344,7 @@ describe('weir check and weir health', () => {
     );
     expect(code).toBe(0);
     expect(stdout).toMatch(/^OK +3$/m);
-    // The bucket fills by one in a tenth of a second, and the calls may take that long.
+    // The bucket gains a token every tenth of a second, and the calls can take that long.
     expect(stdout).toMatch(/x-ratelimit-remaining: 9[789]$/m);
     await server.stop();
     const gone = await weir('health', '--address', address);

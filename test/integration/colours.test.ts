@@ -5,7 +5,7 @@ import { WEIR_MAIN } from '../support/weir/weir.js';
 test.each([
   ['1', false],
   ['', true],
-])('NO_COLOR=%j decides about colours on a terminal', async (noColour, coloured) => {
+])('NO_COLOR=%j controls colours on a terminal', async (noColour, coloured) => {
   const asked = ['check', '--address', 'unix:/nowhere/nobody.sock', 'a=b'];
   const script = `process.stdout.isTTY = true;
     process.argv = [process.argv[0], ...${JSON.stringify([WEIR_MAIN, ...asked])}];

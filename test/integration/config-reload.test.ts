@@ -20,7 +20,7 @@ import { ThreadPolicyLoader } from '../../src/config/threads/policy-loader.js';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
 
-/** Real files, real events, real timers: each way of following files must notice each way of changing them. */
+/** Each way to watch files must detect each way to change them, with real files, events and timers. */
 const WAYS: readonly (readonly [string, FilePolicyProviderOptions])[] = [
   ['file system events alone', { watch: true, pollMs: 3_600_000, debounceMs: 5 }],
   ['polling alone', { watch: false, pollMs: 10 }],
@@ -44,7 +44,7 @@ async function follow(places: readonly PolicyPlace[], options: FilePolicyProvide
   provider.start();
 }
 
-/** Resolves once the domains in force are these; the test's time limit is the only one. */
+/** Resolves once exactly these domains are in effect; only the time limit of the test bounds the wait. */
 function untilDomains(expected: string): Promise<void> {
   return new Promise((resolve) => {
     const check = (): void => {
@@ -55,7 +55,7 @@ function untilDomains(expected: string): Promise<void> {
   });
 }
 
-/** Resolves once a reload fails of something. */
+/** Resolves when a reload fails. */
 function untilFailed(): Promise<ReloadOutcome> {
   return new Promise((resolve) => {
     provider.onOutcome((outcome) => {
@@ -64,14 +64,14 @@ function untilFailed(): Promise<ReloadOutcome> {
   });
 }
 
-/** Puts a link in the place of another one, in one step. */
+/** Replaces a link atomically. */
 function swapLink(target: string, link: string): void {
   symlinkSync(target, `${link}.tmp`);
   renameSync(`${link}.tmp`, link);
 }
 
 describe.each(WAYS)('%s', (_name, options) => {
-  test('an edit in place', async () => {
+  test('loads an edit in place', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
     await follow([file], options);
     for (const name of ['b', 'c', 'd']) {
@@ -80,7 +80,7 @@ describe.each(WAYS)('%s', (_name, options) => {
     }
   });
 
-  test('a rename over the file, again and again', async () => {
+  test('loads repeated renames over the file', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
     await follow([file], options);
     for (const name of ['b', 'c', 'd']) {
@@ -89,25 +89,28 @@ describe.each(WAYS)('%s', (_name, options) => {
     }
   });
 
-  test.each(['', 'policy.yaml'])('the swap of ..data that Kubernetes does, following "%s"', async (name) => {
-    const publish = (version: string, previous?: string): void => {
-      dir.write(`..${version}/policy.yaml`, `domain: ${version}\n`);
-      symlinkSync(`..${version}`, dir.join('..data_tmp'));
-      renameSync(dir.join('..data_tmp'), dir.join('..data'));
-      if (previous !== undefined) rmSync(dir.join(`..${previous}`), { recursive: true });
-    };
-    publish('v1');
-    symlinkSync('..data/policy.yaml', dir.join('policy.yaml'));
-    await follow([dir.join(name)], options);
-    let previous = 'v1';
-    for (const version of ['v2', 'v3', 'v4']) {
-      publish(version, previous);
-      await untilDomains(version);
-      previous = version;
-    }
-  });
+  test.each(['', 'policy.yaml'])(
+    'loads the swap of ..data that Kubernetes makes, following "%s"',
+    async (name) => {
+      const publish = (version: string, previous?: string): void => {
+        dir.write(`..${version}/policy.yaml`, `domain: ${version}\n`);
+        symlinkSync(`..${version}`, dir.join('..data_tmp'));
+        renameSync(dir.join('..data_tmp'), dir.join('..data'));
+        if (previous !== undefined) rmSync(dir.join(`..${previous}`), { recursive: true });
+      };
+      publish('v1');
+      symlinkSync('..data/policy.yaml', dir.join('policy.yaml'));
+      await follow([dir.join(name)], options);
+      let previous = 'v1';
+      for (const version of ['v2', 'v3', 'v4']) {
+        publish(version, previous);
+        await untilDomains(version);
+        previous = version;
+      }
+    },
+  );
 
-  test('files added and removed', async () => {
+  test('loads added and removed files', async () => {
     dir.write('a.yaml', 'domain: a\n');
     await follow([dir.path], options);
     dir.write('b.yaml', 'domain: b\n');
@@ -116,7 +119,7 @@ describe.each(WAYS)('%s', (_name, options) => {
     await untilDomains('b');
   });
 
-  test('a directory renamed away and replaced, twice', async () => {
+  test('loads a directory that is renamed and replaced, twice', async () => {
     dir.write('policies/a.yaml', 'domain: a\n');
     await follow([dir.join('policies')], options);
     for (const name of ['b', 'c']) {
@@ -124,13 +127,13 @@ describe.each(WAYS)('%s', (_name, options) => {
       renameSync(dir.join('policies'), dir.join(`old-${name}`));
       renameSync(dir.join(name), dir.join('policies'));
       await untilDomains(name);
-      // The new directory itself is followed, not only its arrival.
+      // The provider follows the content of the new directory, too.
       writeFileSync(dir.join('policies/a.yaml'), `domain: ${name}2\n`);
       await untilDomains(`${name}2`);
     }
   });
 
-  test('a key table in a directory of its own', async () => {
+  test('loads a key table in its own directory', async () => {
     const digest = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae';
     mkdirSync(dir.join('secret'));
     const table = dir.write('secret/keys.yaml', `${digest}: acme\n`);
@@ -149,14 +152,14 @@ describe.each(WAYS)('%s', (_name, options) => {
     expect(match?.entries).toEqual([{ key: 't', value: 'globex' }]);
   });
 
-  test('a burst of edits ends with the last one', async () => {
+  test('loads the last edit of a burst', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
     await follow([file], options);
     for (let i = 0; i <= 200; i++) writeFileSync(file, `domain: d${i}\n`);
     await untilDomains('d200');
   });
 
-  test('a bad edit, then a good one', async () => {
+  test('recovers from an invalid edit with a valid one', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
     await follow([file], options);
     const failed = untilFailed();
@@ -167,7 +170,7 @@ describe.each(WAYS)('%s', (_name, options) => {
     await untilDomains('b');
   });
 
-  test('a bad file beside good ones: they change, its domain stays', async () => {
+  test('loads valid files next to an invalid file, whose domain stays', async () => {
     dir.write('a.yaml', 'domain: a\n');
     dir.write('b.yaml', 'domain: b\n');
     await follow([dir.path], options);
@@ -186,7 +189,7 @@ describe.each(WAYS)('%s', (_name, options) => {
     await untilDomains('b,c');
   });
 
-  test('a file removed and put back', async () => {
+  test('loads a file that is removed and restored', async () => {
     const file = dir.write('a.yaml', 'domain: a\n');
     await follow([file], options);
     const failed = untilFailed();
@@ -197,7 +200,7 @@ describe.each(WAYS)('%s', (_name, options) => {
     await untilDomains('b');
   });
 
-  test('a file that grows while it is written clears its own error', async () => {
+  test('clears the error of a file once it is completely written', async () => {
     const rule = '  - { key: k, rate_limit: { unit: day, requests_per_unit: 1 } }\n';
     const file = dir.write('a.yaml', `domain: a\ndescriptors:\n${rule}`);
     await follow([file], options);
@@ -210,7 +213,7 @@ describe.each(WAYS)('%s', (_name, options) => {
     await untilDomains('grown');
   });
 
-  test('a directory removed and made again at once, which may get its number again', async () => {
+  test('loads a directory that is removed and recreated at once, possibly with the same inode', async () => {
     mkdirSync(dir.join('policies'));
     await follow([dir.join('policies')], options);
     await provider.idle();
@@ -221,7 +224,7 @@ describe.each(WAYS)('%s', (_name, options) => {
     await untilDomains('b,c');
   });
 
-  test('a directory that goes, with the one above it, and comes back', async () => {
+  test('loads a directory that disappears together with its parent, and returns', async () => {
     dir.write('etc/policies/a.yaml', 'domain: a\n');
     await follow([dir.join('etc/policies')], options);
     const failed = untilFailed();
@@ -234,7 +237,7 @@ describe.each(WAYS)('%s', (_name, options) => {
   });
 });
 
-// RUNTIME_WATCH_ROOT says which of the ways below the reference sees; here all are seen, whatever it says.
+// In the reference, RUNTIME_WATCH_ROOT selects which of these changes it detects. weir always detects all.
 describe.each([
   ['RUNTIME_WATCH_ROOT=true', 'events', true],
   ['RUNTIME_WATCH_ROOT=false', 'events', false],
@@ -248,7 +251,7 @@ describe.each([
     ignoreDotFiles: false,
   });
 
-  test('the swap of the root for another release, again and again', async () => {
+  test('loads each release that the root is switched to', async () => {
     const release = (name: string): void => {
       dir.write(`releases/${name}/sub/config/policy`, `domain: ${name}\n`);
       swapLink(`releases/${name}`, dir.join('current'));
@@ -259,12 +262,12 @@ describe.each([
       release(name);
       await untilDomains(name);
     }
-    // The release in force is followed, too.
+    // weir follows files in the current release, too.
     dir.write('releases/v3/sub/config/more.txt', 'domain: more\n');
     await untilDomains('more,v3');
   });
 
-  test('a root that leads nowhere for a while', async () => {
+  test('survives a root that leads nowhere for a while', async () => {
     dir.write('v1/sub/config/policy', 'domain: v1\n');
     swapLink('v1', dir.join('current'));
     await follow([layout()], options);
@@ -277,7 +280,7 @@ describe.each([
     await untilDomains('v2');
   });
 
-  test('the swap of ..data in a volume of Kubernetes, without RUNTIME_IGNOREDOTFILES', async () => {
+  test('loads the swap of ..data in a Kubernetes volume, without RUNTIME_IGNOREDOTFILES', async () => {
     const publish = (version: string, previous?: string): void => {
       dir.write(`current/sub/config/..${version}/a.yaml`, `domain: ${version}\n`);
       swapLink(`..${version}`, dir.join('current/sub/config/..data'));
@@ -296,7 +299,7 @@ describe.each([
     }
   });
 
-  test('files edited, added, made readable and removed, in directories below as well', async () => {
+  test('loads files that are edited, added, made readable and removed, also in subdirectories', async () => {
     dir.write('current/sub/config/a', 'domain: a\n');
     await follow([layout()], options);
     writeFileSync(dir.join('current/sub/config/a'), 'domain: a2\n');
@@ -305,13 +308,13 @@ describe.each([
     await untilDomains('a2,b');
     writeFileSync(dir.join('current/sub/config/team/deep/b.conf'), 'domain: b2\n');
     await untilDomains('a2,b2');
-    // A change of the mode alone is looked at; what is in the file is what counts.
+    // A change of the mode alone triggers a reload; only the content counts.
     chmodSync(dir.join('current/sub/config/a'), 0o600);
     rmSync(dir.join('current/sub/config/team'), { recursive: true });
     await untilDomains('a2');
   });
 
-  test('the directory renamed away and replaced by another of its name', async () => {
+  test('loads a directory that is renamed and replaced by another one with the same name', async () => {
     dir.write('current/sub/config/a', 'domain: a\n');
     await follow([layout()], options);
     for (const name of ['b', 'c']) {
@@ -324,7 +327,7 @@ describe.each([
     }
   });
 
-  test('what lies beside the directory under its name counts with RUNTIME_WATCH_ROOT', async () => {
+  test('reads only files in the directory, or, with RUNTIME_WATCH_ROOT, files next to it', async () => {
     if (!beside) return;
     dir.write('root/config.yaml', 'domain: a\n');
     const place = { directory: dir.join('root/config'), setting: '', beside: true, ignoreDotFiles: true };
@@ -336,7 +339,7 @@ describe.each([
   });
 });
 
-test('a provider that runs does not hold the process', async () => {
+test('a provider that runs does not keep the process alive', async () => {
   dir.write('a.yaml', 'domain: a\n');
   const room = JSON.stringify(assetPath('src/config'));
   const script = `

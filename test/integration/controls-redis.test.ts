@@ -1,4 +1,7 @@
-/* Blocks and exemptions in a real Redis that fails, or refuses; and what deny caches hear of. */
+/*
+ * Tests blocks and exemptions with a real Redis that fails or denies access, and the effect of other processes on deny
+ * caches.
+ */
 
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError } from '../../src/limiter/bucket-store.js';
@@ -20,7 +23,7 @@ import { RedisAlone } from '../support/redis/redis-alone.js';
 import { redisCommand } from '../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 const SLOW = tokenBucketRate(10, 1, UNIT_MICROS.hour);
@@ -38,7 +41,7 @@ async function start(...args: string[]): Promise<void> {
 
 const command = (name: string, ...args: string[]): Promise<unknown> => redisCommand(redis, name, ...args);
 
-/** A process on it, and its store. */
+/** Opens the store and the control book of one process. */
 async function open(login = ''): Promise<{ one: ProcessBook; store: RedisAlone }> {
   const store = new RedisAlone({
     ...{ ...REDIS, timeoutMicros: 500_000 },
@@ -56,8 +59,8 @@ async function open(login = ''): Promise<{ one: ProcessBook; store: RedisAlone }
 
 const reasonOf = (result: unknown): unknown => (result instanceof StorageError ? result.reason : result);
 
-describe('controls in a Redis', () => {
-  test('that is killed stay in force, and are there again with its data', async () => {
+describe('controls in Redis', () => {
+  test('survive a killed Redis, and are loaded again with its data', async () => {
     await start('--appendonly', 'yes', '--appendfsync', 'always');
     const { one, store } = await open();
     const [kept, late] = [control('a'), control('b')];
@@ -75,7 +78,7 @@ describe('controls in a Redis', () => {
     expect([one.heard.ids, one.logged]).toEqual([other.heard.ids, []]);
   });
 
-  test('that has lost its data are over, for all', async () => {
+  test('end for all processes if Redis has lost its data', async () => {
     await start();
     const [{ one }, { one: other, store }] = [await open(), await open()];
     await one.book.put(control('a'));
@@ -90,7 +93,7 @@ describe('controls in a Redis', () => {
   });
 
   test.each(['flushall', 'del weir:1:{controls}'])(
-    '%s: each process tells once how many are lost',
+    '%s: each process reports the number of lost controls once',
     async (how) => {
       await start();
       const [{ one }, { one: other }] = [await open(), await open()];
@@ -108,7 +111,7 @@ describe('controls in a Redis', () => {
     },
   );
 
-  test('that hangs: it is asked little, and nobody knows what it has done', async () => {
+  test('get few calls while Redis hangs, and report that the result is unknown', async () => {
     await start();
     const { one, store } = await open();
     redis.pause();
@@ -121,7 +124,7 @@ describe('controls in a Redis', () => {
     await waitFor('what it has done', () => one.heard.ids.includes(made.id));
   });
 
-  test('whose user lacks the rights: the log says so once, takes go on, and so does all with the rights', async () => {
+  test('report missing rights once, do not affect takes, and continue with the rights', async () => {
     await start();
     const rights = ['~weir:1:*', '-@all', '+evalsha', '+eval', '+mget', '+set', '+del', '+time'];
     await command('acl', 'setuser', 'weir', 'on', '>pw', ...rights);
@@ -139,7 +142,7 @@ describe('controls in a Redis', () => {
     expect(await one.book.put(control('a'))).toBe('done');
   });
 
-  test('that does not tell scripts the time: it is given to them', async () => {
+  test('receive the time from weir if Redis hides it from scripts', async () => {
     await start();
     await command('acl', 'setuser', 'weir', 'on', '>pw', '~*', '+@all', '-time');
     const [{ one }, { one: other }] = [await open('weir:pw@'), await open('weir:pw@')];
@@ -149,21 +152,21 @@ describe('controls in a Redis', () => {
     expect(heard.expiresAtMicros - systemClock.monotonicMicros()).toBeLessThanOrEqual(made.durationMicros);
   });
 
-  test('that has become a replica: nothing is changed, and it is once that is a master again', async () => {
+  test('refuse changes on a replica, and accept them on the next master', async () => {
     await start();
     const { one, store } = await open();
     const [first, second] = [control('a'), control('b')];
     await one.book.put(first);
     await command('replicaof', '127.0.0.1', '1');
     expect(reasonOf(await one.book.put(second))).toBe('rejected');
-    // No take was asked, and yet it is known.
+    // The breaker detects this without a take.
     await waitFor('the store to be away', () => !store.connected);
     expect(one.heard.ids).toEqual([first.id]);
     await command('replicaof', 'no', 'one');
     await waitFor('the second', async () => (await one.book.put(second)) === 'done');
   });
 
-  test('under a key that holds something else: it is left alone, and the log says so', async () => {
+  test('leave a key with other content alone, and report it in the log', async () => {
     await start();
     await command('set', 'weir:1:{controls}', 'mine');
     const { one } = await open();
@@ -184,7 +187,7 @@ describe('a deny cache', () => {
     return store;
   }
 
-  test('forgets within a second a bucket that another process gave tokens to', async () => {
+  test('forgets within a second a bucket that another process granted tokens to', async () => {
     await start();
     const [one, other] = [openWhole(), openWhole()];
     await waitFor('both to be up', () => one.up() && other.up());

@@ -1,6 +1,4 @@
-/*
- * Blocks and a server that has just started: calls wait until it has read them. What it says when Redis loses them.
- */
+/* Tests that calls to a new server wait until it has read the blocks, and the log lines for lost blocks. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
@@ -26,7 +24,7 @@ descriptors:
   - key: tenant
     rate_limit: { unit: hour, requests_per_unit: 100000 }
 `;
-/** Calls of a blocked caller after which it is certain that it is blocked. */
+/** After this many calls of a blocked caller, the block certainly holds. */
 const ENOUGH = 50;
 
 const closers: (() => unknown)[] = [];
@@ -40,7 +38,7 @@ async function startOwnRedis(): Promise<RedisServer> {
   return redis;
 }
 
-/** Keeps so many blocks, of t0, t1 and so on. */
+/** Stores blocks of `count` tenants, named t0, t1 and so on. */
 async function block(redis: RedisServer, count: number): Promise<void> {
   const store = new RedisAlone({ ...REDIS, address: parseRedisUrl(`redis://127.0.0.1:${redis.port}`) });
   await store.reached;
@@ -68,7 +66,7 @@ async function start(
   return server;
 }
 
-/** To make as many takes seconds: those who only read them share a Redis. */
+/** Reuses a Redis with the same number of blocks, because creating them takes seconds. */
 const filled = new Map<number, RedisServer>();
 beforeAll(async () => {
   for (const count of [1, 9000]) {
@@ -82,7 +80,7 @@ afterAll(async () => {
 });
 
 describe.each([1, 9000])('%i blocks', (count) => {
-  test.each(['1', '2'])('hold from the first call on, with WORKERS=%s', async (workers) => {
+  test.each(['1', '2'])('apply from the first call on, with WORKERS=%s', async (workers) => {
     const redis = filled.get(count) as RedisServer;
     const server = await start(redis, { WORKERS: workers }, false);
     const codes: unknown[] = [];
@@ -92,18 +90,18 @@ describe.each([1, 9000])('%i blocks', (count) => {
         const { code, response } = await client.ask('d', [descriptor([`tenant=t${count - 1}`])], {
           timeoutMs: 2000,
         });
-        // Before its port is open, nothing is answered.
+        // Calls fail before the port is open.
         if (code !== STATUS.UNAVAILABLE) codes.push(response?.overallCode ?? `status ${code}`);
       }
       client.close();
     };
     await Promise.all(Array.from({ length: 8 }, caller));
-    // On a busy machine the time of a call may end first.
+    // On a busy machine, the deadline of a call can pass first.
     expect(codes).not.toContain(CODE.OK);
   });
 });
 
-test('a server that says that it serves has read them: a short patience is enough', async () => {
+test('a server that reports SERVING has read them, so that a short timeout is enough', async () => {
   const server = await start(filled.get(9000) as RedisServer);
   const client = new RlsClient(server.grpcPort);
   closers.push(() => client.close());
@@ -111,7 +109,7 @@ test('a server that says that it serves has read them: a short patience is enoug
   expect(reply.response?.overallCode).toBe(CODE.OVER_LIMIT);
 });
 
-test('a Redis that may not be asked for them: calls are decided as ever', async () => {
+test('if Redis denies access to the blocks, weir decides calls without them', async () => {
   const redis = await startOwnRedis();
   const rights = [
     '~weir:1:*',
@@ -137,7 +135,7 @@ test('a Redis that may not be asked for them: calls are decided as ever', async 
   expect(isWarned()).toHaveLength(1);
 });
 
-test('without a Redis the failure policy answers at once, and blocks hold as soon as it comes', async () => {
+test('without Redis, the failure policy answers immediately, and blocks apply once it is reachable', async () => {
   const redis = await startOwnRedis();
   await block(redis, 1000);
   await redisCommand(redis, 'save');
@@ -159,7 +157,7 @@ test('without a Redis the failure policy answers at once, and blocks hold as soo
 });
 
 test.each(['1', '2'])(
-  'a Redis that loses them: one warning with the numbers, with WORKERS=%s',
+  'if Redis loses them, one warning reports the numbers, with WORKERS=%s',
   async (workers) => {
     const redis = await startOwnRedis();
     await block(redis, 3);

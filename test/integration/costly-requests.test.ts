@@ -1,6 +1,6 @@
 /*
- * Values made to make regular expressions work, from many connections at once: no call outlives its deadline, and
- * others are served.
+ * Sends values that are expensive for regular expressions over many connections: no call may exceed its deadline, and
+ * other callers must be served.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
@@ -20,13 +20,13 @@ ${PATTERNS}
   - { key: path, rate_limit: { unit: hour, requests_per_unit: 1000000 } }
   - { key: tenant, rate_limit: { unit: hour, requests_per_unit: 1000000 } }
 `;
-/** Not a second: all of this may run on a machine that has much else to do. */
+/** Longer than a second, because the machine can be busy. */
 const TIMEOUT_MS = 10_000;
 const CONNECTIONS = 16;
 const CALLS = 30;
 
 let state = 1;
-/** Letters in an order that does not repeat soon: hardly two states of the automata are alike. */
+/** Returns letters in an order that rarely repeats, so that nearly every state of the automata differs. */
 function costly(length: number): string {
   let text = '';
   while (text.length < length) {
@@ -54,7 +54,7 @@ describe('costly requests', () => {
     await server.stop();
   });
 
-  test('from many connections are all answered in time, and never pass unseen', async () => {
+  test('from many connections are all answered in time, and never bypass a limit', async () => {
     const [innocent, ...hostile] = clients as [RlsClient, ...RlsClient[]];
     const flood = hostile.flatMap((client) =>
       Array.from({ length: CALLS }, () =>
@@ -71,7 +71,7 @@ describe('costly requests', () => {
     const replies = await Promise.all(flood);
     isOver = true;
     await others;
-    // The automata are being built while the first of them run, which is nobody's fault.
+    // Calls can fail while the automata are being built.
     for (const one of codesOf(replies)) {
       expect([`${STATUS.OK} ${CODE.OK}`, `${STATUS.OK} ${CODE.OVER_LIMIT}`]).toContain(one);
     }
@@ -81,7 +81,7 @@ describe('costly requests', () => {
     expect(codesOf(beside)).toEqual(new Set([`${STATUS.OK} ${CODE.OK}`]));
   });
 
-  test('as long as Envoy lets through, and messages as large as may be, are answered in time', async () => {
+  test('of the maximum length in Envoy, and messages of the maximum size, are answered in time', async () => {
     const replies = await Promise.all(
       clients.flatMap((client) => [
         client.ask('d', [descriptor([`path=${costly(60_000)}`])], { timeoutMs: TIMEOUT_MS }),
@@ -94,7 +94,7 @@ describe('costly requests', () => {
     }
   });
 
-  test('are counted, and logged now and then without their values', async () => {
+  test('are counted, and logged at a limited rate without their values', async () => {
     const { body } = await httpRequest(server.httpPort, '/metrics');
     expect(body).toMatch(/^weir_(match_budget_exceeded|requests_given_up)_total\{domain="d".*\} [1-9]/m);
     const lines = server.log().filter(({ domain }) => domain === 'd');

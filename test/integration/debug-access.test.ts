@@ -1,4 +1,4 @@
-/* Who may administer weir through the debug port of a real server. */
+/* Tests who can administer weir through the debug port of a real server. */
 import { writeFileSync } from 'node:fs';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
@@ -38,7 +38,7 @@ function ask(question: object, headers: OutgoingHttpHeaders = {}, options: HttpR
   });
 }
 
-test('on loopback everybody there may administer, and no page of another site', async () => {
+test('on loopback, every local client can administer weir, but no page of another site', async () => {
   server = await startWeir({ policy: POLICY });
   expect((await ask(BLOCK)).status).toBe(200);
   const rebound = await ask(BLOCK, { host: `evil.example:${server.debugPort}` });
@@ -50,13 +50,13 @@ test('on loopback everybody there may administer, and no page of another site', 
   expect(preflight.headers.filter(([name]) => name.startsWith('access-control'))).toEqual([]);
   const metrics = (await httpRequest(server.httpPort, '/metrics')).body;
   expect(metrics).toContain('weir_admin_total{action="access",result="refused"} 3\n');
-  // One line for all of them.
+  // One log line covers all refusals.
   expect(server.log().filter(({ msg }) => /that administers weir was refused/.test(String(msg)))).toEqual([
     expect.objectContaining({ peer: '127.0.0.1', status: 421 }),
   ]);
 });
 
-test('on every address nobody may without tokens, and the views stay', async () => {
+test('on all addresses, nobody can without tokens, and the views stay open', async () => {
   server = await startWeir({ policy: POLICY, env: { DEBUG_HOST: '0.0.0.0' } });
   const { status, body } = await ask(SHOW);
   expect([status, JSON.parse(body)]).toEqual([
@@ -92,7 +92,7 @@ describe('with tokens and TLS', () => {
       { bareEnvironment: true, env: { WEIR_ADMIN_TOKEN: token } },
     );
 
-  test('a token may do what its right says, until its line is gone; nothing shows it', async () => {
+  test('a token grants its right until its line is removed, and no output shows it', async () => {
     writeFileSync(tokensFile, `${reader.line}\n${writer.line}\n`);
     server = await startWeir({ policy: POLICY, env });
     const over = { ca: authority.cert };
@@ -100,14 +100,14 @@ describe('with tokens and TLS', () => {
     expect((await ask(SHOW, {}, over)).status).toBe(401);
     expect((await ask(SHOW, bearer(reader.token), over)).status).toBe(200);
     expect((await ask(BLOCK, bearer(reader.token), over)).status).toBe(403);
-    // The views are as open as they were, over TLS.
+    // The views stay open, over TLS.
     expect((await httpRequest(server.debugPort, '/rlconfig', over)).status).toBe(200);
     const blocked = await bucket(writer.token, 'block', 'shop', 'customer=acme', '--for', '1m');
     expect(blocked).toMatchObject({ code: 0 });
     const refused = await bucket(reader.token, 'block', 'shop', 'customer=acme', '--for', '1m');
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('dashboard may read only') });
 
-    // weir check reads the policy of its own server over TLS, to say why nothing was limited.
+    // weir check reads the policy of the server over TLS to explain why nothing was limited.
     const { grpcPort, debugPort } = server;
     const ports = { GRPC_PORT: String(grpcPort), DEBUG_PORT: String(debugPort) };
     const checked = await runToEnd(
@@ -143,7 +143,7 @@ describe('with tokens and TLS', () => {
       { ADMIN_TOKENS_FILE: '', DEBUG_SERVER_TLS_KEY: env.DEBUG_SERVER_TLS_CERT },
       /DEBUG_SERVER_TLS_KEY: /,
     ],
-  ])('%s that cannot be read end the start', async (_, more, message) => {
+  ])('a start fails if %s cannot be read', async (_, more, message) => {
     writeFileSync(tokensFile, writer.token);
     const { code, stderr } = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
       bareEnvironment: true,

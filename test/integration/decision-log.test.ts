@@ -1,4 +1,4 @@
-/* The sampled decision log (DECISION_LOG_SAMPLE), from outside. */
+/* Tests the sampled decision log (DECISION_LOG_SAMPLE) from outside. */
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -34,7 +34,7 @@ const linesOf = (path: string): Record<string, unknown>[] =>
         .flatMap((line) => (line === '' ? [] : [JSON.parse(line) as Record<string, unknown>]))
     : [];
 
-test('decisions are appended to a file, with their traces, and a new file once that is rotated', async () => {
+test('appends decisions with their traces to a file, and to a new file after a rotation', async () => {
   const directory = new TempDir();
   const path = directory.write('decisions.jsonl', '{"earlier":true}\n');
   const env = { DECISION_LOG_SAMPLE: 'denied=1,ok=1', DECISION_LOG_FILE: path };
@@ -66,7 +66,7 @@ test('decisions are appended to a file, with their traces, and a new file once t
   }
 });
 
-test('worker processes print samples of what they decide, also of what came by another process', async () => {
+test('prints samples of worker processes, also of requests that another process received', async () => {
   const redis = await startRedis();
   const env = { DECISION_LOG_SAMPLE: 'denied=1', WORKERS: '2', REDIS_URL: `127.0.0.1:${redis.port}` };
   const server = await startWeir({
@@ -86,7 +86,7 @@ test('worker processes print samples of what they decide, also of what came by a
   }
 });
 
-test('a file that cannot be written ends the start with a sentence', async () => {
+test('a file that cannot be written ends the start with an error message', async () => {
   const env = { DECISION_LOG_SAMPLE: 'ok=1', DECISION_LOG_FILE: '/nowhere/at/all' };
   const server = await startWeir({ policy: POLICY, env, untilHealthy: false });
   expect(await server.process.exited).toMatchObject({ code: 1 });

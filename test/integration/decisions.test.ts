@@ -1,6 +1,6 @@
 /*
- * Real servers over gRPC, asked by many callers at once. Refill goes on while a burst runs: of a burst on a full bucket
- * exactly its capacity passes, and what came in between the first and the last answer, which is computed.
+ * Sends concurrent gRPC requests to real servers. Buckets refill during a burst: weir allows exactly the capacity of a
+ * full bucket, plus the tokens that refill between the first and the last answer, which the test computes.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
@@ -33,10 +33,10 @@ function summarise(replies: readonly RlsReply[]): Burst {
   };
 }
 
-/** Tokens that may have come in between two instants, as milliseconds. */
+/** Returns the tokens that can refill between two times in milliseconds. */
 const tokensBetween = (from: number, to: number) => Math.floor(((to - from) / 1000) * PER_SECOND);
 
-/** Where buckets are kept. */
+/** The store of the buckets. */
 interface Place {
   readonly env: NodeJS.ProcessEnv;
   stop(): Promise<void>;
@@ -65,7 +65,7 @@ describe.each([
     place = await start();
     const { env } = place;
     while (servers.length < count) servers.push(await startWeir({ env }));
-    // Several connections a server, as Envoy's worker threads have.
+    // Each server gets several connections, like those of Envoy's worker threads.
     for (const { grpcPort } of servers) clients.push(new RlsClient(grpcPort), new RlsClient(grpcPort));
     await Promise.all(clients.map((client) => client.ask('open-api', [descriptor(['tenant=warm-up'])])));
   });
@@ -86,27 +86,27 @@ describe.each([
     );
   };
 
-  test('200 at once on a full bucket: 100 OK, 100 OVER_LIMIT; a second later 10 of 100 more', async () => {
+  test('allows 100 of 200 concurrent requests on a full bucket, and 10 of 100 more a second later', async () => {
     const first = await burst(200, 'acme');
     expect(first.ok + first.overLimit).toBe(200);
     expect(first.ok).toBeGreaterThanOrEqual(100);
     expect(first.ok).toBeLessThanOrEqual(100 + tokensBetween(first.firstSentAt, first.lastAnsweredAt));
-    // The bucket was empty when the last was denied, and tokens taken since are counted in `ok`.
+    // The bucket was empty at the last denial, and `ok` counts the tokens taken since.
     await new Promise((resolve) => setTimeout(resolve, 1000));
     const second = await burst(100, 'acme');
     expect(second.ok + second.overLimit).toBe(100);
     const all = first.ok + second.ok;
-    // Refill began with the first decision; one token may be in the making at either end. What comes in after the last
-    // was sent is nobody's.
+    // Refill began with the first decision, and a token can be incomplete at either end. Tokens that refill after the
+    // last request do not count.
     expect(all).toBeGreaterThanOrEqual(100 + tokensBetween(first.firstAnsweredAt, second.lastSentAt) - 1);
     expect(all).toBeLessThanOrEqual(100 + tokensBetween(first.firstSentAt, second.lastAnsweredAt));
   });
 
-  // Those of two tenants lie on two servers of a cluster.
+  // Descriptors of two tenants can be on two servers of a cluster.
   test.each([
     ['one tenant', 'both', 'both'],
     ['two tenants', 'acme-of-two', 'initech-of-two'],
-  ])('descriptors of %s are decided all or nothing, whoever asks', async (_, one, other) => {
+  ])('decides descriptors of %s all or nothing, for every caller', async (_, one, other) => {
     const wide = descriptor([`tenant=${one}`, 'resource_group=other-things']);
     const tight = descriptor([`tenant=${other}`, 'resource_group=user-chats']);
     const started = performance.now();
@@ -118,7 +118,7 @@ describe.each([
     const { ok, lastAnsweredAt } = summarise(replies);
     expect(ok).toBeGreaterThanOrEqual(100);
     expect(ok).toBeLessThanOrEqual(100 + tokensBetween(started, lastAnsweredAt));
-    // A peek tells what is left: exactly what passed was taken, refill of the 1000 aside.
+    // A peek reports the remaining tokens: exactly the allowed hits were taken, apart from the refill of the 1000.
     const peek = await (clients[0] as RlsClient).ask('open-api', [{ ...wide, hitsAddend: 0 }]);
     const left = peek.response?.statuses[0]?.limitRemaining ?? Number.NaN;
     expect(left).toBeGreaterThanOrEqual(1000 - ok);

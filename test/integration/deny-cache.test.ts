@@ -7,10 +7,10 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
-// Starting Redis and two servers may take its time on a busy machine.
+// Redis and two servers can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
-/** Refills so slowly that nothing but a refund or a flush lets a request pass. */
+/** Buckets refill so slowly that only a refund or a flush lets a request pass. */
 const POLICY = `
 domain: slow
 descriptors:
@@ -63,11 +63,11 @@ describe('two servers on one Redis', () => {
     return Number(/^weir_deny_cache_answers_total (\d+)$/m.exec(body)![1]);
   }
 
-  /** Resolves when `server` lets `tenant` pass; a bucket of its own would fill for 12 minutes. */
+  /** Resolves when `server` allows a request of `tenant`, whose bucket takes 12 minutes to refill. */
   const untilPassing = (server: number, tenant: string) =>
     waitFor('the request to pass', async () => (await ask(server, tenant)) === CODE.OK);
 
-  test('a denial is repeated without Redis', async () => {
+  test('repeat a denial without Redis', async () => {
     expect(await ask(0, 'busy', 5)).toBe(CODE.OK);
     expect(await ask(0, 'busy')).toBe(CODE.OVER_LIMIT);
     const before = await answers(0);
@@ -80,21 +80,21 @@ describe('two servers on one Redis', () => {
     }
   });
 
-  test('a refund through the same server counts at once', async () => {
+  test('apply a refund through the same server immediately', async () => {
     await ask(0, 'same', 5);
     expect(await ask(0, 'same')).toBe(CODE.OVER_LIMIT);
     expect(await ask(0, 'same', 1, true)).toBe(CODE.OK);
     expect(await ask(0, 'same')).toBe(CODE.OK);
   });
 
-  test('a refund through the other server is seen after the maximum age', async () => {
+  test('apply a refund through the other server after the maximum age', async () => {
     await ask(0, 'other', 5);
     expect(await ask(0, 'other')).toBe(CODE.OVER_LIMIT);
     expect(await ask(1, 'other', 3, true)).toBe(CODE.OK);
     await untilPassing(0, 'other');
   });
 
-  test('a flush is seen after the maximum age', async () => {
+  test('apply a flush after the maximum age', async () => {
     await ask(0, 'flushed', 5);
     expect(await ask(0, 'flushed')).toBe(CODE.OVER_LIMIT);
     await admin.flushall();
@@ -102,7 +102,7 @@ describe('two servers on one Redis', () => {
   });
 });
 
-test('DENY_CACHE_MAX_AGE=0s asks Redis each time', async () => {
+test('DENY_CACHE_MAX_AGE=0s makes every request ask Redis', async () => {
   const redis = await startRedis();
   const server = await startWeir({
     policy: POLICY,

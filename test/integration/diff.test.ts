@@ -1,4 +1,4 @@
-/* `weir diff` as a command: arguments, exit codes, what goes where. */
+/* Tests the command `weir diff`: arguments, exit codes and output streams. */
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { TempDir } from '../support/process/temp-dir.js';
 import { CommandHost } from '../support/weir/commands.js';
@@ -38,7 +38,7 @@ describe('weir diff', () => {
     expect(result.stdout).toContain(text);
   });
 
-  test('a bad policy is exit 1, with every error', async () => {
+  test('exits with 1 and prints every error of an invalid policy', async () => {
     const { code, stdout, stderr } = await diff('ten.yaml', 'bad.yaml');
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain('bad.yaml:2:17: descriptors[0].kee: unknown key "kee"');
@@ -46,7 +46,7 @@ describe('weir diff', () => {
   });
 
   test.each([[[]], [['ten.yaml']], [['ten.yaml', 'ten.yaml', 'ten.yaml']], [['--nonsense', 'a', 'b']]])(
-    '%j make no sense',
+    'rejects %j',
     async (args) => {
       const { code, stderr } = await diff(...args);
       expect(code).toBe(2);
@@ -54,14 +54,14 @@ describe('weir diff', () => {
     },
   );
 
-  test('--default-algorithm is that of both', async () => {
+  test('applies --default-algorithm to both policies', async () => {
     const { stdout } = await diff('--default-algorithm', 'token_bucket', 'ten.yaml', 'five.yaml');
     expect(stdout).toContain(
       'token bucket: 10 tokens, 10 every 1m becomes token bucket: 5 tokens, 5 every 1m',
     );
   });
 
-  test('--json is for machines', async () => {
+  test('prints JSON with --json', async () => {
     const { code, stdout } = await diff('--json', 'ten.yaml', 'five.yaml');
     expect(code).toBe(3);
     expect(JSON.parse(stdout)).toEqual({

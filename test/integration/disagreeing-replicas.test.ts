@@ -1,4 +1,4 @@
-/* A changed policy reaches one server after the other: meanwhile they disagree about a rule, on one Redis. */
+/* Tests two servers on one Redis that disagree about a rule, because a changed policy reaches one of them first. */
 import { writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
@@ -8,12 +8,12 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
-// Starting several servers may take its time on a busy machine.
+// Several servers can be slow to start on a busy machine.
 jest.setTimeout(90_000);
 
-/** Each allows ten, and nothing comes back while the test runs. */
+/** Each shape allows ten hits, and nothing refills during the test. */
 const SHAPES = [
-  // The same as the next.
+  // Has the same shape as the next one.
   'token_bucket: { max_tokens: 10, fill_interval: 876h }',
   'unit: year, requests_per_unit: 10, algorithm: token_bucket',
   'unit: year, requests_per_unit: 10',
@@ -23,11 +23,11 @@ const SHAPES = [
   'unit: year, requests_per_unit: 10, calendar: UTC',
   'unit: year, requests_per_unit: 10, calendar: Asia/Tokyo',
 ];
-/** Which of the two servers has which shape makes no difference. */
+/** The order of the two shapes does not matter. */
 const PAIRS = SHAPES.flatMap((_, i) => SHAPES.slice(i).map((_other, k) => [i, i + k] as const));
 const CALLS = 32;
 
-/** Under the key of each pair of shapes the first of it, or the second. */
+/** Returns a policy that gives each pair of shapes a key, with the first or the second shape of the pair. */
 function policy(side: 0 | 1, head = ''): string {
   const rules = PAIRS.map(
     (pair) => `  - { key: k${pair.join('x')}, rate_limit: { ${SHAPES[pair[side]]} } }\n`,
@@ -60,7 +60,7 @@ async function passes(client: RlsClient, key: string, value: string, limit?: obj
   return response.overallCode === CODE.OK;
 }
 
-/** How many of the calls pass, the servers by turns. */
+/** Returns the number of allowed calls; the calls alternate between the servers. */
 async function byTurns(clients: readonly RlsClient[], key: string, limit?: object): Promise<number> {
   let passed = 0;
   for (let call = 0; call < CALLS; call++) {
@@ -77,7 +77,7 @@ async function atOnce(clients: readonly RlsClient[], key: string): Promise<numbe
 }
 
 describe('two servers on one Redis', () => {
-  test('that disagree about the shape of a rule admit at most what both limits hold', async () => {
+  test('that disagree about the shape of a rule allow at most the sum of both limits', async () => {
     const redis = await redisServer();
     const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
     const clients = [(await weir(policy(0), env))[0], (await weir(policy(1), env))[0]];
@@ -86,14 +86,14 @@ describe('two servers on one Redis', () => {
       const counts = [await byTurns(clients, `k${i}x${j}`), await atOnce(clients, `k${i}x${j}`)];
       for (const count of counts) {
         if (count > 20 || count < 10) tooMany.push(`${SHAPES[i]} | ${SHAPES[j]}: ${count} of ${CALLS}`);
-        // One shape is one bucket.
+        // Servers with the same shape share a bucket.
         if ((i === j || i + j === 1) && count !== 10) tooMany.push(`${SHAPES[i]}: ${count} of ${CALLS}`);
       }
     }
     expect(tooMany).toEqual([]);
   });
 
-  test('that disagree about how long a token bucket takes to fill, too', async () => {
+  test('that disagree about the fill time of a token bucket do, too', async () => {
     const redis = await redisServer();
     const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
     const depths = ['year', 'month', 'day'].map(
@@ -117,7 +117,7 @@ describe('two servers on one Redis', () => {
     }
   });
 
-  test('that disagree about the algorithm of limit overrides, too', async () => {
+  test('that disagree about the algorithm of limit overrides do, too', async () => {
     const redis = await redisServer();
     const env = { REDIS_URL: `127.0.0.1:${redis.port}` };
     const clients = [

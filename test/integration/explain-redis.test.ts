@@ -1,4 +1,4 @@
-/* weir explain --redis: which server keeps a bucket, as the variables of a server say where that is. */
+/* Tests that weir explain --redis names the server that keeps a bucket, according to the variables of a weir server. */
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
 import { descriptor } from '../support/policy/decider.js';
@@ -53,7 +53,7 @@ const placeIn = ({ stdout }: { readonly stdout: string }): Place =>
   (JSON.parse(stdout) as { rules: [Place] }).rules[0];
 
 describe('a Redis Cluster', () => {
-  test('the key, the slot and the node are those that weir serve uses', async () => {
+  test('names the key, the slot and the node that weir serve uses', async () => {
     const weir = await startWeir({ policy: POLICY, env: environment });
     const client = new RlsClient(weir.grpcPort);
     try {
@@ -74,7 +74,7 @@ describe('a Redis Cluster', () => {
     }
   });
 
-  test('as text, with a password that a program prints; nothing lies anywhere without a limit', async () => {
+  test('prints text with a password that a program prints, and no place for requests without a limit', async () => {
     const { REDIS_AUTH: _, ...others } = environment;
     const env = { ...others, REDIS_AUTH_COMMAND: '["echo","secret"]' };
     const { code, stdout } = await explain(env, 'tenant=acme');
@@ -87,7 +87,7 @@ describe('a Redis Cluster', () => {
     });
   });
 
-  test('a password that is wrong, or missing, is one sentence; the rest is explained all the same', async () => {
+  test('reports a wrong or missing password in one sentence, and still explains the rest', async () => {
     const wrong = await explain({ ...environment, REDIS_AUTH: 'wrong' }, 'tenant=acme');
     expect(wrong).toMatchObject({
       code: 1,
@@ -102,7 +102,7 @@ describe('a Redis Cluster', () => {
     );
   });
 
-  test('nodes that are away, or say nothing', async () => {
+  test('reports nodes that are unavailable or silent', async () => {
     const [port] = await freePorts(1);
     const away = await explain({ ...environment, REDIS_URL: `127.0.0.1:${port}` }, '--json', 'tenant=acme');
     expect([away.code, placeIn(away).redis_node]).toEqual([1, null]);
@@ -119,7 +119,7 @@ describe('a Redis Cluster', () => {
     }
   });
 
-  test('a program that is slow is told of', async () => {
+  test('reports a slow program', async () => {
     const { REDIS_AUTH: _, ...others } = environment;
     const env = { ...others, REDIS_AUTH_COMMAND: '["sh","-c","sleep 2.5; echo secret"]' };
     const { code, stdout, stderr } = await explain(env, 'tenant=acme');
@@ -127,7 +127,7 @@ describe('a Redis Cluster', () => {
     expect(stdout).toMatch(/^node: {7}127/m);
   });
 
-  test('a slot that nobody serves', async () => {
+  test('reports a slot that no node serves', async () => {
     const { redis_slot: slot } = placeIn(await explain(environment, '--json', 'tenant=acme'));
     const owner = await cluster.masterOf(slot);
     for (const node of cluster.nodes) await node.command('CLUSTER', 'DELSLOTS', slot).catch(() => {});
@@ -144,14 +144,14 @@ describe('a Redis Cluster', () => {
     }
   });
 
-  test('windows of a second lie in the other Redis; a single one is not asked', async () => {
+  test('windows of a second are in the second Redis; a single Redis is not contacted', async () => {
     const env = { ...environment, REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: '127.0.0.1:1' };
     expect(placeIn(await explain(env, '--json', 'burst=x')).redis_node).toBe('redis://127.0.0.1:1');
     expect(placeIn(await explain(env, '--json', 'tenant=acme')).redis_node).toMatch(/^127\.0\.0\.1:\d+$/);
   });
 });
 
-test('with Sentinels it is the master that they announce', async () => {
+test('with Sentinels, names the master that they announce', async () => {
   const setup = await startSentinelSetup();
   try {
     const result = await explain({ REDIS_TYPE: 'SENTINEL', REDIS_URL: setup.url }, '--json', 'tenant=acme');
@@ -172,6 +172,6 @@ test.each<[Record<string, string>, RegExp]>([
     { REDIS_URL: 'a', REDIS_TLS_CACERT: '/none', REDIS_TLS: 'true' },
     /^weir explain: REDIS_TLS_CACERT: .*\n$/,
   ],
-])('variables that name no Redis: %j', async (env, stderr) => {
+])('rejects variables that name no Redis: %j', async (env, stderr) => {
   expect(await explain(env, 'tenant=acme')).toMatchObject({ code: 1, stderr: expect.stringMatching(stderr) });
 });

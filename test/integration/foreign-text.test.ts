@@ -1,4 +1,4 @@
-/* What servers say reaches the terminal as text: nothing of it steers the terminal, begins a line or hides. */
+/* Tests that text from servers cannot control the terminal, start a new line or hide text. */
 import { type AddressInfo, createServer, type Server as TcpServer } from 'node:net';
 import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -19,7 +19,7 @@ const STEERS = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 let port: FakeDebugPort;
 let grpc: Server;
 let address: string;
-/** Whether calls are answered, or fail. */
+/** Whether calls are answered or fail. */
 let answers = false;
 
 beforeAll(async () => {
@@ -114,7 +114,7 @@ const host = new CommandHost();
 const printed = async (...args: readonly string[]): Promise<string> =>
   (await host.run({ args, folder: '/' })).printed;
 
-/** The beginning and the end of the text are shown, and nothing between steers. */
+/** Expects the beginning and the end of the text, without control sequences in between. */
 function expectText(text: string): void {
   expect(text).toMatch(/q.{1,9}z/u);
   expect(STEERS.exec(text)).toBe(null);
@@ -137,7 +137,7 @@ describe.each([
     expectText(await printed(...args, '--address', port.address));
   });
 
-  test('on the whole of a terminal', async () => {
+  test('in full-screen mode', async () => {
     const found = startInPty(
       `"${process.execPath}" "${WEIR_MAIN}" bucket blocks --watch 1h --address ${port.address}`,
     );
@@ -150,34 +150,31 @@ describe.each([
   });
 });
 
-test.each(['bucket blocks', 'top --once'])(
-  '%s shows the beginning of an error without end',
-  async (command) => {
-    port.answer = () => ({ status: 503, body: { error: HOSTILE.repeat(20_000) } });
-    const text = await printed(...command.split(' '), '--address', port.address);
-    expectText(text);
-    expect(text).toMatch(/ more characters\)\n$/);
-    expect(text.length).toBeLessThan(10_000);
-  },
-);
+test.each(['bucket blocks', 'top --once'])('%s shows the beginning of an endless error', async (command) => {
+  port.answer = () => ({ status: 503, body: { error: HOSTILE.repeat(20_000) } });
+  const text = await printed(...command.split(' '), '--address', port.address);
+  expectText(text);
+  expect(text).toMatch(/ more characters\)\n$/);
+  expect(text.length).toBeLessThan(10_000);
+});
 
 test.each([
   [['check'], false],
   [['check'], true],
   [['check', '--json'], true],
   [['health'], false],
-])('%j, of a gRPC server that answers: %j', async (args, does) => {
+])('%j shows text of a gRPC server that answers: %j', async (args, does) => {
   answers = does;
   const entry = args[0] === 'check' ? ['--policy', '/nowhere', 'a=b'] : [];
   expectText(await printed(...args, '--address', address, ...entry));
 });
 
-test.each([false, true])('ratelimit-client, of a gRPC server that answers: %j', async (does) => {
+test.each([false, true])('ratelimit-client shows text of a gRPC server that answers: %j', async (does) => {
   answers = does;
   expectText(await printed('ratelimit-client', '-dial_string', address, '-descriptors', 'a=b'));
 });
 
-test.each(['text', 'json'])('what a Redis says stands in a log of format %s', async (format) => {
+test.each(['text', 'json'])('a log of format %s escapes text from Redis', async (format) => {
   const redis: TcpServer = createServer((socket) => {
     socket.on('error', () => {});
     socket.on('data', (bytes: Buffer) => {

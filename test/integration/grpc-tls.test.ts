@@ -28,7 +28,9 @@ afterEach(async () => {
   folder.remove();
 });
 
-/** Certificates as a Kubernetes volume shows them: files are links into `..data`, which is a link to a dated folder. */
+/**
+ * Certificates in the layout of a Kubernetes volume: files are links into `..data`, which is a link to a dated folder.
+ */
 class SecretVolume {
   #version = 0;
 
@@ -40,7 +42,7 @@ class SecretVolume {
     };
   }
 
-  /** Swaps the folder behind the links in one step, and removes the old one. */
+  /** Atomically swaps the folder behind the links, and removes the old one. */
   swap({ cert, key }: Issued, ca = clients.cert): void {
     const before = this.#version++;
     const name = `..2026_${this.#version}`;
@@ -55,7 +57,7 @@ class SecretVolume {
   }
 }
 
-/** Asks for health over a new connection that trusts `ca`. */
+/** Makes a health check over a new connection that trusts `ca`. */
 async function ask(where: string, ca: string, identity?: Issued): Promise<unknown> {
   const [root, key, cert] = [ca, identity?.key, identity?.cert].map((text) =>
     text ? Buffer.from(text) : null,
@@ -72,7 +74,7 @@ const logged = (pattern: RegExp) => (): boolean =>
   server?.log().some((line) => pattern.test(String(line['msg']))) === true;
 
 describe('TLS of weir serve', () => {
-  test('certificates that a secret volume swaps are served without a restart; bad ones are not', async () => {
+  test('serves swapped certificates of a secret volume without a restart, but no invalid ones', async () => {
     const volume = new SecretVolume();
     volume.swap(authority.issue(NAMES));
     server = await startWeir({ env: volume.env });
@@ -98,11 +100,11 @@ describe('TLS of weir serve', () => {
       const reply = await ask(address, third.cert);
       return (reply as { code: number }).code === 0;
     });
-    // No key came into the log.
+    // The log must not contain the key.
     expect(server.process.lines().join('\n')).not.toContain('PRIVATE');
   });
 
-  test('issuers of client certificates are swapped with them, and the name is asked for', async () => {
+  test('swaps the issuers of client certificates, too, and checks the name', async () => {
     const volume = new SecretVolume();
     const pair = authority.issue(NAMES);
     volume.swap(pair);
@@ -126,7 +128,7 @@ describe('TLS of weir serve', () => {
     expect(await ask(address, authority.cert, clients.issue(envoy))).not.toEqual(SERVING);
   });
 
-  test('a Unix domain socket takes the place of the port', async () => {
+  test('listens on a Unix domain socket instead of the port', async () => {
     const path = folder.join('grpc.sock');
     server = await startWeir({ env: { GRPC_UDS: path } });
     const client = new RawClient(`unix:${path}`);
@@ -147,7 +149,7 @@ describe('weir health and weir check', () => {
     host.run({ args, folder: folder.path, environment });
   const entries = ['tenant=acme', 'resource_group=user-chats'];
 
-  test('ask a server over TLS: this one by its settings, another by flags', async () => {
+  test('call a server over TLS: the local one by its settings, another one by flags', async () => {
     const volume = new SecretVolume();
     volume.swap(authority.issue(NAMES));
     server = await startWeir({ env: volume.env });
@@ -156,10 +158,10 @@ describe('weir health and weir check', () => {
     const address = ['--address', `127.0.0.1:${server.grpcPort}`];
     const ca = ['--ca', folder.write('authority.pem', authority.cert)];
     expect(await weir(['health', ...address, ...ca])).toMatchObject({ code: 0 });
-    // Without a warning of Node.js that an IP address is no name for a handshake (DEP0123).
+    // Node.js must not warn that an IP address is not a valid server name (DEP0123).
     const checked = await runToEnd(process.execPath, [WEIR_MAIN, 'check', ...address, ...ca, ...entries]);
     expect(checked).toMatchObject({ code: 0, stderr: '' });
-    // The certificate must be for that address.
+    // The certificate must be valid for that address.
     volume.swap(authority.issue('DNS:weir.test'));
     await waitFor('the other certificate', logged(/new certificates are in force/));
     expect(await weir(['check', ...address, ...ca, ...entries])).toMatchObject({
@@ -169,7 +171,7 @@ describe('weir health and weir check', () => {
     expect(await weir(['check', ...entries], own)).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('show a certificate to a server that asks for one', async () => {
+  test('present a certificate to a server that requests one', async () => {
     const volume = new SecretVolume();
     volume.swap(authority.issue(NAMES));
     server = await startWeir({ env: { ...volume.env, GRPC_CLIENT_TLS_CACERT: folder.join('ca.crt') } });
@@ -186,7 +188,7 @@ describe('weir health and weir check', () => {
     await waitFor('the reason', logged(/refused: the client showed no certificate/));
   });
 
-  test('a probe without a certificate asks HTTP where the server asks for one', async () => {
+  test('a probe without a certificate uses HTTP if the server requires one', async () => {
     const volume = new SecretVolume();
     volume.swap(authority.issue(NAMES));
     const env = { ...volume.env, GRPC_CLIENT_TLS_CACERT: folder.join('ca.crt') };
@@ -207,7 +209,7 @@ describe('weir health and weir check', () => {
     });
   });
 
-  test('ask a server on a Unix domain socket', async () => {
+  test('call a server on a Unix domain socket', async () => {
     const path = folder.join('grpc.sock');
     server = await startWeir({ env: { GRPC_UDS: path } });
     expect(await weir(['health'], { GRPC_UDS: path })).toMatchObject({ code: 0 });
@@ -224,7 +226,7 @@ describe('weir health and weir check', () => {
   });
 });
 
-describe('a start that cannot be', () => {
+describe('a start with invalid settings', () => {
   test.each([
     [{ GRPC_SERVER_USE_TLS: 'true' }, /GRPC_SERVER_USE_TLS is on: set GRPC_SERVER_TLS_CERT to a PEM file/],
     [
@@ -232,7 +234,7 @@ describe('a start that cannot be', () => {
       /cannot listen on unix:\/no\/such.*GRPC_UDS.*folder is missing/,
     ],
     [{ GRPC_TRANSPORT: 'http3' }, /GRPC_TRANSPORT: "http3" is not one of h2, grpc-js/],
-  ])('%j ends with a line that says why', async (env, line) => {
+  ])('%j fails with the reason', async (env, line) => {
     server = await startWeir({ env, untilHealthy: false });
     expect((await server.process.exited).code).toBe(1);
     expect(server.process.lines().join('\n')).toMatch(line);

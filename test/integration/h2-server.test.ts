@@ -34,7 +34,7 @@ const answersIn = (received: Received): number =>
   received.frames.filter(({ type }) => type === TYPE.HEADERS).length;
 
 describe('H2Server', () => {
-  test('serves many streams of many connections, answered at once and later', async () => {
+  test('serves many streams of many connections, with immediate and later answers', async () => {
     await start();
     const sessions = await Promise.all(Array.from({ length: 10 }, () => server.session()));
     const calls = sessions.flatMap((session) =>
@@ -48,7 +48,7 @@ describe('H2Server', () => {
     expect(server.complaints).toEqual([]);
   });
 
-  test('answers of one turn leave in one write on each connection', async () => {
+  test('sends the answers of one turn in one write per connection', async () => {
     await start();
     const received = [1, 2].map(() => {
       const socket = server.socket();
@@ -68,7 +68,7 @@ describe('H2Server', () => {
     }
   });
 
-  test('a peer that closes its side gets what was written, and its streams end', async () => {
+  test('sends what was written to a client that closes its side, and ends its streams', async () => {
     await start();
     const socket = server.socket();
     const received = new Received(socket);
@@ -78,7 +78,7 @@ describe('H2Server', () => {
     expect(server.complaints).toEqual([]);
   });
 
-  test('answers larger than what a socket takes at once arrive whole', async () => {
+  test("sends answers that are larger than the socket's buffer completely", async () => {
     await start();
     const session = await server.session();
     const streams = Array.from({ length: 20 }, () => {
@@ -89,7 +89,7 @@ describe('H2Server', () => {
     for (const stream of streams) expect((await streamEnd(stream)).body).toHaveLength(65_536);
   });
 
-  test('a peer that stops reading for a while gets everything afterwards', async () => {
+  test('sends everything to a client that stops reading for a while', async () => {
     await start({ limits: { ...TEST_LIMITS, maxOutputBytes: 100_000_000 } });
     const socket = server.socket();
     const received = new Received(socket);
@@ -97,7 +97,7 @@ describe('H2Server', () => {
     const windows = [settings([4, 0x7fff_ffff]), windowUpdate(0, 0x7fff_0000)];
     const calls = OPEN_IDS.map((id) => headers(id, END_STREAM, ...REQUEST_HEAD, ':path: /large'));
     socket.write(Buffer.concat([PREFACE, ...windows, ...calls]));
-    // More than the system takes for a peer that does not read, so this call is read only after a pause.
+    // More than the buffers of the operating system hold, so that this call is read only after a pause.
     const other = await server.session();
     expect((await post(other, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
     socket.write(headers(1001, END_STREAM, ...REQUEST_HEAD, ':path: /hold'));
@@ -108,7 +108,7 @@ describe('H2Server', () => {
     expect(server.complaints).toEqual([]);
   });
 
-  test('a handler that throws costs its connection, and no other', async () => {
+  test('a handler that throws ends its connection, and no other', async () => {
     await start();
     const [other, unlucky] = await Promise.all([server.session(), server.session()]);
     const held = post(unlucky, '/hold', Buffer.alloc(0));
@@ -120,7 +120,7 @@ describe('H2Server', () => {
     expect((await post(other, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
   });
 
-  test('names the path for peers on a Unix domain socket', async () => {
+  test('reports the path as the address on a Unix domain socket', async () => {
     const folder = new TempDir();
     try {
       server = new TestServer();
@@ -137,7 +137,7 @@ describe('H2Server', () => {
 });
 
 describe('closing', () => {
-  test('ends idle connections at once, and others with their last stream', async () => {
+  test('ends idle connections immediately, and others with their last stream', async () => {
     await start();
     const [idle, busy] = await Promise.all([server.session(), server.session()]);
     const call = post(busy, '/hold', Buffer.alloc(0));
@@ -151,7 +151,7 @@ describe('closing', () => {
     await server.server.empty();
   });
 
-  test('resolves empty() for all who wait, and at once when nothing is open', async () => {
+  test('resolves empty() for all waiters, and immediately if nothing is open', async () => {
     await start();
     await server.server.empty();
     const session = await server.session();
@@ -162,7 +162,7 @@ describe('closing', () => {
 });
 
 describe('age', () => {
-  test('an old connection gets GOAWAY and may finish its streams', async () => {
+  test('sends GOAWAY on an old connection, whose streams can finish', async () => {
     await start({ maxConnectionAgeMs: 60 });
     const session = await server.session();
     const goaway = once(session, 'goaway');
@@ -175,7 +175,7 @@ describe('age', () => {
     expect(server.complaints).toEqual([]);
   });
 
-  test('streams that outlive the grace time are ended', async () => {
+  test('ends streams that exceed the grace period', async () => {
     await start({ maxConnectionAgeMs: 40, maxConnectionAgeGraceMs: 40 });
     const session = await server.session();
     const call = post(session, '/hold', Buffer.alloc(0));
@@ -184,7 +184,7 @@ describe('age', () => {
     await server.server.empty();
   });
 
-  test('each connection has its own age, a tenth more or less', async () => {
+  test('varies the age of each connection by ten per cent', async () => {
     let nowMs = 0;
     let random = 0;
     await start({ maxConnectionAgeMs: 1000, nowMs: () => nowMs, random: () => random });
@@ -196,7 +196,7 @@ describe('age', () => {
     nowMs = 901;
     await once(young, 'goaway');
     nowMs = 1001;
-    // One round looks at all connections.
+    // One pass checks all connections.
     await once(middle, 'goaway');
     expect(old.destroyed).toBe(false);
     expect((await post(old, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
@@ -206,7 +206,7 @@ describe('age', () => {
 });
 
 describe('keep-alive', () => {
-  test('a silent peer is asked, and stays when it answers', async () => {
+  test('pings a silent client, and keeps it if it answers', async () => {
     await start({ keepAliveIntervalMs: 20, keepAliveTimeoutMs: 600_000 });
     const session = await server.session();
     let pings = 0;
@@ -215,7 +215,7 @@ describe('keep-alive', () => {
     expect((await post(session, '/', Buffer.alloc(0))).body.toString()).toBe('ok');
   });
 
-  test('a peer that does not answer is cut', async () => {
+  test('closes a client that does not answer', async () => {
     await start({ keepAliveIntervalMs: 20, keepAliveTimeoutMs: 40 });
     const received = new Received(server.socket());
     const socket = server.socket();
@@ -224,7 +224,7 @@ describe('keep-alive', () => {
     await dead.closed;
     expect(dead.frames.filter(({ type }) => type === TYPE.PING)).toHaveLength(1);
     await waitFor('the end of its stream', () => server.handler.resets === 1);
-    // One that never said a word is the handshake's business.
+    // A client that never sent anything is covered by the handshake timeout.
     expect(received.bytes).toHaveLength(0);
   });
 });

@@ -50,7 +50,7 @@ describe('health', () => {
     return { call, seen };
   };
 
-  test('all names say the same, at every time', async () => {
+  test('reports the same status for all names at all times', async () => {
     for (const serving of [false, true, true, false]) {
       server.health.setServing(serving);
       const expected = serving ? 'SERVING' : 'NOT_SERVING';
@@ -58,11 +58,11 @@ describe('health', () => {
     }
   });
 
-  test('an unknown name is NOT_FOUND', async () => {
+  test('reports NOT_FOUND for an unknown name', async () => {
     expect(await ask('other')).toBe(5);
   });
 
-  test('watchers see every change, once each', async () => {
+  test('sends every change to watchers once', async () => {
     const watchers = NAMES.map(watching);
     await waitFor('the first state', () => watchers.every(({ seen }) => seen.length === 1) || undefined);
     server.health.setServing(true);
@@ -72,7 +72,7 @@ describe('health', () => {
     for (const { seen } of watchers) expect(seen).toEqual(['NOT_SERVING', 'SERVING', 'NOT_SERVING']);
   });
 
-  test('watching an unknown name says SERVICE_UNKNOWN and stays open', async () => {
+  test('reports SERVICE_UNKNOWN to watchers of an unknown name, and stays open', async () => {
     const { seen } = watching('other');
     const known = watching('ratelimit');
     server.health.setServing(true);

@@ -1,4 +1,4 @@
-/* A collector of traces that never comes to an end: what it sends is bounded in time and in number. */
+/* Tests that weir bounds the time and the size of endless answers from a collector of traces. */
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Stream } from 'node:http2';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
@@ -24,14 +24,14 @@ afterEach(async () => {
   await new Promise((resolve) => collector?.close(resolve));
 });
 
-/** Writes the same again and again, as fast as it is read. */
+/** Writes the same bytes repeatedly, as fast as they are read. */
 function flood(socket: Socket, bytes: Buffer): void {
   if (socket.destroyed) return;
   if (socket.write(bytes)) setImmediate(() => flood(socket, bytes));
   else socket.once('drain', () => flood(socket, bytes));
 }
 
-/** Starts weir with the collector, and makes it send a span. */
+/** Starts weir with the collector, and makes weir send a span. */
 async function start(made: Server | Http2Server, protocol: 'http' | 'grpc', env = {}): Promise<void> {
   collector = made;
   sockets = [];
@@ -65,7 +65,7 @@ async function reason(): Promise<string> {
   return String(line['reason']);
 }
 
-test('endless informational answers end an export', async () => {
+test('ends an export with endless informational answers', async () => {
   await start(
     createServer((socket) => socket.once('data', () => flood(socket, EARLY))),
     'http',
@@ -74,7 +74,7 @@ test('endless informational answers end an export', async () => {
   await waitFor('the end of the connection', () => sockets.every(({ destroyed }) => destroyed));
 });
 
-test('an answer of which a byte comes now and then ends with the time of the export', async () => {
+test('ends an export with a byte-by-byte answer at the timeout', async () => {
   await start(
     createServer((socket) => {
       const timer = setInterval(() => {
@@ -91,7 +91,7 @@ test('an answer of which a byte comes now and then ends with the time of the exp
 });
 
 test.each(['0', '-5'])(
-  'Retry-After: %s makes the exporter wait as long as it thinks fit, and prints nothing',
+  'Retry-After: %s delays the exporter within its own limits, and prints nothing',
   async (told) => {
     let exports = 0;
     const busy = `HTTP/1.1 503 Busy\r\nretry-after: ${told}\r\ncontent-length: 0\r\n\r\n`;
@@ -104,7 +104,7 @@ test.each(['0', '-5'])(
   },
 );
 
-test('a connection is kept from one export to the next, unless the collector speaks between them', async () => {
+test('keeps a connection between exports, unless the collector sends something in between', async () => {
   let floods = false;
   let exports = 0;
   await start(
@@ -127,7 +127,7 @@ test('a connection is kept from one export to the next, unless the collector spe
   await waitFor('the end of the connection', () => sockets.every(({ destroyed }) => destroyed));
 });
 
-test('endless informational answers end an export over gRPC', async () => {
+test('ends an export with endless informational answers over gRPC', async () => {
   const made = createHttp2Server();
   const hint = (stream: ServerHttp2Stream): void => {
     if (stream.destroyed || stream.closed) return;
@@ -144,8 +144,8 @@ test('endless informational answers end an export over gRPC', async () => {
   await waitFor('the end of the connection', () => sockets.every(({ destroyed }) => destroyed), 5000);
 });
 
-test('endless frames that say nothing end the connection', async () => {
-  // WINDOW_UPDATE of the connection by one byte (RFC 9113, 6.9), which no limit of Node.js counts.
+test('closes a connection with endless empty frames', async () => {
+  // A WINDOW_UPDATE of the connection by one byte (RFC 9113, 6.9), which no limit of Node.js counts.
   const empty = Buffer.from('00000408000000000000000001'.repeat(3000), 'hex');
   const settings = Buffer.from('000000040000000000', 'hex');
   const env = { OTEL_EXPORTER_OTLP_TIMEOUT: '60000' };

@@ -1,4 +1,4 @@
-/* `/json`: ShouldRateLimit for callers without gRPC, from outside. */
+/* Tests `/json`, which is ShouldRateLimit for callers without gRPC, from outside. */
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../support/process/free-port.js';
@@ -26,7 +26,7 @@ const post = (server: WeirServer, body: unknown, headers = {}): Promise<HttpAnsw
   });
 const header = (answer: HttpAnswer, name: string) => answer.headers.find(([other]) => other === name)?.[1];
 
-/** What metrics say of calls: how many there were, and how many had a bad request. */
+/** Returns the numbers of calls and of bad requests in the metrics. */
 async function counted(server: WeirServer): Promise<{ readonly calls: number; readonly refused: number }> {
   const { body } = await httpRequest(server.httpPort, '/metrics');
   const value = (series: string): number =>
@@ -49,7 +49,7 @@ describe('with buckets in memory', () => {
   });
   afterAll(() => server.stop());
 
-  test('200 while it fits, 429 when it does not, with the response as protobuf JSON', async () => {
+  test('answers 200 to an allowed request and 429 to a denied one, with the response as protobuf JSON', async () => {
     const first = await post(server, asking('two'));
     expect([first.status, header(first, 'content-type')]).toEqual([200, 'application/json']);
     expect(JSON.parse(first.body)).toEqual({
@@ -72,7 +72,7 @@ describe('with buckets in memory', () => {
     });
   });
 
-  test('a body of denied_response is base64, as protobuf JSON has it', async () => {
+  test('encodes a denied_response body in base64, as protobuf JSON requires', async () => {
     const { body } = await post(server, asking('told'));
     expect(JSON.parse(body)).toMatchObject({
       responseHeadersToAdd: [{ key: 'content-type', value: 'text/html' }],
@@ -87,7 +87,7 @@ describe('with buckets in memory', () => {
     ['no domain', '{}', /rate limit domain must not be empty/],
     ['no descriptors', '{"domain":"d"}', /rate limit descriptor list must not be empty/],
     ['a bad unit', JSON.stringify(asking('two', { limit: { unit: 99 } })), /limit\.unit must be one of/],
-  ])('400 for %s, with the reason in the body and in a header', async (_name, body, reason) => {
+  ])('answers 400 for %s, with the reason in the body and in a header', async (_name, body, reason) => {
     const answer = await post(server, body);
     const told = header(answer, 'x-weir-reason');
     expect(told).toMatch(reason);
@@ -95,12 +95,12 @@ describe('with buckets in memory', () => {
     expect(header(answer, 'content-type')).toBe('text/plain; charset=utf-8');
   });
 
-  test('400 for a malformed grpc-timeout', async () => {
+  test('answers 400 for a malformed grpc-timeout', async () => {
     expect((await post(server, asking('many'), { 'grpc-timeout': 'soon' })).status).toBe(400);
     expect((await post(server, asking('many'), { 'grpc-timeout': '1S' })).status).toBe(200);
   });
 
-  test('413 for a body that is longer than GRPC_MAX_MESSAGE_BYTES, told beforehand or not', async () => {
+  test('answers 413 for a body longer than GRPC_MAX_MESSAGE_BYTES, with or without content-length', async () => {
     const exact = JSON.stringify(asking('many')).padEnd(2000);
     expect((await post(server, exact)).status).toBe(200);
     expect((await post(server, exact, { 'transfer-encoding': 'chunked' })).status).toBe(200);
@@ -108,7 +108,7 @@ describe('with buckets in memory', () => {
     expect((await post(server, `${exact} `, { 'transfer-encoding': 'chunked' })).status).toBe(413);
   });
 
-  test('every call is timed, and each that is refused is counted, malformed bodies too', async () => {
+  test('measures every call, and counts each refused one, including malformed bodies', async () => {
     const before = await counted(server);
     await post(server, asking('many'));
     for (const body of ['}', '{"domain":"d","domain":"d"}', '{"domain":"d"}']) await post(server, body);
@@ -118,7 +118,7 @@ describe('with buckets in memory', () => {
   });
 });
 
-describe('bodies that would take long', () => {
+describe('expensive bodies', () => {
   let server: WeirServer;
   beforeAll(async () => {
     server = await startWeir({ policy: POLICY, env: { MAX_DESCRIPTORS: '1000' } });
@@ -145,21 +145,21 @@ describe('bodies that would take long', () => {
     ['a long name', filled('{"', 'x', '":1}'), /is unknown/],
     ['a long text that ends too early', filled('{"domain":"', '\\u00fc', ''), /ends too early/],
     ['nothing but spaces', filled('', ' ', ''), /ends too early/],
-  ])('%s are refused with a sentence, and the next call is answered', async (_name, body, reason) => {
+  ])('%s are refused with a reason, and the next call is answered', async (_name, body, reason) => {
     const [answer, next] = await Promise.all([post(server, body), post(server, asking('many'))]);
     expect([answer.status, header(answer, 'x-weir-reason')]).toEqual([400, expect.stringMatching(reason)]);
     expect(next.status).toBe(200);
     expect((await post(server, asking('many'))).status).toBe(200);
   });
 
-  test('a body of the greatest length that asks for little is decided', async () => {
+  test('a small request in a body of the maximum length is decided', async () => {
     const value = filled('', '\\u00fc\\n', '').slice(0, -1000 - 800);
     const whole = value.slice(0, -(value.length % 8));
     const body = `{"domain":"d","descriptors":[{"entries":[{"key":"many","value":"${whole}"}]}]}`;
     expect((await post(server, body)).status).toBe(200);
   });
 
-  test('as many descriptors as are allowed are decided, and told', async () => {
+  test('the maximum number of descriptors is decided and returned', async () => {
     const { status, body } = await post(server, {
       domain: 'd',
       descriptors: Array(1000).fill(asking('many').descriptors[0]),
@@ -169,7 +169,7 @@ describe('bodies that would take long', () => {
   });
 });
 
-/** Ends `server` while a call runs whose body is not complete. */
+/** Stops `server` during a call whose body is not complete. */
 async function endDuringCall(server: WeirServer): Promise<void> {
   const answered = new Promise<number | undefined>((resolve, reject) => {
     const headers = { expect: '100-continue' };
@@ -182,7 +182,7 @@ async function endDuringCall(server: WeirServer): Promise<void> {
     );
     outgoing.once('error', reject);
     outgoing.once('continue', async () => {
-      // The server has the head of the request.
+      // The server has received the head of the request.
       server.process.signal('SIGTERM');
       await waitFor('draining', () => server.log().some(({ msg }) => msg === 'draining') || undefined);
       await waitFor('refusals', async () => (await post(server, asking('many'))).status === 503 || undefined);
@@ -206,7 +206,7 @@ describe('with Redis', () => {
   });
   afterAll(() => redis.stop());
 
-  test('503 without Redis', async () => {
+  test('answers 503 without Redis', async () => {
     const [port] = await freePorts(1);
     const env = { REDIS_URL: `127.0.0.1:${port}` };
     const server = await startWeir({ policy: POLICY, env, untilHealthy: false });

@@ -1,4 +1,4 @@
-/* Start, reload and end of a real server process. */
+/* Tests start, reload and end of a real server process. */
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ async function limitOf(server: WeirServer): Promise<number | undefined> {
 }
 
 describe('start', () => {
-  test('says addresses, store, policies and phase in one line, and shows the policy on the debug port', async () => {
+  test('logs addresses, store, policies and phase in one line, and shows the policy on the debug port', async () => {
     const server = await startWeir();
     const [line] = server.log().filter(({ msg }) => msg === 'weir serves');
     expect(line).toMatchObject({
@@ -70,7 +70,7 @@ describe('start', () => {
       ['GRPC_PORT', 'gRPC'],
       ['PORT', 'HTTP'],
       ['DEBUG_PORT', 'the debug endpoints'],
-    ])('for a taken %s is one clear line and exit 1', async (variable, what) => {
+    ])('prints one clear line for a taken %s, and exits with 1', async (variable, what) => {
       const listener = createServer();
       await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
       const taken = String((listener.address() as AddressInfo).port);
@@ -85,7 +85,7 @@ describe('start', () => {
       expect(printed).toMatch('the port is taken');
     });
 
-    test('for a bad policy lists every error', async () => {
+    test('lists every error of an invalid policy', async () => {
       const path = join(folder, 'bad.yaml');
       writeFileSync(path, BAD);
       const { code, stderr } = await serve({ CONFIG_PATH: path });
@@ -95,10 +95,10 @@ describe('start', () => {
       expect(stderr).toMatch('2 errors');
     });
 
-    test('for bad settings names every one, and shows no secrets', async () => {
+    test('names every invalid setting, and shows no secrets', async () => {
       const bad = { REDIS_TIMEOUT: 'soon', LOG_LEVEL: 'loud', REDIS_URL: 'redis://:s3cret@[bad' };
       const { code, stderr } = await serve(bad, '--port', 'x');
-      // A flag is wrong, too.
+      // The command line also has an invalid flag.
       expect(code).toBe(2);
       expect(stderr).toMatch('REDIS_TIMEOUT: "soon" is not a duration');
       expect(stderr).toMatch('LOG_LEVEL: "loud" is not one of');
@@ -109,7 +109,7 @@ describe('start', () => {
       expect(url.printed).not.toMatch('s3cret');
     });
 
-    test('for a certificate for Redis that is none is one clear line', async () => {
+    test('prints one clear line for an invalid certificate of Redis', async () => {
       const file = join(folder, 'garbage.pem');
       writeFileSync(file, 'garbage');
       const redis = { REDIS_URL: 'rediss://127.0.0.1:1' };
@@ -123,7 +123,7 @@ describe('start', () => {
       expect(printed).toMatch('REDIS_TLS_CLIENT_CERT');
     });
 
-    test('for counts that HTTP/2 cannot say', async () => {
+    test('rejects counts that HTTP/2 cannot express', async () => {
       expect(await serve({ GRPC_MAX_CONCURRENT_STREAMS: '99999999999' })).toMatchObject({
         code: 1,
         stderr:
@@ -134,7 +134,7 @@ describe('start', () => {
 });
 
 describe('reload', () => {
-  test('when the file changes; a bad file keeps the old policy and says so', async () => {
+  test('happens when the file changes; an invalid file leaves the old policy in effect, with a log line', async () => {
     const path = join(folder, 'policy.yaml');
     writeFileSync(path, policy(5));
     const server = await startWeir({ env: { CONFIG_PATH: path } });
@@ -178,7 +178,7 @@ describe('reload', () => {
     await server.stop();
   });
 
-  test('by the symlink swap that Kubernetes does, and on SIGHUP', async () => {
+  test('happens after the symlink swap of Kubernetes, and on SIGHUP', async () => {
     const mount = join(folder, 'mount');
     const version = (name: string, tokens: number) => {
       mkdirSync(join(mount, name), { recursive: true });
@@ -203,7 +203,7 @@ describe('reload', () => {
 });
 
 describe('end', () => {
-  test('health goes first, the delay passes, running streams end, exit 0', async () => {
+  test('changes health first, waits for the delay, finishes running streams, and exits with 0', async () => {
     const server = await startWeir({ env: { SHUTDOWN_DRAIN_DELAY: '400ms' } });
     const idle = connect(server.grpcPort, '127.0.0.1');
     const client = new RlsClient(server.grpcPort);
@@ -237,7 +237,7 @@ describe('end', () => {
     watcher.close();
   });
 
-  test('a second signal ends at once', async () => {
+  test('happens immediately after a second signal', async () => {
     const server = await startWeir({ env: { SHUTDOWN_DRAIN_DELAY: '1h' } });
     server.process.signal('SIGTERM');
     await waitFor('draining', () => server.log().some(({ msg }) => msg === 'draining') || undefined);
@@ -246,8 +246,8 @@ describe('end', () => {
   });
 });
 
-describe('settings at their ends', () => {
-  test('very long durations are long; age 0 is never', async () => {
+describe('extreme settings', () => {
+  test('very long durations work, and an age of 0 means never', async () => {
     const server = await startWeir({
       env: {
         SHUTDOWN_GRACE: '1000000h',
@@ -270,7 +270,7 @@ describe('settings at their ends', () => {
     expect(await server.process.exited).toEqual({ code: 143, signal: null });
   });
 
-  test('a full disk behind the log does not end the service', async () => {
+  test('a full disk for the log does not end the service', async () => {
     const path = join(folder, 'full-disk.yaml');
     writeFileSync(path, policy(5));
     const [grpcPort = 0, port = 0, debugPort = 0] = await freePorts(3);
@@ -300,7 +300,7 @@ describe('settings at their ends', () => {
 });
 
 describe('endpoints', () => {
-  test('metrics count by domain, rule and code, and what matched nothing by key names', async () => {
+  test('metrics count by domain, rule and code, and unmatched requests by key names', async () => {
     const server = await startWeir({ policy: policy(1) });
     const client = new RlsClient(server.grpcPort);
     for (const words of [['k=a'], ['k=a'], ['other=secret', 'more=secret']])
@@ -322,7 +322,7 @@ describe('endpoints', () => {
     await server.stop();
   });
 
-  test('debug logs one line per decision, API keys redacted', async () => {
+  test('level debug logs one line per decision, with API keys redacted', async () => {
     const server = await startWeir({ env: { LOG_LEVEL: 'debug' } });
     const client = new RlsClient(server.grpcPort);
     await client.ask('open-api', [descriptor(['api_key=sekret', 'method=GET', 'path=/open/v5/user-chats'])]);
@@ -345,7 +345,7 @@ describe('endpoints', () => {
     await server.stop();
   });
 
-  test('debug says which request a line belongs to, and why nothing matched', async () => {
+  test('level debug names the request of each line, and the reason why nothing matched', async () => {
     const server = await startWeir({
       policy: policy(1),
       env: { LOG_LEVEL: 'debug' },

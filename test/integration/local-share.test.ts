@@ -1,6 +1,7 @@
 /*
- * on_store_failure: { local: … } against a real Redis that is killed, stopped and started again with its data: each
- * worker admits its part of the limit, answers tell of the whole, and what was admitted is charged when Redis is back.
+ * Tests on_store_failure: { local: … } with a real Redis that is killed, stopped and restarted with its data. Each
+ * worker allows its part of the limit, answers report the whole limit, and weir charges the allowed hits when Redis is
+ * back.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE, type RateLimitResponse } from '../../src/codec/messages.js';
@@ -22,7 +23,7 @@ descriptors:
   - { key: seen, rate_limit: { on_store_failure: allow, token_bucket: { max_tokens: 1000000, tokens_per_fill: 1000000, fill_interval: 1h } } }
 `;
 const WORKERS = 2;
-/** Connections, so many that each worker has some. */
+/** Enough connections that each worker has some. */
 const CONNECTIONS = 8;
 
 let redis: RedisServer;
@@ -35,7 +36,7 @@ beforeAll(async () => {
     policy: POLICY,
     env: { REDIS_URL: `127.0.0.1:${redis.port}`, REDIS_TIMEOUT: '200ms', WORKERS: String(WORKERS) },
   });
-  // Connections go to those that serve, by turns.
+  // Workers that serve accept connections in turn.
   await waitFor('every worker to serve', async () => {
     const { body } = await httpRequest(server.httpPort, '/healthcheck?detail');
     const { workers } = JSON.parse(body) as { workers: readonly { status: string }[] };
@@ -60,7 +61,7 @@ const askOf = async (client: RlsClient, entry: string, hitsAddend = 1): Promise<
 };
 const ask = (entry: string, hitsAddend?: number) => askOf(clients[0] as RlsClient, entry, hitsAddend);
 
-/** Until the workers of all connections decide with Redis, or without. */
+/** Waits until the workers of all connections decide with Redis, or without it. */
 const untilRedis = (decides: boolean): Promise<unknown> =>
   waitFor(`Redis to ${decides ? 'decide' : 'be missed'} everywhere`, async () => {
     const answers = await Promise.all(clients.map((client) => askOf(client, 'seen=x')));
@@ -74,7 +75,7 @@ const untilCharged = (): Promise<unknown> =>
     return body.includes('weir_local_charges_waiting 0\n') || undefined;
   });
 
-/** Asks on all connections by turns until all deny. Returns the answers that passed. */
+/** Sends requests on all connections in turn until all are denied; returns the allowed answers. */
 async function admitAll(entry: string): Promise<readonly RateLimitResponse[]> {
   const passed: RateLimitResponse[] = [];
   for (let denied = 0; denied < CONNECTIONS; ) {
@@ -92,13 +93,13 @@ describe('a share of the limit without Redis', () => {
   test.each([
     ['a token bucket', 'tenant=killed'],
     ['a window', 'window=killed'],
-  ])('is admitted by the workers together, and charged to %s when Redis is back', async (_, entry) => {
+  ])('is allowed by all workers together, and charged to %s when Redis is back', async (_, entry) => {
     await untilRedis(true);
     expect((await ask(entry, 12)).statuses[0]).toMatchObject({ code: CODE.OK, limitRemaining: 28 });
     await redis.kill();
     await untilRedis(false);
     const passed = await admitAll(entry);
-    // Half of 40, a half of which each worker has.
+    // The share is half of 40, and each worker has half of the share.
     expect(passed).toHaveLength(20);
     for (const { statuses } of passed) {
       expect(statuses[0]?.currentLimit?.requestsPerUnit).toBe(40);
@@ -111,7 +112,7 @@ describe('a share of the limit without Redis', () => {
     expect(await admitAll(entry)).toHaveLength(7);
   });
 
-  test('is no second helping of a Redis that stops and goes on', async () => {
+  test('does not allow more hits when a paused Redis continues', async () => {
     const entry = 'tenant=stopped';
     await untilRedis(true);
     expect((await ask(entry, 30)).overallCode).toBe(CODE.OK);
@@ -127,7 +128,7 @@ describe('a share of the limit without Redis', () => {
     expect(body).toContain('weir_local_charges_total{result="forgotten"} 0');
   });
 
-  test('that was never charged is said at the end', async () => {
+  test('is reported at the end if it was never charged', async () => {
     const ending = await startWeir({
       policy: POLICY,
       env: { REDIS_URL: `127.0.0.1:${redis.port}` },

@@ -1,4 +1,4 @@
-/* Tests the list of messages of .ci/messages/, and renames in the source, in tests and in the manual. */
+/* Tests the list of messages of .ci/messages/, and its renames in source, tests and manual. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
@@ -22,14 +22,14 @@ function messages(...args: readonly string[]): readonly string[] {
   return stdout === '' ? [] : stdout.trimEnd().split('\n');
 }
 
-/** What `--rename` prints for a table with one line for each of `rows`, old and new. */
+/** Returns the output of `--rename` for a table with one line for each of `rows`. */
 function rename(...rows: readonly (readonly [old: string, now: string])[]): readonly string[] {
   return messages('--rename', folder.write('table.tsv', rows.map((row) => row.join('\t')).join('\n')));
 }
 
 const read = (name: string): string => readFileSync(folder.join(name), 'utf8');
 
-test('prints texts for people, sorted by file, and joins what + joins', () => {
+test('lists texts for people, sorted by file, and joins concatenated strings', () => {
   folder.write(
     'src/b.ts',
     `import { x } from 'some package';
@@ -84,7 +84,7 @@ throw new Error(
   );
 });
 
-test('says what a table has that cannot be done', () => {
+test('reports rows of a table that cannot be applied', () => {
   folder.write('src/a.ts', `say(\`\${key} is empty\`);\n`);
   expect(rename(['no such text', 'other text'], ['{key} is empty', 'it has no {name}'])).toEqual([
     'not found: no such text',
@@ -114,7 +114,7 @@ test.each([
   expect(read('test/a.test.ts')).toBe(`f(${after});\n`);
 });
 
-test('rewrites a quote of a part where it is clear which part of the new text it is', () => {
+test('updates a partial quote if its place in the new text is certain', () => {
   folder.write('src/a.ts', "say('the policy file is very empty, so write one');\n");
   folder.write('test/a.test.ts', "f('the policy file is very');\nf('so write one');\nf(/very empty, so/);\n");
   expect(
@@ -126,7 +126,7 @@ test('rewrites a quote of a part where it is clear which part of the new text it
   expect(read('test/a.test.ts')).toBe("f('The file is');\nf('Write a policy');\nf(/very empty, so/);\n");
 });
 
-test('leaves quotes alone that may be of another text', () => {
+test('leaves quotes alone that can belong to another text', () => {
   folder.write('src/a.ts', "say('this file is not empty');\nsay('this file is not empty or broken');\n");
   folder.write('test/a.test.ts', "f('this file is not empty or broken');\nf('this file is not');\n");
   expect(rename(['this file is not empty', 'the file has content'])).toEqual([
@@ -136,7 +136,7 @@ test('leaves quotes alone that may be of another text', () => {
   expect(read('test/a.test.ts')).toBe("f('this file is not empty or broken');\nf('this file is not');\n");
 });
 
-test('replaces in the manual, also where a line is broken, and leaves short texts of prose alone', () => {
+test('replaces texts in the manual, also across line breaks, and leaves short texts in prose alone', () => {
   folder.write('src/a.ts', `say(\`\${n} rules have no limit of their own\`);\nsay('no limit');\n`);
   folder.write('docs/a.md', '3 rules have no limit\nof their own. This has no limit.\n');
   rename(['{n} rules have no limit of their own', '{n} rules without a limit'], ['no limit', 'unlimited']);

@@ -1,4 +1,4 @@
-/* `weir migrate` on limits of another service, as a shell sees it: report, files, and what weir makes of them. */
+/* Tests `weir migrate` from a shell with limits of another service: report, files, and the policies that weir loads. */
 import { afterAll, expect, test } from '@jest/globals';
 import { TempDir } from '../support/process/temp-dir.js';
 import { CommandHost } from '../support/weir/commands.js';
@@ -19,7 +19,7 @@ const LIMITS = `
   variables: ["descriptors[0]['user']"]
 `;
 
-test('limits of Limitador become policies that weir loads and matches', async () => {
+test('converts limits of Limitador to policies that weir loads and matches', async () => {
   folder.write('limits.yaml', LIMITS);
   const shown = await weir('migrate', 'limits.yaml', '--write', 'moved');
   expect([shown.code, shown.stderr]).toEqual([0, '']);
@@ -46,7 +46,7 @@ test('limits of Limitador become policies that weir loads and matches', async ()
   expect(JSON.parse(json.stdout)).toMatchObject({ service: null, decide: [], written: null });
 });
 
-test('what has no equal makes the exit code 1, and other files are named', async () => {
+test('exits with 1 for limits without an equivalent, and names other files', async () => {
   folder.write('refused.yaml', LIMITS.replace('==', '!='));
   folder.write('limitador.env', 'RUST_LOG=debug\n');
   const { code, stdout } = await weir('migrate', 'refused.yaml', 'limitador.env');
@@ -54,7 +54,7 @@ test('what has no equal makes the exit code 1, and other files are named', async
   expect(stdout).toContain('limitador.env: is not looked at beside limits that are converted.');
 });
 
-test('a directory that holds a chart, or charts, is not taken for policies', async () => {
+test('does not read a directory with charts as policies', async () => {
   folder.write('charts/limits/Chart.yaml', 'apiVersion: v2\nname: limits\nversion: 0.1.0\n');
   folder.write('charts/limits/templates/policy.yaml', 'domain: {{ .Values.domain }}\n');
   const { code, stdout, stderr } = await weir('migrate', 'charts');

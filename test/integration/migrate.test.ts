@@ -1,4 +1,4 @@
-/* `weir migrate` on whole installations, as a command. */
+/* Tests the command `weir migrate` with whole installations. */
 import {
   chmodSync,
   existsSync,
@@ -53,7 +53,7 @@ descriptors:
     rate_limit: { unit: minute, requests_per_unit: 5 }
 `;
 
-test('an installation that needs no decision: exit 0', async () => {
+test('exits with 0 for an installation that needs no decision', async () => {
   write({ 'good/ratelimit/config/shop': POLICY, 'good.env': ENV });
   const { code, stdout, stderr } = await migrate('good', '--env', 'good.env');
   expect(stderr).toBe('');
@@ -82,7 +82,7 @@ test.each(['layout', 'layout/ratelimit', 'layout/ratelimit/config'])(
   },
 );
 
-test('bad files and unset variables need a decision, long windows a note: exit 1', async () => {
+test('exits with 1 if invalid files and unset variables need a decision; long windows get a note', async () => {
   write({
     'bad/config/a.yaml':
       'domain: a\ndescriptors: [{ key: k, rate_limit: { unit: day, requests_per_unit: 1 } }]\n',
@@ -109,7 +109,7 @@ test('bad files and unset variables need a decision, long windows a note: exit 1
   expect(keep).toMatchObject({ LOG_LEVEL: 'WARN', DEBUG_HOST: '0.0.0.0' });
 });
 
-test('says which keys and rules the reference takes for one another', async () => {
+test('names keys and rules that the reference confuses', async () => {
   write({
     'twins/config/twins.yaml': `
 domain: twins
@@ -146,7 +146,7 @@ descriptors:
   expect(code).toBe(0);
 });
 
-test('files of one domain are merged where the installation merges them', async () => {
+test('merges files of one domain if the installation merges them', async () => {
   write({
     'merge/config/a': POLICY,
     'merge/config/b': POLICY.replace('user', 'guest'),
@@ -163,7 +163,7 @@ test('files of one domain are merged where the installation merges them', async 
   });
 });
 
-test('metadata that the reference drops is kept', async () => {
+test('keeps metadata that the reference drops', async () => {
   write({
     'metadata/config/a': `
 domain: a
@@ -183,7 +183,7 @@ descriptors:
 });
 
 describe('with a management server', () => {
-  test('there are no files to look at', async () => {
+  test('says that there are no files to convert', async () => {
     write({ 'xds.env': `${ENV}CONFIG_TYPE=GRPC_XDS_SOTW\nCONFIG_GRPC_XDS_SERVER_URL=gateway:18001\n` });
     const { code, stdout } = await migrate('--env', 'xds.env');
     expect(stdout).toMatch(/^Policies come from the management server/);
@@ -191,8 +191,8 @@ describe('with a management server', () => {
   });
 });
 
-describe('what cannot be read', () => {
-  test('a line of the env file needs a decision', async () => {
+describe('reports unreadable files', () => {
+  test('reports a line of the env file that needs a decision', async () => {
     write({ 'lines/config/shop': POLICY, 'lines.env': `${ENV}REDIS_AUTH=\${SECRET}\nnonsense\n` });
     const { code, stdout } = await migrate('lines', '--env', 'lines.env', '--json');
     expect(code).toBe(1);
@@ -205,7 +205,7 @@ describe('what cannot be read', () => {
   test.each([
     [['nowhere'], '"nowhere" does not exist'],
     [['.', '--env', 'nowhere.env'], '"nowhere.env" does not exist'],
-  ])('%j: exit 1 and a sentence', async (args, message) => {
+  ])('%j: exits with 1 and an error message', async (args, message) => {
     const { code, stdout, stderr } = await migrate(...args);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(message);
@@ -216,14 +216,14 @@ describe('what cannot be read', () => {
     [['a', '--force']],
     [['--environment', 'x']],
     [['a', '--service', 'b', '--service', 'c']],
-  ])('%j makes no sense: exit 2', async (args) => {
+  ])('rejects %j with exit code 2', async (args) => {
     const { code, stdout, stderr } = await migrate(...args);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain('weir migrate --help');
   });
 });
 
-test('a limit of nothing lets nothing through twice, however long its window is', async () => {
+test('a limit of zero denies the second request, too, however long its window is', async () => {
   const none = 'domain: a\ndescriptors: [{ key: k, rate_limit: { unit: year, requests_per_unit: 0 } }]\n';
   write({ 'none/config/a.yaml': none, 'none.env': ENV });
   expect(await migrate('none', '--env', 'none.env')).toMatchObject({
@@ -232,7 +232,7 @@ test('a limit of nothing lets nothing through twice, however long its window is'
   });
 });
 
-test('a file without anything is a sentence', async () => {
+test('reports an empty file in one sentence', async () => {
   write({ 'a-file': '' });
   const { code, stderr } = await migrate('a-file');
   expect([code, stderr]).toEqual([1, 'weir migrate: "a-file" is empty\n']);
@@ -257,7 +257,7 @@ describe('--write', () => {
   const writeOut = (...args: string[]) => migrate('moving/docker-compose.yaml', '--write', 'out', ...args);
   const written = (path: string) => readFileSync(join(folder, 'out', path), 'utf8');
 
-  test('puts out what to deploy, and says what comes next', async () => {
+  test('writes files to deploy, and prints the next steps', async () => {
     write(files);
     chmodSync(join(folder, 'moving/docker-compose.yaml'), 0o600);
     const { code, stdout, stderr } = await writeOut();
@@ -275,7 +275,7 @@ describe('--write', () => {
     expect(written('docker-compose.yaml')).toMatch(/image: weir:\d+\.\d+\.\d+\S* # pinned\n/);
     expect(written('docker-compose.yaml')).toContain('      - LOG_FORMAT=text\n      - REDIS_AUTH=geheim\n');
     expect(written('policies/shop')).toBe(POLICY);
-    // It holds a password: those who cannot read the one cannot read the other.
+    // The file contains a password, so its mode is as strict as that of its source.
     expect(statSync(join(folder, 'out/docker-compose.yaml')).mode & 0o777).toBe(0o600);
     expect(written('README.md')).toContain(
       '`docker compose --project-directory moving -f out/docker-compose.yaml up -d ratelimit`',
@@ -283,7 +283,7 @@ describe('--write', () => {
     expect(stdout + written('README.md')).not.toContain('geheim');
   });
 
-  test('never writes over files, unless --force says so, and over those that it read never', async () => {
+  test('overwrites files only with --force, and never its own input', async () => {
     write({ ...files, 'out/README.md': 'mine' });
     rmSync(join(folder, 'out/docker-compose.yaml'), { force: true });
     const { code, stdout, stderr } = await writeOut();
@@ -297,7 +297,7 @@ describe('--write', () => {
     expect(written('README.md')).toMatch(/^# From envoyproxy\/ratelimit to weir\n/);
     const own = await migrate('moving/docker-compose.yaml', '--write', 'moving', '--force');
     expect(own).toMatchObject({ code: 1, stderr: expect.stringContaining('is never written over') });
-    // By another name they are the same files.
+    // The link gives the same files another name.
     symlinkSync('moving', join(folder, 'same'));
     mkdirSync(join(folder, 'links'));
     symlinkSync('../moving/docker-compose.yaml', join(folder, 'links/docker-compose.yaml'));
@@ -306,14 +306,14 @@ describe('--write', () => {
       expect(link).toMatchObject({ code: 1, stderr: expect.stringContaining('is never written over') });
     }
     expect(readFileSync(join(folder, 'moving/docker-compose.yaml'), 'utf8')).toBe(COMPOSE);
-    // All or none, whatever is there.
+    // weir writes all files or none.
     mkdirSync(join(folder, 'nowhere'));
     symlinkSync('missing', join(folder, 'nowhere/README.md'));
     expect(await migrate('moving/docker-compose.yaml', '--write', 'nowhere')).toMatchObject({ code: 1 });
     expect(readdirSync(join(folder, 'nowhere'))).toEqual(['README.md']);
   });
 
-  test('a directory and an env file: variables, policies, and a command for both', async () => {
+  test('converts a directory and an env file: variables, policies, and a command for both', async () => {
     write({ ...files, 'plain.env': ENV });
     const { stdout } = await migrate(
       'moving/policies',
@@ -336,7 +336,7 @@ describe('--write', () => {
     expect(mount).toMatch(/^\/\S+\/plain\/policies:\/data\/ratelimit\/config:ro$/);
   });
 
-  test('an alias is left as it is: a file is put over it', async () => {
+  test('keeps an alias, and writes a file that takes precedence', async () => {
     write({
       'alias.yaml':
         `x: &env [LOG_LEVEL=info]\n` +
@@ -349,7 +349,7 @@ describe('--write', () => {
     );
   });
 
-  test('what it cannot change is left to decide, and no command names it', async () => {
+  test('leaves changes that it cannot make to the user, and prints no command for them', async () => {
     const pod =
       'apiVersion: v1\nkind: Pod\nmetadata: { name: p, annotations: { a: &i "envoyproxy/ratelimit:1" } }\n' +
       'spec: { containers: [{ name: c, image: *i }] }\n';
@@ -364,7 +364,7 @@ describe('--write', () => {
   });
 });
 
-test('a patch, merged as kubectl does, is a Deployment that differs in image and new variables only', async () => {
+test('writes a patch that, merged as kubectl does, changes only the image and adds variables', async () => {
   const container = {
     name: 'main',
     image: 'envoyproxy/ratelimit:1',
@@ -387,7 +387,7 @@ test('a patch, merged as kubectl does, is a Deployment that differs in image and
   write({ 'snapshot.yaml': JSON.stringify(before) });
   await migrate('snapshot.yaml', '--write', 'patched');
   const patch = parse(readFileSync(join(folder, 'patched/patch.yaml'), 'utf8'));
-  // Strategic merge: containers and variables are told by name, new ones come first; everything else is replaced.
+  // A strategic merge identifies containers and variables by name, puts new ones first, and replaces everything else.
   const [change, ...more] = patch.spec.template.spec.containers;
   expect([Object.keys(change).sort(), more]).toEqual([['env', 'image', 'name'], []]);
   expect(change).toMatchObject({ name: 'main', image: expect.stringMatching(/^weir:/) });
@@ -405,7 +405,7 @@ test('a patch, merged as kubectl does, is a Deployment that differs in image and
   expect({ code: checked.code, output: checked.stdout + checked.stderr }).toMatchObject({ code: 0 });
 });
 
-test('--env takes a compose file for what it is', async () => {
+test('--env recognises a compose file', async () => {
   write({ 'as-env/policies/shop': POLICY, 'as-env/c.yaml': COMPOSE, 'as-env/ratelimit.env': ENV });
   const { code, stdout } = await migrate('as-env/policies', '--env', 'as-env/c.yaml', '--json');
   expect(JSON.parse(stdout)).toMatchObject({

@@ -1,4 +1,4 @@
-/* Files that settings, options and policies name, where something else than a file lies at the path. */
+/* Tests settings, options and policies whose paths lead to something other than a file. */
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -43,60 +43,57 @@ afterEach(async () => {
 const peakBytes = (pid: number) =>
   Number(/VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
-test.each([PIPE, GIGABYTE])(
-  '%s in the place of files that are followed holds no decision up',
-  async (kind) => {
-    const redis = await startRedis({ args: ['--requirepass', 'secret'] });
-    closers.push(() => redis.stop());
-    const keys = folder.write('keys.yaml', `${'0'.repeat(64)}: acme\n`);
-    const files = {
-      ADMIN_TOKENS_FILE: folder.write('tokens', `${token.line}\n`),
-      GRPC_SERVER_TLS_CERT: folder.write('grpc.crt', cert),
-      GRPC_CLIENT_TLS_CACERT: folder.write('ca.crt', authority.cert),
-      DEBUG_SERVER_TLS_CERT: folder.write('debug.crt', cert),
-      CONFIG_PATH: folder.write('shop.yaml', POLICY),
-      REDIS_AUTH_FILE: folder.write('login', 'secret'),
-    };
-    const tlsKey = folder.write('tls.key', key);
-    const server = await startWeir({
-      env: {
-        ...files,
-        REDIS_URL: `127.0.0.1:${redis.port}`,
-        GRPC_SERVER_USE_TLS: 'true',
-        GRPC_SERVER_TLS_KEY: tlsKey,
-        DEBUG_SERVER_TLS_KEY: tlsKey,
-      },
+test.each([PIPE, GIGABYTE])('%s instead of a watched file delays no decision', async (kind) => {
+  const redis = await startRedis({ args: ['--requirepass', 'secret'] });
+  closers.push(() => redis.stop());
+  const keys = folder.write('keys.yaml', `${'0'.repeat(64)}: acme\n`);
+  const files = {
+    ADMIN_TOKENS_FILE: folder.write('tokens', `${token.line}\n`),
+    GRPC_SERVER_TLS_CERT: folder.write('grpc.crt', cert),
+    GRPC_CLIENT_TLS_CACERT: folder.write('ca.crt', authority.cert),
+    DEBUG_SERVER_TLS_CERT: folder.write('debug.crt', cert),
+    CONFIG_PATH: folder.write('shop.yaml', POLICY),
+    REDIS_AUTH_FILE: folder.write('login', 'secret'),
+  };
+  const tlsKey = folder.write('tls.key', key);
+  const server = await startWeir({
+    env: {
+      ...files,
+      REDIS_URL: `127.0.0.1:${redis.port}`,
+      GRPC_SERVER_USE_TLS: 'true',
+      GRPC_SERVER_TLS_KEY: tlsKey,
+      DEBUG_SERVER_TLS_KEY: tlsKey,
+    },
+  });
+  closers.push(() => server.stop());
+  const decided = async () =>
+    (await httpRequest(server.httpPort, '/json', { method: 'POST', body: BODY })).status;
+  expect(await decided()).toBe(200);
+  const before = peakBytes(server.process.pid);
+  for (const path of [...Object.values(files), keys]) replaceBy(path, kind);
+  for (const [name, path] of [
+    ['ADMIN_TOKENS_FILE', files.ADMIN_TOKENS_FILE],
+    ['GRPC_SERVER_TLS_CERT', files.GRPC_SERVER_TLS_CERT],
+    ['DEBUG_SERVER_TLS_CERT', files.DEBUG_SERVER_TLS_CERT],
+    ['REDIS_AUTH_FILE', files.REDIS_AUTH_FILE],
+    ['', files.CONFIG_PATH],
+  ] as const) {
+    await waitFor(`a line about ${name} and ${path}`, async () => {
+      expect(await decided()).toBe(200);
+      const lines = server.process.lines();
+      return lines.some((line) => line.includes(name) && line.includes(path)) || undefined;
     });
-    closers.push(() => server.stop());
-    const decided = async () =>
-      (await httpRequest(server.httpPort, '/json', { method: 'POST', body: BODY })).status;
-    expect(await decided()).toBe(200);
-    const before = peakBytes(server.process.pid);
-    for (const path of [...Object.values(files), keys]) replaceBy(path, kind);
-    for (const [name, path] of [
-      ['ADMIN_TOKENS_FILE', files.ADMIN_TOKENS_FILE],
-      ['GRPC_SERVER_TLS_CERT', files.GRPC_SERVER_TLS_CERT],
-      ['DEBUG_SERVER_TLS_CERT', files.DEBUG_SERVER_TLS_CERT],
-      ['REDIS_AUTH_FILE', files.REDIS_AUTH_FILE],
-      ['', files.CONFIG_PATH],
-    ] as const) {
-      await waitFor(`a line about ${name} and ${path}`, async () => {
-        expect(await decided()).toBe(200);
-        const lines = server.process.lines();
-        return lines.some((line) => line.includes(name) && line.includes(path)) || undefined;
-      });
-    }
-    // What was in force still is: the certificate, and the token.
-    const asked = await httpRequest(server.debugPort, '/buckets', {
-      method: 'POST',
-      ca: authority.cert,
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token.token}` },
-      body: JSON.stringify({ action: 'blocks' }),
-    });
-    expect(asked.status).toBe(200);
-    expect(peakBytes(server.process.pid) - before).toBeLessThan(100e6);
-  },
-);
+  }
+  // The previous certificate and token are still in effect.
+  const asked = await httpRequest(server.debugPort, '/buckets', {
+    method: 'POST',
+    ca: authority.cert,
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token.token}` },
+    body: JSON.stringify({ action: 'blocks' }),
+  });
+  expect(asked.status).toBe(200);
+  expect(peakBytes(server.process.pid) - before).toBeLessThan(100e6);
+});
 
 describe('a pipe at the start', () => {
   type Row = readonly [variable: string, environment: Readonly<Record<string, string>>];
@@ -126,16 +123,16 @@ describe('a pipe at the start', () => {
       'CONFIG_GRPC_XDS_SERVER_TLS_CACERT',
       { CONFIG_TYPE: 'GRPC_XDS_SOTW', CONFIG_GRPC_XDS_SERVER_USE_TLS: '1' },
     ],
-  ])('%s ends it', async (...row) => {
+  ])('%s ends the start', async (...row) => {
     const environment = environmentOf(row);
     expectRefused(await host.run({ args: ['serve'], folder: folder.path, environment }), row[0]);
   });
 
-  // Variables of OpenTelemetry are those of the process.
+  // The OpenTelemetry variables belong to the process.
   test.each<Row>([
     ['OTEL_EXPORTER_OTLP_CERTIFICATE', { TRACING_ENABLED: 'true' }],
     ['OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY', { TRACING_ENABLED: 'true', TRACING_EXPORTER_PROTOCOL: 'grpc' }],
-  ])('%s ends it', async (...row) => {
+  ])('%s ends the start', async (...row) => {
     const env = environmentOf(row);
     const options = { bareEnvironment: true, env };
     expectRefused(await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], options), row[0]);
@@ -148,7 +145,7 @@ test.each([
   [['bucket', 'show', 'shop', 'a=b'], '--tls-ca'],
   [['bucket', 'show', 'shop'], '--entries'],
   [['check-config'], ''],
-])('weir %j with a pipe as %s', async (command, option) => {
+])('weir %j rejects a pipe as %s', async (command, option) => {
   const path = folder.join('file.yaml');
   replaceBy(path, PIPE);
   const args = option === '' ? [path] : [option, path];
@@ -156,7 +153,7 @@ test.each([
   expect(`${code} ${printed}`).toMatch(/^[12] .*is not a regular file; name /s);
 });
 
-test('standard input without an end is read up to its bound', () => {
+test('reads endless standard input up to a bound', () => {
   const zeros = openSync('/dev/zero', 'r');
   closers.push(() => closeSync(zeros));
   const { status, stderr } = spawnSync(
@@ -173,7 +170,7 @@ test('standard input without an end is read up to its bound', () => {
   ]);
 });
 
-describe.each([PIPE, DEVICE])('weir migrate: %s', (kind) => {
+describe.each([PIPE, DEVICE])('weir migrate rejects %s', (kind) => {
   const COMPOSE = 'services: { limits: { image: "envoyproxy/ratelimit:master", env_file: limits.env } }\n';
 
   test.each(['limits.env', '.env', 'compose.override.yaml', 'config/shop.yaml'])('as %s', async (name) => {

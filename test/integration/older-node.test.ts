@@ -1,4 +1,4 @@
-/* What an older Node.js does: `npm start` and `npm test` fetch Node.js 24, and weir itself warns and runs. */
+/* Tests an older Node.js: `npm start` and `npm test` download Node.js 24, and weir itself runs with a warning. */
 import { chmodSync, cpSync, existsSync, readFileSync, realpathSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -11,7 +11,7 @@ import { optionalToolPath, repositoryRoot } from '../support/process/tools.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { startWeir, WEIR_MAIN } from '../support/weir/weir.js';
 
-/** Where it is fetched to is a folder of links. */
+/** The target of the download is a folder of links. */
 const link = optionalToolPath('node20');
 const node20 = link === undefined ? undefined : realpathSync(link);
 const onNode20 = node20 === undefined ? describe.skip : describe;
@@ -39,7 +39,7 @@ onNode20('weir on Node.js 20', () => {
     await redis.stop();
   });
 
-  test('has no reuse-port, and says so', async () => {
+  test('reports that reuse-port is not supported', async () => {
     const { code, stderr } = await runToEnd(older, [WEIR_MAIN, 'serve'], {
       bareEnvironment: true,
       env: { REDIS_URL: '127.0.0.1:1', WORKERS: '2', WORKER_SCHEDULING: 'reuse-port' },
@@ -51,7 +51,7 @@ onNode20('weir on Node.js 20', () => {
   });
 });
 
-describe('the Node.js that commands go on with', () => {
+describe('the Node.js that commands run on', () => {
   let clone: TempDir;
   const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8'));
   const clones: TempDir[] = [];
@@ -66,7 +66,7 @@ describe('the Node.js that commands go on with', () => {
     cpSync(join(repositoryRoot, 'package.json'), clone.join('package.json'));
   });
 
-  /** Puts a program `npm` on PATH that puts a Node.js where that of the package should be. */
+  /** Puts a program `npm` on PATH that installs another Node.js than the package. */
   const npmThatMakes = (script: string) => {
     const lines = [
       '#!/bin/sh',
@@ -89,7 +89,7 @@ describe('the Node.js that commands go on with', () => {
     });
   const ask = (node: string) => runOn(node, `'${node}' .ci/node.mjs`);
 
-  test('is the one that is installed, where that is supported', async () => {
+  test('is the installed one, if it is supported', async () => {
     npmThatFails();
     expect(await ask(process.execPath)).toMatchObject({
       code: 0,
@@ -99,7 +99,7 @@ describe('the Node.js that commands go on with', () => {
   });
 
   onNode20('on Node.js 20', () => {
-    test('is Node.js 24, fetched once, by version and checksum', async () => {
+    test('is Node.js 24, downloaded once, by version and checksum', async () => {
       npmThatMakes(`exec "${process.execPath}" "$@"`);
       const first = await ask(older);
       const path = first.stdout.trim();
@@ -124,7 +124,7 @@ describe('the Node.js that commands go on with', () => {
     test.each([
       ['cannot be fetched', npmThatFails, 'no such package'],
       ['does not run', () => npmThatMakes('exit 1'), 'does not run'],
-    ])('is the one that is installed, with a warning, where Node.js 24 %s', async (_, prepare, reason) => {
+    ])('is the installed one, with a warning, if Node.js 24 %s', async (_, prepare, reason) => {
       prepare();
       const { code, stdout, stderr } = await ask(older);
       expect({ code, stdout }).toEqual({ code: 0, stdout: `${older}\n` });
@@ -133,7 +133,7 @@ describe('the Node.js that commands go on with', () => {
       expect(existsSync(clone.join('.tools/node24/.fetched'))).toBe(false);
     });
 
-    test('npm start goes on without Node.js 24, and npm test stops with a sentence', async () => {
+    test('npm start continues without Node.js 24, and npm test ends with an error message', async () => {
       npmThatFails();
       clone.write('.ci/prepare.mjs', 'console.log("prepared on", process.version);');
       clone.write('build/src/main.js', 'console.log("served on", process.version);');
@@ -149,7 +149,7 @@ describe('the Node.js that commands go on with', () => {
       );
     });
 
-    test('npm start serves on Node.js 24 where that can be fetched', async () => {
+    test('npm start runs on Node.js 24 if it can be downloaded', async () => {
       npmThatMakes(`exec "${process.execPath}" "$@"`);
       clone.write('.ci/prepare.mjs', 'console.log("prepared on", process.version);');
       clone.write('build/src/main.js', 'console.log("served on", process.version);');

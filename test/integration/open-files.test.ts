@@ -15,7 +15,7 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-test('a server that runs out of open files refuses connections, and takes them again', async () => {
+test('a server that runs out of open files refuses connections, and later accepts connections again', async () => {
   const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);
   const env = {
     GRPC_PORT: String(grpcPort),
@@ -43,7 +43,7 @@ test('a server that runs out of open files refuses connections, and takes them a
     sockets.push(socket);
   }
   await waitFor('refusals', () => refused > 0);
-  // Who is connected is served meanwhile.
+  // The existing connection is served meanwhile.
   expect((await before.unary(HEALTH, Buffer.alloc(0))).code).toBe(0);
   before.close();
 

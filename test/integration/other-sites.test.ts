@@ -1,4 +1,4 @@
-/* Marks of other sites in calls of `/json` and of views, as programs and browsers send them to a real server. */
+/* Sends calls of `/json` and of views with the headers of cross-site requests to a real server. */
 import type { OutgoingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -34,7 +34,7 @@ async function start(host: string): Promise<void> {
 const json = async (headers: OutgoingHttpHeaders) =>
   (await httpRequest(server.httpPort, '/json', { method: 'POST', body: BODY, headers })).status;
 
-/** What is left of the bucket. */
+/** Returns the remaining hits of the bucket. */
 async function left(): Promise<number> {
   const { body } = await httpRequest(server.httpPort, '/json', {
     method: 'POST',
@@ -43,7 +43,7 @@ async function left(): Promise<number> {
   return JSON.parse(body).statuses[0].limitRemaining;
 }
 
-/** The status of a request that is written as it is. */
+/** Sends a request verbatim, and returns its status. */
 function raw(port: number, request: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(request));
@@ -66,7 +66,7 @@ describe('on loopback', () => {
     ['what somebody typed', { 'sec-fetch-site': 'none' }],
     ['a page of the same origin', { host: 'localhost:8080', origin: 'http://localhost:8080' }],
     ['one behind TLS', { host: 'localhost', origin: 'https://localhost', 'sec-fetch-site': 'same-origin' }],
-  ])('%s may ask /json', async (_, headers) => {
+  ])('%s can call /json', async (_, headers) => {
     expect(await json(headers)).toBe(200);
   });
 
@@ -84,7 +84,7 @@ describe('on loopback', () => {
       { host: 'site.example', 'sec-fetch-site': 'same-origin' },
     ],
     [421, 'a name that begins as an address', { host: '127.0.0.1.site.example', 'sec-fetch-site': 'none' }],
-  ])('%d for a page of %s, and nothing is taken', async (status, _, headers) => {
+  ])('answers %d to a page of %s, and takes nothing', async (status, _, headers) => {
     const before = await left();
     expect(await json(headers)).toBe(status);
     expect(await left()).toBe(before);
@@ -92,7 +92,7 @@ describe('on loopback', () => {
     expect(body).toMatch(/^weir_refused_total\{code="PERMISSION_DENIED"\} [1-9]/m);
   });
 
-  test('the answer says why', async () => {
+  test('gives the reason in the answer', async () => {
     const headers = { origin: 'http://site.example' };
     const { body, headers: sent } = await httpRequest(server.httpPort, '/json', {
       method: 'POST',
@@ -115,7 +115,7 @@ describe('on loopback', () => {
   ];
 
   test.each(['localhost', 'LOCALHOST:1', '127.0.0.1', '127.9.9.9:8080', '[::1]', '[::1]:8080', ''])(
-    'views are shown under the host %j',
+    'shows views under the host %j',
     async (host) => {
       for (const [port, path] of views()) {
         expect([path, (await httpRequest(port, path, { headers: { host } })).status]).toEqual([path, 200]);
@@ -129,7 +129,7 @@ describe('on loopback', () => {
     'localhost.site.example:8080',
     '10.0.0.1',
     'a@localhost',
-  ])('views are not shown under the host %j', async (host) => {
+  ])('does not show views under the host %j', async (host) => {
     for (const [port, path] of views()) {
       const { status, body } = await httpRequest(port, path, { headers: { host } });
       expect([path, status]).toEqual([path, 421]);
@@ -140,7 +140,7 @@ describe('on loopback', () => {
     }
   });
 
-  test('what shows nothing is there under every name, and HTTP/1.0 needs none', async () => {
+  test('serves paths without data under every name, and accepts HTTP/1.0 without a host', async () => {
     const headers = { host: 'site.example' };
     expect((await httpRequest(server.httpPort, '/healthcheck', { headers })).body).toBe('OK');
     expect((await httpRequest(server.debugPort, '/', { headers })).status).toBe(200);
@@ -150,11 +150,11 @@ describe('on loopback', () => {
   });
 });
 
-describe('on every address', () => {
+describe('on all addresses', () => {
   beforeAll(() => start('0.0.0.0'));
   afterAll(() => server.stop());
 
-  test('views are shown under every name', async () => {
+  test('shows views under every name', async () => {
     const headers = { host: 'weir.limits.svc:8080' };
     for (const [port, path] of [
       [server.httpPort, '/metrics'],
@@ -164,7 +164,7 @@ describe('on every address', () => {
       expect((await httpRequest(port, path, { headers })).status).toBe(200);
   });
 
-  test('pages of the same origin may ask /json, and others may not', async () => {
+  test('pages of the same origin can call /json, and others cannot', async () => {
     const host = 'shop.example';
     expect(await json({ host, origin: `https://${host}`, 'sec-fetch-site': 'same-origin' })).toBe(200);
     expect(await json({ host: 'weir', origin: `https://${host}` })).toBe(403);

@@ -1,4 +1,4 @@
-/* What the page of the debug port is told: /overview, once and as events, and /history. */
+/* Tests the data of the page on the debug port: /overview, once and as events, and /history. */
 import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, expect, test } from '@jest/globals';
 import { newAdminToken } from '../../src/admin/admin-tokens.js';
@@ -36,7 +36,7 @@ ${['error', 'allow', 'deny', 'local']
   )
   .join('')}
 `;
-/** A step lasts five seconds, and what belongs to it is asked for at its end. */
+/** A step lasts five seconds, and its data is complete at its end. */
 const STEPS_MS = 20_000;
 
 const folder = new TempDir();
@@ -68,7 +68,7 @@ const history = (question: HistoryQuestion = {}) => ask<HistoryAnswer>('/history
 const overviews = ({ events }: EventReader) =>
   events.flatMap(({ name, data }) => (name === 'overview' ? [data as Overview] : []));
 
-/** Four connections ask for a tenant who has three requests, and twice for one that is only watched. */
+/** Sends traffic on four connections: a tenant with three hits, and two requests for a rule that only monitors. */
 async function someTraffic(): Promise<void> {
   const clients = Array.from({ length: 4 }, () => new RlsClient(server.grpcPort));
   for (const client of clients) await client.ask('d', [descriptor(['tenant=acme'])]);
@@ -76,7 +76,7 @@ async function someTraffic(): Promise<void> {
   for (const client of clients) client.close();
 }
 
-/** Calls for each answer to a Redis that is away: those that fail are three by gRPC and one as JSON. */
+/** Sends calls for each failure policy while Redis is unavailable: three that fail use gRPC, and one JSON. */
 async function failingTraffic(): Promise<void> {
   const client = new RlsClient(server.grpcPort);
   for (const [policy, calls] of [
@@ -97,7 +97,7 @@ async function failingTraffic(): Promise<void> {
   expect(refused.status).toBe(503);
 }
 
-/** How many descriptors were counted in the last hour. */
+/** Returns how many descriptors were counted in the last hour. */
 async function allSums(): Promise<Record<string, number>> {
   const { all, step } = await history();
   return Object.fromEntries(
@@ -109,7 +109,7 @@ async function allSums(): Promise<Record<string, number>> {
 }
 
 test.each([1, 2])(
-  'with WORKERS=%i rules are counted step by step, what Redis did not decide too, and readers hear of each',
+  'with WORKERS=%i, counts rules step by step, also those that Redis did not decide, and sends each step to readers',
   async (workers) => {
     const redis = await startRedis();
     try {
@@ -183,7 +183,7 @@ test.each([1, 2])(
       );
       expect(points.reduce((sum, { errors }) => sum + errors * 5, 0)).toBeCloseTo(4);
       const { point } = await ask<OverviewAnswer>('/overview', {});
-      // When it ended is reckoned anew each time, to the millisecond.
+      // Each answer computes the end of the step again, in milliseconds.
       await waitFor('the same point as an event', () =>
         reader.events.some(({ name, data }) => {
           const { ends, ...rates } = data as HistoryPoint;
@@ -197,7 +197,7 @@ test.each([1, 2])(
   60_000,
 );
 
-test('who may not ask hears nothing, and whose token is taken back nothing more', async () => {
+test('sends nothing to unauthorised readers, and stops when a token is revoked', async () => {
   const tokens = folder.join('tokens');
   const reader = newAdminToken('dashboard', 'read');
   writeFileSync(tokens, `${reader.line}\n`);
@@ -218,7 +218,7 @@ test('who may not ask hears nothing, and whose token is taken back nothing more'
   await waitFor('the end', () => follower.ended, STEPS_MS);
 }, 40_000);
 
-test('so many read, one that reads nothing holds up nobody, and a server that ends waits for none', async () => {
+test('serves a bounded number of readers, is not delayed by a stalled one, and waits for none at the end', async () => {
   server = await startWeir({ policy: POLICY, env: { SHUTDOWN_DRAIN_DELAY: '0s', SHUTDOWN_GRACE: '10m' } });
   const all = await Promise.all(Array.from({ length: MAX_SUBSCRIBERS }, () => follow()));
   for (const reader of all.slice(0, 50)) reader.pause();

@@ -1,6 +1,6 @@
 /*
- * The examples of the manual (support/docs/page-examples.ts says what they look like) are run: a real server has the
- * policy, and the real grpcurl must get the answer that stands there. `npm run docs:answers` writes the true answers.
+ * Runs the examples of the manual, whose form is described in support/docs/page-examples.ts: a real server loads the
+ * policy, and the real grpcurl must get the answer that the page shows. `npm run docs:answers` writes the true answers.
  */
 import { describe, expect, test } from '@jest/globals';
 import { runSection, unusedExamples } from '../support/docs/example-runner.js';
@@ -10,7 +10,7 @@ import { optionalToolPath } from '../support/process/tools.js';
 
 const sections = manualPages().flatMap((page) => pageSections(page, pageText(page)));
 
-/** Commands with their answers, one after the other. */
+/** Joins commands and their answers into one text. */
 const consoleText = (section: PageSection, answers?: ReadonlyMap<unknown, readonly string[]>) =>
   section.examples
     .flatMap(({ commands }) => commands)
@@ -26,7 +26,7 @@ test('every page about policies has an example', () => {
   expect(pages.filter((page) => !withExample.includes(page))).toEqual([]);
 });
 
-test('below every example stands a command', () => {
+test('a command follows every example', () => {
   expect(sections.flatMap(unusedExamples)).toEqual([]);
 });
 
@@ -36,7 +36,7 @@ const withExamples = sections.filter(({ examples }) => examples.length > 0);
     '%s: %s',
     async (_page, _title, section) => {
       const answers = await runSection(section);
-      // Lines with + are what the page should say: npm run docs:answers writes them.
+      // Lines with + are missing in the page; npm run docs:answers writes them.
       expect(consoleText(section, answers)).toBe(consoleText(section));
     },
     120_000,

@@ -1,4 +1,4 @@
-/* Where a started server finds its policies, and what it does when they are bad. */
+/* Tests where a starting server finds its policies, and how it handles invalid policies. */
 import { mkdirSync, rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { STATUS } from '../../src/grpc/grpc-server.js';
@@ -33,7 +33,7 @@ async function detail(): Promise<Detail> {
   return JSON.parse(body) as Detail;
 }
 
-/** Those in force. */
+/** Returns the domains in effect. */
 async function domains(): Promise<string> {
   const { policy } = await detail();
   return policy.domains.flatMap(({ domain, state }) => (state === 'absent' ? [] : [domain])).join();
@@ -42,7 +42,7 @@ async function domains(): Promise<string> {
 const untilDomains = (expected: string): Promise<unknown> =>
   waitFor(`the domains ${expected}`, async () => (await domains()) === expected || undefined);
 
-/** Starts a server that must end by itself; resolves with what it printed. */
+/** Starts a server that must exit, and returns its output. */
 async function refused(env: NodeJS.ProcessEnv): Promise<string> {
   const ended = await startWeir({ env, untilHealthy: false });
   expect(await ended.process.exited).toEqual({ code: 1, signal: null });
@@ -66,7 +66,7 @@ test("the reference's variables, as Istio's sample sets them", async () => {
   await untilDomains('a,b');
 });
 
-test('MERGE_DOMAIN_CONFIG decides whether two files may hold one domain', async () => {
+test('MERGE_DOMAIN_CONFIG decides whether two files can contain one domain', async () => {
   for (const key of ['x', 'y']) {
     dir.write(
       `config/${key}`,
@@ -79,7 +79,7 @@ test('MERGE_DOMAIN_CONFIG decides whether two files may hold one domain', async 
   expect(await domains()).toBe('a');
 });
 
-test('DEFAULT_ALGORITHM makes token buckets of windows, of limit overrides, too, after a reload as well', async () => {
+test('DEFAULT_ALGORITHM makes windows and limit overrides token buckets, also after a reload', async () => {
   const rule = 'rate_limit: { unit: hour, requests_per_unit: 2 }';
   dir.write('a.yaml', `domain: a\ndescriptors: [{ key: k, ${rule} }]\n`);
   server = await startWeir({ env: { CONFIG_PATH: dir.path, DEFAULT_ALGORITHM: 'TOKEN_BUCKET' } });
@@ -90,7 +90,7 @@ test('DEFAULT_ALGORITHM makes token buckets of windows, of limit overrides, too,
   try {
     const limit = { requestsPerUnit: 4, unit: 3 };
     const { response } = await client.ask('a', [descriptor(['any=x'], { limit })]);
-    // One token of four comes back within a quarter of an hour; a window ends with the hour.
+    // One of four tokens refills within a quarter of an hour; a window ends with the hour.
     expect(response?.statuses[0]).toMatchObject({ limitRemaining: 3, durationUntilResetSeconds: 900 });
   } finally {
     client.close();
@@ -104,7 +104,7 @@ test('DEFAULT_ALGORITHM makes token buckets of windows, of limit overrides, too,
 });
 
 describe('a start', () => {
-  test('with no good domain is refused, with all errors', async () => {
+  test('fails without a valid domain, and prints all errors', async () => {
     dir.write('a.yaml', 'domain: a\nphase: never\n');
     dir.write('b.yaml', 'domain: [\n');
     const said = await refused({ CONFIG_PATH: dir.path });
@@ -112,13 +112,13 @@ describe('a start', () => {
     expect(said).toMatch(/\/b\.yaml:\d+:\d+: this is not valid YAML/);
   });
 
-  test('without the directory is refused, with its path and variables', async () => {
+  test('fails without the directory, and names its path and variables', async () => {
     expect(await refused({ RUNTIME_ROOT: dir.join('nowhere') })).toContain(
       '"/nowhere/config" does not exist; RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY points there',
     );
   });
 
-  test('with a good domain beside a bad one serves the good one, and says so', async () => {
+  test('serves valid domains next to an invalid one, and reports the latter', async () => {
     dir.write('good.yaml', 'domain: good\n');
     dir.write('bad.yaml', 'domain: bad\nphase: never\n');
     server = await startWeir({ env: { CONFIG_PATH: dir.path } });
@@ -136,7 +136,7 @@ describe('a start', () => {
     expect((await detail()).policy.lastReload).toBe('ok');
   });
 
-  test('with many bad domains names some of them, and says how many there are', async () => {
+  test('names some of many invalid domains, and their number', async () => {
     dir.write('good.yaml', 'domain: good\n');
     for (let i = 0; i < 30; i++) dir.write(`bad${i}.yaml`, `domain: bad${i}\nphase: never\n`);
     server = await startWeir({ env: { CONFIG_PATH: dir.path } });
@@ -147,7 +147,7 @@ describe('a start', () => {
     );
   });
 
-  test('with an empty directory serves no domain', async () => {
+  test('serves no domain with an empty directory', async () => {
     mkdirSync(dir.join('config'));
     server = await startWeir({ env: { RUNTIME_ROOT: dir.path } });
     expect(await domains()).toBe('');
@@ -155,7 +155,7 @@ describe('a start', () => {
     await untilDomains('a');
   });
 
-  test('that is forced answers with an error until a domain is good', async () => {
+  test('that is forced answers with an error until a domain is valid', async () => {
     server = await startWeir({
       env: { RUNTIME_ROOT: dir.path, FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' },
       untilHealthy: false,
@@ -187,7 +187,7 @@ describe('a start', () => {
   });
 });
 
-test('SIGHUP reloads bad files: the good domain beside changes, the bad one stays', async () => {
+test('SIGHUP reloads invalid files: valid domains change, and the invalid domain stays', async () => {
   dir.write('a.yaml', 'domain: a\n');
   dir.write('b.yaml', 'domain: b\n');
   server = await startWeir({ env: { CONFIG_PATH: dir.path } });

@@ -1,6 +1,6 @@
 /*
- * What Prometheus reads: names and values of the reference after known traffic, checked by promtool, and what the
- * mapping file changes.
+ * Tests what Prometheus scrapes after known traffic: the names and values of the reference, checked by promtool, and
+ * the effect of the mapping file.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -63,7 +63,10 @@ async function start(env: NodeJS.ProcessEnv = {}): Promise<void> {
   client = new RlsClient(server.grpcPort);
 }
 
-/** 13 hits on 10, 2 on 1 in shadow mode, 1 and 2 below; a bad request and a domain that nobody has. */
+/**
+ * Sends 13 hits to a limit of 10, 2 to a limit of 1 in shadow mode, 1 and 2 to child nodes, a bad request, and a
+ * request for an unknown domain.
+ */
 async function traffic(): Promise<void> {
   for (let call = 0; call < 10; call++) await client.ask('d', [descriptor(['k=x'])]);
   await client.ask('d', [descriptor(['k=x'])], { hitsAddend: 3 });
@@ -74,8 +77,8 @@ async function traffic(): Promise<void> {
 }
 
 /**
- * Of a list with a candidate: two hits, one, which the candidate denies, and 20, which both limits of the list must let
- * pass.
+ * Sends traffic to a list with a candidate: two hits, one hit that the candidate denies, and 20 hits that both limits
+ * of the list must allow.
  */
 async function trafficOfList(ask: () => RlsClient): Promise<void> {
   for (const hitsAddend of [2, 1, 20]) await ask().ask('d', [descriptor(['list="{x'])], { hitsAddend });
@@ -83,7 +86,7 @@ async function trafficOfList(ask: () => RlsClient): Promise<void> {
 
 const scrape = async (at: number, path = '/metrics'): Promise<string> => (await httpRequest(at, path)).body;
 
-/** Value of one line, by all that stands before it. */
+/** Returns the value of the line that begins with `name`. */
 function value(text: string, name: string): number | undefined {
   const line = text.split('\n').find((one) => one.startsWith(`${name} `));
   return line === undefined ? undefined : Number(line.slice(name.length));
@@ -144,13 +147,14 @@ const promtool = optionalToolPath('promtool');
 (promtool === undefined ? test.skip : test)('promtool takes what both ports show', async () => {
   await start({ EXTRA_TAGS: 'zone:eu' });
   await traffic();
-  // Values that must be escaped.
+  // The value contains characters that must be escaped.
   await client.ask('d', [descriptor(['each="\\\n\u00e9'])]);
   await trafficOfList(() => client);
   for (const at of [port, server?.httpPort ?? 0]) {
     const input = await scrape(at);
     const { status, stdout, stderr } = spawnSync(promtool as string, ['check', 'metrics'], { input });
-    // 3: the text parses, and there is advice on names. The names of the reference are fixed; there is none on others.
+    // Status 3 means that the text is valid, with advice about names. The names of the reference are fixed, and there
+    // is no advice about others.
     expect([0, 3]).toContain(status);
     expectList(input);
     const advice = `${stdout}${stderr}`
@@ -160,7 +164,7 @@ const promtool = optionalToolPath('promtool');
   }
 });
 
-test('with several workers numbers add up, /stats too', async () => {
+test('adds up the numbers of several workers, also on /stats', async () => {
   const redis = await startRedis();
   await start({ WORKERS: '2', REDIS_URL: `127.0.0.1:${redis.port}` });
   const others = [1, 2, 3].map(() => new RlsClient(server?.grpcPort ?? 0));
@@ -183,7 +187,7 @@ test('with several workers numbers add up, /stats too', async () => {
   await redis.stop();
 });
 
-test('/stats shows the numbers under the names of statsd, sorted', async () => {
+test('/stats shows the numbers under statsd names, sorted', async () => {
   await start({ USE_PROMETHEUS: 'false' });
   await traffic();
   const health = new RawClient(`127.0.0.1:${server?.grpcPort}`);
@@ -200,7 +204,7 @@ test('/stats shows the numbers under the names of statsd, sorted', async () => {
 });
 
 describe('PROMETHEUS_MAPPER_YAML', () => {
-  test('takes the place of the mapping', async () => {
+  test('replaces the mapping', async () => {
     const file = join(folder, 'conf.yaml');
     writeFileSync(
       file,
@@ -224,7 +228,7 @@ describe('PROMETHEUS_MAPPER_YAML', () => {
     expect(text).not.toContain('ratelimit_');
   });
 
-  test('that is not there leaves the default, and the log says so', async () => {
+  test('with a missing file leaves the default in effect, with a log line', async () => {
     await start({ PROMETHEUS_MAPPER_YAML: join(folder, 'none.yaml') });
     await traffic();
     expect(await scrape(port)).toContain('\nratelimit_service_rate_limit_total_hits{');
@@ -232,7 +236,7 @@ describe('PROMETHEUS_MAPPER_YAML', () => {
     expect(warning).toMatchObject({ level: 'warning' });
   });
 
-  test('that is bad ends the start with file, line and sentence', async () => {
+  test('with an invalid file ends the start with file, line and reason', async () => {
     const file = join(folder, 'bad.yaml');
     writeFileSync(file, 'mappings:\n- match: "a.*"\n  nam: x\n');
     const run = (env: NodeJS.ProcessEnv) =>

@@ -1,4 +1,4 @@
-/* The programs of envoyproxy/ratelimit as scripts call them: flags, output, exit codes. */
+/* Tests the programs of envoyproxy/ratelimit as scripts call them: flags, output and exit codes. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,9 +17,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const bin = standInPrograms(folder);
 const host = new CommandHost();
 afterAll(() => host.stop());
-/** The program of the image, as a process. */
+/** Runs the program of the image as a process. */
 const program = (name: string, ...args: string[]) => runToEnd(join(bin, name), args, { cwd: folder });
-/** The command that it stands for. */
+/** Runs the weir command that the program wraps. */
 const run = (name: string, ...args: string[]) =>
   host.run({ args: [name.replaceAll('_', '-'), ...args], folder });
 
@@ -32,7 +32,7 @@ descriptors:
 `;
 
 describe('/bin/ratelimit', () => {
-  test('ignores arguments, as the reference does, and names them without their values', async () => {
+  test('ignores arguments like the reference, and names them without their values', async () => {
     const args = ['--config-dir=/nowhere', '--redis-url=redis://:s3cret@127.0.0.1:1', '--x', 'word'];
     const server = await startRatelimit(join(bin, 'ratelimit'), {}, { args });
     expect(await server.process.stop()).toEqual({ code: 0, signal: null });
@@ -85,7 +85,7 @@ describe('/bin/ratelimit_client', () => {
     await server.stop();
   });
 
-  test('speaks TLS with a certificate of its own', async () => {
+  test('uses TLS with a client certificate', async () => {
     const authority = new CertificateAuthority();
     const files = { ca: authority.cert, ...authority.issue('IP:127.0.0.1,DNS:localhost') };
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, `${name}.pem`), text);
@@ -111,7 +111,7 @@ describe('/bin/ratelimit_client', () => {
     await server.stop();
   });
 
-  test('says why a call failed, in the words of gRPC', async () => {
+  test('reports why a call failed, in the words of gRPC', async () => {
     const server = await startWeir({ policy: POLICY });
     const [nobody = 0] = await freePorts(1);
     const ask = (port: number) =>
@@ -133,7 +133,7 @@ describe('/bin/ratelimit_client', () => {
     [['-oltp-protocol', 'grpc'], 'this client records no traces'],
     [['-grpc-cert-file', 'cert.pem'], 'go together'],
     [['-hits', '1'], 'there is no flag -hits'],
-  ])('%j makes no sense: exit 2', async (args, message) => {
+  ])('rejects %j with exit code 2', async (args, message) => {
     const { code, stdout, stderr } = await run('ratelimit_client', ...args);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain(message);
@@ -147,7 +147,7 @@ describe('/bin/ratelimit_config_check', () => {
     return name;
   };
 
-  test('reads each file of the directory, of any name', async () => {
+  test('reads each file of the directory, whatever its name', async () => {
     const good = directory('good', { mongo: POLICY, 'other.conf': 'domain: other\ndescriptors: []\n' });
     expect(await program('ratelimit_config_check', '-config_dir', good)).toEqual({
       code: 0,
@@ -173,7 +173,7 @@ describe('/bin/ratelimit_config_check', () => {
     expect(code).toBe(0);
   });
 
-  test('merges domains if asked', async () => {
+  test('merges domains on request', async () => {
     const twice = directory('twice', { a: POLICY, b: 'domain: other\n', c: 'domain: other\n' });
     const { code, stdout } = await run('ratelimit_config_check', '-config_dir', twice);
     expect([code, stdout]).toEqual([
@@ -202,7 +202,7 @@ describe('/bin/ratelimit_config_check', () => {
     expect(stdout).not.toContain('all rate limit configs ok');
   });
 
-  test('a directory that is not there is exit 1, no directory exit 2', async () => {
+  test('exits with 1 for a missing directory, and with 2 without a directory argument', async () => {
     const { code, stdout } = await run('ratelimit_config_check', '-config_dir', 'nowhere');
     expect(code).toBe(1);
     expect(stdout).toMatch(/^error opening directory nowhere: ENOENT/m);

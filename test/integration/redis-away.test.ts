@@ -13,7 +13,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 const now = () => Math.floor(performance.now() * 1000);
@@ -51,13 +51,13 @@ async function reached(options: Partial<RedisStoreOptions> = {}): Promise<RedisA
   return store;
 }
 
-/** As good as never refilled, so that it does not matter how long a test takes. */
+/** A rate that refills so slowly that the duration of a test does not matter. */
 const HUNDRED_A_YEAR = tokenBucketRate(100, 100, UNIT_MICROS.year);
 const hit = (store: RedisAlone, key = 'a', deadline = Infinity) =>
   store.take([takeItem(key, HUNDRED_A_YEAR)], deadline);
 const reason = (result: TakeResult) => (result instanceof StorageError ? result.reason : 'decided');
 
-/** Calls without end, one a turn, until `stop`, which resolves when each has settled. */
+/** Makes one call per turn until `stop`, which resolves when all calls have settled. */
 function hammer(store: RedisAlone) {
   const reasons: string[] = [];
   let running = true;
@@ -85,8 +85,8 @@ function hammer(store: RedisAlone) {
 const recovery = (store: RedisAlone): Promise<unknown> =>
   waitFor('a decision', async () => reason(await hit(store, 'recovery')) === 'decided');
 
-describe('while calls run', () => {
-  test('Redis killed: calls end, and go on with the new one', async () => {
+describe('during calls', () => {
+  test('a killed Redis fails the pending calls, and the next Redis decides later ones', async () => {
     const store = await reached({ timeoutMicros: 2_000_000 });
     const calls = hammer(store);
     await waitFor('decisions', () => calls.reasons.length > 20);
@@ -97,31 +97,32 @@ describe('while calls run', () => {
     await recovery(store);
     await calls.stop();
     expect(new Set(calls.reasons)).toEqual(new Set(['decided', 'disconnected']));
-    // One line when it went, one when it came back; the refused connections between give another reason.
+    // The log has one line for the failure and one for the recovery; refused connections in between give another
+    // reason.
     expect(log[0]).toMatch(/^info: Redis redis:\/\/127\.0\.0\.1:\d+ is up$/);
     expect(log.at(-1)).toMatch(/is up$/);
     expect(log.length).toBeLessThanOrEqual(5);
   });
 
-  test('Redis paused: calls time out, then fail at once, and go on with its return', async () => {
+  test('a paused Redis makes calls time out, then fail immediately, and succeed when it continues', async () => {
     const store = await reached();
     const calls = hammer(store);
     await waitFor('decisions', () => calls.reasons.length > 20);
     redis.pause();
     await waitFor('an open breaker', () => calls.reasons.includes('breaker_open'));
     expect(calls.reasons).toContain('timeout');
-    // No promise: it has not been waited for.
+    // The result is not a promise, because the call did not wait.
     expect(hit(store)).toBeInstanceOf(StorageError);
     redis.resume();
     await recovery(store);
     await calls.stop();
   });
 
-  test('Redis paused for long: the hung connection is made anew, and service returns', async () => {
+  test('a long pause makes weir reconnect, and the service recovers', async () => {
     const store = await reached();
     const calls = hammer(store);
     redis.pause();
-    // Once the probes gave up, the socket is torn down and nothing is known but that there is no connection.
+    // After the probes have failed, weir closes the socket, and knows only that there is no connection.
     await waitFor(
       'a torn down connection',
       () => calls.reasons.includes('breaker_open') && calls.reasons.at(-1) === 'disconnected',
@@ -132,7 +133,7 @@ describe('while calls run', () => {
     await calls.stop();
   });
 
-  test('Redis restarted empty: buckets are full, the script is known again', async () => {
+  test('a Redis that restarts empty has full buckets, and loads the script again', async () => {
     const store = await reached({ timeoutMicros: 10_000_000 });
     await Promise.all(Array.from({ length: 100 }, () => hit(store)));
     expect(await hit(store)).toMatchObject([{ limited: true }]);
@@ -142,7 +143,7 @@ describe('while calls run', () => {
     expect(await hit(store)).toMatchObject([{ limited: false, remaining: 99 }]);
   });
 
-  test('the script forgotten: nobody notices', async () => {
+  test('a Redis that forgets the script is not noticed by callers', async () => {
     const store = await reached({ timeoutMicros: 10_000_000 });
     await hit(store);
     const admin = new Redis(redis.port, '127.0.0.1');
@@ -153,7 +154,7 @@ describe('while calls run', () => {
     admin.disconnect();
   });
 
-  test('connections cut by Redis: what was under way fails, and later calls are decided', async () => {
+  test('closed connections fail the pending calls, and later calls are decided', async () => {
     const store = await reached();
     const admin = new Redis(redis.port, '127.0.0.1');
     const downs: string[] = [];
@@ -180,7 +181,7 @@ describe('deadlines and bounds', () => {
       const waiting = [large.take(items, Infinity), hit(small)];
       await waitFor('the silence to be noticed', () => !small.connected);
       expect(large.connected).toBe(true);
-      // A machine so busy that the call is late with Redis holds it for busy: its silence is short.
+      // On a busy machine, a late call can look like a busy Redis, because the silence was short.
       for (const result of waiting) expect(['timeout', 'full']).toContain(reason(await result));
       redis.resume();
       await waitFor('the late answer', () => large.inFlight === 0);
@@ -199,7 +200,7 @@ describe('deadlines and bounds', () => {
       const failed = hit(impatient);
       const decided = hit(patient);
       expect(reason(await failed)).toBe('timeout');
-      // Its probes go unanswered, too, until it gives that connection up: far more than a second.
+      // The probes of this store also time out, far later than a second, until it gives up that connection.
       await waitFor('the connection to be given up', () => impatient.connections.active === 0);
       expect([patient.connected, patient.connections.closed]).toEqual([true, 0]);
       redis.resume();
@@ -217,7 +218,7 @@ describe('deadlines and bounds', () => {
     expect(reason(await decided)).toBe('decided');
   });
 
-  test('each take ends by its own deadline, and the tokens of a late answer stay taken', async () => {
+  test('each take ends at its own deadline, and the tokens of a late answer stay taken', async () => {
     const store = await reached({ timeoutMicros: 2_000_000, breakerFailures: 1000 });
     await hit(store);
     redis.pause();
@@ -228,7 +229,7 @@ describe('deadlines and bounds', () => {
       ends.push(name);
       return reason(result);
     };
-    // The later deadlines come first: the timer must be set forward.
+    // The later deadlines are set first, so the timer must be moved forward.
     const results = await Promise.all([one('late', 300_000), one('middle', 150_000), one('soon', 30_000)]);
     expect(results).toEqual(['timeout', 'timeout', 'timeout']);
     expect(ends).toEqual(['soon', 'middle', 'late']);
@@ -239,13 +240,13 @@ describe('deadlines and bounds', () => {
     expect(look).toMatchObject([{ remaining: 96 }]);
   });
 
-  test('a deadline that has passed is not even asked', async () => {
+  test('a call whose deadline has passed is not sent', async () => {
     const store = await reached();
     expect(reason(await hit(store, 'a', now() - 1))).toBe('full');
     expect(store.calls).toBe(0);
   });
 
-  test('deadlines go by the injected clock', async () => {
+  test('deadlines follow the injected clock', async () => {
     let time = 1_000_000;
     const store = await reached({ monotonicMicros: () => time });
     expect(reason(await hit(store, 'a', time))).toBe('full');
@@ -256,7 +257,7 @@ describe('deadlines and bounds', () => {
     expect(reason(await waiting)).toBe('timeout');
   });
 
-  test('what waits for the work of others is not taken for a Redis that is away', async () => {
+  test('a Redis that is busy with other calls does not count as unavailable', async () => {
     let time = 1_000_000;
     const store = await reached({ timeoutMicros: 10_000_000, monotonicMicros: () => time });
     redis.pause();
@@ -264,7 +265,7 @@ describe('deadlines and bounds', () => {
     const wide = Array.from({ length: 4000 }, (_, i) => takeItem(`k${i}`, HUNDRED));
     const own = store.take(wide, time + 100_000);
     await sent(1);
-    // Redis may be busy with it: 25 µs for each, as long as it was heard of in the last 250 ms.
+    // Redis can be busy for 25 µs per limit, if it answered within the last 250 ms.
     const other = hit(store, 'a', time + 20_000);
     await sent(2);
     time += 20_000;
@@ -280,7 +281,7 @@ describe('deadlines and bounds', () => {
     expect(reason(await hit(store))).toBe('decided');
   });
 
-  test('requests of two depths of a bucket do not share a call, and both are exact', async () => {
+  test('requests with two depths of a bucket use separate calls, and both are exact', async () => {
     const store = await reached();
     const deep = tokenBucketRate(10, 10, UNIT_MICROS.hour);
     const shallow = tokenBucketRate(10, 10, UNIT_MICROS.minute);
@@ -296,36 +297,36 @@ describe('deadlines and bounds', () => {
     expect(store.calls - calls).toBe(6);
   });
 
-  test('past the bound on what is under way takes are refused at once', async () => {
+  test('takes fail immediately above the bound on takes in flight', async () => {
     const store = await reached({ maxInFlight: 10, timeoutMicros: 10_000_000 });
     redis.pause();
-    // Limits are counted, of which these requests meet two each.
+    // The bound counts limits, and each of these requests matches two.
     const two = (i: number) => [takeItem(`k${i}`, HUNDRED), takeItem(`l${i}`, HUNDRED)];
     const waiting = Array.from({ length: 5 }, (_, i) => store.take(two(i), now() + 300_000));
-    // Redis may be busy.
+    // Redis can be busy.
     expect(hit(store)).toMatchObject({
       reason: 'full',
       message: expect.stringContaining('the 10 limits that may wait for Redis (REDIS_MAX_IN_FLIGHT)'),
     });
     expect((await Promise.all(waiting)).map((result) => reason(result))).toEqual(Array(5).fill('timeout'));
-    // What Redis has not answered still counts: a hung Redis must not gather work.
+    // Unanswered takes still count, so that work does not accumulate for a Redis that hangs.
     expect(reason(hit(store) as TakeResult)).toBe('overloaded');
     redis.resume();
     await waitFor('room', () => store.inFlight === 0);
     expect(reason(await hit(store))).toBe('decided');
-    // A single request larger than the bound is not locked out.
+    // A single request larger than the bound is still accepted.
     const large = Array.from({ length: 20 }, (_, i) => takeItem(`k${i}`, HUNDRED));
     expect(reason(await store.take(large, Infinity))).toBe('decided');
   });
 
-  test('a tiny deadline says nothing about Redis', async () => {
+  test('a tiny deadline does not count as a failure of Redis', async () => {
     const store = await reached({ breakerFailures: 2 });
     for (let i = 0; i < 20; i++) await hit(store, 'a', now() + 1);
     expect(store.connected).toBe(true);
     expect(reason(await hit(store))).toBe('decided');
   });
 
-  test('closing lets running takes end, refuses new ones, and leaves no connection', async () => {
+  test('closing finishes running takes, refuses new ones, and leaves no connection', async () => {
     const store = await reached();
     const running = hit(store);
     const closed = store.close();
@@ -339,7 +340,7 @@ describe('deadlines and bounds', () => {
     admin.disconnect();
   });
 
-  test('closing while Redis hangs or was never there ends too', async () => {
+  test('closing also ends while Redis hangs or was never connected', async () => {
     const hung = await reached();
     redis.pause();
     const running = hit(hung);
@@ -354,7 +355,7 @@ describe('deadlines and bounds', () => {
   });
 });
 
-test('starts without Redis, and finds it when it comes', async () => {
+test('starts without Redis, and connects when it is available', async () => {
   await redis.kill();
   const store = open();
   await waitFor('a line in the log', () => log.length > 0);
@@ -370,7 +371,7 @@ test('starts without Redis, and finds it when it comes', async () => {
   expect(reason(await hit(store))).toBe('decided');
 });
 
-test('tells an observer about calls', async () => {
+test('reports calls to an observer', async () => {
   const calls: [number, string | undefined][] = [];
   const store = await reached({
     observeCall: (micros, items, failure) => calls.push([micros > 0 ? items : -1, failure]),
@@ -380,8 +381,8 @@ test('tells an observer about calls', async () => {
   expect(store.calls).toBe(1);
 });
 
-describe('pauses between attempts to connect', () => {
-  test('are those told until Redis was reached', async () => {
+describe('pauses between connection attempts', () => {
+  test('are short until Redis was reached', async () => {
     let attempts = 0;
     const server = createServer((socket) => {
       attempts++;
@@ -391,14 +392,14 @@ describe('pauses between attempts to connect', () => {
     const { port } = server.address() as AddressInfo;
     try {
       open({ address: parseRedisUrl(`127.0.0.1:${port}`), startup: { initialMs: 1, maxMs: 2 } });
-      // The usual pauses would take over a minute.
+      // With the usual pauses, this would take over a minute.
       await waitFor('many attempts', () => attempts > 200);
     } finally {
       await new Promise((resolve) => server.close(resolve));
     }
   });
 
-  test('are the usual ones later', async () => {
+  test('have their usual length later', async () => {
     const store = await reached({ startup: { initialMs: 600_000, maxMs: 600_000 } });
     await redis.kill();
     await waitFor('Redis to be away', () => !store.connected);

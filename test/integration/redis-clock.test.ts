@@ -1,4 +1,4 @@
-/* Redis that do not tell scripts the time, or nobody: what REDIS_CLOCK does about it. */
+/* Tests REDIS_CLOCK with Redis servers that hide the time from scripts, or from all clients. */
 
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -16,7 +16,7 @@ import { RedisAlone } from '../support/redis/redis-alone.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { startTwoLoginRelay } from '../support/redis/two-login-relay.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 const USER = { username: 'weir', password: 'pw' };
@@ -25,7 +25,7 @@ const NO_TIME = ['+@all', '-time'];
 
 const SERVERS = ['redis-server', 'redis-server-old', 'valkey-server'] as const;
 
-/** Of the bucket `stepped`. */
+/** Key of the bucket `stepped`. */
 const KEY = redisKey(takeItem('stepped', HUNDRED));
 
 const toStop: (() => unknown)[] = [];
@@ -33,7 +33,7 @@ afterEach(async () => {
   for (const stop of toStop.splice(0).reverse()) await stop();
 });
 
-/** A Redis, and a client of its default user; USER has these rights. */
+/** Starts a Redis; returns it with a client of the default user, next to USER with these rights. */
 async function start(
   rights: readonly string[] = ['+@all'],
   tool: (typeof SERVERS)[number] = 'redis-server',
@@ -73,7 +73,7 @@ function open(port: number, clockOf: RedisClock, login = ''): Opened {
   return { store, log, faults, take };
 }
 
-/** How often Redis was asked for its time outside of scripts. */
+/** Returns the number of TIME commands outside of scripts. */
 async function timesAsked(admin: Redis): Promise<number> {
   return Number(/cmdstat_time:calls=(\d+)/.exec(await admin.info('commandstats'))?.[1] ?? 0);
 }
@@ -82,7 +82,7 @@ describe.each(SERVERS)('%s', (tool) => {
   test.each([
     ['whose user may not ask for the time', NO_TIME, LOGIN, []],
     ['that has no TIME', ['+@all'], '', ['--rename-command', 'TIME', '']],
-  ])("%s: weir goes by the machine's clock and says so, each once", async (_, rights, login, args) => {
+  ])("%s: weir uses the machine's clock, and reports it once", async (_, rights, login, args) => {
     const { port, admin } = await start(rights, tool, args);
     const { store, log, faults, take } = open(port, 'auto', login);
     await store.reached;
@@ -101,7 +101,7 @@ describe.each(SERVERS)('%s', (tool) => {
     expect(faults.filter((fault) => fault !== 'lost')).toEqual([]);
   });
 
-  test('with REDIS_CLOCK=server: an error that says what to set', async () => {
+  test('with REDIS_CLOCK=server: fails with an error that names the setting', async () => {
     const { port } = await start(NO_TIME, tool);
     const { log, faults, take } = open(port, 'server', LOGIN);
     await waitFor('the fault', () => faults.includes('no_time'));
@@ -109,7 +109,7 @@ describe.each(SERVERS)('%s', (tool) => {
     expect(log[0]).toMatch(/does not tell scripts the time \(TIME\); set REDIS_CLOCK=caller/);
   });
 
-  test('with REDIS_CLOCK=caller: the time of Redis, asked for at the start, and not while nothing is', async () => {
+  test('with REDIS_CLOCK=caller: asks Redis for its time at the start, and not while there are no calls', async () => {
     const { port, admin } = await start(['+@all'], tool);
     const before = await timesAsked(admin);
     const { store, log, take } = open(port, 'caller');
@@ -120,7 +120,7 @@ describe.each(SERVERS)('%s', (tool) => {
   });
 });
 
-test('a service that refuses TIME to scripts only is asked for it outside', async () => {
+test('asks outside of scripts if Redis refuses TIME to scripts only', async () => {
   const { port } = await start(NO_TIME);
   const relay = await startTwoLoginRelay(port, USER, ['time']);
   toStop.push(() => relay.close());
@@ -132,7 +132,7 @@ test('a service that refuses TIME to scripts only is asked for it outside', asyn
   expect(log.filter((line) => line.startsWith('warn:'))).toHaveLength(1);
 });
 
-test('a service that begins to refuse it: no call fails, and no bucket changes', async () => {
+test('survives a Redis that begins to refuse TIME: no call fails, and no bucket changes', async () => {
   const { port, admin } = await start();
   const { store, log, faults, take } = open(port, 'auto', LOGIN);
   await store.reached;
@@ -145,7 +145,7 @@ test('a service that begins to refuse it: no call fails, and no bucket changes',
   expect(log.filter((line) => line.includes('does not tell scripts the time'))).toHaveLength(1);
 });
 
-test('weirs with and without the time share a bucket, however they take turns', async () => {
+test('servers with and without the time share a bucket in any order', async () => {
   const { port } = await start();
   const perSecond = 2000;
   const rate = tokenBucketRate(10, perSecond, 1_000_000);
@@ -174,7 +174,7 @@ steppingTest('with REDIS_CLOCK=caller the steps of its clock are waited for, or 
     if (result instanceof StorageError) throw result;
     return result[0];
   };
-  /** A new connection asks for the time, and calls on it have it. */
+  /** A new connection asks for the time, which its calls then use. */
   const ask = async (): Promise<void> => {
     const { opened } = store.connections;
     await topology.master.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
@@ -184,7 +184,7 @@ steppingTest('with REDIS_CLOCK=caller the steps of its clock are waited for, or 
   expect(await take(1)).toMatchObject({ limited: true });
   await topology.step(-900);
   await ask();
-  // It did not go back: then the bucket would be as empty as it can be.
+  // If the time had gone back, the bucket would be at its minimum.
   expect((await take(1))?.waitMicros).toBeLessThan(36_000_000);
   expect(await take(1)).toMatchObject({ limited: true });
   await topology.step(3_600_000);
@@ -196,7 +196,8 @@ steppingTest('with REDIS_CLOCK=caller the steps of its clock are waited for, or 
     expect(await take(1)).toMatchObject({ limited: true });
     const before = Number((await topology.master.command('GET', KEY))?.toString().split(':')[1]);
     const ahead = before / 1e6 - Date.now() / 1000;
-    // Empty by the time after the step, once that is certain; until then by the one before.
+    // The bucket is empty according to the time after the step once that is certain, and before according to the
+    // earlier time.
     if (i < 2) expect(ahead).toBeGreaterThan(7000);
     else expect(ahead).toBeLessThan(3700);
   }

@@ -1,4 +1,4 @@
-/* Logins that change while weir runs: of a command and of a file, against a real Redis. */
+/* Tests logins from a command or a file that change while weir runs, with a real Redis. */
 
 import { chmodSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -20,7 +20,7 @@ import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir } from '../support/weir/weir.js';
 
-// Commands take up to 5 s, and starting servers may take its time on a busy machine.
+// Commands can take up to 5 s, and servers can be slow to start on a busy machine.
 jest.setTimeout(90_000);
 
 let folder: TempDir;
@@ -47,13 +47,13 @@ afterEach(async () => {
 const user = (name: string, ...passwords: string[]) =>
   admin.acl('SETUSER', name, 'on', '~*', '+@all', ...passwords);
 
-/** Who is logged in on the connections of weir. */
+/** Returns the users of weir's connections. */
 async function users(): Promise<string[]> {
   const clients = String(await admin.client('LIST')).split('\n');
   return clients.flatMap((line) => (/ name=weir /.test(line) ? [/ user=(\S+)/.exec(line)?.[1] ?? ''] : []));
 }
 
-/** How often somebody has logged in. */
+/** Returns the number of logins so far. */
 async function logins(): Promise<number> {
   const stats = await admin.info('commandstats');
   return Number(/cmdstat_auth:calls=(\d+)/.exec(stats)?.[1] ?? 0);
@@ -86,13 +86,13 @@ const logged = (pattern: RegExp) =>
   waitFor(`${pattern} in the log`, () => log.some((line) => pattern.test(line)));
 const cutOff = () => admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
 
-/** Writes what `cat` prints next, at once. */
+/** Atomically changes the text that `cat` prints. */
 function print(text: string): string {
   renameSync(folder.write('new', text), folder.join('login'));
   return `cat ${folder.join('login')}`;
 }
 
-/** A program that does what `script` says. */
+/** Writes a program that runs `script`, and returns its path. */
 function program(script: string): string {
   const path = folder.write('new', `#!/bin/sh\n${script}\n`);
   chmodSync(path, 0o755);
@@ -100,7 +100,7 @@ function program(script: string): string {
   return folder.join('program');
 }
 
-/** Whether a process runs; one that has ended and waits to be noticed does not. */
+/** Returns whether a process runs; a zombie does not. */
 function runs(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -126,7 +126,7 @@ describe('a command', () => {
     expect(await users()).toEqual([name]);
   });
 
-  test('that prints a wrong password and then the right one', async () => {
+  test('that prints a wrong password and then the right one logs in', async () => {
     await user('weir', '>s3cret');
     const store = open({ REDIS_AUTH_COMMAND: print('weir:s3cret-old') });
     await logged(
@@ -137,7 +137,7 @@ describe('a command', () => {
     await expectDecided(store);
   });
 
-  test('that fails keeps Redis away, and the log says why', async () => {
+  test('that fails makes Redis unavailable, and the log gives the reason', async () => {
     await user('weir', '>s3cret');
     const script = 'echo s3cret; echo s3cret >&2; exit 3';
     const store = open({ REDIS_AUTH_COMMAND: program(script) });
@@ -148,7 +148,7 @@ describe('a command', () => {
     await expectDecided(store);
   });
 
-  test('that fails later keeps the last login; the log says so once, and once that it is well', async () => {
+  test('that fails later keeps the last login, and the log reports failure and recovery once', async () => {
     await user('weir', '>s3cret');
     const command = program('echo weir:s3cret');
     const store = open({ REDIS_AUTH_COMMAND: command, REDIS_AUTH_REFRESH: '1s' });
@@ -166,7 +166,7 @@ describe('a command', () => {
     expect(log.filter((line) => line.includes('exit code 3'))).toHaveLength(1);
   });
 
-  test('that hangs is killed when weir ends, with what it has started', async () => {
+  test('that hangs is killed with its children when weir ends', async () => {
     const pids = folder.join('pids');
     const command = program(`sleep 600 & echo $! >>${pids}; wait`);
     const env = {
@@ -212,7 +212,7 @@ describe('a command', () => {
     };
     const load = Promise.all([ask(), ask(), ask(), ask()]);
     for (let i = 1; i <= 2; i++) {
-      // First Redis learns the new one, then weir; then the old one goes, and with it every connection.
+      // Redis gets the new password first, then weir; then the old one is removed, which closes its connections.
       await user('weir', `>s3cret${i}`);
       print(`weir:s3cret${i}`);
       await moreLogins(2);
@@ -227,7 +227,7 @@ describe('a command', () => {
     expect(JSON.stringify(server.log())).not.toContain('s3cret');
   });
 
-  test('of its own for the second Redis', async () => {
+  test('can be set separately for the second Redis', async () => {
     await user('one', '>s3cret1');
     await user('two', '>s3cret2');
     const environment = {
@@ -242,7 +242,7 @@ describe('a command', () => {
   });
 });
 
-/** A script that docs/operate/redis-login.md shows. */
+/** Returns a script that docs/operate/redis-login.md shows. */
 function shown(name: string): string {
   const page = readFileSync(join(repositoryRoot, 'docs/operate/redis-login.md'), 'utf8');
   const block = page.split('```').find((text) => text.includes(` file: ${name}\n`)) ?? '';
@@ -284,7 +284,7 @@ describe('the scripts of the manual', () => {
 });
 
 describe('a file', () => {
-  test('that changes logs in on the connection that is there, also as Kubernetes swaps Secrets', async () => {
+  test('that changes logs in on the existing connection, also when Kubernetes swaps Secrets', async () => {
     await user('one', '>s3cret1');
     await user('two', '>s3cret2');
     const secret = (version: string, text: string) => {
@@ -305,7 +305,7 @@ describe('a file', () => {
     expect(store.connections).toMatchObject({ active: 1, opened: 1 });
   });
 
-  test('with a login that Redis refuses leaves the connection as it is, and the log says so once', async () => {
+  test('with a login that Redis refuses keeps the connection, and the log reports it once', async () => {
     await user('weir', '>s3cret');
     const file = folder.write('password', 'weir:s3cret');
     const store = open({ REDIS_AUTH_FILE: file });
@@ -319,14 +319,14 @@ describe('a file', () => {
     await expectDecided(store);
     expect(log.filter((line) => line.includes('refuses'))).toHaveLength(1);
     expect(store.connections).toMatchObject({ active: 1, opened: 1 });
-    // The right one is taken, and what is wrong after that is told again.
+    // weir accepts the right login, and reports the next wrong one again.
     folder.write('password', 'weir:s3cret');
     await moreLogins(1);
     folder.write('password', 'weir:s3cret-wrong');
     await waitFor('a third refusal', () => log.filter((line) => line.includes('refuses')).length === 2);
   });
 
-  test('that is emptied keeps the last login', async () => {
+  test('that becomes empty keeps the last login', async () => {
     await user('weir', '>s3cret');
     const store = open({ REDIS_AUTH_FILE: folder.write('password', 'weir:s3cret') });
     await expectDecided(store);

@@ -1,4 +1,4 @@
-/* Every error that a real Redis can be brought to answer: what weir does, says and counts, and that it comes back. */
+/* Provokes every possible error of a real Redis: tests what weir does, logs and counts, and that it recovers. */
 
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
@@ -13,7 +13,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, type StartRedisOptions, startRedis } from '../support/redis/redis-server.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 let redis: RedisServer;
@@ -54,7 +54,10 @@ const take = async (): Promise<string> => {
   return result instanceof StorageError ? result.reason : 'decided';
 };
 
-/** The first call of an outage is refused, all others are answered without Redis, and the log says what to do. */
+/**
+ * Expects that the first call of an outage is refused, all others are answered without Redis, and the log contains
+ * instructions.
+ */
 async function expectOutage(fault: StoreFault, sentence: RegExp): Promise<void> {
   expect(await take()).toBe('rejected');
   expect(store.connected).toBe(false);
@@ -72,9 +75,9 @@ async function expectBack(): Promise<void> {
   expect(log.at(-1)).toMatch(/is up$/);
 }
 
-/** Runs a script that ends when it is killed. */
+/** Runs a script that ends only when it is killed. */
 async function busyScript(writes: boolean): Promise<void> {
-  // Another client would run it again after a restart.
+  // A client with retries would run the script again after a restart.
   const client = new Redis(redis.port, '127.0.0.1', { retryStrategy: () => null });
   client.on('error', () => {});
   const script = `${writes ? "redis.call('set', 'busy', '1')" : ''} while true do end`;
@@ -112,7 +115,7 @@ async function untilBusy(): Promise<void> {
   }
 }
 
-test('BUSY: a script of somebody', async () => {
+test("BUSY: another client's script runs", async () => {
   await open({ args: ['--busy-reply-threshold', '50'] });
   const killer = new Redis(redis.port, '127.0.0.1');
   await killer.ping();
@@ -125,7 +128,7 @@ test('BUSY: a script of somebody', async () => {
   await expectBack();
 });
 
-test('BUSY: a script that has written, which only ending Redis ends', async () => {
+test('BUSY: a script that has written, which only the end of Redis stops', async () => {
   await open({ args: ['--busy-reply-threshold', '50'] });
   void busyScript(true);
   await untilBusy();
@@ -135,7 +138,7 @@ test('BUSY: a script that has written, which only ending Redis ends', async () =
   await expectBack();
 });
 
-test('MISCONF: a disk that cannot be written to', async () => {
+test('MISCONF: Redis cannot write to its disk', async () => {
   await open();
   await admin.config('SET', 'save', '3600 1');
   await admin.set('k', 'v');
@@ -158,7 +161,7 @@ test('MASTERDOWN and READONLY: a replica', async () => {
   await open();
   await admin.config('SET', 'replica-serve-stale-data', 'no');
   await admin.replicaof('127.0.0.1', String(nowhere));
-  // What was not done waits for another master, in vain.
+  // A refused call waits for another master until its deadline.
   expect(await take()).toBe('disconnected');
   expect(faults[0]).toMatch(/^(?:readonly|masterdown)$/);
   expect(log.at(-1)).toMatch(/it is a replica/);
@@ -166,7 +169,7 @@ test('MASTERDOWN and READONLY: a replica', async () => {
   await expectBack();
 });
 
-test('LOADING: data that are read from disk', async () => {
+test('LOADING: Redis loads its data from disk', async () => {
   redis = await startRedis({ args: ['--appendonly', 'yes', '--key-load-delay', '300'] });
   const writer = new Redis(redis.port, '127.0.0.1', { enableReadyCheck: false, retryStrategy: () => null });
   writer.on('error', () => {});
@@ -186,7 +189,7 @@ test('LOADING: data that are read from disk', async () => {
   await expectBack();
 });
 
-test('OOM: a run of calls opens the breaker, as some of them may fit', async () => {
+test('OOM: a series of failures opens the breaker, because some of the calls could succeed', async () => {
   await open();
   await admin.config('SET', 'maxmemory', '1');
   for (let i = 0; i < 5; i++) expect(await take()).toBe('rejected');
@@ -197,14 +200,14 @@ test('OOM: a run of calls opens the breaker, as some of them may fit', async () 
   await expectBack();
 });
 
-test('NOSCRIPT: a Redis that forgets the script is taught it again, and no call fails', async () => {
+test('NOSCRIPT: Redis forgets the script, weir loads it again, and no call fails', async () => {
   await open();
   await admin.script('FLUSH');
   expect(await take()).toBe('decided');
   expect(faults).toEqual([]);
 });
 
-test('NOAUTH: a password that is wanted from now on', async () => {
+test('NOAUTH: Redis begins to require a password', async () => {
   await open();
   await admin.config('SET', 'requirepass', 'new');
   await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');

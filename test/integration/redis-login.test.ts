@@ -16,7 +16,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 let redis: RedisServer | undefined;
@@ -52,7 +52,7 @@ const expectDecided = async () => {
   expect(await take()).toMatchObject([{ limited: false }]);
 };
 
-/** Waits for a line of the log, and holds the store to being away. */
+/** Waits for a log line, and expects that the store is unavailable. */
 async function expectAway(pattern: RegExp): Promise<void> {
   await waitFor(`${pattern} in the log`, () => log.some((line) => pattern.test(line)));
   expect(take()).toBeInstanceOf(StorageError);
@@ -60,7 +60,7 @@ async function expectAway(pattern: RegExp): Promise<void> {
 }
 
 describe('passwords', () => {
-  test('the right one, with and without a user', async () => {
+  test('the right password logs in, with and without a user', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://:s3cret@127.0.0.1:${redis.port}`);
     await expectDecided();
@@ -69,25 +69,25 @@ describe('passwords', () => {
     await expectDecided();
   });
 
-  test('a wrong one keeps the store away; no log line holds it', async () => {
+  test('a wrong password makes the store unavailable, and is in no log line', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://:wr0ng@127.0.0.1:${redis.port}`);
     await expectAway(
       /^error: Redis redis:\/\/127.*:\d+ refuses the login: correct the user or the password in REDIS_URL \(WRONG/,
     );
     expect(log.join('\n')).not.toMatch(/wr0ng|s3cret/);
-    // Retrying says nothing new.
+    // Retries log nothing new.
     expect(log.length).toBeLessThanOrEqual(2);
   });
 
-  test('one that Redis repeats because its AUTH has another name; no log line holds it', async () => {
+  test('a password that Redis repeats because its AUTH has another name is in no log line', async () => {
     redis = await startRedis({ args: ['--rename-command', 'AUTH', 'ANOTHER'] });
     open(`redis://weir:s3cret@127.0.0.1:${redis.port}`);
     await expectAway(/knows no AUTH; .* correct REDIS_URL \(ERR unknown command 'auth'\)$/);
     expect(log.join('\n')).not.toContain('s3cret');
   });
 
-  test('none where one is needed', async () => {
+  test('a missing password makes the store unavailable', async () => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     open(`redis://127.0.0.1:${redis.port}`);
     await expectAway(/wants a login: set REDIS_AUTH or REDIS_AUTH_FILE to its password, .*\(NOAUTH/);
@@ -99,7 +99,7 @@ describe('passwords', () => {
     [{ REDIS_PERSECOND_AUTH: 'wr0ng' }, 'password in REDIS_PERSECOND_AUTH, which'],
     [{ REDIS_PERSECOND_URL: 'wr0ng' }, 'password in REDIS_PERSECOND_URL ('],
     [{ REDIS_PERSECOND: 'true' }, 'wants a login: set REDIS_PERSECOND_AUTH or REDIS_PERSECOND_AUTH_FILE to'],
-  ])('the line names the variable that holds the wrong one: %j', async (given, words) => {
+  ])('the log line names the variable with the wrong password: %j', async (given, words) => {
     redis = await startRedis({ args: ['--requirepass', 's3cret'] });
     const address = `127.0.0.1:${redis.port}`;
     const environment: Record<string, string> = {
@@ -123,7 +123,7 @@ describe('passwords', () => {
     expect(log.join('\n')).not.toMatch(/wr0ng|s3cret/);
   });
 
-  test('a user without the rights', async () => {
+  test('a user without the required rights makes the store unavailable', async () => {
     redis = await startRedis();
     const admin = new Redis(redis.port, '127.0.0.1');
     await admin.acl('SETUSER', 'weir', 'on', '>pw', '~weir:1:*', '-@all');
@@ -135,7 +135,7 @@ describe('passwords', () => {
   });
 });
 
-test('a database of its own, also after a reconnect', async () => {
+test('a separate database is selected, also after a reconnect', async () => {
   redis = await startRedis();
   open(`redis://127.0.0.1:${redis.port}/3`);
   await expectDecided();
@@ -150,7 +150,7 @@ test('a database of its own, also after a reconnect', async () => {
   admin.disconnect();
 });
 
-test('a database that is not there keeps the store away, rather than use another', async () => {
+test('a missing database makes the store unavailable, and no other one is used', async () => {
   redis = await startRedis();
   open(`redis://127.0.0.1:${redis.port}/99`);
   await expectAway(/DB index is out of range/);
@@ -167,7 +167,7 @@ test('a Unix domain socket', async () => {
 });
 
 describe('TLS', () => {
-  /** A certificate that vouches for itself, for localhost and 127.0.0.1. */
+  /** Creates a self-signed certificate for localhost and 127.0.0.1. */
   function certificate(): { certFile: string; keyFile: string; ca: string } {
     const certFile = join(folder, 'cert.pem');
     const keyFile = join(folder, 'key.pem');
@@ -206,13 +206,13 @@ describe('TLS', () => {
     return { url: `rediss://127.0.0.1:${tlsPort}`, ca };
   }
 
-  test('with the certificate known', async () => {
+  test('connects with a trusted certificate', async () => {
     const { url, ca } = await startTls();
     open(url, { tls: { ca } });
     await expectDecided();
   });
 
-  test('with an unknown certificate the store stays away, unless told not to mind', async () => {
+  test('with an untrusted certificate, the store is unavailable, unless verification is off', async () => {
     const { url } = await startTls();
     open(url);
     await expectAway(
@@ -223,7 +223,7 @@ describe('TLS', () => {
     await expectDecided();
   });
 
-  test('with a certificate for another name the store stays away', async () => {
+  test('with a certificate for another name, the store is unavailable', async () => {
     const { url, ca } = await startTls();
     open(url, { tls: { ca, servername: 'redis.example' } });
     await expectAway(
@@ -231,8 +231,8 @@ describe('TLS', () => {
     );
   });
 
-  test('against a Redis without TLS the store stays away', async () => {
-    // Also one that wants a password, which is not sent to it in clear text.
+  test('with a Redis without TLS, the store is unavailable', async () => {
+    // This includes a Redis with a password, which weir must not send in clear text.
     for (const args of [[], ['--requirepass', 's3cret']]) {
       await store?.close();
       await redis?.stop();
@@ -242,12 +242,12 @@ describe('TLS', () => {
       await expectAway(
         /it speaks clear text, and was asked over TLS; write redis:\/\/ in REDIS_URL, and do not set REDIS_TLS$/,
       );
-      // Nothing else is told of it, such as ETIMEDOUT.
+      // No other reason, such as ETIMEDOUT, is logged.
       expect(log).toHaveLength(1);
     }
   });
 
-  test('in clear text against a Redis with TLS the store stays away', async () => {
+  test('in clear text with a Redis that uses TLS, the store is unavailable', async () => {
     const { url } = await startTls();
     open(url.replace('rediss:', 'redis:'));
     await expectAway(
@@ -256,20 +256,20 @@ describe('TLS', () => {
     expect(log).toHaveLength(1);
   });
 
-  test('settings that cannot be used are an error at start', () => {
+  test('unusable settings are an error at the start', () => {
     expect(() => open('rediss://127.0.0.1:1', { tls: { cert: 'no certificate', key: 'no key' } })).toThrow();
   });
 });
 
-describe('a Redis that will not do', () => {
-  test('one that evicts buckets is warned of', async () => {
+describe('an unsuitable Redis', () => {
+  test('that evicts buckets causes a warning', async () => {
     redis = await startRedis({ args: ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru'] });
     open(`127.0.0.1:${redis.port}`);
     await expectDecided();
     await waitFor('a warning', () => log.some((line) => /^warn: .*maxmemory-policy allkeys-lru/.test(line)));
   });
 
-  test('one that is full keeps the store away until it has room', async () => {
+  test('that is full makes the store unavailable until it has memory', async () => {
     redis = await startRedis();
     open(`127.0.0.1:${redis.port}`, { breakerFailures: 2 });
     await expectDecided();
@@ -287,7 +287,7 @@ describe('a Redis that will not do', () => {
     admin.disconnect();
   });
 
-  test('a replica cannot be written to: the store looks again for a master', async () => {
+  test('that is a replica makes the store look for a master again', async () => {
     const [nowhere] = await freePorts(1);
     redis = await startRedis();
     open(`127.0.0.1:${redis.port}`);
@@ -295,7 +295,7 @@ describe('a Redis that will not do', () => {
     const admin = new Redis(redis.port, '127.0.0.1');
     await admin.replicaof('127.0.0.1', String(nowhere));
     const result = await take();
-    // Redis did nothing, so the call waited for another one, in vain.
+    // Redis did not execute the call, which waited for another master until its deadline.
     expect((result as StorageError).reason).toBe('disconnected');
     await waitFor('the store to go away', () => !store!.connected);
     await admin.replicaof('NO', 'ONE');
@@ -304,7 +304,7 @@ describe('a Redis that will not do', () => {
     admin.disconnect();
   });
 
-  test('a user who may do nothing but take still can: no INFO, no SCRIPT, no CLIENT', async () => {
+  test('a user with only the rights for takes can take: no INFO, SCRIPT or CLIENT', async () => {
     redis = await startRedis();
     const admin = new Redis(redis.port, '127.0.0.1');
     const rights = ['on', '>pw', '~weir:1:*', '-@all', '+evalsha', '+eval', '+mget', '+set', '+del', '+time'];

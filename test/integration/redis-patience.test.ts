@@ -1,4 +1,4 @@
-/* Calls that come while Redis is not there yet, or is being changed for another. */
+/* Tests calls that arrive while Redis is not connected yet, or is being replaced. */
 
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
@@ -24,7 +24,7 @@ import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir } from '../support/weir/weir.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 let redis: RedisServer;
@@ -58,7 +58,7 @@ function open(options: Partial<RedisStoreOptions> = {}): RedisAlone {
   return store;
 }
 
-/** Does not refill while a test lasts. */
+/** A rate that does not refill during a test. */
 const HUNDRED = tokenBucketRate(100, 100, UNIT_MICROS.day);
 const now = () => Math.floor(performance.now() * 1000);
 const take = (key: string, options = {}, deadline = Infinity) =>
@@ -68,7 +68,7 @@ const remaining = async (key: string) =>
   ((await take(key, { hits: 0 })) as readonly { remaining: number }[])[0]!.remaining;
 
 describe('at the start', () => {
-  test('calls wait for the first connection, and are decided by it', async () => {
+  test('calls wait for the first connection, which decides them', async () => {
     proxy.hold('replies');
     open();
     const calls = [take('a'), take('a'), take('b')];
@@ -78,7 +78,7 @@ describe('at the start', () => {
     expect(await remaining('a')).toBe(98);
   });
 
-  test('requests of many limits wait, too', async () => {
+  test('requests with many limits wait, too', async () => {
     proxy.hold('replies');
     open();
     const items = Array.from({ length: 1500 }, (_, i) => takeItem(`k${i}`, HUNDRED));
@@ -88,7 +88,7 @@ describe('at the start', () => {
     expect(await call).toHaveLength(1500);
   });
 
-  test('a call does not wait longer than its caller, and is told that Redis was not there', async () => {
+  test('a call waits no longer than its caller, and reports that Redis was not connected', async () => {
     proxy.hold('replies');
     open();
     expect(reason(await take('a', {}, now() + 20_000))).toBe('disconnected');
@@ -96,11 +96,11 @@ describe('at the start', () => {
     proxy.release();
     await store!.reached;
     await waitFor('the room to be given back', () => store!.inFlight === 0);
-    // What nobody waited for was not sent.
+    // weir did not send a take after its caller had given up.
     expect(await remaining('a')).toBe(100);
   });
 
-  test('no more calls wait than REDIS_MAX_IN_FLIGHT says', async () => {
+  test('at most REDIS_MAX_IN_FLIGHT calls wait', async () => {
     proxy.hold('replies');
     open({ maxInFlight: 10 });
     const calls = Array.from({ length: 10 }, (_, i) => take(`k${i}`));
@@ -109,12 +109,12 @@ describe('at the start', () => {
     expect((await Promise.all(calls)).map(reason)).toEqual(Array(10).fill('decided'));
   });
 
-  test('who may not wait is answered at once', () => {
+  test('a call that cannot wait is answered immediately', () => {
     open();
     expect(store!.take([takeItem('a', HUNDRED)], Infinity, undefined, false)).toBeInstanceOf(StorageError);
   });
 
-  test('calls end with the first attempt that fails; later ones do not wait', async () => {
+  test('calls end with the first failed attempt, and later calls do not wait', async () => {
     const [nowhere] = await freePorts(1);
     open({ address: parseRedisUrl(`127.0.0.1:${nowhere}`) });
     expect(reason(await take('a'))).toBe('disconnected');
@@ -122,25 +122,25 @@ describe('at the start', () => {
     expect(faults).toContain('refused');
   });
 
-  test('a process that is held up again and again finds no fault with Redis', async () => {
+  test('a process that stalls repeatedly does not blame Redis', async () => {
     open({ address: parseRedisUrl(`127.0.0.1:${redis.port}`), timeoutMicros: 20_000 });
     const nothing = new Int32Array(new SharedArrayBuffer(4));
     while (!store!.connected) {
       await new Promise((resolve) => setImmediate(resolve));
-      // Longer than Redis may take for anything.
+      // This is longer than every timeout for Redis.
       Atomics.wait(nothing, 0, 0, 1100);
     }
     expect([faults, log]).toEqual([[], [expect.stringMatching(/is up$/)]]);
   });
 
-  test('the log says nothing bad of a Redis that came up while its first failure was looked into', async () => {
+  test('the log reports no error for a Redis that starts while its first failure is examined', async () => {
     let connections = 0;
     let looks = 0;
     const server = createServer((client) => {
       client.on('error', () => {});
       connections++;
       if (connections === 1) client.destroy();
-      // Whether it speaks TLS is a question that is not answered.
+      // The probe for TLS gets no answer.
       else if (connections === 2) client.resume().on('close', () => looks++);
       else pipeline(client, connect(redis.port, '127.0.0.1'), client, () => {});
     });
@@ -157,7 +157,7 @@ describe('at the start', () => {
     }
   });
 
-  test('a new worker: no call fails while it has no Redis yet', async () => {
+  test('no call to a new worker fails while it connects to Redis', async () => {
     proxy.hold('replies');
     const policy =
       'domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: 100, fill_interval: 1h } } }]\n';
@@ -184,8 +184,8 @@ describe('at the start', () => {
   });
 });
 
-describe('a connection that is lost', () => {
-  test('what Redis has not answered is asked again of the next one, once', async () => {
+describe('a lost connection', () => {
+  test('sends unanswered takes once more on the next connection', async () => {
     open();
     await store!.reached;
     proxy.hold('replies');
@@ -196,12 +196,12 @@ describe('a connection that is lost', () => {
     proxy.release();
     expect((await Promise.all(calls)).map(reason)).toEqual(['decided', 'decided', 'decided']);
     expect(store!.calls).toBe(2);
-    // Redis had done the first, too: that takes too much, and lets nothing through.
+    // Redis had executed the first take, too: that takes too much, but allows nothing above the limit.
     expect(await remaining('a')).toBe(96);
     expect(faults).toEqual(['lost']);
   });
 
-  test('what gives hits back is not asked again: it would let too much through', async () => {
+  test('does not repeat refunds, which would allow too much', async () => {
     open();
     await store!.reached;
     await take('a', { hits: 50 });
@@ -216,7 +216,7 @@ describe('a connection that is lost', () => {
     expect(await remaining('a')).toBe(60);
   });
 
-  test('what is given back of a request is not sent on another connection, even if it had to wait', async () => {
+  test('does not send what a request gives back on another connection, even if it had to wait', async () => {
     open();
     await store!.reached;
     const taken = Array.from({ length: 20 }, (_, i) => takeItem(`k${i}`, HUNDRED, { hits: 10 }));
@@ -226,7 +226,7 @@ describe('a connection that is lost', () => {
     const others = Array.from({ length: 1000 }, (_, i) => takeItem(`other ${i}`, HUNDRED));
     const busy = store!.take(others, Infinity);
     await waitFor('the call to be sent', () => store!.calls === 2);
-    // It takes turns with what Redis is busy with.
+    // The refund alternates with other work of Redis.
     const refunds = {
       partition: ONLY_PARTITION,
       items: taken.map((item) => ({ ...item, refund: true })),
@@ -244,7 +244,7 @@ describe('a connection that is lost', () => {
     expect(store!.inFlight).toBe(0);
   });
 
-  test('a call is sent again once only', async () => {
+  test('sends a call only once more', async () => {
     open();
     await store!.reached;
     proxy.hold('requests');
@@ -262,7 +262,7 @@ describe('a connection that is lost', () => {
     expect(reason(await other)).toBe('disconnected');
   });
 
-  /** What the bucket holds as another client sees it. */
+  /** Returns the tokens of the bucket as another client sees them. */
   async function tokensLeft(key: string): Promise<number> {
     const other = new RedisAlone({ ...REDIS, address: parseRedisUrl(`127.0.0.1:${redis.port}`) });
     await other.reached;
@@ -275,7 +275,7 @@ describe('a connection that is lost', () => {
 });
 
 describe('a Redis that refuses everything', () => {
-  test('a master that became a replica is left at once, and the call goes to the next one', async () => {
+  test('a master that became a replica is left immediately, and the call is sent to the next master', async () => {
     const second = await startRedis();
     let port = redis.port;
     const moving = await startHeldProxy(() => port);
@@ -296,7 +296,7 @@ describe('a Redis that refuses everything', () => {
     }
   });
 
-  test('requests that were not sent yet wait for the next one, too', async () => {
+  test('requests that were not sent yet wait for the next master, too', async () => {
     const second = await startRedis();
     let port = redis.port;
     const moving = await startHeldProxy(() => port);
@@ -306,7 +306,7 @@ describe('a Redis that refuses everything', () => {
       const admin = new Redis(redis.port, '127.0.0.1');
       await admin.replicaof('127.0.0.1', String(second.port));
       port = second.port;
-      // Redis is given about a thousand limits of such requests at a time.
+      // Redis gets about a thousand limits of such requests at a time.
       const calls = ['a', 'b', 'c'].map((name) =>
         store!.take(
           Array.from({ length: 900 }, (_, i) => takeItem(`${name}${i}`, HUNDRED)),
@@ -323,7 +323,7 @@ describe('a Redis that refuses everything', () => {
     }
   });
 
-  test('one that loads its data, or may not write, is not asked again until it can', async () => {
+  test('a Redis that loads data, or cannot write, gets no calls until it can', async () => {
     open();
     await store!.reached;
     const admin = new Redis(redis.port, '127.0.0.1');

@@ -9,7 +9,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 let redis: RedisServer;
@@ -17,7 +17,7 @@ let proxy: Server;
 let store: RedisAlone;
 let log: string[];
 let faults: StoreFault[];
-/** What becomes of the bytes that Redis sends to weir. */
+/** Passes the bytes that Redis sends on to weir. */
 let forward: (to: Socket, chunk: Buffer) => void;
 const sockets = new Set<Socket>();
 
@@ -63,7 +63,7 @@ afterEach(async () => {
 
 const hit = (key: string) => store.take([takeItem(key, HUNDRED)], Infinity);
 
-test('replies that come byte by byte are understood, keys beyond ASCII and all', async () => {
+test('replies that arrive byte by byte are decoded, including keys beyond ASCII', async () => {
   forward = (to, chunk) => {
     for (const byte of chunk) to.write(Buffer.of(byte));
   };
@@ -72,13 +72,13 @@ test('replies that come byte by byte are understood, keys beyond ASCII and all',
     const results = await Promise.all(keys.map(hit));
     expect(results).toEqual(keys.map(() => [expect.objectContaining({ limited: false })]));
   }
-  // Each bucket was hit five times, which takes far less than it takes to refill five tokens.
+  // Each bucket was hit five times, far faster than five tokens refill.
   expect(await store.take([takeItem('caf\u00e9', HUNDRED, { hits: 97 })], Infinity)).toMatchObject([
     { limited: true },
   ]);
 });
 
-test('a reply that is none ends the connection and what waits; a new one decides on', async () => {
+test('an invalid reply ends the connection and its calls, and a new connection decides later ones', async () => {
   await hit('a');
   forward = (to) => to.write('HTTP/1.1 400 Bad Request\r\n\r\n');
   const result = await hit('a');
@@ -88,7 +88,7 @@ test('a reply that is none ends the connection and what waits; a new one decides
   expect(log.some((line) => line.includes('malformed reply'))).toBe(true);
 });
 
-test('an answer in another form ends the connection: the next ones may be those of other calls', async () => {
+test('a reply of another type ends the connection, whose next replies are not trusted', async () => {
   await hit('a');
   let answerTwice: (() => void) | undefined;
   forward = (to, chunk) => {
@@ -108,10 +108,10 @@ test('an answer in another form ends the connection: the next ones may be those 
   expect(store.connections.opened).toBe(2);
 });
 
-/** Enough to be no answer to anything, in pieces that come one after the other. */
+/** Many replies without a call, in consecutive pieces. */
 const FLOOD = Buffer.from(':1\r\n'.repeat(50_000));
 
-describe('a Redis that lies loses that connection, and no more: it', () => {
+describe('a Redis with wrong replies loses only that connection, if it', () => {
   test.each([
     ['announces a hundred million numbers', '*100000000\r\n', 'an array longer than what was asked for'],
     ['sends one number more than was asked for', '*3\r\n:1\r\n', 'an array longer than what was asked for'],
@@ -137,21 +137,21 @@ describe('a Redis that lies loses that connection, and no more: it', () => {
       deceived = to;
       to.once('close', () => closed++);
       to.write(lie);
-      // It would go on for ever.
+      // The replies would continue forever.
       const more = () => {
         while (!to.destroyed && to.write(FLOOD));
       };
       to.on('drain', more);
       more();
     };
-    // Each is sent by itself; a second answer is one to nothing only where nothing else is asked.
+    // Each take is sent alone, because a second reply could belong to another call.
     const keys = reason === 'nothing was asked' ? ['a'] : ['a', 'b', 'c', 'd', 'e', 'f'];
     const calls = keys.map(async (key, turns) => {
       for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
       return hit(key);
     });
     await waitFor('the end of the connection', () => closed === 1);
-    // They are asked again of the next connection; a whole answer before the lie counts.
+    // The takes are sent again on the next connection; a complete reply before the wrong one counts.
     for (const result of await Promise.all(calls)) expect(result).toMatchObject([{ limited: false }]);
     expect(faults).toEqual(['protocol']);
     expect(log.filter((line) => line.includes(`malformed reply: ${reason}`))).toHaveLength(1);
@@ -161,7 +161,7 @@ describe('a Redis that lies loses that connection, and no more: it', () => {
     ['announces arrays of thirty million elements', '*30000000\r\n'.repeat(20)],
     ['announces a text of half a gigabyte', '$500000000\r\n'],
     ['sends errors without end', `-ERR ${'x'.repeat(100)}\r\n`.repeat(1000)],
-  ])('%s in answer to the login', async (_, lie) => {
+  ])('%s in reply to the login', async (_, lie) => {
     let greeted = 0;
     const liar = createServer((client) => {
       sockets.add(client);
@@ -186,9 +186,9 @@ describe('a Redis that lies loses that connection, and no more: it', () => {
       64 * 1024 * 1024,
     );
     expect(lied.connected).toBe(false);
-    // weir looks for up to two seconds at what is there before it says why.
+    // weir examines the connection for up to two seconds before it logs the reason.
     await waitFor('a line in the log', () => lines.length > 0);
-    // An error that answers nothing is held for the reason why Redis hangs up.
+    // An error that answers no call counts as the reason why Redis closes the connection.
     expect(lines).toEqual([expect.stringMatching(/malformed reply: |: ERR x/)]);
     await lied.close();
     await new Promise((resolve) => liar.close(resolve));

@@ -1,4 +1,4 @@
-/* How weir connects to Sentinels: what the log and the console get to see, and how often. */
+/* Tests connections to Sentinels: what the log and the console show, and how often weir connects. */
 
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
@@ -9,7 +9,7 @@ import { RedisAlone } from '../support/redis/redis-alone.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startSentinel } from '../support/redis/sentinels.js';
 
-// Starting servers may take its time on a busy machine.
+// Servers can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 let redis: RedisServer;
@@ -45,7 +45,7 @@ function open(sentinelPort: number, environment: Record<string, string> = {}): R
   return store;
 }
 
-/** A way to a Sentinel. `onListener` is called with each connection once it listens to announcements. */
+/** Opens a proxy to a Sentinel; `onListener` is called with each connection that subscribes to announcements. */
 async function wayTo(
   port: number,
   onListener: (client: Socket) => void,
@@ -85,7 +85,7 @@ async function wayTo(
   };
 }
 
-test('a password that Sentinels do not ask for is none, and nothing is written to the console', async () => {
+test('a password that Sentinels do not require is ignored, and nothing is written to the console', async () => {
   const console = jest.spyOn(globalThis.console, 'warn').mockImplementation(() => {});
   try {
     const store = open((await sentinel()).port, { REDIS_SENTINEL_AUTH: 'hunter2' });
@@ -106,7 +106,7 @@ test('the log does not show the password that a Sentinel without AUTH repeats', 
   ]);
 });
 
-test('announcements that follow each other closely are one question, however many', async () => {
+test('a burst of announcements causes one query, however long it is', async () => {
   const announced = 'mymaster 127.0.0.1 1 127.0.0.1 2';
   const message = `*3\r\n$7\r\nmessage\r\n$14\r\n+switch-master\r\n$${announced.length}\r\n${announced}\r\n`;
   let announcements = 0;
@@ -124,7 +124,7 @@ test('announcements that follow each other closely are one question, however man
   expect(way.accepted).toBeLessThan(100);
 });
 
-test('a Sentinel that cuts off who listens to it is listened to after growing pauses', async () => {
+test('a Sentinel that closes subscriptions gets new ones after growing pauses', async () => {
   let cuts = 0;
   const way = await wayTo((await sentinel()).port, (client) => {
     cuts++;

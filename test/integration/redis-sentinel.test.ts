@@ -1,4 +1,4 @@
-/* REDIS_TYPE=SENTINEL against real Sentinels, masters and replicas. */
+/* Tests REDIS_TYPE=SENTINEL with real Sentinels, masters and replicas. */
 
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeResult } from '../../src/limiter/bucket-store.js';
@@ -19,7 +19,7 @@ import {
 } from '../support/redis/sentinels.js';
 import { CertificateAuthority } from '../support/tls/certificates.js';
 
-// Sentinels take seconds to know each other, and to agree on a failover.
+// Sentinels take seconds to discover each other, and to agree on a failover.
 jest.setTimeout(120_000);
 
 let log: string[] = [];
@@ -37,7 +37,7 @@ async function setUp(options?: Parameters<typeof startSentinelSetup>[0]): Promis
   return setup;
 }
 
-/** A Redis, and a Sentinel that watches it. */
+/** Starts a Redis, and a Sentinel that monitors it. */
 async function startWatchedRedis(): Promise<[RedisServer, RedisServer]> {
   const redis = await startRedis();
   closers.push(() => redis.stop());
@@ -46,7 +46,7 @@ async function startWatchedRedis(): Promise<[RedisServer, RedisServer]> {
   return [redis, sentinel];
 }
 
-/** A store as the variables set it up. */
+/** Opens a store that the variables configure. */
 function open(environment: Record<string, string>): RedisAlone {
   const read = readSettings({ REDIS_TYPE: 'SENTINEL', ...environment });
   if (!read.ok) throw new Error(read.errors.join('\n'));
@@ -69,7 +69,7 @@ const isUpAt = (port: number): boolean =>
   log.some((line) => line === `info: Redis redis://127.0.0.1:${port} (master mymaster) is up`);
 
 describe('a master with a replica and three Sentinels', () => {
-  test('is found at the start, by passwords, and followed through a failover that was asked for', async () => {
+  test('is found at the start, with passwords, and followed through a requested failover', async () => {
     const setup = await setUp({ password: 'master-secret', sentinelPassword: 'sentinel-secret' });
     const [master, replica] = setup.nodes as [RedisServer, RedisServer];
     const passwords = { REDIS_AUTH: 'master-secret', REDIS_SENTINEL_AUTH: 'sentinel-secret' };
@@ -103,12 +103,12 @@ describe('a master with a replica and three Sentinels', () => {
     ]);
     await waitFor('the new master', () => isUpAt(replica.port));
     expect(await take(store)).toBe('decided');
-    // It was left when the switch was announced, or when it said that it is a replica.
+    // weir left it when the switch was announced, or when it reported that it is a replica.
     expect(faults.filter((fault) => fault === 'moved' || fault === 'readonly')).not.toEqual([]);
     expect(log.join('\n')).not.toMatch(/secret|wr0ng/);
   });
 
-  test('the master dies, and one Sentinel with it: the new master is found', async () => {
+  test('finds the new master after the old one dies together with a Sentinel', async () => {
     const setup = await setUp();
     const [master, replica] = setup.nodes as [RedisServer, RedisServer];
     const store = open({ REDIS_URL: setup.url });
@@ -124,7 +124,7 @@ describe('a master with a replica and three Sentinels', () => {
     );
   });
 
-  test('a master that hangs is left for the new one, and not gone back to when it wakes up', async () => {
+  test('leaves a master that hangs, and does not return to it when it continues', async () => {
     const setup = await setUp();
     const [master, replica] = setup.nodes as [RedisServer, RedisServer];
     const store = open({ REDIS_URL: setup.url, REDIS_TIMEOUT: '100ms' });
@@ -132,7 +132,7 @@ describe('a master with a replica and three Sentinels', () => {
     master.pause();
     await waitFor('the new master', () => isUpAt(replica.port));
     expect(await take(store)).toBe('decided');
-    // It still believes to be the master until the Sentinels tell it, and keeps its connections.
+    // The old master considers itself the master until the Sentinels reconfigure it, and keeps its connections.
     master.resume();
     await commandOf(master.port, {}, ['PING']);
     expect(await take(store)).toBe('decided');
@@ -140,14 +140,14 @@ describe('a master with a replica and three Sentinels', () => {
   });
 });
 
-describe('Sentinels that are of no help', () => {
-  test('one that hangs, one that is dead, and one that has not heard of the failover do not mislead', async () => {
+describe('misleading Sentinels', () => {
+  test('a Sentinel that hangs, is dead, or missed the failover does not mislead weir', async () => {
     const [nowhere] = await freePorts(1);
     const setup = await setUp();
     const replica = setup.nodes[1] as RedisServer;
     await commandOf(setup.sentinels[0]!.port, {}, ['SENTINEL', 'FAILOVER', 'mymaster']);
     await waitFor('the failover', async () => (await setup.masterPort()) === replica.port);
-    // Cut off from the others, this one still names a master of the epoch before.
+    // This Sentinel is cut off from the others, and still names a master of the previous epoch.
     const other = await startRedis();
     closers.push(() => other.stop());
     const stale = await startSentinel({ masterName: 'mymaster', masterPort: other.port, quorum: 1 });
@@ -163,7 +163,7 @@ describe('Sentinels that are of no help', () => {
     setup.sentinels[1]!.resume();
   });
 
-  test('a single one that names a replica leads to no decision on it', async () => {
+  test('a single Sentinel that names a replica causes no decision on the replica', async () => {
     const setup = await setUp({ sentinels: 1 });
     const replica = setup.nodes[1] as RedisServer;
     await commandOf(replica.port, {}, ['CONFIG', 'SET', 'replica-read-only', 'no']);
@@ -171,7 +171,7 @@ describe('Sentinels that are of no help', () => {
     closers.push(() => misled.stop());
     open({ REDIS_URL: `mymaster,127.0.0.1:${misled.port}` });
     await waitFor('the log', () => log.length > 0);
-    // A Sentinel that watches a replica finds its master out, sooner or later; until then weir does not write there.
+    // A Sentinel that monitors a replica eventually finds its master; until then, weir does not write to the replica.
     expect(log[0]).toMatch(
       /it is a replica, which takes no writes; weir asks the Sentinels .* \(READONLY its role is slave\)|is up$/,
     );
@@ -210,7 +210,7 @@ describe('Sentinels that are of no help', () => {
     expect(await take(store)).toBe('disconnected');
   });
 
-  test('a Sentinel in place of a single Redis', async () => {
+  test('a Sentinel instead of a Redis', async () => {
     const [, sentinel] = await startWatchedRedis();
     open({ REDIS_TYPE: 'SINGLE', REDIS_URL: `127.0.0.1:${sentinel.port}` });
     await waitFor('the log', () => log.length > 0);
@@ -228,7 +228,7 @@ test('closing ends everything while Sentinels hang', async () => {
   expect(store.everReached).toBe(false);
 });
 
-test('TLS, for Redis and for the Sentinels, by name', async () => {
+test('TLS for Redis and for the Sentinels, by name', async () => {
   const folder = new TempDir();
   closers.push(async () => folder.remove());
   const authority = new CertificateAuthority();

@@ -1,4 +1,4 @@
-/* REDIS_*, REDIS_PERSECOND_* and what goes with them, as the operator sets them, against real Redis servers. */
+/* Tests REDIS_*, REDIS_PERSECOND_* and related variables with real Redis servers. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals';
@@ -17,7 +17,7 @@ import { CertificateAuthority } from '../support/tls/certificates.js';
 import { CommandHost } from '../support/weir/commands.js';
 import { startWeir, WEIR_MAIN, type WeirServer } from '../support/weir/weir.js';
 
-// Starting several servers may take its time on a busy machine.
+// Several servers can be slow to start on a busy machine.
 jest.setTimeout(90_000);
 
 const POLICY = `
@@ -62,7 +62,7 @@ async function code(client: RlsClient, ...keys: string[]): Promise<number | unde
   return reply.code === STATUS.OK ? reply.response!.overallCode : undefined;
 }
 
-/** Buckets by the names behind their hash tags. */
+/** Returns the names of the buckets without their hash tags. */
 async function buckets(redis: Redis): Promise<string[]> {
   const keys = await redis.keys('*');
   return keys.filter((key) => !key.endsWith('probe')).map((key) => key.replace(/^.*\}/, ''));
@@ -71,7 +71,7 @@ async function buckets(redis: Redis): Promise<string[]> {
 const logs = (server: WeirServer, pattern: RegExp) =>
   server.log().some(({ msg }) => pattern.test(String(msg)));
 
-/** Runs weir until it ends by itself. */
+/** Runs weir until it exits by itself. */
 async function serve(env: NodeJS.ProcessEnv) {
   const [grpc, http, debug] = await freePorts(3);
   return runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
@@ -89,8 +89,8 @@ async function serve(env: NodeJS.ProcessEnv) {
   });
 }
 
-describe('the way to Redis', () => {
-  test('tcp with user and password in the URL', async () => {
+describe('connections to Redis', () => {
+  test('accept tcp with user and password in the URL', async () => {
     const redis = await redisServer({
       args: ['--requirepass', 's3cret'],
     });
@@ -101,7 +101,7 @@ describe('the way to Redis', () => {
     expect(await code(client, 'year')).toBe(CODE.OK);
   });
 
-  test('a Unix domain socket by a relative path', async () => {
+  test('accept a Unix domain socket with a relative path', async () => {
     const redis = await redisServer({ args: ['--unixsocket', 'redis.sock'] });
     const [, client] = await weir({
       REDIS_SOCKET_TYPE: 'unix',
@@ -144,7 +144,7 @@ describe('the way to Redis', () => {
       { REDIS_URL: 'h:1', REDIS_TLS: '1', REDIS_TLS_CACERT: '/nowhere' },
       /^weir: REDIS_TLS_CACERT: cannot read/m,
     ],
-  ])('refused at start: %j', async (env, line) => {
+  ])('are refused at the start for %j', async (env, line) => {
     const { code: exitCode, stderr } = await host.run({ args: ['serve'], folder: '/', environment: env });
     expect([exitCode, stderr]).toEqual([1, expect.stringMatching(line)]);
     expect(stderr).not.toMatch(/:s3cret@/);
@@ -152,7 +152,7 @@ describe('the way to Redis', () => {
 });
 
 describe('TLS', () => {
-  /** A Redis that speaks TLS, with a certificate for `name`, and the file of its issuer's. */
+  /** Starts a Redis with TLS and a certificate for `name`; returns its address and the issuer's file. */
   async function tlsRedis(name: string): Promise<{ address: string; ca: string }> {
     const authority = new CertificateAuthority();
     const { cert, key } = authority.issue(name);
@@ -174,13 +174,13 @@ describe('TLS', () => {
     return { address: `127.0.0.1:${port}`, ca };
   }
 
-  test('REDIS_TLS with a plain address', async () => {
+  test('is used with REDIS_TLS and a plain address', async () => {
     const { address, ca } = await tlsRedis('IP:127.0.0.1');
     const [, client] = await weir({ REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_CACERT: ca });
     expect(await code(client, 'year')).toBe(CODE.OK);
   });
 
-  test('another name in the certificate may be accepted, an unknown issuer is not', async () => {
+  test('can accept another name in the certificate, but no unknown issuer', async () => {
     const { address, ca } = await tlsRedis('DNS:redis.test');
     const env = { REDIS_URL: address, REDIS_TLS: 'true', REDIS_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' };
     const [, client] = await weir({ ...env, REDIS_TLS_CACERT: ca });
@@ -192,7 +192,7 @@ describe('TLS', () => {
   });
 });
 
-test('a password in a file is read again for each connection', async () => {
+test('a password file is read again for each connection', async () => {
   const redis = await redisServer({ args: ['--requirepass', 'first'] });
   const file = join(redis.folder, 'password');
   writeFileSync(file, 'default:first\n');
@@ -207,7 +207,7 @@ test('a password in a file is read again for each connection', async () => {
   writeFileSync(file, 'second');
   await waitFor('the new password', async () => (await code(client, 'year')) === CODE.OK);
 
-  // One that is not there for a while is waited for.
+  // weir waits for a file that is missing for a while.
   rmSync(file);
   await cutOff();
   await waitFor('a line about the file', () => logs(server, /REDIS_AUTH_FILE: cannot read/));
@@ -215,7 +215,7 @@ test('a password in a file is read again for each connection', async () => {
   expect(JSON.stringify(server.log())).not.toMatch(/first|second/);
 });
 
-test('a prefix stands before every key', async () => {
+test('every key begins with the prefix', async () => {
   const redis = await redisServer();
   const [, client] = await weir({ REDIS_URL: `127.0.0.1:${redis.port}`, CACHE_KEY_PREFIX: 'app:' });
   await code(client, 'year', 'tokens');
@@ -239,7 +239,7 @@ describe('a second Redis for windows of a second', () => {
     return { main, second, server, client };
   }
 
-  test('holds those, overrides included, and nothing else', async () => {
+  test('holds only these windows, including overrides', async () => {
     const { main, second, client } = await both();
     const override = { requestsPerUnit: 1_000_000, unit: LIMIT_UNIT.second };
     const admin = clientOf(second, { password: 'pw' });
@@ -259,7 +259,7 @@ describe('a second Redis for windows of a second', () => {
     expect(await buckets(clientOf(main))).toHaveLength(2);
   });
 
-  test('denies what the main one has room for', async () => {
+  test('denies requests that the main Redis would allow', async () => {
     const { client } = await both();
     const reply = await client.ask('d', asks('tokens', 'never', 'year'));
     expect(reply.response).toMatchObject({
@@ -272,7 +272,7 @@ describe('a second Redis for windows of a second', () => {
     });
   });
 
-  test('away: its limits fail, the others hold; health follows both', async () => {
+  test('fails its own limits while it is unavailable, and health covers both', async () => {
     const { second, server, client } = await both({ REDIS_HEALTH_CHECK_ACTIVE_CONNECTION: 'true' });
     const health = async () => (await httpRequest(server.httpPort, '/healthcheck')).status;
     expect(await health()).toBe(200);
@@ -288,7 +288,7 @@ describe('a second Redis for windows of a second', () => {
 });
 
 describe('LOCAL_CACHE_SIZE_IN_BYTES', () => {
-  test('repeats the denials of windows without counting them, also while Redis is away', async () => {
+  test('repeats denials of windows without counting them, also while Redis is unavailable', async () => {
     const redis = await redisServer();
     const admin = clientOf(redis);
     const [server, client] = await weir({
@@ -305,7 +305,7 @@ describe('LOCAL_CACHE_SIZE_IN_BYTES', () => {
     expect(await code(client, 'tokens')).toBeUndefined();
   });
 
-  test('0 repeats nothing, unset those of token buckets', async () => {
+  test('0 repeats no denials; unset repeats those of token buckets', async () => {
     const redis = await redisServer();
     const admin = clientOf(redis);
     for (const [env, tokens] of [
@@ -349,7 +349,7 @@ describe('REDIS_STARTUP_MAX_ELAPSED_TIME', () => {
     ]);
   });
 
-  test('lets weir run that did', async () => {
+  test('does not end a server that did', async () => {
     const redis = await redisServer();
     const [server, client] = await weir({
       REDIS_URL: `127.0.0.1:${redis.port}`,

@@ -1,4 +1,4 @@
-/* What the reference's variables make of answers, health and the debug port, seen from outside. */
+/* Tests the effect of the reference's variables on answers, health and the debug port, from outside. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ function clientOf(server: WeirServer): RlsClient {
   return client;
 }
 
-test('LIMIT_REQUEST_HEADERS_ENABLED adds headers upstream, by gRPC and as JSON', async () => {
+test('LIMIT_REQUEST_HEADERS_ENABLED adds upstream headers, by gRPC and as JSON', async () => {
   const env = { LIMIT_REQUEST_HEADERS_ENABLED: 'true', LIMIT_REQUEST_RESET_HEADER: 'X-Reset' };
   const server = await start(env, POLICY);
   const { response } = await clientOf(server).ask('d', [one('ten')]);
@@ -57,7 +57,7 @@ test('LIMIT_REQUEST_HEADERS_ENABLED adds headers upstream, by gRPC and as JSON',
 describe('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED', () => {
   const check = service['Check'] as unknown as MethodDefinition<object, { readonly status: string }>;
 
-  /** What gRPC health says of every name. */
+  /** Returns the gRPC health of every name. */
   async function grpcHealth(server: WeirServer): Promise<unknown[]> {
     const client = new Client(`127.0.0.1:${server.grpcPort}`, credentials.createInsecure());
     const ask = (name: string) =>
@@ -78,7 +78,7 @@ describe('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED', () => {
     }
   }
 
-  test('follows whether a domain is in force, on every way that health is asked', async () => {
+  test('reflects whether a domain is in effect, in every health check', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-health-'));
     open.push({ close: () => rmSync(folder, { recursive: true }) });
     const server = await start({ CONFIG_PATH: folder, HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED: 'true' });
@@ -102,7 +102,7 @@ describe('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED', () => {
 });
 
 describe('HTTP', () => {
-  test('health with details names each domain, and the debug port what it has, sorted', async () => {
+  test('detailed health names each domain, and the debug port lists its content, sorted', async () => {
     const server = await start({}, POLICY);
     const health = await httpRequest(server.httpPort, '/healthcheck?detail');
     expect([health.status, JSON.parse(health.body).policy]).toMatchObject([

@@ -1,4 +1,4 @@
-/* Values of the reference's variables that deployments really have, on a real server. */
+/* Starts a real server with values of the reference's variables that occur in deployments. */
 import { connect } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
@@ -9,7 +9,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** Whether a port is open on another address of this machine than 127.0.0.1. */
+/** Returns whether a port is open on an address of this machine other than 127.0.0.1. */
 function isOpenElsewhere(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.2', port });
@@ -34,7 +34,7 @@ onLinux(
   },
 );
 
-test('a Service named statsd in the namespace stops no start, and is told of', async () => {
+test('a Service named statsd in the namespace prevents no start, and causes a warning', async () => {
   server = await startWeir({
     env: {
       STATSD_PORT: 'tcp://10.96.0.7:9125',

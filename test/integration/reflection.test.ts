@@ -60,7 +60,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.server.close());
 
-/** Asks one question of server reflection. */
+/** Sends one request to server reflection. */
 async function reflect(version: 'v1' | 'v1alpha', question: object): Promise<Record<string, unknown>> {
   const includeDirs = [assetPath('proto')];
   const definition = loadSync(`grpc/reflection/${version}/reflection.proto`, { includeDirs, keepCase: true });
@@ -102,7 +102,7 @@ describe.each(['v1', 'v1alpha'] as const)('reflection %s', (version) => {
     expect(list.service.map(({ name }) => name).sort()).toEqual(SERVICES);
   });
 
-  test('sends a file with everything it depends on', async () => {
+  test('sends a file with its dependencies', async () => {
     const file = loadSync('google/protobuf/descriptor.proto')[
       'google.protobuf.FileDescriptorProto'
     ] as MessageTypeDefinition<object, object>;
@@ -118,7 +118,7 @@ describe.each(['v1', 'v1alpha'] as const)('reflection %s', (version) => {
     );
   });
 
-  test('says NOT_FOUND for a symbol that is not there', async () => {
+  test('reports NOT_FOUND for an unknown symbol', async () => {
     expect(await reflect(version, { file_containing_symbol: 'envoy.Nothing' })).toMatchObject({
       error_response: { error_code: 5 },
     });
@@ -187,7 +187,7 @@ const grpcurl = optionalToolPath('grpcurl');
     });
   });
 
-  test('asks for health by every name', async () => {
+  test('checks health by every name', async () => {
     for (const service of ['', SERVICE, 'ratelimit']) {
       const text = await run(
         '-d',

@@ -1,6 +1,4 @@
-/*
- * .ci/release.mjs in a repository of its own: what this checkout holds but for its tests, so that little is compiled.
- */
+/* Runs .ci/release.mjs in a separate repository: this checkout without its tests, so that little is compiled. */
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -37,7 +35,7 @@ const hasChart = existsSync(join(repositoryRoot, CHART)) && helm !== undefined;
 afterAll(() => folder.remove());
 
 async function git(...args: string[]): Promise<string> {
-  // A developer's own settings (signing, hooks) have no say.
+  // The developer's own settings (signing, hooks) must have no effect.
   const env = { GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' };
   const { code, stdout, stderr } = await runToEnd('git', args, { cwd: folder.path, env });
   if (code !== 0) throw new Error(`git ${args.join(' ')} ended with ${code}: ${stderr}`);
@@ -54,7 +52,7 @@ function release(...args: string[]) {
 
 const read = (...path: string[]) => readFileSync(folder.join(...path), 'utf8');
 
-/** Everything that a release could have changed. */
+/** Returns everything that a release could change. */
 async function state(): Promise<string> {
   const dist = existsSync(folder.join('dist')) ? readdirSync(folder.join('dist')) : [];
   return [await git('rev-parse', 'HEAD'), await git('status', '--porcelain'), await git('tag'), dist].join(
@@ -99,14 +97,14 @@ test.each([
   ['with an earlier version', ['0.0.1'], '0.0.1 is not major, minor, patch or a version after'],
   ['with two versions', ['minor', 'patch'], 'name one version'],
   ['with an unknown option', ['minor', '--force'], 'there is no --force'],
-])('%s it says how it is called', async (_, args, reason) => {
+])('refuses to start %s', async (_, args, reason) => {
   const ended = await release(...args);
   expect(ended).toMatchObject({ code: 2, stdout: '' });
   expect(ended.stderr).toContain(`weir: ${reason}`);
   expect(ended.stderr).toContain('Usage: npm run release -- <major|minor|patch|x.y.z>');
 });
 
-test('it refuses another branch, a changed tree and a tag that exists, all at once, and changes nothing', async () => {
+test('refuses another branch, a changed tree and an existing tag in one message, and changes nothing', async () => {
   await git('switch', '--quiet', '--create', 'other');
   await git('tag', `v${next}`);
   folder.write('docs/note.md', 'not committed\n');
@@ -127,7 +125,7 @@ test('it refuses another branch, a changed tree and a tag that exists, all at on
   }
 });
 
-test('it refuses to leave the chart out unasked where Helm is not installed', async () => {
+test('refuses to leave the chart out, unless asked, if Helm is not installed', async () => {
   await git('switch', '--quiet', '--create', 'chart');
   folder.write(CHART, 'name: weir\n');
   const PATH = (process.env['PATH'] ?? '')
@@ -143,7 +141,7 @@ test('it refuses to leave the chart out unasked where Helm is not installed', as
   await git('clean', '--quiet', '--force', '-d', 'deploy');
 });
 
-test('it refuses a changelog that has nothing new', async () => {
+test('refuses a changelog without new entries', async () => {
   await git('switch', '--quiet', '--create', 'nothing-new');
   folder.write('CHANGELOG.md', read('CHANGELOG.md').replace(ENTRIES, '### Added\n'));
   const ended = await release('minor');
@@ -152,7 +150,7 @@ test('it refuses a changelog that has nothing new', async () => {
   await git('checkout', '--quiet', '--', 'CHANGELOG.md');
 });
 
-test('--dry-run shows what it would do and changes nothing', async () => {
+test('--dry-run prints the steps and changes nothing', async () => {
   const before = await state();
   const ended = await release('minor', '--dry-run');
   expect(ended).toMatchObject({ code: 0, stderr: '' });
@@ -163,7 +161,7 @@ test('--dry-run shows what it would do and changes nothing', async () => {
   expect(await state()).toBe(before);
 });
 
-test('a build that fails leaves no release behind', async () => {
+test('leaves no release behind if the build fails', async () => {
   await git('switch', '--quiet', '--create', 'main-that-fails');
   await git('branch', '--move', 'main', 'kept');
   await git('branch', '--move', 'main');
@@ -183,7 +181,7 @@ test('a build that fails leaves no release behind', async () => {
   }
 }, 60_000);
 
-test('nor does a tag that cannot be signed', async () => {
+test('leaves no release behind if the tag cannot be signed', async () => {
   await git('config', 'tag.gpgSign', 'true');
   await git('config', 'gpg.program', 'false');
   try {
@@ -198,18 +196,18 @@ test('nor does a tag that cannot be signed', async () => {
   }
 }, 60_000);
 
-test('it commits, tags, fills dist/ and prints what would be pushed', async () => {
+test('commits, tags, fills dist/ and prints what would be pushed', async () => {
   const before = await git('rev-parse', 'HEAD');
   const ended = await release('minor');
   expect(ended).toMatchObject({ code: 0 });
 
-  // One commit with a tag, and nothing left over.
+  // There is one commit with a tag, and no other change.
   expect(await git('log', '-1', '--format=%s %P')).toBe(`Release ${next} ${before}`);
   expect(await git('status', '--porcelain')).toBe('');
   expect(await git('rev-parse', `v${next}^{commit}`)).toBe(await git('rev-parse', 'HEAD'));
   expect(await git('cat-file', '-t', `v${next}`)).toBe('tag');
 
-  // The version stands wherever somebody reads it.
+  // The version is updated in every place.
   expect(JSON.parse(read('package.json'))).toMatchObject({ version: next });
   expect(JSON.parse(read('package-lock.json'))).toMatchObject({
     version: next,
@@ -225,7 +223,7 @@ test('it commits, tags, fills dist/ and prints what would be pushed', async () =
     expect(read(CHART)).toContain(`appVersion: "${next}"\n`);
   }
 
-  // The changelog has a new part with its date, without sections that are empty.
+  // The changelog has a new section with its date, without empty subsections.
   const [head = ''] = read('CHANGELOG.md').split(`## [${current}]`);
   const [, unreleased, date, notes] =
     /## \[Unreleased\]\n([\s\S]*)## \[[\d.]+\] - (\d{4}-\d\d-\d\d)\n([\s\S]*)$/.exec(head) ?? [];
@@ -238,7 +236,7 @@ test('it commits, tags, fills dist/ and prints what would be pushed', async () =
   ];
   expect(read('CHANGELOG.md')).toContain(`\n\n${links.join('\n')}\n`);
 
-  // What is published, with sums that are right.
+  // The published files have correct checksums.
   const chart = hasChart ? [`helm/weir-${next}.tgz`] : [];
   const made = [...chart, `npm/weir-${next}.tgz`, 'policy.schema.json', 'sbom.cdx.json'];
   const sums = made.map(
@@ -257,7 +255,7 @@ test('it commits, tags, fills dist/ and prints what would be pushed', async () =
   await runToEnd('tar', ['-xzf', folder.join(`dist/npm/weir-${next}.tgz`), '-C', unpacked]);
   expect(JSON.parse(read('build/unpacked/package/build/package.json'))).toMatchObject({ version: next });
 
-  // Every way to users, and both architectures.
+  // The commands cover every distribution channel, and both architectures.
   for (const command of [
     `git push origin main v${next}`,
     '--platform linux/amd64,linux/arm64',

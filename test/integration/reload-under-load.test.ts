@@ -1,7 +1,4 @@
-/*
- * Policies that change while requests are decided without a pause: every answer is of one version, and every version is
- * met.
- */
+/* Changes policies during constant traffic: every answer belongs to one version, and every version occurs. */
 import { renameSync, symlinkSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
@@ -13,7 +10,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
-/** Enough that a policy takes many slices to build. */
+/** Enough rules that a policy is built in many slices. */
 const RULES = 600;
 const FLIPS = 4;
 
@@ -32,7 +29,7 @@ afterEach(async () => {
   dir.remove();
 });
 
-/** The first and the last rule have the same limit, which tells the version. */
+/** The first and the last rule have the same limit, which identifies the version. */
 function policyText(limit: number): string {
   const nodes = Array.from(
     { length: RULES },
@@ -41,10 +38,10 @@ function policyText(limit: number): string {
   return `domain: d\ndescriptors:\n${nodes.join('\n')}\n`;
 }
 
-/** Writes a release, and makes it the one in force in one step. */
+/** Writes a release, and puts it in effect atomically. */
 function publish(limit: number): void {
   dir.write(`release-${limit}/config/first.yaml`, policyText(limit));
-  // A domain that never changes, beside the one that does.
+  // This domain never changes, in contrast to the other one.
   dir.write(
     `release-${limit}/config/same.yaml`,
     'domain: same\ndescriptors: [{ key: k, rate_limit: { unlimited: true } }]\n',
@@ -55,7 +52,7 @@ function publish(limit: number): void {
 
 const REQUEST = [descriptor(['k=v0']), descriptor([`k=v${RULES - 1}`])];
 
-/** The limits that one answer tells. */
+/** Returns the limits in one answer. */
 async function ask(): Promise<readonly (number | undefined)[]> {
   const { code, response } = await (client as RlsClient).ask('d', REQUEST);
   expect({ code, overall: response?.overallCode }).toEqual({ code: STATUS.OK, overall: CODE.OK });
@@ -66,7 +63,7 @@ describe.each([
   ['one process', {}],
   ['two workers', { WORKERS: '2' }],
 ])('%s', (_name, env: NodeJS.ProcessEnv) => {
-  test('no decision sees half a policy', async () => {
+  test('no decision uses half a policy', async () => {
     if (env['WORKERS'] !== undefined) redis = await startRedis();
     publish(1_000_000);
     server = await startWeir({
@@ -105,7 +102,7 @@ describe.each([
   }, 120_000);
 });
 
-test('a worker that starts while policies change has all of the latest', async () => {
+test('a worker that starts while policies change has the complete latest policy', async () => {
   redis = await startRedis();
   publish(1);
   server = await startWeir({
@@ -116,7 +113,7 @@ test('a worker that starts while policies change has all of the latest', async (
       LOG_LEVEL: 'info',
     },
   });
-  // All workers, not the first alone: one that ends while others start ends the start.
+  // Waits for all workers, because a worker that exits while others start ends the start.
   await server.process.waitForLine(/weir serves/);
   const detail = await fetch(`http://127.0.0.1:${server.httpPort}/healthcheck?detail`);
   const { workers } = (await detail.json()) as { workers: { pid: number }[] };

@@ -1,4 +1,4 @@
-/* An API key of one domain that is sent to another known domain is shown nowhere, and stands in no store. */
+/* Tests that an API key of one domain that is sent to another known domain is never shown or stored. */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { afterEach, expect, jest, test } from '@jest/globals';
@@ -13,7 +13,7 @@ import { startRedis } from '../support/redis/redis-server.js';
 import { startStatsdListener } from '../support/statsd/statsd-listener.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
-// Starting several servers may take its time on a busy machine.
+// Several servers can be slow to start on a busy machine.
 jest.setTimeout(90_000);
 
 const SECRET = 'raw-s3cret-of-a-partner';
@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 test.each([{ workers: '0' }, { workers: '2' }])(
-  'an API key sent to another domain, which learns at a reload that it is one, with $workers workers',
+  'an API key that is sent to another domain, which declares it secret at a reload, with $workers workers',
   async ({ workers }) => {
     const dir = new TempDir();
     closers.push(() => dir.remove());
@@ -69,7 +69,7 @@ test.each([{ workers: '0' }, { workers: '2' }])(
     await waitFor('the reload', () => says(/^policy reloaded$/));
     const [told] = server.log().filter(({ msg }) => /secret of another domain now/.test(String(msg)));
     expect(told).toMatchObject({ key: 'token', domains: ['other'] });
-    // Workers have it a little later than the primary: the first calls have another value.
+    // Workers get the policies a little later than the primary; the first calls use another value.
     await waitFor('the new policies to be in force', async () => {
       const { response } = await client.ask('deriving', [descriptor(['token=known'])]);
       return response?.statuses[0]?.currentLimit !== undefined;

@@ -1,6 +1,6 @@
 /*
- * Redis killed, stopped and restarted empty while calls run: no call runs into its deadline, every rule answers as its
- * policy says, nothing crashes, and service is back by itself.
+ * Kills, pauses and restarts Redis during calls: no call exceeds its deadline, every rule answers according to its
+ * failure policy, nothing crashes, and the service recovers by itself.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
@@ -25,10 +25,10 @@ ${bucket('deny', 'deny')}
   - { key: looks, shadow_mode: true, rate_limit: { on_store_failure: error, token_bucket: { max_tokens: 1, fill_interval: 1h } } }
   - { key: local, rate_limit: { on_store_failure: local, token_bucket: { max_tokens: 3, fill_interval: 1h } } }
 `;
-/** So much longer than REDIS_TIMEOUT that no busy machine reaches it. */
+/** Far longer than REDIS_TIMEOUT, so that calls do not reach it even on a busy machine. */
 const TIMEOUT_MS = 5000;
 
-/** Asks over and over until stopped. */
+/** Repeats calls until it is stopped. */
 class Traffic {
   readonly replies: RlsReply[] = [];
   #stopped = false;
@@ -38,7 +38,7 @@ class Traffic {
     const work = async () => {
       while (!this.#stopped) {
         this.replies.push(await client.ask('d', [descriptor([`${key}=x`])], { timeoutMs: TIMEOUT_MS }));
-        // Lets the other sockets of this process have their turn.
+        // Gives the other sockets of this process their turn.
         await new Promise((resolve) => setImmediate(resolve));
       }
     };
@@ -52,7 +52,7 @@ class Traffic {
   }
 }
 
-describe('while Redis is away', () => {
+describe('while Redis is unavailable', () => {
   let redis: RedisServer;
   let server: WeirServer;
   let client: RlsClient;
@@ -101,7 +101,7 @@ describe('while Redis is away', () => {
       overallCode: CODE.OVER_LIMIT,
       statuses: [{ code: CODE.OVER_LIMIT, limitRemaining: 0, durationUntilResetSeconds: 1 }],
     });
-    // Local buckets of an outage just before would still be there.
+    // A new name, because local buckets of the previous outage would still exist.
     const asked = [descriptor([`local=${outages}`])];
     const local = [];
     for (let index = 0; index < 4; index++) {
@@ -109,13 +109,13 @@ describe('while Redis is away', () => {
       local.push(response?.overallCode);
     }
     expect(local).toEqual([CODE.OK, CODE.OK, CODE.OK, CODE.OVER_LIMIT]);
-    // Health stays: Envoy would eject every replica at once.
+    // Health does not change, or Envoy would eject every replica at once.
     expect(await health()).toBe(200);
   }
 
   async function expectBack(): Promise<void> {
     await waitFor('Redis to decide again', async () => (await decidedByRedis()) || undefined);
-    // Redis's own bucket decides again, and is charged for the three that were admitted without it.
+    // Redis decides again, and is charged for the three hits that were allowed without it.
     await waitFor('the charges', async () => {
       const { body } = await httpRequest(server.httpPort, '/metrics');
       return body.includes('weir_local_charges_waiting 0\n') || undefined;
@@ -126,12 +126,12 @@ describe('while Redis is away', () => {
 
   function expectAllDecided(replies: readonly RlsReply[]): void {
     expect(replies.length).toBeGreaterThan(0);
-    // Nobody ran into its own deadline: the failure policy answered first.
+    // The failure policy answered before any deadline.
     expect(replies.filter(({ code }) => code === STATUS.DEADLINE_EXCEEDED)).toEqual([]);
     expect(replies.filter(({ code }) => code !== STATUS.OK)).toEqual([]);
   }
 
-  test('killed, then started again, empty', async () => {
+  test('weir recovers from a Redis that is killed, then restarted empty', async () => {
     const traffic = new Traffic(client, 'allow', 20);
     await redis.kill();
     await expectPolicies();
@@ -140,7 +140,7 @@ describe('while Redis is away', () => {
     expectAllDecided(await traffic.stop());
   });
 
-  test('stopped in the middle, then continued', async () => {
+  test('weir recovers from a Redis that is paused, then continued', async () => {
     const traffic = new Traffic(client, 'allow', 20);
     redis.pause();
     await expectPolicies();
@@ -149,7 +149,7 @@ describe('while Redis is away', () => {
     expectAllDecided(await traffic.stop());
   });
 
-  test('the log says so once, and metrics count', async () => {
+  test('the log reports it once, and metrics count it', async () => {
     const log = server.log().map(({ msg }) => String(msg));
     const outages = log.filter((line) => line.includes('cannot be used')).length;
     expect(outages).toBeGreaterThanOrEqual(1);
@@ -166,7 +166,7 @@ describe('starting without Redis', () => {
   const start = (policy: string, port: number, env = {}) =>
     startWeir({ policy, env: { REDIS_URL: `127.0.0.1:${port}`, ...env }, untilHealthy: false });
 
-  test('is NOT_SERVING until Redis was reached, then SERVING whatever Redis does', async () => {
+  test('reports NOT_SERVING until Redis is reached, then SERVING whatever happens to Redis', async () => {
     const redis = await startRedis();
     await redis.kill();
     const server = await start(POLICY, redis.port);
@@ -190,10 +190,10 @@ describe('starting without Redis', () => {
     await redis.stop();
   });
 
-  test('is SERVING while no rule denies, until a schedule makes one active', async () => {
+  test('reports SERVING while no rule denies, until a schedule activates one', async () => {
     const redis = await startRedis();
     await redis.kill();
-    // Whole seconds, a while ahead: the server must be up by then.
+    // Whole seconds, far enough ahead that the server is up by then.
     const active = new Date(Math.ceil(Date.now() / 1000) * 1000 + 5000).toISOString();
     const node = (key: string, more: string) =>
       `  - { key: ${key}, ${more}, rate_limit: { unit: day, requests_per_unit: 1 } }`;

@@ -1,4 +1,4 @@
-/* Lists of limits, and candidates, over two real servers on one real Redis. */
+/* Tests lists of limits, and candidates, with two real servers on one real Redis. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -8,12 +8,12 @@ import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
-// Starting Redis and servers may take its time on a busy machine.
+// Redis and servers can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 const REQUESTS = 200;
 const TIGHT = 37;
-/** Refills too slowly to matter, windows of a year: what is counted stays. */
+/** Refills are too slow to matter, and windows last a year, so that counts stay. */
 const POLICY = `
 domain: d
 descriptors:
@@ -57,23 +57,23 @@ async function start(count: number, env: NodeJS.ProcessEnv = {}): Promise<void> 
   servers = await Promise.all(
     Array.from({ length: count }, () => startWeir({ policy: POLICY, env: redisEnv })),
   );
-  // Several connections to each, so that requests are under way at the same time.
+  // Several connections to each server, so that requests overlap.
   clients = servers.flatMap(({ grpcPort }) => [1, 2, 3].map(() => new RlsClient(grpcPort)));
 }
 
-/** How many of {@link REQUESTS} pass that are sent to all servers at once. */
+/** Sends {@link REQUESTS} to all servers at once, and returns how many are allowed. */
 async function burst(key: string, value: string): Promise<number> {
   const replies = await Promise.all(
     Array.from({ length: REQUESTS }, (_, i) =>
       (clients[i % clients.length] as RlsClient).ask('d', [descriptor([`${key}=${value}`])]),
     ),
   );
-  // Nobody was left without an answer.
+  // No request failed.
   expect([...new Set(replies.map(({ code, details }) => `${code} ${details}`))]).toEqual(['0 ']);
   return replies.filter(({ response }) => response?.overallCode === CODE.OK).length;
 }
 
-/** What the limit that is not `tight` has left. */
+/** Returns the remaining hits of the limit that is not `tight`. */
 async function left(key: string, value: string): Promise<number | undefined> {
   const look = descriptor([`${key}=${value}`], { hitsAddend: 0 });
   const { response } = await (clients[0] as RlsClient).ask('d', [look, descriptor(['without-tight'])]);
@@ -81,7 +81,7 @@ async function left(key: string, value: string): Promise<number | undefined> {
   return response?.statuses[0]?.limitRemaining;
 }
 
-/** The sum of a counter over all servers. */
+/** Returns the sum of a counter over all servers. */
 async function counted(name: string): Promise<number> {
   const texts = await Promise.all(servers.map(({ httpPort }) => httpRequest(httpPort, '/metrics')));
   const lines = texts.flatMap(({ body }) => body.split('\n').filter((line) => line.startsWith(`${name} `)));
@@ -96,7 +96,7 @@ async function expectTightWindows(value: string): Promise<void> {
 }
 
 describe(`${REQUESTS} simultaneous requests on a list of two limits, over two servers on one Redis`, () => {
-  test('admit exactly the tokens of the tighter one, and take exactly that from the other', async () => {
+  test('allow exactly the tokens of the tighter limit, and take the same number from the other', async () => {
     await start(2);
     await expectTightWindows('a');
     expect(await burst('tokens', 'a')).toBe(TIGHT);
@@ -104,7 +104,7 @@ describe(`${REQUESTS} simultaneous requests on a list of two limits, over two se
     const decisions = (labels: string) => counted(`weir_decisions_total{domain="d",${labels}}`);
     expect(await decisions('rule="tokens[tight]",code="OVER_LIMIT"')).toBe(REQUESTS - TIGHT);
     expect(await decisions('rule="tokens[loose]",code="OVER_LIMIT"')).toBe(0);
-    // The candidate saw those denied, too: 150 of 200 would have passed it. The look above is one of what it saw.
+    // The candidate also sees the denied requests: it would have allowed 150 of 200, including the peek above.
     const candidates = (live: string, candidate: string) =>
       counted(
         `weir_candidate_decisions_total{domain="d",rule="tokens",live="${live}",candidate="${candidate}"}`,
@@ -113,14 +113,14 @@ describe(`${REQUESTS} simultaneous requests on a list of two limits, over two se
     expect((await candidates('OK', 'OVER_LIMIT')) + (await candidates('OVER_LIMIT', 'OVER_LIMIT'))).toBe(51);
   });
 
-  test('windows, too, with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', async () => {
+  test('do the same with windows and STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT', async () => {
     await start(2, { STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: 'true' });
     await expectTightWindows('stop');
   });
 });
 
 test.each([{ LOCAL_CACHE_SIZE_IN_BYTES: '1000000' }, { DENY_CACHE_MAX_AGE: '0s' }])(
-  'denials that are remembered, or none, make no difference: %j',
+  'a deny cache, or none, does not change the counts: %j',
   async (env) => {
     await start(2, env);
     for (const [key, limit] of [
@@ -133,18 +133,18 @@ test.each([{ LOCAL_CACHE_SIZE_IN_BYTES: '1000000' }, { DENY_CACHE_MAX_AGE: '0s' 
       expect(await burst(key, value)).toBe(0);
       expect(await left(key, value)).toBe(limit - TIGHT);
     }
-    // One in shadow mode that is used up changes nothing.
+    // An exhausted limit in shadow mode does not change the result.
     expect(await burst('watched', Object.keys(env)[0] as string)).toBe(TIGHT);
     expect(await left('watched', Object.keys(env)[0] as string)).toBe(1000 - TIGHT);
   },
 );
 
-test('under QUOTA_MODE a request is denied when all limits are used up, and each gives what it has', async () => {
+test('with QUOTA_MODE, a request is denied when all limits are used up, and takes what each has left', async () => {
   await start(2, { QUOTA_MODE: 'true' });
   expect(await burst('tokens', 'quota')).toBe(100);
 });
 
-test('a server that is killed in the middle leaves the limits of a list in step', async () => {
+test('a server that is killed during requests leaves the limits of a list consistent', async () => {
   await start(2);
   const [dying, living] = servers as [WeirServer, WeirServer];
   const asked = clients.map((client) =>
@@ -159,7 +159,7 @@ test('a server that is killed in the middle leaves the limits of a list in step'
   expect(await left('tokens', 'killed')).toBe(100 - TIGHT);
 });
 
-test('worker processes add up what candidates saw', async () => {
+test('workers add up what candidates saw', async () => {
   await start(1, { WORKERS: '2' });
   await waitFor('both workers to serve', async () => {
     const { body } = await httpRequest((servers[0] as WeirServer).httpPort, '/healthcheck?detail');
@@ -182,7 +182,7 @@ test('worker processes add up what candidates saw', async () => {
   expect(await total()).toBe(REQUESTS);
 });
 
-test('descriptors that ask together for more than their bucket holds are not told to come back', async () => {
+test('descriptors that together ask for more than their bucket holds get no retry time', async () => {
   await start(1);
   const [client] = clients as [RlsClient];
   const ask = (key: string, ...hits: number[]) =>
@@ -193,7 +193,7 @@ test('descriptors that ask together for more than their bucket holds are not tol
   const { response: never } = await ask('never', 4, 4);
   expect(never?.overallCode).toBe(CODE.OVER_LIMIT);
   expect(never?.responseHeadersToAdd).toEqual([]);
-  // Five tokens, one a day: what a full bucket takes to fill from empty.
+  // A full bucket has five tokens, one a day, which is the time that it takes to fill.
   expect(never?.statuses.map(({ durationUntilResetSeconds }) => durationUntilResetSeconds)).toEqual([
     0, 432_000,
   ]);

@@ -1,4 +1,4 @@
-/* The manual, the messages and the comments are spelt as a dictionary has it. */
+/* Checks the spelling of the manual, the messages and the comments with a dictionary. */
 import { describe, expect, test } from '@jest/globals';
 import { runToEnd } from '../support/process/processes.js';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -12,12 +12,12 @@ const typos = (...paths: readonly string[]) =>
   });
 
 (optionalToolPath('typos') === undefined ? describe.skip : describe)('spelling', () => {
-  test('is right in the manual, in what weir prints, and in its source', async () => {
-    // A word that is right all the same is added to .ci/typos.toml.
+  test('is correct in the manual, in messages and in the source', async () => {
+    // Correct words that the dictionary lacks belong in .ci/typos.toml.
     expect(await typos(...CHECKED)).toMatchObject({ code: 0, stdout: '' });
   });
 
-  test('is looked at', async () => {
+  test('is checked', async () => {
     const folder = new TempDir();
     try {
       const page = folder.write('page.md', 'Requests are recieved by Envoy.\n');

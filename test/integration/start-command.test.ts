@@ -32,15 +32,15 @@ test('npm start passes arguments and signals to the server', async () => {
   expect(npm.lines().join('\n')).toContain(`127.0.0.1:${grpcPort}`);
   npm.signal('SIGTERM');
   await npm.exited;
-  // npm itself ends only after the server has.
+  // npm exits only after the server.
   expect(npm.lines().join('\n')).toContain('drained');
   await expect(httpRequest(httpPort, '/healthcheck')).rejects.toThrow(/ECONNREFUSED/);
 }, 150_000);
 
-/** What git does not keep. */
+/** Files that git does not track. */
 const NOT_CLONED = ['.git', '.tools', 'build', 'coverage', 'dist', 'node_modules'];
 
-test('npm start in a fresh clone installs and builds what serving needs; npm test asks for the rest', async () => {
+test('npm start in a fresh clone installs and builds only what serving needs; npm test asks for the rest', async () => {
   const clone = new TempDir();
   try {
     for (const name of readdirSync(repositoryRoot).filter((one) => !NOT_CLONED.includes(one)))
@@ -68,7 +68,7 @@ test('npm start in a fresh clone installs and builds what serving needs; npm tes
     expect(unneeded.filter((path) => existsSync(clone.join(path)))).toEqual([]);
     const lock = 'package-lock.json';
     expect(readFileSync(clone.join(lock), 'utf8')).toBe(readFileSync(join(repositoryRoot, lock), 'utf8'));
-    // A whole build makes the same of each file.
+    // A full build produces the same files.
     const compiled = readdirSync(clone.join('build/src'), { recursive: true, encoding: 'utf8' });
     for (const name of compiled.filter((one) => one.endsWith('.js'))) {
       const made = readFileSync(clone.join('build/src', name), 'utf8');
@@ -96,7 +96,7 @@ test('npm start in a fresh clone installs and builds what serving needs; npm tes
   }
 }, 300_000);
 
-test('under npm one press of Ctrl-C drains even where it arrives twice, a second press ends at once', async () => {
+test('under npm, one Ctrl-C drains even if it arrives twice, and a second Ctrl-C ends immediately', async () => {
   const npm = { npm_lifecycle_event: 'start' };
   const once = await startWeir({ env: { ...npm, SHUTDOWN_DRAIN_DELAY: '1s' } });
   once.process.signal('SIGINT');
@@ -114,12 +114,12 @@ test('under npm one press of Ctrl-C drains even where it arrives twice, a second
   await expect(twice.process.exited).resolves.toEqual({ code: 130, signal: null });
 }, 60_000);
 
-test('Ctrl-C while packages are installed ends npm, so that the next start is not disturbed', async () => {
+test('Ctrl-C during the installation of packages ends npm, so that the next start is not disturbed', async () => {
   const clone = new TempDir();
   try {
     for (const name of ['.ci', 'package.json', 'package-lock.json'])
       cpSync(join(repositoryRoot, name), clone.join(name), { recursive: true });
-    // As npm does, it goes on after the first signal.
+    // Like npm, it continues after the first signal.
     chmodSync(
       clone.write('bin/npm', '#!/bin/sh\ntrap "" INT\necho $$ > ../../npm.pid\nexec sleep 3600\n'),
       0o755,
@@ -140,11 +140,11 @@ test('Ctrl-C while packages are installed ends npm, so that the next start is no
   }
 }, 60_000);
 
-test('two first starts at once: the second waits for what the first makes, but not for one that is gone', async () => {
+test('of two concurrent first starts, the second waits for the first, unless that has ended', async () => {
   const clone = new TempDir();
   try {
     cpSync(join(repositoryRoot, '.ci/shell.mjs'), clone.join('.ci/shell.mjs'));
-    // It is alone until a signal comes.
+    // The script holds the lock until it gets a signal.
     const script = `import { alone } from './.ci/shell.mjs';
       await alone(() => new Promise((end) => { process.once('SIGUSR2', end); console.log('alone'); }));
       console.log('through');`;

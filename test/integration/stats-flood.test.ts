@@ -1,6 +1,6 @@
 /*
- * Tens of thousands of distinct values, and thousands of unknown domains: statistics of every kind stay bounded, and so
- * does the memory of the process.
+ * Sends tens of thousands of distinct values and thousands of unknown domains: statistics of every kind, and the memory
+ * of the process, stay bounded.
  */
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
@@ -21,10 +21,10 @@ descriptors:
 const VALUES = 50_000;
 const DOMAINS = 5000;
 const SERIES = 1000;
-/** Node.js itself, buckets and series, several times over. */
+/** Several times the memory of Node.js itself, buckets and series. */
 const MOST_KIB = 500 * 1024;
 
-/** Calls `work` with each of 0 to `count` - 1, some at a time. */
+/** Calls `work` with each number from 0 to `count` - 1, several at a time. */
 async function inParallel(
   count: number,
   workers: number,
@@ -41,7 +41,7 @@ function residentKib(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }
 
-test('no caller makes more series, or memory, than allowed', async () => {
+test('no caller creates more series, or uses more memory, than allowed', async () => {
   const collector = await collectTcp();
   const [port = 0] = await freePorts(1);
   const server = await startWeir({
@@ -59,7 +59,7 @@ test('no caller makes more series, or memory, than allowed', async () => {
   });
   const client = new RlsClient(server.grpcPort);
   const perCall = 1000;
-  // Half of the values enter a name by detailed_metric, half by a limit override.
+  // Half of the values enter a name through detailed_metric, and half through a limit override.
   await inParallel(VALUES / perCall, 4, (call) =>
     client.ask(
       'd',
@@ -78,7 +78,7 @@ test('no caller makes more series, or memory, than allowed', async () => {
     collector.sum(`${other}.domain_not_found`) >= DOMAINS - SERIES ? true : undefined,
   );
   const names = new Set(collector.lines().map((line) => line.slice(0, line.indexOf(':'))));
-  // A rule's series has up to seven counters, of which these calls count two.
+  // The series of a rule has up to seven counters, and these calls count two of them.
   expect(names.size).toBeLessThan(2 * (SERIES + 2) + 100);
   let total = 0;
   for (const line of collector.lines()) {

@@ -1,4 +1,4 @@
-/* statsd over TCP and dogstatsd over UDP, as a real weir sends them to real listeners after known traffic. */
+/* Tests statsd over TCP and dogstatsd over UDP: what a real weir sends to real listeners after known traffic. */
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { StatsdTcp } from '../../src/telemetry/statsd/statsd-tcp.js';
@@ -19,7 +19,7 @@ descriptors:
     descriptors:
       - { key: sub, value: "a:b", rate_limit: { unit: hour, requests_per_unit: 1 }, shadow_mode: true }
 `;
-/** Between calls to a collector that does not take what it is sent. */
+/** Pauses between connections to a collector that does not read. */
 const PAUSES_MS = [100, 200, 400, 800];
 const RULE = 'ratelimit.service.rate_limit.d.k';
 
@@ -42,7 +42,7 @@ async function start(env: NodeJS.ProcessEnv): Promise<{ server: WeirServer; clie
   return { server, client };
 }
 
-/** 13 hits on a window of 10: 8 within, 2 near, then 3 of which 3 over. And two domains nobody has. */
+/** Sends 13 hits to a window of 10 (8 within, 2 near and 3 over the limit), and requests for two unknown domains. */
 async function traffic(client: RlsClient): Promise<void> {
   for (let call = 0; call < 10; call++) await client.ask('d', [descriptor(['k=x'])]);
   await client.ask('d', [descriptor(['k=x'])], { hitsAddend: 3 });
@@ -51,7 +51,7 @@ async function traffic(client: RlsClient): Promise<void> {
   await client.ask('', []);
 }
 
-/** Counts come in several flushes and packets, so this waits for all of them. */
+/** Waits for all counts, which arrive in several flushes and packets. */
 async function expectTraffic(collector: StatsCollector, suffix = '', tags = ''): Promise<void> {
   const sum = (name: string) => collector.sum(`${name}${suffix}`, tags);
   const of = (rule: string) =>
@@ -87,7 +87,7 @@ async function expectTraffic(collector: StatsCollector, suffix = '', tags = ''):
 const noZeros = (lines: readonly string[]) => expect(lines.filter((line) => /:0\|c/.test(line))).toEqual([]);
 
 describe('statsd over TCP', () => {
-  test('gets every counter under the name of the reference, deltas only, and times in milliseconds', async () => {
+  test('receives every counter under its reference name, as deltas, and times in milliseconds', async () => {
     const collector = keep(await collectTcp());
     const { server, client } = await start({ USE_STATSD: 'true', STATSD_PORT: String(collector.port) });
     await traffic(client);
@@ -102,7 +102,7 @@ describe('statsd over TCP', () => {
     await server.stop();
   });
 
-  test('gets EXTRA_TAGS behind every name, in the order of their names', async () => {
+  test('receives EXTRA_TAGS after every name, sorted by name', async () => {
     const collector = keep(await collectTcp());
     const { server, client } = await start({
       USE_STATSD: 'true',
@@ -114,7 +114,7 @@ describe('statsd over TCP', () => {
     await server.stop();
   });
 
-  test('gets the last interval when the process ends', async () => {
+  test('receives the last interval when the process ends', async () => {
     const collector = keep(await collectTcp());
     const { server, client } = await start({
       USE_STATSD: 'true',
@@ -128,7 +128,7 @@ describe('statsd over TCP', () => {
     await expectTraffic(collector);
   });
 
-  test('that is away and comes back gets what waited; weir serves meanwhile', async () => {
+  test('receives the backlog after an outage, during which weir serves', async () => {
     const [port = 0] = await freePorts(1);
     const { server, client } = await start({ USE_STATSD: 'true', STATSD_PORT: String(port) });
     await traffic(client);
@@ -136,7 +136,7 @@ describe('statsd over TCP', () => {
     await expectTraffic(collector);
     const warnings = server.process.lines().filter((line) => line.includes('takes no metrics'));
     expect(warnings).toHaveLength(1);
-    // Cut off, it is called again.
+    // weir reconnects after the connection is closed.
     collector.cut();
     await waitFor('new counts after the cut', async () => {
       await client.ask('d', [descriptor(['k=x'])]);
@@ -145,7 +145,7 @@ describe('statsd over TCP', () => {
     await server.stop();
   });
 
-  test('that closes every connection at once is called less and less often, and said so once', async () => {
+  test('that closes every connection gets fewer and fewer connections, and one log line', async () => {
     let calls = 0;
     const server = createServer((socket) => {
       calls++;
@@ -166,7 +166,7 @@ describe('statsd over TCP', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test('that takes nothing costs lines, counted, and no memory', async () => {
+  test('that does not read loses lines, which are counted, and uses no memory', async () => {
     const [port = 0] = await freePorts(1);
     const sink = new StatsdTcp({ host: '127.0.0.1', port, tags: [], log: () => {} });
     const name = 'n'.repeat(1000);
@@ -175,7 +175,7 @@ describe('statsd over TCP', () => {
     await sink.close();
   });
 
-  test('with several workers each sends its own, and loads of the policy count once', async () => {
+  test('receives the statistics of each worker, and policy loads once', async () => {
     const collector = keep(await collectTcp());
     const redis = await startRedis();
     const { server, client } = await start({
@@ -202,7 +202,7 @@ describe('statsd over TCP', () => {
 });
 
 describe('dogstatsd over UDP', () => {
-  test('gets small packets of lines with tags', async () => {
+  test('receives small packets of lines with tags', async () => {
     const collector = keep(await collectUdp());
     const { server, client } = await start({
       USE_DOG_STATSD: 'true',
@@ -217,7 +217,7 @@ describe('dogstatsd over UDP', () => {
     await server.stop();
   });
 
-  test('gets names and tags that mogrifiers make', async () => {
+  test('receives names and tags from mogrifiers', async () => {
     const collector = keep(await collectUdp());
     const { server, client } = await start({
       USE_DOG_STATSD: 'true',
@@ -239,7 +239,7 @@ describe('dogstatsd over UDP', () => {
     await server.stop();
   });
 
-  test('a bad mogrifier ends the start with a line that names its variable', async () => {
+  test('an invalid mogrifier ends the start with a line that names its variable', async () => {
     const ended = await runToEnd(process.execPath, [WEIR_MAIN, 'serve'], {
       bareEnvironment: true,
       env: {
@@ -254,7 +254,7 @@ describe('dogstatsd over UDP', () => {
   });
 });
 
-test('several sinks at once get the same, and DISABLE_STATS silences all of them', async () => {
+test('several sinks receive the same, and DISABLE_STATS turns all of them off', async () => {
   const [port = 0] = await freePorts(1);
   const tcp = keep(await collectTcp(port));
   const udp = keep(await collectUdp(port));

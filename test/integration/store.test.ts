@@ -1,4 +1,4 @@
-/* What the rest of weir is told of Redis: connections, whether it is up, what the deny cache did. */
+/* Tests what the store reports to the rest of weir: connections, availability, and the use of the deny cache. */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { systemClock } from '../../src/limiter/clock.js';
 import { windowRate } from '../../src/limiter/fixed-window.js';
@@ -12,7 +12,7 @@ import { takeFrom } from '../support/limiter/test-stores.js';
 import { waitFor } from '../support/process/wait-for.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 let main: RedisServer;
@@ -37,7 +37,7 @@ async function open(more: Readonly<Record<string, string>> = {}): Promise<Store>
   return opened;
 }
 
-test('connections are counted for each Redis, and it is up when both are', async () => {
+test('connections are counted for each Redis, and the store is up when both are', async () => {
   const opened = await open({ REDIS_PERSECOND: 'true', REDIS_PERSECOND_URL: `127.0.0.1:${second.port}` });
   const changes: boolean[] = [];
   opened.onChange((up) => changes.push(up));
@@ -75,7 +75,7 @@ test.each([
   [{ LOCAL_CACHE_SIZE_IN_BYTES: '100000', DENY_CACHE_MAX_AGE: '0s' }, 'windows'],
   [{ LOCAL_CACHE_SIZE_IN_BYTES: '0' }, 'nothing'],
   [{ DENY_CACHE_MAX_AGE: '0s' }, 'nothing'],
-])('with %j the denials of %s are kept', async (env, kept) => {
+])('with %j, the denials of %s are cached', async (env, kept) => {
   const opened = await open(env);
   const cached: string[] = [];
   for (const [name, rate] of [

@@ -1,4 +1,4 @@
-/* What takes the whole terminal gives it back, however it ends. */
+/* Tests that full-screen commands restore the terminal, however they end. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { runToEnd } from '../support/process/processes.js';
 import { type PtyScript, startInPty } from '../support/process/pty.js';
@@ -62,7 +62,10 @@ afterAll(async () => {
   await port.close();
 });
 
-/** Runs a command of weir in a terminal, says its pid before, and its exit code and the modes of the terminal after. */
+/**
+ * Returns a script that runs a command of weir in a terminal, and prints its pid, its exit code and the final modes of
+ * the terminal.
+ */
 function inTerminal(command: string): PtyScript {
   const weir = `"${process.execPath}" "${WEIR_MAIN}" ${command} --address ${port.address}`;
   const modes = 'echo "modes $(stty -g)"';
@@ -73,7 +76,7 @@ function pidOf(script: PtyScript): number {
   return Number(/pid=(\d+)/.exec(script.output())?.[1]);
 }
 
-/** That the terminal is as it was: its modes, its cursor, and the screen that is seen. */
+/** Expects that the modes, the cursor and the visible screen of the terminal are restored. */
 function expectAsBefore(script: PtyScript): void {
   const text = script.output();
   const modes = [...text.matchAll(/modes (\S+)/g)].map(([, mode]) => mode);
@@ -84,7 +87,7 @@ function expectAsBefore(script: PtyScript): void {
   expect(text.split(ENTER)).toHaveLength(text.split(LEAVE).length);
 }
 
-/** What a terminal shows of a text. */
+/** Returns the text without control sequences, as a terminal shows it. */
 function withoutCodes(text: string): string {
   const [first = '', ...others] = text.split('\u001b[');
   return first + others.map((part) => part.replace(/^[\d;?]*\w/, '')).join('');
@@ -92,7 +95,7 @@ function withoutCodes(text: string): string {
 
 const ROW = /\b7 +9 +100% {2}tenant {2}tenant=acme/;
 
-describe('the terminal is as it was', () => {
+describe('the terminal is restored', () => {
   test.each<[how: string, keys: string, code: number]>([
     ['q', 'q', 0],
     ['Ctrl-C', '\u0003', 130],
@@ -116,12 +119,12 @@ describe('the terminal is as it was', () => {
     process.kill(pidOf(script), signal);
     await script.ended;
     expect(script.output()).toContain(`code ${code}`);
-    // What was seen last stays.
+    // The last screen stays visible.
     expect(script.output().split(LEAVE)[1]).toContain('nobody is blocked');
     expectAsBefore(script);
   });
 
-  test('after a crash, and the reason stands below', async () => {
+  test('after a crash, and the reason is printed below', async () => {
     const script = startInPty(
       `echo "modes $(stty -g)"; sh -c 'echo pid=$$; exec "${process.execPath}" -r "${crash}" "${WEIR_MAIN}" top ` +
         `--address ${port.address}'; echo "modes $(stty -g)"`,
@@ -133,7 +136,7 @@ describe('the terminal is as it was', () => {
     expectAsBefore(script);
   });
 
-  test('while the job is stopped by Ctrl-Z, and it is drawn again afterwards', async () => {
+  test('while Ctrl-Z stops the job, and the screen is redrawn afterwards', async () => {
     const weir = `"${process.execPath}" "${WEIR_MAIN}" top --address ${port.address}`;
     const script = startInPty(
       `set -m; echo "modes $(stty -g)"; ${weir}; echo "stopped $?"; echo "modes $(stty -g)"; fg; echo "code $?"`,
@@ -148,7 +151,7 @@ describe('the terminal is as it was', () => {
     expectAsBefore(script);
   });
 
-  test('after a stop that no shell could end, which is none', async () => {
+  test('after a stop that no shell could undo, which is ignored', async () => {
     const script = inTerminal('top');
     await script.until(ROW);
     process.kill(pidOf(script), 'SIGTSTP');
@@ -160,7 +163,7 @@ describe('the terminal is as it was', () => {
   });
 });
 
-test('a terminal that is gone ends what ran in it', async () => {
+test('the end of the terminal ends the command that ran in it', async () => {
   const script = inTerminal('top');
   await script.until(ROW);
   const pid = pidOf(script);
@@ -168,15 +171,15 @@ test('a terminal that is gone ends what ran in it', async () => {
   await waitFor('weir top to end', () => (isAlive(pid) ? undefined : true));
 });
 
-test('a new size is drawn at once, and no line is wider', async () => {
+test('a new size is drawn immediately, and no line is wider', async () => {
   const script = startInPty(
     `echo "tty=$(tty)"; "${process.execPath}" "${WEIR_MAIN}" top --every 1h --address ${port.address}; echo "code $?"`,
   );
   await script.until(ROW);
-  // The last line of a screen.
+  // This is the last line of a screen.
   await script.until('q quit');
   const tty = /tty=(\S+)/.exec(script.output())?.[1] ?? '';
-  // Of both at once stty sets one after the other.
+  // stty changes rows and columns one after the other, even if it gets both.
   await runToEnd('stty', ['-F', tty, 'rows', '10']);
   await script.until('q quit', 2);
   const before = script.output().length;
@@ -193,7 +196,7 @@ test('a new size is drawn at once, and no line is wider', async () => {
 });
 
 test.each(['xterm', 'dumb'])(
-  'without a terminal, or with one that cannot be drawn on, it is printed once',
+  'prints once without a terminal, or with one that cannot be drawn on',
   async (term) => {
     const script = startInPty(
       `"${process.execPath}" "${WEIR_MAIN}" top --address ${port.address}${term === 'xterm' ? ' | cat' : ''}`,

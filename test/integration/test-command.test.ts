@@ -1,4 +1,4 @@
-/* `npm test` itself: it runs what it is told to run, builds what is not built, and a signal ends all of it at once. */
+/* Tests `npm test` itself: it runs the named tests, builds what is not built, and ends completely on a signal. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,13 +15,13 @@ interface Member {
   readonly command: string;
 }
 
-/** Processes of a group that have not ended. */
+/** Returns the processes of a group that have not ended. */
 function members(group: number): Member[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((pid) => {
       try {
-        // The name, which may hold anything, stands in parentheses; state, parent and group follow (proc(5)).
+        // The name, which can contain any character, is in parentheses; state, parent and group follow (proc(5)).
         const [state, , processGroup] = readFileSync(`/proc/${pid}/stat`, 'utf8')
           .replace(/^.*\) /s, '')
           .split(' ');
@@ -33,7 +33,7 @@ function members(group: number): Member[] {
     });
 }
 
-/** What a module of .ci/ makes of `code`, which is JavaScript with the module as `ci`. */
+/** Runs `code`, which is JavaScript with a module of .ci/ as `ci`, and returns its output. */
 async function askScript(module: string, code: string): Promise<string> {
   const url = pathToFileURL(join(repositoryRoot, '.ci', module));
   const script = `const ci = await import('${url}'); process.stdout.write(${code})`;
@@ -48,13 +48,13 @@ interface Plan {
   readonly args: readonly string[];
 }
 
-/** What `npm test -- …` makes of each list of words. */
+/** Returns the plan that `npm test -- …` makes for each list of words. */
 async function plansOf(lists: readonly (readonly string[])[]): Promise<readonly Plan[]> {
   const code = `JSON.stringify(${JSON.stringify(lists)}.map((words) => ci.planOf(words)))`;
   return JSON.parse(await askScript('test.mjs', code)) as Plan[];
 }
 
-/** The test files that jest finds for a plan. */
+/** Returns the test files that jest finds for a plan. */
 async function filesOf({ args }: Plan): Promise<readonly string[]> {
   const jest = join(repositoryRoot, 'node_modules/jest/bin/jest.js');
   const { stdout } = await runToEnd(process.execPath, [jest, ...args, '--listTests'], {
@@ -65,11 +65,11 @@ async function filesOf({ args }: Plan): Promise<readonly string[]> {
   return files.map((file) => relative(built, file).replace(/\.js$/, '.ts')).sort();
 }
 
-/** Words of the commands `npm test -- …` that the pages for contributors show. */
+/** Arguments of the commands `npm test -- …` on the pages for contributors. */
 const shown = ['docs/internals/testing.md', 'docs/CONTRIBUTING.md'].flatMap((page) =>
   [...pageText(page).matchAll(/\bnpm test -- (.+?)(?: +#|`|$)/gm)].map(([, words = '']) => words.trim()),
 );
-/** Each of these commands: where all of its files lie, how many there are at least, and a tool that it needs. */
+/** For each of these commands: where all of its files are, their minimum number, and a tool that it needs. */
 const RUNS: Readonly<Record<string, readonly [where: RegExp, atLeast: number, tool?: string]>> = {
   '--selectProjects unit': [/^unit\//, 100],
   'test/unit/limiter/rate.test.ts': [/^unit\/limiter\/rate\.test\.ts$/, 1],
@@ -82,11 +82,11 @@ const RUNS: Readonly<Record<string, readonly [where: RegExp, atLeast: number, to
 };
 
 describe('npm test with arguments', () => {
-  test('is shown in forms that are all tried here', () => {
+  test('covers every form that the pages show', () => {
     expect([...new Set(shown)].sort()).toEqual(Object.keys(RUNS).sort());
   });
 
-  test('runs what each of them names, with its tools', async () => {
+  test('runs the named tests, with their tools', async () => {
     const lines = Object.keys(RUNS);
     const plans = await plansOf(lines.map((line) => line.replaceAll("'", '').split(' ')));
     for (const [i, plan] of plans.entries()) {
@@ -99,7 +99,7 @@ describe('npm test with arguments', () => {
     }
   });
 
-  test('names a tier by the paths of its tests', async () => {
+  test('selects a tier by the paths of its tests', async () => {
     const rate = 'test/unit/limiter/rate.test.ts';
     const ofOneFile = [
       ['--selectProjects=unit', join(repositoryRoot, rate)],
@@ -121,7 +121,7 @@ describe('npm test with arguments', () => {
     expect(folder.length).toBeGreaterThanOrEqual(2);
   });
 
-  test('a name of tests may begin with a slash', async () => {
+  test('accepts a name of tests that begins with a slash', async () => {
     const [plan] = await plansOf([['-t', '/metrics']]);
     expect(plan?.args).toEqual(['-t', '/metrics']);
   });
@@ -133,7 +133,7 @@ describe('npm test with arguments', () => {
     expect(ended.code).toBe(0);
   });
 
-  test('says which tiers there are where one is misspelt', async () => {
+  test('lists the tiers if one is misspelt', async () => {
     const words = ['test', '--', '--selectProjects', 'unti'];
     const ended = await runToEnd('npm', words, { cwd: repositoryRoot });
     expect(ended.code).toBe(1);
@@ -141,7 +141,7 @@ describe('npm test with arguments', () => {
   });
 });
 
-test('a script is the program also where its path leads through a link', async () => {
+test('a script runs as the program even if its path contains a link', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'weir-link-'));
   try {
     symlinkSync(join(repositoryRoot, '.ci'), join(folder, 'scripts'));
@@ -152,14 +152,14 @@ test('a script is the program also where its path leads through a link', async (
   }
 });
 
-test('npx jest runs what the manual says, without npm test', async () => {
+test('npx jest runs the tests of the manual without npm test', async () => {
   expect(pageText('docs/internals/testing.md')).toContain('npm run build && npx jest --selectProjects unit ');
   const words = ['jest', '--selectProjects', 'unit', '--testPathPatterns', 'unit/limiter/rate'];
   const ended = await runToEnd('npx', words, { cwd: repositoryRoot });
   expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('1 passed, 1 total') });
 });
 
-// A run on another Node.js would build anew, under the feet of the tests that run.
+// Otherwise, a run on another Node.js would build again and disturb running tests.
 test('the sources have the same digest on every Node.js', async () => {
   const digest = await askScript('prepare.mjs', 'ci.sourceDigest()');
   expect(digest).toBe(readFileSync(join(repositoryRoot, 'build/.sources'), 'utf8'));
@@ -168,7 +168,7 @@ test('the sources have the same digest on every Node.js', async () => {
 test.each(['SIGINT', 'SIGTERM'] as const)(
   '%s to its group ends a run with servers within two seconds, and leaves no process',
   async (signal) => {
-    // A tier that needs no tool that may be missing.
+    // This tier needs no optional tool.
     const args = ['.ci/test.mjs', '--selectProjects', 'stall', '--testPathPatterns', 'through-envoy'];
     const run = spawn(process.execPath, args, {
       cwd: repositoryRoot,

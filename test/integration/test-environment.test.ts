@@ -1,4 +1,4 @@
-/* unit/support/environment.test.ts where the terminal, the locale and the shell have set much. */
+/* Runs unit/support/environment.test.ts in an unusual terminal, locale and shell. */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from '@jest/globals';
@@ -8,24 +8,24 @@ import { repositoryRoot } from '../support/process/tools.js';
 const run = (command: string) =>
   runToEnd('bash', ['-c', command], { cwd: repositoryRoot, env: { JEST_WORKER_ID: '' } });
 
-test('npx jest gives tests the same environment under odd variables and a umask of 077', async () => {
+test('npx jest gives tests the same environment with odd variables and a umask of 077', async () => {
   const odd = 'FORCE_COLOR=1 COLUMNS=20 TERM=dumb LC_ALL=de_DE.UTF-8 TZ=Pacific/Chatham NODE_ENV=production';
   const ofWeir = 'LOG_LEVEL=odd REDIS_URL=odd PORT=1 GRPC_PORT=1 CONFIG_PATH=/nowhere RUNTIME_ROOT=/nowhere';
   const jest = 'npx jest --selectProjects unit --testPathPatterns unit/support/environment unit/limiter/rate';
-  // Two files have workers, which jest gives variables of its own; --runInBand has none.
+  // jest gives workers for two files extra variables; --runInBand starts no workers.
   for (const how of ['--maxWorkers 2', '--runInBand']) {
     const ended = await run(`umask 077; env -u HOME ${odd} ${ofWeir} ${jest} ${how}`);
     expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('2 passed') });
   }
 }, 90_000);
 
-test('the run that .ci/run adds leaves nothing odd, in a checkout whose path holds a space', async () => {
+test('the run that .ci/run adds leaves nothing odd, in a checkout whose path contains a space', async () => {
   const url = pathToFileURL(join(repositoryRoot, '.ci/hostile.mjs'));
   const args = JSON.stringify(['--selectProjects', 'unit', '--testPathPatterns', 'unit/support/environment']);
   const script = `const { jestAmongOddThings: run } = await import('${url}');
     const { tests, ...counts } = await run(process.execPath, ${args}, {});
     process.stdout.write(JSON.stringify(counts));`;
-  // Without a mark of its own it would take the run that it is part of for what it has left behind, and end it.
+  // Without its own mark, it would take the enclosing run for leftovers, and end it.
   const env = { WEIR_TEST_RUN: `among-odd-things-${process.pid}` };
   const ended = await runToEnd(process.execPath, ['--input-type=module', '-e', script, '--', 'ask'], { env });
   expect(ended.stdout).toMatch(/\{"passed":3,"failed":0,"notes":\[\]\}$/);

@@ -1,4 +1,4 @@
-/* .ci/tidy.mjs: each of its rules finds what it is there for, and nothing else. */
+/* Tests that each rule of .ci/tidy.mjs finds its violations, and nothing else. */
 import { spawnSync } from 'node:child_process';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { TempDir } from '../support/process/temp-dir.js';
@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-/** What it says of the folder, its last line apart. */
+/** Returns the findings for the folder, without the last line. */
 function findings(): string[] {
   const script = `${repositoryRoot}/.ci/tidy.mjs`;
   const { stdout, stderr, status } = spawnSync(process.execPath, [script, folder.path], { encoding: 'utf8' });
@@ -29,7 +29,7 @@ function except(...exceptions: readonly object[]): void {
   folder.write('.ci/tidy-exceptions.json', JSON.stringify(exceptions));
 }
 
-test('a tidy project is tidy', () => {
+test('has no findings for a tidy project', () => {
   expect(findings()).toEqual([]);
 });
 
@@ -45,7 +45,7 @@ test.each([
 test.each([
   ['a text of several lines', `export const A = \`\n${LONG_WORDS}\n\`;\n`],
   ['what has no place to break at', `// https://example.com/${'x'.repeat(120)}\n`],
-])('line-width leaves %s', (_, text) => {
+])('line-width allows %s', (_, text) => {
   folder.write('src/used.ts', text);
   expect(findings()).toEqual([]);
 });
@@ -64,7 +64,7 @@ test('folder-size', () => {
   expect(findings()).toEqual([expect.stringMatching(/^src:1: folder-size: 21 files; give/)]);
 });
 
-test('unused: files that nothing imports, or only tests', () => {
+test('unused: files that nothing imports, or only tests import', () => {
   folder.write('src/forgotten.ts', '');
   folder.write('src/tested.ts', '');
   folder.write('src/thread.ts', '');
@@ -79,7 +79,7 @@ test('unused: files that nothing imports, or only tests', () => {
   ]);
 });
 
-test('docstrings: functions and classes that others may use have one', () => {
+test('docstrings: exported functions and classes have one', () => {
   folder.write(
     'src/used.ts',
     '/** One. */\nexport function one() {}\n\nexport async function two() {}\nexport class Three {}\n' +
@@ -96,13 +96,13 @@ test.each([
   ['a page', '/** The way of it, PLAN section 6. */\n', 'there is no file PLAN'],
   ['a section', '/** See docs/page.md, "Nowhere". */\n', 'docs/page.md has no section "Nowhere"'],
   ['a name', '/** As {@link Nobody} does. */\n', 'there is no Nobody'],
-])('references: %s that is not there', (_, text, what) => {
+])('references: %s that does not exist', (_, text, what) => {
   folder.write('docs/page.md', '## Somewhere\n');
   folder.write('src/used.ts', `// See main.ts and docs/page.md, "Somewhere".\n${text}`);
   expect(findings()).toEqual([expect.stringContaining(`src/used.ts:2: references: ${what}; `)]);
 });
 
-test('references: of the page that shows the rooms', () => {
+test('references: those of the page that shows the rooms', () => {
   folder.write('docs/internals/architecture.md', 'The way begins in `main.ts` and goes to `gone.ts`.\n');
   expect(findings()).toEqual([
     expect.stringContaining('docs/internals/architecture.md:1: references: there is no file gone.ts; '),
@@ -127,7 +127,7 @@ test.each([
 test.each([
   ['src/used.ts', "import { statSync, writeFileSync } from 'node:fs';"],
   ['src/used.ts', "import type { FileHandle } from 'node:fs/promises';"],
-])('file-readers leaves what opens nothing: %s %s', (path, text) => {
+])('file-readers allows code that opens nothing: %s %s', (path, text) => {
   folder.write(path, `${text}\n`);
   expect(findings()).toEqual([]);
 });
@@ -138,7 +138,7 @@ test('an exception names a finding and its reason', () => {
   expect(findings()).toEqual([]);
 });
 
-test('exceptions are few, each of one file, with a reason, and of use', () => {
+test('exceptions are few, and each names one file, has a reason and is used', () => {
   const reason = 'This one was looked at and left.';
   except(
     { rule: 'file-length', path: 'src/used.ts', reason },

@@ -1,6 +1,6 @@
 /*
- * /top of the debug port and weir_bucket_used_ratio: who is denied, in memory, with Redis, with a cluster, and with
- * several workers.
+ * Tests /top of the debug port and weir_bucket_used_ratio: which callers are denied, in memory, with Redis, with a
+ * cluster, and with several workers.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { TopAnswer, TopQuestion } from '../../src/admin/buckets/messages.js';
@@ -40,7 +40,7 @@ async function top(server: WeirServer, question: TopQuestion): Promise<TopAnswer
   return JSON.parse(body);
 }
 
-/** `rule value denied used ratio` of each bucket. */
+/** Returns `rule value denied used ratio` for each bucket. */
 function lines({ top: buckets }: TopAnswer): readonly string[] {
   return buckets.map(
     ({ rule, entries, denied, used, used_ratio }) =>
@@ -71,7 +71,7 @@ describe.each([
     });
     if (workers > 1) await untilAllServe(server);
     clients = Array.from({ length: 4 }, () => new RlsClient(server.grpcPort));
-    // Connections take turns in being accepted, so each worker has some of them.
+    // Workers accept connections in turn, so each worker gets some.
     for (const client of clients) {
       for (let at = 0; at < 3; at++) await client.ask('d', [descriptor(['tenant=acme'])]);
       await client.ask('d', [descriptor(['api_key=sk-very-secret'], { hitsAddend: 5 })]);
@@ -83,11 +83,11 @@ describe.each([
     await server.stop();
   });
 
-  test('the buckets that are denied and used most', async () => {
+  test('lists the buckets that are denied and used most', async () => {
     const denied = await top(server, {});
     expect(lines(denied)).toEqual([
       'tenant acme 7 5 1',
-      // Those that were not denied follow.
+      // Buckets without denials follow.
       expect.stringMatching(/^api_key \[redacted sha256:[0-9a-f]{8}\] 0 20 0\.2$/),
       'tenant umbrella 0 1 0.2',
     ]);
@@ -101,7 +101,7 @@ describe.each([
     expect(lines(await top(server, { by: 'used', rule: 'tenant', limit: 1 }))).toEqual(['tenant acme 7 5 1']);
   });
 
-  test('a gauge of what most is asked of, without secrets', async () => {
+  test('exports a gauge of the most used buckets, without secrets', async () => {
     const { body } = await httpRequest(server.httpPort, '/metrics');
     const series = body.split('\n').filter((line) => line.startsWith('weir_bucket_used_ratio{'));
     expect(series).toContain('weir_bucket_used_ratio{domain="d",rule="tenant",bucket="tenant=acme"} 1');
@@ -111,7 +111,7 @@ describe.each([
     expect(body).not.toContain('sk-very');
   });
 
-  test('requests over HTTP count, too', async () => {
+  test('counts requests over HTTP, too', async () => {
     const body = '{"domain":"d","descriptors":[{"entries":[{"key":"tenant","value":"json"}]}]}';
     await httpRequest(server.httpPort, '/json', { method: 'POST', body });
     const counted = await waitFor('the request', async () =>
@@ -120,7 +120,7 @@ describe.each([
     expect(counted).toBe('tenant json 0 1 0.2');
   });
 
-  test('whom an operator blocks is denied by the rule block', async () => {
+  test('lists callers that an operator blocks under the rule block', async () => {
     const { status } = await httpRequest(server.debugPort, '/buckets', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -134,7 +134,7 @@ describe.each([
     expect(counted).toMatch(/^block bad \d+ 0 0$/);
   });
 
-  test('a question that makes no sense, and none', async () => {
+  test('answers an invalid and an empty query', async () => {
     const ask = (method: string, body?: string) =>
       httpRequest(server.debugPort, '/top', {
         method,
@@ -150,7 +150,7 @@ describe.each([
   });
 });
 
-test('weir top adds up several replicas, and says which one does not answer', async () => {
+test('weir top adds up several replicas, and names one that does not answer', async () => {
   const env = { REDIS_URL: `127.0.0.1:${redis.port}`, CACHE_KEY_PREFIX: 'replicas:' };
   const servers = await Promise.all([0, 1].map(() => startWeir({ policy: POLICY, env })));
   try {

@@ -1,4 +1,4 @@
-/* Traces (TRACING_ENABLED), as a collector gets them. */
+/* Tests traces (TRACING_ENABLED) as a collector receives them. */
 import { readFileSync } from 'node:fs';
 import { afterAll, expect, test } from '@jest/globals';
 import { RlsClient } from '../support/grpc/rls-client.js';
@@ -42,7 +42,7 @@ const environment = (receiver: OtlpReceiver, more = {}) => ({
   ...more,
 });
 
-test('over HTTP spans of calls and takes have the names of the conventions, parents and the rule', async () => {
+test('over HTTP, spans of calls and takes have conventional names, parents and the rule', async () => {
   const receiver = await startOtlpReceiver('http');
   const path = directory.join('decisions');
   const server = await startWeir({
@@ -61,7 +61,7 @@ test('over HTTP spans of calls and takes have the names of the conventions, pare
     await client.ask('d', [descriptor('a')]);
     await client.ask('', []);
     await json(server, 'a', { b3: `${TRACE}-${SPAN}-1` });
-    // A caller who does not sample is not recorded, though every trace that begins here is.
+    // The trace of a caller that does not sample is not recorded, although every trace that begins in weir is.
     await client.ask('d', [descriptor('a')], {
       metadata: { 'x-b3-traceid': TRACE, 'x-b3-spanid': SPAN, 'x-b3-sampled': '0' },
     });
@@ -98,7 +98,7 @@ test('over HTTP spans of calls and takes have the names of the conventions, pare
   }
 });
 
-test('over gRPC, on Redis with workers, a take is a span of a database, with its error', async () => {
+test('over gRPC, with workers on Redis, a take is a database span with its error', async () => {
   const [receiver, redis] = await Promise.all([startOtlpReceiver('grpc'), startRedis()]);
   const env = environment(receiver, {
     TRACING_EXPORTER_PROTOCOL: 'grpc',
@@ -146,7 +146,7 @@ test('over gRPC, on Redis with workers, a take is a span of a database, with its
   }
 });
 
-test('a collector that refuses, or hangs, delays nobody, and what is lost is counted', async () => {
+test('a collector that refuses or hangs delays no call, and lost spans are counted', async () => {
   const receiver = await startOtlpReceiver('http', 'refuse');
   const server = await startWeir({
     policy: POLICY,
@@ -170,13 +170,13 @@ test('a collector that refuses, or hangs, delays nobody, and what is lost is cou
 
     receiver.behaviour = 'hang';
     const { messages } = receiver;
-    // Two spans each: more than may wait, and those that are on their way.
+    // Two spans per call: more than the queue holds, plus those that are being sent.
     for (let i = 0; i < 13; i++) {
       await Promise.all(Array.from({ length: 100 }, () => client.ask('d', [descriptor('a')])));
     }
     expect(receiver.messages).toBe(messages + 1);
     const lost = await metric(server, 'weir_trace_spans_dropped_total{reason="queue"}');
-    // The first message is full, unless it was sent for having waited a second.
+    // The first message is full, unless it was sent because a second had passed.
     expect(lost).toBeGreaterThanOrEqual(2 * 1300 - 2048 - 64);
     expect(lost).toBeLessThan(2 * 1300 - 2048);
   } finally {

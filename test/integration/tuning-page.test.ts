@@ -1,6 +1,6 @@
 /*
- * What docs/operate/tuning.md says of Redis: the memory of a bucket, and how many calls decisions take. Figures differ
- * between versions of Redis and with the number of keys, so they are held within a quarter.
+ * Tests the figures of docs/operate/tuning.md about Redis: the memory of a bucket, and the calls per decision. Figures
+ * depend on the version of Redis and the number of keys, so a quarter of deviation is allowed.
  */
 import { expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -12,14 +12,14 @@ import { measureBucketMemory } from '../support/redis/redis-memory.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { startWeir } from '../support/weir/weir.js';
 
-/** Rows of the page's table: kind, characters of the name, bytes of a key, bytes of growth. */
+/** Rows of the page's table: kind, length of the name, bytes of a key, bytes of growth. */
 const rows = [
   ...pageText('docs/operate/tuning.md').matchAll(
     /^\| (token bucket|window) \| (\d+) \| (\d+) \| (\d+) \|$/gm,
   ),
 ].map(([, kind = '', ...numbers]) => ({ kind, numbers: numbers.map(Number) }));
 
-test('a bucket takes as much of Redis as the page says', async () => {
+test('a bucket uses as much memory of Redis as the page says', async () => {
   expect(rows.length).toBe(4);
   const nameLengths = [...new Set(rows.map(({ numbers }) => numbers[0] as number))];
   const measured = await measureBucketMemory(toolPath('redis-server'), 3000, nameLengths);

@@ -1,4 +1,6 @@
-/* A server with a Redis for windows of a second, which is killed between the steps of a request to both. */
+/*
+ * Tests a server with a second Redis for windows of a second, which is killed between the steps of a request to both.
+ */
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { STATUS } from '../../src/grpc/grpc-server.js';
@@ -10,7 +12,7 @@ import { type HeldProxy, startHeldProxy } from '../support/redis/held-proxy.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-server.js';
 import { startWeir, type WeirServer } from '../support/weir/weir.js';
 
-// Starting a Redis may take its time on a busy machine.
+// Redis can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 const POLICY = `
@@ -58,7 +60,7 @@ const givenBack = async (): Promise<string | undefined> => {
   return /^weir_redis_give_backs_total\{result="made"\} (\d+)$/m.exec(body)?.[1];
 };
 
-test('tokens of a request that fails with the second Redis are given back, and counted', async () => {
+test('tokens of a request that fails on the second Redis are given back, and counted', async () => {
   expect(await givenBack()).toBe('0');
   proxy.hold('replies');
   const call = client.ask('d', [descriptor(['second=1']), descriptor(['tokens=1'])]);

@@ -1,4 +1,4 @@
-/* Views of a policy of 4,000 rules, asked for by those who mean no good, and a log that nobody reads. */
+/* Tests hostile requests for views of a policy with 4,000 rules, and a log that is not read. */
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { expect, test } from '@jest/globals';
@@ -20,7 +20,7 @@ function policyOf(rules: number): string {
   return `${lines.join('\n')}\n`;
 }
 
-test('forty requests at once on a connection are answered in full, and others meanwhile', async () => {
+test('forty concurrent requests on a connection are answered in full, and other requests meanwhile', async () => {
   const weir = await startWeir({ policy: policyOf(RULES) });
   const client = new RlsClient(weir.grpcPort);
   const ask = (rule: number) => client.ask('d', [descriptor([`k=value-${rule}`])]);
@@ -35,7 +35,7 @@ test('forty requests at once on a connection are answered in full, and others me
   ] as const) {
     const socket = connect(port, '127.0.0.1');
     const pieces: string[] = [];
-    // Counted as it comes, as all of it is long; a line may be cut.
+    // Counts while data arrives, because the text is long; a line can be split.
     let found = 0;
     let tail = '';
     socket.setEncoding('utf8').on('data', (text: string) => {
@@ -59,7 +59,7 @@ test('forty requests at once on a connection are answered in full, and others me
   expect((await weir.stop()).code).toBe(0);
 }, 180_000);
 
-test('a client that never reads what it asked for holds nobody up', async () => {
+test('a client that never reads its answer delays no other client', async () => {
   const weir = await startWeir({ policy: policyOf(RULES) });
   const sockets = Array.from({ length: 20 }, () => connect(weir.debugPort, '127.0.0.1').pause());
   for (const socket of sockets) {
@@ -72,7 +72,7 @@ test('a client that never reads what it asked for holds nobody up', async () => 
   expect((await weir.stop()).code).toBe(0);
 }, 60_000);
 
-test('a log that nobody reads stops no decision; what it lacks is counted', async () => {
+test('an unread log stops no decision, and missing lines are counted', async () => {
   const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);
   const child = spawn(process.execPath, [WEIR_MAIN, 'serve'], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -101,7 +101,7 @@ test('a log that nobody reads stops no decision; what it lacks is counted', asyn
       return Number(/^weir_log_lines_dropped_total (\d+)$/m.exec(body)?.[1]);
     };
     let calls = 0;
-    // Domains that no policy has are logged, too; a line has eight kilobytes.
+    // Unknown domains are logged, too; a line has eight kilobytes.
     for (; calls < 2000 && (await dropped()) === 0; calls += 100) {
       await Promise.all(Array.from({ length: 100 }, ask));
     }

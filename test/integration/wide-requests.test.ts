@@ -1,4 +1,7 @@
-/* Requests of many limits make Redis work for long: they wait for each other, and nobody else for them. */
+/*
+ * Tests large requests, which keep Redis busy for long: they wait for each other, and other requests do not wait for
+ * them.
+ */
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { RlsClient, type RlsReply } from '../support/grpc/rls-client.js';
@@ -7,7 +10,7 @@ import { waitFor } from '../support/process/wait-for.js';
 import { startRedis } from '../support/redis/redis-server.js';
 import { startWeir } from '../support/weir/weir.js';
 
-// Starting servers may take its time on a busy machine.
+// Servers can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 const POLICY = `domain: d
@@ -19,7 +22,7 @@ descriptors:
 `;
 const WIDTH = 200;
 const FLOOD = 60;
-/** 2,000 limits may wait, one connection has half of that, and Redis is given 1,000. */
+/** At most 2,000 limits wait, one connection can use half of that, and Redis gets 1,000 at a time. */
 const MOST_WAITING = 11;
 
 const closers: (() => unknown)[] = [];
@@ -35,7 +38,7 @@ function countOf(all: readonly unknown[], one: unknown): number {
   return all.filter((other) => other === one).length;
 }
 
-test('a flood of requests of many limits takes no room from others, and none of its own passes unlimited', async () => {
+test('a flood of large requests takes no capacity from others, and bypasses no limit', async () => {
   const redis = await startRedis();
   closers.push(() => redis.stop());
   const server = await startWeir({
@@ -54,7 +57,7 @@ test('a flood of requests of many limits takes no room from others, and none of 
     CODE.OK,
   ]);
 
-  // What is asked now waits until Redis goes on.
+  // New takes wait until Redis continues.
   redis.pause();
   const watched = Array.from({ length: FLOOD }, () =>
     watching.ask(
@@ -63,7 +66,7 @@ test('a flood of requests of many limits takes no room from others, and none of 
     ),
   );
   const flood = Array.from({ length: FLOOD }, (_, n) => greedy.ask('d', wide(`g${n}`)));
-  // Answered at once: there was no room.
+  // Answered immediately, because the queue was full.
   const early: RlsReply[] = [];
   for (const reply of flood) void reply.then((given) => early.push(given));
   await waitFor('the answers for which there is no room', () => early.length >= FLOOD - MOST_WAITING);
@@ -71,22 +74,22 @@ test('a flood of requests of many limits takes no room from others, and none of 
   const calls = Array.from({ length: 30 }, () => one(narrow));
   redis.resume();
 
-  // Two of five were left; none is let through because there was no room for the question.
+  // Two of five tokens were left; a full queue allows no request.
   expect(countOf(codes(await Promise.all(calls)), CODE.OK)).toBe(2);
   expect(codes([await beside])).toEqual([CODE.OK]);
-  // There was no room for all of these, either; but nothing that they meet may deny.
+  // The queue was full for some of these, too, but no limit that they match can deny.
   expect(countOf(codes(await Promise.all(watched)), CODE.OK)).toBe(FLOOD);
   const given = codes(await Promise.all(flood));
   const passed = countOf(given, CODE.OK);
   expect(passed + countOf(given, CODE.OVER_LIMIT)).toBe(FLOOD);
-  // At most half of the room, and what Redis had been given already.
+  // At most half of the queue, plus what Redis had received already.
   expect(passed).toBeGreaterThanOrEqual(1);
   expect(passed).toBeLessThanOrEqual(MOST_WAITING);
   const metrics = await (await fetch(`http://127.0.0.1:${server.httpPort}/metrics`)).text();
   expect(metrics).not.toMatch(/weir_store_errors_total\{[^}]*\} [1-9]/);
 });
 
-test('a limit that one worker cannot decide in time, because another keeps Redis busy, stays on', async () => {
+test('a limit is still enforced while another worker keeps Redis busy', async () => {
   const redis = await startRedis();
   closers.push(() => redis.stop());
   const server = await startWeir({
@@ -115,9 +118,9 @@ test('a limit that one worker cannot decide in time, because another keeps Redis
       'd',
       Array.from({ length: 4000 }, (_, i) => descriptor([`many=${i}`])),
     );
-  // Code that runs for the first time is slow.
+  // Code is slow when it runs for the first time.
   expect(codes([await askMuch()])).toEqual([CODE.OK]);
-  // A busy machine may make the long call too late for a deadline of 200 ms; Redis that is merely paused never denies.
+  // On a busy machine, the long call can be too late for a deadline of 200 ms; a paused Redis never denies.
   await waitFor('a denial', async () => {
     redis.pause();
     const wide = askMuch();
@@ -127,7 +130,7 @@ test('a limit that one worker cannot decide in time, because another keeps Redis
     return late.response?.overallCode === CODE.OVER_LIMIT || undefined;
   });
 
-  // A Redis that does not answer by itself is another matter, once the other's call is over.
+  // Once the other worker's call is over, a Redis that does not answer is unavailable.
   await waitFor('an answer by on_store_failure', async () => {
     redis.pause();
     const away = await ask(beside, 'y', 200);

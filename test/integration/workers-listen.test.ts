@@ -1,4 +1,4 @@
-/* Where several workers listen: certificates, a Unix domain socket, a port shared by the kernel. */
+/* Tests the sockets of several workers: certificates, a Unix domain socket, and a port that the kernel shares. */
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { credentials } from '@grpc/grpc-js';
@@ -40,7 +40,7 @@ async function start(env: NodeJS.ProcessEnv): Promise<WeirServer> {
   return server;
 }
 
-/** Asks for health over a new connection, which the next worker in turn accepts. */
+/** Makes a health check over a new connection, which the next worker in turn accepts. */
 async function ask(where: string, ca?: string): Promise<unknown> {
   const client = new RawClient(where, ca === undefined ? undefined : credentials.createSsl(Buffer.from(ca)));
   try {
@@ -51,7 +51,7 @@ async function ask(where: string, ca?: string): Promise<unknown> {
 }
 
 describe('several workers', () => {
-  test('serve the certificates that the primary reads, changed ones too', async () => {
+  test('serve the certificates that the primary reads, and changed certificates, too', async () => {
     const first = new CertificateAuthority('first');
     const second = new CertificateAuthority('second');
     const cert = folder.join('tls.crt');
@@ -77,7 +77,7 @@ describe('several workers', () => {
     expect(server?.log().filter(({ msg }) => /certificates are in force/.test(String(msg)))).toHaveLength(1);
   });
 
-  test('share a Unix domain socket, also where a killed process left its file', async () => {
+  test('share a Unix domain socket, even if a killed process left its file', async () => {
     const path = folder.join('weir.sock');
     const script = `require('node:net').createServer().listen(${JSON.stringify(path)}, () => console.log('on'))`;
     const left = startProcess(process.execPath, ['-e', script]);
@@ -87,7 +87,7 @@ describe('several workers', () => {
     expect([await ask(`unix:${path}`), await ask(`unix:${path}`)]).toEqual([SERVING, SERVING]);
   });
 
-  test('do not take a Unix domain socket that another process serves', async () => {
+  test('do not take over a Unix domain socket that another process serves', async () => {
     const path = folder.join('weir.sock');
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(path, resolve));
@@ -106,7 +106,7 @@ describe('several workers', () => {
     expect(stderr).toContain(`cannot listen on unix:${path} for gRPC (GRPC_UDS)`);
   });
 
-  test('share a port by SO_REUSEPORT', async () => {
+  test('share a port with SO_REUSEPORT', async () => {
     const { grpcPort } = await start({ WORKER_SCHEDULING: 'reuse-port' });
     expect(await ask(`127.0.0.1:${grpcPort}`)).toEqual(SERVING);
   });

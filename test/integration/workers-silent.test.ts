@@ -1,4 +1,6 @@
-/* WORKERS: a process that is alive and hangs (SIGSTOP) is gone round, then replaced; one that only paused is not. */
+/*
+ * Tests workers that hang (SIGSTOP): they get no new connections, and are replaced. A worker that only pauses is kept.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { STATUS } from '../../src/grpc/grpc-server.js';
 import { REPLACE_AFTER_MS } from '../../src/server/workers/worker-watchdog.js';
@@ -15,7 +17,7 @@ import { isAlive, metric, untilAllServe, type WorkerDetail, workersOf } from '..
 const POLICY =
   'domain: d\ndescriptors: [{ key: k, rate_limit: { token_bucket: { max_tokens: 100000, fill_interval: 1h } } }]\n';
 const HEALTH = '/grpc.health.v1.Health/Check';
-/** Well below the time until a worker that hangs is replaced. */
+/** Well below the time after which a hanging worker is replaced. */
 const SOON_MS = 2000;
 const SILENT = 'a worker process does not answer, and gets no new connections';
 const BACK = 'a worker process answers again, and gets connections';
@@ -55,7 +57,7 @@ async function start(env: NodeJS.ProcessEnv = {}): Promise<void> {
 
 const said = (msg: string): Record<string, unknown>[] => server.log().filter((line) => line['msg'] === msg);
 
-/** A connection to each of the two workers. */
+/** Opens a connection to each of the two workers. */
 async function connectToBoth(): Promise<Map<number, RlsClient>> {
   const clients = new Map<number, RlsClient>();
   for (const value of ['first', 'second']) {
@@ -70,7 +72,7 @@ async function connectToBoth(): Promise<Map<number, RlsClient>> {
   return clients;
 }
 
-/** Asks again and again until `stop`; says what was not OK, or late. */
+/** Repeats calls until `stop`; reports those that were not OK, or late. */
 function load(ask: () => Promise<{ readonly code: number; readonly details: string }>): {
   stop(): Promise<{ readonly calls: number; readonly bad: readonly string[] }>;
 } {
@@ -100,7 +102,7 @@ async function overNewConnection(): Promise<{ readonly code: number; readonly de
   return reply;
 }
 
-/** Six calls on connections of their own at once, so that the turn of a worker that hangs comes several times. */
+/** Makes six concurrent calls on separate connections, so that the hanging worker is next several times. */
 async function expectSixDecided(address: string): Promise<void> {
   const ask = async (): Promise<number> => {
     const client = new RawClient(address);
@@ -136,7 +138,7 @@ const untilServing = (id: number): Promise<unknown> =>
   waitFor('the worker to serve', async () => (await byId(id))?.status === 'SERVING');
 
 describe('with round-robin', () => {
-  test('a worker that hangs is gone round and replaced, and nobody else is disturbed', async () => {
+  test('a worker that hangs is bypassed and replaced, and no other call is disturbed', async () => {
     await start();
     const clients = await connectToBoth();
     const [hung, well] = (await workersOf(server)) as [WorkerDetail, WorkerDetail];
@@ -176,13 +178,13 @@ describe('with round-robin', () => {
     for (const client of clients.values()) client.close();
   });
 
-  test('one that goes on in time is in rotation again, and when all hang nobody is asked in vain', async () => {
+  test('a worker that continues in time is used again, and no call waits in vain when all hang', async () => {
     await start();
     const before = await workersOf(server);
     const [hung] = before as [WorkerDetail];
     hang(hung.pid);
     await expectSixDecided(`127.0.0.1:${server.grpcPort}`);
-    // What only reads is asked of a worker that answers.
+    // A worker that answers serves requests that only read.
     const read = await Promise.all(
       [...BUCKETS, ...OTHERS].map(([path, question]) => askDebugPort(path, question)),
     );
@@ -192,7 +194,7 @@ describe('with round-robin', () => {
     process.kill(hung.pid, 'SIGCONT');
     await untilServing(hung.id);
     expect(said(BACK)).toMatchObject([{ id: hung.id, pid: hung.pid }]);
-    // Both take connections.
+    // Both workers accept connections.
     for (const client of (await connectToBoth()).values()) client.close();
 
     for (const { pid } of before) hang(pid);
@@ -210,7 +212,7 @@ describe('with round-robin', () => {
     expect([health.status, health.body]).toEqual([500, 'no worker process answers\n']);
     const json = await httpRequest(server.httpPort, '/json', { method: 'POST', body: '{"domain":"d"}' });
     expect(json.status).toBe(503);
-    // A connection waits for the first that answers.
+    // A connection waits for the first worker that answers.
     const waiting = overNewConnection();
     process.kill(hung.pid, 'SIGCONT');
     expect((await waiting).code).toBe(STATUS.OK);
@@ -233,22 +235,19 @@ test.each([
   ['round-robin, a Unix domain socket', 'round-robin', true],
   ['a listener that all share', 'kernel', false],
   ['a Unix domain socket that all share', 'kernel', true],
-])(
-  'with %s, new connections are served from the first moment that a worker hangs',
-  async (_name, scheduling, atPath) => {
-    const path = folder.join('weir.sock');
-    await start({ WORKER_SCHEDULING: scheduling, ...(atPath && { GRPC_UDS: path }) });
-    const [hung] = (await workersOf(server)) as [WorkerDetail];
-    hang(hung.pid);
-    await expectSixDecided(atPath ? `unix:${path}` : `127.0.0.1:${server.grpcPort}`);
-  },
-);
+])('with %s, new connections are served as soon as a worker hangs', async (_name, scheduling, atPath) => {
+  const path = folder.join('weir.sock');
+  await start({ WORKER_SCHEDULING: scheduling, ...(atPath && { GRPC_UDS: path }) });
+  const [hung] = (await workersOf(server)) as [WorkerDetail];
+  hang(hung.pid);
+  await expectSixDecided(atPath ? `unix:${path}` : `127.0.0.1:${server.grpcPort}`);
+});
 
-test('with reuse-port, what the kernel gives to a worker that hangs is closed when that is killed', async () => {
+test('with reuse-port, connections of a hanging worker are closed when it is killed', async () => {
   await start({ WORKER_SCHEDULING: 'reuse-port' });
   const [hung] = (await workersOf(server)) as [WorkerDetail];
   hang(hung.pid);
-  // Without deadlines: the calls that wait for the hung worker end only when their connection does.
+  // The calls have no deadlines, so those that wait for the hanging worker end only with their connection.
   const decided = Array.from({ length: 12 }, async () => {
     const client = new RlsClient(server.grpcPort);
     await waitFor(

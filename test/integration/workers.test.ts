@@ -1,4 +1,4 @@
-/* WORKERS: several processes on one gRPC port, one of which may crash, seen from outside as one server. */
+/* Tests WORKERS: several processes on one gRPC port, which act as one server even if one of them crashes. */
 import { renameSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
@@ -32,7 +32,7 @@ async function start(env: NodeJS.ProcessEnv = {}): Promise<WeirServer> {
 const gone = (pids: readonly number[]): Promise<unknown> =>
   waitFor('the workers to end', async () => (pids.some(isAlive) ? undefined : true));
 
-/** Connections, one each; connections are what is spread over workers. */
+/** Opens clients with one connection each, because connections are distributed over workers. */
 function clients(server: WeirServer, count: number): RlsClient[] {
   return Array.from({ length: count }, () => new RlsClient(server.grpcPort));
 }
@@ -43,7 +43,7 @@ describe('several workers', () => {
   beforeAll(async () => {
     server = await start({ LOG_LEVEL: 'debug' });
     connections = clients(server, 6);
-    // One after the other: a worker has its turn once it has taken the connection before.
+    // In sequence, because a worker has its turn once it has accepted the previous connection.
     for (const client of connections) await client.ask('d', [descriptor(['k=turn'])]);
   });
   afterAll(async () => {
@@ -51,7 +51,7 @@ describe('several workers', () => {
     await server.stop();
   });
 
-  test('take turns in accepting connections', async () => {
+  test('accept connections in turn', async () => {
     const decisions = (): Record<string, unknown>[] => server.log().filter(({ msg }) => msg === 'decision');
     await waitFor('six decisions in the log', () => decisions().length >= 6);
     const decidedBy = new Map<unknown, number>();
@@ -59,7 +59,7 @@ describe('several workers', () => {
     expect([...decidedBy.values()]).toEqual([2, 2, 2]);
   });
 
-  test('hand out exactly the tokens of a bucket', async () => {
+  test('allow exactly the tokens of a bucket', async () => {
     const replies = await Promise.all(
       Array.from({ length: 120 }, (_, i) =>
         (connections[i % 6] as RlsClient).ask('d', [descriptor(['k=exact'])]),
@@ -76,7 +76,7 @@ describe('several workers', () => {
     expect(await metric(server, 'weir_store_up')).toBe(1);
   });
 
-  test('say one line at start, with their number', () => {
+  test('log one line at the start, with their number', () => {
     const lines = server.log().filter(({ msg }) => msg === 'weir serves');
     expect(lines).toMatchObject([{ workers: 3, grpc: `127.0.0.1:${server.grpcPort}` }]);
     expect(lines[0]).not.toHaveProperty('worker');
@@ -90,7 +90,7 @@ describe('several workers', () => {
     ]);
   });
 
-  test('get a changed policy, and keep it when the next one is bad', async () => {
+  test('load a changed policy, and keep it when the next one is invalid', async () => {
     const path = server.policyPath as string;
     const limits = async (): Promise<unknown> => {
       const asked = clients(server, 3);
@@ -113,7 +113,7 @@ describe('several workers', () => {
     expect(await metric(server, 'weir_config_reloads_total{result="success"}')).toBe(1);
   });
 
-  test('are replaced when they crash, without any count falling', async () => {
+  test('are replaced when they crash, and no count decreases', async () => {
     const before = await metric(server, 'weir_decisions_total{domain="d",rule="k",code="OVER_LIMIT"}');
     const [victim, ...others] = await workersOf(server);
     process.kill(victim?.pid as number, 'SIGKILL');
@@ -131,7 +131,7 @@ describe('several workers', () => {
     const asked = clients(server, 6);
     const replies = await Promise.all(asked.map((client) => client.ask('d', [descriptor(['k=later'])])));
     for (const client of asked) client.close();
-    // The replacement decides by the policy in force.
+    // The replacement uses the policy in effect.
     expect(replies.map(({ response }) => response?.statuses[0]?.currentLimit?.requestsPerUnit)).toEqual(
       replies.map(() => 77),
     );
@@ -145,7 +145,7 @@ test(
     const [hung] = await workersOf(server);
     process.kill(hung?.pid as number, 'SIGSTOP');
     const asked = clients(server, 6);
-    // Without deadlines: the calls that wait for the hung worker end only when their connection does.
+    // The calls have no deadlines, so those that wait for the hanging worker end only with their connection.
     const decided = asked.map((client) =>
       waitFor('a decision', async () => (await client.ask('d', [descriptor(['k=hung'])])).code === STATUS.OK),
     );
@@ -157,18 +157,18 @@ test(
   },
 );
 
-describe('the end of several workers', () => {
-  test('does not wait for the replacement of a crashed one', async () => {
+describe('several workers end', () => {
+  test('without waiting for the replacement of a crashed one', async () => {
     const server = await start({ SHUTDOWN_DRAIN_DELAY: '1s' });
     const last = (await workersOf(server)).at(-1);
     process.kill(last?.pid as number, 'SIGKILL');
     await waitFor('the pause before the replacement', async () => (await workersOf(server)).length === 2);
-    // The pause ends while the others drain; a worker forked then would hold the end up until it is killed.
+    // The pause ends while the other workers drain; a worker forked then would delay the end until it is killed.
     expect(await server.stop()).toEqual({ code: 0, signal: null });
     expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
   });
 
-  test('on SIGTERM all of them drain and end, and so does the primary; one to a worker changes nothing', async () => {
+  test('with the primary after a drain on SIGTERM, which has no effect if only a worker gets it', async () => {
     const server = await start();
     const workers = await workersOf(server);
     for (const { pid } of workers) process.kill(pid, 'SIGTERM');
@@ -183,7 +183,7 @@ describe('the end of several workers', () => {
     expect(server.log().at(-1)).toMatchObject({ msg: 'drained' });
   });
 
-  test('a killed primary takes its workers along', async () => {
+  test('when the primary is killed', async () => {
     const server = await start();
     const pids = (await workersOf(server)).map(({ pid }) => pid);
     await server.stop('SIGKILL');
@@ -202,7 +202,7 @@ test(
     });
     const client = new RlsClient(server.grpcPort);
     try {
-      // More lines than the socket holds.
+      // More lines than the buffer of the socket holds.
       for (let round = 0; round < 40; round++) {
         const calls = Array.from({ length: 50 }, () =>
           client.ask('d', [descriptor([`k=${'x'.repeat(200)}`])]),

@@ -1,4 +1,6 @@
-/* The connection to a management server: lost and found again, over TLS, at the start, and with several workers. */
+/*
+ * Tests the connection to a management server: lost and reconnected, over TLS, at the start, and with several workers.
+ */
 import { copyFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { credentials } from '@grpc/grpc-js';
@@ -43,7 +45,7 @@ const LOST = 'lost the management server';
 const UNREACHABLE = 'cannot reach the management server';
 const WAITING = 'waiting for the first configuration of the management server';
 
-test('of what a management server sends without being asked little is logged', async () => {
+test('limits log lines about responses that a management server sends unasked', async () => {
   const server = await new AdsServer().start();
   bench.closes(() => server.stop());
   const weir = await bench.weir(server.port);
@@ -54,7 +56,7 @@ test('of what a management server sends without being asked little is logged', a
 });
 
 describeXds('a lost management server', () => {
-  test('the configuration stays; pauses grow; the one that takes its place is told what is in force', async () => {
+  test('leaves the configuration in effect, and the next server learns its version', async () => {
     const before = await bench.server();
     await before.setSnapshot('v1', [windowConfig('one', 3)]);
     const weir = await bench.weir(before.port, { XDS_CLIENT_BACKOFF_JITTER: 'false' });
@@ -78,14 +80,14 @@ describeXds('a lost management server', () => {
     expect((await after.requests())[0]).toMatchObject({ version: 'v1', nonce: '' });
     expect(await limitOf(weir, 'one')).toBe(5);
 
-    // A configuration was accepted: the next pause is a short one again.
+    // A configuration was accepted, so the next pause is short again.
     await after.stop();
     await waitFor('the second loss', () => logged(weir, LOST).length === 2);
     expect(logged(weir, LOST)[1]).toMatchObject({ pauseMs: 100 });
     expect(await weir.stop()).toEqual({ code: 0, signal: null });
   });
 
-  test('a connection that nobody answers is given up', async () => {
+  test('a connection without an answer is closed', async () => {
     const silent = createServer();
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
     const accepted: Socket[] = [];
@@ -115,7 +117,7 @@ describeXds('a lost management server', () => {
     expect(await limitOf(weir, 'one')).toBe(3);
   });
 
-  test('one that hangs is noticed', async () => {
+  test('a server that hangs is detected', async () => {
     const xds = await bench.server();
     const events: string[] = [];
     const stream = new AdsStream(
@@ -146,7 +148,7 @@ describeXds('a lost management server', () => {
 });
 
 describeXds('the start', () => {
-  test('waits for a first good configuration, with all ports closed', async () => {
+  test('waits for the first valid configuration, with all ports closed', async () => {
     const xds = await bench.server();
     const weir = await bench.weir(xds.port);
     expect(await untilLogged(weir, WAITING)).toMatchObject({ server: `127.0.0.1:${xds.port}` });
@@ -171,7 +173,7 @@ describeXds('the start', () => {
     expect(weir.process.stderr()).toBe('');
   });
 
-  test('FORCE_START_WITHOUT_INITIAL_CONFIG serves at once, and answers with an error until there is one', async () => {
+  test('FORCE_START_WITHOUT_INITIAL_CONFIG answers with an error until a configuration arrives', async () => {
     const xds = await bench.server();
     const weir = await bench.weir(xds.port, { FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' });
     await untilServing(weir);
@@ -202,7 +204,7 @@ describeXds('the start', () => {
     await untilServing(weir);
     for (const limit of [3, 5]) {
       await xds.setSnapshot(`v${limit}`, [windowConfig('one', limit)]);
-      // Connections go to the workers in turns.
+      // Workers accept connections in turn.
       await waitFor('both workers to know it', async () => {
         const limits = [await limitOf(weir, 'one'), await limitOf(weir, 'one')];
         return limits.every((one) => one === limit);
@@ -250,11 +252,11 @@ describeXds('TLS', () => {
     const weir = await bench.weir(xds.port, settings({ CONFIG_GRPC_XDS_SERVER_TLS_SAN: san }));
     await untilServing(weir);
     expect(await limitOf(weir, 'one')).toBe(3);
-    // The server is reached by its address, which is no name to ask for in a handshake: Node.js would warn.
+    // The server has an IP address, which is not a valid name in a handshake; Node.js would warn about it.
     expect(weir.process.stderr()).not.toContain('DEP0123');
   });
 
-  test('the certificate must be for the address by which the server is reached', async () => {
+  test("the certificate must be valid for the server's address", async () => {
     const authority = new CertificateAuthority();
     const { cert, key } = authority.issue('DNS:xds.test,IP:127.0.0.2');
     const tls = { cert: folder.write('elsewhere.pem', cert), key: folder.write('elsewhere-key.pem', key) };
@@ -274,7 +276,7 @@ describeXds('TLS', () => {
       /does not hold the name other\.test/,
     ],
     ['another issuer', undefined, 'otherCa', /certificate/],
-  ] as const)('not with %s', async (_, san, ca, reason) => {
+  ] as const)('fails with %s', async (_, san, ca, reason) => {
     const xds = await tlsServer();
     const weir = await bench.weir(
       xds.port,
@@ -287,7 +289,7 @@ describeXds('TLS', () => {
     expect(await xds.requests()).toEqual([]);
   });
 
-  test('a server that wants a certificate gets ours, and a renewed one at the next connection', async () => {
+  test('a server that requires a certificate gets ours, and a renewed one at the next connection', async () => {
     const { ca, clientCert, clientKey } = files;
     const xds = await tlsServer(ca);
     const stranger = new CertificateAuthority('stranger').issue('URI:spiffe://test/weir');
@@ -299,7 +301,7 @@ describeXds('TLS', () => {
     );
     await waitFor('a refusal', () => [...logged(weir, LOST), ...logged(weir, UNREACHABLE)].length > 0);
     expect(await xds.requests()).toEqual([]);
-    // Between the two writes key and certificate do not fit: that, too, is an attempt that failed, and no more.
+    // Between the two writes, key and certificate do not match, and a connection attempt fails.
     for (const [path, source] of [
       [cert, clientCert],
       [key, clientKey],

@@ -1,4 +1,4 @@
-/* Updates of a management server, loaded in a thread. */
+/* Tests updates of a management server that a thread loads. */
 
 import { loadSync, type MessageTypeDefinition } from '@grpc/proto-loader';
 import { expect, test } from '@jest/globals';
@@ -25,13 +25,13 @@ function resource(domain: string, requests: number, rules = 1): Resource {
   };
 }
 
-/** A DiscoveryResponse. */
+/** Returns a DiscoveryResponse. */
 function update(resources: readonly Resource[], versionInfo = ''): Uint8Array {
   const any = resources.map(({ typeUrl, value }) => ({ type_url: typeUrl, value }));
   return RESPONSE.serialize({ versionInfo, resources: any });
 }
 
-test('of an update the domains that did not change stay the very objects', async () => {
+test('keeps the objects of unchanged domains in an update', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const first = await loader.load(update([resource('one', 1), resource('two', 1)]), undefined);
   const second = await loader.load(update([resource('two', 2), resource('one', 1)]), first);
@@ -48,7 +48,7 @@ test('of an update the domains that did not change stay the very objects', async
   ]);
 });
 
-test('a domain that is gone is gone', async () => {
+test('removes a domain that is missing in an update', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const first = await loader.load(update([resource('one', 1), resource('two', 1)]), undefined);
   const second = await loader.load(update([resource('one', 1)]), first);
@@ -56,20 +56,20 @@ test('a domain that is gone is gone', async () => {
   expect((await loader.load(update([]), second)).policySet.domains.size).toBe(0);
 });
 
-test('errors come back with their places', async () => {
+test('reports errors with their positions', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const { errors } = await loader.load(update([resource('', 1), resource('one', 1)]), undefined);
   expect(errors.map(formatProblem)).toEqual([expect.stringMatching(/^-config: domain: /)]);
 });
 
-test('10,000 rules come over', async () => {
+test('transfers 10,000 rules', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const { errors, policySet } = await loader.load(update([resource('big', 7, 10_000)]), undefined);
   expect(errors).toEqual([]);
   expect(policySet.domains.get('big')?.rules).toHaveLength(10_000);
 });
 
-test('the update that was rejected is not loaded again, in whatever order its resources come', async () => {
+test('does not load the rejected update again, whatever the order of its resources', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const good = await loader.load(update([resource('kept', 1)]), undefined);
   const resources = [resource('', 1), resource('one', 1)];
@@ -83,13 +83,13 @@ test('the update that was rejected is not loaded again, in whatever order its re
   expect(other.contents).not.toBe(first.contents);
 });
 
-/** A resource of so many descriptors that hold nothing. */
+/** Returns a resource with `count` empty descriptors. */
 const ofEmptyDescriptors = (count: number): Resource => ({
   typeUrl: RATE_LIMIT_CONFIG_TYPE,
   value: Buffer.alloc(2 * count, Buffer.from([0x1a, 0])),
 });
 
-test('an update of more fields than are decoded is refused in a sentence', async () => {
+test('refuses an update with too many fields in one sentence', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const bytes = update([ofEmptyDescriptors(MAX_FIELDS / 8), ofEmptyDescriptors(MAX_FIELDS / 8 + 1)]);
   const { errors } = await loader.load(bytes, undefined);
@@ -98,7 +98,7 @@ test('an update of more fields than are decoded is refused in a sentence', async
   ]);
 });
 
-test('of a hundred thousand errors the first come over, and how many more there are', async () => {
+test('transfers the first of a hundred thousand errors, and the number of others', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const { errors } = await loader.load(update([ofEmptyDescriptors(100_000)]), undefined);
   expect(errors).toHaveLength(MAX_PROBLEMS + 1);
@@ -106,7 +106,7 @@ test('of a hundred thousand errors the first come over, and how many more there 
   expect(formatProblem(errors.at(-1)!)).toMatch(/^resource 1: and \d{5,} more errors, not listed$/);
 });
 
-test('bytes that are no message are an error', async () => {
+test('reports bytes that are not a message as an error', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const { errors } = await loader.load(Uint8Array.of(0x0a, 0x7f), undefined);
   expect(errors.map(formatProblem)).toEqual([
@@ -114,7 +114,7 @@ test('bytes that are no message are an error', async () => {
   ]);
 });
 
-test('closed while it loads it rejects', async () => {
+test('rejects a load when it is closed', async () => {
   const loader = new UpdateLoader({ mergeDomains: false });
   const loading = loader.load(update([resource('one', 1)]), undefined);
   loader.close();

@@ -1,4 +1,4 @@
-/* CONFIG_TYPE=GRPC_XDS_SOTW: weir beside a management server made with go-control-plane, seen from outside. */
+/* Tests CONFIG_TYPE=GRPC_XDS_SOTW from outside: weir with a management server that is built with go-control-plane. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { CODE } from '../../src/codec/messages.js';
 import { STATUS } from '../../src/grpc/grpc-server.js';
@@ -24,7 +24,7 @@ const bench = new XdsBench();
 afterEach(() => bench.close());
 
 describeXds('updates', () => {
-  test('the first request says who asks; the first configuration is acknowledged and acts', async () => {
+  test('the first request identifies weir; the first configuration is acknowledged and enforced', async () => {
     const xds = await bench.server();
     await xds.setSnapshot('v1', [windowConfig('one', 3), windowConfig('two', 4)], 'node-7');
     const weir = await bench.weir(xds.port, {
@@ -83,7 +83,7 @@ describeXds('updates', () => {
       await xds.setSnapshot('v4', [windowConfig('one', 8)]);
       await untilRequest(xds, 'the ACK', acknowledges('v4'));
       expect(await limitOf(weir, 'one')).toBe(8);
-      // go-control-plane sends a rejected update again at once: neither side may spin.
+      // go-control-plane sends a rejected update again immediately: neither side may loop without a pause.
       expect((await xds.requests()).filter(({ error }) => error !== undefined).length).toBeLessThan(50);
       expect(logged(weir, 'configuration rejected; the one in force stays')).toHaveLength(1);
     },
@@ -102,7 +102,7 @@ describeXds('updates', () => {
     });
   });
 
-  test('one domain in two resources is rejected, or merged where MERGE_DOMAIN_CONFIG says so', async () => {
+  test('one domain in two resources is rejected, or merged with MERGE_DOMAIN_CONFIG', async () => {
     const xds = await bench.server();
     const other = {
       json: {
@@ -134,7 +134,7 @@ describeXds('updates', () => {
     expect(response?.statuses[0]?.currentLimit?.requestsPerUnit).toBe(9);
   });
 
-  test('a message is as large as XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES allows', async () => {
+  test('a message can be as large as XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES allows', async () => {
     const xds = await bench.server();
     const nodes = Array.from({ length: 1500 }, (_, i) => ({
       key: 'k',
@@ -160,8 +160,8 @@ describeXds('updates', () => {
   });
 });
 
-describeXds('our fields', () => {
-  test('token_bucket, share_threshold, phase and response_headers act', async () => {
+describeXds("weir's own fields", () => {
+  test('token_bucket, share_threshold, phase and response_headers take effect', async () => {
     const xds = await bench.server();
     const bucket = (tokens: number) => ({
       token_bucket: { max_tokens: tokens, tokens_per_fill: { value: 1 }, fill_interval: { seconds: 3600 } },
@@ -173,7 +173,7 @@ describeXds('our fields', () => {
         response_headers: ['x-ratelimit'],
         phase: 'monitoring',
         descriptors: [
-          // For the servers that know no token bucket there is a window, too.
+          // Servers without support for token buckets need a window, too.
           {
             key: 'strict',
             phase: 'active',
@@ -201,7 +201,7 @@ describeXds('our fields', () => {
     );
   });
 
-  test('lists of limits, addresses, derived entries and bodies come through a server that knows none', async () => {
+  test('lists of limits, addresses, derived entries and bodies pass through the server', async () => {
     const xds = await bench.server();
     await xds.setSnapshot('v1', [
       encodeConfig(

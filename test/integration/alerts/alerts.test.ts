@@ -1,7 +1,7 @@
 /*
- * The alerts of deploy/prometheus/rules.yaml. Each scene brings a real weir into states that must raise an alert; what
- * /metrics showed in a good state and in the bad one becomes the series of a test of promtool, as if Prometheus had
- * scraped it every minute: for 40 minutes of the good state, in which nothing fires, then for 45 of the bad one.
+ * Tests the alerts of deploy/prometheus/rules.yaml. Each scene puts a real weir into states that must raise an alert.
+ * The output of /metrics in both states becomes a test series of promtool, as if Prometheus had scraped it every
+ * minute. The good state, in which nothing fires, lasts 40 minutes, and the bad state lasts 45.
  */
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { runToEnd } from '../../support/process/processes.js';
@@ -38,7 +38,7 @@ test('every alert has a scenario', () => {
 (optionalToolPath('promtool') === undefined ? describe.skip : describe)('promtool', () => {
   const observed: RuleTest[] = [];
 
-  test('takes the rules', async () => {
+  test('accepts the rules', async () => {
     const { code, stdout, stderr } = await runToEnd(toolPath('promtool'), ['check', 'rules', RULES]);
     expect({ code, output: stdout + stderr }).toMatchObject({ code: 0 });
   });
@@ -55,14 +55,14 @@ test('every alert has a scenario', () => {
     });
   });
 
-  test('what alerts say has all names and numbers in it', async () => {
+  test('texts of alerts contain all names and numbers', async () => {
     const sent = await sentAlerts(folder, observed);
     const names = new Set(sent.map(({ labels }) => labels['alertname']));
     expect([...names].sort()).toEqual([...new Set(observed.flatMap(({ fires }) => fires))].sort());
     for (const { annotations } of sent) {
       expect(Object.keys(annotations).sort()).toEqual(['description', 'runbook', 'summary']);
       for (const text of Object.values(annotations)) {
-        // What a template cannot fill leaves two spaces, a bracket or a sign that stands alone.
+        // A template without a value leaves two spaces, a bracket or an isolated character.
         expect(text).not.toMatch(/ {2}|<no value>|<error|\{\{|\(\)|NaN|^ | [.,)]/);
       }
     }

@@ -1,6 +1,6 @@
 /*
- * Every query of the dashboards of deploy/grafana, asked of a real Prometheus that scrapes real weirs under load: one
- * with Redis and two workers, one in memory, and one whose Redis is away. Each query must give numbers.
+ * Runs every query of the dashboards of deploy/grafana on a real Prometheus that scrapes real servers under load: one
+ * with Redis and two workers, one in memory, and one without its Redis. Each query must return numbers.
  */
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { entriesOf } from '../../support/buckets/admin-bench.js';
@@ -38,7 +38,7 @@ const queries = [...shippedDashboards()].flatMap(([file, dashboard]) =>
   dashboard.panels.flatMap(({ title, targets = [] }) =>
     targets.map(({ refId, expr }) => ({
       what: `${file}: ${title}, ${refId}`,
-      // What stands in for no data must not hide that there is none.
+      // Removes the default value, which would hide missing data.
       text: withAll(expr, dashboard, RATE_INTERVAL).replace(/ or vector\(0\)$/, ''),
     })),
   ),
@@ -54,7 +54,7 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
   let loaded: Promise<void> | undefined;
   let isOver = false;
 
-  /** One round of all that callers may do. */
+  /** Makes one of each kind of call. */
   async function round(client: RlsClient): Promise<void> {
     for (let call = 0; call < 10; call++) {
       await client.ask('d', [descriptor(['tenant=acme']), descriptor(['tried=acme'])]);
@@ -115,12 +115,12 @@ test('the dashboards have queries', () => expect(queries.length).toBeGreaterThan
   });
 
   test.each(manualPages().filter((page) => /^docs\/(?:runbooks\/|operate\/metrics)/.test(page)))(
-    'takes the queries of %s',
+    'accepts the queries of %s',
     async (page) => {
       const blocks = [...pageText(page).matchAll(/^```promql\n(.*?)^```/gms)].map(([, text = '']) => text);
       const lines = blocks.flatMap((text) => text.split('\n').filter((line) => !/^(?:#.*)?$/.test(line)));
       expect(lines.length).toBeGreaterThan(0);
-      // It says what is wrong with one that it does not take.
+      // The query reports what is wrong with a line that Prometheus does not accept.
       for (const line of lines) await prometheus.query(line);
     },
   );

@@ -1,6 +1,6 @@
 /*
- * What operators see and change of buckets, in memory, on Redis, on a cluster, and with workers: by HTTP, as decisions
- * show it.
+ * Tests how operators view and change buckets over HTTP, in memory, on Redis, on a cluster, and with workers. Decisions
+ * must show the changes.
  */
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { BucketAction, BucketQuestion } from '../../../src/admin/buckets/messages.js';
@@ -14,7 +14,7 @@ import { type RedisServer, startRedis } from '../../support/redis/redis-server.j
 import { askBuckets, bucketsAnswer } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 
-// Starting processes may take its time on a busy machine.
+// Processes can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 const POLICY = `
@@ -63,7 +63,7 @@ describe.each(STORES)('%s', (store) => {
   const until = (entries: string, code: number) =>
     waitFor(`the answer ${code} for ${entries}`, async () => (await take(entries)) === code);
 
-  test('shows, resets and grants, and all processes see it', async () => {
+  test('shows, resets and grants, in all processes', async () => {
     await take('tenant=a', 7);
     expect((await ask('show', 'tenant=a')).buckets).toMatchObject([{ rule: 'tenant', now: { left: 3 } }]);
     const reset = await ask('reset', 'tenant=a');
@@ -77,7 +77,7 @@ describe.each(STORES)('%s', (store) => {
     await until('tenant=a', CODE.OK);
   });
 
-  test('writes who did what to the log, and counts it', async () => {
+  test('logs who did what, and counts it', async () => {
     await ask('grant', 'tenant=audited', { tokens: 2 });
     const lines = () => server.log().filter(({ msg }) => msg === 'an operator asked for a change');
     await waitFor('the line', async () => JSON.stringify(lines()).includes('audited'));
@@ -92,7 +92,7 @@ describe.each(STORES)('%s', (store) => {
     });
   });
 
-  test('lists what could concern a tenant', async () => {
+  test('lists the rules that can apply to a tenant', async () => {
     const { meets, buckets } = await ask('show', 'shadow=1');
     expect([meets, buckets.map(({ rule, now }) => [rule, now])]).toEqual([
       'part',
@@ -100,7 +100,7 @@ describe.each(STORES)('%s', (store) => {
     ]);
   });
 
-  test('refuses what it does not know, and other methods', async () => {
+  test('refuses unknown fields, and other methods', async () => {
     expect(
       await bucketsAnswer(server, { action: 'show', domain: 'x', entries: entriesOf('a=b') }),
     ).toMatchObject({
@@ -110,20 +110,20 @@ describe.each(STORES)('%s', (store) => {
     expect(await bucketsAnswer(server, { action: 'unblock', id: 'nobody' })).toMatchObject({ status: 404 });
   });
 
-  test('makes, lists and ends blocks and exemptions, which decide', async () => {
+  test('creates, lists and ends blocks and exemptions, which decide', async () => {
     const { controls, notes } = await ask('block', 'tenant=b', { for: '1h', reason: 'abuse' });
     expect(controls).toMatchObject([{ kind: 'block', reason: 'abuse', by: 'loopback' }]);
     expect(notes.some((note) => note.includes('end with it'))).toBe(store === 'memory');
     const listed = async () => (await askBuckets(server, { action: 'blocks' })).controls;
     expect(await listed()).toMatchObject([{ id: controls[0]?.id }]);
     await ask('allow', 'tenant=b', { for: '1h' });
-    // Neither an exemption nor shadow mode makes a difference to a block.
+    // Neither an exemption nor shadow mode overrides a block.
     await until('tenant=b,shadow=1', CODE.OVER_LIMIT);
     expect(await take('tenant=b')).toBe(CODE.OVER_LIMIT);
     expect(await take('tenant=c')).toBe(CODE.OK);
     expect((await ask('unblock', 'tenant=b')).controls).toHaveLength(1);
     await until('tenant=b,shadow=1', CODE.OK);
-    // Far more than the limit, of which nothing is taken.
+    // Far more than the limit, which loses no tokens.
     for (let i = 0; i < 12; i++) expect(await take('tenant=b', 9)).toBe(CODE.OK);
     expect((await ask('show', 'tenant=b')).buckets).toMatchObject([{ now: { left: 10 } }]);
     await ask('disallow', 'tenant=b');

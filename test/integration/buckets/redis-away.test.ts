@@ -1,4 +1,7 @@
-/* What operators are told when Redis goes away, or the policy changes, while they look at buckets or change them. */
+/*
+ * Tests the answers to operators if Redis becomes unavailable, or the policy changes, while they view or change
+ * buckets.
+ */
 
 import { writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
@@ -10,7 +13,7 @@ import { type RedisServer, startRedis } from '../../support/redis/redis-server.j
 import { askBuckets, bucketsAnswer } from '../../support/weir/buckets.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 
-// Starting processes may take its time on a busy machine.
+// Processes can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 const POLICY = `
@@ -60,7 +63,7 @@ test.each(QUESTIONS)('a connection that ends during $action', async (question) =
   );
 });
 
-test('who asks for blocks is told when there may be others', async () => {
+test('reports that the list of blocks can be incomplete', async () => {
   proxy.hold('replies');
   proxy.cut();
   const notes = async () => (await askBuckets(server, { action: 'blocks' })).notes;
@@ -71,7 +74,7 @@ test('who asks for blocks is told when there may be others', async () => {
   await waitFor('all to be known again', async () => !/cannot be read/.test((await notes()).join()));
 });
 
-test('a reload in the middle of a change leaves it as it was asked', async () => {
+test('a reload during a change does not affect the change', async () => {
   proxy.hold('replies');
   const asked = bucketsAnswer(server, { action: 'grant', ...tenant, tokens: 5 });
   await waitFor('Redis to have been asked', async () => proxy.received > 0);

@@ -1,4 +1,4 @@
-/* Blocks and exemptions while the slot that they lie on moves, and when its master dies. */
+/* Tests blocks and exemptions while their slot moves, and when its master dies. */
 import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
 import { systemClock } from '../../../src/limiter/clock.js';
 import { ProcessBook } from '../../support/controls/books.js';
@@ -34,7 +34,7 @@ async function open(): Promise<ProcessBook> {
   return one;
 }
 
-test('they go with their slot, and are changed and read meanwhile', async () => {
+test('controls move with their slot, and can be changed and read meanwhile', async () => {
   const [one, other] = [await open(), await open()];
   const slot = await cluster.slotOf(KEY);
   const from = await cluster.masterOf(slot);
@@ -54,7 +54,7 @@ test('they go with their slot, and are changed and read meanwhile', async () => 
   expect(books.flatMap(({ logged }) => logged)).toEqual([]);
 });
 
-test('they stay in force when their master dies, and its replica takes them over', async () => {
+test('controls stay in effect when their master dies and its replica takes over', async () => {
   const [one, other] = [await open(), await open()];
   const slot = await cluster.slotOf(KEY);
   const first = control('a');

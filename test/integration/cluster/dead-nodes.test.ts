@@ -1,4 +1,4 @@
-/* Nodes of a real Redis Cluster that die, hang, come and go: only tenants that lie on them notice. */
+/* Tests nodes of a real Redis Cluster that die, hang, join and leave: only tenants on these nodes are affected. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
@@ -13,13 +13,13 @@ import { itemOf, slotOfTenant, tenantOn, tenantsOnAll } from '../../support/redi
 jest.setTimeout(90_000);
 
 const SLOW = tokenBucketRate(1000, 1, UNIT_MICROS.day);
-/** Long enough that no answer of a test is one that was waited for this long. */
+/** Longer than any answer in a test takes. */
 const PATIENT = { timeoutMicros: 10_000_000 };
 
 const stores = new ClusterStores();
 const hit = (tenant: string) => itemOf(tenant, 'a', SLOW);
 
-/** Resolves when requests for the tenant fail without waiting for a node. */
+/** Resolves when requests of the tenant fail without waiting for a node. */
 const untilRefused = (store: WatchedStore, tenant: string): Promise<unknown> =>
   waitFor('failures at once', async () => {
     const result = await store.take(hit(tenant));
@@ -34,7 +34,7 @@ describe('three masters, each with a replica', () => {
   afterEach(() => stores.close());
   afterAll(() => cluster.stop());
 
-  test('all nodes are found from one address, a replica, and each has its tenants', async () => {
+  test("all nodes are found through one replica's address, and each has its tenants", async () => {
     const replica = cluster.nodes[3] as ClusterNode;
     const store = await stores.open(replica.address);
     const masters = await cluster.masters();
@@ -57,7 +57,7 @@ describe('three masters, each with a replica', () => {
     ['hangs', (node) => node.pause(), (node) => node.resume()],
   ])('a master %s', async (what, end, begin) => {
     const isKilled = what === 'is killed';
-    // One that hangs is found out by its silence.
+    // A master that hangs is detected by its silence.
     const store = await stores.open(cluster.url, isKilled ? PATIENT : { timeoutMicros: 300_000 });
     const [dead, ...others] = (await tenantsOnAll(cluster)) as [string, string, string];
     const slot = slotOfTenant(dead);
@@ -88,7 +88,7 @@ describe('three masters, each with a replica', () => {
     expect(await store.take(hit(dead))).toBe('decided');
   });
 
-  test('a failover that was asked for costs nobody a decision', async () => {
+  test('a requested failover costs no decision', async () => {
     const store = await stores.open(cluster.url, PATIENT);
     const tenant = (await tenantsOnAll(cluster))[0] as string;
     const slot = slotOfTenant(tenant);
@@ -112,7 +112,7 @@ describe('three masters, each with a replica', () => {
     expect(await store.take(hit(tenant))).toBe('decided');
     const added = await cluster.addNode();
     await cluster.moveSlot(slot, added);
-    // It is told of by the node that had the slot.
+    // The node that had the slot redirects to the new node.
     expect(await store.take(hit(tenant))).toBe('decided');
     await waitFor('the new node', () => store.store.nodes.some(({ name }) => name === added.address));
     expect(store.store.nodes).toContainEqual(expect.objectContaining({ name: added.address, up: true }));
@@ -126,7 +126,7 @@ describe('three masters, each with a replica', () => {
   });
 });
 
-describe('a slot that nobody serves', () => {
+describe('a slot that no node serves', () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startCluster();
@@ -134,7 +134,7 @@ describe('a slot that nobody serves', () => {
   afterEach(() => stores.close());
   afterAll(() => cluster.stop());
 
-  test('its tenants are answered at once, the others are decided, and the log names it', async () => {
+  test('its tenants are answered immediately, other tenants are decided, and the log names the slot', async () => {
     const store = await stores.open(cluster.url, PATIENT);
     const [lost, other] = (await tenantsOnAll(cluster)) as [string, string];
     const slot = slotOfTenant(lost);
@@ -156,7 +156,7 @@ describe('a slot that nobody serves', () => {
     await cluster.waitStable();
   });
 
-  test('cluster-require-full-coverage yes: all are refused, and decided again after', async () => {
+  test('cluster-require-full-coverage yes: all requests are refused, and decided again afterwards', async () => {
     const store = await stores.open(cluster.url, { timeoutMicros: 300_000 });
     const tenants = (await tenantsOnAll(cluster)) as [string, string, string];
     for (const node of cluster.nodes) {
@@ -183,7 +183,7 @@ describe('a slot that nobody serves', () => {
     await cluster.waitStable();
   });
 
-  test('calls of the first moment wait for the first look, and those after it does not come fail', async () => {
+  test('the first calls wait for the first slot map, and fail if it does not arrive', async () => {
     const tenants = await tenantsOnAll(cluster);
     const early = stores.openOne((cluster.nodes[1] as ClusterNode).address, PATIENT);
     const results = await Promise.all([...tenants, ...tenants].map((tenant) => early.take(hit(tenant))));
@@ -197,7 +197,7 @@ describe('a slot that nobody serves', () => {
       expect(late.log[0]).toMatch(
         /no node of the Redis Cluster answers; start them, or correct REDIS_URL \(/,
       );
-      // Nobody waits for what has failed.
+      // Calls do not wait for an attempt that has failed.
       expect(late.store.take([hit(tenants[0] as string)], Infinity, undefined, false)).not.toBe('decided');
       for (const node of cluster.nodes) node.resume();
       await waitFor('the cluster', () => late.store.whole);
@@ -211,44 +211,47 @@ describe('a slot that nobody serves', () => {
   test.each([
     ['that hangs', 'made'],
     ['that took', 'skipped'],
-  ] as const)('a request over two nodes, the one %s killed: the way back is %s', async (which, result) => {
-    const store = await stores.open(cluster.url, PATIENT);
-    const [took, hangs] = (await tenantsOnAll(cluster)) as [string, string];
-    const [takes, hung] = (await cluster.mastersOf([took, hangs].map(slotOfTenant))) as [
-      ClusterNode,
-      ClusterNode,
-    ];
-    const calls = async (): Promise<number> =>
-      Number(
-        /cmdstat_evalsha:calls=(\d+)/.exec(String(await takes.command('INFO', 'commandstats')))?.[1] ?? 0,
-      );
-    const before = await calls();
-    hung.pause();
-    try {
-      const call = store.take(hit(took), hit(hangs));
-      await waitFor('the one to have taken', async () => (await calls()) > before);
-      if (which === 'that hangs') {
+  ] as const)(
+    'a request over two nodes, with the one %s killed: the give-back is %s',
+    async (which, result) => {
+      const store = await stores.open(cluster.url, PATIENT);
+      const [took, hangs] = (await tenantsOnAll(cluster)) as [string, string];
+      const [takes, hung] = (await cluster.mastersOf([took, hangs].map(slotOfTenant))) as [
+        ClusterNode,
+        ClusterNode,
+      ];
+      const calls = async (): Promise<number> =>
+        Number(
+          /cmdstat_evalsha:calls=(\d+)/.exec(String(await takes.command('INFO', 'commandstats')))?.[1] ?? 0,
+        );
+      const before = await calls();
+      hung.pause();
+      try {
+        const call = store.take(hit(took), hit(hangs));
+        await waitFor('the one to have taken', async () => (await calls()) > before);
+        if (which === 'that hangs') {
+          await hung.kill();
+          expect(await call).toBe('disconnected');
+        } else {
+          await takes.kill();
+          await waitFor('the loss', () => !store.store.whole);
+          await hung.kill();
+          expect(await call).toBe('disconnected');
+          await takes.restart();
+        }
+      } finally {
         await hung.kill();
-        expect(await call).toBe('disconnected');
-      } else {
-        await takes.kill();
-        await waitFor('the loss', () => !store.store.whole);
-        await hung.kill();
-        expect(await call).toBe('disconnected');
-        await takes.restart();
+        await hung.restart();
       }
-    } finally {
-      await hung.kill();
-      await hung.restart();
-    }
-    await waitFor('the end of giving back', () => store.store.giveBackStats[result] === 1);
-    await cluster.waitStable();
-    await waitFor('all to be up', () => store.store.whole);
-    const look = (tenant: string) => store.outcome(itemOf(tenant, 'a', SLOW, { hits: 0 }));
-    expect([(await look(took)).remaining, (await look(hangs)).remaining]).toEqual([1000, 1000]);
-  });
+      await waitFor('the end of giving back', () => store.store.giveBackStats[result] === 1);
+      await cluster.waitStable();
+      await waitFor('all to be up', () => store.store.whole);
+      const look = (tenant: string) => store.outcome(itemOf(tenant, 'a', SLOW, { hits: 0 }));
+      expect([(await look(took)).remaining, (await look(hangs)).remaining]).toEqual([1000, 1000]);
+    },
+  );
 
-  test('closing ends what is under way', async () => {
+  test('closing ends pending calls', async () => {
     const tenants = await tenantsOnAll(cluster);
     const store = await stores.open(cluster.url, PATIENT);
     const calls = tenants.map((tenant) => store.store.take([hit(tenant)], Infinity));

@@ -1,4 +1,4 @@
-/* Nodes of a real Redis Cluster that send calls in circles, to nobody, or say nothing at all. */
+/* Tests nodes of a real Redis Cluster that redirect calls in circles or to dead nodes, or are silent. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 afterAll(() => cluster.stop());
 
-/** Accepts connections and says nothing. */
+/** Starts a server that accepts connections and stays silent. */
 async function hangingNode(): Promise<string> {
   const server = createServer((socket) => socket.resume().on('error', () => {}));
   servers.push(server);
@@ -42,20 +42,20 @@ async function hangingNode(): Promise<string> {
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** How often each result was had. */
+/** Returns how often each result occurred. */
 async function results(store: WatchedStore, tenant: string, names: readonly string[]): Promise<string[]> {
   return Promise.all(names.map((name) => store.take(itemOf(tenant, name, SLOW))));
 }
 const NAMES = Array.from({ length: 30 }, (_, i) => `bucket ${i}`);
-/** Room for a request or two: what is not given back is found out soon. */
+/** Capacity for a request or two, so that a leak is detected soon. */
 const LITTLE_ROOM = { maxInFlight: 60, timeoutMicros: 5_000_000 };
 
-describe('calls that are sent on', () => {
-  test('in circles: they end, and the cluster is asked who is right', async () => {
+describe('redirected calls', () => {
+  test('end if they are redirected in circles, and weir asks the cluster again for its slots', async () => {
     const store = await stores.open(cluster.url, LITTLE_ROOM);
     const tenant = await tenantOn(one);
     const slot = slotOfTenant(tenant);
-    // Each of the two believes the other one to have the slot; the third one does not know.
+    // Each of the two nodes believes that the other one has the slot; the third one does not know.
     await other.command('CLUSTER', 'SETSLOT', slot, 'NODE', one.id);
     await one.command('CLUSTER', 'SETSLOT', slot, 'NODE', other.id);
     const said = await store.store.take([itemOf(tenant, 'a', SLOW)], Infinity);
@@ -75,7 +75,7 @@ describe('calls that are sent on', () => {
     await cluster.waitStable();
   });
 
-  test('by ASK to a node that is dead: at once an error, and no room is lost', async () => {
+  test('fail immediately if ASK names a dead node, and leak no capacity', async () => {
     const store = await stores.open(cluster.url, LITTLE_ROOM);
     const tenant = await tenantOn(one);
     const slot = slotOfTenant(tenant);
@@ -87,7 +87,7 @@ describe('calls that are sent on', () => {
     for (let turn = 0; turn < 5; turn++) {
       expect(new Set(await results(store, tenant, NAMES))).toEqual(new Set(['disconnected']));
     }
-    // What is there is decided there.
+    // The node decides requests for buckets that it still has.
     expect(new Set(await results(store, tenant, Array(30).fill('old')))).toEqual(new Set(['decided']));
     const wide = Array.from({ length: 20 }, (_, i) => itemOf(tenant, `wide ${i}`, SLOW));
     for (let turn = 0; turn < 5; turn++) expect(await store.take(...wide)).toBe('disconnected');
@@ -100,15 +100,15 @@ describe('calls that are sent on', () => {
   });
 });
 
-describe('who asks for the slots', () => {
-  test('is not held up by a node that says nothing', async () => {
+describe('the query for slots', () => {
+  test('is not delayed by a silent node', async () => {
     const hanging = await hangingNode();
     const store = stores.openOne(`${hanging},${one.address}`);
     expect(await store.take(itemOf(await tenantOn(other), 'a', SLOW))).toBe('decided');
     expect(store.log.filter((line) => !line.startsWith('info'))).toEqual([]);
   });
 
-  test('ends with the store, and so does everything else', async () => {
+  test('ends with the store, like everything else', async () => {
     const hanging = await hangingNode();
     const count = (kind: string): number =>
       process.getActiveResourcesInfo().filter((one) => one === kind).length;
@@ -124,12 +124,12 @@ describe('who asks for the slots', () => {
     const used = await stores.open(cluster.url);
     await used.take(itemOf(await tenantOn(one), 'a', SLOW));
     await used.store.close();
-    // The sockets of the node that hangs are here, too.
+    // The sockets of the hanging node belong to this process, too.
     await waitFor('all to be gone', () => count('TCPSocketWrap') === 0 && count('Timeout') <= timers, 1000);
   });
 });
 
-test('masters that a node names by the thousand, and that are away, cost no more than a few', async () => {
+test('thousands of unavailable masters in the answer of a node cost no more than a few', async () => {
   const lying = await startLyingNode(2000);
   try {
     const store = stores.openOne(lying.address);
@@ -139,7 +139,7 @@ test('masters that a node names by the thousand, and that are away, cost no more
     const looks = lying.looks();
     await waitFor('some looks', () => lying.looks() >= looks + 2);
     const seconds = (performance.now() - beganMs) / 1000;
-    // Each would be tried twice a second, if it were alone.
+    // A single unavailable server would be tried twice a second.
     expect(refused() - before).toBeLessThan(50 + 2 * (1000 / PAUSE_PER_SERVER_MS) * seconds);
     expect(store.log.length).toBeLessThan(120);
   } finally {
@@ -147,7 +147,7 @@ test('masters that a node names by the thousand, and that are away, cost no more
   }
 });
 
-test('a request over thousands of slots holds up nobody, and leaves all room free', async () => {
+test('a request over thousands of slots delays no other request, and frees its capacity', async () => {
   const store = await stores.open(cluster.url, { timeoutMicros: 20_000_000 });
   const items = Array.from({ length: 5000 }, (_, i) => itemOf(`wide tenant ${i}`, 'a', SLOW));
   const tenant = await tenantOn(other);
@@ -167,7 +167,7 @@ test('a request over thousands of slots holds up nobody, and leaves all room fre
   expect(decided).toBeGreaterThan(20);
 });
 
-test('a cluster that is dead altogether is told of once, and comes back', async () => {
+test('the failure of the whole cluster is logged once, and the cluster recovers', async () => {
   const store = await stores.open(cluster.url, { timeoutMicros: 300_000 });
   const tenant = await tenantOn(one);
   for (const node of cluster.nodes) await node.kill();

@@ -1,4 +1,4 @@
-/* What is set up wrongly around a Redis Cluster, or in another way than usual: it works, or the log says what to do. */
+/* Tests mistakes and unusual choices in the set-up of a Redis Cluster: it works, or the log contains instructions. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { StorageError } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
@@ -38,7 +38,7 @@ afterEach(async () => {
   faults = [];
 });
 
-/** The store that the variables set up. */
+/** Opens the store that the variables configure. */
 function open(environment: Record<string, string>): ReturnType<typeof openAlone> {
   const read = readSettings({ REDIS_TYPE: 'cluster', ...environment });
   if (!read.ok) throw new Error(read.errors.join('\n'));
@@ -68,8 +68,8 @@ async function take(store: ReturnType<typeof openAlone>, ...tenants: readonly st
 const logged = (says: RegExp): Promise<unknown> =>
   waitFor(String(says), () => log.some((line) => says.test(line)));
 
-describe('never served wrongly', () => {
-  test('a Redis with cluster mode off behind CLUSTER', async () => {
+describe('set-ups that are refused', () => {
+  test('a Redis without cluster mode and REDIS_TYPE=CLUSTER', async () => {
     const redis = await startRedis();
     closers.push(() => redis.stop());
     const store = open({ REDIS_URL: `127.0.0.1:${redis.port},127.0.0.1:${redis.port}` });
@@ -79,7 +79,7 @@ describe('never served wrongly', () => {
     expect(log[0]).toMatch(/name nodes of one in REDIS_URL, or, for a single Redis, leave out its type/);
     expect(await take(store, 'a')).toBe('disconnected');
     expect(faults[0]).toBe('no_cluster');
-    // Health and metrics tell of what is named until nodes are known.
+    // Health and metrics report the named servers until the nodes are known.
     const { port } = redis;
     expect(store.nodes).toMatchObject([{ name: `127.0.0.1:${port}`, up: false, reason: 'disconnected' }]);
 
@@ -91,7 +91,7 @@ describe('never served wrongly', () => {
     expect(beside.nodes).toHaveLength(3);
   });
 
-  test('a Sentinel behind CLUSTER', async () => {
+  test('a Sentinel and REDIS_TYPE=CLUSTER', async () => {
     const redis = await startRedis();
     closers.push(() => redis.stop());
     const sentinel = await startSentinel({ masterName: 'mymaster', masterPort: redis.port, quorum: 1 });
@@ -103,19 +103,19 @@ describe('never served wrongly', () => {
     expect(await take(store, 'a')).toBe('disconnected');
   });
 
-  test('a node of a cluster behind SINGLE', async () => {
+  test('a node of a cluster and REDIS_TYPE=SINGLE', async () => {
     const store = open({ REDIS_TYPE: 'single', REDIS_URL: node.address });
     await logged(
       /it is a node of a Redis Cluster; set REDIS_TYPE=CLUSTER, or name a single Redis in REDIS_URL/,
     );
     expect(await take(store, await tenantOn(node))).not.toBe('decided');
     expect(store.everReached).toBe(false);
-    // Each probe is refused for another slot: one line tells of all.
+    // Each probe is refused for another slot, and one log line covers all of them.
     await waitFor('further probes', () => faults.length > 3);
     expect(log).toHaveLength(1);
   });
 
-  test('a proxy behind CLUSTER, and nodes of a cluster behind a proxy', async () => {
+  test('a proxy and REDIS_TYPE=CLUSTER, and nodes of a cluster behind a proxy', async () => {
     const proxy = await startTwemproxy({
       servers: cluster.nodes.map(({ port }) => port),
       honoursHashTags: true,
@@ -131,7 +131,7 @@ describe('never served wrongly', () => {
     await logged(/it speaks clear text, and was asked over TLS/);
   });
 
-  test('one that serves all slots alone', async () => {
+  test('a node that serves all slots alone', async () => {
     const alone = await startCluster({ masters: 1 });
     closers.push(() => alone.stop());
     const single = open({ REDIS_TYPE: 'single', REDIS_URL: alone.url });
@@ -142,7 +142,7 @@ describe('never served wrongly', () => {
     expect(await take(store, 'a', 'b')).toBe('decided');
   });
 
-  test('nodes that have no slots yet, and get them', async () => {
+  test('nodes that get their slots later', async () => {
     const fresh = await startRedis({ args: ['--cluster-enabled', 'yes', '--cluster-port', '0'] }).catch(() =>
       startRedis({ args: ['--cluster-enabled', 'yes'] }),
     );
@@ -175,7 +175,7 @@ describe('never served wrongly', () => {
   });
 });
 
-describe('nodes that are called by other names', () => {
+describe('nodes that announce other names', () => {
   afterEach(async () => {
     for (const one of cluster.nodes) {
       await one.command('CONFIG', 'SET', 'cluster-preferred-endpoint-type', 'ip');
@@ -202,7 +202,7 @@ describe('nodes that are called by other names', () => {
     expect(await take(store, ...(await tenantsOnAll(cluster)))).toBe('decided');
   });
 
-  test('no host names where they are to be told, and no address at all: calls find their way', async () => {
+  test('missing host names, and no address at all: calls still reach their nodes', async () => {
     await eachIs('cluster-preferred-endpoint-type', 'hostname');
     const store = await openWhole({ REDIS_URL: node.address });
     const tenant = await tenantOn(node);
@@ -214,7 +214,7 @@ describe('nodes that are called by other names', () => {
     expect(await take(store, tenant)).toBe('decided');
     await cluster.waitStable();
     await cluster.moveSlot(slot, node);
-    // All are where the one is that says so: here they are.
+    // An empty address means the address of the node that reports it, which is right here.
     await eachIs('cluster-preferred-endpoint-type', 'unknown-endpoint');
     expect(await take(store, tenant)).toBe('decided');
     await cluster.waitStable();
@@ -239,7 +239,7 @@ describe('logins', () => {
   };
   afterEach(() => onAll('ACL', 'DELUSER', 'limits'));
 
-  test('a user with the rights of the manual, while a slot is moved', async () => {
+  test('a user with the rights in the manual, while a slot is moved', async () => {
     await onAll('ACL', 'SETUSER', 'limits', 'on', '>right', ...RIGHTS);
     const store = await openWhole({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
     const tenant = await tenantOn(node);
@@ -254,7 +254,7 @@ describe('logins', () => {
     expect([log.filter((line) => !line.startsWith('info')), faults]).toEqual([[], []]);
   });
 
-  test('rights that are missing, and a password that is wrong', async () => {
+  test('missing rights, and a wrong password', async () => {
     await onAll('ACL', 'SETUSER', 'limits', 'on', '>right', ...RIGHTS, '-cluster|slots');
     open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
     await logged(
@@ -264,7 +264,7 @@ describe('logins', () => {
     const store = open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
     await logged(/redis:\/\/127\S+ does not let the user in REDIS_AUTH do .* \+mget .* \((?:ERR|NOPERM)/);
     await store.close();
-    // Of use only once a slot is moved.
+    // These rights are needed only while a slot moves.
     await onAll('ACL', 'SETUSER', 'limits', '+mget', '-asking');
     const other = open({ REDIS_URL: node.address, REDIS_AUTH: 'limits:right' });
     await logged(/redis:\/\/127\S+ does not let the user in REDIS_AUTH do .* \+asking \(NOPERM .*asking/);
@@ -275,7 +275,7 @@ describe('logins', () => {
     expect(faults).toContain('wrongpass');
   });
 
-  test('a password that changes: all connections are given the new one, and new nodes are found by it', async () => {
+  test('a password that changes: existing and new connections use the new password', async () => {
     const folder = new TempDir();
     closers.push(() => folder.remove());
     const path = folder.write('login', 'limits:first');
@@ -290,7 +290,7 @@ describe('logins', () => {
       const now = await Promise.all(cluster.nodes.map(logins));
       return now.every((count, i) => count > (before[i] as number));
     });
-    // Connections that are lost come back by it.
+    // Lost connections are reopened with it.
     await onAll('CLIENT', 'KILL', 'USER', 'limits');
     await waitFor('all nodes', async () => {
       const tenants = await tenantsOnAll(cluster);
@@ -313,7 +313,7 @@ test('TLS', async () => {
     folder.write('key.pem', key),
   ];
   const tls = [...files, '--tls-ca-cert-file', caFile, '--tls-auth-clients', 'no', '--tls-cluster', 'yes'];
-  // Clear text goes on, for those who form the cluster.
+  // The nodes of the cluster still use clear text among each other.
   const [tlsPort] = await freePorts(1, BUS_OFFSET);
   const args = [...tls, '--tls-port', String(tlsPort)];
   const secret = await startCluster({ masters: 1, args });

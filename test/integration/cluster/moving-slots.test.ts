@@ -1,4 +1,4 @@
-/* Slots of a real Redis Cluster that move while they are used: each take is decided exactly once. */
+/* Moves slots of a real Redis Cluster while they are used: each take is decided exactly once. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
 import { tokenBucketRate } from '../../../src/limiter/token-bucket.js';
@@ -13,10 +13,10 @@ import { itemOf, slotOfTenant, tenantOn } from '../../support/redis/cluster-tena
 // A cluster takes seconds to start, and longer on a busy machine.
 jest.setTimeout(90_000);
 
-/** Does not refill while a test lasts. */
+/** A capacity that does not run out or refill during a test. */
 const ROOM = 1_000_000;
 const SLOW = tokenBucketRate(ROOM, 1, UNIT_MICROS.hour);
-/** Requests that wait at a time. */
+/** Number of concurrent requests. */
 const CALLERS = 8;
 
 describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool) => {
@@ -34,7 +34,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
   afterEach(() => stores.close());
   afterAll(() => cluster.stop());
 
-  /** A store, and a tenant on `one` that it knows to be there. */
+  /** Opens a store that knows that the tenant is on `one`. */
   async function open(): Promise<WatchedStore> {
     const opened = await stores.open(one.address);
     tenant = await tenantOn(one);
@@ -43,7 +43,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
   }
   const bucket = (name: string, options?: Parameters<typeof itemOf>[3]): TakeItem =>
     itemOf(tenant, name, SLOW, options);
-  /** Nodes that do not agree yet on the move before may each believe the other one to have the slot. */
+  /** Nodes that do not agree yet on the previous move can each believe that the other one has the slot. */
   const move = async (to: ClusterNode): Promise<void> => {
     await cluster.waitStable();
     await cluster.moveSlot(slot, to);
@@ -51,9 +51,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
   const taken = async (store: WatchedStore, name: string): Promise<number> =>
     ROOM - (await store.outcome(bucket(name, { hits: 0 }))).remaining;
 
-  /**
-   * Asks all the time while `work` is done, which may wait until more was let pass. How often the request was let pass.
-   */
+  /** Sends requests while `work` runs, which can wait for more allowed requests. Returns how many were allowed. */
   async function admittedWhile(
     { store }: WatchedStore,
     items: readonly TakeItem[],
@@ -79,7 +77,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
     return admitted;
   }
 
-  test('a slot with a hot tenant is moved to and fro under load', async () => {
+  test('a slot with a hot tenant moves back and forth under load', async () => {
     const store = await open();
     const admitted = await admittedWhile(store, [bucket('a')], async () => {
       for (const to of [other, one, other, one]) await move(to);
@@ -88,7 +86,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
     expect(await taken(store, 'a')).toBe(admitted);
   });
 
-  test('requests of several buckets while some of them are here and some there', async () => {
+  test('requests of several buckets work while the buckets are on two nodes', async () => {
     const store = await open();
     const names = ['a', 'b', 'c'];
     await store.take(...names.map((name) => bucket(name)));
@@ -110,7 +108,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
     await move(one);
   });
 
-  test('what one that is denied took is given back where it was, and lost where it moved, never created', async () => {
+  test('a denied request gives back tokens, loses them if the slot moved, and never creates tokens', async () => {
     const store = await open();
     await store.take(bucket('a'), bucket('b'), bucket('empty', { hits: ROOM }));
     await cluster.beginMove(slot, other);
@@ -127,7 +125,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
     await move(one);
   });
 
-  test('a stale table, and one that is stale the other way round', async () => {
+  test('a stale slot map is corrected, in both directions', async () => {
     const stale = await open();
     await stale.take(bucket('a'));
     await move(other);
@@ -140,7 +138,7 @@ describe.each(['redis-server', 'redis-server-old', 'valkey-server'])('%s', (tool
     await move(one);
     expect(await fresh.take(bucket('a'))).toBe('decided');
     expect(await taken(stale, 'a')).toBe(count + 2);
-    // Nobody was at fault.
+    // No fault was reported.
     expect([...stale.faults, ...fresh.faults]).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-/* A weir process with two workers on a real Redis Cluster: what clients get, and what operators see. */
+/* Tests a weir process with two workers on a real Redis Cluster: the answers to clients, and the views of operators. */
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { TopAnswer } from '../../../src/admin/buckets/messages.js';
 import { CODE, type Descriptor } from '../../../src/codec/messages.js';
@@ -25,7 +25,7 @@ descriptors:
   - { key: strict, rate_limit: { token_bucket: { max_tokens: 5, fill_interval: 1000h } } }
   - { key: second, rate_limit: { unit: second, requests_per_unit: 1000 } }
 `;
-/** So many that each of three masters has some. */
+/** Enough tenants that each of three masters has some. */
 const TENANTS = Array.from({ length: 24 }, (_, i) => `tenant=t${i}`);
 
 const OTHERS = TENANTS.map((tenant) => `${tenant} other`);
@@ -56,7 +56,7 @@ async function start(
   return { server, client };
 }
 
-/** What is left of each limit; a text where there was no answer. */
+/** Returns the remaining hits of each limit, or a text if there was no answer. */
 async function left(client: RlsClient, hitsAddend: number, ...texts: readonly string[]): Promise<unknown[]> {
   const descriptors: readonly Descriptor[] = texts.map((text) => descriptor([text]));
   const { response, details } = await client.ask('d', descriptors, { timeoutMs: 5000, hitsAddend });
@@ -70,7 +70,7 @@ interface NodeDetail {
   readonly name: string;
   readonly up: boolean;
 }
-/** As one process sees them, or each worker. */
+/** Returns the nodes as one process sees them, or each worker. */
 async function nodesOf(server: WeirServer): Promise<readonly NodeDetail[]> {
   const { status, body } = await httpRequest(server.httpPort, '/healthcheck?detail');
   expect(status).toBe(200);
@@ -81,7 +81,7 @@ async function nodesOf(server: WeirServer): Promise<readonly NodeDetail[]> {
   return redis ?? workers?.flatMap((worker) => worker.redis) ?? [];
 }
 
-test('operators see and change the buckets of every node, by either worker', async () => {
+test('operators view and change the buckets of every node, through either worker', async () => {
   const { server, client } = await start({ WORKERS: '2' });
   await untilAllServe(server);
   await waitFor('all nodes to be up', async () => {
@@ -107,7 +107,7 @@ test('operators see and change the buckets of every node, by either worker', asy
   await askBuckets(server, { action: 'unblock', entries: entriesOf('strict=x') });
 });
 
-test('one dead shard: its tenants are decided locally and charged afterwards, the others as ever', async () => {
+test('tenants of a dead shard are decided locally and charged later, and others are not affected', async () => {
   const { server, client } = await start({ WORKERS: '2' });
   await untilAllServe(server);
   await waitFor('all nodes to be up', async () => {
@@ -128,7 +128,7 @@ test('one dead shard: its tenants are decided locally and charged afterwards, th
   const up = (node: ClusterNode): Promise<number> =>
     metric(server, `weir_redis_node_up{redis="main",node="${node.address}"}`);
   await waitFor('the loss', async () => {
-    // A worker that asks nothing of it finds out by itself, later.
+    // A worker that sends no calls to the shard detects its failure later.
     await Promise.all(OTHERS.map((tenant) => left(client, 1, tenant)));
     return (await up(dead)) === 0;
   });
@@ -145,7 +145,7 @@ test('one dead shard: its tenants are decided locally and charged afterwards, th
     return (await up(dead)) === 1 && (await metric(server, 'weir_local_charges_waiting')) === 0;
   });
   expect(await metric(server, 'weir_local_charges_total{result="charged"}')).toBeGreaterThan(0);
-  // Nobody knows how full they were: they are charged what is enough in any case.
+  // The level of the buckets is not known, so the charge is large enough for any level.
   (await leftOfEach(client)).forEach((count, i) => {
     if (isLocal[i]) expect(count).toBeLessThanOrEqual(28);
     else expect(count).toBe(28);
@@ -153,7 +153,7 @@ test('one dead shard: its tenants are decided locally and charged afterwards, th
   await cluster.waitStable();
 });
 
-test('a request over several slots that one denies gives back, and is counted; denials are remembered', async () => {
+test('a denied request over several slots gives back tokens, and its denial is cached', async () => {
   const { server, client } = await start({});
   expect(await left(client, 5, 'strict=s')).toEqual([0]);
   for (let i = 0; i < 3; i++) {
@@ -176,13 +176,13 @@ test('a request over several slots that one denies gives back, and is counted; d
 describe('a second Redis', () => {
   const ask = (client: RlsClient): Promise<unknown[]> =>
     left(client, 1, TENANTS[0] as string, 'second=s', TENANTS[1] as string);
-  /** How many buckets the cluster keeps, but for those that nodes are probed by. */
+  /** Returns how many buckets the cluster keeps, without those of probes. */
   const buckets = async (): Promise<number> => {
     const keys = await Promise.all(cluster.nodes.map((node) => node.command('KEYS', '*')));
     return (keys.flat() as string[]).filter((key) => !key.endsWith('probe')).length;
   };
 
-  test('of a cluster, beside a single one', async () => {
+  test('a cluster next to a single Redis', async () => {
     const single: RedisServer = await startRedis();
     closers.push(() => single.stop());
     const { server, client } = await start({
@@ -195,7 +195,7 @@ describe('a second Redis', () => {
     expect(roles).toEqual(['main', 'per_second', 'per_second', 'per_second']);
   });
 
-  test('both of a cluster', async () => {
+  test('two clusters', async () => {
     const { client } = await start({
       ...{ REDIS_PERSECOND: 'true', REDIS_PERSECOND_TYPE: 'cluster', REDIS_PERSECOND_URL: cluster.url },
     });
@@ -204,7 +204,7 @@ describe('a second Redis', () => {
   });
 });
 
-test('weir starts without any node, and decides once they come', async () => {
+test('weir starts without any node, and decides once the nodes are available', async () => {
   for (const node of cluster.nodes) node.pause();
   closers.push(() => {
     for (const node of cluster.nodes) node.resume();

@@ -1,6 +1,6 @@
 /*
- * deploy/cluster: its Redis as processes on 127.0.0.1, started and made a cluster by the commands of the compose file
- * with its configuration, and a weir with its variables. Names of containers become ports.
+ * Tests deploy/cluster: its Redis servers run as processes on 127.0.0.1 and form a cluster, with the commands and the
+ * configuration of the compose file, and weir runs with its variables. Ports replace the names of containers.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,18 +17,18 @@ import { type NodeLine, parseClusterNodes } from '../../support/redis/cluster-vi
 import { commandOf } from '../../support/redis/sentinels.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 
-// Nodes wait seconds before they hold a master for dead.
+// Nodes wait seconds before they declare a master dead.
 jest.setTimeout(120_000);
 
 const file = new ComposeFile(join(repositoryRoot, 'deploy/cluster'));
 const PASSWORDS = { REDIS_AUTH: 'password-of-redis' };
 const REDIS = [1, 2, 3, 4, 5, 6].map((number) => `redis-${number}`);
-/** Tokens of a bucket: more than are asked for while a failover is waited for. */
+/** Tokens of a bucket, more than the requests during a failover. */
 const FULL = 1_000_000;
 const TENANTS = Array.from({ length: 20 }, (_, i) => `tenant=${i}`);
 
 describe('the compose file', () => {
-  test('has the services whose names the Envoy bootstrap uses, and some nodes in REDIS_URL', () => {
+  test('has the services that the Envoy bootstrap names, and some nodes in REDIS_URL', () => {
     expect(Object.keys(file.services)).toEqual(['envoy', 'weir', 'form', ...REDIS, 'upstream']);
     const port = /^port (\d+)$/m.exec(file.text('redis.conf'))?.[1];
     const nodes = REDIS.map((name) => `${name}:${port}`);
@@ -43,20 +43,20 @@ describe('the compose file', () => {
     });
   });
 
-  test('mounts and builds from files that are there, and publishes on loopback only', () => {
+  test('mounts and builds from existing files, and publishes on loopback only', () => {
     for (const path of file.paths) expect([path, existsSync(path)]).toEqual([path, true]);
     expect(file.publishedPorts).toHaveLength(3);
     for (const port of file.publishedPorts) expect(port).toMatch(/^127\.0\.0\.1:(10000|8080|8081):/);
   });
 
-  test.each(REDIS)('%s may do little, has a health check, and is not restarted by itself', (name) => {
+  test.each(REDIS)('%s has few rights and a health check, and does not restart by itself', (name) => {
     const { read_only, cap_drop, volumes, healthcheck, restart } = file.service(name);
     expect({ read_only, cap_drop, restart }).toEqual({ read_only: true, cap_drop: ['ALL'] });
     expect(volumes).toContain('/data');
     expect(healthcheck?.test[1]).toContain('REDISCLI_AUTH="$$REDIS_AUTH"');
   });
 
-  test('the password comes from a file that no commit takes along; no Redis evicts', () => {
+  test('reads the password from a file that git ignores, and no Redis evicts', () => {
     for (const name of ['weir', 'form', ...REDIS])
       expect([name, file.service(name).env_file]).toEqual([name, 'passwords.env']);
     const ignored = readFileSync(join(repositoryRoot, '.gitignore'), 'utf8').split('\n');
@@ -77,7 +77,7 @@ describe('as processes', () => {
   const isMaster = async (name: string): Promise<boolean> =>
     (await linesOf(name)).some((line) => line.isMyself && line.isMaster);
 
-  /** One request for each tenant; the tokens that they leave. */
+  /** Makes one request for each tenant, and returns the remaining tokens. */
   const remaining = (): Promise<(number | undefined)[]> =>
     Promise.all(
       TENANTS.map(async (tenant) => {
@@ -121,9 +121,9 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: ${FULL}, 
     }
   });
 
-  test('a master dies: its replica goes on with buckets that are as full', async () => {
+  test('a replica of a dead master continues with equally full buckets', async () => {
     await setup.kill('redis-1');
-    // 3 s until it is held for dead, and what the others need to agree.
+    // The timeout is 3 s, plus the time for the other nodes to agree.
     const left = await waitFor(
       'all tenants to be decided',
       async () => {
@@ -132,17 +132,17 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: ${FULL}, 
       },
       20_000,
     );
-    // Of a full bucket there would be more.
+    // A full bucket would have more tokens.
     for (const tokens of left) expect(tokens).toBeLessThan(FULL - 1);
   });
 
-  test('the old master comes back as a replica', async () => {
+  test('the old master returns as a replica', async () => {
     setup.start('redis-1');
     await waitFor('redis-1 to follow', async () => !(await isMaster('redis-1').catch(() => true)), 30_000);
     expect(await remaining()).not.toContain(undefined);
   });
 
-  test('all of them start again, are introduced anew, and are the same cluster', async () => {
+  test('after a restart of all nodes with new addresses, the cluster is the same', async () => {
     await setup.kill(...REDIS);
     setup.start(...REDIS);
     for (const name of REDIS)

@@ -20,7 +20,7 @@ const { services } = parse(readFileSync(join(FOLDER, 'docker-compose.yaml'), 'ut
   services: Record<string, Service>;
 };
 
-test('has the services whose names the Envoy bootstrap uses as addresses', () => {
+test('has the services that the Envoy bootstrap uses as addresses', () => {
   expect(Object.keys(services).sort()).toEqual(['envoy', 'redis', 'upstream', 'weir']);
   const bootstrap = readFileSync(join(FOLDER, 'envoy/envoy.yaml'), 'utf8');
   expect(bootstrap).toContain('address: weir, port_value: 8081');
@@ -28,7 +28,7 @@ test('has the services whose names the Envoy bootstrap uses as addresses', () =>
   expect(services['upstream']?.command?.slice(2)).toEqual(['9090', '0.0.0.0']);
 });
 
-test('mounts and builds from files that are there', () => {
+test('mounts and builds from existing files', () => {
   const mounts = Object.values(services).flatMap(({ volumes = [] }) =>
     volumes.map((volume) => volume.split(':')[0] ?? '').filter((path) => path !== 'redis-data'),
   );
@@ -54,7 +54,7 @@ test('publishes on loopback only, and never the debug or admin port', () => {
   for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:(10000|8080|8081):/);
 });
 
-test('Redis never evicts, and what must be healthy has a health check', () => {
+test('Redis never evicts, and services that others wait for have a health check', () => {
   expect(services['redis']?.command?.join(' ')).toContain('--maxmemory-policy noeviction');
   const healthy = Object.values(services).flatMap(({ depends_on = {} }) =>
     Object.entries(depends_on)
@@ -66,7 +66,7 @@ test('Redis never evicts, and what must be healthy has a health check', () => {
   expect(readFileSync(join(FOLDER, 'Dockerfile'), 'utf8')).toMatch(/^HEALTHCHECK /m);
 });
 
-test('every file that deploy/README.md links to is there', () => {
+test('every file that deploy/README.md links to exists', () => {
   const text = readFileSync(join(FOLDER, 'README.md'), 'utf8');
   const links = [...text.matchAll(/\]\(([^)#]+)\)/g)].map(([, path]) => path ?? '');
   expect(links.length).toBeGreaterThan(10);

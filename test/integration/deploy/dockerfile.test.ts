@@ -1,7 +1,6 @@
 /*
- * No container engine is needed, and none is used: the steps of the Dockerfile run in temporary folders, one for each
- * stage, in their order and with nothing else of the repository in reach. What is not held here is the base image
- * itself.
+ * Runs the steps of the Dockerfile without a container engine, in temporary folders: one for each stage, in order, and
+ * with nothing else of the repository. Only the base image itself is not tested.
  */
 import {
   cpSync,
@@ -44,7 +43,7 @@ const sent = readFileSync(join(repositoryRoot, '.dockerignore'), 'utf8')
   .filter((line) => line.startsWith('!'))
   .map((line) => line.slice(1));
 
-/** Path inside a stage: its root is a folder of its own, relative paths start at WORKDIR. */
+/** Maps a path of a stage: its root is a separate folder, and relative paths start at WORKDIR. */
 function inside(stage: Stage, path: string): string {
   const workdir = stage.instructions.find(({ name }) => name === 'WORKDIR')?.rest ?? '/';
   return path.startsWith('/') ? join(top, stage.name, path) : join(top, stage.name, workdir, path);
@@ -89,21 +88,21 @@ describe('the image', () => {
     relocatePrograms(inside(image, '/bin'), inside(image, '/weir'));
   }, 2 * STEP_TIMEOUT_MS);
 
-  test('is made of two stages on an exact Node.js 24, by digest', () => {
+  test('has two stages on an exact Node.js 24, by digest', () => {
     expect(stages.map(({ base }) => base)).toEqual([image.base, image.base]);
     expect(image.base).toMatch(/^node:24\.\d+\.\d+-bookworm-slim@sha256:[0-9a-f]{64}$/);
   });
 
-  test('fails with any of its steps: nothing is tried in the place of what failed', () => {
+  test('fails with any of its steps, and tries no alternative', () => {
     const steps = stages.flatMap(({ instructions }) => instructions.filter(({ name }) => name === 'RUN'));
     expect(steps.map(({ rest }) => rest)).toContain('npm ci --no-audit --no-fund');
     expect(steps.filter(({ rest }) => /[|;&]|npm (?:i|install|add)\b/.test(rest))).toEqual([]);
   });
 
-  test('is refused where a package is not what package-lock.json says', async () => {
+  test('is not built if a package differs from package-lock.json', async () => {
     const folder = join(top, 'changed');
     mkdirSync(folder);
-    // One small package, whose checksum is that of another.
+    // One small package with the checksum of another one.
     const packages = {
       '': { name: 'changed', version: '1.0.0', dependencies: { long: '5.3.2' } },
       'node_modules/long': { version: '5.3.2', integrity: `sha512-${Buffer.alloc(64).toString('base64')}` },
@@ -116,7 +115,7 @@ describe('the image', () => {
     expect([ended.code === 0, ended.stderr]).toEqual([false, expect.stringContaining('EINTEGRITY')]);
   });
 
-  test('names no architecture, and holds no native code', () => {
+  test('names no architecture, and contains no native code', () => {
     expect(dockerfile).not.toMatch(/--platform|amd64|arm64|x86|aarch64/);
     const native = readdirSync(inside(image, '.'), { recursive: true, encoding: 'utf8' }).filter((path) =>
       /\.(node|so)$/.test(path),
@@ -124,7 +123,7 @@ describe('the image', () => {
     expect(native).toEqual([]);
   });
 
-  test('says in its labels what it is', () => {
+  test('describes itself in its labels', () => {
     const text = readFileSync(join(repositoryRoot, 'package.json'), 'utf8');
     const { name, description, version, license } = JSON.parse(text) as Record<string, string>;
     expect(labelsOf(image)).toEqual({
@@ -138,7 +137,7 @@ describe('the image', () => {
     expect(existsSync(inside(image, 'LICENSE'))).toBe(true);
   });
 
-  test('holds a bill of materials that names weir and every package in it', () => {
+  test('contains a bill of materials that names weir and every package', () => {
     const bill = JSON.parse(readFileSync(inside(image, 'sbom.cdx.json'), 'utf8')) as {
       bomFormat: string;
       metadata: { component: { name: string; version: string } };
@@ -161,13 +160,13 @@ describe('the image', () => {
     ]);
   });
 
-  test('binds all addresses for gRPC and HTTP, and leaves the debug port on loopback', () => {
+  test('binds all addresses for gRPC and HTTP, and keeps the debug port on loopback', () => {
     expect(environmentOf(image)).toMatchObject({ GRPC_HOST: '0.0.0.0', HOST: '0.0.0.0' });
     expect(environmentOf(image)).not.toHaveProperty('DEBUG_HOST');
     expect(image.instructions.find(({ name }) => name === 'EXPOSE')?.rest).toBe('8081 8080');
   });
 
-  test('holds what runs, and nothing that only builds or tests', () => {
+  test('contains what runs, and nothing that only builds or tests', () => {
     expect(existsSync(inside(image, 'build/src/main.js'))).toBe(true);
     expect(existsSync(inside(image, 'node_modules/@grpc/grpc-js'))).toBe(true);
     for (const path of ['src', 'build/test', 'node_modules/typescript', 'node_modules/jest']) {
@@ -186,7 +185,7 @@ describe('the image', () => {
     expect((await run('ratelimit_config_check', '-help')).stdout).toContain(
       'Usage: weir ratelimit-config-check',
     );
-    // A container's command is one of weir, or a program's path.
+    // The command of a container is a command of weir, or the path of a program.
     expect((await run('weir-entrypoint', 'check-config', '--help')).stdout).toContain(
       'Usage: weir check-config',
     );
@@ -198,10 +197,10 @@ describe('the image', () => {
     expect(waited.stdout).toContain('Usage: weir ratelimit [');
   });
 
-  test('serves, and its health check tells a running server from none', async () => {
+  test('serves, and its health check detects whether a server runs', async () => {
     const [grpcPort = 0, httpPort = 0, debugPort = 0] = await freePorts(3);
     const cwd = inside(image, '.');
-    // The image's own variables, apart from the port numbers: those of the image may be taken here.
+    // The variables of the image, with other port numbers, because those of the image can be in use.
     const ports = { GRPC_PORT: String(grpcPort), PORT: String(httpPort), DEBUG_PORT: String(debugPort) };
     const env = { ...environmentOf(image), ...ports, PATH };
     const healthcheck = commandOf(image, 'HEALTHCHECK');

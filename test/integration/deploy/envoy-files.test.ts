@@ -8,7 +8,7 @@ import { repositoryRoot } from '../../support/process/tools.js';
 const read = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
 
 describe.each(['deploy/envoy/envoy.yaml', 'deploy/envoy/envoy-api-key.yaml'])('%s', (path) => {
-  test('is a good bootstrap', async () => {
+  test('is a valid bootstrap', async () => {
     const { good, output } = await validateEnvoy(read(path));
     expect(output).toContain("' OK");
     expect(good).toBe(true);
@@ -18,7 +18,7 @@ describe.each(['deploy/envoy/envoy.yaml', 'deploy/envoy/envoy-api-key.yaml'])('%
     ['an unknown field', 'stat_prefix: open_api', 'stat_prefixes: open_api', 'stat_prefixes'],
     ['a wrong value', 'x_ratelimit_headers: "OFF"', 'x_ratelimit_headers: "SOMETIMES"', 'SOMETIMES'],
     ['an unknown cluster', 'cluster: upstream', 'cluster: elsewhere', 'elsewhere'],
-  ])('validation would notice %s', async (_what, from, to, named) => {
+  ])('validation detects %s', async (_what, from, to, named) => {
     const { good, output } = await validateEnvoy(withChanges(read(path), [[from, to]]));
     expect(good).toBe(false);
     expect(output).toContain(named);
@@ -40,7 +40,7 @@ interface EnvoyFilter {
   };
 }
 
-/** The one patch of an EnvoyFilter. */
+/** Returns the only patch of an EnvoyFilter. */
 function patchOf(path: string) {
   const filter = parse(read(path)) as EnvoyFilter;
   expect(filter).toMatchObject({ apiVersion: 'networking.istio.io/v1alpha3', kind: 'EnvoyFilter' });
@@ -54,7 +54,7 @@ describe('the Istio EnvoyFilters', () => {
   const filter = () => patchOf('deploy/istio/filter.yaml');
   const actions = () => patchOf('deploy/istio/actions.yaml');
 
-  /** The bootstrap that Istio would make of the patches, with the least around them. */
+  /** Returns a minimal bootstrap with the patches that Istio would apply. */
   function bootstrap(httpFilter: unknown, virtualHost: object): string {
     const manager = {
       '@type':
@@ -81,7 +81,7 @@ describe('the Istio EnvoyFilters', () => {
       ],
     };
     const filters = [{ name: 'envoy.filters.network.http_connection_manager', typed_config: manager }];
-    // As JSON, which is YAML of every version: Envoy reads an unquoted OFF as false.
+    // JSON avoids differences between versions of YAML: Envoy reads an unquoted OFF as false.
     return JSON.stringify({
       static_resources: {
         listeners: [
@@ -98,17 +98,17 @@ describe('the Istio EnvoyFilters', () => {
     });
   }
 
-  test('patch what they say they patch', () => {
+  test('patch what they claim to patch', () => {
     expect(filter().applyTo).toBe('HTTP_FILTER');
     expect(actions().applyTo).toBe('VIRTUAL_HOST');
   });
 
-  test('hold good Envoy configuration', async () => {
+  test('contain valid Envoy configuration', async () => {
     const text = bootstrap(filter().patch.value, actions().patch.value as object);
     expect((await validateEnvoy(text)).output).toContain("' OK");
   });
 
-  test('validation would notice a mistake in either', async () => {
+  test('validation detects a mistake in either', async () => {
     const good = bootstrap(filter().patch.value, actions().patch.value as object);
     for (const [from, to] of [
       ['"failure_mode_deny"', '"failure_mode_denied"'],
@@ -120,7 +120,7 @@ describe('the Istio EnvoyFilters', () => {
     }
   });
 
-  test('say the same as the bootstrap', () => {
+  test('agree with the bootstrap', () => {
     const shared = /^ *(domain|timeout|failure_mode_deny|status_on_error|enable_x_ratelimit_headers):.*$/gm;
     const lines = (path: string) =>
       (read(path).match(shared) ?? []).map((line) => line.trim()).filter((line) => line !== 'timeout: 1s');

@@ -1,6 +1,6 @@
 /*
- * The rate limit service as Envoy Gateway runs it: see test/support/image/envoy-gateway.ts. Only addresses and folders
- * are others.
+ * Runs the rate limit service as Envoy Gateway does (see test/support/image/envoy-gateway.ts). Only addresses and
+ * folders differ.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,12 +35,12 @@ import type { RatelimitServer } from '../../support/reference/ratelimit.js';
 import type { XdsServer } from '../../support/xds/xds-server.js';
 
 describe('the variables', () => {
-  test('are taken, and mean the ports that Envoy Gateway expects', () => {
+  test('are accepted, and set the ports that Envoy Gateway expects', () => {
     const read = readSettings({ ...ALWAYS, ...PROMETHEUS, ...REDIS_TLS });
     expect(read).toMatchObject({ ok: true, settings: { grpcPort: GRPC_PORT, port: PROBE.port } });
   });
 
-  test('of tracing are taken', () => {
+  test('for tracing are accepted', () => {
     const read = readSettings({ ...ALWAYS, ...TRACING });
     expect(read).toMatchObject({
       ok: true,
@@ -55,7 +55,7 @@ describe('deploy/envoy-gateway/envoy-gateway.yaml', () => {
   );
   const gateway = parse(data['envoy-gateway.yaml']);
 
-  test('is where Envoy Gateway looks, and names the image of weir', () => {
+  test('is in the place that Envoy Gateway reads, and names the image of weir', () => {
     expect(metadata).toEqual({ name: 'envoy-gateway-config', namespace: 'envoy-gateway-system' });
     expect(gateway).toMatchObject({
       apiVersion: 'gateway.envoyproxy.io/v1alpha1',
@@ -115,7 +115,7 @@ describeXds('the service as Envoy Gateway runs it', () => {
 
   const probe = (port: number) => httpRequest(port, PROBE.path);
 
-  test('starts before Envoy Gateway does, then enforces what it sends, and shows its metrics', async () => {
+  test('starts before Envoy Gateway does, then enforces its configuration, and shows its metrics', async () => {
     const [xdsPort = 0, metricsPort = 0] = await freePorts(2);
     server = await pod.start(
       { ...ALWAYS, ...PROMETHEUS },

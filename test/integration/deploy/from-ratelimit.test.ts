@@ -1,6 +1,6 @@
 /*
- * The installations of deploy/from-ratelimit as they were before the switch, moved by `weir migrate --write`, and what
- * that wrote run as compose and Kubernetes would: /bin/ratelimit, their variables, their files.
+ * Converts the installations of deploy/from-ratelimit, as they were before the switch, with `weir migrate --write`. The
+ * result runs as in compose and Kubernetes, with /bin/ratelimit, its variables and its files.
  */
 import { cpSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,11 +22,11 @@ import { WEIR_MAIN } from '../../support/weir/weir.js';
 
 const FOLDER = join(repositoryRoot, 'deploy/from-ratelimit');
 
-/** Stands for the root of the container's file system. */
+/** The folder represents the root of the container's file system. */
 const root = new TempDir();
 const bin = standInPrograms(root.path);
 
-/** Puts the reference's image back into a file, migrates it, and returns the text that was written. */
+/** Restores the reference's image in a file, migrates the file, and returns the result. */
 async function migrated(name: string, ...args: readonly string[]): Promise<string> {
   const after = readFileSync(join(FOLDER, name), 'utf8');
   root.write(`before/${name}`, after.replace(/image: weir(:\S+)? # was (\S+)/, 'image: $2:4d2efd61'));
@@ -57,7 +57,7 @@ afterEach(async () => {
   server = undefined;
 });
 
-/** Variables as the file has them, but for where Redis and the files are. */
+/** Returns the variables of the file, with other addresses of Redis and paths of files. */
 function here(variables: Readonly<Record<string, string>>, data: string): Record<string, string> {
   expect(variables).toMatchObject({ REDIS_URL: 'redis:6379', RUNTIME_ROOT: '/data' });
   return { ...variables, REDIS_URL: `127.0.0.1:${redis.port}`, RUNTIME_ROOT: data };
@@ -80,14 +80,14 @@ describe('docker-compose.yaml', () => {
     readonly volumes: readonly string[];
   }
 
-  test('answers as its files say, and shows the metrics of the reference', async () => {
+  test('answers according to its files, and shows the metrics of the reference', async () => {
     cpSync(join(FOLDER, 'config'), root.join('before/config'), { recursive: true });
     const text = await migrated('docker-compose.yaml', '--image', 'weir');
     const { services } = parse(text) as { services: Record<string, Service> };
     const service = services['ratelimit'] as Service;
     expect(service).toMatchObject({ image: 'weir', command: '/bin/ratelimit' });
     expect(service.volumes).toEqual(['./config:/data/ratelimit/config:ro']);
-    // The policies lie where the file looks for them.
+    // The policies are in the folder that the file names.
     cpSync(root.join('written-docker-compose.yaml/config'), root.join('compose/ratelimit/config'), {
       recursive: true,
     });
@@ -113,7 +113,7 @@ describe('docker-compose.yaml', () => {
 });
 
 describe('kubernetes.yaml', () => {
-  /** Writes the ConfigMap as the kubelet does: files behind `..data`, which is swapped. */
+  /** Writes the ConfigMap like the kubelet: files behind `..data`, which is swapped. */
   function mount(generation: string, files: Readonly<Record<string, string>>): void {
     const folder = 'kubernetes/ratelimit/config';
     for (const [name, text] of Object.entries(files)) {
@@ -124,7 +124,7 @@ describe('kubernetes.yaml', () => {
     renameSync(root.join(folder, '..data_tmp'), root.join(folder, '..data'));
   }
 
-  test('answers as its ConfigMap says, also when that changes', async () => {
+  test('answers according to its ConfigMap, also after a change', async () => {
     const manifests = parseAllDocuments(await migrated('kubernetes.yaml')).map((document) => document.toJS());
     const { data } = manifests.find(({ kind }) => kind === 'ConfigMap');
     const [container] = manifests.find(({ kind }) => kind === 'Deployment').spec.template.spec.containers;

@@ -29,7 +29,7 @@ interface Manifest {
 const manifests = (name: string) =>
   parseAllDocuments(read(name)).map((document) => document.toJS() as Manifest);
 
-/** One object of a file, untyped: a test that looks for what is not there fails. */
+/** Returns one object of a file, untyped: a test that reads a missing field fails. */
 function manifest(kind: string, name = 'weir', file = 'weir.yaml') {
   const found = manifests(file).find((one) => one.kind === kind && one.metadata.name === name);
   if (found === undefined) throw new Error(`no ${kind} ${name} in ${file}`);
@@ -46,7 +46,7 @@ describe('the Kubernetes manifests', () => {
     expect((stdout + stderr).match(/ passed for resource /g)).toHaveLength(manifests(name).length);
   });
 
-  test('validation would notice a field that does not exist', async () => {
+  test('validation detects a field that does not exist', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-kubernetes-'));
     const path = join(folder, 'weir.yaml');
     writeFileSync(path, withChanges(read('weir.yaml'), [['readinessProbe:', 'readyProbe:']]));
@@ -55,14 +55,14 @@ describe('the Kubernetes manifests', () => {
     expect(code).not.toBe(0);
   });
 
-  test('hold the bundled policy as it is', () => {
+  test('contain the bundled policy unchanged', () => {
     const { data } = parse(read('policies.yaml')) as { data: Record<string, string> };
     expect(data['open-api.yaml']).toBe(
       readFileSync(join(repositoryRoot, 'deploy/policies/open-api.yaml'), 'utf8'),
     );
   });
 
-  test('everything of weir is there', () => {
+  test('contain every object of weir', () => {
     expect(manifests('weir.yaml').map(({ kind, metadata }) => `${kind}/${metadata.name}`)).toEqual([
       'ServiceAccount/weir',
       'Service/weir',
@@ -87,7 +87,7 @@ describe('the Kubernetes manifests', () => {
     );
   });
 
-  test('the PodMonitor follows its schema, and finds the port of the pods', () => {
+  test('the PodMonitor follows its schema, and names the port of the pods', () => {
     const schema = JSON.parse(
       readFileSync(join(repositoryRoot, 'test/integration/deploy/helm/pod-monitor.schema.json'), 'utf8'),
     );
@@ -102,7 +102,7 @@ describe('the Kubernetes manifests', () => {
     expect(path).toBe(metadata.annotations['prometheus.io/path']);
   });
 
-  test('the command of deploy/README.md makes a PrometheusRule of the alerts', async () => {
+  test('the command of deploy/README.md turns the alerts into a PrometheusRule', async () => {
     const page = readFileSync(join(repositoryRoot, 'deploy/README.md'), 'utf8');
     const [command = ''] = /^\{ printf (?:.*\\\n)*.*/m.exec(page) ?? [];
     expect(command).toMatch(/\| kubectl apply -n weir -f -$/);
@@ -118,14 +118,14 @@ describe('the Kubernetes manifests', () => {
     });
   });
 
-  test('a pod has the time to drain that it is told to take', () => {
+  test('the termination grace period of a pod is longer than its drain', () => {
     const pod = manifest('Deployment').spec.template.spec;
     const delay = pod.containers[0].env.find((one: { name: string }) => one.name === 'SHUTDOWN_DRAIN_DELAY');
     expect(delay.value).toBe('5s');
     expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(5 + 10);
   });
 
-  test('the container may do nothing that it does not need', () => {
+  test('the container has no rights that it does not need', () => {
     const pod = manifest('Deployment').spec.template.spec;
     expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: 1000 });
     expect(pod.containers[0].securityContext).toEqual({
@@ -143,7 +143,7 @@ describe('the network policy', () => {
     expect(allows(manifest('NetworkPolicy').spec, flow)).toBe(verdict === 'allows');
   });
 
-  test('allows the Sentinels beside each Redis, and those of nobody else', () => {
+  test('allows the Sentinels next to each Redis, and no other pods', () => {
     const { spec } = manifest('NetworkPolicy');
     const labels = { 'app.kubernetes.io/name': 'redis' };
     expect(allows(spec, { direction: 'out', labels, port: 26_379 })).toBe(true);
@@ -156,7 +156,7 @@ describe('redis.yaml', () => {
   const [container] = spec.containers;
   const SECRET = { secretKeyRef: { name: 'redis-login', key: 'redis-password' } };
 
-  test('Redis and weir have the password from the same Secret, which the comment says how to make', () => {
+  test('Redis and weir read the password from the same Secret, and a comment says how to create it', () => {
     expect(container.env).toEqual([{ name: 'REDISCLI_AUTH', valueFrom: SECRET }]);
     const { env } = manifest('Deployment').spec.template.spec.containers[0];
     expect(env).toContainEqual({ name: 'REDIS_AUTH', valueFrom: SECRET });
@@ -175,7 +175,7 @@ describe('redis.yaml', () => {
     expect(stderr).toContain('the key redis-password of the Secret redis-login is empty; give it a password');
   });
 
-  test('Redis asks for the password, does not show it among its arguments, and its probe logs in', async () => {
+  test('Redis requires the password, does not show it in its arguments, and its probe logs in', async () => {
     const folder = new TempDir();
     const [port = 0] = await freePorts(1);
     const [shell, flag, script] = container.command as [string, string, string];
@@ -203,7 +203,7 @@ describe('redis.yaml', () => {
     }
   });
 
-  test('only weir reaches Redis, which reaches nobody', () => {
+  test('only weir reaches Redis, which reaches nothing', () => {
     const policy = manifest('NetworkPolicy', 'redis', 'redis.yaml').spec;
     const labels = manifest('Deployment', 'redis', 'redis.yaml').spec.template.metadata.labels;
     expect(policy.podSelector.matchLabels).toEqual(labels);

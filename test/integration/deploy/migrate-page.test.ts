@@ -1,4 +1,4 @@
-/* docs/migrate.md: what it says can be run, is run; what it names, is there. */
+/* Tests docs/migrate.md: its commands run, and the things that it names exist. */
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -28,7 +28,7 @@ descriptors:
     rate_limit: { unit: year, requests_per_unit: 10 }
 `;
 
-/** Lines of the fenced blocks of a language, comments cut off, continued lines joined. */
+/** Returns the lines of a language's fenced blocks, without comments, and with continued lines joined. */
 function fenced(text: string, language: string): string[] {
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))]
     .flatMap(([, block = '']) => block.replaceAll(/\\\n\s*/g, '').split('\n'))
@@ -41,7 +41,7 @@ describe('commands', () => {
   const bin = standInPrograms(root.path);
   afterAll(() => root.remove());
 
-  // The installation as it was before the switch.
+  // The installation before the switch.
   const after = readFileSync(join(repositoryRoot, 'deploy/from-ratelimit/docker-compose.yaml'), 'utf8');
   root.write('docker-compose.yaml', after.replace(/image: weir # was (\S+)/, 'image: $1:4d2efd61'));
   cpSync(join(repositoryRoot, 'deploy/from-ratelimit/config'), root.join('config'), { recursive: true });
@@ -54,7 +54,7 @@ describe('commands', () => {
       env: { PATH: [bin, process.env['PATH']].join(delimiter) },
     });
 
-  /** What the page shows of an answer: `…` stands for what it leaves out. */
+  /** Returns the output that the page shows, where `…` marks omissions. */
   const shown = (n: number) =>
     [...page.matchAll(/^```text\n(.*?)^```/gms)][n]?.[1]?.split(/ ?…\n?/).map((part) => part.trimEnd()) ?? [];
   const ofWeir = commands.filter((line) => /^weir /.test(line));
@@ -68,14 +68,14 @@ describe('commands', () => {
     ]);
   });
 
-  test('weir migrate says what to decide', async () => {
+  test('weir migrate names the decisions to make', async () => {
     const { code, stdout, stderr } = await run(ofWeir[0]);
     expect([code, stderr]).toEqual([1, '']);
     expect(shown(0).length).toBeGreaterThan(2);
     for (const part of shown(0)) expect(stdout).toContain(part);
   });
 
-  test('weir migrate --write leaves nothing to decide, and says what comes next', async () => {
+  test('weir migrate --write leaves no decisions, and prints the next steps', async () => {
     const { code, stdout, stderr } = await run(ofWeir[1]);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout.endsWith(`${shown(1)[0]}\n`)).toBe(true);
@@ -86,12 +86,12 @@ describe('commands', () => {
     expect(next).toContain('curl http://127.0.0.1:8080/healthcheck');
   });
 
-  test('weir ratelimit-config-check finds the files good', async () => {
+  test('weir ratelimit-config-check accepts the files', async () => {
     expect(ofWeir[3]).toBe(ofWeir[2]);
     expect(await run(ofWeir[3])).toMatchObject({ code: 0, stdout: expect.stringMatching(/configs ok\n$/) });
   });
 
-  test('kubectl set image names a deployment and a container that are there', () => {
+  test('kubectl set image names an existing deployment and container', () => {
     const [, deployment, container, image] =
       /kubectl set image deployment\/(\S+) (\S+)=(\S+?)`/.exec(page) ?? [];
     const manifests = parseAllDocuments(
@@ -103,7 +103,7 @@ describe('commands', () => {
     expect(found.spec.template.spec.containers).toMatchObject([{ name: container, image }]);
   });
 
-  test('files that kubectl and docker are given are there', () => {
+  test('files for kubectl and docker exist', () => {
     const files = [...fenced(deployReadme, 'sh'), page].flatMap((text) =>
       [...text.matchAll(/ -f (deploy\/\S+?)(?=[\s`]|$)/g)].map(([, path = '']) => path),
     );
@@ -114,7 +114,7 @@ describe('commands', () => {
   });
 });
 
-test('differences are said once, each with its reason', () => {
+test('each difference occurs once, with its reason', () => {
   const table = /^## Different on purpose\n(.*?)^## /ms.exec(page)?.[1] ?? '';
   const rows = table
     .split('\n')
@@ -125,20 +125,20 @@ test('differences are said once, each with its reason', () => {
   for (const [, there, here, because, ...rest] of rows) {
     expect([there !== '', here !== '', because !== '', rest]).toEqual([true, true, true, ['']]);
   }
-  // What a row is about stands first in it.
+  // A row begins with its subject.
   const subjects = rows.flatMap(([, there = '']) => /^`[^`]+`/.exec(there) ?? []);
   expect(new Set(subjects).size).toBe(subjects.length);
 });
 
 describe('variables', () => {
-  test('each of the reference is in the table or in the list below it', () => {
+  test('each variable of the reference is in the table or in the list below it', () => {
     for (const { name, reference } of SETTINGS) {
       if (reference !== undefined) expect(page).toContain(`\`${name}\``);
     }
     for (const name of INERT_SETTINGS.keys()) expect(page).toContain(`\`${name}\``);
   });
 
-  test('what is said to be refused is refused', () => {
+  test('weir refuses the variables that the page says it refuses', () => {
     const sentence = /weir refuses to start and says why\.(.*?)\. The log/s.exec(page)?.[1] ?? '';
     const refused = [...sentence.matchAll(/`(\w+)=(\w+)`/g)];
     expect(refused.length).toBeGreaterThan(2);
@@ -153,7 +153,7 @@ describe('dashboards', () => {
   const queries = fenced(metricsPage, 'promql');
   const metrics = [...new Set(queries.join(' ').match(/\b(?:ratelimit|weir)_\w+/g))];
 
-  test('the queries name metrics that are served', async () => {
+  test('the queries name metrics that weir exports', async () => {
     expect(metrics.length).toBeGreaterThan(8);
     const root = new TempDir();
     const [metricsPort = 0] = await freePorts(1);
@@ -173,7 +173,7 @@ describe('dashboards', () => {
         if (missing.length > 0) throw new Error(`not yet: ${missing.join(', ')}`);
         return body;
       });
-      // The same figure by both names: one of eleven was denied.
+      // Both names show the same figure: one of eleven requests was denied.
       expect(served).toMatch(/^ratelimit_service_rate_limit_over_limit\{domain="shop",key1="customer"\} 1$/m);
       expect(served).toMatch(/^weir_decisions_total\{domain="shop",rule="customer",code="OVER_LIMIT"\} 1$/m);
       expect(served).toMatch(/^ratelimit_service_rate_limit_near_limit\{.*\} 2$/m);

@@ -1,4 +1,4 @@
-/* `weir migrate` on installations of envoyproxy/ratelimit with REDIS_TYPE=SENTINEL. */
+/* Tests `weir migrate` with installations of envoyproxy/ratelimit that set REDIS_TYPE=SENTINEL. */
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments, stringify } from 'yaml';
@@ -37,7 +37,7 @@ describe('an installation of envoyproxy/ratelimit with Sentinels needs no decisi
     return readFileSync(folder.join(`written-${file}`, file), 'utf8');
   };
 
-  test('a compose file moves as it is', async () => {
+  test('a compose file works unchanged', async () => {
     const sentinel = { image: 'redis:7.4', command: 'redis-server /etc/sentinel.conf --sentinel' };
     const service = {
       image: 'envoyproxy/ratelimit:4d2efd61',
@@ -54,7 +54,7 @@ describe('an installation of envoyproxy/ratelimit with Sentinels needs no decisi
   test.each([
     ['that the manifest names', { value: variables.REDIS_URL }],
     ['that a Secret names', { valueFrom: { secretKeyRef: { name: 'redis', key: 'url' } } }],
-  ])('a Deployment with Sentinels %s moves as it is', async (_, url) => {
+  ])('a Deployment with Sentinels %s works unchanged', async (_, url) => {
     const { REDIS_URL: __, ...others } = variables;
     const secret = (key: string) => ({ valueFrom: { secretKeyRef: { name: 'redis', key } } });
     const env = [

@@ -1,6 +1,6 @@
 /*
- * The npm package, as somebody gets it who has nothing else: packed from the build that is here, installed with its
- * production packages into an empty folder, and used from other folders.
+ * Tests the npm package as a new user gets it: packed from the current build, installed with its production packages
+ * into an empty folder, and used from other folders.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -12,12 +12,12 @@ import { optionalToolPath, repositoryRoot } from '../../support/process/tools.js
 import { startWeir } from '../../support/weir/weir.js';
 
 const MAX_BYTES = 10 * 1024 * 1024;
-/** Of CPU: how long a start takes beside other tests says little. */
+/** CPU time, because the duration of a start depends on other tests. */
 const MAX_START_MICROS = 1_000_000;
 const CALL = 'envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 const grpcurl = optionalToolPath('grpcurl');
 
-/** Everything that may be in the package; what tests, compiles or maps is not. */
+/** The files that the package can contain; no tests, sources or source maps. */
 const ALLOWED = [
   /^(package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
   /^build\/package\.json$/,
@@ -45,7 +45,7 @@ afterAll(() => {
   other.remove();
 });
 
-/** Paths in the repository of the files below a folder of it whose names end so. */
+/** Returns the paths of files below a folder of the repository whose names end with `ending`. */
 function filesIn(folder: string, ending: string): string[] {
   return readdirSync(join(repositoryRoot, folder), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
@@ -61,7 +61,7 @@ async function npm(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** Runs the installed `weir` in a folder that has nothing to do with it. */
+/** Runs the installed `weir` in an unrelated folder. */
 function weir(...args: string[]) {
   const bin = join(home.path, 'node_modules/.bin/weir');
   return runToEnd(bin, args, { cwd: other.path, bareEnvironment: true });
@@ -70,15 +70,15 @@ function weir(...args: string[]) {
 describe('the npm package', () => {
   let packed: Packed;
   beforeAll(async () => {
-    // Without its prepack script, which would build what is built.
+    // Without its prepack script, which would build again.
     const list = await npm('pack', '--json', '--ignore-scripts', '--pack-destination', home.path);
     [packed] = JSON.parse(list) as [Packed];
     const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
-    // Else npm installs into the nearest folder above that has a package.json or node_modules.
+    // Without a prefix, npm installs into the nearest parent folder that has a package.json or node_modules.
     await npm('install', '--prefix', home.path, '--omit=dev', ...quiet, join(home.path, packed.filename));
   }, 240_000);
 
-  test('holds what commands read, nothing that builds or tests, and 10 MB at most', () => {
+  test('contains the files that commands read, nothing that builds or tests, and at most 10 MB', () => {
     const paths = packed.files.map(({ path }) => path);
     expect(paths.filter((path) => !ALLOWED.some((pattern) => pattern.test(path)))).toEqual([]);
     const needed = [
@@ -105,7 +105,7 @@ describe('the npm package', () => {
     expect(packed.unpackedSize).toBeLessThan(MAX_BYTES);
   });
 
-  test('is installed without the packages of development', () => {
+  test('installs without development packages', () => {
     const { devDependencies, version } = JSON.parse(
       readFileSync(join(repositoryRoot, 'package.json'), 'utf8'),
     ) as { devDependencies: Record<string, string>; version: string };
@@ -120,7 +120,7 @@ describe('the npm package', () => {
     expect(unwanted).toEqual([]);
   });
 
-  test('says from any folder what it is and what can be done', async () => {
+  test('prints its version and its help in any folder', async () => {
     await expect(npm('exec', '--offline', '--', 'weir', '--version')).resolves.toMatch(
       /^weir \d+\.\d+\.\d+\n$/,
     );
@@ -129,7 +129,7 @@ describe('the npm package', () => {
     for (const command of ['serve', 'check-config', 'explain']) expect(help.stdout).toContain(command);
   });
 
-  test('checks and explains a policy of the folder that it is called in', async () => {
+  test('checks and explains a policy in the working directory', async () => {
     other.write(
       'shop.yaml',
       'domain: shop\ndescriptors:\n  - key: user\n    rate_limit: { unit: minute, requests_per_unit: 5 }\n',

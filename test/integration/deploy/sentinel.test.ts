@@ -1,6 +1,6 @@
 /*
- * deploy/sentinel: its Redis and its Sentinels as processes on 127.0.0.1, started by the commands of the compose file
- * with its configuration, and a weir with its variables. Names of containers become ports.
+ * Tests deploy/sentinel: its Redis servers and Sentinels run as processes on 127.0.0.1, with the commands and the
+ * configuration of the compose file, and weir runs with its variables. Ports replace the names of containers.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { waitFor } from '../../support/process/wait-for.js';
 import { commandOf } from '../../support/redis/sentinels.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 
-// The Sentinels wait seconds before they hold a master for dead, and longer until they have an old one follow.
+// Sentinels wait seconds before they declare a master dead, and longer before they reconfigure an old master.
 jest.setTimeout(120_000);
 
 const file = new ComposeFile(join(repositoryRoot, 'deploy/sentinel'));
@@ -24,7 +24,7 @@ const REDIS = ['redis-1', 'redis-2', 'redis-3'];
 const SENTINELS = ['sentinel-1', 'sentinel-2', 'sentinel-3'];
 
 describe('the compose file', () => {
-  test('has the services whose names the Envoy bootstrap uses, and all that REDIS_URL names', () => {
+  test('has the services that the Envoy bootstrap names, and every host of REDIS_URL', () => {
     expect(Object.keys(file.services)).toEqual(['envoy', 'weir', ...REDIS, ...SENTINELS, 'upstream']);
     const port = /^port (\d+)$/m.exec(file.text('sentinel.conf'))?.[1];
     expect(file.service('weir').environment).toMatchObject({
@@ -33,14 +33,14 @@ describe('the compose file', () => {
     });
   });
 
-  test('mounts and builds from files that are there, and publishes on loopback only', () => {
+  test('mounts and builds from existing files, and publishes on loopback only', () => {
     for (const path of file.paths) expect([path, existsSync(path)]).toEqual([path, true]);
     expect(file.publishedPorts).toHaveLength(3);
     for (const port of file.publishedPorts) expect(port).toMatch(/^127\.0\.0\.1:(10000|8080|8081):/);
   });
 
   test.each([...REDIS, ...SENTINELS])(
-    '%s may do little, has a health check, and is not restarted by itself',
+    '%s has few rights and a health check, and does not restart by itself',
     (name) => {
       const { read_only, cap_drop, volumes, healthcheck, restart } = file.service(name);
       expect({ read_only, cap_drop, restart }).toEqual({ read_only: true, cap_drop: ['ALL'] });
@@ -50,14 +50,14 @@ describe('the compose file', () => {
     },
   );
 
-  test('passwords come from a file that no commit takes along', () => {
+  test('reads passwords from a file that git ignores', () => {
     for (const name of ['weir', ...REDIS, ...SENTINELS])
       expect([name, file.service(name).env_file]).toEqual([name, 'passwords.env']);
     const ignored = readFileSync(join(repositoryRoot, '.gitignore'), 'utf8').split('\n');
     expect(ignored).toContain('deploy/sentinel/passwords.env');
   });
 
-  test('no Redis evicts', () => {
+  test('configures no Redis to evict', () => {
     expect(file.text('redis.conf')).toMatch(/^maxmemory-policy noeviction$/m);
   });
 });
@@ -72,7 +72,7 @@ describe('as processes', () => {
   const ofSentinel = (name: string, ...command: [string, ...string[]]): Promise<unknown> =>
     commandOf(portOf(name), { password: PASSWORDS.REDIS_SENTINEL_AUTH }, command);
 
-  /** The name of the master that a Sentinel announces. */
+  /** Returns the name of the master that a Sentinel announces. */
   async function master(): Promise<string> {
     const [, port] = (await ofSentinel('sentinel-3', 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'mymaster')) as [
       string,
@@ -91,7 +91,7 @@ describe('as processes', () => {
       ),
     );
 
-  /** One request; the tokens that it leaves. */
+  /** Makes one request, and returns the remaining tokens. */
   async function remainingAfterOne(): Promise<number | undefined> {
     const { response } = await client.ask('shop', [descriptor(['tenant=acme'])]);
     return response?.overallCode === CODE.OK ? response.statuses[0]?.limitRemaining : undefined;
@@ -136,11 +136,11 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: 100, fill
     }
   });
 
-  test('the master dies: weir goes on with a replica, whose buckets are as full', async () => {
+  test('weir continues with a replica of a dead master, whose buckets are equally full', async () => {
     await setup.kill('redis-1');
-    // 3 s until it is held for dead, and what two Sentinels need to agree.
+    // The timeout is 3 s, plus the time for two Sentinels to agree.
     const remaining = await waitFor('a decision', remainingAfterOne, 15_000);
-    // A full bucket would leave 99. A call that was lost with a connection may have been sent twice.
+    // A full bucket would have 99 tokens. A call on a lost connection can have been sent twice.
     expect(remaining).toBeLessThan(99);
     expect(remaining).toBeGreaterThan(90);
     next = await waitFor('the announcement', async () => {
@@ -152,7 +152,7 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: 100, fill
     );
   });
 
-  test('the old master comes back as a replica, and decides nothing with its empty memory', async () => {
+  test('the old master returns as a replica, and decides nothing with its empty memory', async () => {
     const before = (await remainingAfterOne()) ?? 0;
     setup.start('redis-1');
     await waitFor(
@@ -168,7 +168,7 @@ descriptors: [{ key: tenant, rate_limit: { token_bucket: { max_tokens: 100, fill
     expect(await remainingAfterOne()).toBe(before - 1);
   });
 
-  test('all of them start again: they know who the master was', async () => {
+  test('after a restart, the Sentinels remember the master', async () => {
     await setup.kill(...REDIS, ...SENTINELS);
     setup.start(...REDIS, ...SENTINELS);
     await untilAllKnowEachOther();

@@ -9,7 +9,7 @@ import { repositoryRoot } from '../../support/process/tools.js';
 
 const read = (path: string) => readFileSync(join(repositoryRoot, path), 'utf8');
 
-/** Variables that Node.js reads, not weir. */
+/** Variables that Node.js reads, and weir does not. */
 const OF_NODE = ['NODE_ENV'];
 
 function ofDockerfile(): Record<string, string> {
@@ -26,7 +26,7 @@ function ofCompose(path: string): Record<string, string> {
   );
 }
 
-/** A list of `NAME=value` is as good as a mapping to compose. */
+/** Converts a list of `NAME=value`, which compose accepts in place of a mapping. */
 function variablesOf(environment: Record<string, string> | string[]): Record<string, string> {
   if (!Array.isArray(environment)) return environment;
   return Object.fromEntries(
@@ -34,7 +34,7 @@ function variablesOf(environment: Record<string, string> | string[]): Record<str
   );
 }
 
-/** With what the file's first lines put into the file of passwords that its services name. */
+/** Returns the variables of a compose file, with the contents of the password file that its first lines describe. */
 function ofComposeWithPasswords(path: string): Record<string, string> {
   const [command = '', format = ''] = /printf '(.*?)' .*/.exec(read(path)) ?? [];
   expect(read('deploy/README.md')).toContain(`\n${command}\n`);
@@ -104,7 +104,7 @@ test.each([
     ['RUNTIME_ROOT', 'RUNTIME_IGNOREDOTFILES'],
   ],
   ["Envoy Gateway's configuration", ofEnvoyGateway, ['SHUTDOWN_DRAIN_DELAY']],
-])('%s sets variables that weir knows, to values that it takes', (_where, variables, among) => {
+])('%s sets variables that weir knows, to values that it accepts', (_where, variables, among) => {
   const given = variables();
   expect(Object.keys(given)).toEqual(expect.arrayContaining(among));
   const known = VARIABLES.map(({ name }) => name as string);

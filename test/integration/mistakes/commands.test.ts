@@ -1,4 +1,4 @@
-/* What commands say of wrong arguments, files and servers, the whole text. */
+/* Tests the full text that commands print for wrong arguments, files and servers. */
 import { afterAll, describe } from '@jest/globals';
 import { freePorts } from '../../support/process/free-port.js';
 import { type TlsFiles, tlsSettings, writeTlsFiles } from '../../support/tls/tls-files.js';
@@ -12,7 +12,7 @@ interface BadCommand {
 }
 
 const POLICY = `${CUSTOMER}${LIMIT}`;
-/** What lies in the working directory. */
+/** The files in the working directory. */
 const FILES: Readonly<Record<string, string>> = {
   'shop.yaml': POLICY,
   'bad.yaml': POLICY.replace('minute', 'minutes'),
@@ -288,7 +288,7 @@ afterAll(async () => {
   pem?.remove();
 });
 
-/** Servers in clear text and over TLS, and a port where nobody listens. */
+/** Starts servers in clear text and with TLS, and reserves a port without a server. */
 async function prepare(): Promise<Readonly<Record<string, string>>> {
   pem = writeTlsFiles();
   const [clear, tls] = await Promise.all([

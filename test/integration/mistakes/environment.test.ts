@@ -1,4 +1,4 @@
-/* What the log of weir says of surroundings that are not as they should be, the whole line. */
+/* Tests the full log lines of weir about problems in its environment. */
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -151,7 +151,7 @@ describe('weir', () => {
     servers.push(server);
     return server;
   };
-  /** Warnings and errors since line `from`, with their fields. */
+  /** Returns warnings and errors since line `from`, with their fields. */
   const warnings = (server: WeirServer, from = 0): readonly string[] =>
     server
       .log()
@@ -162,7 +162,7 @@ describe('weir', () => {
         return text.replaceAll(folder.path, '<folder>');
       });
 
-  test('variables that change nothing, and a directory without a policy', async () => {
+  test('variables without effect, and a directory without a policy', async () => {
     folder.write('empty/notes.txt', '');
     const server = await start({
       env: { CONFIG_PATH: folder.join('empty'), LOG_LEVL: 'debug', PROMETHEUS_ADDR: ':9090' },
@@ -174,7 +174,7 @@ warning: <folder>/empty: the directory has no file that ends in .yaml or .yml, o
     expect(printed).toBe(prints);
   });
 
-  test('requests that nothing limits', async () => {
+  test('requests without a limit', async () => {
     const server = await start({ policy: CUSTOMER + LIMIT });
     const client = new RlsClient(server.grpcPort);
     const entry = (key: string) => ({
@@ -193,7 +193,7 @@ warning: no rule matches this descriptor, so it passes without a limit: did you 
     expect(printed).toBe(prints);
   });
 
-  test('a bad policy that comes while it runs', async () => {
+  test('an invalid policy at run time', async () => {
     const path = folder.write('shop.yaml', CUSTOMER + LIMIT);
     const server = await start({ env: { CONFIG_PATH: path } });
     folder.write('shop.yaml', CUSTOMER + LIMIT.replace('10', '-1'));

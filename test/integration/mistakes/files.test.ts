@@ -1,6 +1,6 @@
 /*
- * What weir check-config prints of files that are no policies, or no YAML. A start prints the same lines. The sentences
- * about YAML are in unit/config/read/likely-mistakes.test.ts.
+ * Tests the output of weir check-config for files that are not policies, or not YAML. A start prints the same lines.
+ * The texts about YAML are in unit/config/read/likely-mistakes.test.ts.
  */
 import { describe } from '@jest/globals';
 import { type BadPolicy, CUSTOMER, checked, LIMIT, testMistakes } from './table.js';
@@ -82,6 +82,6 @@ domains that weir serve would not load: shop
   },
 ];
 
-describe('what weir check-config says of a file', () => {
+describe('weir check-config reports a file', () => {
   testMistakes(FILES.map(checked));
 });

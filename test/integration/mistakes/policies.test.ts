@@ -1,6 +1,6 @@
 /*
- * What weir check-config prints of policies, as a process: a domain that would not load, none, and warnings. A start
- * prints the same lines. The sentences themselves are in unit/config/read/ and unit/policy/.
+ * Tests the output of the process weir check-config for invalid and missing domains, and for warnings. A start prints
+ * the same lines. The texts themselves are in unit/config/read/ and unit/policy/.
  */
 import { describe } from '@jest/globals';
 import { type BadPolicy, checked, LIMIT, node, testMistakes } from './table.js';
@@ -34,6 +34,6 @@ ok: 1 file, '“shop”' (1 rule)
   },
 ];
 
-describe('what weir check-config says of a policy', () => {
+describe('weir check-config reports a policy', () => {
   testMistakes(POLICIES.map(checked));
 });

@@ -1,4 +1,4 @@
-/* What weir serve says of settings that make no sense, the whole text. */
+/* Tests the full text that weir serve prints for invalid settings. */
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { dirname } from 'node:path';
 import { afterAll, describe } from '@jest/globals';
@@ -224,7 +224,7 @@ afterAll(() => {
   listener?.close();
 });
 
-/** A port that is taken, and certificates. */
+/** Occupies a port, and creates certificates. */
 async function prepare(): Promise<Readonly<Record<string, string>>> {
   pem = writeTlsFiles();
   const server = createServer();
@@ -233,6 +233,6 @@ async function prepare(): Promise<Readonly<Record<string, string>>> {
   return { '<taken>': String((server.address() as AddressInfo).port), '<pem>': dirname(pem.ca) };
 }
 
-describe('what weir serve says of', () => {
+describe('weir serve reports', () => {
   testMistakes([...VALUES, ...ADDRESSES, ...FILES, ...TOGETHER].map(started), prepare);
 });

@@ -2,16 +2,16 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { TempDir } from '../../support/process/temp-dir.js';
 import { type CommandResult, runCommands } from '../../support/weir/commands.js';
 
-/** A mistake that people make, and what they are told. */
+/** A common mistake, with the text that weir prints. */
 export interface Mistake {
   readonly what: string;
-  /** What stands after `weir`. */
+  /** Arguments after `weir`. */
   readonly args: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   /** Files of the working directory, by name. */
   readonly files?: Readonly<Record<string, string>>;
   readonly code: number;
-  /** All that is printed. */
+  /** The full output. */
   readonly prints: string;
 }
 
@@ -20,12 +20,12 @@ export interface BadPolicy {
   readonly what: string;
   /** The text of shop.yaml, or files by name. */
   readonly policy: string | Readonly<Record<string, string>>;
-  /** It is only warned about. */
+  /** Set if weir only warns about the mistake. */
   readonly warning?: true;
   readonly prints: string;
 }
 
-/** What `weir check-config` says of it; a start says the same. */
+/** Returns the mistake with the output of `weir check-config`; a start prints the same. */
 export function checked({ what, policy, warning, prints }: BadPolicy): Mistake {
   return {
     what,
@@ -36,7 +36,7 @@ export function checked({ what, policy, warning, prints }: BadPolicy): Mistake {
   };
 }
 
-/** The first lines of a policy, and a limit of the descriptor that they end with. */
+/** The first lines of a policy, and a limit for their last descriptor. */
 export const CUSTOMER = `domain: shop
 descriptors:
   - key: customer
@@ -44,12 +44,12 @@ descriptors:
 export const LIMIT = `    rate_limit: { unit: minute, requests_per_unit: 10 }
 `;
 
-/** A policy whose one descriptor has this line. */
+/** Returns a policy whose only descriptor contains `line`. */
 export const node = (line: string): string => `${CUSTOMER}    ${line}\n${LIMIT}`;
 
 /**
- * A test for each mistake. `prepare` gives texts that are not known before, and the names by which `args`,
- * `environment` and `prints` mention them, such as `<port>`; `<folder>` is the working directory.
+ * Defines a test for each mistake. `prepare` returns texts that are only known at run time, with the names by which
+ * `args`, `environment` and `prints` refer to them, such as `<port>`; `<folder>` is the working directory.
  */
 export function testMistakes(
   mistakes: readonly Mistake[],

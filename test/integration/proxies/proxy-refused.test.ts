@@ -1,4 +1,4 @@
-// A proxy that shards where Redis itself was named is refused, with a sentence: it would let too much through.
+// Tests that weir refuses a proxy that shards if it is configured as a Redis, because it would allow too many requests.
 
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -24,7 +24,7 @@ afterAll(async () => {
   await Promise.all(servers.map((server) => server.stop()));
 });
 
-/** What the log says of a store that does not come up, once it says it. */
+/** Returns the log line and the faults of a store that stays unavailable. */
 async function refusal(port: number): Promise<{ sentence: string; faults: readonly StoreFault[] }> {
   const log: string[] = [];
   const faults: StoreFault[] = [];
@@ -43,7 +43,7 @@ async function refusal(port: number): Promise<{ sentence: string; faults: readon
   }
 }
 
-/** Does by a connection of its own what a store does with a new one. */
+/** Sends the commands of a store on a new connection, which makes the proxy connect to its servers. */
 async function lookForServers(port: number): Promise<void> {
   const stream = connect(port, '127.0.0.1');
   const pipe = new RespPipe(stream, (error) => stream.destroy(error));
@@ -67,7 +67,7 @@ for (const kind of PROXY_KINDS) {
 
     afterAll(() => Promise.all([proxy.stop(), proxyOfOne.stop()]));
 
-    test('is refused by name, whatever number of servers it has', async () => {
+    test('is refused by name, whatever its number of servers', async () => {
       for (const { port } of [proxy, proxyOfOne]) {
         const { sentence } = await refusal(port);
         expect(sentence).toContain(`Redis redis://127.0.0.1:${port} cannot be used, and weir keeps trying: `);
@@ -78,7 +78,7 @@ for (const kind of PROXY_KINDS) {
       }
     });
 
-    test('is found out by where keys lie, even if it passed on everything', async () => {
+    test('is detected by the places of keys, even if it forwards every command', async () => {
       await expect(lookForServers(proxy.port)).rejects.toThrow(
         /^a proxy answers there: of 32 keys a script finds but \d+$/,
       );
@@ -88,7 +88,7 @@ for (const kind of PROXY_KINDS) {
   });
 }
 
-test('a Redis of which CLIENT, SCRIPT or INFO were renamed is none', async () => {
+test('weir accepts a Redis with renamed CLIENT, SCRIPT or INFO', async () => {
   const redis = await startRedis({
     args: ['--rename-command', 'INFO', '', '--rename-command', 'CLIENT', ''],
   });
@@ -101,7 +101,7 @@ test('a Redis of which CLIENT, SCRIPT or INFO were renamed is none', async () =>
   await redis.stop();
 });
 
-test('what passes on none of the three is one', async () => {
+test('weir treats a server without all three commands as a proxy', async () => {
   const names = ['INFO', 'CLIENT', 'SCRIPT'];
   const redis = await startRedis({ args: names.flatMap((name) => ['--rename-command', name, '']) });
   const { sentence, faults } = await refusal(redis.port);

@@ -1,4 +1,4 @@
-// A store behind real proxies: what it finds out about hash tags, and what becomes of a server behind one.
+// Tests a store behind real proxies: whether it detects support for hash tags, and how it handles a failed server.
 
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { StorageError, type TakeItem } from '../../../src/limiter/bucket-store.js';
@@ -18,7 +18,7 @@ import { type RedisServer, startRedis } from '../../support/redis/redis-server.j
 import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
 import { startTwemproxy } from '../../support/redis/twemproxy.js';
 
-// Starting Redis and proxies may take its time on a busy machine.
+// Redis and proxies can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 /** Refills too slowly to matter. */
@@ -57,7 +57,7 @@ function open(options: Partial<ProxyStoreOptions> = {}): ProxyAlone {
   return store;
 }
 
-/** Takes of one tenant, each from a bucket of its own. */
+/** Returns takes of one tenant, each from a separate bucket. */
 function bucketsOf(tenant: string, count: number): TakeItem[] {
   return Array.from({ length: count }, (_, i) => ({
     ...takeItem(`${tenant}, bucket ${i} with a name ${i}`, FIVE),
@@ -65,7 +65,7 @@ function bucketsOf(tenant: string, count: number): TakeItem[] {
   }));
 }
 
-/** Keys of buckets on each server. */
+/** Returns the keys of buckets on each server. */
 const keysOn = (): Promise<string[][]> =>
   Promise.all(
     servers.map(async (server) => {
@@ -82,7 +82,7 @@ for (const kind of PROXY_KINDS) {
     test.each([
       [true, 1, /^info: Redis \S+ honours hash tags/],
       [false, 4, /^warn: Redis \S+ does not honour hash tags: each bucket is asked for in a call of its own/],
-    ])('finds out whether hash tags are honoured: %s', async (honoursHashTags, calls, sentence) => {
+    ])('detects whether hash tags are honoured: %s', async (honoursHashTags, calls, sentence) => {
       proxy = await kind.start({ servers: ports(), honoursHashTags });
       const faster = open();
       await faster.reached;
@@ -94,7 +94,7 @@ for (const kind of PROXY_KINDS) {
           return sum + Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(text))?.[1] ?? 0);
         }, 0);
       };
-      // So that every server knows the script.
+      // This makes every server load the script.
       for (const tenant of TENANTS) await takeFrom(faster, takeItem(tenant, HUNDRED));
       const before = await counts();
       const outcomes = await takeFrom(faster, ...bucketsOf('a tenant', 4));
@@ -104,19 +104,19 @@ for (const kind of PROXY_KINDS) {
       expect(log).toHaveLength(2);
     });
 
-    test('puts every bucket where it is found by everybody, whatever else is in a call', async () => {
+    test('puts every bucket in the same place, whatever else is in a call', async () => {
       proxy = await kind.start({ servers: ports(), honoursHashTags: false });
       const [one, other] = [open(), open()];
       await Promise.all([one.reached, other.reached]);
       const asked = TENANTS.map((tenant) => bucketsOf(tenant, 2));
-      // Of each bucket five tokens, of ten that are asked for in ten orders.
+      // Five tokens of each bucket are allowed, of ten that are requested in ten orders.
       const passed = new Map<string, number>();
       for (let round = 0; round < 10; round++) {
         const store = round % 2 === 0 ? one : other;
         const order = round % 3 === 0 ? [...asked].reverse() : asked;
         await Promise.all(
           order.map(async (items) => {
-            // What comes first in a call must not matter.
+            // The order of the items in a call must not matter.
             const outcomes = await takeFrom(store, ...(round % 4 < 2 ? items : [...items].reverse()));
             const [{ key } = { key: '' }] = items;
             if (outcomes.every(({ limited }) => !limited)) passed.set(key, (passed.get(key) ?? 0) + 1);
@@ -129,7 +129,7 @@ for (const kind of PROXY_KINDS) {
       expect(new Set(keys.flat()).size).toBe(keys.flat().length);
     });
 
-    test('serves the tenants of living servers without a pause while one is dead', async () => {
+    test('serves the tenants of available servers without a pause while one is dead', async () => {
       proxy = await kind.start({ servers: ports(), honoursHashTags: true });
       const store = open({ checkIntervalMs: 200 });
       await store.reached;
@@ -147,7 +147,7 @@ for (const kind of PROXY_KINDS) {
       const living = await decided();
       expect(living.length).toBeGreaterThan(0);
       const lost = TENANTS.filter((tenant) => !living.includes(tenant));
-      // The dead server is asked for all the time, which nobody else notices.
+      // Calls to the dead server must not affect other calls.
       for (let round = 0; round < 50; round++) {
         for (const tenant of lost) void store.take([takeItem(tenant, HUNDRED)], Infinity);
         expect(await isDecided(store, living[round % living.length] as string)).toBe(true);
@@ -160,7 +160,7 @@ for (const kind of PROXY_KINDS) {
       await waitFor('the store to know', () => store.whole);
     });
 
-    test('comes up while a server is dead, asks for one key at a time, and looks again', async () => {
+    test('starts while a server is dead, sends one key per call, and probes again', async () => {
       proxy = await kind.start({ servers: ports(), honoursHashTags: true });
       const [dead] = servers as [RedisServer];
       await dead.kill();
@@ -174,7 +174,7 @@ for (const kind of PROXY_KINDS) {
       await waitFor('hash tags to be found', () => store.hashTags === 'honoured');
     });
 
-    test("goes by this machine's clock where a caller's is asked for: a proxy tells none", async () => {
+    test("uses the machine's clock with REDIS_CLOCK=caller, because a proxy has no time", async () => {
       proxy = await kind.start({ servers: ports(), honoursHashTags: true });
       const store = open({ clockOf: 'caller' });
       await store.reached;
@@ -183,7 +183,7 @@ for (const kind of PROXY_KINDS) {
       expect(log.filter((line) => line.includes("this machine's clock"))).toHaveLength(1);
     });
 
-    test('comes back when the proxy does', async () => {
+    test('recovers when the proxy does', async () => {
       proxy = await kind.start({ servers: ports(), honoursHashTags: true });
       const store = open();
       await store.reached;
@@ -196,7 +196,7 @@ for (const kind of PROXY_KINDS) {
       expect(outcomes.map(({ remaining }) => remaining)).toEqual([3, 3]);
     });
 
-    test('says that nothing is up when all servers are dead', async () => {
+    test('reports that no server is up when all servers are dead', async () => {
       proxy = await kind.start({ servers: ports(), honoursHashTags: true });
       const store = open();
       await store.reached;
@@ -213,9 +213,9 @@ for (const kind of PROXY_KINDS) {
 }
 
 describe('redis_proxy', () => {
-  test('is asked for one key at a time once it spreads keys that lay together', async () => {
+  test('gets one key per call once it spreads keys that were together', async () => {
     const kind = PROXY_KINDS[1];
-    // On a single server all keys lie together.
+    // On a single server, all keys are together.
     proxy = await kind?.start({ servers: ports().slice(0, 1), honoursHashTags: false });
     const store = open({ checkIntervalMs: 50 });
     await store.reached;

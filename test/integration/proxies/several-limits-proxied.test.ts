@@ -1,4 +1,4 @@
-/* Lists of limits over two real servers behind real proxies (REDIS_TYPE=PROXY). */
+/* Tests lists of limits with two real servers behind real proxies (REDIS_TYPE=PROXY). */
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { CODE } from '../../../src/codec/messages.js';
 import { RlsClient } from '../../support/grpc/rls-client.js';
@@ -8,12 +8,12 @@ import { httpRequest } from '../../support/process/http-client.js';
 import { waitFor } from '../../support/process/wait-for.js';
 import { startWeir, type WeirServer } from '../../support/weir/weir.js';
 
-// Starting Redis, proxies and servers may take its time on a busy machine.
+// Redis, proxies and servers can be slow to start on a busy machine.
 jest.setTimeout(60_000);
 
 const REQUESTS = 120;
 const TIGHT = 37;
-/** Refills too slowly to matter, windows of a year: what is counted stays. */
+/** Refills are too slow to matter, and windows last a year, so that counts stay. */
 const POLICY = `
 domain: d
 descriptors:
@@ -59,7 +59,7 @@ describe.each(proxyBenches())('two limits of each request, behind $name', (bench
     return replies.filter(({ response }) => response?.overallCode === CODE.OK).length;
   };
 
-  /** What the limit that is not `tight` has left. */
+  /** Returns the remaining hits of the limit that is not `tight`. */
   const left = async (key: string): Promise<number | undefined> => {
     const look = descriptor([`${key}=a`], { hitsAddend: 0 });
     const { response } = await (clients[0] as RlsClient).ask('d', [look, descriptor(['without-tight'])]);
@@ -70,22 +70,25 @@ describe.each(proxyBenches())('two limits of each request, behind $name', (bench
   test.each([
     ['tokens', 100],
     ['mixed', 1000],
-  ])('%s: admits what the tighter one has, and takes that of the other', async (key, most) => {
-    const atOnce = await passes(key, REQUESTS);
-    // Of two calls one may find what another one is about to be given back.
-    if (bench.honoursHashTags) expect(atOnce).toBe(TIGHT);
-    else expect(atOnce).toBeLessThanOrEqual(TIGHT);
-    let passed = atOnce;
-    await waitFor('all tokens to be taken', async () => {
-      passed += await passes(key, 1);
-      return passed >= TIGHT;
-    });
-    expect(await passes(key, 10)).toBe(0);
-    expect(passed).toBe(TIGHT);
-    await waitFor('what was denied to be given back', async () => (await left(key)) === most - TIGHT);
-  });
+  ])(
+    '%s: allow the hits of the tighter limit, and take the same number from the other',
+    async (key, most) => {
+      const atOnce = await passes(key, REQUESTS);
+      // A call can find tokens missing that a concurrent call is about to give back.
+      if (bench.honoursHashTags) expect(atOnce).toBe(TIGHT);
+      else expect(atOnce).toBeLessThanOrEqual(TIGHT);
+      let passed = atOnce;
+      await waitFor('all tokens to be taken', async () => {
+        passed += await passes(key, 1);
+        return passed >= TIGHT;
+      });
+      expect(await passes(key, 10)).toBe(0);
+      expect(passed).toBe(TIGHT);
+      await waitFor('what was denied to be given back', async () => (await left(key)) === most - TIGHT);
+    },
+  );
 
-  test('health and detail tell of the proxy', async () => {
+  test('health and detail report the proxy', async () => {
     const { status, body } = await httpRequest((servers[0] as WeirServer).httpPort, '/healthcheck?detail');
     expect(status).toBe(200);
     expect(body).toContain(`127.0.0.1:${bench.proxy.port}`);

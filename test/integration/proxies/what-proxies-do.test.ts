@@ -1,5 +1,5 @@
-// What proxies that shard do with the commands of weir: src/storage/redis/proxy is built on it, and a version that does
-// otherwise is noticed here.
+// Tests how proxies that shard handle the commands of weir. The code in src/storage/redis/proxy depends on this
+// behaviour, and this test detects versions that behave differently.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { waitFor } from '../../support/process/wait-for.js';
 import { PROXY_KINDS } from '../../support/redis/proxy-kinds.js';
@@ -7,7 +7,7 @@ import { redisCommand } from '../../support/redis/redis-command.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-server.js';
 import type { ShardingProxy } from '../../support/redis/sharding-proxy.js';
 
-/** Keys that differ in all that the hash of twemproxy looks at: of the last two characters it sees little. */
+/** Keys that differ in all characters that the hash of twemproxy uses; it hardly uses the last two. */
 const KEYS = ['ann', 'ben', 'carl', 'dora', 'emil', 'fritz', 'gus', 'hal', 'ida', 'jo', 'kim', 'leo'].map(
   (name) => `${name}-of-weir-${name}`,
 );
@@ -22,7 +22,7 @@ afterAll(async () => {
   await Promise.all(servers.map((server) => server.stop()));
 });
 
-/** What a proxy says, `closed` where it breaks off. */
+/** Returns the reply of a proxy, or `closed` if it closes the connection. */
 async function answer(
   proxy: ShardingProxy,
   ...[name, ...args]: readonly [string, ...string[]]
@@ -45,7 +45,7 @@ for (const kind of PROXY_KINDS) {
 
     afterAll(() => proxy.stop());
 
-    test('passes on what weir calls with', async () => {
+    test('forwards the commands that weir uses', async () => {
       expect(await answer(proxy, 'set', 'a', '1', 'PX', '1000')).toBe('OK');
       expect(await answer(proxy, 'evalsha', 'f'.repeat(40), '1', 'a')).toMatch(/^NOSCRIPT /);
       const script = `return tonumber(ARGV[1]) --${'x'.repeat(16_000)}`;
@@ -53,8 +53,8 @@ for (const kind of PROXY_KINDS) {
       expect(await answer(proxy, 'eval', 'return #KEYS', '1000', ...manyKeys(1000))).toBe(1000);
     });
 
-    test('sends a script over keys of several servers to that of the first one, unchecked', async () => {
-      // Another proxy may have put them elsewhere.
+    test('sends a script with keys of several servers to the server of the first key, unchecked', async () => {
+      // Another proxy can have put the keys elsewhere.
       for (const server of servers) await redisCommand(server, 'flushall');
       for (const key of KEYS) await answer(proxy, 'set', key, '1');
       const script = 'local n = 0; for _, k in ipairs(KEYS) do n = n + redis.call("EXISTS", k) end; return n';
@@ -63,7 +63,7 @@ for (const kind of PROXY_KINDS) {
       expect(found).toBeLessThan(KEYS.length);
     });
 
-    test('knows a script by server', async () => {
+    test('loads scripts separately for each server', async () => {
       const script = `return "${kind.name}"`;
       const [first] = servers as [RedisServer];
       const sha1 = String(await redisCommand(first, 'script', 'load', script));
@@ -75,7 +75,7 @@ for (const kind of PROXY_KINDS) {
       expect(answers.size).toBe(2);
     });
 
-    test('says at once of a dead server that it cannot be asked, and asks the others', async () => {
+    test('reports immediately that a dead server is unavailable, and forwards calls to the others', async () => {
       await servers[0]?.kill();
       const answers = await Promise.all(KEYS.map((key) => answer(proxy, 'get', key)));
       await servers[0]?.restart();
@@ -90,7 +90,7 @@ for (const kind of PROXY_KINDS) {
 }
 
 (PROXY_KINDS[0]?.isHere ? describe : describe.skip)('twemproxy', () => {
-  test('breaks off at what names no key', async () => {
+  test('closes the connection for commands without a key', async () => {
     const proxy = await PROXY_KINDS[0]?.start({
       servers: servers.map(({ port }) => port),
       honoursHashTags: false,
@@ -110,7 +110,7 @@ for (const kind of PROXY_KINDS) {
 });
 
 describe('redis_proxy', () => {
-  test('answers for all its servers at once what names no key, and a TIME that no Redis tells', async () => {
+  test('answers commands without a key itself, and its TIME differs from that of Redis', async () => {
     const proxy = await PROXY_KINDS[1]?.start({
       servers: servers.map(({ port }) => port),
       honoursHashTags: false,

@@ -1,6 +1,6 @@
 /*
- * What the reference rejects is rejected, file by file. The reference then serves nothing (and here each file is given
- * to a process of its own); weir serves the good domains beside the bad ones.
+ * Tests that weir rejects each file that the reference rejects. The reference then serves nothing, so each file gets a
+ * separate process here; weir serves the valid domains next to the invalid ones.
  */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -57,12 +57,12 @@ async function ask(domain: string, get: Answer): Promise<void> {
   }
 }
 
-/** Asking with 0 takes nothing. */
+/** A request with 0 hits leaves the bucket unchanged. */
 const OF_GOOD: Answer = { statuses: [ok('4294967295/year', 4294967295)] };
 
 /**
- * The reference is given all files. To weir all of them are given by unit/config/read/reference-rejects.test.ts, and
- * here so many as a log shows at once.
+ * The reference gets all files. weir gets all of them in unit/config/read/reference-rejects.test.ts, and here only as
+ * many as a log shows at once.
  */
 const FILES = REFERENCE_PROGRAM === undefined ? BAD_FILES.slice(0, 10) : BAD_FILES;
 
@@ -96,7 +96,7 @@ describe('rejected files', () => {
   });
 
   if (REFERENCE_PROGRAM === undefined) {
-    test('on reload they are rejected as well, and their last good versions stay', async () => {
+    test('are rejected on reload as well, and their last valid versions stay', async () => {
       for (const file of FILES) {
         const good = GOOD.replace('domain: good', `domain: ${slug(file)}`);
         folder.write(`ratelimit/config/${slug(file)}.yaml`, good);
@@ -121,7 +121,7 @@ describe('rejected files', () => {
       }
     });
 
-    test('a good file beside them is replaced while they are bad', async () => {
+    test('a valid file next to them is replaced while they are invalid', async () => {
       writeFileSync(folder.join('ratelimit/config/good.yaml'), GOOD.replace('4294967295', '7'));
       await waitFor('the other limit', async () => {
         await ask('good', { statuses: [ok('7/year', 7)] });
@@ -132,7 +132,7 @@ describe('rejected files', () => {
 });
 
 if (REFERENCE_PROGRAM === undefined) {
-  test('with bad files alone the start is refused and names them', async () => {
+  test('a start with invalid files only fails and names them', async () => {
     const bad = new TempDir();
     write(bad, FILES);
     const refused = await startTarget({ ...environment(), RUNTIME_ROOT: bad.path }, { untilHealthy: false });

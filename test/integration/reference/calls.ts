@@ -20,13 +20,13 @@ const HEALTH_CHECK = '/grpc.health.v1.Health/Check';
 const HEALTH_STATES: Readonly<Record<number, string>> = { 1: 'SERVING', 2: 'NOT_SERVING' };
 const NO_ANSWER_MS = 15_000;
 
-/** What a step gave, and what it should have given, in the same form. */
+/** The actual and the expected result of a step, in the same form. */
 export interface Comparison {
   readonly actual: unknown;
   readonly expected: unknown;
 }
 
-/** The seconds until a window ends at either end of a call: a reset must lie between. */
+/** The seconds until a window ends, before and after a call; a reset must be between the two. */
 class ResetBounds {
   readonly #sentAt: number;
   readonly #answeredAt: number;
@@ -36,12 +36,12 @@ class ResetBounds {
     this.#answeredAt = answeredAt;
   }
 
-  /** `<reset>` for a number that is right, else the number itself. */
+  /** Returns `<reset>` for a correct number, and otherwise the number itself. */
   read(seconds: number | undefined, unit: Unit): string {
     const length = UNIT_SECONDS[unit];
     const most = length - (Math.floor(this.#sentAt / 1000) % length);
     const least = length - (Math.floor(this.#answeredAt / 1000) % length);
-    // The clocks of the server and of Redis are asked between ours, but rounded on their own.
+    // The clocks of the server and of Redis are read between ours, but rounded separately.
     if (seconds !== undefined && seconds <= most && seconds >= Math.max(least - 1, 1)) return '<reset>';
     return `${seconds} (of ${least} to ${most})`;
   }
@@ -55,7 +55,7 @@ function unitName(unit: number): string {
   return Object.entries(LIMIT_UNIT).find(([, value]) => value === unit)?.[0] ?? String(unit);
 }
 
-/** The message's form of a descriptor of a case. */
+/** Converts a descriptor of a case to its message. */
 export function descriptorOf(ask: Ask): Descriptor {
   const asked = typeof ask === 'string' ? { entries: ask } : ask;
   const limit = asked.limit?.split('/');
@@ -95,7 +95,7 @@ function expectStatus({ over, limit, name, remaining }: Status): unknown {
   };
 }
 
-/** Makes the call once and compares what comes back with `wanted`. */
+/** Makes the call once, and compares the answer with `wanted`. */
 export async function call(
   client: RawClient,
   step: CallStep,
@@ -144,7 +144,7 @@ export async function call(
   };
 }
 
-/** Text of protobuf messages has one space or two, as its writers wish. */
+/** Writers of the text form of protobuf messages use one space or two. */
 function readMetadata(metadata: unknown): unknown {
   return metadata === undefined
     ? undefined
@@ -153,7 +153,7 @@ function readMetadata(metadata: unknown): unknown {
       );
 }
 
-/** Asks the health service once. */
+/** Makes one health check. */
 export async function checkHealth(
   client: RawClient,
   service: string,
@@ -166,7 +166,7 @@ export async function checkHealth(
   return { actual, expected: is };
 }
 
-/** Makes one HTTP request and compares what the step names. */
+/** Makes one HTTP request, and compares the fields that the step names. */
 export async function request(
   port: number,
   step: HttpStep,

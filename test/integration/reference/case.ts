@@ -1,8 +1,8 @@
 /*
- * The words that cases are written in. A case is data: policy text, requests, and what is answered. Values that are the
- * same in nearly every case have a default, so that a case shows what it is about.
+ * Types and helpers for cases. A case is data: policy text, requests and expected answers. Values that are the same in
+ * nearly every case have a default, so that a case shows only what it tests.
  */
-/** Units as policies name them, with their seconds. */
+/** Units as in policies, with their seconds. */
 export const UNIT_SECONDS = {
   second: 1,
   minute: 60,
@@ -23,22 +23,22 @@ export interface Status {
   readonly remaining: number;
 }
 
-/** OK with a limit, such as `5/hour`, and what is left of it. */
+/** Returns an OK status with a limit, such as `5/hour`, and its remaining hits. */
 export function ok(limit: string, remaining: number, name = ''): Status {
   return { over: false, limit, name, remaining };
 }
 
-/** OVER_LIMIT with a limit; nothing is left. */
+/** Returns an OVER_LIMIT status with a limit and 0 remaining. */
 export function over(limit: string, name = ''): Status {
   return { over: true, limit, name, remaining: 0 };
 }
 
-/** OK because no rule matched. */
+/** OK because no rule matches. */
 export const NONE: Status = { over: false, limit: undefined, name: '', remaining: 0 };
 /** OK because the rule is unlimited. */
 export const UNLIMITED: Status = { over: false, limit: undefined, name: '', remaining: 2 ** 32 - 1 };
 
-/** A descriptor with more than entries. */
+/** A descriptor with more fields than entries. */
 export interface Asked {
   readonly entries: string | readonly (readonly [key: string, value: string])[];
   /** Hits addend of the descriptor. */
@@ -49,20 +49,20 @@ export interface Asked {
   readonly negative?: boolean;
 }
 
-/** Entries `key=value` with a space between them; a key alone has the empty value. */
+/** Entries `key=value`, separated by spaces; a key alone has the empty value. */
 export type Ask = string | Asked;
 
 export interface Answer {
   readonly statuses?: readonly Status[];
-  /** Default: OVER_LIMIT if a status is. */
+  /** Default: OVER_LIMIT if one of the statuses is. */
   readonly overall?: 'OK' | 'OVER_LIMIT';
   /**
-   * Response headers in order. `<reset>` stands for the seconds until the window of `resetOf` ends, give or take the
-   * time that the call took. Default: none.
+   * Response headers in order. `<reset>` represents the seconds until the window of `resetOf` ends, within the duration
+   * of the call. Default: none.
    */
   readonly headers?: readonly (readonly [name: string, value: string])[];
   readonly metadata?: unknown;
-  /** The call fails with this text and one of these codes. */
+  /** The call fails with this text and this code. */
   readonly error?: { readonly code: number; readonly text: string | RegExp };
 }
 
@@ -73,11 +73,11 @@ export interface CallStep {
   readonly domain?: string;
   /** Hits addend of the request. */
   readonly hits?: number;
-  /** How often the same call is made; every answer is the expected one. Default 1. */
+  /** Number of times that the same call is made; every answer is the expected one. Default: 1. */
   readonly times?: number;
-  /** Expected from both. An array stands for `{ statuses }`. */
+  /** Expected answer of both servers. An array is short for `{ statuses }`. */
   readonly get: Answer | readonly Status[];
-  /** What the reference answers instead: only with `differs` in the case. */
+  /** Answer of the reference if it differs; only with `differs` in the case. */
   readonly reference?: Answer | readonly Status[];
 }
 
@@ -87,15 +87,15 @@ export interface HttpStep {
   readonly port?: 'http' | 'debug';
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The domain of the case stands for `<domain>` in it. */
+  /** `<domain>` in the body is replaced by the domain of the case. */
   readonly body?: string;
   readonly status: number;
-  /** Expected text: exactly, or a pattern. `<domain>` as above. */
+  /** Expected text: exact, or a pattern. `<domain>` as above. */
   readonly text?: string | RegExp;
-  /** Expected JSON; `<reset>` stands for the whole seconds until `resetOf` of the case ends, with an `s`. */
+  /** Expected JSON; `<reset>` represents the whole seconds until `resetOf` of the case ends, followed by `s`. */
   readonly json?: unknown;
   readonly type?: string;
-  /** Lines that must be there, in any order, among others. */
+  /** Lines that the answer must contain, in any order, among others. */
   readonly lines?: readonly string[];
   readonly reference?: Partial<Pick<HttpStep, 'status' | 'text' | 'json' | 'type' | 'lines'>>;
 }
@@ -103,7 +103,7 @@ export interface HttpStep {
 /** One gRPC health check. */
 export interface HealthStep {
   readonly health: string;
-  /** A serving status, or a gRPC code of failure. */
+  /** A serving status, or the gRPC code of a failure. */
   readonly is: 'SERVING' | 'NOT_SERVING' | number;
   readonly reference?: 'SERVING' | 'NOT_SERVING' | number;
 }
@@ -111,28 +111,28 @@ export interface HealthStep {
 export type Step = CallStep | HttpStep | HealthStep;
 
 export interface ReferenceCase {
-  /** What is shown, as a sentence. Unique in its group. */
+  /** The tested behaviour, as a sentence. Unique in its group. */
   readonly name: string;
-  /** Descriptors of the case's domain as YAML, below `descriptors:`; none: the case has no policy of its own. */
+  /** Descriptors of the case's domain as YAML, below `descriptors:`; without them, the case has no policy. */
   readonly rules?: string;
-  /** Further files, by path below the configuration directory; `<domain>` stands for the case's domain. */
+  /** Further files, by path below the configuration directory; `<domain>` is replaced by the case's domain. */
   readonly files?: Readonly<Record<string, string>>;
   readonly steps: readonly Step[];
   /** Every counter of the domain that is not 0, below `ratelimit.service.rate_limit.<domain>.`. */
   readonly stats?: Readonly<Record<string, number>>;
-  /** Growth of further counters, by their whole name. */
+  /** Increases of further counters, by their full name. */
   readonly counters?: Readonly<Record<string, number>>;
-  /** Unit of the window that `<reset>` is about. Default: the only unit in the rules. */
+  /** Unit of the window that `<reset>` refers to. Default: the only unit in the rules. */
   readonly resetOf?: Unit;
-  /** Why weir answers otherwise on purpose; the steps then say what the reference answers. */
+  /** The reason why weir deliberately answers differently; the steps then contain the reference's answers, too. */
   readonly differs?: string;
-  /** Statistics of the reference where they differ, too. */
+  /** Statistics of the reference if they differ, too. */
   readonly referenceStats?: Readonly<Record<string, number>>;
-  /** The reference does not survive this case, or it has no answer that could be checked: said in `differs`. */
+  /** Set if the reference crashes in this case, or its answer cannot be checked; `differs` gives the reason. */
   readonly notReference?: true;
 }
 
-/** Calls that use up a limit: `max` answers OK, then one OVER_LIMIT. */
+/** Returns calls that use up a limit: `max` answers of OK, then one OVER_LIMIT. */
 export function drain(ask: Ask, limit: string, name = ''): CallStep[] {
   const max = Number(limit.split('/')[0]);
   return [

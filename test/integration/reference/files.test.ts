@@ -9,7 +9,7 @@ import {
 } from './cases/files.js';
 import { describeGroup } from './runner.js';
 
-describeGroup('what YAML makes of texts', { cases: YAML_TEXTS });
+describeGroup('texts in YAML', { cases: YAML_TEXTS });
 
 describeGroup('files of a directory', { cases: ALL_FILES, env: {} });
 

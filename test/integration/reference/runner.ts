@@ -1,16 +1,16 @@
 /*
- * Runs the cases of `cases/` against a server that is started as envoyproxy/ratelimit (the reference) is: with its
- * variables and its directory layout only, and a real Redis. All cases of a group share one process: each has a domain
- * and a policy file of its own.
+ * Runs the cases of `cases/` against a server that is started like envoyproxy/ratelimit (the reference): only with its
+ * variables and its directory layout, and with a real Redis. All cases of a group share one process, and each has its
+ * own domain and policy file.
  *
- * The same cases can be asked of the reference, which is how they were made true:
+ * The expected answers come from the reference. This command runs the same cases against it:
  *
  *     WEIR_TEST_REFERENCE=/path/to/ratelimit npx jest --selectProjects integration --testPathPatterns reference
  *
- * A case in which weir answers otherwise on purpose says why (`differs`) and what the reference answers, so that both
- * are checked. `npm test` needs no reference.
+ * A case in which weir deliberately answers differently contains the reason (`differs`) and the answer of the
+ * reference, and both are checked. `npm test` does not need the reference.
  *
- * Windows begin on the clock: what does not fit is asked again, of an empty Redis, if a window ended meanwhile.
+ * Windows begin on the clock: if a window ended during a failed comparison, the case runs again with an empty Redis.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,19 +35,19 @@ import {
 } from './case.js';
 import { REFERENCE_PROGRAM, startTarget, type Target } from './target.js';
 
-/** What a group is started with. */
+/** The resources of a group. */
 export interface Surroundings {
   readonly redis: RedisServer;
   /** A second Redis. */
   readonly perSecond: RedisServer;
   readonly statsd: StatsdListener;
-  /** RUNTIME_ROOT; the files lie in `ratelimit/config` below it. */
+  /** RUNTIME_ROOT; the files are in `ratelimit/config` below it. */
   readonly root: string;
 }
 
 export interface GroupOptions {
   readonly cases: readonly ReferenceCase[];
-  /** Variables beside those of {@link usualEnvironment}; an empty text takes one away. */
+  /** Variables in addition to {@link usualEnvironment}; an empty text removes one. */
   readonly env?:
     | Readonly<Record<string, string>>
     | ((surroundings: Surroundings) => Readonly<Record<string, string>>);
@@ -57,13 +57,13 @@ export interface GroupOptions {
   readonly directory?: string;
   /** Further files, by path below RUNTIME_ROOT. */
   readonly files?: Readonly<Record<string, string>>;
-  /** The gRPC client in the place of one in clear text. */
+  /** The gRPC client that replaces the one in clear text. */
   readonly client?: (target: Target, surroundings: Surroundings) => RawClient;
-  /** False: it will not be healthy. */
+  /** False if the server does not become healthy. */
   readonly untilHealthy?: false;
-  /** What happens between the start and the cases. */
+  /** Runs between the start and the cases. */
   readonly before?: (surroundings: Surroundings) => Promise<void>;
-  /** Anything further to look at after the cases: more tests. */
+  /** Defines more tests, which run after the cases. */
   readonly more?: (running: () => { readonly target: Target } & Surroundings) => void;
 }
 
@@ -71,7 +71,7 @@ const STATS = 'ratelimit.service.rate_limit.';
 const FLUSH = '50ms';
 const ATTEMPTS = 25;
 
-/** The variables that every group is started with. */
+/** Returns the variables that every group starts with. */
 export function usualEnvironment({ redis, statsd, root }: Surroundings): Record<string, string> {
   return {
     RUNTIME_ROOT: root,
@@ -86,7 +86,7 @@ export function usualEnvironment({ redis, statsd, root }: Surroundings): Record<
   };
 }
 
-/** The domain of a case: its name with everything that a statistic or a file may not hold replaced. */
+/** Returns the domain of a case: its name, without characters that are invalid in a statistic or a file name. */
 export function domainOf({ name }: ReferenceCase): string {
   return name
     .toLowerCase()
@@ -94,9 +94,9 @@ export function domainOf({ name }: ReferenceCase): string {
     .replaceAll(/^-|-$/g, '');
 }
 
-/** Describes one group: starts everything, asks every case, and looks at the statistics once more at the end. */
+/** Describes one group: starts everything, runs every case, and checks the statistics once more at the end. */
 export function describeGroup(title: string, given: GroupOptions): void {
-  // One file of those that the reference takes for bad ones would leave it without any policy.
+  // A single file that the reference rejects would leave it without any policy.
   const cases = given.cases.filter((one) => REFERENCE_PROGRAM === undefined || one.notReference !== true);
   const options = { ...given, cases };
   const domains = new Set(cases.map(domainOf));
@@ -145,7 +145,7 @@ export function describeGroup(title: string, given: GroupOptions): void {
 
     const counted = cases.filter((one) => one.stats !== undefined);
     if (counted.length > 0) {
-      test('nothing else was counted, and every line of statsd is one metric', () => {
+      test('counts nothing else, and each line of statsd is one metric', () => {
         for (const one of counted) {
           expect({ case: one.name, ...countersOf(one, surroundings) }).toEqual({
             case: one.name,
@@ -158,7 +158,7 @@ export function describeGroup(title: string, given: GroupOptions): void {
   });
 }
 
-/** With SHADOW_MODE weir serves before it has reached Redis, as nothing is denied. */
+/** Waits for Redis: with SHADOW_MODE, weir serves before it has reached Redis, because no rule denies. */
 async function storeToBeUp({ httpPort }: Target): Promise<void> {
   await waitFor('Redis to be reached', async () => {
     const { body } = await httpRequest(httpPort, '/healthcheck?detail');
@@ -212,7 +212,7 @@ async function runCase(one: ReferenceCase, running: Running): Promise<void> {
     for (const [index, { actual, expected }] of comparisons.entries()) {
       expect({ step: index + 1, ...asObject(actual) }).toEqual({ step: index + 1, ...asObject(expected) });
     }
-    // What was counted in attempts before this one is not the case's.
+    // The counts of earlier attempts do not belong to the case.
     if (attempt === 1) await checkStatistics(one, before, running.surroundings);
     return;
   }
@@ -266,7 +266,7 @@ function countersOf(one: ReferenceCase, { statsd }: Surroundings): Record<string
   return statsd.countersUnder(`${STATS}${domainOf(one)}.`);
 }
 
-/** Statistics come a flush later. */
+/** Compares the statistics, which arrive with the next flush. */
 async function checkStatistics(
   one: ReferenceCase,
   before: ReadonlyMap<string, number>,
@@ -289,7 +289,7 @@ async function flush({ port }: RedisServer): Promise<void> {
   redis.disconnect();
 }
 
-/** Every unit that the case names, in rules, files and overrides. */
+/** Returns every unit in the rules, files and overrides of the case. */
 function unitsOf(one: ReferenceCase): Unit[] {
   const texts = [one.rules ?? '', ...Object.values(one.files ?? {})].join('\n');
   const named = [...texts.matchAll(/unit: *["']?([a-zA-Z]+)/g)].map(([, unit]) => String(unit).toLowerCase());

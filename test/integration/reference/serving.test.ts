@@ -41,7 +41,7 @@ describeGroup('FORCE_START_WITHOUT_INITIAL_CONFIG', {
   env: { FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' },
   cases: NO_CONFIGURATION,
   more: (running) => {
-    test('the bad configuration is counted', async () => {
+    test('counts the invalid configuration', async () => {
       const { statsd } = running();
       await waitFor('the count', () => statsd.counter('ratelimit.service.config_load_error') > 0);
       expect(statsd.counter('ratelimit.service.config_load_success')).toBe(0);
@@ -57,7 +57,7 @@ describeGroup('HEALTHY_WITH_AT_LEAST_ONE_CONFIG_LOADED', {
 
 describeGroup('an empty directory', { cases: EMPTY_DIRECTORY });
 
-describeGroup('a Redis that went away', {
+describeGroup('a Redis that becomes unavailable', {
   cases: REDIS_GONE,
   before: async ({ redis }) => {
     await redis.kill();

@@ -30,7 +30,7 @@ describeGroup('REDIS_PERSECOND', {
   }),
   cases: [...PER_SECOND, ...plainDecisions()],
   more: (running) => {
-    test('both hold keys', async () => {
+    test('both Redis servers contain keys', async () => {
       expect((await keysOf(running().redis)).length).toBeGreaterThan(0);
       expect((await keysOf(running().perSecond)).length).toBeGreaterThan(0);
     });
@@ -70,7 +70,7 @@ describeGroup('no jitter of expiry, a small pool, a pipeline window', {
   cases: plainDecisions(),
 });
 
-describeGroup('every variable set to what it is unset', {
+describeGroup('every variable set to its default', {
   env: {
     GRPC_MAX_CONNECTION_AGE: '24h',
     GRPC_MAX_CONNECTION_AGE_GRACE: '1h',
@@ -147,7 +147,7 @@ describeGroup('every variable set to what it is unset', {
   cases: plainDecisions(),
 });
 
-describeGroup('values as Go reads them', {
+describeGroup('values in the syntax of Go', {
   env: {
     LIMIT_RESPONSE_HEADERS_ENABLED: 'F',
     MERGE_DOMAIN_CONFIG: '1',

@@ -2,7 +2,7 @@ import type { Exit } from '../../support/process/processes.js';
 import { startRatelimit } from '../../support/reference/ratelimit.js';
 import { startWeir } from '../../support/weir/weir.js';
 
-/** Path of a `ratelimit` program of envoyproxy/ratelimit that the cases shall run against in the place of weir. */
+/** Path of the `ratelimit` program of envoyproxy/ratelimit to test instead of weir. */
 export const REFERENCE_PROGRAM: string | undefined = process.env['WEIR_TEST_REFERENCE'] || undefined;
 
 /** A server under test: weir, or the reference. */
@@ -10,15 +10,15 @@ export interface Target {
   readonly grpcPort: number;
   readonly httpPort: number;
   readonly debugPort: number;
-  /** What it printed. */
+  /** Returns the lines of its output. */
   lines(): string[];
   isRunning(): boolean;
-  /** Resolves when it has ended. */
+  /** Resolves when the server has exited. */
   readonly exited: Promise<Exit>;
   stop(): Promise<Exit>;
 }
 
-/** Starts the server under test with these variables and ports of its own on 127.0.0.1. */
+/** Starts the server under test with these variables, and with separate ports on 127.0.0.1. */
 export async function startTarget(
   env: Readonly<Record<string, string>>,
   { untilHealthy = true }: { readonly untilHealthy?: boolean } = {},

@@ -1,4 +1,4 @@
-/* One weir with a real Redis Cluster, of which one master dies. */
+/* One weir with a real Redis Cluster that loses a master. */
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
 import type { Pair } from '../../../support/prometheus/rule-tests.js';
@@ -13,7 +13,7 @@ export function clusterScene(): Scene {
   const started = new Started();
   let weir: Watched;
   let good: Pair;
-  /** Callers of all masters. */
+  /** Makes calls to buckets on all masters. */
   const everybody = async (): Promise<void> => {
     for (let caller = 0; caller < 60; caller++) await weir.ask(1, `calm=${caller}`);
   };

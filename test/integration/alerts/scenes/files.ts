@@ -1,6 +1,6 @@
 /*
- * One weir that starts with a bad file, and sends traces to a collector; and another one whose statistics cannot be
- * sent.
+ * A weir that starts with an invalid file, and sends traces to a collector, and a second weir whose statistics cannot
+ * be sent.
  */
 import { type OtlpReceiver, startOtlpReceiver } from '../../../support/otlp/otlp-receiver.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
@@ -18,7 +18,7 @@ export function filesScene(): Scene {
   let good: Pair;
   let atStart: Pair;
   const usual = (of = weir): Promise<Pair> => of.around(() => of.usual());
-  /** A pair between whose moments a counter has grown. */
+  /** Returns a pair of moments between which a counter has increased. */
   const untilGrown = (of: Watched, metric: string, part: string): Promise<Pair> =>
     waitFor(`${metric} to grow`, async () => {
       const pair = await usual(of);
@@ -77,7 +77,7 @@ export function filesScene(): Scene {
         name: 'statistics that cannot be sent',
         fires: ['WeirStatsDropped'],
         async observe() {
-          // Nobody may send to this address without being allowed to broadcast, so the kernel refuses each packet.
+          // Packets to this broadcast address need a permission, so the kernel refuses each of them.
           const env = {
             USE_DOG_STATSD: 'true',
             STATSD_HOST: '255.255.255.255',

@@ -1,4 +1,4 @@
-/* One weir with buckets in memory, and what callers, policies and the machine do to it. */
+/* One weir with buckets in memory, under the influence of callers, policies and the machine. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { descriptor } from '../../../support/policy/decider.js';
 import { waitFor } from '../../../support/process/wait-for.js';
@@ -21,10 +21,10 @@ const ENV = {
   METRICS_MAX_SERIES: '20',
   LOG_LEVEL: 'debug',
 };
-/** Longer than any turn of the event loop may take. */
+/** Longer than a turn of the event loop is allowed to take. */
 const BLOCKED_MS = 300;
 
-/** Letters in an order that does not repeat soon, so that hardly two states of an automaton are alike. */
+/** Returns letters in an order that rarely repeats, so that nearly every state of an automaton differs. */
 function costly(length: number): string {
   let state = 1;
   let text = '';
@@ -37,7 +37,7 @@ function costly(length: number): string {
 
 const lag = ({ values }: Scrape): number => values.get('nodejs_eventloop_lag_p99_seconds') ?? Number.NaN;
 
-/** A moment with one series changed: for states that nobody can bring about in a weir that is well. */
+/** Changes one series in a moment, for states that a healthy weir cannot reach. */
 function changed([before, after]: Pair, series: string, value: number): Pair {
   const { 'weir-0': seen } = after;
   if (seen?.values.has(series) !== true) throw new Error(`a real weir does not show ${series}`);
@@ -53,14 +53,14 @@ export function memoryScene(): Scene {
       await weir.usual();
       await more();
     });
-  /** A new pair in which the machine was quick enough to say so. */
+  /** Takes a new pair in which the machine was fast enough to record the event. */
   const quick = (): Promise<Pair> =>
     waitFor('a moment in which the machine has time', async () => {
       const pair = await weir.around(() => weir.usual());
       return lag(pair[1]['weir-0'] as Scrape) < 0.04 ? pair : undefined;
     });
   const policyPath = (): string => weir.server.policyPath as string;
-  /** Writes the policy, and waits until weir has taken notice. */
+  /** Writes the policy, and waits until weir has loaded or rejected it. */
   const writePolicy = async (text: string, works: boolean): Promise<void> => {
     writeFileSync(policyPath(), text);
     await waitFor('the reload', async () => {
@@ -71,7 +71,7 @@ export function memoryScene(): Scene {
   return {
     name: 'buckets in memory',
     async open() {
-      // Its log is read by nobody, for the last but one scenario.
+      // The last scenario but one needs a weir whose output is not read.
       weir = new Watched(await startWeir({ policy: POLICY, env: ENV, readsOutput: false }));
       started.endsWith(() => weir.close());
       good = await usualAnd(async () => {});
@@ -105,7 +105,7 @@ export function memoryScene(): Scene {
           const bad = await usualAnd(async () => {
             for (let caller = 0; caller < 150; caller++) await weir.ask(1, `brief=${caller}`);
           });
-          // These buckets are full a second later, so that they may go.
+          // These buckets are full a second later, so that they can be evicted.
           await waitFor('room for others', async () => {
             const [before, after] = await usualAnd(async () => {});
             const evictions = [before, after].map((shot) =>
@@ -177,7 +177,7 @@ export function memoryScene(): Scene {
       {
         name: 'a state that does not hold',
         fires: ['WeirBrokenInvariants'],
-        // Nothing breaks an invariant on purpose: the series is that of a real weir, and its value is made up.
+        // An invariant cannot be broken on purpose: the series comes from a real weir, and its value is invented.
         observe: async () => ({ good, bad: changed(good, 'weir_broken_invariants_total', 1), once: true }),
       },
       {

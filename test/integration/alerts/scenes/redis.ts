@@ -1,4 +1,4 @@
-/* One weir with a real Redis, and what becomes of that. */
+/* One weir with a real Redis that fails in several ways. */
 import { entriesOf } from '../../../support/buckets/admin-bench.js';
 import { descriptor } from '../../../support/policy/decider.js';
 import { waitFor } from '../../../support/process/wait-for.js';
@@ -15,7 +15,7 @@ descriptors:
   - { key: calm, rate_limit: { token_bucket: { max_tokens: 1000000, tokens_per_fill: 1000000, fill_interval: 1h } } }
   - { key: kept, rate_limit: { on_store_failure: local, token_bucket: { max_tokens: 1000000, tokens_per_fill: 1000000, fill_interval: 1h } } }
 `;
-/** Longer than Envoy waits by default. */
+/** Longer than Envoy's default timeout. */
 const PAUSE_MS = 40;
 
 export function redisScene(): Scene {

@@ -5,14 +5,14 @@ import { type Scrape, scrape, sumOf } from '../../../support/prometheus/metrics-
 import type { Observation, Pair, Shot } from '../../../support/prometheus/rule-tests.js';
 import type { WeirServer } from '../../../support/weir/weir.js';
 
-/** A state of a real weir, and the alerts that it raises: all of them, and no others. */
+/** A state of a real weir, with exactly the alerts that it raises. */
 export interface Scenario {
   readonly name: string;
   readonly fires: readonly string[];
   observe(): Promise<Observation>;
 }
 
-/** Scenarios that share real processes; they are observed in their order. */
+/** Scenarios that share real processes; they are observed in order. */
 export interface Scene {
   readonly name: string;
   open(): Promise<void>;
@@ -20,12 +20,12 @@ export interface Scene {
   readonly scenarios: readonly Scenario[];
 }
 
-/** Rules of a policy with one limit, which is never met: what {@link Watched.usual} asks for. */
+/** The nodes of a policy with one limit that is never reached: {@link Watched.usual} uses it. */
 export const CALM = `descriptors:
   - { key: calm, rate_limit: { token_bucket: { max_tokens: 1000000, tokens_per_fill: 1000000, fill_interval: 1h } } }
 `;
 
-/** Calls of a usual minute or so. */
+/** Number of calls in about a usual minute. */
 const USUAL_CALLS = 60;
 
 /** A weir under observation, with a connection to it. */
@@ -38,12 +38,12 @@ export class Watched {
     this.client = new RlsClient(server.grpcPort);
   }
 
-  /** What Prometheus sees of it now, as the instance `name`. */
+  /** Returns what Prometheus scrapes now, for the instance `name`. */
   async shot(name = 'weir-0'): Promise<Shot> {
     return { [name]: await scrape(this.server) };
   }
 
-  /** What Prometheus sees before and after `between`. */
+  /** Returns what Prometheus scrapes before and after `between`. */
   async around(between: () => Promise<unknown>): Promise<Pair> {
     const before = await this.shot();
     await between();
@@ -51,7 +51,8 @@ export class Watched {
   }
 
   /**
-   * {@link around}, until two more connections to Redis were refused meanwhile, as there are in each minute without it.
+   * Does the same as {@link around}, and waits until two more connections to Redis were refused, as in each minute
+   * without Redis.
    */
   async aroundRefusals(between: () => Promise<unknown>): Promise<Pair> {
     const refusals = (shot: Shot) =>
@@ -74,7 +75,7 @@ export class Watched {
     return replies;
   }
 
-  /** Calls that a limit lets pass. */
+  /** Makes calls that their limit allows. */
   usual(): Promise<unknown> {
     return this.ask(USUAL_CALLS, 'calm=x');
   }
@@ -85,11 +86,11 @@ export class Watched {
   }
 }
 
-/** What a scene has started, to be ended in the opposite order, however far its start came. */
+/** Resources that a scene has started, to be closed in reverse order, even if its start fails half-way. */
 export class Started {
   readonly #closers: (() => unknown)[] = [];
 
-  /** Has `close` called when the scene ends. */
+  /** Registers `close` to be called when the scene ends. */
   endsWith(close: () => unknown): void {
     this.#closers.push(close);
   }
@@ -99,7 +100,7 @@ export class Started {
   }
 }
 
-/** The same moments as another instance saw them: a replica beside the first. */
+/** Returns the same moments for another instance: a second replica. */
 export const renamed = (pair: Pair, name: string): Pair => {
   const rename = (shot: Shot): Shot =>
     Object.fromEntries(
@@ -108,11 +109,11 @@ export const renamed = (pair: Pair, name: string): Pair => {
   return [rename(pair[0]), rename(pair[1])];
 };
 
-/** Two instances, each with its own moments. */
+/** Combines the moments of two instances. */
 export const beside = (one: Pair, other: Pair): Pair => [
   { ...one[0], ...other[0] },
   { ...one[1], ...other[1] },
 ];
 
-/** What Prometheus sees of an instance that is gone. */
+/** Returns what Prometheus scrapes from an instance that has ended. */
 export const gone = (name = 'weir-0'): Pair => [{ [name]: undefined }, { [name]: undefined }];

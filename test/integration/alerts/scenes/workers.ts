@@ -1,4 +1,4 @@
-/* One weir with two workers, one of which crashes, and then hangs. */
+/* One weir with two workers, one of which first crashes and later hangs. */
 import { waitFor } from '../../../support/process/wait-for.js';
 import { type Scrape, sumOf } from '../../../support/prometheus/metrics-text.js';
 import type { Pair } from '../../../support/prometheus/rule-tests.js';
@@ -14,7 +14,7 @@ export function workersScene(): Scene {
   const started = new Started();
   let weir: Watched;
   let good: Pair;
-  /** Sends `signal` to a worker, and waits until `metric` has counted it and another one serves. */
+  /** Sends `signal` to a worker, and waits until `metric` has counted the event and another worker serves. */
   const untilReplaced = async (signal: NodeJS.Signals, metric: string): Promise<Pair> => {
     const before = await weir.shot();
     const [{ pid } = { pid: 0 }] = await workersOf(weir.server);

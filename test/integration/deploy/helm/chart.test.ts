@@ -1,4 +1,7 @@
-/* The Helm chart as the real helm renders it: golden files, schemas, what it refuses, and what it promises. */
+/*
+ * Renders the Helm chart with the real helm: golden files, schemas, values that it refuses, and its documented
+ * behaviour.
+ */
 import { cpSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from '@jest/globals';
@@ -53,11 +56,11 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
       expect({ code, stdout }).toEqual({ code: 0, stdout: expect.not.stringContaining('[WARNING]') });
     });
 
-    test('is what golden/ holds; npm run docs:chart writes it', async () => {
+    test('matches golden/, which npm run docs:chart writes', async () => {
       expect(await render(name)).toBe(readFileSync(goldenFile(name), 'utf8'));
     });
 
-    test('sets variables that weir takes', async () => {
+    test('sets variables that weir accepts', async () => {
       const { env } = containerOf(objectsOf(await renderWhole(name)));
       const variables = (env as Manifest[]).map(({ name: variable, value = 'redis:6379' }) => [
         variable,
@@ -68,7 +71,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     });
   });
 
-  test('objects follow the schemas of Kubernetes, and those of the Prometheus Operator', async () => {
+  test('its objects follow the schemas of Kubernetes and of the Prometheus Operator', async () => {
     const objects = (await Promise.all(valueSets().map(renderWhole))).flatMap(objectsOf);
     const monitors = objects.filter(({ kind }) => kind === 'PodMonitor');
     const alerts = objects.filter(({ kind }) => kind === 'PrometheusRule');
@@ -95,7 +98,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     expect(validateRules({ ...alert, spec: { group: [] } })).toBe(false);
   });
 
-  test('takes names that YAML would read as numbers, such as those made of a commit', async () => {
+  test('accepts names that YAML would read as numbers, such as hashes of commits', async () => {
     const values = {
       nameOverride: '1e3',
       fullnameOverride: '007',
@@ -135,7 +138,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     expect(objectsOf(read('deploy/helm/weir/Chart.yaml'))[0]).toMatchObject({ version, appVersion: version });
   });
 
-  test('makes what deploy/kubernetes holds', async () => {
+  test('renders the manifests of deploy/kubernetes', async () => {
     const ours = await objectsWith({
       settings: { REDIS_URL: 'redis://redis:6379' },
       autoscaling: { enabled: true },
@@ -317,20 +320,20 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
       expect(stderr).not.toContain('swordfish');
     });
 
-    test('several mistakes at once, a line for each', async () => {
+    test('several mistakes at once, with one line each', async () => {
       const { stderr } = await templateWith({ replicaCount: 2, settings: { GRPC_UDS: '/run/weir' } });
       expect(stderr).toMatch(/\n {2}replicaCount: .*\n {2}settings\.GRPC_UDS: /);
     });
   });
 
-  test('takes the time to drain that fits', async () => {
+  test('sets a termination grace period that matches the drain', async () => {
     const settings = { SHUTDOWN_DRAIN_DELAY: '1m', SHUTDOWN_GRACE: '1500ms' };
     expect(await templateWith({ settings, terminationGracePeriodSeconds: 62 })).toMatchObject({ code: 0 });
   });
 
   describe('the network policy', () => {
     let spec: Manifest;
-    test('is made unless it is turned off', async () => {
+    test('is rendered unless it is disabled', async () => {
       expect(ofKind(await objectsWith({}), 'NetworkPolicy')).toBeDefined();
       expect(
         ofKind(await objectsWith({ networkPolicy: { enabled: false } }), 'NetworkPolicy'),
@@ -357,7 +360,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     });
   });
 
-  test('the HTTP port can be closed to all, and opened to those who call /json', async () => {
+  test('the HTTP port can be closed to all clients, and opened to callers of /json', async () => {
     const ingressWith = async (networkPolicy: object, settings: object = {}) =>
       ofKind(await objectsWith({ networkPolicy, settings }), 'NetworkPolicy').spec;
     const envoy = { labels: { 'weir-client': 'true' }, namespace: 'gateway' } as const;
@@ -366,7 +369,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     const closed = await ingressWith({ scrapers: [] });
     for (const peer of [envoy, scraper, ours]) expect(allows(closed, { ...json, ...peer })).toBe(false);
     expect(allows(closed, { ...envoy, direction: 'in', port: 8081 })).toBe(true);
-    // An empty list is nobody, not everybody.
+    // An empty list allows no client, instead of all clients.
     expect(allows(await ingressWith({ clients: [] }), { ...envoy, direction: 'in', port: 8081 })).toBe(false);
     const opened = await ingressWith({ httpClients: [{ podSelector: { matchLabels: { app: 'batch' } } }] });
     for (const peer of [scraper, ours]) expect(allows(opened, { ...json, ...peer })).toBe(true);
@@ -374,7 +377,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     const metrics = await ingressWith({}, { USE_PROMETHEUS: true, PROMETHEUS_ADDR: '0.0.0.0:9102' });
     expect(allows(metrics, { ...scraper, direction: 'in', port: 9102 })).toBe(true);
     expect(allows(metrics, { ...envoy, direction: 'in', port: 9102 })).toBe(false);
-    // A port without a number would be every port.
+    // A port without a number would mean every port.
     const named = await ingressWith({}, { USE_PROMETHEUS: true, PROMETHEUS_ADDR: '0.0.0.0:http' });
     expect(allows(named, { ...scraper, direction: 'in', port: 6070 })).toBe(false);
   });
@@ -384,7 +387,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     ['an address of IPv6 with a path', { value: 'http://[fd00::1]:4000/v1' }, [4000]],
     ['an address without a port', { value: 'https://collector.example.com' }, [443]],
     ['a Secret', { valueFrom: { secretKeyRef: { name: 'a', key: 'b' } } }, [4317, 4318]],
-  ])('the network policy lets weir out to a collector of traces: %s', async (_name, collector, ports) => {
+  ])('the network policy lets weir reach a collector of traces: %s', async (_name, collector, ports) => {
     const extraEnv = [{ name: 'OTEL_EXPORTER_OTLP_ENDPOINT', ...collector }];
     const egressWith = async (settings: object) =>
       ofKind(await objectsWith({ extraEnv, settings }), 'NetworkPolicy').spec.egress.slice(1);
@@ -430,7 +433,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
       },
       [6390, 5000, 6379, 7000],
     ],
-  ])('the network policy lets weir out to %s', async (_what, values, ports) => {
+  ])('the network policy lets weir reach %s', async (_what, values, ports) => {
     const objects = await objectsWith(values);
     const { egress } = ofKind(objects, 'NetworkPolicy').spec;
     // The first rule is for DNS.
@@ -454,7 +457,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     },
   );
 
-  test('gives policies to weir as they are written', async () => {
+  test('passes policies to weir unchanged', async () => {
     const texts = {
       'a.yaml': '\n  # indented, and with {{ braces }}\n  domain: a\n',
       'b.yml': read('deploy/policies/open-api.yaml'),
@@ -462,7 +465,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     expect(ofKind(await objectsWith({ policies: { files: texts } }), 'ConfigMap').data).toEqual(texts);
   });
 
-  test('makes a ConfigMap of each dashboard, and none of none', async () => {
+  test('renders a ConfigMap for each dashboard, and none without dashboards', async () => {
     const values = { dashboards: { enabled: true, annotations: { grafana_folder: 'edge' } } };
     const chart = folder.join('chart');
     cpSync(CHART, chart, { recursive: true, filter: (path) => path !== join(CHART, 'dashboards') });
@@ -484,7 +487,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     ]);
   });
 
-  test('has the dashboards of deploy/grafana, and the alerts of deploy/prometheus', async () => {
+  test('contains the dashboards of deploy/grafana, and the alerts of deploy/prometheus', async () => {
     for (const [name, folder] of [
       ['dashboards', 'deploy/grafana'],
       ['prometheus', 'deploy/prometheus'],
@@ -500,7 +503,7 @@ const containerOf = (objects: readonly Manifest[]): Manifest =>
     );
   });
 
-  test('gives alerts the address of their page where the manual can be read', async () => {
+  test('links alerts to their page if the address of the manual is set', async () => {
     const rulesWith = async (prometheusRule: object) => {
       const objects = await objectsWith({
         metrics: { prometheusRule: { enabled: true, ...prometheusRule } },

@@ -1,9 +1,9 @@
 /** A policy file that is rejected. */
 export interface BadFile {
   readonly name: string;
-  /** `<domain>` stands for a domain of its own. */
+  /** `<domain>` is replaced by a separate domain. */
   readonly text: string;
-  /** Sentence of the reference. */
+  /** Error text of the reference. */
   readonly reference: RegExp;
   /** Line of the mistake, which weir names. */
   readonly line?: number;

@@ -9,7 +9,7 @@ const UNKNOWN = 2;
 const OWN_CODE = 'a bad request is INVALID_ARGUMENT; the reference has the code UNKNOWN for everything';
 const SERVICE_ERROR = 'ratelimit.service.call.should_rate_limit.service_error';
 
-/** Requests that get an error. */
+/** Requests that are answered with an error. */
 export const BAD_REQUESTS: readonly ReferenceCase[] = [
   {
     name: 'a request without domain',
@@ -78,7 +78,7 @@ export const BAD_REQUESTS: readonly ReferenceCase[] = [
   },
 ];
 
-/** The policy could not be read, and the service was told to start all the same. */
+/** The policy is invalid, and the service is forced to start. */
 export const NO_CONFIGURATION: readonly ReferenceCase[] = [
   {
     name: 'without a configuration every request fails',
@@ -130,7 +130,7 @@ export const EMPTY_DIRECTORY: readonly ReferenceCase[] = [
   },
 ];
 
-/** Redis is gone. */
+/** Redis is unavailable. */
 export const REDIS_GONE: readonly ReferenceCase[] = [
   {
     name: 'without Redis what needs it fails and the rest is answered',

@@ -1,6 +1,6 @@
 import { NONE, ok, type ReferenceCase } from '../case.js';
 
-/** How files are read: what YAML makes of their texts. */
+/** The texts of files, parsed as YAML. */
 export const YAML_TEXTS: readonly ReferenceCase[] = [
   {
     name: 'values without quotes keep their text',
@@ -236,7 +236,7 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 3 }
 `;
 
-/** Which files are read, where RUNTIME_IGNOREDOTFILES is not set. */
+/** The files that are read if RUNTIME_IGNOREDOTFILES is unset. */
 export const ALL_FILES: readonly ReferenceCase[] = [
   {
     name: 'files of any name and hidden ones are read',
@@ -253,7 +253,7 @@ export const ALL_FILES: readonly ReferenceCase[] = [
   },
 ];
 
-/** Which files are read with RUNTIME_IGNOREDOTFILES=true. */
+/** The files that are read with RUNTIME_IGNOREDOTFILES=true. */
 export const NO_DOT_FILES: readonly ReferenceCase[] = [
   {
     name: 'hidden files and folders are not read',

@@ -93,7 +93,7 @@ export const HEADERS: readonly ReferenceCase[] = [
   },
 ];
 
-/** Names of headers of one's own. */
+/** Headers with configured names. */
 export const NAMED_HEADERS: readonly ReferenceCase[] = [
   {
     name: 'headers have the names that the environment gives',

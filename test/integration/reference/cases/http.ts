@@ -22,7 +22,7 @@ const ANN = [{ entries: [{ key: 'user', value: 'ann' }] }];
 const BAD: Omit<HttpStep, 'http'> = {
   status: 400,
   type: 'text/plain; charset=utf-8',
-  // A second line may say what is bad.
+  // A second line can give the reason.
   text: /^Bad Request\n/,
 };
 

@@ -1,6 +1,6 @@
 import { drain, NONE, ok, over, type ReferenceCase } from '../case.js';
 
-/** Which rule a descriptor finds: nesting, values, defaults. */
+/** The rule that a descriptor matches: nesting, values, defaults. */
 export const MATCHING: readonly ReferenceCase[] = [
   {
     name: 'a key with its value finds the rule of both',

@@ -1,6 +1,6 @@
 import { NONE, ok, over, type ReferenceCase } from '../case.js';
 
-/** What the request was, as dynamic metadata says it. */
+/** Returns the request in the form of dynamic metadata. */
 function request(domain: string, descriptors: readonly object[], more: object = {}): object {
   return { domain, descriptors, ...more };
 }

@@ -6,7 +6,7 @@ const USER = `
 `;
 const UNITS: readonly Unit[] = ['minute', 'hour', 'day', 'week', 'month', 'year'];
 
-/** Limits that come with the request. */
+/** Limits in the request. */
 export const OVERRIDES: readonly ReferenceCase[] = [
   {
     name: 'an override goes before the rule',

@@ -13,7 +13,7 @@ const TWO_QUOTAS = `
     rate_limit: { unit: hour, requests_per_unit: 3 }
 `;
 
-/** Rules with quota_mode: they refuse a request only when all of them that it meets are over. */
+/** Rules with quota_mode: they deny a request only if all of those that it matches are over the limit. */
 export const QUOTA_RULES: readonly ReferenceCase[] = [
   {
     name: 'two quotas refuse when both are over and both count',

@@ -1,6 +1,6 @@
 import { ok, over, type ReferenceCase } from '../case.js';
 
-/** Counters of one decided hit that fits and is not near the limit. */
+/** Returns the counters of one hit that is allowed and not near the limit. */
 function oneHit(...names: readonly string[]): Record<string, number> {
   return Object.fromEntries(
     names.flatMap((name) => [
@@ -13,7 +13,7 @@ function oneHit(...names: readonly string[]): Record<string, number> {
 const NINE = 'rate_limit: { unit: hour, requests_per_unit: 9 }';
 const HIT = [ok('9/hour', 8)];
 
-/** How statistics are named: by the rule, or by what was asked where the rule wants it. */
+/** Names of statistics: from the rule, or from the request if the rule sets that. */
 export const STAT_NAMES: readonly ReferenceCase[] = [
   {
     name: 'detailed metric of a key without value',

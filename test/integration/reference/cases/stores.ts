@@ -7,7 +7,7 @@ const USER = `
     rate_limit: { unit: hour, requests_per_unit: 5 }
 `;
 
-/** LOCAL_CACHE_SIZE_IN_BYTES over 0: what is over its limit is remembered until the window ends. */
+/** LOCAL_CACHE_SIZE_IN_BYTES over 0: denials are cached until the window ends. */
 export const LOCAL_CACHE: readonly ReferenceCase[] = [
   {
     name: 'what was refused once is refused from memory',
@@ -103,7 +103,7 @@ export const LOCAL_CACHE: readonly ReferenceCase[] = [
   },
 ];
 
-/** STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true: a request that is refused counts only where it is refused. */
+/** STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT=true: only the denying limit counts a denied request. */
 export const STOP_INCREMENT: readonly ReferenceCase[] = [
   {
     name: 'a refused request does not count in the other windows',
@@ -171,7 +171,7 @@ export const STOP_INCREMENT: readonly ReferenceCase[] = [
   },
 ];
 
-/** REDIS_PERSECOND=true: limits per second live on a Redis of their own. */
+/** REDIS_PERSECOND=true: limits per second use a separate Redis. */
 export const PER_SECOND: readonly ReferenceCase[] = [
   {
     name: 'limits per second and per hour',
@@ -197,7 +197,7 @@ export const PER_SECOND: readonly ReferenceCase[] = [
   },
 ];
 
-/** The same few decisions under settings that must not change them. */
+/** Returns a few decisions for settings that must not change them. */
 export function plainDecisions(): readonly ReferenceCase[] {
   return [
     {

@@ -2,7 +2,7 @@ import { drain, ok, over, type ReferenceCase, type Unit } from '../case.js';
 
 const UNITS: readonly Unit[] = ['second', 'minute', 'hour', 'day', 'week', 'month', 'year'];
 
-/** The seven units: each status says how long its window still is. */
+/** The seven units: each status contains the time until its window ends. */
 export const UNITS_CASES: readonly ReferenceCase[] = [
   ...UNITS.map(
     (unit): ReferenceCase => ({
