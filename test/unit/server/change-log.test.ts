@@ -7,7 +7,7 @@ import { FakeClock } from '../../support/clock/fake-clock.js';
 
 const setOf = (version: string): PolicySet => ({ domains: new Map(), version });
 
-/** Opens a change log whose comparisons end when the test says so. */
+/** Opens a change log whose comparisons end when the test resolves them. */
 function open(first: PolicySet | undefined) {
   let current = first;
   const listeners: ((success: boolean) => void)[] = [];

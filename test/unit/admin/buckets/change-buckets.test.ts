@@ -223,7 +223,7 @@ test('says whether a change may have been made that the store did not answer', a
       'show [maybe done]',
   );
   expect(touched).toEqual(['1:d6:tenant4:acme']);
-  // A dry run changes nothing, so its failure leaves no doubt.
+  // A failed dry run certainly had no effect.
   expect(await bench.refused({ ...question, dry_run: true })).toBe(
     '503 The store could not be asked: no answer within 20ms.',
   );

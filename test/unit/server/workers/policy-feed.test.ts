@@ -43,7 +43,7 @@ describe('policies for workers', () => {
         () => sent.filter((kind) => kind === 'policies_slice').length === slices,
       );
       const before = sent.length;
-      // No further slice follows, however many turns of the event loop pass.
+      // No further slice follows in the next turns of the event loop.
       await new Promise(setImmediate);
       await new Promise(setImmediate);
       expect(sent).toHaveLength(before);
