@@ -3,34 +3,35 @@ import type { PolicySet } from '../policy/policy-set.js';
 import type { ConfigProblem } from './yaml/config-problem.js';
 
 /**
- * Most problems of a load that are kept to be shown, and logged, one by one; weir check-config prints up to a thousand.
+ * Maximum number of problems of a load that are kept for display and logged individually; weir check-config prints up
+ * to 1,000.
  */
 export const MAX_SHOWN = 20;
 
-/** Why a reload was tried: a file system event, the slow poll, or someone asked (`start`, `signal`, …). */
+/** Reason for a reload: a file system event, the periodic poll, or a request (`start`, `signal`). */
 export type ReloadReason = 'change' | 'poll' | 'start' | 'signal';
 
-/**
- * The policies that decisions are made by, wherever they come from: files, a management server, or the process that
- * this one is a worker of.
- */
+/** The source of the policies for decisions: files, a management server, or the main process of this worker. */
 export interface PolicyProvider {
   /**
-   * The snapshot in force; undefined while there never was one (FORCE_START_WITHOUT_INITIAL_CONFIG). Take it once per
-   * request.
+   * Returns the policies in effect; undefined if none were ever loaded (FORCE_START_WITHOUT_INITIAL_CONFIG). Call it
+   * once per request.
    */
   current(): PolicySet | undefined;
-  /** `listener` is told after each load; `success` is false when it was bad, so that what was in force stays. */
+  /**
+   * Adds a listener that is called after each load. `success` is false if the load failed and the previous policies
+   * stay in effect.
+   */
   onReload(listener: (success: boolean) => void): void;
 }
 
-/** A provider that loads policies in this process, and follows them until it is closed. */
+/** A provider that loads policies in this process and follows changes until it is closed. */
 export interface LoadingPolicyProvider extends PolicyProvider {
-  /** What is wrong with what was loaded last, at most {@link MAX_SHOWN}; empty when nothing is. */
+  /** Returns the problems of the latest load, at most {@link MAX_SHOWN}; empty if it succeeded. */
   errors(): readonly ConfigProblem[];
-  /** How each domain stands, sorted by name. */
+  /** Returns the status of each domain, sorted by name. */
   domains(): readonly DomainStatus[];
-  /** Somebody asks for the policies to be loaded again. */
+  /** Requests a new load of the policies. */
   reload(reason: ReloadReason): void;
   close(): void;
 }

@@ -1,38 +1,38 @@
 /**
- * What a change does to requests. `tightens`: some request that passed before could now be denied. `loosens`: none
- * could, and some that was denied before could now pass. `changes`: neither, but answers, statistics or the like
- * differ.
+ * The effect of a change on requests. `tightens`: a request that was allowed before could now be denied. `loosens`: no
+ * such request exists, and a request that was denied before could now be allowed. `changes`: neither; only answers,
+ * statistics or logs differ.
  */
 export type Effect = 'tightens' | 'loosens' | 'appears' | 'vanishes' | 'changes';
 
-/** One difference between two policies. Holds no secret. */
+/** A difference between two policies. Never contains a secret. */
 export interface PolicyChange {
   readonly domain: string;
-  /** As {@link Rule.path}; '' for what holds for the whole domain. */
+  /** Path as in {@link Rule.path}; '' if the change applies to the whole domain. */
   readonly path: string;
-  /** What differs: a key of the policy file, or `domain`, `descriptor`, `order`, `place`. */
+  /** The setting that differs: a key of the policy file, or `domain`, `descriptor`, `order` or `place`. */
   readonly setting: string;
   readonly effect: Effect;
-  /** Whether some request that passed before could now be denied; also of what appears or vanishes. */
+  /** Whether a request that was allowed before could now be denied; also set for `appears` and `vanishes`. */
   readonly tightens: boolean;
-  /** As it was, and as it is: in words; absent where there was, or is, nothing. */
+  /** The old and the new value as text; absent if the setting did not exist before, or no longer exists. */
   readonly before?: string;
   readonly after?: string;
-  /** The change as a sentence, without path and effect. */
+  /** The change as a sentence, without its path and effect. */
   readonly text: string;
 }
 
-/** A change of which neither domain nor path is said yet. */
+/** A change to which the caller adds the domain and the path. */
 export type LocalChange = Omit<PolicyChange, 'domain' | 'path'>;
 
-/** How many changes have which effect. */
+/** Number of changes per effect. */
 export interface DiffSummary {
   readonly tighten: number;
   readonly loosen: number;
   readonly appear: number;
   readonly vanish: number;
   readonly change: number;
-  /** Of those that appear or vanish, how many tighten. */
+  /** Number of `appears` and of `vanishes` changes that also tighten. */
   readonly tightenByAppearing: number;
   readonly tightenByVanishing: number;
 }
@@ -52,7 +52,9 @@ export function summaryOf(changes: readonly PolicyChange[]): DiffSummary {
   };
 }
 
-/** The effect of what neither appears nor vanishes; what does both counts as tightening. */
+/**
+ * Returns the effect of a change to an existing setting. A change that both tightens and loosens counts as tightening.
+ */
 export function effectOf(tightens: boolean, loosens: boolean): Effect {
   if (tightens) return 'tightens';
   return loosens ? 'loosens' : 'changes';

@@ -4,7 +4,7 @@ import type { TokenBucketRate } from '../../limiter/token-bucket.js';
 import { UNIT_MICROS } from '../../limiter/window-unit.js';
 import { describeRate } from '../../policy/describe.js';
 
-/** Why one rate could deny what another lets pass. */
+/** A reason why one rate could deny a request that another rate allows. */
 export type Narrowing =
   | {
       readonly code:
@@ -19,10 +19,12 @@ export type Narrowing =
         | 'charges_are_denied'
         | 'deeper_debt';
     }
-  /** So many could pass in one window of the narrower rate, or at once where two windows meet. */
+  /** `most`: hits that can pass in one window of the narrower rate, or at once at the boundary between two windows. */
   | { readonly code: 'most_in_window' | 'most_at_once'; readonly most: bigint };
 
-/** What is said of a narrowing, and of the way back; of debt there is none, as to give and to take it both tighten. */
+/**
+ * The text for a narrowing and for its reverse. Adding and removing debt both tighten, so some reverses have no text.
+ */
 interface Sentences {
   readonly tightens: string;
   readonly loosens?: string;
@@ -54,7 +56,7 @@ const SENTENCES: Readonly<Record<Narrowing['code'], Sentences>> = {
   },
 };
 
-/** The reasons for which a change tightens, or the other way round loosens, as one text. */
+/** Returns the reasons why a change tightens or loosens, joined by commas. */
 export function reasonsOf(narrowings: readonly Narrowing[], effect: keyof Sentences): string {
   const sentences = narrowings.flatMap((one) => {
     const sentence = SENTENCES[one.code][effect];
@@ -65,17 +67,17 @@ export function reasonsOf(narrowings: readonly Narrowing[], effect: keyof Senten
 }
 
 /**
- * Says why `after` could deny a request that `before` lets pass, for some sequence of requests; [] if it never does.
- * Undefined stands for unlimited. Exact, but for windows of a calendar against others that begin elsewhere: those are
- * compared by the most windows of one that a window of the other may touch, which is never too few.
+ * Returns the reasons why `after` could deny a request that `before` allows, for some sequence of requests; [] if it
+ * never does. Undefined means unlimited. The result is exact, except for calendar windows compared to windows with
+ * another alignment: these use an upper bound for the number of windows that one window can overlap.
  *
- * - Bucket and bucket: less capacity or slower refill.
- * - Windows of a list do not count what was denied, so a request for more than there is leaves more to the next ones.
- * - Window and window: in one window of `after`, `before` lets pass as many as all its windows in there hold together.
- * - Bucket, then window: in one window a bucket lets pass its capacity and what refills meanwhile.
- * - Window, then bucket: two windows' worth may come at once where one window ends and the next begins.
- * - Debt: with it, charges pass always, but what they leave makes requests wait; so it tightens to give it, to take it,
- *   and to deepen it.
+ * - Bucket and bucket: `after` has less capacity or a slower refill.
+ * - Windows of a list do not count denied hits, so a request with too many hits leaves more for later requests.
+ * - Window and window: during one window of `after`, `before` allows the sum of all its windows that overlap it.
+ * - Bucket, then window: during one window, a bucket allows its capacity plus the tokens that refill in that time.
+ * - Window, then bucket: two windows' worth of hits may arrive at once at the boundary between two windows.
+ * - Debt: with debt, charges are always allowed, but later requests wait until it is paid. Adding, removing and
+ *   deepening debt therefore all tighten.
  */
 export function narrower(before: Rate | undefined, after: Rate | undefined): readonly Narrowing[] {
   if (after === undefined || isClosed(before)) return [];
@@ -84,15 +86,15 @@ export function narrower(before: Rate | undefined, after: Rate | undefined): rea
   return [...narrowerLimit(before, after), ...narrowerDebt(before.maxDebt, after.maxDebt)];
 }
 
-/** A rate as it is shown beside another: `10 per minute`, `token bucket: 100 tokens, 10 every 1s`. */
+/** Returns a short description of a rate: `10 per minute`, `token bucket: 100 tokens, 10 every 1s`. */
 export function shortRate(rate: Rate | undefined): string {
   return describeRate(rate).replace(/^window: /, '');
 }
 
 /**
- * Whether two rates are one, however they are spelled: 60 minutes and an hour, 2 tokens every 2s and 1 every 1s, a day
- * and a day of UTC. They have the same bucket then, and report the same. That of a list and of a single limit may be
- * one, too; what they differ in is told by {@link narrower}.
+ * Tells whether two rates are equal, even if they are written differently: 60 minutes and 1 hour, 2 tokens every 2s and
+ * 1 every 1s, a day and a calendar day in UTC. Equal rates share a bucket and report the same values. A limit of a list
+ * and a single limit can be equal, too; {@link narrower} reports how they differ.
  */
 export function isSameRate(one: Rate | undefined, other: Rate | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
@@ -110,7 +112,7 @@ export function isSameRate(one: Rate | undefined, other: Rate | undefined): bool
   );
 }
 
-/** Whether nothing ever passes. */
+/** Tells whether the rate denies every request. */
 function isClosed(rate: Rate | undefined): boolean {
   return rate?.kind === 'window' && rate.requestsPerUnit === 0;
 }
@@ -131,7 +133,7 @@ function narrowerLimit(before: Rate, after: Rate): readonly Narrowing[] {
 function narrowerBucket(before: TokenBucketRate, after: TokenBucketRate): readonly Narrowing[] {
   const found: Narrowing[] = [];
   if (after.maxTokens < before.maxTokens) found.push({ code: 'fewer_at_once' });
-  // A token takes p / q microseconds.
+  // One token takes p / q microseconds.
   if (BigInt(after.p) * BigInt(before.q) > BigInt(before.p) * BigInt(after.q))
     found.push({ code: 'slower_refill' });
   return found;
@@ -160,7 +162,7 @@ function narrowerDebt(before: number, after: number): readonly Narrowing[] {
   return after > before ? [{ code: 'deeper_debt' }] : [];
 }
 
-/** The most hits that a rate lets pass within one window of another. */
+/** Returns the maximum number of hits that a rate allows during one window of another rate. */
 function mostWithin(rate: Rate, window: WindowRate): bigint {
   if (rate.kind === 'window') return BigInt(rate.requestsPerUnit) * BigInt(windowsWithin(rate, window));
   const refilled =
@@ -171,7 +173,10 @@ function mostWithin(rate: Rate, window: WindowRate): bigint {
 const HOUR = UNIT_MICROS.hour;
 const DAY = UNIT_MICROS.day;
 
-/** The shortest and the longest window, in microseconds. Zones have turned their clocks by two hours within a day. */
+/**
+ * Returns the shortest and the longest length of a window, in microseconds. Some time zones have moved their clocks by
+ * two hours in one day.
+ */
 function lengthOf({ calendar, lengthMicros }: WindowRate): { readonly least: number; readonly most: number } {
   if (calendar === undefined || isPlainDay(calendar)) return { least: lengthMicros, most: lengthMicros };
   const [least, most] = { day: [1, 1], week: [7, 7], month: [28, 31], year: [365, 366] }[calendar.unit] as [
@@ -183,7 +188,7 @@ function lengthOf({ calendar, lengthMicros }: WindowRate): { readonly least: num
 
 type Calendar = NonNullable<WindowRate['calendar']>;
 
-/** Days of UTC are those of the epoch. */
+/** Tells whether the calendar has plain days: UTC days start at multiples of 24 hours since the epoch. */
 function isPlainDay({ timeZone, unit }: Calendar): boolean {
   return unit === 'day' && /^(?:Etc\/)?(?:UTC|UCT|GMT|Zulu|Universal)$/i.test(timeZone);
 }
@@ -197,9 +202,7 @@ function sameWindows(a: WindowRate, b: WindowRate): boolean {
   return a.calendar?.timeZone === b.calendar?.timeZone && a.calendar?.unit === b.calendar?.unit;
 }
 
-/**
- * Windows that a longer one of the same calendar may touch, the windows of the outer key within one of the inner key.
- */
+/** Maximum number of windows (outer key) that one window of the same calendar (inner key) can overlap. */
 const WITHIN: Readonly<Record<Calendar['unit'], Readonly<Record<Calendar['unit'], number>>>> = {
   day: { day: 1, week: 7, month: 31, year: 366 },
   week: { day: 1, week: 1, month: 6, year: 54 },
@@ -207,7 +210,7 @@ const WITHIN: Readonly<Record<Calendar['unit'], Readonly<Record<Calendar['unit']
   year: { day: 1, week: 2, month: 1, year: 1 },
 };
 
-/** The most windows of `inner` that one window of `outer` may touch. */
+/** Returns the maximum number of windows of `inner` that one window of `outer` can overlap. */
 function windowsWithin(inner: WindowRate, outer: WindowRate): number {
   if (aligned(inner) && aligned(outer)) {
     const step = gcd(inner.lengthMicros, outer.lengthMicros);

@@ -4,8 +4,8 @@ import { describeDeriveRule, describeStep } from '../show/dump-tree.js';
 import type { LocalChange } from './change.js';
 
 /**
- * One sentence for each step of `derive` that differs. Any may lead requests to other limits, so each could tighten.
- * Keys are counted only.
+ * Returns one change per `derive` step that differs. Any of them may select other limits, so each one counts as
+ * tightening. API keys are only counted, never shown.
  */
 export function deriveChanges(
   before: readonly DeriveStep[],
@@ -40,7 +40,7 @@ function deriveChange(
   return { setting: 'derive', effect, tightens: true, ...shown, text: sentence };
 }
 
-/** '' where nothing differs. */
+/** Returns the difference as text; '' if the steps are equal. */
 function differenceOf(before: DeriveStep, after: DeriveStep): string {
   if (before instanceof TableStep && after instanceof TableStep) {
     if (before.entry === after.entry && before.source === after.source) return tableDifference(before, after);
@@ -74,7 +74,7 @@ function keys(count: number): string {
 const RULES_SHOWN = 3;
 
 function rulesDifference(before: RuleStep, after: RuleStep): string {
-  // In which order sources are named does not count.
+  // The order of the source keys has no effect.
   const texts = ({ rules, sources }: RuleStep): readonly string[] => {
     const places = after.sources.map((source) => sources.indexOf(source));
     return rules.map(({ conditions, value }) =>

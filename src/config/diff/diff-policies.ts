@@ -11,9 +11,9 @@ import { bodyOf, contextOf, phaseShift, plain, shift, unmatchedChange } from './
 import { treeChanges } from './tree-changes.js';
 
 /**
- * Says what another configuration changes, domain by domain, in the order of the new files; domains that are gone come
- * last. `nowMicros`, wall clock, says which phases are over: a schedule counts from now on. Linear in the policies, but
- * for patterns that come, go, or change places.
+ * Returns the changes between two sets of policies: domains in the order of the new files, then removed domains.
+ * `nowMicros` (wall clock) decides which phases have ended; schedules are compared from that time on. The time is
+ * linear in the size of the policies, except for patterns that are added, removed or moved.
  */
 export function diffPolicies(
   before: PolicySet,
@@ -84,7 +84,7 @@ function failureChange(before: DomainPolicy, after: DomainPolicy): LocalChange |
   );
 }
 
-/** Either way there are requests that only the other lets pass: see {@link narrower}. */
+/** Both directions tighten: for either algorithm, some requests are allowed only by the other. See {@link narrower}. */
 function algorithmChange(before: DomainPolicy, after: DomainPolicy): LocalChange | undefined {
   const [was, is] = [before.overrideAlgorithm, after.overrideAlgorithm];
   return was === is ? undefined : shift('algorithm', 'tightens', was, is, ON_OVERRIDES);

@@ -4,8 +4,8 @@ import { type Effect, effectOf } from './change.js';
 import { narrower } from './compare-rates.js';
 
 /**
- * From when on a rule denies, wall clock microseconds, not before now; Infinity for one that never does, whatever its
- * limit.
+ * Returns the time from which a rule denies requests, in wall clock microseconds, at least `nowMicros`. Returns
+ * Infinity if the rule never denies, whatever its limit.
  */
 export function enforcedFrom(rule: Rule, nowMicros: number): number {
   if (rule.candidate || rule.rate === undefined || rule.shadowMode || rule.enforcePercent === 0)
@@ -14,9 +14,10 @@ export function enforcedFrom(rule: Rule, nowMicros: number): number {
 }
 
 /**
- * From when on rules hold back the quotas of a request: quotas deny only together, so one with room lets the others
- * pass, and one in shadow mode always does. Wall clock microseconds, not before now; Infinity: never, as in phases
- * before `active`, where a quota is left out.
+ * Returns the time from which one of the rules keeps the other quotas of a request from denying, in wall clock
+ * microseconds, at least `nowMicros`. Quotas deny only together, so a quota with tokens left allows the request, and a
+ * quota in shadow mode always does. Returns Infinity for rules that never do: a quota is ignored in phases before
+ * `active`.
  */
 export function holdsQuotasBackFrom(rules: readonly Rule[], nowMicros: number): number {
   const from = ({ quotaMode, candidate, rate, shadowMode, phase }: Rule): number => {
@@ -26,13 +27,15 @@ export function holdsQuotasBackFrom(rules: readonly Rule[], nowMicros: number): 
   return Math.min(Infinity, ...rules.map(from));
 }
 
-/** Whether two schedules have the same phase at any time from now on. */
+/** Tells whether two schedules have the same phase at every time from `nowMicros` on. */
 export function isSamePhase(one: PhaseSchedule, other: PhaseSchedule, nowMicros: number): boolean {
   const [a, b] = [phaseTurns(one, nowMicros), phaseTurns(other, nowMicros)];
   return a.activeAtMicros === b.activeAtMicros && a.gracePeriodAtMicros === b.gracePeriodAtMicros;
 }
 
-/** What is over has always been, and a phase that another hides never comes. */
+/**
+ * Normalises a schedule: times in the past become -Infinity, and a phase that never takes effect starts at Infinity.
+ */
 function phaseTurns(
   { gracePeriodAtMicros, activeAtMicros }: PhaseSchedule,
   nowMicros: number,
@@ -43,14 +46,14 @@ function phaseTurns(
   return { activeAtMicros: active, gracePeriodAtMicros: grace >= active ? Infinity : grace };
 }
 
-/** Whether a rule ever denies a request. */
+/** Tells whether a rule ever denies a request. */
 export function isEnforced(rule: Rule, nowMicros: number): boolean {
   return enforcedFrom(rule, nowMicros) !== Infinity;
 }
 
 /**
- * Whether the rules `after` could deny a request that the rules `before`, which it met until now, let pass. `shared`:
- * more requests take from one bucket than before.
+ * Tells whether the rules `after` could deny a request that the rules `before` allow. `shared`: more requests than
+ * before take from one bucket.
  */
 export function couldDeny(
   before: readonly Rule[],
@@ -65,7 +68,7 @@ export function couldDeny(
   });
 }
 
-/** Whether everything that `rule` denies, `other` denied before. */
+/** Tells whether `other` already denied everything that `rule` denies. */
 function isCovered(rule: Rule, from: number, other: Rule, nowMicros: number): boolean {
   return (
     enforcedFrom(other, nowMicros) <= from &&
@@ -75,7 +78,7 @@ function isCovered(rule: Rule, from: number, other: Rule, nowMicros: number): bo
   );
 }
 
-/** The effect of another share of `local`; undefined where one of the policies is none. */
+/** Returns the effect of a changed `local` share; undefined unless both policies are `local`. */
 export function shareEffect(before: StoreFailurePolicy, after: StoreFailurePolicy): Effect | undefined {
   if (answerOf(before) !== 'local' || answerOf(after) !== 'local') return undefined;
   return effectOf(shareOf(after) < shareOf(before), true);

@@ -12,9 +12,9 @@ import {
 } from './value-shape.js';
 
 /**
- * Descriptors that begin alike: the nodes that take them in the tree before and after, and how they are named. Several
- * nodes where the tree after has one for values that several took, or the other way round. `own`: the name is that of
- * the node on this side.
+ * Descriptors that share a prefix, with the nodes that match them in both trees, and the path to report. A side has
+ * several nodes if one node of the other tree matches values of all of them. `ownBefore`, `ownAfter`: the node that
+ * gives the class its path exists on that side.
  */
 export interface DescriptorClass {
   readonly path: string;
@@ -22,12 +22,12 @@ export interface DescriptorClass {
   readonly after: readonly Taker[];
   readonly ownBefore: boolean;
   readonly ownAfter: boolean;
-  /** Whether requests share a bucket that did not, and the other way round. */
+  /** Whether requests share a bucket in `after` but not in `before`, and the reverse. */
   readonly sharedMore: boolean;
   readonly sharedLess: boolean;
 }
 
-/** Names a node below the path of its parent. */
+/** Returns the path of a node, given the path of its parent. */
 export type PathOf = (parent: string, node: PolicyNode) => string;
 
 /** The nodes with one key below the nodes of one side of a class. */
@@ -36,7 +36,7 @@ export class SideLevel {
   readonly nodes: readonly PolicyNode[];
   private readonly places: readonly {
     readonly above: Taker;
-    /** Without those of exact values, in the order in which they are tried. */
+    /** All nodes but those with exact values, in the order in which they are tried. */
     readonly tried: readonly PolicyNode[];
     readonly byIdentity: ReadonlyMap<string, PolicyNode>;
   }[];
@@ -46,7 +46,7 @@ export class SideLevel {
   private readonly pathOf: PathOf;
   private readonly identify: (node: PolicyNode) => string;
 
-  /** `identify`: see {@link Identities}. */
+  /** `identify` returns a node's identity, see {@link Identities}. */
   constructor(key: string, sides: readonly Taker[], pathOf: PathOf, identify: (node: PolicyNode) => string) {
     this.identify = identify;
     this.key = key;
@@ -76,9 +76,9 @@ export class SideLevel {
   }
 
   /**
-   * The nodes that take values of a shape, `identity` being the node on the other side that stands for it. Not those
-   * that take them on both sides, as they are tried before it there, too. `part`: the shape is a part of that node
-   * only, which may stand here, too.
+   * Returns the nodes that match values of `shape`, where `identity` identifies the node on the other side that has
+   * this shape. Leaves out nodes that exist on both sides and are tried first on both. `part`: the shape is only a part
+   * of the node's values, so the node itself may exist on this side, too.
    */
   takers(shape: ValueShape, identity: string, other: SideLevel, part = false): readonly Taker[] {
     const takers = new Map<PolicyNode | undefined, Taker>();
@@ -111,7 +111,7 @@ export class SideLevel {
     return [...takers.values()];
   }
 
-  /** Whether a node, which stands here, too, is tried here before the one of `identity`. */
+  /** Tells whether a node exists on this side, too, and is tried here before the node with `identity`. */
   private keeps(node: PolicyNode, taken: ValueShape, shape: ValueShape, identity: string): boolean {
     const here = this.get(this.identify(node));
     if (here === undefined) return false;
@@ -121,14 +121,14 @@ export class SideLevel {
   }
 }
 
-/** The classes that a class falls into by an entry with `key`: one for each node that stands on either side. */
+/** Yields the subclasses of a class by an entry with `key`: one for each node on either side. */
 export function* classesBelow(
   above: DescriptorClass,
   key: string,
   pathOf: PathOf,
   identities: Identities,
 ): Generator<DescriptorClass> {
-  // Where one node stands in both trees, what its list of values gained and lost is told apart from it.
+  // If a node exists in both trees, values added to and removed from its list are reported as changes of that node.
   const isStanding = above.ownBefore && above.ownAfter;
   const identify = (node: PolicyNode): string =>
     isStanding ? identities.of(node) : identities.wholeOf(node);
@@ -154,7 +154,7 @@ export function* classesBelow(
       after: takersAfter,
       ownBefore: above.ownBefore && before.get(identity) !== undefined,
       ownAfter: above.ownAfter && after.get(identity) !== undefined,
-      // Between two nodes that share, it is other values that do.
+      // If a node shares its bucket on both sides, the class shares neither more nor less.
       sharedMore: above.sharedMore || (is && !(was && same)),
       sharedLess: above.sharedLess || (was && !(is && same)),
     };

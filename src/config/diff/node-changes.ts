@@ -18,7 +18,7 @@ import {
   unmatchedChange,
 } from './rule-changes.js';
 
-/** A change, and which of a list of limits it is about: `[daily]`, `` for the node or its only limit. */
+/** A change, with the limit of a list that it is about: `[daily]`, or '' for the node or its only limit. */
 export interface NodeChange extends LocalChange {
   readonly item: string;
 }
@@ -26,7 +26,7 @@ export interface NodeChange extends LocalChange {
 const liveRules = (node: PolicyNode | undefined): readonly Rule[] =>
   node === undefined ? [] : node.rules.filter(({ candidate }) => !candidate);
 
-/** How a node differs from what it was, those below left out. */
+/** Returns the differences between two versions of a node, without those of its child nodes. */
 export function nodeChanges(
   before: PolicyNode,
   after: PolicyNode,
@@ -38,7 +38,7 @@ export function nodeChanges(
   };
   const { pairs, gone, added } = pairRules(liveRules(before), liveRules(after));
   for (const [old, now] of pairs) add(itemOf(now), ruleChanges(old, now, context));
-  // A limit that takes the place of none: between none and one, and in lists.
+  // These limits have no counterpart: the node had no limit before, or has none now, or a list gained or lost an item.
   for (const rule of added) add(itemOf(rule), [appearing(rule, context.nowMicros)]);
   for (const rule of gone) {
     const loose = noLongerHeldBack([rule], liveRules(after), context);
@@ -54,7 +54,7 @@ export function nodeChanges(
   return changes;
 }
 
-/** The named limits of a list in another order; those without names begin anew, which is told of each. */
+/** Reports a new order of the named limits in a list. Unnamed limits start over, which is reported for each of them. */
 function orderChange(before: PolicyNode, pairs: PairedRules['pairs']): LocalChange | undefined {
   const named = pairs.filter(([old, now]) => old.statSuffix === now.statSuffix);
   const places = named.map(([old]) => before.rules.indexOf(old));
@@ -72,7 +72,7 @@ function orderChange(before: PolicyNode, pairs: PairedRules['pairs']): LocalChan
 
 const ON_OVERRIDES = 'applies to limits that callers send';
 
-/** The phase of a node, where it is not told of its limits or of the node above. */
+/** Reports a changed phase of a node, unless the change is already reported for its limits or its parent. */
 function overridesChange(
   before: PolicyNode,
   after: PolicyNode,
@@ -89,8 +89,8 @@ function overridesChange(
 }
 
 /**
- * What a node without limits, which comes or goes, does to the log: descriptors that end at it, or have no node below
- * it, go by its `on_unmatched`. What it has from the node above is told there.
+ * Returns the effect on the log of a node without limits that appears or vanishes. Its `on_unmatched` applies to
+ * descriptors that end at the node or have no matching child. An inherited mode is reported for the parent.
  */
 function unmatchedMoved(kind: 'appears' | 'vanishes', move: Move): readonly NodeChange[] {
   const own = kind === 'vanishes' ? move.before[0]?.node : move.after[0]?.node;
@@ -104,7 +104,10 @@ function unmatchedMoved(kind: 'appears' | 'vanishes', move: Move): readonly Node
   return [];
 }
 
-/** What a move without limits does to those that callers send: they go by the phase where a descriptor ends. */
+/**
+ * Returns the effect of a move without limits on limit overrides, whose phase is that of the node where a descriptor
+ * ends.
+ */
 function overridesMoved(
   kind: 'appears' | 'vanishes' | 'moves',
   move: Move,
@@ -121,7 +124,9 @@ function overridesMoved(
   return [];
 }
 
-/** A list of blocks or regular expressions begins with another item, by which the node is named. */
+/**
+ * Reports that a list of blocks or regular expressions starts with another item, because the first item names the node.
+ */
 function firstItemChange(before: PolicyNode, after: PolicyNode): LocalChange | undefined {
   if (before.matcher === undefined || after.matcher === undefined) return undefined;
   const [was, is] = [matcherName(before.matcher), matcherName(after.matcher)];
@@ -133,7 +138,7 @@ function firstItemChange(before: PolicyNode, after: PolicyNode): LocalChange | u
   return shift(matcherField(after.matcher), 'changes', `${was} first`, `${is} first`, reason);
 }
 
-/** The candidate differs: no answer does. */
+/** Reports a changed candidate. Candidates never change an answer. */
 function candidateChanges(before: PolicyNode, after: PolicyNode): readonly LocalChange[] {
   const candidateOf = ({ rules }: PolicyNode): Rule | undefined => rules.find(({ candidate }) => candidate);
   const [was, is] = [candidateOf(before), candidateOf(after)];
@@ -143,7 +148,7 @@ function candidateChanges(before: PolicyNode, after: PolicyNode): readonly Local
   };
   const text = (rule: Rule | undefined): string => (rule === undefined ? 'none' : shortRate(rule.rate));
   if (!isSameRate(was?.rate, is?.rate)) add(text(was), text(is));
-  // Of one that comes or goes, the limit is told.
+  // For a candidate that appears or vanishes, the change of its limit is enough.
   if (was !== undefined && is !== undefined && was.name !== is.name) {
     add(`the name ${quoted(was.name)}`, quoted(is.name));
   }
@@ -154,7 +159,7 @@ function flag(setting: string, before: boolean, after: boolean): LocalChange | u
   return before === after ? undefined : shift(setting, 'changes', onOff(before), onOff(after));
 }
 
-/** Whether the nodes above differ in the same way: then it is said there. */
+/** Tells whether the parents have the same difference, which is then reported for them. */
 function isInheritedUnmatched(before: PolicyNode, after: PolicyNode): boolean {
   return before.parent?.onUnmatched === before.onUnmatched && after.parent?.onUnmatched === after.onUnmatched;
 }
@@ -164,7 +169,7 @@ function appearing(rule: Rule, nowMicros: number): LocalChange {
   return { setting: 'limit', effect: 'appears', tightens: isEnforced(rule, nowMicros), after, text: after };
 }
 
-/** `loose`: why others could deny without it, see {@link noLongerHeldBack}. */
+/** `loose`: the reason why other rules could deny without this one, see {@link noLongerHeldBack}. */
 function vanishing(rule: Rule, loose: string, nowMicros: number): LocalChange {
   const before = brief(rule, nowMicros);
   const text = loose === '' ? before : `${before}; ${loose}`;
@@ -177,7 +182,9 @@ interface PairedRules {
   readonly added: readonly Rule[];
 }
 
-/** Finds for each limit the one it was: of the same name, else with the same limit, else at the same place. */
+/**
+ * Pairs each limit with its previous version: the one with the same name, else the same limit, else the same position.
+ */
 function pairRules(before: readonly Rule[], after: readonly Rule[]): PairedRules {
   const partners = new Map<Rule, Rule>();
   const left = new Set(before);
@@ -205,12 +212,12 @@ function pairRules(before: readonly Rule[], after: readonly Rule[]): PairedRules
   };
 }
 
-/** `[daily]` of the path of an item. */
+/** Returns the suffix of the rule's path in a list, such as `[daily]`. */
 function itemOf(rule: Rule): string {
   return rule.statSuffix === '' ? '' : rule.path.slice(rule.path.lastIndexOf('['));
 }
 
-/** A limit on few words: `10 per minute, monitoring`. */
+/** Returns a short description of a limit: `10 per minute, monitoring`. */
 export function brief(rule: Rule, nowMicros: number): string {
   const parts = [shortRate(rule.rate)];
   const phase = describePhase(rule.phase, nowMicros);
@@ -223,26 +230,25 @@ export function brief(rule: Rule, nowMicros: number): string {
   return parts.join(', ');
 }
 
-/** Where values went that another node takes now, or come from. */
+/** A node that matches a set of values, or the absence of one. */
 export interface Taker {
-  /** undefined: no node took them. */
+  /** undefined if no node matches the values. */
   readonly node: PolicyNode | undefined;
-  /** How messages name it. */
+  /** Path of the node in messages. */
   readonly path: string;
-  /** Of the node; without one, of the last node above that took the descriptor. */
+  /** Mode of the node; without a node, the mode of the last node that matched the descriptor. */
   readonly onUnmatched: UnmatchedMode;
 }
 
-/** A node that takes values. */
 export function takerOf(node: PolicyNode, path: string): Taker {
   return { node, path, onUnmatched: node.onUnmatched };
 }
 
-/** What becomes of values that one node took and another takes, or none. */
+/** Values that were matched by some nodes before and are matched by others, or none, after. */
 export interface Move {
   readonly before: readonly Taker[];
   readonly after: readonly Taker[];
-  /** Whether requests share a bucket now that did not, and the other way round. */
+  /** Whether requests share a bucket after the move but not before, and the reverse. */
   readonly sharedMore: boolean;
   readonly sharedLess: boolean;
 }
@@ -252,7 +258,9 @@ export interface MoveEffect {
   readonly loosens: boolean;
 }
 
-/** What the move does to requests: compares the limits of every taker before with those of every taker after. */
+/**
+ * Returns the effect of a move on requests, by comparing the limits of each node before with those of each node after.
+ */
 export function moveEffect(move: Move, context: DiffContext): MoveEffect {
   const { nowMicros } = context;
   const back = turned(context);
@@ -269,7 +277,7 @@ export function moveEffect(move: Move, context: DiffContext): MoveEffect {
   return { tightens, loosens };
 }
 
-/** The first reason of {@link noLongerHeldBack} for a pair of takers. */
+/** Returns the first reason that {@link noLongerHeldBack} finds for a pair of nodes, or ''. */
 function looseAfter(move: Move, context: DiffContext): string {
   for (const { node: before } of move.before) {
     for (const { node: after } of move.after) {
@@ -282,7 +290,7 @@ function looseAfter(move: Move, context: DiffContext): string {
 
 const TAKERS_SHOWN = 3;
 
-/** `10 per minute (customer), unlimited (customer=a*) and 2 more`; `no limit` where none held. */
+/** Returns limits with their paths: `10 per minute (customer), unlimited (customer=a*) and 2 more`, or `no limit`. */
 export function takersText(takers: readonly Taker[], nowMicros: number): string {
   const texts = takers.map(({ node, path }) => {
     const rules = liveRules(node);
@@ -293,7 +301,9 @@ export function takersText(takers: readonly Taker[], nowMicros: number): string 
   return texts.length > TAKERS_SHOWN ? `${shown} and ${texts.length - TAKERS_SHOWN} more` : shown;
 }
 
-/** Changes of a node that is new, or gone, or whose values go to another: `kind` says which. */
+/**
+ * Returns the changes of a node that is added or removed, or whose values move to another node, according to `kind`.
+ */
 export function movedChanges(
   kind: 'appears' | 'vanishes' | 'moves',
   move: Move,
@@ -313,10 +323,11 @@ export function movedChanges(
     const [before, after] = [takersText(move.before, nowMicros), takersText(move.after, nowMicros)];
     return [{ ...shift('limit', effectOf(effect.tightens, effect.loosens), before, after), item: '' }];
   }
-  // Rules elsewhere that deny now where they did not.
+  // Rules elsewhere may now deny requests that they allowed before.
   const loose = looseAfter(move, context);
   const because = loose === '' ? '' : `; ${loose}`;
-  // A node without limits is there for those below it, or exempts its values: then that is the change.
+  // A node without limits only leads to its children, unless it exempts its values from a limit. Only an exemption is a
+  // change.
   const isExemption = rules.length === 0 && others.some(({ node }) => liveRules(node).length > 0);
   if (rules.length === 0 && !isExemption) {
     return [...overridesMoved(kind, move, context), ...unmatchedMoved(kind, move)];
@@ -340,7 +351,10 @@ export function movedChanges(
   });
 }
 
-/** `share_threshold` given or taken; `limited` and `limits`: a limit at the node or below denied, or denies. */
+/**
+ * Reports a changed `share_threshold`. `limited`, `limits`: whether a limit at the node or below denied before, or
+ * denies now.
+ */
 export function shareChange(
   before: PolicyNode,
   after: PolicyNode,

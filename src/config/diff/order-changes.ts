@@ -6,19 +6,19 @@ import { type Move, moveEffect, type Taker, takerOf, takersText } from './node-c
 import type { DiffContext } from './rule-changes.js';
 import { inOrder, mayOverlap, shapeOf, type ValueShape } from './value-shape.js';
 
-/** What differs in a tree; paths as in {@link Rule.path}. */
+/** A change at a path of the tree, as in {@link Rule.path}. */
 export interface PlacedChange extends LocalChange {
   readonly path: string;
 }
 
-/** Values that another node takes now, though both stand in both trees. */
+/** Values that move to another node although both nodes exist in both trees. */
 export interface MovedValues {
   readonly change: PlacedChange;
-  /** What is below is still to be compared. */
+  /** The caller still has to compare the children of the nodes. */
   readonly move: Move;
 }
 
-/** Two nodes that are one node of both trees: what differs in which values those below with `key` take. */
+/** Yields the values that move between nodes with `key` below a node that exists in both trees. */
 export function* matchChanges(
   key: string,
   before: Taker,
@@ -70,9 +70,7 @@ export function* matchChanges(
   }
 }
 
-/**
- * Patterns, or regular expressions, that are tried before others now: values that fit both are the other's no longer.
- */
+/** Yields the patterns or regular expressions that are now tried before others: values that match both move to them. */
 function* orderChanges(
   old: readonly PolicyNode[],
   now: readonly PolicyNode[],
@@ -86,7 +84,7 @@ function* orderChanges(
     const standing = ranks.get(identities.of(node));
     return standing === undefined ? [] : [{ node, shape: shapeOf(node), standing }];
   });
-  // The least old place of those that follow: where it is greater, nothing was overtaken.
+  // Lowest old position of all later nodes. If it is greater than the node's own, the node overtook none of them.
   const least: number[] = new Array(common.length + 1).fill(Number.POSITIVE_INFINITY);
   for (let i = common.length - 1; i >= 0; i--)
     least[i] = Math.min(least[i + 1] as number, common[i]?.standing.i ?? 0);
@@ -110,7 +108,7 @@ function levelOf({ node }: Taker, key: string): readonly PolicyNode[] {
   return node?.levels.get(key)?.nodes ?? [];
 }
 
-/** Nodes whose order in the file counts. */
+/** Returns the nodes whose order in the file has an effect. */
 function ordered(nodes: readonly PolicyNode[]): readonly PolicyNode[] {
   return inOrder(nodes.filter((node) => ['pattern', 'regex'].includes(shapeOf(node).kind)));
 }

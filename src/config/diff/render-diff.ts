@@ -3,13 +3,13 @@ import { quantity } from '../../quantity.js';
 import { shellText } from '../show/shell-text.js';
 import { type DiffSummary, type PolicyChange, summaryOf } from './change.js';
 
-/** Settings that many rules inherit from one place: equal changes of them are told once. */
+/** Settings that many rules inherit from one place. Equal changes of these settings are reported once. */
 const INHERITED: ReadonlySet<string> = new Set(['phase', 'on_store_failure', 'enforce_percent']);
-/** From so many on they are. */
+/** Minimum number of equal changes that are grouped in one line. */
 const MANY = 4;
 const PATHS_SHOWN = 2;
 
-/** The changes as text: domain, path, one sentence each, and the sum as the last line. */
+/** Returns the changes as text: domains, one line per change, and the summary as the last line. */
 export function renderDiff(changes: readonly PolicyChange[]): string {
   const lines: string[] = [];
   let domain: string | undefined;
@@ -26,7 +26,7 @@ export function renderDiff(changes: readonly PolicyChange[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A sentence for each change, or for many that are alike, domain by domain. */
+/** Returns one sentence per change, or per group of equal changes, domain by domain. */
 export function changeLines(
   changes: readonly PolicyChange[],
 ): readonly { readonly domain: string; readonly text: string }[] {
@@ -39,7 +39,7 @@ export function changeLines(
   return [...byDomain].flatMap(([domain, own]) => domainLines(own).map((text) => ({ domain, text })));
 }
 
-/** `2 tighten, 1 loosens, 3 appear (1 tightens), 1 vanishes`. */
+/** Returns the summary: `2 tighten, 1 loosens, 3 appear (1 tightens), 1 vanishes`. */
 export function summaryText(summary: DiffSummary): string {
   const parts = [
     counted(summary.tighten, 'tightens', 'tighten'),
@@ -86,7 +86,7 @@ function groupLine(group: readonly PolicyChange[]): string {
   );
 }
 
-/** `tightens`, `appears, tightens`. */
+/** Returns `tightens` or, for example, `appears, tightens`. */
 function effectText({ effect, tightens }: PolicyChange): string {
   return tightens && effect !== 'tightens' ? `${effect}, tightens` : effect;
 }

@@ -11,36 +11,39 @@ import { isSameRate, narrower, reasonsOf, shortRate } from './compare-rates.js';
 import { enforcedFrom, holdsQuotasBackFrom, isEnforced, isSamePhase, shareEffect } from './enforcement.js';
 import { Identities } from './value-shape.js';
 
-/** The lists of header families. */
+/** Fields of a rule and a domain that list header families. */
 type HeadersField = 'responseHeaders' | 'requestHeaders';
 
-/** What a domain says of answers that its rules do not, and of limits that callers send where no node does. */
+/**
+ * Settings of a domain that apply to answers unless a rule sets them, and the phase of limit overrides outside the
+ * tree.
+ */
 type AnswerSettings = Pick<DomainSettings, HeadersField | 'deniedResponse'> & Pick<DomainPolicy, 'phase'>;
 
-/** A policy, as far as it counts beyond one rule. */
+/** The parts of a policy that concern more than one rule. */
 type PolicyTogether = AnswerSettings & { readonly rules: readonly Rule[] };
 
-/** What both policies say beyond one rule. */
+/** The parts of both policies that concern more than one rule. */
 export interface DiffContext {
   readonly identities: Identities;
   readonly domainBefore: AnswerSettings;
   readonly domainAfter: AnswerSettings;
   readonly nowMicros: number;
-  /** Names that some rule replaces. */
+  /** Names that a rule lists in `replaces`. */
   readonly replacedBefore: ReadonlySet<string>;
   readonly replacedAfter: ReadonlySet<string>;
-  /** Names of rules that ever deny. */
+  /** Names of rules that deny at some time. */
   readonly denyingBefore: ReadonlySet<string>;
   readonly denyingAfter: ReadonlySet<string>;
-  /** Names of quotas that ever hold others back, see {@link holdsQuotasBackFrom}. */
+  /** Names of quotas that keep other quotas from denying at some time, see {@link holdsQuotasBackFrom}. */
   readonly holdingBefore: ReadonlySet<string>;
   readonly holdingAfter: ReadonlySet<string>;
-  /** How many rules with `quota_mode` ever deny. */
+  /** Number of rules with `quota_mode` that deny at some time. */
   readonly quotasBefore: number;
   readonly quotasAfter: number;
 }
 
-/** What two policies say beyond single rules. */
+/** Collects what the comparison of single rules needs to know about both policies. */
 export function contextOf(before: PolicyTogether, after: PolicyTogether, nowMicros: number): DiffContext {
   const [old, now] = [rulesTogether(before.rules, nowMicros), rulesTogether(after.rules, nowMicros)];
   return {
@@ -77,7 +80,7 @@ function rulesTogether(rules: readonly Rule[], nowMicros: number): RulesTogether
   };
 }
 
-/** The same with before and after exchanged. */
+/** Returns the context with before and after exchanged. */
 export function turned(context: DiffContext): DiffContext {
   return {
     nowMicros: context.nowMicros,
@@ -96,8 +99,8 @@ export function turned(context: DiffContext): DiffContext {
 }
 
 /**
- * Why requests that met `before` and meet `after` instead could be denied by rules elsewhere: those that are no longer
- * replaced, and quotas, which deny only together. '' if none could.
+ * Returns the reason why rules elsewhere could deny requests that match `after` instead of `before`: rules that are no
+ * longer replaced, or quotas, which deny only together. Returns '' if no rule could.
  */
 export function noLongerHeldBack(
   before: readonly Rule[],
@@ -115,7 +118,10 @@ export function noLongerHeldBack(
 
 const WITHOUT_IT = 'other quotas can deny without it';
 
-/** Whether quotas elsewhere deny, at some time, what `before` held back and `after` does not. */
+/**
+ * Tells whether quotas elsewhere can at some time deny requests that `before` kept them from denying and `after` does
+ * not.
+ */
 function quotasDenyWithout(before: readonly Rule[], after: readonly Rule[], context: DiffContext): boolean {
   const { nowMicros, quotasAfter } = context;
   const held = holdsQuotasBackFrom(before, nowMicros);
@@ -124,7 +130,7 @@ function quotasDenyWithout(before: readonly Rule[], after: readonly Rule[], cont
   return quotasAfter > own;
 }
 
-/** One sentence for each way in which a rule differs from what it was. */
+/** Returns one change per setting that differs between two versions of a rule. */
 export function ruleChanges(before: Rule, after: Rule, context: DiffContext): readonly LocalChange[] {
   const { nowMicros } = context;
   const was = isEnforced(before, nowMicros);
@@ -147,10 +153,10 @@ export function ruleChanges(before: Rule, after: Rule, context: DiffContext): re
   return quotasDenyWithout([before], [after], context) ? loosened(found) : found;
 }
 
-/** What takes a quota out of a request, the likeliest cause first. */
+/** Settings that can remove a quota from a request, the most likely cause first. */
 const TAKES_OUT = ['quota_mode', 'shadow_mode', 'phase', 'limit'];
 
-/** The changes of a quota that holds others back no longer: one of them is the cause. */
+/** Marks the change that caused a quota to stop holding back other quotas as tightening. */
 function loosened(changes: readonly LocalChange[]): readonly LocalChange[] {
   const cause = TAKES_OUT.find((setting) => changes.some((change) => change.setting === setting));
   return changes.map((change) =>
@@ -160,12 +166,14 @@ function loosened(changes: readonly LocalChange[]): readonly LocalChange[] {
   );
 }
 
-/** Whether a quota of which no denial is drawn may still be the last of those that deny together. */
+/**
+ * Tells whether a quota with `enforce_percent: 0` can still be the last quota that has to deny for all of them to deny.
+ */
 function deniesTogether(rule: Rule, quotas: number): boolean {
   return rule.enforcePercent === 0 && rule.quotaMode && !rule.shadowMode && quotas > 0;
 }
 
-/** A change of a value that is shown before and after. */
+/** Describes a change from one shown value to another. */
 export function shift(
   setting: string,
   effect: Effect,
@@ -183,7 +191,7 @@ function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean)
   const tighter = narrower(before.rate, after.rate);
   const looser = narrower(after.rate, before.rate);
   if (isSameRate(before.rate, after.rate) && tighter.length + looser.length === 0) return undefined;
-  // An unlimited rule denies nothing: then the other one counts alone.
+  // An unlimited rule denies nothing, so only the other rule has to be enforced.
   if (tighter.length > 0 && denies && (denied || before.rate === undefined)) {
     return shift('limit', 'tightens', was, is, reasonsOf(tighter, 'tightens'));
   }
@@ -194,10 +202,10 @@ function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean)
   return shift('limit', 'changes', was, is, tighter.length + looser.length > 0 ? idle : '');
 }
 
-/** Changes of `phase` and `shadow_mode`: from when on the rule denies. */
+/** Returns the changes of `phase` and `shadow_mode`, which decide from when on the rule denies. */
 function whenChanges(before: Rule, after: Rule, nowMicros: number): readonly LocalChange[] {
   const [was, is] = [enforcedFrom(before, nowMicros), enforcedFrom(after, nowMicros)];
-  // What becomes limited, or no longer is, is told by its rate.
+  // The change of the rate already reports a rule that gains or loses its limit.
   const limited = before.rate !== undefined && after.rate !== undefined;
   const percentOnly = before.enforcePercent === 0 || after.enforcePercent === 0;
   const effect = effectOf(limited && !percentOnly && is < was, limited && !percentOnly && is > was);
@@ -212,7 +220,7 @@ function whenChanges(before: Rule, after: Rule, nowMicros: number): readonly Loc
   return changes;
 }
 
-/** A change of the phase in which limits are that stand in no rule; `reason`: which. */
+/** Reports a changed phase of limits that are not part of a rule. `reason` says which limits these are. */
 export function phaseShift(
   before: PhaseSchedule,
   after: PhaseSchedule,
@@ -276,7 +284,7 @@ function replacesChange(before: Rule, after: Rule, context: DiffContext): LocalC
   return shift('replaces', effectOf(tightens, loosens), names(before), names(after), reason);
 }
 
-/** Limits of a list without names go by their place, and a single limit by none. */
+/** Reports a changed position. Unnamed limits of a list are identified by their position, single limits are not. */
 function placeChange(before: Rule, after: Rule): LocalChange | undefined {
   if (before.statSuffix === after.statSuffix || before.name !== after.name) return undefined;
   const place = ({ statSuffix }: Rule): string =>
@@ -285,8 +293,8 @@ function placeChange(before: Rule, after: Rule): LocalChange | undefined {
 }
 
 /**
- * Without the store: `deny` passes least, `allow` most; `error` (Envoy decides) and `local` each may deny what the
- * other lets pass.
+ * Compares the failure policies: `deny` allows least and `allow` most. `error` (Envoy decides) and `local` can each
+ * deny requests that the other allows.
  */
 function failureChange(before: Rule, after: Rule, enforced: boolean): LocalChange | undefined {
   const [was, is] = [before.onStoreFailure, after.onStoreFailure];
@@ -307,8 +315,8 @@ function failureChange(before: Rule, after: Rule, enforced: boolean): LocalChang
 }
 
 /**
- * What answers get that describe the rule: its own, else the domain's, which are told of there. No answer describes a
- * rule without a limit.
+ * Returns the changes of answers that describe the rule. Changes of the domain's defaults are reported for the domain.
+ * No answer describes a rule without a limit.
  */
 function answerChanges(
   before: Rule,
@@ -350,12 +358,12 @@ function deniedChange(
   return isSame(old, now) ? undefined : plain('denied_response', before, after);
 }
 
-/** A response without a body is none: its content type is not sent either. */
+/** Returns undefined for a response without a body, because its content type is not sent either. */
 export function bodyOf(denied: DeniedResponse | undefined): DeniedResponse | undefined {
   return denied?.preset === 'none' && denied.body === '' ? undefined : denied;
 }
 
-/** Either way they pass: only the log differs. */
+/** Reports a changed `on_unmatched`. Unmatched requests are allowed in both modes, and only the log differs. */
 export function unmatchedChange(
   before: { readonly onUnmatched: UnmatchedMode },
   after: { readonly onUnmatched: UnmatchedMode },
@@ -364,14 +372,14 @@ export function unmatchedChange(
   return was === is ? undefined : shift('on_unmatched', 'changes', was, is, 'only the log differs');
 }
 
-/** A change of what is not shown: it may be long, or a secret. */
+/** Reports a change without its values, which may be long or secret. */
 export function plain(setting: string, before: unknown, after: unknown): LocalChange | undefined {
   if (isSame(before, after)) return undefined;
   const text = before === undefined ? 'is set' : after === undefined ? 'is no longer set' : 'differs';
   return { setting, effect: 'changes', tightens: false, text: `${setting} ${text}` };
 }
 
-/** Whether two values are the same in JSON, whatever the order of their keys. */
+/** Tells whether two values have the same JSON, in any order of keys. */
 function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one, sortedKeys) === JSON.stringify(other, sortedKeys);
 }
@@ -381,12 +389,12 @@ function sortedKeys(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** A switch as reasons show it. */
+/** Returns `on` or `off`. */
 export function onOff(value: boolean): string {
   return value ? 'on' : 'off';
 }
 
-/** The name of a rule as changes show it. */
+/** Returns the name of a rule in quotes. */
 export function quoted(name: string): string {
   return name === '' ? 'none' : `"${name}"`;
 }

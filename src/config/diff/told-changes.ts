@@ -4,21 +4,21 @@ import { summaryOf } from './change.js';
 import { diffPolicies } from './diff-policies.js';
 import { changeLines, summaryText } from './render-diff.js';
 
-/** So many changes are told one by one, in so many characters each. */
+/** Maximum number of changes that are listed, and maximum length of each in characters. */
 export const MAX_TOLD = 20;
 export const MAX_TOLD_CHARACTERS = 300;
 
-/** What a reload changed, for a log: bounded, however large the policies are. */
+/** The changes of a reload for a log, of bounded size for policies of any size. */
 export interface ToldChanges {
-  /** As `weir diff` ends: `2 tighten, 1 loosens`, or `nothing changes`. */
+  /** Last line of `weir diff`: `2 tighten, 1 loosens`, or `nothing changes`. */
   readonly summary: string;
-  /** As `weir diff` prints them, with the domain that each is about. */
+  /** Lines of `weir diff`, each with its domain. */
   readonly lines: readonly { readonly domain: string; readonly text: string }[];
-  /** How many lines are left out. */
+  /** Number of lines that are left out. */
   readonly more: number;
 }
 
-/** Compares as `weir diff` does, and keeps as much as a log shows. `nowMicros` is the wall clock. */
+/** Compares two sets of policies as `weir diff` does, and keeps what a log shows. `nowMicros` is the wall clock. */
 export function tellChanges(before: PolicySet, after: PolicySet, nowMicros: number): ToldChanges {
   const changes = diffPolicies(before, after, nowMicros);
   const lines = changeLines(changes);

@@ -8,8 +8,8 @@ import type { DiffContext } from './rule-changes.js';
 import { shapeOf } from './value-shape.js';
 
 /**
- * Compares two trees, walking down both at once: for each class of descriptors the nodes that take it before and after.
- * In the order of the new tree, with what is gone at the end of its level.
+ * Compares two trees by walking both at once. For each class of descriptors, it compares the nodes that match before
+ * and after. Changes are in the order of the new tree, with removed nodes at the end of their level.
  */
 export function treeChanges(
   before: PolicyNode,
@@ -53,13 +53,13 @@ export function treeChanges(
   return changes;
 }
 
-/** How messages name a node; the values of secret keys are redacted. */
+/** Returns the label of a node in messages. Values of secret keys are redacted. */
 function labelOf(node: PolicyNode, secretKeys: ReadonlySet<string>): string {
   const isSecret = shapeOf(node).kind === 'exact' && secretKeys.has(node.key) && !isCredential(node.key);
   return isSecret ? `${node.key}=${redacted(node.value)}` : node.label;
 }
 
-/** The node on both sides, where it is one node of both trees. */
+/** Returns the node of each side if the same node exists in both trees. */
 function standingOf({
   before,
   after,
@@ -88,7 +88,7 @@ function classChanges(found: DescriptorClass, context: DiffContext): readonly Pl
   }));
 }
 
-/** Whether a node, or one below, has a limit that ever denies. */
+/** Tells whether the node, or a node below it, has a limit that ever denies. */
 function hasLimits(node: PolicyNode, context: DiffContext): boolean {
   if (node.rules.some((rule) => isEnforced(rule, context.nowMicros))) return true;
   for (const child of node.children()) if (hasLimits(child, context)) return true;

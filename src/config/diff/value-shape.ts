@@ -1,17 +1,17 @@
 import type { PolicyNode } from '../../policy/policy-node.js';
 import { type CidrBlock, parseBlock } from '../../policy/values/cidr.js';
 
-/** Which values of an entry a node takes. */
+/** The set of entry values that a node matches. */
 export interface ValueShape {
   readonly kind: 'exact' | 'cidr' | 'pattern' | 'regex' | 'any';
-  /** The value, blocks of addresses, the pattern, or regular expressions. */
+  /** The exact value, the address blocks, the pattern, or the regular expressions. */
   readonly items: readonly string[];
-  /** What a pattern begins and ends with, before its first and after its last `*`. */
+  /** The text of a pattern before its first `*` and after its last `*`. */
   readonly start?: string;
   readonly end?: string;
 }
 
-/** Asked for often, while levels of thousands of nodes are compared. */
+/** Caches shapes: a comparison of levels with thousands of nodes needs each shape often. */
 const shapes = new WeakMap<PolicyNode, { readonly shape: ValueShape; readonly identity: string }>();
 
 function lookUp(node: PolicyNode): { readonly shape: ValueShape; readonly identity: string } {
@@ -24,28 +24,28 @@ function lookUp(node: PolicyNode): { readonly shape: ValueShape; readonly identi
   return known;
 }
 
-/** What a node matches by; see {@link ValueShape}. */
+/** Returns the shape of the values that a node matches. */
 export function shapeOf(node: PolicyNode): ValueShape {
   return lookUp(node).shape;
 }
 
-/** Tells the nodes of a level apart, and is the same for the same node of the other policy. */
+/** Identities of nodes: unique within a level, and equal for the same node in both policies. */
 export class Identities {
-  /** Of nodes of the policy after whose lists only begin otherwise: that of the node before. */
+  /** Identity of the old node, for new nodes that have the same list in another order. */
   private readonly aligned = new Map<PolicyNode, string>();
 
-  /** Of lists the first item counts: so they may grow. */
+  /** Returns an identity that uses only the first item of a list, so that the list can grow. */
   of(node: PolicyNode): string {
     return this.aligned.get(node) ?? lookUp(node).identity;
   }
 
-  /** Of lists all items count, whatever their order. */
+  /** Returns an identity that uses all items of a list, in any order. */
   wholeOf(node: PolicyNode): string {
     const { kind, items } = shapeOf(node);
     return items.length < 2 ? lookUp(node).identity : JSON.stringify([kind, ...[...items].sort()]);
   }
 
-  /** Makes one node of two on the same level of both policies that have the same list in another order. */
+  /** Gives nodes of one level that have the same list in another order in both policies the same identity. */
   align(before: readonly PolicyNode[], after: readonly PolicyNode[]): void {
     const isList = (node: PolicyNode): boolean => shapeOf(node).items.length > 1;
     const standing = new Map(before.filter(isList).map((node) => [this.wholeOf(node), node]));
@@ -68,13 +68,15 @@ function readShape(node: PolicyNode): ValueShape {
 
 const ORDER: readonly ValueShape['kind'][] = ['exact', 'cidr', 'pattern', 'regex', 'any'];
 
-/** The nodes in the order in which they are tried; blocks, whose longest counts, in file order. */
+/**
+ * Sorts nodes by the order in which they are tried. Address blocks stay in file order, because the longest prefix wins.
+ */
 export function inOrder(nodes: readonly PolicyNode[]): readonly PolicyNode[] {
   const rank = (node: PolicyNode): number => ORDER.indexOf(shapeOf(node).kind);
   return [...nodes].sort((a, b) => rank(a) - rank(b));
 }
 
-/** Whether some value may fit both: false only if none does. */
+/** Tells whether some value may match both shapes. False only if no value does. */
 export function mayOverlap(a: ValueShape, b: ValueShape): boolean {
   if (a.kind === 'any' || b.kind === 'any') return true;
   if (a.kind === 'cidr' && b.kind === 'cidr') {
@@ -86,7 +88,7 @@ export function mayOverlap(a: ValueShape, b: ValueShape): boolean {
   return true;
 }
 
-/** Whether every value of `inner` fits `outer`, as far as that is plain to see. */
+/** Tells whether `outer` matches every value of `inner`. False if that cannot be seen from the shapes alone. */
 export function takesAllOf(outer: ValueShape, inner: ValueShape): boolean {
   if (outer.kind === 'any') return true;
   if (outer.kind === 'pattern') return outer.items[0] === '*';
@@ -94,7 +96,7 @@ export function takesAllOf(outer: ValueShape, inner: ValueShape): boolean {
   return inner.items.every((item) => outer.items.some((block) => holds(block, item)));
 }
 
-/** Blocks that were asked for, read: most are asked for often. */
+/** Parsed address blocks, because a comparison needs most of them many times. */
 const blocks = new Map<string, CidrBlock | undefined>();
 const MAX_BLOCKS = 100_000;
 
@@ -107,7 +109,7 @@ function blockAt(text: string): CidrBlock | undefined {
   return read;
 }
 
-/** Whether a block of addresses, `10.0.0.0/8`, holds another. */
+/** Tells whether an address block, such as `10.0.0.0/8`, contains another block. */
 export function holds(outer: string, inner: string): boolean {
   const [large, small] = [blockAt(outer), blockAt(inner)];
   if (large === undefined || small === undefined) return false;

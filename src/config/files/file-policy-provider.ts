@@ -9,50 +9,54 @@ import { isRefusedAtStart, type LoadedPolicies } from './load-policies.js';
 import { type PolicyPlace, pathOfPlace } from './policy-paths.js';
 import { PolicyWatcher } from './policy-watcher.js';
 
-/** What became of a reload. */
+/** The result of a reload. */
 export interface ReloadOutcome {
   /**
-   * `loaded`: new content is in force. `unchanged`: the files hold what is in force already. `failed`: something is
-   * wrong; the good domains are as the files say, bad ones stay as they were.
+   * `loaded`: new content is in effect. `unchanged`: the files have the content that was already in effect. `failed`:
+   * some files are invalid; valid domains were loaded, and invalid domains keep their previous version.
    */
   readonly kind: 'loaded' | 'unchanged' | 'failed';
   readonly reason: ReloadReason;
-  /** In force from now on. */
+  /** The policies that are in effect after the reload. */
   readonly policySet: PolicySet;
-  /** What became a secret by it; see {@link NewSecret}. */
+  /** Entry keys that the reload made secret; see {@link NewSecret}. */
   readonly newSecrets: readonly NewSecret[];
-  /** Empty unless failed. */
+  /** Empty unless `kind` is `failed`. */
   readonly errors: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
-  /** How each domain stands. */
+  /** Status of each domain. */
   readonly domains: readonly DomainStatus[];
 }
 
-/** Timers, for tests that decide what time it is. */
+/** Timers that a test can replace to control time. */
 export interface Timers {
   set(callback: () => void, delayMs: number): unknown;
   clear(timer: unknown): void;
 }
 
 export interface FilePolicyProviderOptions {
-  /** How often the files' times are compared, for file systems that tell of no changes. Default 5000. */
+  /**
+   * Time between comparisons of the files' times, in milliseconds, for file systems without change events. Default
+   * 5000.
+   */
   readonly pollMs?: number;
-  /** How long to wait after a change for those that belong to it. Default 100. */
+  /** Time to wait after a change for related changes, in milliseconds. Default 100. */
   readonly debounceMs?: number;
-  /** Whether to listen to file system events at all. Default true. */
+  /** Whether to listen to file system events. Default true. */
   readonly watch?: boolean;
   readonly timers?: Timers;
 }
 
-/** Timers that never hold the process. */
+/** Timers that do not keep the process running. */
 const unrefTimers: Timers = {
   set: (callback, delayMs) => setTimeout(callback, delayMs).unref(),
   clear: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
 
 /**
- * Policies from files, followed as the files change. `current` is swapped as a whole. Loads come one after the other; a
- * change while one runs causes another. Holds neither the process nor anything open after `close`.
+ * Loads policies from files and reloads them when the files change. `current` is replaced as a whole. Loads run one at
+ * a time, and a change during a load triggers another load. After `close`, nothing stays open and nothing keeps the
+ * process running.
  */
 export class FilePolicyProvider implements LoadingPolicyProvider {
   private readonly places: readonly PolicyPlace[];
@@ -66,31 +70,31 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private readonly reloaded = new Signal<boolean>();
   readonly onReload = this.reloaded.add;
   /**
-   * Adds a listener to what reloads come to, which is told before those of {@link onReload} are. It is told of every
-   * outcome that put something new in force or failed of something new, of `unchanged` when that ends a failure, and of
-   * whatever was asked for; not of a change or poll that finds the same failure again.
+   * Adds a listener for reload outcomes, which is called before the listeners of {@link onReload}. It receives every
+   * outcome that loaded new content or failed for a new reason, every requested reload, and the `unchanged` that ends a
+   * failure. It does not receive changes or polls that find the same failure again.
    */
   readonly onOutcome = this.ended.add;
-  /** What the latest load gave, good or bad; its `policySet` is in force. */
+  /** Result of the latest load, valid or not. Its `policySet` is in effect. */
   private loaded: LoadedPolicies;
-  /** Whether a policy was ever good. */
+  /** Whether a load has ever succeeded. */
   private everGood: boolean;
-  /** Of the files as they were before they were read. */
+  /** Fingerprint of the files from before they were read. */
   private fingerprint: string;
-  /** What the latest reload failed of, '' if it did not. */
+  /** Failure of the latest reload, or '' if it succeeded. */
   private failure = '';
   private pollTimer: unknown;
   private debounceTimer: unknown;
   private running = false;
   private stopped = false;
-  /** The next load, if one was asked for, and who waits for it. */
+  /** The reason of the next load, if one was requested, and its waiting callers. */
   private next: ReloadReason | undefined;
   private waiters: ((outcome: ReloadOutcome) => void)[] = [];
   private loading = false;
-  /** Everything under way. */
+  /** Settles when all running work has finished. */
   private work: Promise<unknown> = Promise.resolve();
 
-  /** `initial` is what `loader.load()` gave; whether its errors forbid a start is the caller's decision. */
+  /** `initial` is the result of `loader.load()`. The caller decides whether its errors prevent the start. */
   constructor(
     places: readonly PolicyPlace[],
     initial: LoadedPolicies,
@@ -123,7 +127,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     return this.loaded.domains;
   }
 
-  /** Begins to follow the files; what changed since the initial load is loaded first. */
+  /** Starts to follow the files. Changes since the initial load are loaded first. */
   start(): void {
     if (this.running || this.stopped) return;
     this.running = true;
@@ -131,16 +135,16 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     this.schedulePoll();
   }
 
-  /** Loads the files as they are now, after what is being loaded already. */
+  /** Loads the current files after the running load has finished. */
   reload(reason: ReloadReason): Promise<ReloadOutcome> {
-    // Who asks hears of it in any case, so that a change on the way does not hide it.
+    // A requested reload is always reported, so a change in the meantime must not replace its reason.
     if (this.next !== 'signal') this.next = reason;
     const outcome = new Promise<ReloadOutcome>((resolve) => this.waiters.push(resolve));
     if (!this.loading) this.track(this.loadWhileAsked());
     return outcome;
   }
 
-  /** Resolves when nothing is being loaded or compared. */
+  /** Resolves when no load or comparison is running. */
   async idle(): Promise<void> {
     for (let work: unknown; work !== this.work; ) {
       work = this.work;
@@ -148,7 +152,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     }
   }
 
-  /** Follows the files no longer. What is in force stays so. */
+  /** Stops following the files. The policies in effect stay in effect. */
   close(): void {
     this.running = false;
     this.stopped = true;
@@ -179,10 +183,10 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   private async load(reason: ReloadReason): Promise<ReloadOutcome> {
     const before = this.loaded;
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
-    // First of all: a change that comes while files are read is then seen afterwards.
+    // Watch first, so that a change during the load is noticed afterwards.
     await this.arm();
     const loaded = await this.loader.load(before).catch((error: unknown) => this.untried(error));
-    // Nobody follows any more.
+    // Nobody uses the result after `close`.
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
     const sameFiles = before.files.join('\n') === loaded.files.join('\n');
     this.fingerprint = loaded.fingerprint;
@@ -194,7 +198,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     return outcome;
   }
 
-  /** A load that did not come to an end: all stays, and the next poll tries again. */
+  /** Returns the result of a load that did not finish: the policies stay as they are, and the next poll tries again. */
   private untried(error: unknown): LoadedPolicies {
     const why = error instanceof Error ? error.message : String(error);
     const message =
@@ -214,7 +218,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     const before = this.loaded;
     const failureBefore = this.failure;
     this.failure = failureOf(loaded);
-    // The set stays the very object when it says the same, so that nobody takes it for another.
+    // Keep the same object for equal content, so that callers can compare sets by identity.
     this.loaded = isNew ? loaded : { ...loaded, policySet: before.policySet };
     this.everGood ||= !isRefusedAtStart(this.loaded);
     const kind = this.failure !== '' ? 'failed' : isNew ? 'loaded' : 'unchanged';
@@ -257,9 +261,9 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     if (this.running) this.schedulePoll();
   }
 
-  /** Loads the files if they are not those that were read. */
+  /** Loads the files if they differ from the files that were read last. */
   private async compare(reason: ReloadReason): Promise<void> {
-    // What is being loaded is read from now on.
+    // The running load reads the current files.
     if (this.loading) return;
     await this.arm();
     const fingerprint = await this.watcher.fingerprintInTurns(this.loaded.files);
@@ -267,7 +271,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
   }
 }
 
-/** Names what failed, contents included, to tell a new failure from the same one met again. */
+/** Identifies a failure, including the contents of the files, to recognise the same failure when it occurs again. */
 function failureOf(loaded: LoadedPolicies): string {
   if (loaded.errors.length === 0) return '';
   return [loaded.contents, ...loaded.errors.map(formatProblem)].join('\n');

@@ -1,18 +1,21 @@
 import { statSync } from 'node:fs';
 import { expandPathsInSteps, type PolicyPlace, pathOfPlace } from './policy-paths.js';
 
-/** After so many files the event loop has a turn: each is a few system calls. */
+/** Number of files after which the event loop gets a turn. Each file takes a few system calls. */
 export const FILES_PER_TURN = 64;
 
 /**
- * Changes whenever a file or directory of a configuration is replaced, written to, added or removed. `identities` are
- * those of its places; `files` has those of all that is or would be read, in that order.
+ * Returns a text that changes whenever a file or directory of a configuration is replaced, written to, added or
+ * removed. `identities` are those of its places. `files` maps each file, in load order, to its identity.
  */
 export function fingerprintOf(identities: readonly string[], files: ReadonlyMap<string, string>): string {
   return [...identities, ...[...files].flat()].join('|');
 }
 
-/** {@link fingerprintOf} what lies there now; yields after every few files. `files` are those last read. */
+/**
+ * Computes {@link fingerprintOf} for the current files and yields after every few of them. `files` are the files that
+ * were read last.
+ */
 export function* fingerprintSteps(
   places: readonly PolicyPlace[],
   files: readonly string[],
@@ -27,12 +30,12 @@ export function* fingerprintSteps(
   return fingerprintOf(identities, now);
 }
 
-/** What tells a file from another, with its times and size if asked; '' if there is none. */
+/** Returns the identity of a file, with its times and size if `content` is true; '' if the file does not exist. */
 export function fileIdentity(path: string, content: boolean): string {
   try {
     const stats = statSync(path, { bigint: true });
     const identity = `${stats.dev}:${stats.ino}`;
-    // A directory's times change with files that are none of ours.
+    // The times of a directory also change with files that are not policies.
     return content && !stats.isDirectory()
       ? `${identity}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`
       : identity;

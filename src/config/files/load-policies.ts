@@ -27,45 +27,50 @@ type ConfigMaps = typeof import('../manifests/config-maps.js');
 
 export type { InForce, LoadMemory, LoadOptions } from '../read/join-domains.js';
 
-/** What a load tells beside the policies. */
+/** The parts of a load's result beside the policies. */
 export interface LoadReport {
   readonly errors: readonly ConfigProblem[];
-  /** Every domain that a file names, or last named, sorted by name. */
+  /** Every domain that a file names, or named when it was last valid, sorted by name. */
   readonly domains: readonly DomainStatus[];
   readonly warnings: readonly ConfigProblem[];
-  /** Every file that was read or should have been: policies and key tables, as named by the user or found. */
+  /**
+   * Every file that was read or could not be read: policies and key tables, as named by the user or found in a
+   * directory.
+   */
   readonly files: readonly string[];
-  /** A digest of all that was read, good or bad: tells another attempt from the same one met again. */
+  /**
+   * Digest of everything that was read, valid or not. Distinguishes a new attempt from the same content found again.
+   */
   readonly contents: string;
-  /** Of the files as they were before they were read (fingerprint.ts); '' where none were. */
+  /** Fingerprint of the files from before they were read (fingerprint.ts); '' for sources that are not files. */
   readonly fingerprint: string;
-  /** For the next load. */
+  /** State for the next load. */
   readonly memory: LoadMemory;
 }
 
-/** What the files, or resources, of a configuration gave. */
+/** Result of loading the files or resources of a configuration. */
 export interface LoadedPolicies extends LoadReport {
-  /** To be in force: of every good domain what it says now, of every bad one what it said when it was good. */
+  /** The set to put into effect: valid domains as they are now, and invalid domains in their last valid version. */
   readonly policySet: PolicySet;
 }
 
-/** {@link LoadedPolicies} before they are built: plain data. */
+/** {@link LoadedPolicies} before the policies are built, as plain data. */
 export interface ReadPolicies extends LoadReport {
-  /** To be in force; `kept` are those that are. */
+  /** The domains to put into effect. Domains marked `kept` stay as they are. */
   readonly specs: ReadonlyMap<string, SettledDomain>;
   /** {@link PolicySet.version}. */
   readonly version: string;
-  /** What the domains take for secrets, all together: names are made by it. */
+  /** The secret keys of all domains, which determine the names of buckets. */
   readonly secretKeys: ReadonlySet<string>;
 }
 
-/** The latest load before this one: what bad domains fall back to. */
+/** The previous load, whose versions invalid domains keep. */
 export type PreviousPolicies = Pick<LoadedPolicies, 'policySet' | 'memory'>;
 
-/** A configuration without any domain, as an empty directory gives it. */
+/** A configuration without any domain, such as an empty directory. */
 export const NO_POLICIES: PolicySet = { domains: new Map(), version: versionOf(new Map()) };
 
-/** What whoever reads policies must know of those in force. */
+/** Returns what a load needs to know about the policies in effect. */
 export function inForceOf(previous: PreviousPolicies | undefined): InForce {
   if (previous === undefined) return NOTHING_IN_FORCE;
   const { policySet, memory } = previous;
@@ -77,16 +82,16 @@ export function inForceOf(previous: PreviousPolicies | undefined): InForce {
 }
 
 /**
- * Whether a start must be refused: something is wrong, and no domain is good. An empty directory is fine, and so is a
- * bad domain beside a good one.
+ * Tells whether the server must not start: there are errors, and no domain is valid. An empty directory is fine, and so
+ * is an invalid domain next to a valid one.
  */
 export function isRefusedAtStart(loaded: LoadedPolicies): boolean {
   return loaded.errors.length > 0 && loaded.policySet.domains.size === 0;
 }
 
 /**
- * Loads policy files from the places named, in this thread; see {@link readPolicies}. A bad domain stays as `previous`,
- * the latest load of the same places, has it.
+ * Loads policy files from the places in this thread; see {@link readPolicies}. An invalid domain keeps its version in
+ * `previous`, the latest load of the same places.
  */
 export function loadPolicies(
   places: readonly PolicyPlace[],
@@ -96,7 +101,10 @@ export function loadPolicies(
   return buildPolicies(readPolicies(places, options, inForceOf(previous)), previous?.policySet);
 }
 
-/** Builds what was read. `inForce` holds the domains that are kept; throws an Error where one is not there. */
+/**
+ * Builds the policies from what was read. `inForce` holds the domains that are kept. Throws an Error if a kept domain
+ * is missing there.
+ */
 export function buildPolicies(
   { specs, version, secretKeys, ...report }: ReadPolicies,
   inForce: PolicySet | undefined,
@@ -111,9 +119,9 @@ export function buildPolicies(
 }
 
 /**
- * Reads policy files from the places named; files that a policy names as `sha256_file` are left out. Reads only; never
- * throws: everything wrong is in `errors`. A bad domain is kept as it is in force, by the latest load of the same
- * places; else it is absent. The other domains do not suffer.
+ * Reads policy files from the places, except for files that a policy names as `sha256_file`. Never throws: all problems
+ * are in `errors`. An invalid domain keeps the version of the latest load of the same places, or is absent if it has
+ * none. Other domains are not affected.
  */
 export function readPolicies(
   places: readonly PolicyPlace[],
@@ -129,8 +137,8 @@ export function readPolicies(
     options.onFile?.(at, found.length);
     return openPolicyFile(file, reader, options).map((source) => ({ listed, ...source }));
   });
-  // A key table often lies in the policies' directory: it is no policy then, and what was said about it as one is
-  // dropped.
+  // A key table is often in the directory of the policies. It is not a policy then, so the errors about it as a policy
+  // are dropped.
   const tables = new Set(
     opened.flatMap(({ opened: { source } }) =>
       source === undefined ? [] : tableNames(source.root).map((file) => resolve(file)),
@@ -140,7 +148,7 @@ export function readPolicies(
     if (!listed) return true;
     if (tables.has(resolve(file))) return false;
     if (!isKeyTable) return true;
-    // Named by no policy that could be read: the error, if there is one, is that policy's.
+    // No readable policy names this table. If there is an error, it belongs to the policy that should.
     const message = 'no policy uses this key table; name it as "sha256_file" in a policy, or remove it';
     warnings.push({ file, ...WHOLE_FILE, path: '', message });
     return false;
@@ -159,8 +167,8 @@ export function readPolicies(
 }
 
 /**
- * Reads documents that were parsed elsewhere, such as xDS resources, with the very checks of files. `name` stands where
- * a file's name does. They name no other files: `sha256_file` is an error.
+ * Reads documents that were parsed elsewhere, such as xDS resources, with the same checks as files. `name` takes the
+ * place of a file's name. Documents cannot name other files: `sha256_file` is an error.
  */
 export function readDocuments(
   documents: readonly { readonly name: string; readonly document: YamlValue }[],
@@ -177,7 +185,9 @@ export function readDocuments(
   return readSources(sources, options, before);
 }
 
-/** Loads parts of files that were opened elsewhere, as {@link loadPolicies} loads files; they name no other files. */
+/**
+ * Loads parts of files that were opened elsewhere, in the way of {@link loadPolicies}. They cannot name other files.
+ */
 export function loadParts(
   parts: readonly { readonly name: string; readonly opened: OpenedSource }[],
   options: LoadOptions,
@@ -226,7 +236,7 @@ function withReport(
   };
 }
 
-/** A document without positions, which say nothing about its meaning. */
+/** Returns a document without positions, which do not affect its meaning. */
 function canonical(value: YamlValue): unknown {
   if (value.kind === 'scalar') return [value.plain, value.text];
   if (value.kind === 'list') return value.items.map(canonical);
@@ -235,20 +245,20 @@ function canonical(value: YamlValue): unknown {
   );
 }
 
-/** Reads each file once for one load. */
+/** Reads each file once per load. */
 class FileReader {
   readonly files: string[] = [];
   private readonly known = new Map<string, Uint8Array>();
   private readonly digests = new Map<string, string>();
-  /** What told each file from others before it was read; '' where there was none. */
+  /** Identity of each file from before it was read; '' if it did not exist. */
   readonly identities = new Map<string, string>();
 
-  /** Throws an Error with a sentence when the file cannot be read. */
+  /** Reads a file. Throws an Error with a sentence if the file cannot be read. */
   read(file: string): Uint8Array {
     this.files.push(file);
     const known = this.known.get(file);
     if (known !== undefined) return known;
-    // Before it is read: what changes then is another file.
+    // Identify the file before reading it, so that a change during the read counts as a new file.
     this.identities.set(file, fileIdentity(file, true));
     const bytes = readConfigFile(file);
     this.known.set(file, bytes);
@@ -256,7 +266,7 @@ class FileReader {
     return bytes;
   }
 
-  /** Digest of a file that was read; '' of one that could not be. */
+  /** Returns the digest of a file that was read; '' if the file could not be read. */
   digestOf(file: string): string {
     return this.digests.get(file) ?? '';
   }
@@ -276,7 +286,7 @@ function openPolicyFile(file: string, reader: FileReader, { configMaps }: LoadOp
   }
   const digest = reader.digestOf(file);
   if (configMaps === true) {
-    // A server has no use for it.
+    // Loaded on demand, because a server does not need it.
     const { openConfigMaps } = require('../manifests/config-maps.js') as ConfigMaps;
     const parts = openConfigMaps(file, bytes);
     if (parts !== undefined) return parts.map(({ name, opened }) => ({ file: name, opened, digest }));
@@ -285,9 +295,9 @@ function openPolicyFile(file: string, reader: FileReader, { configMaps }: LoadOp
 }
 
 /**
- * The files of the load before that cannot be looked for: at or below places and directories that cannot be listed, or
- * beside them, as `config.yaml` is beside `config`; and below what cannot be read, which may have been a directory,
- * such as a link that leads nowhere now.
+ * Returns the files of the previous load that cannot be searched for now. These are at, below or beside (as
+ * `config.yaml` is beside `config`) places and directories that cannot be listed. They are also below paths that cannot
+ * be read and may have been directories, such as dangling links.
  */
 function lostFiles(
   unlisted: readonly string[],

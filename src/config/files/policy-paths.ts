@@ -7,56 +7,61 @@ import { type ConfigProblem, WHOLE_FILE } from '../yaml/config-problem.js';
 import { MAX_FILE_BYTES } from '../yaml/yaml-bounds.js';
 
 /**
- * Where policies lie. A path, as CONFIG_PATH names it, is a file, or a directory whose files ending in `.yaml` or
- * `.yml` are taken, sorted by name; directories in it and names that begin with a dot are left out.
+ * A location of policies. A path, as in CONFIG_PATH, is a file or a directory. A directory contributes its files that
+ * end in `.yaml` or `.yml`, sorted by name, without subdirectories and names that begin with a dot.
  */
 export type PolicyPlace = string | RuntimeLayout;
 
 /**
- * The directory layout of envoyproxy/ratelimit: every file below `directory` is a policy, whatever its name, in
- * directories below it, too. Links to files are followed; links to directories are not, as there, but for those into
- * Kubernetes' `..data`.
+ * The directory layout of envoyproxy/ratelimit: every file in `directory` and its subdirectories is a policy, whatever
+ * its name. Links to files are followed. Links to directories are followed only into Kubernetes' `..data`, as in
+ * envoyproxy/ratelimit.
  *
- * Kubernetes keeps a volume's files in a directory such as `..2024_01_31_10_00_00.123`, which `..data` links to, and
- * links to them by their own names. Directories whose names begin with `..` are left out always: their files would
- * count twice.
+ * Kubernetes keeps the files of a volume in a directory such as `..2024_01_31_10_00_00.123`, which `..data` links to,
+ * and links to each file by its own name. Directories whose names begin with `..` are always skipped, because their
+ * files would count twice.
  */
 export interface RuntimeLayout {
   readonly directory: string;
-  /** What the owner set to get there, for messages: `RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY`. */
+  /**
+   * The settings that the path was made from, for messages: `RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/RUNTIME_APPDIRECTORY`.
+   */
   readonly setting: string;
-  /** Also what lies beside `directory` and begins with its name and a dot, as in `config.yaml` beside `config`. */
+  /**
+   * Whether to include siblings of `directory` whose names begin with its name and a dot, such as `config.yaml` beside
+   * `config`.
+   */
   readonly beside: boolean;
-  /** Leave out files and directories whose names begin with a dot. */
+  /** Whether to skip files and directories whose names begin with a dot. */
   readonly ignoreDotFiles: boolean;
 }
 
-/** A file to be read as a policy. */
+/** A file to read as a policy. */
 export interface PolicyPath {
   readonly file: string;
-  /** Found in a directory; else named by the user himself. */
+  /** Whether the file was found in a directory rather than named by the user. */
   readonly listed: boolean;
 }
 
-/** Whether a file of this name counts in a directory that CONFIG_PATH names. */
+/** Tells whether a file with this name is a policy in a directory that CONFIG_PATH names. */
 function isPolicyName(name: string): boolean {
   return /\.ya?ml$/.test(name) && !name.startsWith('.');
 }
 
-/** Whether an entry with this name counts below a layout. */
+/** Tells whether an entry with this name is part of a layout. */
 function isLayoutName({ ignoreDotFiles }: RuntimeLayout, name: string, isDirectory: boolean): boolean {
   if (ignoreDotFiles && name.startsWith('.')) return false;
   return !isDirectory || !name.startsWith('..');
 }
 
-/** Whether an entry with this name counts beside the directory of a layout. */
+/** Tells whether a sibling of a layout's directory is part of the layout. */
 function isBesideName({ directory, beside }: RuntimeLayout, name: string): boolean {
   return beside && name.startsWith(`${basename(directory)}.`);
 }
 
 /**
- * Whether a file would be read as a policy of a place, by its path alone: what a server would find there can be told of
- * a container without looking into it. Absolute paths, or both relative to the same directory.
+ * Tells from the path alone whether a file would be read as a policy of a place. This works for paths in a container
+ * that cannot be inspected. Both paths are absolute, or relative to the same directory.
  */
 export function isPolicyFile(place: PolicyPlace, file: string): boolean {
   if (typeof place === 'string')
@@ -70,7 +75,7 @@ export function isPolicyFile(place: PolicyPlace, file: string): boolean {
   return names.every((name, i) => isLayoutName(place, name, i < names.length - 1));
 }
 
-/** What lies beside the directory of a layout and counts, as paths; nothing where that cannot be listed. */
+/** Returns the paths of the siblings that are part of a layout; none if they cannot be listed. */
 export function pathsBeside(layout: RuntimeLayout): readonly string[] {
   const parent = dirname(layout.directory);
   return entriesBeside(layout).map(({ name }) => join(parent, name));
@@ -82,19 +87,19 @@ function entriesBeside(layout: RuntimeLayout): readonly Dirent[] {
     : [];
 }
 
-/** Where one looks for changes of a place's own name. */
+/** Returns the path whose changes affect the place itself. */
 export function pathOfPlace(place: PolicyPlace): string {
   return typeof place === 'string' ? place : place.directory;
 }
 
-/** After so many entries a listing yields: each may be a system call. */
+/** Number of entries after which a listing yields. Each entry may take a system call. */
 const ENTRIES_PER_TURN = 64;
-/** Most files and directories of a layout. Other trees, such as a whole disk, are not walked to their end. */
+/** Maximum number of files and directories in a layout. Protects against walking other trees, such as a whole disk. */
 export const MAX_LAYOUT_ENTRIES = 100_000;
 
 /**
- * The policy files of all places, each once. What cannot be listed goes into `errors`; into `warnings` what is left out
- * against expectation, and directories without any policy file.
+ * Returns the policy files of all places, each once. `errors` receives what cannot be listed. `warnings` receives files
+ * that are unexpectedly left out, and directories without a policy file.
  */
 export function expandPaths(
   places: readonly PolicyPlace[],
@@ -104,7 +109,7 @@ export function expandPaths(
   return runToCompletion(expandPathsInSteps(places, errors, warnings));
 }
 
-/** {@link expandPaths}, which yields after every few files. */
+/** Does the same as {@link expandPaths}, and yields after every few files. */
 export function* expandPathsInSteps(
   places: readonly PolicyPlace[],
   errors: ConfigProblem[],
@@ -141,10 +146,10 @@ function problemAt(file: string, message: string): ConfigProblem {
   return { file, ...WHOLE_FILE, path: '', message };
 }
 
-/** So many names are shown of what lies in a directory without policies. */
+/** Maximum number of file names shown for a directory without policies. */
 const SHOWN_NAMES = 5;
 
-/** What is said of a directory without policy files: `lacking` is what would be one. */
+/** Returns the message for a directory without policy files. `lacking` describes the files that are missing. */
 function nothingSentence(directory: string, lacking: string): string {
   const entries = entriesOf(directory);
   const remedy = entries.some(({ name }) => name.endsWith('.json'))
@@ -166,20 +171,20 @@ function listingSentence(place: PolicyPlace, error: unknown): string {
   );
 }
 
-/** What lies in a runtime layout. */
+/** The contents of a runtime layout. */
 export interface WalkedLayout {
-  /** In the order of their names, directory by directory. */
+  /** In the order of names, directory by directory. */
   readonly files: readonly string[];
-  /** Directories that were read, `directory` first. */
+  /** Directories that were read, with `directory` first. */
   readonly directories: readonly string[];
-  /** Directories below that cannot be read; what lies beside them is there all the same. */
+  /** Subdirectories that cannot be read. Their siblings are still included. */
   readonly errors: readonly ConfigProblem[];
   readonly warnings: readonly ConfigProblem[];
 }
 
 /**
- * Lists a runtime layout; yields after every few entries. Throws what the file system says of `directory` itself, or
- * that it holds more than `mostEntries`.
+ * Lists a runtime layout and yields after every few entries. Throws the file system's error for `directory` itself, or
+ * an Error if it has more than `mostEntries` entries.
  */
 export function* walkLayout(
   layout: RuntimeLayout,
@@ -205,7 +210,7 @@ interface Walk {
   readonly directories: string[];
   readonly errors: ConfigProblem[];
   readonly warnings: ConfigProblem[];
-  /** How many were looked at, and how many may be. */
+  /** Number of entries visited so far, and the maximum. */
   entries: number;
   readonly mostEntries: number;
 }
@@ -246,8 +251,8 @@ function* addEntry(
 }
 
 /**
- * One that leads nowhere, to itself, or out of reach counts as a file: reading it says so, and the others do not
- * suffer.
+ * Tells whether a link leads to a directory. A dangling, circular or inaccessible link counts as a file: reading it
+ * reports the error, and other files are not affected.
  */
 function leadsToDirectory(link: string): boolean {
   try {
@@ -258,8 +263,8 @@ function leadsToDirectory(link: string): boolean {
 }
 
 /**
- * Whether a link leads into what Kubernetes keeps in this very directory, as it does for paths with a `/` in a volume's
- * items.
+ * Tells whether a link leads into the data directory that Kubernetes keeps here, as for volume items whose paths
+ * contain a `/`.
  */
 function isPublished(directory: string, link: string): boolean {
   return /^\.\.[^/]/.test(relative(realpathSync(directory), realpathSync(link)));
@@ -273,12 +278,15 @@ function entriesOf(directory: string): readonly Dirent[] {
   }
 }
 
-/** By code units, so that every machine agrees. */
+/** Sorts by code units, so that all machines agree on the order. */
 function sorted(entries: Dirent[]): Dirent[] {
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Names of the policy files in a directory that CONFIG_PATH names, by code units; yields after every few. */
+/**
+ * Yields after every few entries. Returns the names of the policy files in a directory that CONFIG_PATH names, sorted
+ * by code units.
+ */
 function* policyNames(directory: string): Generator<void, readonly string[]> {
   const names: string[] = [];
   for (const [i, entry] of sorted(readdirSync(directory, { withFileTypes: true })).entries()) {
@@ -293,9 +301,7 @@ function* policyNames(directory: string): Generator<void, readonly string[]> {
   return names;
 }
 
-/**
- * Reads a policy, or another file of an installation, unless it is too large for one. Throws an Error with a sentence.
- */
+/** Reads a policy or another configuration file, unless it is too large. Throws an Error with a sentence. */
 export function readConfigFile(file: string): Buffer {
   try {
     return readRegularFile(file, MAX_FILE_BYTES);
@@ -304,7 +310,7 @@ export function readConfigFile(file: string): Buffer {
   }
 }
 
-/** A sentence for what the file system said. */
+/** Returns a sentence for an error of the file system. */
 export function messageOf(error: unknown, file?: string): string {
   const { code, path, message } = error as NodeJS.ErrnoException;
   const name = file ?? path;

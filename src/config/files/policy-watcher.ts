@@ -6,14 +6,14 @@ import type { PolicyPlace } from './policy-paths.js';
 import { WatchPlan } from './watch-plan.js';
 
 interface WatchedDirectory {
-  /** Device and inode: another directory under the same name needs another watcher. */
+  /** Device and inode. A new directory with the same name needs a new watcher. */
   readonly identity: string;
   readonly watcher: FSWatcher;
 }
 
 /**
- * Watches everything a configuration is read from; see {@link WatchPlan}. Works as well as the file system tells of
- * changes; {@link fingerprint} finds what it does not tell.
+ * Watches all files of a configuration; see {@link WatchPlan}. Depends on the change events of the file system. {@link
+ * fingerprint} finds changes without events.
  */
 export class PolicyWatcher {
   private readonly places: readonly PolicyPlace[];
@@ -22,28 +22,31 @@ export class PolicyWatcher {
   private plan = new WatchPlan();
   private closed = false;
 
-  /** `places` as given to `loadPolicies`; `onChange` is called often, several times for one change too. */
+  /** `places` as given to `loadPolicies`. `onChange` may be called several times for one change. */
   constructor(places: readonly PolicyPlace[], onChange: () => void) {
     this.places = places;
     this.onChange = onChange;
   }
 
-  /** Begins to watch what is not watched yet, or is another directory than before. `files` are those last read. */
+  /** Watches directories that are not watched yet or were replaced. `files` are the files that were read last. */
   arm(files: readonly string[]): void {
     runToCompletion(this.armSteps(files));
   }
 
-  /** Changes whenever a file or directory of the configuration is replaced, written to, added or removed. */
+  /**
+   * Returns a text that changes whenever a file or directory of the configuration is replaced, written to, added or
+   * removed.
+   */
   fingerprint(files: readonly string[]): string {
     return runToCompletion(fingerprintSteps(this.places, files));
   }
 
-  /** {@link arm} for many files, which lets what waits in the event loop go first. */
+  /** Does the same as {@link arm} for many files, and lets waiting events run in between. */
   armInTurns(files: readonly string[]): Promise<void> {
     return runInTurns(this.armSteps(files));
   }
 
-  /** {@link fingerprint} for many files, likewise. */
+  /** Does the same as {@link fingerprint} for many files, and lets waiting events run in between. */
   fingerprintInTurns(files: readonly string[]): Promise<string> {
     return runInTurns(fingerprintSteps(this.places, files));
   }
@@ -79,11 +82,11 @@ export class PolicyWatcher {
       const watcher = watch(directory, { persistent: false }, (_event, name) =>
         this.changed(directory, name),
       );
-      // A directory that goes away, or too many watches on this machine: polling goes on.
+      // The directory was removed, or the machine has no watches left. Polling continues.
       watcher.on('error', () => this.unwatch(directory));
       this.watched.set(directory, { identity, watcher });
     } catch {
-      // As above.
+      // Polling continues without this watch, too.
     }
   }
 
@@ -93,9 +96,9 @@ export class PolicyWatcher {
   }
 
   private changed(directory: string, name: string | null): void {
-    // A watched directory tells its own removal under its own name.
+    // A watched directory reports its own removal under its own name.
     const isOwn = name === basename(directory);
-    // What takes its place may have its very number: the watcher would pass for one of that.
+    // The replacement may get the same inode, and the old watcher would look like a watcher of the new directory.
     if (isOwn) this.unwatch(directory);
     if (name === null || isOwn || this.plan.counts(directory, name)) this.onChange();
   }

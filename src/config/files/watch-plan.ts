@@ -2,25 +2,24 @@ import { lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { type PolicyPlace, walkLayout } from './policy-paths.js';
 
-/** Whether a change of this name in a directory may change the policies. */
+/** Tells whether a change of this name in a directory may change the policies. */
 export type NameFilter = (name: string) => boolean;
 
-/** Most links followed from one path to another: as many as Linux follows. */
+/** Maximum number of links followed from one path, the same as on Linux. */
 const MAX_LINKS = 40;
 
 /**
- * What to watch so that no change of a configuration is missed: directories, each with the names in it that count.
- * Directories are watched, not files, as an edit may replace the file. Beside those that hold files these are the ones
- * that hold a link on the way, which Kubernetes and releases swap, and where something is missing, the nearest
- * directory that is there.
+ * The directories to watch so that no change of a configuration is missed, each with the names that count. Directories
+ * are watched instead of files, because an edit may replace a file. They include the directories of links on the way,
+ * which Kubernetes and release tools swap. For a missing path, the nearest existing directory is watched.
  */
 export class WatchPlan {
   private readonly filters = new Map<string, NameFilter[]>();
   private readonly names = new Map<string, Set<string>>();
-  /** Paths looked at, and whether something is there. */
+  /** Visited paths, and whether each of them exists. */
   private readonly visited = new Map<string, boolean>();
 
-  /** Adds a place: its own name, and what may come to lie in it. Yields after every few files that lie there. */
+  /** Adds a place and the files that may appear in it. Yields after every few files. */
   *addPlace(place: PolicyPlace): Generator<void, void> {
     if (typeof place === 'string') {
       this.addFile(place);
@@ -39,7 +38,7 @@ export class WatchPlan {
     }
   }
 
-  /** Adds a file, or any other path that counts by itself. */
+  /** Adds a file, or any other single path. */
   addFile(file: string): void {
     const path = resolve(file);
     this.visit(path, MAX_LINKS);
@@ -51,19 +50,19 @@ export class WatchPlan {
     return new Set([...this.names.keys(), ...this.filters.keys()]);
   }
 
-  /** Whether a change of `name` in one of them counts. */
+  /** Tells whether a change of `name` in a directory counts. */
   counts(directory: string, name: string): boolean {
     if (this.names.get(directory)?.has(name) === true) return true;
     return this.filters.get(directory)?.some((filter) => filter(name)) === true;
   }
 
-  /** Finds links and gaps on the way to a path; returns whether something is there. */
+  /** Finds links and missing directories on the way to a path. Returns whether the path exists. */
   private visit(path: string, links: number): boolean {
     const known = this.visited.get(path);
     if (known !== undefined) return known;
     const parent = dirname(path);
     if (parent === path) return true;
-    // A link that leads back to itself is nothing.
+    // Mark the path as missing first, so that a circular link counts as missing.
     this.visited.set(path, false);
     const there = this.visit(parent, links) && this.look(path, parent, links);
     this.visited.set(path, there);

@@ -6,25 +6,25 @@ import { entriesAt, type Manifest, manifestsOf } from './manifest.js';
 
 /** A part of a file that is a policy. */
 export interface OpenedPart {
-  /** Tells it from the others: the file's name and the place in it. */
+  /** Unique name: the file and the path in it. */
   readonly name: string;
   readonly opened: OpenedSource;
 }
 
-/** Cheap, and true of every manifest: most files that are asked about are policies, and large. */
+/** A cheap test that every manifest passes, because most files are policies, and large. */
 const PERHAPS_A_MANIFEST = /\bapiVersion["']?\s*:/;
 
 /**
- * The policies in the ConfigMaps of a file; undefined where the file is no manifest of Kubernetes. A key of `data` that
- * holds no policy is left out with a warning; a file without any policy is an error.
+ * Returns the policies in the ConfigMaps of a file; undefined if the file is not a Kubernetes manifest. A key of `data`
+ * that is not a policy is skipped with a warning. A file without any policy is an error.
  */
 export function openConfigMaps(file: string, bytes: Uint8Array): readonly OpenedPart[] | undefined {
   const text = yamlText(bytes);
-  // What is not a text is told of where it is read as a policy.
+  // A file that is not text is reported when it is read as a policy.
   if (text === undefined || !PERHAPS_A_MANIFEST.test(text)) return undefined;
   const problems = new ProblemList(file);
   const manifests = manifestsOf(parseYamlDocuments(bytes, problems));
-  // Of a manifest that cannot be read it is said why; what else is none is read as a policy.
+  // An unreadable manifest is reported here. Any other file is read as a policy.
   if (manifests.length === 0 && problems.errorCount === 0) return undefined;
   const lines = text.split('\n');
   const maps = manifests.filter(({ kind }) => kind === 'ConfigMap');
@@ -41,8 +41,8 @@ export function openConfigMaps(file: string, bytes: Uint8Array): readonly Opened
 }
 
 /**
- * The policies in `data` of one ConfigMap; what is left out is a warning in `problems`. `lines`: those of the file that
- * `problems` names. `isRead`: whether a key is looked at.
+ * Returns the policies in `data` of a ConfigMap. Skipped keys become warnings in `problems`. `lines` are those of the
+ * file that `problems` names. `isRead` tells whether to look at a key.
  */
 export function openData(
   map: Manifest,
@@ -55,7 +55,7 @@ export function openData(
     const within = `${joinPath(map.path, 'data')}[${JSON.stringify(key)}]`;
     if (value.kind === 'scalar') {
       const opened = openPart(scalarPart(value, lines), new ProblemList(problems.file, within));
-      // What cannot be read at all is called bad where it was meant for a policy, and not passed over.
+      // Report unreadable text as an error if it is meant to be a policy, instead of skipping it.
       const isMeant = /\.ya?ml$/.test(key) || /^\s*(?:domain|descriptors)\s*:/m.test(value.text);
       if (opened.source !== undefined || (isMeant && !opened.isSomethingElse))
         return [{ name: `${problems.file} ${within}`, opened }];

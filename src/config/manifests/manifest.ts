@@ -1,16 +1,16 @@
 import type { YamlMap, YamlValue } from '../yaml/yaml-document.js';
 
-/** A resource of Kubernetes, as a file writes it. */
+/** A Kubernetes resource in a file. */
 export interface Manifest {
   readonly kind: string;
-  /** '' where it has none. */
+  /** '' if it has no name. */
   readonly name: string;
   readonly fields: YamlMap;
-  /** Where it stands in its document: '' for the whole, `items[2]` in a list. */
+  /** Path in its document: '' for the whole document, `items[2]` in a list. */
   readonly path: string;
 }
 
-/** The resources of documents, those of lists one by one; documents that are none are left out. */
+/** Returns the resources of documents, with lists expanded. Documents that are not resources are skipped. */
 export function manifestsOf(documents: readonly YamlValue[]): readonly Manifest[] {
   return documents.flatMap((document) => manifestOf(document, ''));
 }
@@ -25,7 +25,7 @@ function manifestOf(value: YamlValue, path: string): readonly Manifest[] {
   return [{ kind, name: textAt(value, 'metadata', 'name'), fields: value, path }];
 }
 
-/** What stands at the end of a path of keys and 0-based places; undefined where the path leads nowhere. */
+/** Returns the value at a path of keys and 0-based positions; undefined if the path does not exist. */
 export function valueAt(
   value: YamlValue | undefined,
   ...path: readonly (string | number)[]
@@ -38,13 +38,13 @@ export function valueAt(
   return at;
 }
 
-/** The text there; '' where none stands. */
+/** Returns the text at a path, or ''. */
 export function textAt(value: YamlValue | undefined, ...path: readonly (string | number)[]): string {
   const found = valueAt(value, ...path);
   return found?.kind === 'scalar' ? found.text : '';
 }
 
-/** The items of a list there; none where there is no list. */
+/** Returns the items of the list at a path, or none. */
 export function itemsAt(
   value: YamlValue | undefined,
   ...path: readonly (string | number)[]
@@ -53,7 +53,7 @@ export function itemsAt(
   return found?.kind === 'list' ? found.items : [];
 }
 
-/** The fields of a mapping there, as pairs; none where there is no mapping. */
+/** Returns the fields of the mapping at a path as pairs, or none. */
 export function entriesAt(
   value: YamlValue | undefined,
   ...path: readonly (string | number)[]
