@@ -1,8 +1,8 @@
 import type { YamlMap } from '../yaml/yaml-document.js';
 
 /**
- * What a document that is no policy is known to be, and what to do with it; undefined where nothing is known of it.
- * Repeats no more of it than the name of a kind.
+ * Returns what a document that is not a policy appears to be, and what to do with it; undefined if its kind is unknown.
+ * The text repeats nothing from the document but the name of a kind.
  */
 export function foreignDocument({ fields }: YamlMap): string | undefined {
   if (fields.has('domain')) return undefined;

@@ -7,93 +7,95 @@ import { declaredSecrets, type ReadFile } from './read-derive.js';
 import { type ReadDomain, readDomain } from './read-domain.js';
 import { allSecretKeys } from './secret-keys.js';
 
-/** How policies are loaded. */
+/** Options for loading policies. */
 export interface LoadOptions {
-  /** Files of one domain are merged, as MERGE_DOMAIN_CONFIG says; else a domain has one file. Default false. */
+  /**
+   * Whether to merge files with the same domain (MERGE_DOMAIN_CONFIG). If not, each domain must have one file. Default
+   * false.
+   */
   readonly mergeDomains?: boolean;
-  /** `algorithm` of files that do not say, as DEFAULT_ALGORITHM does. Default fixed_window. */
+  /** `algorithm` of files that do not set it (DEFAULT_ALGORITHM). Default fixed_window. */
   readonly defaultAlgorithm?: Algorithm;
-  /** Of a file that is a manifest of Kubernetes, the policies in its ConfigMaps are read. Default false. */
+  /** Whether to read policies from the ConfigMaps of Kubernetes manifests. Default false. */
   readonly configMaps?: boolean;
-  /** A directory without any policy file is an error; else a warning. Default false. */
+  /** Whether a directory without policy files is an error instead of a warning. Default false. */
   readonly nothingIsError?: boolean;
-  /** Told before each file is read, if it is read in this thread: how many were, of how many. */
+  /** Called before each file is read, if this thread reads it, with the number of files read so far and the total. */
   readonly onFile?: (read: number, of: number) => void;
 }
 
-/** What a load leaves behind for the next one, as plain data. */
+/** State that one load leaves for the next, as plain data. */
 export interface LoadMemory {
-  /** The domain that each policy file, or resource, last gave: what it stands for while it cannot be parsed. */
+  /**
+   * The domain that each policy file or resource last named. A file that cannot be parsed still counts for this domain.
+   */
   readonly domainOf: ReadonlyMap<string, string>;
-  /** A digest of the contents that each domain in force was made from. */
+  /** Digest of the contents that each domain in effect was made from. */
   readonly digests: ReadonlyMap<string, string>;
 }
 
-/**
- * What is in force where a load is asked for, as plain data: the latest load before this one, which bad domains fall
- * back to.
- */
+/** The state of the latest load when another load starts, as plain data. Invalid domains keep their version in it. */
 export interface InForce {
-  /** The domains in force, each with what it takes for secrets itself; their policies stay where they are. */
+  /** The domains in effect, each with the secret keys that it declares. The policies themselves are not sent. */
   readonly inForce: ReadonlyMap<string, ReadonlySet<string>>;
   readonly memory: LoadMemory;
 }
 
-/** What a domain is to be: as its files say, or `kept`: as it is in force, since they are bad, or did not change. */
+/** The new version of a domain, or `kept` if the version in effect stays because the files are invalid or unchanged. */
 export type SettledDomain = DomainSpec | 'kept';
 
-/** One file or resource, opened. */
+/** One file or resource after it was opened. */
 export interface LoadedSource {
   readonly file: string;
   readonly opened: OpenedSource;
-  /** Of its contents; '' if it could not be read. */
+  /** Digest of its contents; '' if it could not be read. */
   readonly digest: string;
 }
 
-/** What all sources together gave. */
+/** Result of reading all sources. */
 export interface SettledDomains {
-  /** What is to be in force; see {@link PolicySet}. */
+  /** The domains to put into effect; see {@link PolicySet}. */
   readonly specs: ReadonlyMap<string, SettledDomain>;
   readonly version: string;
-  /** What they take for secrets, all together: names are made by it. */
+  /** The secret keys of all domains, which determine the names of buckets. */
   readonly secretKeys: ReadonlySet<string>;
   readonly domains: readonly DomainStatus[];
   readonly memory: LoadMemory;
-  /** Files named by `sha256_file`, each once, with what was wrong in it. */
+  /** Files named by `sha256_file`, each once, with their problems. */
   readonly tableFiles: readonly ProblemList[];
 }
 
-/** The sources that name a domain, or that last did and cannot be parsed now. */
+/** The sources that name a domain, and unparsable sources that last named it. */
 interface Claim {
   readonly sources: PolicySource[];
   readonly broken: LoadedSource[];
   readonly digests: string[];
 }
 
-/** What became of a {@link Claim}; `spec` is undefined where something is bad. */
+/** Result of reading a {@link Claim}. `spec` is undefined if any source is invalid. */
 interface ReadClaim {
   readonly claim: Claim;
   readonly spec: DomainSpec | undefined;
   /**
-   * What the domain takes for secrets itself, now or as it is in force; undefined where it is neither good nor in
-   * force.
+   * The secret keys that the domain declares now, or in the version in effect; undefined if it is invalid and has no
+   * version in effect.
    */
   readonly ownSecretKeys: ReadonlySet<string> | undefined;
-  /** Of all that it was made from. */
+  /** Digests of everything that the domain was made from. */
   readonly digests: readonly string[];
 }
 
-/** No load before this one. */
+/** The state before the first load. */
 export const NOTHING_IN_FORCE: InForce = {
   inForce: new Map(),
   memory: { domainOf: new Map(), digests: new Map() },
 };
 
 /**
- * Decides what each domain is to be: what its files say if everything that names it is good, else what is in force, if
- * anything is. What is wrong goes into the sources' problem lists. A domain that nothing names any more is gone. `lost`
- * are files that may still be there, but could not even be looked for. `tableDigest` tells the contents of a file that
- * `readFile` gave.
+ * Decides the version of each domain: the new one if all files that name the domain are valid, else the version in
+ * effect, if any. Problems are added to the sources' lists. A domain that no source names any more is removed. `lost`
+ * are files that may still exist but could not be searched for. `tableDigest` returns the digest of a file that
+ * `readFile` read.
  */
 export function joinDomains(
   loaded: readonly LoadedSource[],
@@ -122,12 +124,13 @@ export function joinDomains(
     const isInForce = before.inForce.has(domain);
     if (spec !== undefined) {
       const digest = digestOf([...parts, ...secretsOfOthers(spec, secretKeys)]);
-      // What did not change stays the same object, with all that it remembers of earlier requests.
+      // Keep the object of an unchanged domain, with everything it caches about earlier requests.
       const isSame = isInForce && before.memory.digests.get(domain) === digest;
       specs.set(domain, isSame ? 'kept' : spec);
       digests.set(domain, digest);
     } else if (isInForce) {
-      // This set may never be in force: the policy learns of others' secrets once it is, see shareSecrets.
+      // This set may never take effect. The policy gets the secret keys of other domains when it does, see
+      // shareSecrets.
       specs.set(domain, 'kept');
       digests.set(domain, before.memory.digests.get(domain) ?? '');
     }
@@ -146,8 +149,9 @@ export function joinDomains(
 }
 
 /**
- * Keys of its tree that only other domains take for secrets, as parts of its digest: the names of its buckets are made
- * from them, too, so when they change it is another policy, made here and not while decisions wait.
+ * Returns the keys of the domain's tree that only other domains declare secret, as parts of its digest. They determine
+ * the names of buckets, so a change of these keys makes a new policy, which is built during the load and not while
+ * decisions wait.
  */
 function secretsOfOthers({ steps, root }: DomainSpec, secrets: ReadonlySet<string>): readonly string[] {
   const own = secretSources(steps);
@@ -185,7 +189,7 @@ function claimsOf(
       continue;
     }
     if (domain !== undefined) claimOf(domain).broken.push(one);
-    // What else is wrong in a file without domain is told as well.
+    // Report the other errors of a file without a domain, too.
     if (source !== undefined) claimOf('').sources.push(source);
   }
   for (const file of lost) {
@@ -208,12 +212,12 @@ function readClaim(
     readDomain(files, options.readFile, options.defaultAlgorithm, secretKeys);
   const merges = options.mergeDomains === true && domain !== '';
   if (merges || sources.length + broken.length === 1) {
-    // Nodes are added in the order of the files' names, wherever the files lie.
+    // Nodes are added in the order of the file names, whatever their directories.
     const inOrder = [...sources].sort((a, b) => compareTexts(baseName(a.file), baseName(b.file)));
     const read = inOrder.length === 0 ? NOTHING : readOne(inOrder);
     return broken.length === 0 ? read : { ...read, spec: undefined };
   }
-  // Several files, none of which counts: each is checked by itself.
+  // Several files name the domain, so none of them is loaded. Each is still checked on its own.
   if (domain !== '') reportDuplicates(domain, claim);
   const tableFiles = sources.flatMap((source) => readOne([source]).tableFiles);
   return { spec: undefined, tableFiles };
@@ -257,7 +261,7 @@ function digestOf(parts: readonly string[]): string {
   return hash.digest('hex');
 }
 
-/** {@link PolicySet.version}: first 12 hex digits of a digest over the domains in force and what each was made from. */
+/** Returns {@link PolicySet.version}: the first 12 hex digits of a digest over the domains and their contents. */
 export function versionOf(digests: ReadonlyMap<string, string>): string {
   return digestOf([...digests].map(([domain, digest]) => `${digest}${domain}`)).slice(0, 12);
 }

@@ -1,11 +1,11 @@
-/*
- * The one list of the policy format: every mapping of a policy, every key in it, and the form in which a management
- * server sends the value. Whatever must know the keys is made from it or compared with it by a test: the readers (by
- * way of policy-keys.ts), the JSON Schema, the messages of xDS (proto/ratelimit/config/ratelimit/v3/rls_conf.proto),
- * and the manual.
+/**
+ * The only list of the policy format: every mapping, every key in it, and the form in which a management server sends
+ * the value. Everything that needs the keys is derived from this list or compared to it by a test: the readers (through
+ * policy-keys.ts), the JSON Schema, the xDS messages (proto/ratelimit/config/ratelimit/v3/rls_conf.proto) and the
+ * manual.
  */
 
-/** The mappings of a policy, by what they are called in messages and in the manual. */
+/** The mappings of a policy, with their names in messages and the manual. */
 export type MappingName =
   | 'file'
   | 'descriptor'
@@ -21,21 +21,21 @@ export type MappingName =
   | 'derive_rule';
 
 /**
- * How a value comes in a resource of xDS, in a field that has the name of the key:
+ * The form of a value in an xDS resource, in the field with the name of the key:
  *
- * - `text`: string, empty for absent; `kept_text`: string, never absent
- * - `unit`: RateLimitUnit, UNKNOWN for absent
- * - `flag`: bool, false for absent; `optional_flag`: bool with presence
- * - `count`: uint32, 0 for absent; `kept_count`: uint32, never absent; `wrapped_count`: google.protobuf.UInt32Value
+ * - `text`: string, empty if absent; `kept_text`: string, never absent
+ * - `unit`: RateLimitUnit, UNKNOWN if absent
+ * - `flag`: bool, false if absent; `optional_flag`: bool with presence
+ * - `count`: uint32, 0 if absent; `kept_count`: uint32, never absent; `wrapped_count`: google.protobuf.UInt32Value
  * - `percent`: double with presence
- * - `texts`: repeated string, none for absent; `families`: the same, where one empty text is the empty list
+ * - `texts`: repeated string, none if absent; `families`: the same, where a single empty text is the empty list
  * - `duration`: google.protobuf.Duration; `time`: google.protobuf.Timestamp
  * - `metadata`: google.protobuf.Struct; `key_table`: KeyTable, a map of strings
  * - `phase`: string, or a PhaseSchedule in the field whose name ends in `_schedule`
  * - `store_failure`: string, or a LocalShare in the field whose name ends in `_share`
  * - `denied_response`: a DeniedResponse, whose preset is a text or whose body is a mapping
- * - `mapping`, `list`: a message, or several
- * - `file_only`: none, the key is for files
+ * - `mapping`, `list`: one message, or several
+ * - `file_only`: no field, because only files have the key
  */
 export type FieldForm =
   | 'text'
@@ -63,7 +63,7 @@ export type FieldForm =
 /** The keys of one mapping, in the order in which messages list them. */
 export type MappingFields = Readonly<Record<string, FieldForm>>;
 
-/** Keys that say how much passes: those of a `rate_limit`, an item of `rate_limits` and a `candidate`. */
+/** Keys that set the rate of a `rate_limit`, an item of `rate_limits` or a `candidate`. */
 export const RATE_FIELDS = {
   token_bucket: { mapping: 'token_bucket' },
   unit: 'unit',
@@ -139,14 +139,14 @@ export const POLICY_FIELDS = {
     from: 'texts',
     rules: { list: 'derive_rule' },
     sha256: 'key_table',
-    // A management server names no files of the machine that weir runs on: it sends the table.
+    // A management server cannot name files of weir's machine, so it sends the table itself.
     sha256_file: 'file_only',
   },
-  // Beside `value` it has the keys of `from`, in the field `conditions`.
+  // The mapping also has the keys of `from`, which xDS sends in the field `conditions`.
   derive_rule: { value: 'text' },
 } as const satisfies Readonly<Record<MappingName, MappingFields>>;
 
-/** The keys of a mapping. */
+/** Returns the keys of a mapping. */
 export function keysOf(mapping: MappingName): readonly string[] {
   return Object.keys(POLICY_FIELDS[mapping]);
 }

@@ -6,7 +6,7 @@ export const ROOT_KEYS: readonly string[] = keysOf('file');
 /** Keys of a descriptor. */
 export const NODE_KEYS: readonly string[] = keysOf('descriptor');
 
-/** Keys that say how much passes: those of a `rate_limit`, an item of `rate_limits` and a `candidate`. */
+/** Keys that set the rate of a `rate_limit`, an item of `rate_limits` or a `candidate`. */
 export const RATE_KEYS: readonly string[] = Object.keys(RATE_FIELDS);
 
 /** Keys of a `rate_limit`. */
@@ -18,7 +18,7 @@ export const LIMIT_KEYS: readonly string[] = keysOf('rate_limits_item');
 /** Keys of a `candidate`. */
 export const CANDIDATE_KEYS: readonly string[] = keysOf('candidate');
 
-/** Keys that are no more than unknown in an item of `rate_limits`, but likely there, and what to do about them. */
+/** Keys that users are likely to put in an item of `rate_limits`, where they are unknown, and what to do instead. */
 export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
   [
     'unlimited',
@@ -30,7 +30,7 @@ export const NOT_IN_LIMITS: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** The same for a descriptor. */
+/** Such keys for a descriptor. */
 export const NOT_IN_DESCRIPTOR: ReadonlyMap<string, string> = new Map([
   [
     'actions',
@@ -40,7 +40,7 @@ export const NOT_IN_DESCRIPTOR: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** The same for a `candidate`. */
+/** Such keys for a `candidate`. */
 export const NOT_IN_CANDIDATE: ReadonlyMap<string, string> = new Map([
   ['unlimited', 'a candidate is a limit to try out; give it a limit, or remove the candidate'],
   ...[
@@ -63,8 +63,9 @@ const ON_A_DESCRIPTOR = 'in an item of "descriptors"';
 const IN_RATE_LIMIT = 'in "rate_limit"';
 
 /**
- * Keys of envoyproxy/ratelimit and where they belong. It accepts them in any mapping and ignores them in the wrong one,
- * so its files may hold them anywhere: that is a warning here, where an unknown key is an error.
+ * Keys of envoyproxy/ratelimit and the mapping that each belongs to. envoyproxy/ratelimit accepts these keys in any
+ * mapping and ignores them in the wrong one, so existing files may have them anywhere. A misplaced key is therefore a
+ * warning here, while an unknown key is an error.
  */
 export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
   ['domain', 'at the top of the file'],
@@ -87,7 +88,7 @@ export const MISPLACED_KEYS: ReadonlyMap<string, string> = new Map([
 
 const IN_FILE_OR_RATE_LIMIT = `at the top of the file or ${IN_RATE_LIMIT}`;
 
-/** Where keys of weir's own belong that were written elsewhere, which is an error. */
+/** Keys that only weir has, and the mapping that each belongs to. A misplaced one is an error. */
 export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
   ['phase', `at the top of the file, ${ON_A_DESCRIPTOR} or in an item of "rate_limits"`],
   ['derive', 'at the top of the file'],
@@ -112,8 +113,8 @@ export const OWN_KEYS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Keys that say something wherever they stand: `descriptors` and keys of weir's own. Where one is left empty it counts
- * as absent, as every key does, but that is hardly meant: with it a limit may be another, or none.
+ * Keys that should never be left empty: `descriptors` and keys that only weir has. An empty key counts as absent, like
+ * any key, but that is rarely intended: another limit, or none, may apply.
  */
 export const NEVER_EMPTY: ReadonlySet<string> = new Set([
   'descriptors',

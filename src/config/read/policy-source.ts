@@ -9,25 +9,25 @@ import { MISPLACED_KEYS, ROOT_KEYS } from './policy-keys.js';
 import { POLICY_VOCABULARY } from './policy-vocabulary.js';
 import { showDeriveKey } from './read-derive.js';
 
-/** One document of a policy, a file or a resource, whose domain is known; its contents are yet to be read. */
+/** One document of a policy, a file or a resource. Its domain is known, and its contents are not read yet. */
 export interface PolicySource {
-  /** The file as the user named it, or the resource. */
+  /** Name of the file as given by the user, or of the resource. */
   readonly file: string;
-  /** '' when it is missing or bad, which is reported. */
+  /** The domain, or '' if it is missing or invalid, which is reported. */
   readonly domain: string;
-  /** Where `domain` stands. */
+  /** Position of `domain`. */
   readonly domainAt: Position;
   readonly root: FieldReader;
 }
 
-/** What became of one document. */
+/** Result of opening one document. */
 export interface OpenedSource {
-  /** Absent when the document is no mapping that could be a policy. */
+  /** Absent if the document is not a mapping that could be a policy. */
   readonly source: PolicySource | undefined;
   readonly problems: ProblemList;
-  /** The document can be read and is something else than a policy; an error says so. */
+  /** Whether the document can be read but is not a policy, which is reported as an error. */
   readonly isSomethingElse: boolean;
-  /** It is a key table then. */
+  /** Whether such a document is a key table. */
   readonly isKeyTable: boolean;
 }
 
@@ -37,29 +37,29 @@ export function openFile(file: string, bytes: Uint8Array): OpenedSource {
   return openValue(parseYaml(bytes, problems, { showKey }), problems);
 }
 
-/** Opens a policy that is a text in another document, such as that of a ConfigMap. */
+/** Opens a policy that is a text in another document, such as a ConfigMap. */
 export function openPart(part: YamlPart, problems: ProblemList): OpenedSource {
   return openValue(parseYamlPart(part, problems, { showKey }), problems);
 }
 
-/** Opens a document that was parsed elsewhere, such as an xDS resource; `problems` have its name. */
+/** Opens a document that was parsed elsewhere, such as an xDS resource. `problems` has its name. */
 export function openDocument(document: YamlValue, problems: ProblemList): OpenedSource {
   return openValue(document, problems);
 }
 
-/** A file that cannot be read, and why. */
+/** Returns the result for a file that cannot be read, with the reason. */
 export function unreadable(file: string, message: string): OpenedSource {
   const problems = new ProblemList(file);
   problems.error(WHOLE_FILE, '', message);
   return unopened(problems);
 }
 
-/** What could not be opened, for the reasons in `problems`. */
+/** Returns the result for a document that could not be opened for the reasons in `problems`. */
 export function unopened(problems: ProblemList): OpenedSource {
   return { source: undefined, problems, isSomethingElse: false, isKeyTable: false };
 }
 
-/** So many keys of a file that may be no policy are held against those of one. */
+/** Maximum number of keys compared to recognise a policy file. */
 const MAX_COMPARED = 100;
 
 function openValue(document: YamlValue | undefined, problems: ProblemList): OpenedSource {
@@ -82,7 +82,7 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
   const isKnown = (key: string): boolean => ROOT_KEYS.includes(key) || MISPLACED_KEYS.has(key);
   const isNear = (key: string): boolean => nearest(key, ROOT_KEYS) !== undefined;
   if (keys.length > 0 && !keys.some(isKnown) && !keys.slice(0, MAX_COMPARED).some(isNear)) {
-    // Perhaps a key table that no policy names: its keys are none to be shown.
+    // The file may be a key table that no policy names, so its keys must not be shown.
     problems.error(
       document.at,
       '',
@@ -108,21 +108,23 @@ function openValue(document: YamlValue | undefined, problems: ProblemList): Open
 }
 
 /**
- * Looks like the name of a field, mistyped or not: words, which may begin with capitals (`apiVersion`, `Domain`). API
- * keys hold digits or capitals within words, or are longer.
+ * Matches names that look like a field, misspelt or not: words that may begin with capitals (`apiVersion`, `Domain`).
+ * API keys have digits or capitals within words, or are longer.
  */
 const FIELD_NAME = /^(?=.{1,24}$)(?:[a-z]+|[A-Z][a-z]+)(?:[_-][a-z]+|[_-]?[A-Z][a-z]+)*$/;
 
 /**
- * Keys at the top that are not known may be API keys: the file may be a key table, or a table may lack its indentation.
- * The tree of descriptors holds none, unless a table got into it.
+ * Tells whether messages may show a key. Unknown keys at the top may be API keys, because the file may be a key table
+ * or a table may lack its indentation. In the tree of descriptors, an API key can only be part of a misplaced table.
  */
 function showKey(path: string, key: string): boolean {
   if (path === '') return FIELD_NAME.test(key);
   return path.startsWith('derive') ? showDeriveKey(path, key) : !/\b(?:derive|sha256)/.test(path);
 }
 
-/** `a.yaml:3:5`, or the name alone where no line is known: how a message names a place in another file. */
+/**
+ * Returns how a message names a position in another file: `a.yaml:3:5`, or the file name alone if the line is unknown.
+ */
 export function placeName(file: string, at: Position): string {
   return at.line === 0 ? file : `${file}:${at.line}:${at.column}`;
 }

@@ -3,7 +3,7 @@ import { FieldReader, isOddNumber, kindName, type Vocabulary } from '../yaml/fie
 import type { YamlValue } from '../yaml/yaml-document.js';
 import { ALL_KEYS, MISPLACED_KEYS, NEVER_EMPTY, OWN_KEYS } from './policy-keys.js';
 
-/** What is known of the keys of a policy wherever they stand. */
+/** Properties of policy keys that hold in every mapping. */
 export const POLICY_VOCABULARY: Vocabulary = {
   homes: OWN_KEYS,
   neverEmpty: NEVER_EMPTY,
@@ -13,8 +13,8 @@ export const POLICY_VOCABULARY: Vocabulary = {
 };
 
 /**
- * Checks what stands below a misplaced key as envoyproxy/ratelimit does, which looks at keys and kinds of values
- * everywhere: what it refuses is most likely a mistake.
+ * Checks the value of a misplaced key as envoyproxy/ratelimit does, which checks keys and kinds of values everywhere. A
+ * value that it rejects is most likely a mistake.
  */
 function checkIdle(value: YamlValue, path: string, problems: ProblemList): void {
   if (value.kind === 'scalar') {

@@ -9,28 +9,28 @@ import { parseYaml, type YamlMap } from '../yaml/yaml-document.js';
 import { keysOf } from './policy-fields.js';
 import { readKeyTable } from './read-key-table.js';
 
-/** Reads a file that a policy names; throws an Error with a sentence when it cannot. */
+/** Reads a file that a policy names. Throws an Error with a sentence if the file cannot be read. */
 export type ReadFile = (file: string) => Uint8Array;
 
-/** What reading `derive` gave. */
+/** Result of reading `derive`. */
 export interface DeriveFields {
   readonly steps: readonly StepSpec[];
-  /** Files named by `sha256_file`, read or not, with what was wrong in each. */
+  /** Files named by `sha256_file`, readable or not, with the problems of each. */
   readonly tableFiles: readonly ProblemList[];
 }
 
 const STEP_KEYS = keysOf('derive_item');
 
 /**
- * Whether messages may show a key of the mapping at `path`, which is `derive` or below. Only keys that this reader
- * knows: what is not known may be an API key in the wrong place, or at the wrong depth.
+ * Tells whether messages may show a key of the mapping at `path`, which is `derive` or below. Only keys that this
+ * reader knows may be shown, because an unknown key may be an API key in the wrong place or at the wrong depth.
  */
 export function showDeriveKey(path: string, key: string): boolean {
   if (/^derive\[\d+\]$/.test(path)) return STEP_KEYS.includes(key);
   return /^derive\[\d+\]\.rules\[\d+\]$/.test(path) && key === 'value';
 }
 
-/** Reads `derive` of a policy file. Bad items are reported and left out. */
+/** Reads `derive` of a policy file. Invalid items are reported and skipped. */
 export function readDerive(root: FieldReader, readFile: ReadFile): DeriveFields {
   const steps: StepSpec[] = [];
   const tableFiles: ProblemList[] = [];
@@ -111,7 +111,7 @@ function readTableStep(
   return { kind: 'table', entry, source, table };
 }
 
-/** The files that `derive` of a document names as tables, read or not: to tell them from policies. */
+/** Returns the files that `derive` names as key tables, readable or not, so that they are not taken for policies. */
 export function tableNames(root: FieldReader): readonly string[] {
   return deriveItems(root).flatMap(({ fields }) => {
     const name = fields.get('sha256_file')?.value;
@@ -120,8 +120,8 @@ export function tableNames(root: FieldReader): readonly string[] {
 }
 
 /**
- * The entry keys whose values `derive` of a document takes for secrets, whatever is wrong with it: before documents are
- * read, as what is wrong with one must not show the secrets of another.
+ * Returns the entry keys that `derive` declares secret, even if it has errors. Called before documents are read,
+ * because messages about one document must not show secrets of another.
  */
 export function declaredSecrets(root: FieldReader): readonly string[] {
   return deriveItems(root).flatMap(({ fields }) => {
@@ -181,7 +181,7 @@ function readRules(reader: FieldReader, from: readonly string[]): readonly Deriv
   }
   for (const item of items) {
     item.expectKeys([...from, ...keysOf('derive_rule')]);
-    // A source may itself be called "value"; then the rule's own value cannot be told from a condition.
+    // If a source is named "value", the value of the rule cannot be distinguished from a condition.
     if (from.includes('value')) {
       item.error(
         'value',

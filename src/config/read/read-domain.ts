@@ -20,20 +20,19 @@ import { readPhase } from './read-phase.js';
 import { readEnforcePercent, readRules } from './read-rules.js';
 import { type RootSettings, readOnUnmatched, readRootSettings } from './root-settings.js';
 
-/** What the files of one domain gave. */
+/** Result of reading the files of one domain. */
 export interface ReadDomain {
-  /** Absent when one of them holds an error. */
+  /** Absent if one of the files has an error. */
   readonly spec: DomainSpec | undefined;
-  /** Files named by `sha256_file`, with what was wrong in each. */
+  /** Files named by `sha256_file`, with the problems of each. */
   readonly tableFiles: readonly ProblemList[];
 }
 
 /**
- * Reads the files of one domain and checks them completely: the nodes of later files follow those of the earlier.
- * Problems go into the list of the file they are in; there is a specification only if none of them is an error.
- * `readFile` gets the files named by `sha256_file`; `defaultAlgorithm` holds where the files say nothing. No problem
- * shows a value of `secretKeys`, the entry keys whose values any domain takes for secrets; those of these files if left
- * out.
+ * Reads and checks all files of one domain. The nodes of later files follow those of earlier ones. Problems are added
+ * to the list of their file, and the result has a specification only if none of them is an error. `readFile` reads the
+ * files named by `sha256_file`. `defaultAlgorithm` applies if the files set none. Messages never show a value of
+ * `secretKeys`, the secret keys of all domains (default: those of these files).
  */
 export function readDomain(
   sources: readonly PolicySource[],
@@ -65,31 +64,28 @@ export function readDomain(
   return { spec: bad ? undefined : spec, tableFiles };
 }
 
-/** What holds on a node, and below it, where it does not say otherwise. */
+/** Settings that apply to a node and its child nodes unless they set their own. */
 interface Inherited {
   readonly phase: NodeFields['phase'];
   readonly onUnmatched: NodeFields['onUnmatched'];
   readonly enforcePercent: number;
 }
 
-/** Among more names of rules none is looked for that a misspelt one may have meant: that would take long. */
+/** Maximum number of rule names among which a misspelt name is looked up, because the search takes long. */
 const MAX_COMPARED = 200;
 
-/** A node that was read, and where it stands. */
+/** A node with its position. */
 interface Standing {
   readonly fields: NodeFields;
   readonly reader: FieldReader;
 }
 
-/** The nodes below one node, by all that they match by. */
+/** The child nodes of one node, by everything that they match. */
 class SiblingNodes {
-  /** Most nodes have none below. */
+  /** Created on demand, because most nodes have no child nodes. */
   private standing: Map<string, Standing> | undefined;
 
-  /**
-   * Adds a node; returns one that is there already and matches by the very same value, block or pattern, and adds
-   * nothing then.
-   */
+  /** Adds a node, unless an existing node matches the very same value, block or pattern. Returns that node. */
   add(added: Standing): Standing | undefined {
     this.standing ??= new Map();
     const names = matchedBy(added.fields);
@@ -102,20 +98,20 @@ class SiblingNodes {
   }
 }
 
-/** A text for each value, block or pattern that a node matches by, which no other one has. */
+/** Returns a unique text for each value, block or pattern that a node matches. */
 function matchedBy({ key, value, matcher }: NodeFields): readonly string[] {
   const name = `${key.length}:${key}`;
   if (matcher === undefined) return [`${name}=${value}`];
   return matcher.items.map((item) => `${name}${matcher.kind}:${item}`);
 }
 
-/** Turns checked mappings into a tree; holds what the recursion shares. */
+/** Turns checked mappings into a tree, and keeps the state that the recursion shares. */
 class TreeReader {
   private readonly settings: RootSettings;
   private readonly secretKeys: ReadonlySet<string>;
-  /** Names of all rules, which other rules may replace. */
+  /** Names of all rules, which `replaces` may name. */
   private readonly names = new Set<string>();
-  /** Every `replaces` of the domain, to warn about names that no rule has. */
+  /** Every name in a `replaces` of the domain, to warn about names that no rule has. */
   private readonly replaced: (Located<string> & { readonly problems: ProblemList })[] = [];
 
   constructor(settings: RootSettings, secretKeys: ReadonlySet<string>) {
@@ -145,7 +141,7 @@ class TreeReader {
     return tree;
   }
 
-  /** The nodes that can stand in a tree; the others are reported. */
+  /** Returns the valid nodes and reports the others. */
   private readDescriptors(
     reader: FieldReader,
     above: Inherited,
@@ -187,7 +183,7 @@ class TreeReader {
     const place = placeName(other.problems.file, first);
     const shown = repeated(fields, standing.fields, this.secretKeys);
     const sameFile = other.problems === reader.problems;
-    // An alias brings a node from where it stands already.
+    // An alias repeats a node at the position where it was defined.
     const isNamed = !sameFile || (first.line > 0 && (first.line !== at.line || first.column !== at.column));
     const message = sameFile
       ? `"${shown}" is defined twice on this level${isNamed ? `, first in ${place}` : ''}; merge the two, or remove one`
@@ -209,7 +205,7 @@ class TreeReader {
     }
   }
 
-  /** An API key is replaced before matching, so a node for it is never reached. */
+  /** Warns about nodes for an API key, which are never reached because the key is replaced before matching. */
   private warnOfUnreachable(root: FieldReader, tree: NodeSpec): void {
     const secretKeys = secretSources(this.settings.derived.steps);
     if (root.field('derive') === undefined || secretKeys.size === 0) return;
@@ -230,7 +226,7 @@ function nodeAt(reader: FieldReader, { matcher, value }: NodeFields): ReturnType
   return reader.at(value === '' ? 'key' : 'value');
 }
 
-/** What of a node stands on its level already. */
+/** Returns the value, block or pattern that a sibling already matches. */
 function repeated(
   { key, value, matcher }: NodeFields,
   standing: NodeFields,
@@ -241,10 +237,10 @@ function repeated(
   return item?.slice(0, 60) ?? nodeLabel(key, value, matcher, isSecretKey(key, secretKeys));
 }
 
-/** What `share_threshold` needs. */
+/** Descriptions of the nodes that can have `share_threshold`. */
 const SHARED = 'a "value" with a "*" in it, "value_cidr" or "value_regex"';
 
-/** What a descriptor matches, and how its values share a limit. */
+/** Reads what a descriptor matches, and whether its values share a limit. */
 function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'matcher' | 'shareThreshold'> {
   const key = reader.name('key') ?? '';
   const matcher = readMatcher(reader);
@@ -268,7 +264,7 @@ function readMatched(reader: FieldReader): Pick<NodeFields, 'key' | 'value' | 'm
   if (matcher === undefined) warnOfLiteral(reader, key, value);
   const shareThreshold = reader.boolean('share_threshold') === true;
   if (shareThreshold && matcher === undefined && !value.includes('*')) {
-    // envoyproxy/ratelimit lets it pass where only the key holds a "*".
+    // envoyproxy/ratelimit accepts this if only the key has a "*".
     if (key.includes('*'))
       reader.warn(
         'share_threshold',

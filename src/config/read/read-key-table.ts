@@ -3,7 +3,7 @@ import type { FieldReader } from '../yaml/field-reader.js';
 
 /**
  * Adds the API keys of one mapping, `<SHA-256 of the key, hex>: <tenant>`, to `table`. Messages and paths name items by
- * their place, never by what they hold: someone may have written a key where its digest belongs.
+ * position and never by content, because a user may have written a key instead of its digest.
  */
 export function readKeyTable(reader: FieldReader, table: Map<string, string>): void {
   for (const field of reader.map.fields.values()) {

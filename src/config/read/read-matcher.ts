@@ -9,15 +9,12 @@ const READERS: Readonly<Record<MatcherKind, (text: string) => Item>> = {
   regex: readPattern,
 };
 
-/**
- * Reads `value_cidr` or `value_regex` of a node; undefined where it has neither. Of items with errors only the good
- * ones are given.
- */
+/** Reads `value_cidr` or `value_regex` of a node; undefined if the node has neither. Returns only the valid items. */
 export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
   const [kind, other] = KINDS.filter((one) => reader.field(MATCHER_FIELDS[one]) !== undefined);
   if (kind === undefined) {
     for (const field of Object.values(MATCHER_FIELDS)) {
-      // A null would leave a node for every value: nobody means that.
+      // A null would turn the node into one for every value, which is never intended.
       if (reader.has(field))
         reader.error(field, `"${field}" is empty; write what the value must match, or remove it`);
     }
@@ -34,7 +31,7 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
   if (reader.field('value') !== undefined) {
     reader.error(field, `"${field}" cannot be combined with "value"; remove one of the two`);
   }
-  /** Each with its size, which blocks do not have. */
+  /** Size of each item; undefined for address blocks. */
   const items = new Map<string, number | undefined>();
   for (const { value, at, path } of textsOf(reader, field)) {
     const item = READERS[kind](value);
@@ -47,17 +44,20 @@ export function readMatcher(reader: FieldReader): ValueMatcher | undefined {
   return { kind, items: [...items.keys()], sizes };
 }
 
-/** An address with the length of a prefix. */
+/** Matches an address with a prefix length. */
 const BLOCK = /^[0-9A-Fa-f:.]{2,45}\/[0-9]{1,3}$/;
-/** Envoy's action of this name sends such blocks as texts. */
+/** The Envoy action that sends address blocks as text. */
 const SENDS_BLOCKS = 'masked_remote_address';
 /**
- * What hardly anything but a regular expression holds: `^` at the start, `\d`, `[a-z]+`, `(?`, `(a|b)`, `.*$`. Takes
- * time in proportion to the text.
+ * Matches text that is almost certainly a regular expression: `^` at the start, `\d`, `[a-z]+`, `(?`, `(a|b)`, `.*$`.
+ * Takes linear time.
  */
 const REGEX = /^\^|\\[dwsDWSbB.]|\[[^[\]]+\][+*?{]|\(\?|\([^()|]*\|[^()]*\)|[.)\]][*+]\$$/;
 
-/** Warns of a `value` that reads as what {@link readMatcher} reads. It may be a secret, so it is not repeated. */
+/**
+ * Warns about a `value` that looks like a block or a regular expression for {@link readMatcher}. The message does not
+ * repeat the value, which may be secret.
+ */
 export function warnOfLiteral(reader: FieldReader, key: string, value: string): void {
   const literally = value.includes('*')
     ? 'is a pattern in which only "*" has a special meaning'
@@ -71,7 +71,7 @@ export function warnOfLiteral(reader: FieldReader, key: string, value: string): 
   if (message !== undefined) reader.warn('value', `"value" ${literally}, ${message}`);
 }
 
-/** A text, or a list of them. */
+/** Reads a text or a list of texts. */
 function textsOf(reader: FieldReader, field: string): readonly Located<string>[] {
   const value = reader.field(field)?.value;
   if (value?.kind === 'scalar') {

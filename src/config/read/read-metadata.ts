@@ -2,18 +2,18 @@ import type { FieldReader } from '../yaml/field-reader.js';
 import { joinPath, type YamlMap, type YamlValue } from '../yaml/yaml-document.js';
 import { goText, readPlain } from '../yaml/yaml-scalar.js';
 
-/** What `metadata` of a descriptor holds: a JSON object, frozen. */
+/** The `metadata` of a descriptor: a frozen JSON object. */
 export type Metadata = Readonly<Record<string, unknown>>;
 
 /**
- * Deepest nesting of mappings and lists: each level takes three messages of a google.protobuf.Struct, and Envoy reads
- * no more than 100 within each other.
+ * Maximum nesting of mappings and lists. Each level takes three nested messages of a google.protobuf.Struct, and Envoy
+ * accepts at most 100.
  */
 export const MAX_METADATA_DEPTH = 30;
 
 /**
- * Reads `metadata`: any mapping, as envoyproxy/ratelimit turns it into a google.protobuf.Struct. Unquoted values are
- * read as in YAML 1.1, numbers as doubles; keys become texts. Undefined when absent, empty or bad.
+ * Reads `metadata`: any mapping, converted to a google.protobuf.Struct as in envoyproxy/ratelimit. Unquoted values
+ * follow YAML 1.1, numbers become doubles, and keys become texts. Undefined if absent, empty or invalid.
  */
 export function readMetadata(reader: FieldReader): Metadata | undefined {
   const metadata = reader.mapping('metadata');
@@ -25,7 +25,7 @@ export function readMetadata(reader: FieldReader): Metadata | undefined {
 
 function readMapping(map: YamlMap, path: string, depth: number, reader: FieldReader): Metadata {
   const pairs = [...map.fields.values()].map((field): readonly [string, unknown] => {
-    // The outermost keys are texts as written; below, a key is a value of its own, printed: 0x1F becomes 31.
+    // Top-level keys stay as written. Keys below are read as values and printed: 0x1F becomes 31.
     const key = depth === 1 || field.keyPlain !== true ? field.key : goText(readPlain(field.key), field.key);
     const below = field.shown ? joinPath(path, field.key) : `${path}[${field.index}]`;
     return [key, readValue(field.value, below, depth, reader)];

@@ -3,7 +3,7 @@ import type { FieldReader } from '../yaml/field-reader.js';
 import { parseRfc3339 } from '../yaml/rfc3339.js';
 import { keysOf } from './policy-fields.js';
 
-/** Reads `phase`: one of the phases, or a schedule of RFC 3339 times. Undefined when absent or bad. */
+/** Reads `phase`: the name of a phase, or a schedule of RFC 3339 times. Undefined if absent or invalid. */
 export function readPhase(reader: FieldReader): PhaseSchedule | undefined {
   const field = reader.field('phase');
   if (field === undefined) return undefined;
@@ -43,7 +43,7 @@ function readTime(schedule: FieldReader, key: string): number | undefined {
   if (text === undefined) return undefined;
   const micros = parseRfc3339(text);
   if (micros === undefined) {
-    // Of a day alone the time is hardly in doubt; what else is wrong with a time is not guessed.
+    // A date without a time most likely means midnight. Other mistakes in a time are not guessed.
     const day = `${text}T00:00:00Z`;
     const remedy =
       parseRfc3339(day) === undefined

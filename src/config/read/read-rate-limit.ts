@@ -21,23 +21,23 @@ import {
   readStoreFailure,
 } from './read-response.js';
 
-/** A `rate_limit` as it stands in the file. */
+/** A `rate_limit` as written in the file. */
 export interface RateLimitFields {
   readonly name: string;
-  /** Absent for `unlimited: true`. */
+  /** Absent if `unlimited: true`. */
   readonly rate: RateSpec | undefined;
   readonly replaces: readonly Located<string>[];
-  /** Absent: the file's counts. */
+  /** Absent if the setting of the file applies. */
   readonly onStoreFailure: StoreFailurePolicy | undefined;
   readonly responseHeaders: HeaderFamilies | undefined;
   readonly requestHeaders: HeaderFamilies | undefined;
   readonly deniedResponse: DeniedResponse | undefined;
 }
 
-/** Keys that change nothing about an unlimited rule in envoyproxy/ratelimit; the others are refused. */
+/** Keys that envoyproxy/ratelimit ignores on an unlimited rule. It rejects the other keys. */
 const REFERENCE_KEYS: readonly string[] = ['unit', 'requests_per_unit'];
 
-/** Reads a `rate_limit`. Undefined when it holds an error; all of them are reported. */
+/** Reads a `rate_limit`. Returns undefined if it has errors, all of which are reported. */
 export function readRateLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
   const errorsBefore = reader.problems.errorCount;
   reader.expectKeys(RATE_LIMIT_KEYS, MISPLACED_KEYS);
@@ -50,7 +50,7 @@ export function readRateLimit(reader: FieldReader, defaults: RateDefaults): Rate
   return { ...fields, rate };
 }
 
-/** Reads what an item of `rate_limits` has in common with a `rate_limit`; its rate is never absent. */
+/** Reads the fields that an item of `rate_limits` shares with a `rate_limit`. Its rate is never absent. */
 export function readLimit(reader: FieldReader, defaults: RateDefaults): RateLimitFields | undefined {
   const errorsBefore = reader.problems.errorCount;
   reader.expectKeys(LIMIT_KEYS, undefined, NOT_IN_LIMITS);
@@ -73,7 +73,7 @@ export function readCandidate(
   return { name, rate };
 }
 
-/** What a `rate_limit` and an item of `rate_limits` say beside their rate. */
+/** Reads the fields of a `rate_limit` or an item of `rate_limits` other than its rate. */
 function readSharedFields(reader: FieldReader): Omit<RateLimitFields, 'rate'> {
   const name = reader.name('name') ?? '';
   return {
@@ -110,7 +110,7 @@ function readUnlimited(reader: FieldReader): undefined {
   if (unit !== undefined && unitOf(unit) !== undefined) {
     reader.error('unit', 'an unlimited rule cannot have a unit; remove "unit" or "unlimited"');
   } else if (unit !== undefined) {
-    // No unit of envoyproxy/ratelimit either, which lets it pass here.
+    // envoyproxy/ratelimit does not know this unit either, but ignores it here.
     reader.warn('unit', `"${unit.slice(0, 60)}" is ignored, because the rule is unlimited; remove it`);
   }
   for (const key of RATE_KEYS) {

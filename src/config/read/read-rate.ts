@@ -8,20 +8,17 @@ import type { FieldReader } from '../yaml/field-reader.js';
 import { checkedBucket, readTokenBucket } from './read-token-bucket.js';
 import { asUnit } from './spelled-length.js';
 
-/** What holds for a rate that does not say otherwise. */
+/** Defaults for the rates of a file. */
 export interface RateDefaults {
-  /** `algorithm` of the file, else of the environment. */
+  /** `algorithm` of the file, or of the environment. */
   readonly algorithm: Algorithm;
 }
 
-/**
- * Keys that say how a window differs from one plain unit, or that it is a token bucket; a `token_bucket` has none of
- * them.
- */
+/** Keys that define a window, none of which a `token_bucket` can have. */
 const WINDOW_KEYS = ['unit', 'requests_per_unit', 'unit_multiplier', 'calendar'] as const;
 /**
- * Reads how much a limit lets through: the RATE_KEYS (policy-keys.ts) of a `rate_limit`, an item of `rate_limits`, or a
- * `candidate`; other keys are the caller's. Undefined when something is wrong; all of it is reported.
+ * Reads the rate of a limit: the RATE_KEYS (policy-keys.ts) of a `rate_limit`, an item of `rate_limits` or a
+ * `candidate`. The caller reads the other keys. Returns undefined if there are errors, all of which are reported.
  */
 export function readRate(reader: FieldReader, defaults: RateDefaults): RateSpec | undefined {
   const errorsBefore = reader.problems.errorCount;
@@ -29,7 +26,7 @@ export function readRate(reader: FieldReader, defaults: RateDefaults): RateSpec 
   return reader.problems.errorCount > errorsBefore ? undefined : rate;
 }
 
-/** Units in any case, as in envoyproxy/ratelimit. */
+/** Returns the unit with this name, in upper or lower case as in envoyproxy/ratelimit. */
 export function unitOf(text: string): WindowUnit | undefined {
   return WINDOW_UNITS.find((candidate) => candidate === text.toLowerCase());
 }
@@ -61,7 +58,7 @@ function readBucket(reader: FieldReader): RateSpec | undefined {
   return checkedBucket({ maxTokens, perFill, intervalMicros, maxDebt }, { reader, at: bucket, remedy });
 }
 
-/** A limit of so many requests per unit: a window, or a token bucket that refills at this rate. */
+/** Reads a number of requests per unit: a window, or a token bucket that refills at this rate. */
 function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | undefined {
   const unit = readUnit(reader, reader.name('unit'));
   const requests = reader.integer(
@@ -83,7 +80,7 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
         'algorithm: fixed_window',
     );
   }
-  // What the file, or the environment, says of all rules does not hold for a calendar.
+  // The default algorithm of the file or the environment does not apply to calendar windows.
   const algorithm = stated ?? (hasCalendar ? 'fixed_window' : defaults.algorithm);
   const badAlgorithm = stated === undefined && reader.field('algorithm') !== undefined;
   if (reader.field('burst') !== undefined && !badAlgorithm) {
@@ -91,7 +88,7 @@ function readUnits(reader: FieldReader, defaults: RateDefaults): RateSpec | unde
   }
   const limit = requests ?? 0;
   const isBucket = algorithm === 'token_bucket' && limit > 0;
-  // How deep a window's debt may be is not known where its number is bad.
+  // The maximum debt of a window is unknown if its number of requests is invalid.
   const isFree = isBucket || badRequests;
   const debt = isFree ? readDebt(reader, MAX_UINT32, '') : readWindowDebt(reader, limit);
   if (unit === undefined) return undefined;
@@ -146,7 +143,9 @@ function checkBurst(
   }
 }
 
-/** The time zone of `calendar`; undefined when absent or bad. `unit` is that of the rule, if it is one. */
+/**
+ * Returns the time zone of `calendar`; undefined if absent or invalid. `unit` is the unit of the rule, if it is valid.
+ */
 function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string | undefined {
   const text = reader.text('calendar');
   if (text === undefined) return undefined;
@@ -173,8 +172,8 @@ function readCalendar(reader: FieldReader, unit: WindowUnit | undefined): string
 }
 
 /**
- * `allow_debt` and `max_debt`: 0 without debt, `default` where the file does not say how deep. `most` is the most that
- * `max_debt` may be, `why` the reason.
+ * Reads `allow_debt` and `max_debt`. Returns 0 without debt, and `default` if the file sets no maximum. `most` is the
+ * maximum of `max_debt`, and `why` the reason for it.
  */
 function readDebt(reader: FieldReader, most: number, why: string): number | 'default' {
   const allowed = reader.boolean('allow_debt');
@@ -192,7 +191,7 @@ function readDebt(reader: FieldReader, most: number, why: string): number | 'def
   return debt ?? 0;
 }
 
-/** The debt of a window, which the next one pays, and so can be no deeper than it has hits. */
+/** Reads the debt of a window. The next window pays it, so it cannot exceed the hits of one window. */
 function readWindowDebt(reader: FieldReader, requests: number): number | 'default' {
   const debt = readDebt(
     reader,
@@ -218,7 +217,7 @@ function noLimit(path: string): string {
 
 function readUnit(reader: FieldReader, text: string | undefined): WindowUnit | undefined {
   if (text === undefined) {
-    // What has the wrong type is reported already.
+    // A wrong type is already reported.
     if (reader.field('unit') !== undefined) return undefined;
     const partly = ['requests_per_unit', 'unit_multiplier', 'calendar', 'burst'].some((key) =>
       reader.has(key),

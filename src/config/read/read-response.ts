@@ -4,10 +4,10 @@ import { type DeniedResponse, HEADER_FAMILIES, type HeaderFamilies } from '../..
 import type { FieldReader } from '../yaml/field-reader.js';
 import { keysOf } from './policy-fields.js';
 
-/** What `response_headers` may list. */
+/** Valid items of `response_headers`. */
 export const RESPONSE_HEADER_FAMILIES: readonly string[] = Object.values(HEADER_FAMILIES);
 
-/** What `request_headers` may list: a request that is told to retry later goes nowhere. */
+/** Valid items of `request_headers`. Headers that tell when to retry are useless on a forwarded request. */
 export const REQUEST_HEADER_FAMILIES = RESPONSE_HEADER_FAMILIES.filter((family) => family !== 'retry-after');
 
 const RETRY_AFTER_UPSTREAM =
@@ -15,13 +15,13 @@ const RETRY_AFTER_UPSTREAM =
   'it here, and list it in "response_headers"';
 
 const PROBLEM_JSON = 'problem+json';
-/** Largest body of a denial, in bytes: it goes out with every one. */
+/** Maximum length of a denial's body in bytes. Every denial contains it. */
 const MAX_BODY_BYTES = 65_536;
 const MAX_CONTENT_TYPE_LENGTH = 256;
 
 /**
- * A media type with parameters, RFC 9110 section 8.3.1: visible ASCII and spaces only, so that no header can hide in
- * it.
+ * A media type with parameters, RFC 9110 section 8.3.1. Only visible ASCII and spaces are valid, which prevents header
+ * injection.
  */
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const QUOTED = '"(?:[\\t !#-\\[\\]-~]|\\\\[\\t -~])*"';
@@ -29,7 +29,7 @@ const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}=(?:$
 
 const SHARE = 'the share of the limit that each replica enforces, such as 0.25 for a quarter';
 
-/** `on_store_failure` of a file or a rule; undefined when it does not say, or says it wrong, which is reported. */
+/** Reads `on_store_failure` of a file or a rule; undefined if absent or invalid, which is reported. */
 export function readStoreFailure(reader: FieldReader): StoreFailurePolicy | undefined {
   const value = reader.field('on_store_failure')?.value;
   if (value?.kind === 'list') {
@@ -55,12 +55,12 @@ export function readStoreFailure(reader: FieldReader): StoreFailurePolicy | unde
   return share === 1 ? 'local' : { local: share };
 }
 
-/** The families of `response_headers`, of a file or a rule; undefined when it does not say. Reports unknown ones. */
+/** Reads `response_headers` of a file or a rule; undefined if absent. Unknown families are reported. */
 export function readResponseHeaders(reader: FieldReader): HeaderFamilies | undefined {
   return readFamilies(reader, 'response_headers', RESPONSE_HEADER_FAMILIES);
 }
 
-/** The same for `request_headers`. */
+/** Reads `request_headers` in the same way. */
 export function readRequestHeaders(reader: FieldReader): HeaderFamilies | undefined {
   return readFamilies(reader, 'request_headers', REQUEST_HEADER_FAMILIES);
 }
@@ -88,7 +88,7 @@ function readFamilies(
   return Object.fromEntries(asked) as HeaderFamilies;
 }
 
-/** The `denied_response` of a file or a rule; undefined when it does not say, or says it wrong, which is reported. */
+/** Reads `denied_response` of a file or a rule; undefined if absent or invalid, which is reported. */
 export function readDeniedResponse(reader: FieldReader): DeniedResponse | undefined {
   const value = reader.field('denied_response')?.value;
   if (value === undefined) return undefined;

@@ -7,12 +7,12 @@ import { readPhase } from './read-phase.js';
 import type { RateDefaults } from './read-rate.js';
 import { type RateLimitFields, readCandidate, readLimit, readRateLimit } from './read-rate-limit.js';
 
-/** Most limits in one list: each is a bucket that every request of the node asks. */
+/** Maximum number of limits in one list. Every request of the node takes from each of their buckets. */
 const MAX_LIMITS = 16;
 
-/** What a node's rules have from elsewhere. */
+/** Settings for a node's rules from outside the rules. */
 export interface RulesPlace {
-  /** What the node says, or inherits; `detailedMetric` only to tell where it says nothing. */
+  /** Settings of the node, its own or inherited. `detailedMetric` only serves to report that it has no effect. */
   readonly node: {
     readonly phase: PhaseSchedule;
     readonly enforcePercent: number;
@@ -20,7 +20,7 @@ export interface RulesPlace {
     readonly quotaMode: boolean;
     readonly detailedMetric: boolean;
   };
-  /** What holds where the node says nothing. */
+  /** Settings that apply if the node has none. */
   readonly file: RateDefaults & {
     readonly onStoreFailure: StoreFailurePolicy;
   };
@@ -28,22 +28,22 @@ export interface RulesPlace {
 
 /** The rules of one node. */
 export interface NodeRules {
-  /** See Match.rules; none where one of them holds an error. */
+  /** See Match.rules; empty if one of the rules has an error. */
   readonly rules: readonly RuleSpec[];
-  /** Whether they are items of `rate_limits`. */
+  /** Whether the rules are items of `rate_limits`. */
   readonly isList: boolean;
-  /** What limit overrides at the node get: what its limits agree on, else the file's. */
+  /** Failure policy of limit overrides at the node: that of its limits if they agree, else that of the file. */
   readonly onStoreFailure: StoreFailurePolicy;
   /** Names that the rules replace. */
   readonly replaced: readonly Located<string>[];
 }
 
-/** `enforce_percent` of a file, a node, or an item of `rate_limits`. */
+/** Reads `enforce_percent` of a file, a node or an item of `rate_limits`. */
 export function readEnforcePercent(reader: FieldReader): number | undefined {
   return reader.number('enforce_percent', 0, 100);
 }
 
-/** Reads `rate_limit` or `rate_limits`, `candidate`, and what stands beside them for them. */
+/** Reads `rate_limit` or `rate_limits`, `candidate`, and the keys of the descriptor that apply to them. */
 export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   const { onStoreFailure } = place.file;
   const metadata = readMetadata(reader);
@@ -95,7 +95,7 @@ export function readRules(reader: FieldReader, place: RulesPlace): NodeRules {
   };
 }
 
-/** The `rate_limit`, if there is one. */
+/** Reads the `rate_limit`, if present. */
 function readSingle(
   reader: FieldReader,
   base: RuleSpec,
@@ -103,7 +103,7 @@ function readSingle(
   replaced: Located<string>[],
 ): readonly RuleSpec[] {
   if (reader.has('rate_limits')) {
-    // Without a word the node would exempt its values from every limit.
+    // Without this error, the node would silently exempt its values from every limit.
     reader.error(
       'rate_limits',
       `"rate_limits" is empty; write 1 to ${MAX_LIMITS} limits, or remove "rate_limits"`,
@@ -150,7 +150,7 @@ function limitOf(fields: RateLimitFields, base: RuleSpec): RuleSpec {
   };
 }
 
-/** The items of `rate_limits`. */
+/** Reads the items of `rate_limits`. */
 function readList(
   reader: FieldReader,
   base: RuleSpec,
@@ -199,7 +199,10 @@ function readList(
   return rules;
 }
 
-/** Names tell the limits of a list apart in metrics and bucket names, where those without one go by their place. */
+/**
+ * Checks that names are unique in a list. Metrics and bucket names identify limits by name, or by position if they have
+ * none.
+ */
 function checkName(item: FieldReader, name: string, before: readonly RuleSpec[]): void {
   if (name === '') return;
   if (/^[0-9]+$/.test(name)) {
@@ -214,7 +217,7 @@ function checkName(item: FieldReader, name: string, before: readonly RuleSpec[])
   }
 }
 
-/** The `candidate`, if there is one, beside the limits that are in force. */
+/** Reads the `candidate`, if present, next to the enforced limits. */
 function readNodeCandidate(
   reader: FieldReader,
   base: RuleSpec,
@@ -225,7 +228,7 @@ function readNodeCandidate(
   const fields = candidateReader === undefined ? undefined : readCandidate(candidateReader, defaults);
   if (fields === undefined) return undefined;
   const [only, ...others] = limits;
-  // The window of a list counts other hits than one that stands alone, see WindowRate.allOrNothing.
+  // A window in a list counts other hits than a single window, see WindowRate.allOrNothing.
   const isOther = only?.rate === undefined || others.length > 0 || (isList && only.rate.kind === 'window');
   if (!isOther && isSameRate(only.rate, fields.rate)) {
     reader.warn(
@@ -238,7 +241,7 @@ function readNodeCandidate(
     name: fields.name,
     rate: fields.rate,
     candidate: true,
-    // Nothing hangs on what it would say.
+    // This setting has no effect on a candidate.
     onStoreFailure: 'allow',
     shadowMode: false,
     quotaMode: false,
@@ -261,7 +264,7 @@ function warnOfIdleFields(reader: FieldReader, fields: Readonly<Record<string, b
   }
 }
 
-/** Whether the field holds no items. */
+/** Tells whether the field has no items. */
 function isEmptyList(reader: FieldReader, key: string): boolean {
   const value = reader.field(key)?.value;
   return value === undefined || (value.kind === 'list' && value.items.length === 0);

@@ -5,17 +5,17 @@ import { parseGoDuration } from '../yaml/go-duration.js';
 import { keysOf } from './policy-fields.js';
 import { asGoDuration } from './spelled-length.js';
 
-/** Smallest `fill_interval`, in microseconds. */
+/** Minimum `fill_interval`, in microseconds. */
 const MIN_FILL_INTERVAL_MICROS = 1000;
 
-/** A `token_bucket` as it stands in the file, each of its numbers within bounds; see {@link checkedBucket}. */
+/** A `token_bucket` as written in the file, with each number within its bounds; see {@link checkedBucket}. */
 export interface TokenBucketFields {
   readonly maxTokens: number;
   readonly perFill: number;
   readonly intervalMicros: number;
 }
 
-/** Reads a `token_bucket`. Undefined when something is wrong; all of it is reported. */
+/** Reads a `token_bucket`. Returns undefined if there are errors, all of which are reported. */
 export function readTokenBucket(bucket: FieldReader): TokenBucketFields | undefined {
   bucket.expectKeys(keysOf('token_bucket'));
   const maxTokens = readMaxTokens(bucket);
@@ -27,8 +27,8 @@ export function readTokenBucket(bucket: FieldReader): TokenBucketFields | undefi
 }
 
 /**
- * Where to report a bucket that would take too long to fill, and what to do about it: when empty, and from its deepest
- * debt.
+ * The field that gets the error if a bucket takes too long to fill, and the remedies: for an empty bucket, and for one
+ * in its deepest debt.
  */
 interface Place {
   readonly reader: FieldReader;
@@ -36,13 +36,13 @@ interface Place {
   readonly remedy: { readonly full: string; readonly debt: string };
 }
 
-/** The rate of a token bucket, if it fills in time; an error otherwise. */
+/** Returns the rate of a token bucket. Reports an error if the bucket takes too long to fill. */
 export function checkedBucket(
   fields: TokenBucketFields & { readonly maxDebt: number },
   { reader, at, remedy }: Place,
 ): TokenBucketSpec | undefined {
   const { maxTokens, perFill, intervalMicros, maxDebt } = fields;
-  // As tokenBucketRate counts: to the whole microsecond.
+  // Fractions of a microsecond are dropped, as in tokenBucketRate.
   const fillMicros = (tokens: number): bigint => (BigInt(tokens) * BigInt(intervalMicros)) / BigInt(perFill);
   if (fillMicros(maxTokens) > BigInt(MAX_FILL_MICROS)) {
     const message = `an empty bucket would take more than 100 years to fill; ${remedy.full}`;

@@ -25,17 +25,17 @@ import {
 } from './read-response.js';
 import { readEnforcePercent } from './read-rules.js';
 
-/** What stands at the top of a domain's files, beside the descriptors. */
+/** The settings at the top of a domain's files. */
 export interface RootSettings {
   readonly phase: PhaseSchedule;
-  /** The environment's where the files do not say. */
+  /** The default of the environment if the files set none. */
   readonly algorithm: Algorithm;
-  /** Absent: the environment decides. */
+  /** Absent if the environment decides. */
   readonly responseHeaders: HeaderFamilies | undefined;
-  /** Absent: the environment decides. */
+  /** Absent if the environment decides. */
   readonly requestHeaders: HeaderFamilies | undefined;
   readonly deniedResponse: DeniedResponse | undefined;
-  /** Absent: the environment decides. */
+  /** Absent if the environment decides. */
   readonly decisionMetadata: boolean | undefined;
   readonly onStoreFailure: StoreFailurePolicy;
   readonly onUnmatched: UnmatchedMode;
@@ -45,9 +45,9 @@ export interface RootSettings {
 }
 
 /**
- * Reads the settings of one domain from all its files. A setting may stand in any of them and holds for the domain; in
- * several only if all say the same. `derive` stands in one, as its items have an order. `defaultAlgorithm` is the
- * environment's.
+ * Reads the settings of one domain from all its files. Any file may have a setting, which then applies to the domain.
+ * Several files may have it only with the same value. Only one file may have `derive`, because its items are ordered.
+ * `defaultAlgorithm` comes from the environment.
  */
 export function readRootSettings(
   sources: readonly PolicySource[],
@@ -74,7 +74,7 @@ export function readRootSettings(
   };
 }
 
-/** `on_unmatched` of a file or a node. */
+/** Reads `on_unmatched` of a file or a node. */
 export function readOnUnmatched(reader: FieldReader): UnmatchedMode | undefined {
   return reader.choice('on_unmatched', UNMATCHED_MODES);
 }
@@ -102,7 +102,7 @@ function agreed<T>(
   return first?.value;
 }
 
-/** Infinity, which phases hold, would be null in JSON. */
+/** Serialises a value. JSON would turn the Infinity of a phase into null. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) => (typeof part === 'number' ? String(part) : part));
 }

@@ -3,8 +3,8 @@ import { runToCompletion, turn } from '../../runtime/turns.js';
 import { YoungGarbage } from '../threads/young-garbage.js';
 
 /**
- * What any domain takes for a secret, of what each does: an API key that is sent to the wrong domain is none the less
- * one.
+ * Returns the union of the secret keys that each domain declares. An API key stays secret even if it is sent to the
+ * wrong domain.
  */
 export function allSecretKeys(own: Iterable<ReadonlySet<string>>): ReadonlySet<string> {
   const all = new Set<string>();
@@ -17,24 +17,26 @@ function secretKeysOfSet({ domains }: PolicySet): ReadonlySet<string> {
 }
 
 /**
- * Makes every domain treat the secrets of all as secrets, in short steps. To be done when a set is put in force; its
- * policies may be those of the set before. Nearly nothing is left to do: a load names trees by the secrets of all
- * domains, and builds anew whichever a change concerns, but for those whose files are bad now.
+ * Gives every domain the secret keys of all domains, in short steps. Call it when a set takes effect, because its
+ * policies may come from the previous set. Little work is left at that time: a load already names buckets by the secret
+ * keys of all domains and rebuilds affected domains, except for invalid ones.
  */
 export function* sharedSecrets(policySet: PolicySet): Generator<void, void> {
   const all = secretKeysOfSet(policySet);
   for (const policy of policySet.domains.values()) yield* policy.setSecretKeys(all);
 }
 
-/** {@link sharedSecrets} at once, for a set that no decision is made by yet, or whose domains are all good. */
+/** Runs {@link sharedSecrets} at once, for a set that decides no requests yet, or whose domains are all valid. */
 export function shareSecrets(policySet: PolicySet): void {
   runToCompletion(sharedSecrets(policySet));
 }
 
-/** Steps between which young objects are collected, four times over; see {@link YoungGarbage}. */
+/** Number of steps per slice of {@link YoungGarbage}. */
 const STEPS_OF_A_SLICE = 4;
 
-/** {@link sharedSecrets} with a turn of the event loop after each step, so that decisions go on beside it. */
+/**
+ * Runs {@link sharedSecrets} with a turn of the event loop after each step, so that requests are decided in between.
+ */
 export async function shareSecretsInTurns(policySet: PolicySet): Promise<void> {
   const garbage = new YoungGarbage();
   const steps = sharedSecrets(policySet);
@@ -44,13 +46,16 @@ export async function shareSecretsInTurns(policySet: PolicySet): Promise<void> {
   }
 }
 
-/** A key that a new `derive` step declares secret, and domains of before whose buckets are named by it. */
+/** A key that a new `derive` step makes secret, and the existing domains whose bucket names contain its values. */
 export interface NewSecret {
   readonly key: string;
   readonly domains: readonly string[];
 }
 
-/** What became a secret between two sets, and where buckets begin anew for it: under digests of their values. */
+/**
+ * Returns the keys that become secret between two sets. Buckets with such a key start over, because their names now
+ * contain digests.
+ */
 export function newSecrets(before: PolicySet, after: PolicySet): readonly NewSecret[] {
   const known = secretKeysOfSet(before);
   const added = [...secretKeysOfSet(after)].filter((key) => !known.has(key));

@@ -1,13 +1,13 @@
 import { UNIT_MICROS, type WindowUnit } from '../../limiter/window-unit.js';
 import { parseGoDuration } from '../yaml/go-duration.js';
 
-/** A number of units: of 5 minutes, `minute` and 5. */
+/** A number of units: `minute` and 5 for 5 minutes. */
 interface UnitCount {
   readonly unit: WindowUnit;
   readonly count: number;
 }
 
-/** How people write units. `m` are minutes, as in Go. */
+/** Spellings of units. `m` means minutes, as in Go. */
 const SPELLINGS: ReadonlyMap<string, WindowUnit> = new Map(
   (
     [
@@ -22,7 +22,7 @@ const SPELLINGS: ReadonlyMap<string, WindowUnit> = new Map(
   ).flatMap(([unit, words]) => words.split(' ').map((word) => [word, unit] as const)),
 );
 
-/** Units that a number of the one before may make whole, and how many of those each takes. */
+/** The next larger unit of each unit, and its length in the smaller unit. */
 const LARGER: ReadonlyMap<WindowUnit, readonly [larger: WindowUnit, of: number]> = new Map([
   ['second', ['minute', 60]],
   ['minute', ['hour', 60]],
@@ -30,8 +30,8 @@ const LARGER: ReadonlyMap<WindowUnit, readonly [larger: WindowUnit, of: number]>
 ]);
 
 /**
- * Reads a length of time as people write one, `5m`, `300s`, `1h30m`, `2 days` or `min`, in the largest units that it is
- * a number of, up to days. Undefined for what is none, or no whole number of seconds.
+ * Reads a length of time in everyday notation: `5m`, `300s`, `1h30m`, `2 days` or `min`. Returns it in the largest
+ * unit, up to days, that divides it. Returns undefined for other text or a fraction of a second.
  */
 function readLength(text: string): UnitCount | undefined {
   const [, digits = '', word = ''] = /^(\d{0,9}) *([a-z]{1,7})$/i.exec(text.trim()) ?? [];
@@ -50,7 +50,7 @@ function inLargest({ unit, count }: UnitCount): UnitCount | undefined {
     : inLargest({ unit: larger, count: count / of });
 }
 
-/** What to write for a `unit` that is a length of time: `unit: minute, unit_multiplier: 5` for `5m`. */
+/** Returns the correct keys for a `unit` that is a length of time: `unit: minute, unit_multiplier: 5` for `5m`. */
 export function asUnit(text: string): string | undefined {
   const length = readLength(text);
   if (length === undefined) return undefined;
@@ -58,7 +58,7 @@ export function asUnit(text: string): string | undefined {
   return count === 1 ? `unit: ${unit}` : `unit: ${unit}, unit_multiplier: ${count}`;
 }
 
-/** What to write for a length of time that is none in Go's syntax: `24h` for `1d`, `5m` for `5 minutes`. */
+/** Returns Go's notation for a length of time in another notation: `24h` for `1d`, `5m` for `5 minutes`. */
 export function asGoDuration(text: string): string | undefined {
   const length = readLength(/^\d+$/.test(text) ? `${text}s` : text);
   if (length === undefined) return undefined;

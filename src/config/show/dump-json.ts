@@ -18,22 +18,22 @@ interface DumpedMatcher {
 }
 
 interface DumpedRule extends RuleJson {
-  /** What `/rlconfig` shows for the rule in its plain form. */
+  /** Key of the rule in the plain form of `/rlconfig`. */
   readonly full_key: string;
-  /** The keys of the entries that lead to the rule, from the first level on. */
+  /** Keys of the entries that lead to the rule, from the first level on. */
   readonly keys: readonly string[];
-  /** From the first level to the rule's, what nodes match by blocks or regular expressions; absent where none does. */
+  /** Blocks or regular expressions of the nodes from the first level to the rule; absent if no node has any. */
   readonly matchers?: readonly DumpedMatcher[];
-  /** The rule's name in the statistics; null where values of requests enter it. */
+  /** Name of the rule in the statistics; null if it contains values of requests. */
   readonly stat_name: string | null;
 }
 
 /**
- * The whole configuration for machines, as JSON, for `/rlconfig?format=json`: how every domain stands, and of those in
- * force all rules. `wallMicros` says which phases are in force. Settings have the names of the policy file; secrets are
- * redacted. In pieces; '' is a pause.
+ * Yields the whole configuration as JSON for `/rlconfig?format=json`: the status of every domain, and all rules of the
+ * domains in effect. `wallMicros` decides which phases are current. Settings have the names of the policy file, and
+ * secrets are redacted. The result comes in pieces, where '' is a pause.
  *
- * @param errors what is wrong with the files, or resources, now
+ * @param errors current problems of the files or resources
  */
 export function dumpJson(
   policySet: PolicySet | undefined,
@@ -42,7 +42,7 @@ export function dumpJson(
   wallMicros: number,
 ): Generator<string> {
   const dumped = new LazyObject({
-    // While nothing was ever loaded there is none.
+    // `none` until a configuration is loaded.
     version: policySet?.version ?? 'none',
     domains: new LazyList(dumpDomains(policySet, domains, wallMicros)),
     errors,
@@ -57,7 +57,7 @@ function* dumpDomains(
 ): Generator<LazyObject> {
   for (const { domain, state, files } of domains) {
     const policy = policySet?.domains.get(domain);
-    // Absent when the domain is not in force.
+    // Absent if no version of the domain is in effect.
     const dumped = policy === undefined ? undefined : dumpPolicy(policy, wallMicros);
     yield new LazyObject({ domain, state, files, policy: dumped });
   }
@@ -66,9 +66,9 @@ function* dumpDomains(
 function dumpPolicy(policy: CompiledPolicy, wallMicros: number): LazyObject {
   return new LazyObject({
     phase: phaseJson(policy.phase, wallMicros),
-    // What `unit` and `requests_per_unit` mean where a rule does not say, and in limit overrides.
+    // Default algorithm of rules and of limit overrides with `unit` and `requests_per_unit`.
     algorithm: policy.overrideAlgorithm,
-    // null, here and in three of the next: the environment decides.
+    // Here and in three of the following fields, null means that the environment decides.
     response_headers: headersJson(policy.responseHeaders),
     request_headers: headersJson(policy.requestHeaders),
     denied_response: deniedJson(policy.deniedResponse),

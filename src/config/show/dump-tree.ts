@@ -17,8 +17,9 @@ import { describeMatcher } from '../../policy/values/value-matcher.js';
 import { quantity } from '../../quantity.js';
 
 /**
- * The whole configuration as text, for `/rlconfig?format=tree`: every domain with its settings, derive steps and tree.
- * Key tables appear as counts only. `wallMicros` says which phases are in force. In pieces, a line or a few each.
+ * Yields the whole configuration as text for `/rlconfig?format=tree`: every domain with its settings, derive steps and
+ * tree. Key tables appear only as counts. `wallMicros` decides which phases are current. Each piece is one line or a
+ * few.
  */
 export function* dumpTree(policySet: PolicySet, wallMicros: number): Generator<string> {
   yield `policy version ${policySet.version}\n`;
@@ -64,14 +65,14 @@ function* dumpNodes(parent: PolicyNode, indent: string, wallMicros: number): Gen
   }
 }
 
-/** `tenant from api_key: table of 3 API keys`. */
+/** Returns a description such as `tenant from api_key: table of 3 API keys`. */
 export function describeStep(step: DeriveStep): string {
   if (step.kind === 'table')
     return `${step.entry} from ${step.source}: table of ${quantity(step.size, 'API key')}`;
   return `${step.entry} from ${step.sources.join(', ')}: ${quantity(step.rules.length, 'rule')}`;
 }
 
-/** `method=GET path=/open/{v4,v5}/user-chats -> user-chats`. */
+/** Returns a description such as `method=GET path=/open/{v4,v5}/user-chats -> user-chats`. */
 export function describeDeriveRule(rule: DeriveRule, sources: readonly string[]): string {
   const conditions = rule.conditions.map((condition, i) => {
     if (condition === undefined) return '';

@@ -5,13 +5,13 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import type { PolicySet } from '../../policy/policy-set.js';
 import type { Rule } from '../../policy/rule.js';
 
-/** So many nodes are looked at in one go. */
+/** Number of nodes visited between two pauses. */
 const SLICE = 64;
 
 /**
- * The rules in force as envoyproxy/ratelimit prints them on `/rlconfig`, a line each, in the order of the files. A
- * token bucket shows its capacity, and the unit that it fills in, if there is one, else UNKNOWN; as does
- * `current_limit` of an answer. '' is a pause.
+ * Yields the rules in effect as envoyproxy/ratelimit prints them on `/rlconfig`: one line each, in file order. A token
+ * bucket shows its capacity, and the unit in which it fills or else UNKNOWN, as `current_limit` of an answer does. ''
+ * is a pause.
  */
 export function* dump(policySet: PolicySet): Generator<string> {
   for (const policy of policySet.domains.values()) {
@@ -28,14 +28,14 @@ export function* dump(policySet: PolicySet): Generator<string> {
 }
 
 /**
- * The key that envoyproxy/ratelimit knows a rule by: domain, keys and the policy's values, joined by dots; a limit of a
- * list with its name or place, too. Secrets are redacted.
+ * Returns the key of a rule in envoyproxy/ratelimit: domain, keys and values of the policy, joined by dots. Limits of a
+ * list also have their name or position. Secrets are redacted.
  */
 export function fullKey(policy: CompiledPolicy, rule: Rule, node: PolicyNode | undefined): string {
   return policyStatName(policy.domain, node?.path() ?? [], policy.secretKeys) + rule.statSuffix;
 }
 
-/** Puts the node of every rule into `nodes`, in slices. */
+/** Adds the node of every rule to `nodes`, in slices. */
 export function* ruleNodes(policy: CompiledPolicy, nodes: Map<Rule, PolicyNode>): Generator<void> {
   const open = [policy.root];
   let looked = 0;
@@ -48,7 +48,7 @@ export function* ruleNodes(policy: CompiledPolicy, nodes: Map<Rule, PolicyNode>)
   }
 }
 
-/** The reference gives an unlimited rule the unit UNKNOWN. */
+/** Returns the limit as text. The reference gives an unlimited rule the unit UNKNOWN. */
 function limitText(rate: Rate | undefined): string {
   const unit = rate === undefined ? undefined : rate.reportedUnit();
   const limit = rate === undefined ? 0 : rate.reportedLimit;

@@ -4,48 +4,48 @@ import type { TriedNode } from './explain-level.js';
 import { deniedJson, type RuleJson, ruleJson } from './rule-json.js';
 
 /**
- * What `weir explain --json` prints. Programs read it: fields are added, never renamed or removed. The manual tells of
- * each (docs/reference/explain-json.md).
+ * Output of `weir explain --json`. Programs read it, so fields are added but never renamed or removed. The manual
+ * describes each field (docs/reference/explain-json.md).
  */
 export interface ExplanationJson {
   readonly domain: string;
-  /** null where the domain is unknown. */
+  /** null if the domain is unknown. */
   readonly file: string | null;
-  /** The entries as they were given. */
+  /** The entries as given. */
   readonly descriptor: readonly Entry[];
   /** The items of `derive`, in order. */
   readonly derive: readonly {
-    /** `derive[0]`. */
+    /** Path of the item, such as `derive[0]`. */
     readonly path: string;
     readonly step: string;
     readonly applied: boolean;
     readonly outcome: string;
   }[];
-  /** The entries that the tree was walked with. */
+  /** The entries that the tree is matched against. */
   readonly matched_as: readonly Entry[];
   readonly levels: readonly {
     readonly entry: Entry;
     readonly tried: readonly TriedNode[];
-    /** null where the walk ended. */
+    /** null if no node matched, which ends the search. */
     readonly matched: string | null;
   }[];
   readonly result: string;
-  /** What would have to be different for a rule to apply; empty where one does. */
+  /** What would have to be different for a rule to apply; empty if one does. */
   readonly to_match: readonly string[];
   readonly rules: readonly ExplainedRuleJson[];
-  /** `algorithm` of limit overrides; null where the domain is unknown. */
+  /** `algorithm` of limit overrides; null if the domain is unknown. */
   readonly overrides: string | null;
-  /** null where the environment decides, or the domain is unknown. */
+  /** null if the environment decides, or the domain is unknown. */
   readonly decision_metadata: boolean | null;
 }
 
-/** A rule; `response_headers`, `request_headers` and `denied_response` are those in force. */
+/** A rule. `response_headers`, `request_headers` and `denied_response` are the effective values. */
 interface ExplainedRuleJson extends RuleJson {
-  /** Which `response_headers` hold; null for what no answer describes: a candidate, and a rule without a limit. */
+  /** Origin of `response_headers`; null for a rule that no answer describes: a candidate, or a rule without a limit. */
   readonly response_headers_of: Origin | null;
-  /** The same for `request_headers`. */
+  /** Origin of `request_headers`, in the same way. */
   readonly request_headers_of: Origin | null;
-  /** Which `denied_response` holds; null where none does. */
+  /** Origin of `denied_response`; null if no denial has one. */
   readonly denied_response_of: 'rule' | 'file' | null;
   /** null without a limit. */
   readonly bucket: string | null;
@@ -53,13 +53,16 @@ interface ExplainedRuleJson extends RuleJson {
   readonly redis_key: string | null;
   /** null without a limit. */
   readonly redis_slot: number | null;
-  /** null where it was not asked, or is not known. */
+  /** null if it was not looked up, or is unknown. */
   readonly redis_node: string | null;
   /** null for a candidate. */
   readonly statistics: string | null;
 }
 
-/** `placeOf` says where a rule's bucket is in Redis, if it has one; `wallMicros` is the time of the explanation. */
+/**
+ * Returns the explanation as JSON. `placeOf` returns where the bucket of a rule is in Redis, if it has one.
+ * `wallMicros` is the time of the explanation.
+ */
 export function explanationJson(
   explanation: Explanation,
   wallMicros: number,

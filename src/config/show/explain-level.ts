@@ -4,16 +4,16 @@ import { canonicalAddress } from '../../policy/values/cidr.js';
 import { longestBlock } from '../../policy/values/cidr-table.js';
 import { firstMatch } from '../../policy/values/regex-matcher.js';
 
-/** Nodes that an entry was held against, and what came of it. */
+/** Nodes that were compared to an entry, and the result. */
 export interface TriedNode {
-  /** Its label; several where one sentence tells of them all. */
+  /** Label of the node, or of several nodes with the same result. */
   readonly node: string;
   readonly matched: boolean;
   readonly why: string;
 }
 
 /**
- * The nodes below `parent` with the entry's key, in the order of {@link Level.find}, up to the one that was `found`.
+ * Returns the child nodes of `parent` with the entry's key, in the order of {@link Level.find}, up to the node `found`.
  */
 export function triedNodes(
   parent: PolicyNode,

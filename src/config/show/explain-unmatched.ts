@@ -6,12 +6,12 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import { type KeyPath, pathText, rulePaths, whyUnmatched } from './why-unmatched.js';
 
 const NAMED = 3;
-/** So many nodes are looked at for rules that other values lead to. */
+/** Maximum number of nodes searched for rules with other values. */
 const MAX_NODES = 10_000;
 
 /**
- * What would have to be different for a rule to apply to entries, after `derive`, that none applies to; texts without a
- * full stop. Values of secrets are not shown.
+ * Returns what would have to be different for a rule to apply to entries, after `derive`, that match no rule. The texts
+ * have no full stop and never show values of secret keys.
  */
 export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): readonly string[] {
   const keys = entries.map(({ key }) => key);
@@ -36,7 +36,7 @@ export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): rea
   return found;
 }
 
-/** The last node of the way, and the entry that led to none below it. */
+/** Returns the last node that matched, and the entry that matched none of its child nodes. */
 function endOf(
   root: PolicyNode,
   entries: readonly Entry[],
@@ -50,7 +50,7 @@ function endOf(
   return { node, missed: undefined };
 }
 
-/** The exact value on a level that the value of an entry may have been meant to be, as nodes are named. */
+/** Returns the label of the exact value on a level that may have been meant instead of the entry's value. */
 function nearValue(parent: PolicyNode, { key, value }: Entry): string | undefined {
   const exact = (parent.levels.get(key)?.nodes ?? []).filter(
     (node) =>
@@ -63,7 +63,7 @@ function nearValue(parent: PolicyNode, { key, value }: Entry): string | undefine
   return exact.find((node) => node.value === near)?.label;
 }
 
-/** The rules that stand where these keys lead with other values, by their paths. */
+/** Returns the paths of rules with these keys and other values. */
 function rulesAt(root: PolicyNode, keys: KeyPath): readonly string[] {
   let nodes: readonly PolicyNode[] = [root];
   for (const key of keys) {

@@ -28,77 +28,80 @@ import { remedies } from './explain-unmatched.js';
 import { shellText } from './shell-text.js';
 import { didYouMean } from './why-unmatched.js';
 
-/** One step of `derive` on the way. */
+/** A step of `derive` in an explanation. */
 export interface ExplainedStep {
-  /** `derive[0]`. */
+  /** Path of the step, such as `derive[0]`. */
   readonly path: string;
-  /** What the step does: `tenant from api_key: table of 3 API keys`. */
+  /** Description of the step, such as `tenant from api_key: table of 3 API keys`. */
   readonly step: string;
   readonly applied: boolean;
-  /** What came of it, or why nothing did. */
+  /** Result of the step, or why it had no effect. */
   readonly outcome: string;
 }
 
-/** One level of the tree on the way. */
+/** A level of the tree in an explanation. */
 export interface ExplainedLevel {
   readonly entry: Entry;
-  /** Nodes with the entry's key on this level, in the order they are tried. */
+  /** Nodes of this level with the entry's key, in the order in which they are tried. */
   readonly tried: readonly TriedNode[];
-  /** The node that matched; absent where the walk ended. */
+  /** The node that matched; absent if none did, which ends the search. */
   readonly matched: string | undefined;
 }
 
-/** Where a setting in force comes from; `environment` where neither rule nor file says. */
+/** Origin of an effective setting; `environment` if neither the rule nor the file sets it. */
 export type Origin = 'rule' | 'file' | 'environment';
 
-/** What `response_headers` or `request_headers` come to. */
+/** Effective value of `response_headers` or `request_headers`. */
 interface ExplainedHeaders {
   readonly value: HeaderFamilies | undefined;
-  /** As the policy lists them; null where the environment decides. */
+  /** Families as listed in the policy; null if the environment decides. */
   readonly families: readonly string[] | null;
   readonly from: Origin;
 }
 
-/** What answers get that a rule is described in, its own or inherited. */
+/** Settings, own or inherited, of answers that describe a rule. */
 export interface ExplainedAnswer {
   readonly responseHeaders: ExplainedHeaders;
   readonly requestHeaders: ExplainedHeaders;
-  /** Nothing, where neither rule nor file says. */
+  /** `value` is undefined if neither the rule nor the file sets it. */
   readonly deniedResponse: { readonly value: DeniedResponse | undefined; readonly from: Origin | 'nowhere' };
 }
 
-/** Settings of the file that no rule has. */
+/** Settings of the file that rules do not have. */
 export interface ExplainedFile {
-  /** Of limit overrides. */
+  /** Algorithm of limit overrides. */
   readonly overrideAlgorithm: Algorithm;
-  /** null: the environment decides. */
+  /** null if the environment decides. */
   readonly decisionMetadata: boolean | null;
 }
 
 /** One rule that applies, or the candidate. */
 export interface ExplainedRule {
   readonly rule: Rule;
-  /** In force for the rule. */
+  /** The current phase of the rule. */
   readonly phase: Phase;
-  /** Bucket of the rule, without the store's prefix, and how many of its characters name domain and first entry. */
+  /**
+   * Key of the rule's bucket without the store's prefix, and the number of its characters that name the domain and
+   * first entry.
+   */
   readonly key: string;
   readonly tagLength: number;
-  /** Name of the rule in the statistics, before it is made fit for them. */
+  /** Name of the rule in the statistics, before special characters are replaced. */
   readonly statName: string;
-  /** Absent for what no answer describes: a candidate, and a rule without a limit. */
+  /** Absent for a rule that no answer describes: a candidate, or a rule without a limit. */
   readonly answer: ExplainedAnswer | undefined;
 }
 
-/** Where a bucket is in Redis. */
+/** Location of a bucket in Redis. */
 export interface BucketPlace {
   readonly key: string;
-  /** Of a Redis Cluster, 0 to 16383. */
+  /** Slot of the Redis Cluster, 0 to 16,383. */
   readonly slot: number;
-  /** The server that it lies on, without a login; absent where that was not asked. */
+  /** Server of the slot, without credentials; absent if it was not looked up. */
   readonly node?: string;
 }
 
-/** How one descriptor is decided, step by step. Holds no secret: values of secret keys are redacted. */
+/** How one descriptor is decided, step by step. Never contains a secret: values of secret keys are redacted. */
 export interface Explanation {
   readonly domain: string;
   /** The file of the domain; absent when the domain is unknown. */
@@ -107,25 +110,25 @@ export interface Explanation {
   readonly settings: ExplainedFile | undefined;
   readonly given: readonly Entry[];
   readonly steps: readonly ExplainedStep[];
-  /** The entries that are matched. */
+  /** The entries after `derive`, which are matched. */
   readonly entries: readonly Entry[];
   readonly levels: readonly ExplainedLevel[];
-  /** In file order, a candidate last. */
+  /** Rules in file order, with the candidate last. */
   readonly rules: readonly ExplainedRule[];
-  /** One sentence: what applies, or why nothing does. */
+  /** One sentence: what applies, or why no rule does. */
   readonly result: string;
-  /** What would have to be different for a rule to apply, a sentence each; none where one does. */
+  /** What would have to be different for a rule to apply, one sentence each; empty if a rule applies. */
   readonly toMatch: readonly string[];
 }
 
-/** Explains what a descriptor meets. `wallMicros` says which phases are in force. */
+/** Explains how a descriptor is decided. `wallMicros` decides which phases are current. */
 export function explain(
   policySet: PolicySet,
   domain: string,
   given: readonly Entry[],
   wallMicros: number,
 ): Explanation {
-  // Secret keys of all domains: a mistyped domain must not print an API key.
+  // Use the secret keys of all domains, so that a misspelt domain does not print an API key.
   const secretKeys = new Set([...policySet.domains.values()].flatMap((policy) => [...policy.secretKeys]));
   const shown = redactEntries(given, secretKeys);
   const nothing = {
@@ -175,7 +178,7 @@ export function explain(
   };
 }
 
-/** With a capital and a full stop, or a question mark; none of ''. */
+/** Returns the text as a sentence with a capital and a full stop or question mark; none for ''. */
 function sentences(text: string): readonly string[] {
   if (text === '') return [];
   return [`${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('?') ? '' : '.'}`];
@@ -247,7 +250,7 @@ function explainSteps(
 function outcomeOf(step: DeriveStep, before: readonly Entry[], after: readonly Entry[]): string {
   if (step.kind === 'table') {
     if (after === before) return `the descriptor has no entry ${step.source}`;
-    // Nothing before the first source entry moves, so the tenant stands in its place.
+    // Entries before the first source keep their positions, so the derived entry is at the position of the source.
     const value = after[before.findIndex(({ key }) => key === step.source)]?.value ?? '';
     const found = value.startsWith(UNKNOWN_KEY_PREFIX) ? 'not in the table' : 'in the table';
     const dropped = before.length - after.length;
@@ -285,7 +288,10 @@ function explainWalk(
   return { levels, node };
 }
 
-/** The explanation as text for a terminal. `placeOf` says where a rule's bucket is in Redis, if it has one. */
+/**
+ * Returns the explanation as text for a terminal. `placeOf` returns where the bucket of a rule is in Redis, if it has
+ * one.
+ */
 export function renderExplanation(
   explanation: Explanation,
   wallMicros: number,
@@ -316,7 +322,7 @@ export function renderExplanation(
     lines.push(...placeLines(placeOf(explained)));
   }
   if (explanation.settings !== undefined) lines.push(...fileLines(explanation.settings));
-  // Names and values come from the command line and from the policy.
+  // Names and values from the command line and the policy may contain control characters.
   return `${lines.map(printableLine).join('\n')}\n`;
 }
 

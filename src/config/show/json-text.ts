@@ -1,4 +1,4 @@
-/** A list whose items come one at a time; an item `undefined` is none, but a pause. */
+/** A list whose items are produced one at a time. An `undefined` item is a pause and not part of the list. */
 export class LazyList {
   readonly items: Iterable<unknown>;
 
@@ -7,7 +7,7 @@ export class LazyList {
   }
 }
 
-/** An object with a {@link LazyList}, or a lazy object, somewhere in it. */
+/** An object that contains a {@link LazyList} or a lazy object. */
 export class LazyObject {
   readonly fields: Readonly<Record<string, unknown>>;
 
@@ -17,10 +17,10 @@ export class LazyObject {
 }
 
 /**
- * JSON in pieces, as JSON.stringify indents it by two spaces. What is not lazy is a piece: it should be small. '' is a
- * pause.
+ * Yields JSON in pieces, indented by two spaces as with JSON.stringify. Each value that is not lazy is one piece and
+ * should be small. '' is a pause.
  *
- * @param indent of the line that it begins in
+ * @param indent of the line that the value starts in
  */
 export function* jsonText(value: unknown, indent = ''): Generator<string> {
   const inner = `${indent}  `;

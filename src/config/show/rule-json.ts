@@ -9,39 +9,39 @@ import {
   type Rule,
 } from '../../policy/rule.js';
 
-/** As `denied_response` of a file. */
+/** Value of `denied_response` in a file. */
 type DeniedJson = 'problem+json' | { readonly body: string; readonly content_type?: string };
 
 interface PhaseJson {
   readonly now: string;
-  /** When the phases of a schedule begin, RFC 3339; absent for those without a time. */
+  /** Start times of scheduled phases, RFC 3339; absent for phases without a time. */
   readonly grace_period?: string;
   readonly active?: string;
 }
 
-/** A rule as `/rlconfig?format=json` and `weir explain --json` show it, with the names of the policy file. */
+/** A rule in `/rlconfig?format=json` and `weir explain --json`, with the names of the policy file. */
 export interface RuleJson {
-  /** The place in the tree: `tenant/resource_group=user-chats`. */
+  /** Path in the tree, such as `tenant/resource_group=user-chats`. */
   readonly path: string;
   readonly name: string;
   readonly limit: unknown;
   readonly phase: PhaseJson;
   readonly shadow_mode: boolean;
   readonly quota_mode: boolean;
-  /** Share of denials that are enforced, 0 to 100. */
+  /** Percentage of denials that are enforced, 0 to 100. */
   readonly enforce_percent: number;
-  /** Whether it is one, which denies nothing. */
+  /** Whether the rule is a candidate, which never denies. */
   readonly candidate: boolean;
   readonly replaces: readonly string[];
   readonly on_store_failure: StoreFailurePolicy;
-  /** null: the file's count. */
+  /** null if the headers of the file apply. */
   readonly response_headers: readonly string[] | null;
   readonly request_headers: readonly string[] | null;
   readonly denied_response: DeniedJson | null;
   readonly metadata: Rule['metadata'] | null;
 }
 
-/** `wallMicros` says which phase is in force. */
+/** Returns a rule as JSON. `wallMicros` decides which phase is current. */
 export function ruleJson(rule: Rule, wallMicros: number): RuleJson {
   return {
     path: rule.path,
@@ -84,7 +84,7 @@ function limitJson(rate: Rate | undefined): unknown {
   };
 }
 
-/** The phase in force, and when those with a time begin. */
+/** Returns the current phase, and the start times of scheduled phases. */
 export function phaseJson(schedule: PhaseSchedule, wallMicros: number): PhaseJson {
   const { gracePeriodAtMicros, activeAtMicros } = schedule;
   return {
@@ -98,12 +98,12 @@ function timeText(micros: number): string {
   return new Date(Math.floor(micros / 1000)).toISOString();
 }
 
-/** As `response_headers` and `request_headers` list them; null where they are not said. */
+/** Returns the families as `response_headers` and `request_headers` list them; null if they are unset. */
 export function headersJson(headers: HeaderFamilies | undefined): readonly string[] | null {
   return headers === undefined ? null : headerFamilies(headers);
 }
 
-/** As `denied_response` says it; null where it is not said. */
+/** Returns the value of `denied_response`; null if it is unset. */
 export function deniedJson(denied: DeniedResponse | undefined): DeniedJson | null {
   if (denied === undefined) return null;
   if (denied.preset === 'problem+json') return denied.preset;

@@ -1,12 +1,12 @@
 import { UNPRINTABLE } from '../../printable.js';
 
-/** Longer texts are cut: a line is for people to read. */
+/** Maximum number of characters shown. Longer texts are cut, because a line is for people to read. */
 const MAX_CHARACTERS = 100;
 const PLAIN = /^[\w@%+:,./-]+$/;
 
 /**
- * A text that callers choose, as a shell reads it: quoted where need be, without any character that could steer a
- * terminal or begin a line, and cut when it is long.
+ * Returns a text from a caller as a shell argument: quoted if necessary, without characters that control a terminal or
+ * break the line, and cut if it is long.
  */
 export function shellText(text: string): string {
   const shown = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS)}…` : text;
@@ -19,7 +19,7 @@ export function shellText(text: string): string {
   return `$'${escaped.join('')}'`;
 }
 
-/** A word of a command line to be run, whole: in quotes where a shell would take it for anything else. */
+/** Returns a complete word for a command line, in quotes if a shell would interpret it. */
 export function shellWord(text: string): string {
   return /^[\w./:@=-]+$/.test(text) ? text : quoted(text);
 }
@@ -28,7 +28,7 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** `\\U0000000a`, as bash and zsh read it between `$'` and `'`. */
+/** Returns an escape such as `\\U0000000a`, which bash and zsh read between `$'` and `'`. */
 function codePointEscape(character: string): string {
   return `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;
 }

@@ -4,31 +4,31 @@ import type { PolicyNode } from '../../policy/policy-node.js';
 import { quantity } from '../../quantity.js';
 import { shellText } from './shell-text.js';
 
-/** The keys of the entries that lead to a rule, from the first level on. */
+/** Keys of the entries that lead to a rule, from the first level on. */
 export type KeyPath = readonly string[];
 
-/** So many nodes are looked at, and so many of one path: whoever decides meanwhile waits for it. */
+/** Maximum number of nodes visited, also per path, and of paths returned. Decisions wait during the search. */
 const MAX_NODES = 2000;
 const MAX_NODES_OF_A_PATH = 200;
 const MAX_PATHS = 200;
-/** What is compared as it may be mistyped: so many entries, with so many paths, and names of such a length. */
+/** Limits for the search for misspelt keys: entries, paths, characters of a name, and names. */
 const MAX_COMPARED_KEYS = 8;
 const MAX_COMPARED_PATHS = 64;
 const MAX_COMPARED_CHARACTERS = 40;
 const MAX_COMPARED_NAMES = 500;
-/** So many entries of a descriptor are shown. */
+/** Maximum number of entries in a descriptor for which the nearest rule is searched. */
 const MAX_KEYS = 32;
 const NAMED = 5;
 /**
- * How far keys are apart, where an entry too many or too few is 1: one that may be mistyped, and one that is another,
- * which is less likely than an entry too few.
+ * Distances of two keys, where an additional or missing entry counts 1: `MISTYPED` for a key that may be misspelt, and
+ * `OTHER` for another key, which is less likely than a missing entry.
  */
 const MISTYPED = 0.4;
 const OTHER = 1.5;
 
 /**
- * Where limits in force, or exemptions from them, stand below `root`, by the keys that lead there, those of fewer keys
- * first. Bounded: of large policies some may be missing.
+ * Returns the key paths below `root` that have limits or exemptions, shortest first. The search is bounded, so paths of
+ * large policies may be missing.
  */
 export function rulePaths(root: PolicyNode): readonly KeyPath[] {
   const found: KeyPath[] = [];
@@ -42,7 +42,7 @@ export function rulePaths(root: PolicyNode): readonly KeyPath[] {
       const below = new Map<string, PolicyNode[]>();
       for (const node of nodes) {
         for (const [key, { nodes: children }] of node.levels) {
-          // There may be thousands of keys, and thousands of nodes with one.
+          // A level may have thousands of keys, and a key thousands of nodes.
           if (left <= 0) break;
           const known = below.get(key) ?? [];
           below.set(key, known);
@@ -63,12 +63,12 @@ export function rulePaths(root: PolicyNode): readonly KeyPath[] {
 }
 
 /**
- * Says in one sentence, without a full stop, why a descriptor with these keys matches no rule, and what would have to
- * be different. Values are neither known nor shown.
+ * Returns one sentence, without a full stop, that says why a descriptor with these keys matches no rule and what would
+ * have to be different. Values are neither known nor shown.
  *
  * @param keys of the descriptor's entries, after `derive`
- * @param paths where the rules of the domain stand
- * @param policy the domain, whose rules may all be too far away for {@link rulePaths}
+ * @param paths of the rules of the domain
+ * @param policy of the domain, whose rules may all be beyond the search of {@link rulePaths}
  */
 export function whyUnmatched(
   keys: KeyPath,
@@ -107,18 +107,18 @@ export function whyUnmatched(
   if (turned !== undefined) {
     return `a rule exists for ${pathText(turned)}: send the same entries in this order`;
   }
-  // Then some key is right, or nearly.
+  // A distance below the maximum means that at least one key is the same or similar.
   if (distance < Math.max(keys.length, near.length)) return `did you mean ${pathText(near)}?`;
   return listed(paths);
 }
 
-/** The nearest of some names, as a question; '' where none is near. */
+/** Returns a question with the most similar of some names; '' if none is similar. */
 export function didYouMean(name: string, known: readonly string[]): string {
   const near = nearest(name, known.slice(0, MAX_COMPARED_NAMES));
   return near === undefined ? '' : `did you mean ${shellText(near)}?`;
 }
 
-/** `tenant/resource_group`. */
+/** Returns the keys as a path, such as `tenant/resource_group`. */
 export function pathText(keys: KeyPath): string {
   return keys.map(shellText).join('/');
 }
@@ -141,7 +141,7 @@ function startsWith(path: KeyPath, start: KeyPath): boolean {
   return path.length >= start.length && start.every((key, at) => path[at] === key);
 }
 
-/** The path that the fewest entries would have to be added to, left out of, or named otherwise for. */
+/** Returns the path with the smallest distance: the fewest entries to add, remove or rename. */
 function nearestPath(
   keys: KeyPath,
   paths: readonly KeyPath[],
@@ -157,7 +157,7 @@ function nearestPath(
   return nearest;
 }
 
-/** Levenshtein distance of key paths; mistyped keys count as {@link MISTYPED} each. */
+/** Returns the Levenshtein distance of two key paths, in which each misspelt key counts {@link MISTYPED}. */
 function pathDistance(one: KeyPath, other: KeyPath, known: Map<string, number>): number {
   let row = Array.from({ length: other.length + 1 }, (_, i) => i);
   for (let i = 1; i <= one.length; i++) {
@@ -172,7 +172,7 @@ function pathDistance(one: KeyPath, other: KeyPath, known: Map<string, number>):
   return row[other.length] as number;
 }
 
-/** `known` holds the distances that were asked for before. */
+/** Returns the distance of two keys. `known` caches the distances. */
 function keyDistance(one: string, other: string, known: Map<string, number>): number {
   if (one === other) return 0;
   if (Math.max(one.length, other.length) > MAX_COMPARED_CHARACTERS) return OTHER;

@@ -1,4 +1,4 @@
-/* Runs in a thread of its own, which PolicyDiffer starts for one comparison. */
+/** Worker thread that PolicyDiffer starts for one comparison. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { PolicySet } from '../../policy/policy-set.js';
 import { tellChanges } from '../diff/told-changes.js';

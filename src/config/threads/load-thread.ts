@@ -12,23 +12,24 @@ import { cutSlices, openSlice } from './slices.js';
 import { YoungGarbage } from './young-garbage.js';
 
 /**
- * Loads policies in a thread of its own; what changed comes back as bytes, and is built here a slice at a time, so that
- * no decision waits for more than a slice. A thread lives for one load: nothing is left of the memory it took, and one
- * that dies takes nothing along.
+ * Loads policies in a worker thread. The result is sent as bytes and built here slice by slice, so that no decision
+ * waits longer than one slice takes. Each load has its own thread, so its memory is freed afterwards and a crash
+ * affects only the load.
  */
 export class LoadThread {
   private readonly script: string;
   private thread: Worker | undefined;
   private closed = false;
 
-  /** `script` ends with {@link sendLoaded}; named by its path below build/. */
+  /** `script` is the path of the thread's script below build/. It ends with {@link sendLoaded}. */
   constructor(script: string) {
     this.script = script;
   }
 
   /**
-   * Hands `request`, plain data, to the script as workerData; what `transfer` names of it is not copied, and is gone
-   * from here. `previous` is what the load before gave. Rejects when the load could not be tried. One load at a time.
+   * Passes `request`, plain data, to the script as workerData. Objects in `transfer` are moved instead of copied, and
+   * are unusable here afterwards. `previous` is the result of the previous load. Rejects if the load could not run.
+   * Only one load may run at a time.
    */
   async load<Request extends InForce>(
     request: Request,
@@ -44,12 +45,12 @@ export class LoadThread {
       await turn();
       if (this.closed) throw new Error('the loader was closed');
     }
-    // Or the first requests, or the first ones in new windows, would have to wait for it.
+    // Prepare the time zones now, so that neither the first requests nor the first requests of new windows wait for it.
     await runInTurns(CALENDARS.prepare(systemClock.wallMicros()));
     return receiver.finish();
   }
 
-  /** Ends what is running, which then rejects. */
+  /** Cancels the running load, which then rejects. */
   close(): void {
     this.closed = true;
     void this.thread?.terminate();
@@ -67,7 +68,7 @@ export class LoadThread {
         transferList: [...transfer],
       });
       this.thread = thread;
-      // Nobody waits for a reload; a start waits for its first load.
+      // A reload must not keep the process running, but the first load must.
       if (isReload) thread.unref();
       thread.once('message', resolve);
       thread.once('error', (error) => reject(threadError(error)));
@@ -80,15 +81,15 @@ export class LoadThread {
 }
 
 /**
- * In the thread, first of all: decisions go before it. On Linux a priority is a thread's own (setpriority(2), "C
- * library/kernel differences"); elsewhere it would be the whole process's, so nothing is done there. On two cores a
- * busy server is then held up for half as long (bench: policy-load).
+ * Lowers the priority of the thread, so that decisions run first. Call it first in the thread. On Linux, the priority
+ * belongs to the thread (setpriority(2), "C library/kernel differences"). Other systems would change the whole process,
+ * so nothing is done there. On two cores, this halves the delay of a busy server (bench: policy-load).
  */
 export function giveWay(): void {
   if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 }
 
-/** In the thread: sends what was loaded. */
+/** Sends the result of the load. Runs in the thread. */
 export function sendLoaded(items: Iterable<LoadItem>): void {
   const slices = [...cutSlices(items, takesLong)];
   parentPort?.postMessage(

@@ -13,13 +13,13 @@ import type { PolicyPlace } from '../files/policy-paths.js';
 import type { ConfigProblem } from '../yaml/config-problem.js';
 import { type PolicyItem, PolicyReceiver, specItems } from './policy-transfer.js';
 
-/** What one thread asks another to load, as plain data. */
+/** Request of one thread to another to load policies, as plain data. */
 export interface LoadRequest extends InForce {
   readonly places: readonly PolicyPlace[];
   readonly options: LoadOptions;
 }
 
-/** One part of what a load gave. */
+/** One part of a load's result. */
 export type LoadItem =
   | PolicyItem
   | ({ readonly kind: 'version'; readonly version: string } & Pick<LoadReport, 'contents' | 'fingerprint'>)
@@ -29,7 +29,7 @@ export type LoadItem =
   | { readonly kind: 'domain_of'; readonly file: string; readonly domain: string }
   | { readonly kind: 'digest'; readonly domain: string; readonly digest: string };
 
-/** The request that asks for a load after `previous`. */
+/** Returns the request for a load after `previous`. */
 export function loadRequest(
   places: readonly PolicyPlace[],
   options: LoadOptions,
@@ -39,8 +39,8 @@ export function loadRequest(
 }
 
 /**
- * Gives in parts what was read. Of a domain that stays as it is in force only the name is among them: whoever asked
- * keeps its policy.
+ * Yields the result of a read in parts. A domain that stays in effect is sent by name only, because the receiver has
+ * its policy.
  */
 export function* loadItems(read: ReadPolicies): Generator<LoadItem> {
   const { specs, version, secretKeys, contents, fingerprint, memory } = read;
@@ -57,7 +57,7 @@ export function* loadItems(read: ReadPolicies): Generator<LoadItem> {
   }
 }
 
-/** Builds what {@link loadItems} gives, item by item. */
+/** Builds the policies from the items of {@link loadItems}. */
 export class LoadReceiver {
   private readonly policies: PolicyReceiver;
   private readonly errors: ConfigProblem[] = [];
@@ -70,12 +70,12 @@ export class LoadReceiver {
   private contents = '';
   private fingerprint = '';
 
-  /** `inForce` holds what the request named. */
+  /** `inForce` is the set that the request named. */
   constructor(inForce: PolicySet | undefined) {
     this.policies = new PolicyReceiver(inForce);
   }
 
-  /** Takes the next item. Throws an Error for what does not belong here. */
+  /** Adds the next item. Throws an Error for an item that does not belong here. */
   add(item: LoadItem): void {
     switch (item.kind) {
       case 'version':

@@ -7,7 +7,7 @@ import type { ToldChanges } from '../diff/told-changes.js';
 import { policyItems } from './policy-transfer.js';
 import { cutSlices } from './slices.js';
 
-/** What the thread is handed: the domains that may differ, in slices. */
+/** Input of the thread: the domains that may differ, in slices. */
 export interface DiffRequest {
   readonly before: readonly Uint8Array[];
   readonly after: readonly Uint8Array[];
@@ -16,19 +16,23 @@ export interface DiffRequest {
 }
 
 const THREAD = 'src/config/threads/diff-thread.js';
-/** Patterns by the thousand may take longer to be compared, which is for `weir diff`. */
+/**
+ * Maximum duration of a comparison in milliseconds. Comparing thousands of patterns may take longer, which is left to
+ * `weir diff`.
+ */
 const MAX_MS = 20_000;
 
 /**
- * Compares policies in a thread of its own, while this one decides: policies go there a slice at a time, and the thread
- * gives way. One that was not compared in time is ended.
+ * Compares policies in a worker thread while this thread decides requests. Policies are sent slice by slice, and the
+ * thread has a low priority. A comparison that takes too long is cancelled.
  */
 export class PolicyDiffer {
   #thread: Worker | undefined;
   #closed = false;
 
   /**
-   * What `after` changes. Rejects with an Error that says why it could not be told. One comparison at a time.
+   * Returns the changes in `after`. Rejects with an Error that says why they are unknown. Only one comparison may run
+   * at a time.
    *
    * @param nowMicros wall clock
    */
@@ -42,7 +46,7 @@ export class PolicyDiffer {
     return this.#run(request);
   }
 
-  /** Ends what is running, which then rejects. */
+  /** Cancels the running comparison, which then rejects. */
   close(): void {
     this.#closed = true;
     void this.#thread?.terminate();
@@ -53,7 +57,7 @@ export class PolicyDiffer {
       const transferList = [...request.before, ...request.after].map(({ buffer }) => buffer as ArrayBuffer);
       const thread = new Worker(assetPath(THREAD), { name: 'diff', workerData: request, transferList });
       this.#thread = thread;
-      // Nobody waits for it.
+      // The comparison must not keep the process running.
       thread.unref();
       const late = setTimeout(() => {
         reject(new Error(`the comparison took longer than ${MAX_MS / 1000} s`));
@@ -70,7 +74,10 @@ export class PolicyDiffer {
   }
 }
 
-/** The domains of a configuration but those that the other one has, too, in slices; made in turns. */
+/**
+ * Returns the domains of one configuration that are not identical in the other, in slices, and yields to the event
+ * loop.
+ */
 async function slicesOf({ domains, version }: PolicySet, other: PolicySet): Promise<readonly Uint8Array[]> {
   const differing = new Map([...domains].filter(([domain, policy]) => other.domains.get(domain) !== policy));
   const slices: Uint8Array[] = [];

@@ -3,20 +3,21 @@ import type { PolicyPlace } from '../files/policy-paths.js';
 import { LoadThread } from './load-thread.js';
 import { loadRequest } from './load-transfer.js';
 
-/** Loads policies while this thread goes on. */
+/** Loads policies while this thread continues. */
 export interface PolicyLoader {
   /**
-   * Loads once; `previous` is what the load before gave, whose policies stay for domains that are bad or did not
-   * change. Rejects when it could not be tried; errors in the files are in what it resolves with. One load at a time.
+   * Loads the policies once. `previous` is the result of the previous load, whose policies stay for invalid or
+   * unchanged domains. Rejects if the load could not run. Errors in the files are part of the result. Only one load may
+   * run at a time.
    */
   load(previous?: LoadedPolicies): Promise<LoadedPolicies>;
-  /** Ends what is running, which then rejects. */
+  /** Cancels the running load, which then rejects. */
   close(): void;
 }
 
 const THREAD = 'src/config/threads/policy-thread.js';
 
-/** Loads in a thread of its own, which reads, parses and checks; see {@link LoadThread}. */
+/** Reads, parses and checks policies in a worker thread; see {@link LoadThread}. */
 export class ThreadPolicyLoader implements PolicyLoader {
   private readonly places: readonly PolicyPlace[];
   private readonly options: LoadOptions;

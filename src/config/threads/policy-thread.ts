@@ -1,4 +1,4 @@
-/* Runs in a thread of its own, which ThreadPolicyLoader starts for one load. */
+/** Worker thread that ThreadPolicyLoader starts for one load. */
 import { workerData } from 'node:worker_threads';
 import { readPolicies } from '../files/load-policies.js';
 import { giveWay, sendLoaded } from './load-thread.js';

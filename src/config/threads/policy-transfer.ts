@@ -22,28 +22,28 @@ import {
 import type { CidrIntervals } from '../../policy/values/cidr-table.js';
 
 /**
- * Specifications of policies (policy/spec.ts) as a row of items: how one thread or process hands them to another, which
- * builds the policies a slice at a time (see {@link cutSlices}) while it decides. They hold key tables, so they go
- * nowhere else.
+ * Specifications of policies (policy/spec.ts) as a sequence of items. One thread or process sends them to another,
+ * which builds the policies slice by slice (see {@link cutSlices}) while it decides requests. The items contain key
+ * tables, so they must not be sent elsewhere.
  */
 export type PolicyItem =
-  /** A domain that the receiver has already, and keeps. */
+  /** A domain that the receiver already has and keeps. */
   | { readonly kind: 'kept'; readonly domain: string }
-  /** Begins a domain; what follows is part of it, up to its `end`. */
+  /** The start of a domain. The following items belong to it, up to `end`. */
   | {
       readonly kind: 'domain';
       readonly head: DomainHead;
-      /** What it takes for secrets, those of other domains, too: names are made by them. */
+      /** The secret keys of all domains, which determine the names of buckets. */
       readonly secretKeys: readonly string[];
     }
-  /** Begins a step of `derive`; `keys` or `derive` items that follow are part of it. */
+  /** The start of a `derive` step. The following `keys` or `derive` items belong to it. */
   | { readonly kind: 'table'; readonly step: Omit<TableSpec, 'table'> }
   | { readonly kind: 'keys'; readonly pairs: readonly (readonly [string, string])[] }
   | { readonly kind: 'rules'; readonly step: Omit<RuleStepSpec, 'rules'> }
   | { readonly kind: 'derive'; readonly rule: DeriveRuleSpec }
   /**
-   * The next node of the tree in file order. Its parent is the node that came as the `parent`-th, from 0; -1 for the
-   * root.
+   * The next node of the tree in file order. `parent` is the 0-based index of its parent among the nodes sent, or -1
+   * for the root.
    */
   | {
       readonly kind: 'node';
@@ -51,7 +51,7 @@ export type PolicyItem =
       readonly fields: NodeFields;
       readonly rules: readonly RuleSpec[];
     }
-  /** What was made of the blocks of a level, the nodes with `key` below the `parent`-th. */
+  /** The compiled address blocks of a level: the nodes with `key` below the node with index `parent`. */
   | {
       readonly kind: 'intervals';
       readonly parent: number;
@@ -59,7 +59,7 @@ export type PolicyItem =
       readonly intervals: CidrIntervals;
     }
   /**
-   * Some of what was made of the patterns of a level, from the `at`-th of `all` words on; the last ones put it to use.
+   * A part of the compiled patterns of a level, from word `at` of `all` words on. The last part completes the level.
    */
   | {
       readonly kind: 'patterns';
@@ -69,7 +69,9 @@ export type PolicyItem =
       readonly all: number;
       readonly words: Int32Array;
     }
-  /** Compiles some of the regular expressions of a level; see {@link Level.compile}. Takes as long as a slice may. */
+  /**
+   * Compiles some of the regular expressions of a level; see {@link Level.compile}. Takes up to the time of a slice.
+   */
   | { readonly kind: 'compile'; readonly parent: number; readonly key: string; readonly step: number }
   | { readonly kind: 'end' };
 
@@ -77,22 +79,22 @@ type DeriveItem = Extract<PolicyItem, { kind: 'derive' }>;
 /** An item that is part of a domain. */
 type PartItem = Exclude<PolicyItem, { kind: 'domain' | 'kept' | 'end' }>;
 
-/** So many keys of a table make one item. */
+/** Number of table keys per item. */
 const PAIRS_PER_ITEM = 16;
-/** So many words of what patterns were made into: 256 KB. */
+/** Number of words of compiled patterns per item: 256 KB. */
 const WORDS_PER_ITEM = 65_536;
 
-/** What is sent of a node. */
+/** The parts of a node that are sent. */
 interface NodeParts {
   readonly fields: NodeFields;
   readonly rules: readonly RuleSpec[];
-  /** Levels below it of which something is prepared for the receiver. */
+  /** Levels below the node that are sent in compiled form. */
   readonly levels: Iterable<readonly [string, Level<PolicyNode>]>;
 }
 
 /**
- * The policies in force; of those that `isKnown` names, only that the receiver has them. `prepares`: with what takes
- * long to be made of their levels, for whoever matches by them.
+ * Yields the policies in effect. Policies for which `isKnown` is true are sent by name only, because the receiver has
+ * them. `prepares`: whether to include the compiled levels, for a receiver that matches requests.
  */
 export function* policyItems(
   policySet: PolicySet,
@@ -112,7 +114,7 @@ export function* policyItems(
   }
 }
 
-/** A domain that was read, whose names are made by `secretKeys`. */
+/** Yields a domain that was read. `secretKeys` determines the names of its buckets. */
 export function* specItems(
   { steps, root, ...head }: DomainSpec,
   secretKeys: ReadonlySet<string>,
@@ -164,7 +166,7 @@ function* nodeItems<Node>(
   childrenOf: (node: Node) => readonly Node[],
   partsOf: (node: Node) => NodeParts,
 ): Generator<PolicyItem> {
-  // The nodes of a level must all be there before they are put to use.
+  // A level can only be completed after all its nodes.
   const last: PolicyItem[] = [];
   let number = 0;
   for (const { node, parent } of inFileOrder(root, childrenOf)) {
@@ -193,31 +195,31 @@ function* levelItems(parent: number, key: string, level: Level<PolicyNode>): Gen
   for (let step = 0; step < level.compileSteps; step++) yield { kind: 'compile', parent, key, step };
 }
 
-/** Whether an item takes so long to be added that it is a slice of its own. */
+/** Tells whether an item takes so long to add that it needs its own slice. */
 export function takesLong(item: { readonly kind: string }): boolean {
   if (item.kind === 'derive') return (item as DeriveItem).rule.conditions.some(standsForMany);
   return item.kind === 'compile' || item.kind === 'patterns';
 }
 
-/** Braces are many patterns in one. */
+/** Tells whether the condition has braces, which make it several patterns. */
 function standsForMany(condition: ConditionSpec): boolean {
   return typeof condition === 'object' && condition.pattern.includes('{');
 }
 
-/** Builds the policies that come, item by item. */
+/** Builds policies from the received items, one by one. */
 export class PolicyReceiver {
   private readonly inForce: PolicySet | undefined;
   private readonly domains = new Map<string, CompiledPolicy>();
   private builder: TreeBuilder | undefined;
-  /** What has come of the patterns of a level. */
+  /** Words received so far for the patterns of a level. */
   private words = new Int32Array(0);
 
-  /** `inForce` holds the domains that are kept. */
+  /** `inForce` has the domains that are kept. */
   constructor(inForce: PolicySet | undefined) {
     this.inForce = inForce;
   }
 
-  /** Takes the next item. Throws an Error for a domain that is to be kept and is not there. */
+  /** Adds the next item. Throws an Error if a domain to be kept is missing. */
   add(item: PolicyItem): void {
     if (item.kind === 'kept') {
       const policy = this.inForce?.domains.get(item.domain);
@@ -236,7 +238,7 @@ export class PolicyReceiver {
     }
   }
 
-  /** All domains, in the order in which they came. */
+  /** Returns all domains, in the order in which they were received. */
   finish(version: string): PolicySet {
     return { domains: this.domains, version };
   }

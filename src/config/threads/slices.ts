@@ -1,14 +1,14 @@
 import { deserialize, serialize } from 'node:v8';
 
 /**
- * So many items at most go into one slice: opening it and putting its items in their places takes well below a
- * millisecond, or a few while the code is cold, which decisions may wait (bench: policy-load).
+ * Maximum number of items per slice. Opening a slice and adding its items takes well below a millisecond, or a few
+ * while the code is cold (bench: policy-load). Decisions can wait that long.
  */
 const ITEMS_PER_SLICE = 64;
 
 /**
- * Cuts plain data into slices that go to another thread or process as bytes, to be opened there one at a time. What
- * `takesLong` names ends its slice.
+ * Cuts plain data into slices of bytes, which another thread or process opens one at a time. An item for which
+ * `takesLong` is true ends its slice.
  */
 export function* cutSlices<T>(
   items: Iterable<T>,
@@ -24,7 +24,7 @@ export function* cutSlices<T>(
   if (slice.length > 0) yield serialize(slice);
 }
 
-/** What one slice holds. The caller knows what was put in. */
+/** Returns the items of a slice. The caller knows their type. */
 export function openSlice<T>(slice: Uint8Array): readonly T[] {
   return deserialize(slice) as readonly T[];
 }

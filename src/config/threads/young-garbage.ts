@@ -1,14 +1,14 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Slices between two collections: those of 4 have about a millisecond of objects to copy. */
+/** Number of slices between two collections. The objects of 4 slices take about a millisecond to copy. */
 const SLICES = 4;
 
 type Collect = (options: { readonly type: 'minor' }) => void;
 
 /**
- * V8's own function, which it shows only when asked to, by a flag of the whole process that is taken back at once.
- * Undefined where V8 has it no more: then collections are its own affair, and only longer.
+ * Returns V8's garbage collection function, which V8 exposes only while a process-wide flag is set. The flag is cleared
+ * at once. Undefined if V8 has no such function: V8 then collects on its own, with longer pauses.
  */
 function exposeCollector(): Collect | undefined {
   setFlagsFromString('--expose-gc');
@@ -17,13 +17,13 @@ function exposeCollector(): Collect | undefined {
   return typeof gc === 'function' ? (gc as Collect) : undefined;
 }
 
-/** Asked for once, with the first policy that is built. */
+/** Set once, when the first policy is built. */
 let exposed: { readonly collect: Collect | undefined } | undefined;
 
 /**
- * Collects young objects while a large policy is built. Nearly all of what is built stays, and a collection has to copy
- * it: left to itself V8 waits until there are 16 MB, and then stops for more than 10 ms. Often and little costs no more
- * in all (bench: policy-load).
+ * Collects young objects while a large policy is built. Nearly all new objects survive, so each collection copies them.
+ * V8 would wait until there are 16 MB of them and then pause for more than 10 ms. Frequent small collections take no
+ * more time in total (bench: policy-load).
  */
 export class YoungGarbage {
   private readonly collect: Collect | undefined;
@@ -34,12 +34,12 @@ export class YoungGarbage {
     this.collect = exposed.collect;
   }
 
-  /** Whether V8 can be asked. */
+  /** Whether V8 exposes the function. */
   get works(): boolean {
     return this.collect !== undefined;
   }
 
-  /** After each slice. */
+  /** Call after each slice. */
   slice(): void {
     if (++this.slices % SLICES === 0) this.collect?.({ type: 'minor' });
   }
