@@ -258,9 +258,7 @@ export interface MoveEffect {
   readonly loosens: boolean;
 }
 
-/**
- * Returns the effect of a move on requests, by comparing the limits of each node before with those of each node after.
- */
+/** Compares the limits of each node before with the limits of each node after. Returns the effect on requests. */
 export function moveEffect(move: Move, context: DiffContext): MoveEffect {
   const { nowMicros } = context;
   const back = turned(context);

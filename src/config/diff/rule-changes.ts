@@ -20,10 +20,10 @@ type HeadersField = 'responseHeaders' | 'requestHeaders';
  */
 type AnswerSettings = Pick<DomainSettings, HeadersField | 'deniedResponse'> & Pick<DomainPolicy, 'phase'>;
 
-/** The parts of a policy that concern more than one rule. */
+/** The parts of a policy beyond a single rule. */
 type PolicyTogether = AnswerSettings & { readonly rules: readonly Rule[] };
 
-/** The parts of both policies that concern more than one rule. */
+/** The parts of both policies beyond a single rule. */
 export interface DiffContext {
   readonly identities: Identities;
   readonly domainBefore: AnswerSettings;
@@ -191,7 +191,7 @@ function rateChange(before: Rule, after: Rule, denied: boolean, denies: boolean)
   const tighter = narrower(before.rate, after.rate);
   const looser = narrower(after.rate, before.rate);
   if (isSameRate(before.rate, after.rate) && tighter.length + looser.length === 0) return undefined;
-  // An unlimited rule denies nothing, so only the other rule has to be enforced.
+  // An unlimited rule never denies, so only the other rule has to be enforced.
   if (tighter.length > 0 && denies && (denied || before.rate === undefined)) {
     return shift('limit', 'tightens', was, is, reasonsOf(tighter, 'tightens'));
   }
@@ -220,7 +220,7 @@ function whenChanges(before: Rule, after: Rule, nowMicros: number): readonly Loc
   return changes;
 }
 
-/** Reports a changed phase of limits that are not part of a rule. `reason` says which limits these are. */
+/** Reports a changed phase of limits that are not part of a rule. `reason` names these limits. */
 export function phaseShift(
   before: PhaseSchedule,
   after: PhaseSchedule,

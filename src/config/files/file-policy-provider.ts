@@ -186,7 +186,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     // Watch first, so that a change during the load is noticed afterwards.
     await this.arm();
     const loaded = await this.loader.load(before).catch((error: unknown) => this.untried(error));
-    // Nobody uses the result after `close`.
+    // After `close`, the result is not used.
     if (this.stopped) return this.outcomeOf('unchanged', reason, before, []);
     const sameFiles = before.files.join('\n') === loaded.files.join('\n');
     this.fingerprint = loaded.fingerprint;
@@ -198,7 +198,7 @@ export class FilePolicyProvider implements LoadingPolicyProvider {
     return outcome;
   }
 
-  /** Returns the result of a load that did not finish: the policies stay as they are, and the next poll tries again. */
+  /** Returns the result of a load that did not finish: the policies do not change, and the next poll tries again. */
   private untried(error: unknown): LoadedPolicies {
     const why = error instanceof Error ? error.message : String(error);
     const message =

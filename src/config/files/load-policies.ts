@@ -27,7 +27,7 @@ type ConfigMaps = typeof import('../manifests/config-maps.js');
 
 export type { InForce, LoadMemory, LoadOptions } from '../read/join-domains.js';
 
-/** The parts of a load's result beside the policies. */
+/** The result of a load without the policies. */
 export interface LoadReport {
   readonly errors: readonly ConfigProblem[];
   /** Every domain that a file names, or named when it was last valid, sorted by name. */
@@ -50,7 +50,9 @@ export interface LoadReport {
 
 /** Result of loading the files or resources of a configuration. */
 export interface LoadedPolicies extends LoadReport {
-  /** The set to put into effect: valid domains as they are now, and invalid domains in their last valid version. */
+  /**
+   * The set to put into effect: the current version of valid domains, and the last valid version of invalid domains.
+   */
   readonly policySet: PolicySet;
 }
 
@@ -82,8 +84,8 @@ export function inForceOf(previous: PreviousPolicies | undefined): InForce {
 }
 
 /**
- * Tells whether the server must not start: there are errors, and no domain is valid. An empty directory is fine, and so
- * is an invalid domain next to a valid one.
+ * Tells whether the server must not start: there are errors, and no domain is valid. An empty directory does not
+ * prevent the start. Neither does an invalid domain next to a valid one.
  */
 export function isRefusedAtStart(loaded: LoadedPolicies): boolean {
   return loaded.errors.length > 0 && loaded.policySet.domains.size === 0;
@@ -102,8 +104,8 @@ export function loadPolicies(
 }
 
 /**
- * Builds the policies from what was read. `inForce` holds the domains that are kept. Throws an Error if a kept domain
- * is missing there.
+ * Builds the policies from their specifications. `inForce` holds the domains that are kept. Throws an Error if a kept
+ * domain is missing there.
  */
 export function buildPolicies(
   { specs, version, secretKeys, ...report }: ReadPolicies,

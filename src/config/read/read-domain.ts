@@ -71,7 +71,7 @@ interface Inherited {
   readonly enforcePercent: number;
 }
 
-/** Maximum number of rule names among which a misspelt name is looked up, because the search takes long. */
+/** Maximum number of rule names that are compared to a misspelt name. Each comparison takes time. */
 const MAX_COMPARED = 200;
 
 /** A node with its position. */

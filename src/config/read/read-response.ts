@@ -7,7 +7,7 @@ import { keysOf } from './policy-fields.js';
 /** Valid items of `response_headers`. */
 export const RESPONSE_HEADER_FAMILIES: readonly string[] = Object.values(HEADER_FAMILIES);
 
-/** Valid items of `request_headers`. Headers that tell when to retry are useless on a forwarded request. */
+/** Valid items of `request_headers`. A forwarded request needs no header with a retry time. */
 export const REQUEST_HEADER_FAMILIES = RESPONSE_HEADER_FAMILIES.filter((family) => family !== 'retry-after');
 
 const RETRY_AFTER_UPSTREAM =

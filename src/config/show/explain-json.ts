@@ -30,7 +30,7 @@ export interface ExplanationJson {
     readonly matched: string | null;
   }[];
   readonly result: string;
-  /** What would have to be different for a rule to apply; empty if one does. */
+  /** Changes that would make a rule apply; empty if one does. */
   readonly to_match: readonly string[];
   readonly rules: readonly ExplainedRuleJson[];
   /** `algorithm` of limit overrides; null if the domain is unknown. */

@@ -10,8 +10,8 @@ const NAMED = 3;
 const MAX_NODES = 10_000;
 
 /**
- * Returns what would have to be different for a rule to apply to entries, after `derive`, that match no rule. The texts
- * have no full stop and never show values of secret keys.
+ * Returns changes that would make a rule apply to entries, after `derive`, that match no rule. The texts have no full
+ * stop and never show values of secret keys.
  */
 export function remedies(policy: CompiledPolicy, entries: readonly Entry[]): readonly string[] {
   const keys = entries.map(({ key }) => key);

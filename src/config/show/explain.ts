@@ -101,7 +101,7 @@ export interface BucketPlace {
   readonly node?: string;
 }
 
-/** How one descriptor is decided, step by step. Never contains a secret: values of secret keys are redacted. */
+/** The decision for one descriptor, step by step. Never contains a secret: values of secret keys are redacted. */
 export interface Explanation {
   readonly domain: string;
   /** The file of the domain; absent when the domain is unknown. */
@@ -117,7 +117,7 @@ export interface Explanation {
   readonly rules: readonly ExplainedRule[];
   /** One sentence: what applies, or why no rule does. */
   readonly result: string;
-  /** What would have to be different for a rule to apply, one sentence each; empty if a rule applies. */
+  /** Changes that would make a rule apply, one sentence each; empty if a rule applies. */
   readonly toMatch: readonly string[];
 }
 

@@ -31,8 +31,8 @@ export class PolicyDiffer {
   #closed = false;
 
   /**
-   * Returns the changes in `after`. Rejects with an Error that says why they are unknown. Only one comparison may run
-   * at a time.
+   * Returns the changes in `after`. Rejects with an Error that gives the reason if they are unknown. Only one
+   * comparison may run at a time.
    *
    * @param nowMicros wall clock
    */

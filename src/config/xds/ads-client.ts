@@ -4,45 +4,43 @@ import { type AdsAddress, AdsStream } from './ads-stream.js';
 import { type DiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from './discovery.js';
 import type { Envelope } from './envelope.js';
 
-/** One state of the world, as a management server sent it. */
+/** A state-of-the-world update from a management server. */
 export interface AdsUpdate {
   readonly version: string;
-  /**
-   * The DiscoveryResponse. Whoever takes the update may hand the bytes to another thread: nobody else looks at them any
-   * more.
-   */
+  /** The DiscoveryResponse. The receiver may transfer the bytes to another thread, because nothing else reads them. */
   readonly bytes: Uint8Array;
-  /** Digest of the update that was rejected last on this stream: this one may be the same. */
+  /** Digest of the last rejected update on this stream, which may be the same as this one. */
   readonly rejected: string | undefined;
 }
 
-/** Why an update is rejected, in words for the server's log. */
+/** The reason for rejecting an update, for the log of the management server. */
 export interface Rejection {
   readonly error: string;
-  /** Of the update: the same for the same resources in another order. */
+  /** Digest of the update. It does not depend on the order of the resources. */
   readonly digest: string;
 }
 
 export interface AdsClientOptions {
   readonly address: AdsAddress;
   readonly codec: DiscoveryCodec;
-  /** Who asks: by its id a management server knows what to send. */
+  /** Identity of this server. The management server selects the resources by its id. */
   readonly node: { readonly id: string; readonly metadata: ReadonlyMap<string, string> };
   readonly backOff: BackOff;
   readonly timers: Timers;
   /**
-   * Takes an update whole, or says why it is rejected; of one with the digest of {@link AdsUpdate.rejected} only that.
-   * Asked for one at a time. Rejects when it could not be tried: the update is asked for again, later.
+   * Applies a complete update, or returns why it is rejected. For an update with the digest {@link AdsUpdate.rejected},
+   * only the digest of the result counts. Called for one update at a time. Rejects if the update could not be
+   * processed, which makes the client request it again later.
    */
   update(update: AdsUpdate): Promise<Rejection | undefined>;
-  /** An update was rejected that need not be looked at: it is too large. */
+  /** Called when an update is rejected because it is too large to be processed. */
   refused(version: string, error: string): void;
   connected(): void;
-  /** The connection could not be had, or is lost; the next attempt comes in `pauseMs`. */
+  /** Called when a connection fails or is lost. The next attempt starts in `pauseMs` milliseconds. */
   lost(reason: string, pauseMs: number): void;
-  /** `update` rejected with this. */
+  /** Called with the error with which `update` rejected. */
   failed(error: unknown): void;
-  /** The server sent resources that nobody asked for. */
+  /** Called when the server sends resources of a type that was not requested. */
   ignored(typeUrl: string): void;
 }
 
@@ -52,42 +50,42 @@ interface Received {
 }
 
 /**
- * A server may send a rejected update again at once, and again, as go-control-plane's cache does: from the second on
- * its rejection waits so long.
+ * Delay of the second and later rejections of the same update, in milliseconds. Some servers, such as
+ * go-control-plane's cache, resend a rejected update at once.
  */
 export const REPEATED_REJECTION_MS = 1000;
-/** Most bytes of a rejection's text, which goes back to the server. */
+/** Maximum length of the rejection text sent to the server, in bytes. */
 const MAX_ERROR_BYTES = 4096;
-/** Stands for the digest of updates that were not looked at. */
+/** Digest of all updates that were too large to be processed. */
 const TOO_LARGE = 'too large';
-/** google.rpc.Code */
+/** google.rpc.Code of an invalid argument. */
 const INVALID_ARGUMENT = 3;
 
 /**
- * Follows the rate limit configuration of a management server: aggregated discovery, state of the world
- * (https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol). Each update is acknowledged or rejected; a lost
- * stream is opened again after a pause that grows until an update is accepted.
+ * Follows the rate limit configuration of a management server by aggregated discovery, state of the world
+ * (https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol). Acknowledges or rejects each update. Reopens a
+ * lost stream after a pause, which grows until an update is accepted.
  */
 export class AdsClient {
   readonly #options: AdsClientOptions;
   #stream: AdsStream | undefined;
   #retry: unknown;
   #rejection: unknown;
-  /** Version of the last update accepted, on whichever stream. */
+  /** Version of the last accepted update on any stream. */
   #accepted = '';
   /** The last update rejected on this stream. */
   #rejected: Rejection | undefined;
-  /** The newest response, until it is taken or rejected. */
+  /** The newest response, until it is accepted or rejected. */
   #next: Received | undefined;
   #stopped = false;
-  /** Whether certificates for the next stream are being read. */
+  /** Whether the client is reading certificates for the next stream. */
   #isOpening = false;
 
   constructor(options: AdsClientOptions) {
     this.#options = options;
   }
 
-  /** Connects, unless it is connected or about to be; ends a pause. */
+  /** Connects now, even during a pause, unless the client is connected or connecting. */
   connect(): void {
     if (this.#stopped || this.#stream !== undefined || this.#isOpening) return;
     this.#options.timers.clear(this.#retry);
@@ -96,7 +94,7 @@ export class AdsClient {
     void this.#open();
   }
 
-  /** Opens a stream with the certificates as they are now, which are read meanwhile. */
+  /** Opens a stream with the current certificates, which it reads first. */
   async #open(): Promise<void> {
     const { address, codec, connected } = this.#options;
     try {
@@ -116,7 +114,7 @@ export class AdsClient {
     this.#send('', undefined);
   }
 
-  /** Connects no more. */
+  /** Closes the stream and does not connect again. */
   stop(): void {
     this.#stopped = true;
     this.#options.timers.clear(this.#retry);
@@ -143,7 +141,7 @@ export class AdsClient {
     if (this.#stream === undefined) return;
     timers.clear(this.#rejection);
     const busy = this.#next !== undefined;
-    // Of several that come while one is taken only the last counts: it is the state of the world.
+    // Each update is the whole state of the world, so only the newest one has to be applied.
     this.#next = { envelope, stream: this.#stream };
     if (!busy) void this.#takeAll();
   }
@@ -174,7 +172,7 @@ export class AdsClient {
       this.#accepted = version;
       this.#options.backOff.reset();
     }
-    // A nonce means nothing on another stream.
+    // A nonce is only valid on its own stream.
     if (stream !== this.#stream) return;
     if (rejection !== undefined && rejection.digest === rejected?.digest) {
       const { error } = rejected;
@@ -186,7 +184,7 @@ export class AdsClient {
     this.#send(nonce, rejection?.error);
   }
 
-  /** The update may be good: it is neither accepted nor rejected, but asked for again on another stream. */
+  /** Requests an update again on another stream, without accepting or rejecting it, because it may be valid. */
   #giveUp(stream: AdsStream, cause: unknown): void {
     if (this.#stopped) return;
     this.#options.failed(cause);
@@ -195,7 +193,7 @@ export class AdsClient {
     this.#lost('the update could not be loaded');
   }
 
-  /** Asks (no nonce), acknowledges, or rejects with `error`. */
+  /** Sends a subscription (empty nonce), an acknowledgement, or a rejection with `error`. */
   #send(responseNonce: string, error: string | undefined): void {
     const { id, metadata } = this.#options.node;
     const fields = Object.fromEntries([...metadata].map(([key, stringValue]) => [key, { stringValue }]));
@@ -211,7 +209,7 @@ export class AdsClient {
   }
 }
 
-/** So much of a text as `most` bytes hold, whole characters. */
+/** Cuts a text to at most `most` bytes of whole characters. */
 function cut(text: string, most: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= most) return text;

@@ -12,67 +12,68 @@ import { turn } from '../../runtime/turns.js';
 import { type DiscoveryCodec, type DiscoveryRequest, STREAM_PATH } from './discovery.js';
 import { type Envelope, readEnvelope } from './envelope.js';
 
-/** How to reach a management server. */
+/** Address of a management server, with the settings of a connection. */
 export interface AdsAddress {
-  /** `host:port`, or another target of gRPC. */
+  /** `host:port` or another gRPC target. */
   readonly target: string;
   /**
-   * Asked for each connection, so that renewed certificates are taken; a rejection is a connection that failed. They
-   * check the certificate themselves where the target is an IP address, which is not asked for in the handshake.
+   * Returns the credentials for a new connection, so that renewed certificates take effect. Rejects if they cannot be
+   * read, which counts as a failed connection. For an IP address as target, the credentials verify the certificate
+   * themselves, because a TLS handshake cannot request an address.
    */
   credentials(): Promise<ChannelCredentials>;
-  /** The name to ask for in the TLS handshake, in the place of the target's. */
+  /** Server name for the TLS handshake, if it differs from the target's. */
   readonly serverName: string | undefined;
-  /** Sent as headers of the call. */
+  /** Headers of the call. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Longest wait for a connection, milliseconds. 0: for ever. */
+  /** Maximum time to connect, in milliseconds. 0: no limit. */
   readonly connectTimeoutMs: number;
-  /** Largest message that is taken, bytes. */
+  /** Maximum size of a message, in bytes. */
   readonly maxMessageBytes: number;
-  /** A connection that is silent for so long is asked for a sign of life, milliseconds; see {@link KEEPALIVE_MS}. */
+  /** Time without messages after which a keepalive ping is sent, in milliseconds; see {@link KEEPALIVE_MS}. */
   readonly keepaliveMs: number;
-  /** How long that sign may take, milliseconds. */
+  /** Maximum time to wait for the answer to a ping, in milliseconds. */
   readonly keepaliveTimeoutMs: number;
 }
 
 /**
- * grpc-go's servers end connections that ask more often than every five minutes, unless told otherwise
- * (keepalive.EnforcementPolicy).
+ * Default time between pings, in milliseconds. Servers of grpc-go close connections with more than one ping in five
+ * minutes by default (keepalive.EnforcementPolicy).
  */
 export const KEEPALIVE_MS = 310_000;
 export const KEEPALIVE_TIMEOUT_MS = 20_000;
 
 /**
- * Most messages that a stream may bring within a second. Each costs work, however little it says; management servers
- * send one for each change, and wait for an answer.
+ * Maximum number of messages per second on a stream. Each takes work, even a small one. Management servers send one per
+ * change and wait for the answer.
  */
 export const MAX_MESSAGES_A_SECOND = 100;
 
 export interface AdsStreamListener {
   connected(): void;
   received(envelope: Envelope): void;
-  /** Told once, and nothing afterwards; not after `close`. */
+  /** Called once, as the last call, when the stream ends; not after `close`. */
   ended(reason: string): void;
 }
 
-/** Metadata of gRPC. Throws an Error for a name that can be no header. */
+/** Returns gRPC metadata. Throws an Error for a name that is not a valid header name. */
 export function metadataOf(headers: ReadonlyMap<string, string>): Metadata {
   const metadata = new Metadata();
   for (const [name, value] of headers) metadata.set(name, name.endsWith('-bin') ? Buffer.from(value) : value);
   return metadata;
 }
 
-/** One ADS stream on a connection of its own, which ends with it. */
+/** An ADS stream with its own connection, which closes with the stream. */
 export class AdsStream {
   readonly #client: Client;
   readonly #call: ClientDuplexStream<DiscoveryRequest, Buffer>;
   readonly #listener: AdsStreamListener;
   #ended = false;
-  /** Messages since then, by performance.now(). */
+  /** Messages since `#sinceMs`, a time of performance.now(). */
   #messages = 0;
   #sinceMs = Number.NEGATIVE_INFINITY;
 
-  /** Connects at once, with `credentials` of the address. Throws an Error where the target is not a valid one. */
+  /** Connects at once with the given credentials. Throws an Error if the target is invalid. */
   constructor(
     address: AdsAddress,
     credentials: ChannelCredentials,
@@ -84,9 +85,9 @@ export class AdsStream {
       'grpc.max_receive_message_length': address.maxMessageBytes,
       'grpc.keepalive_time_ms': address.keepaliveMs,
       'grpc.keepalive_timeout_ms': address.keepaliveTimeoutMs,
-      // A connection of an earlier stream was made with that one's certificates.
+      // Never reuse a connection of an earlier stream, which was made with older certificates.
       'grpc.use_local_subchannel_pool': 1,
-      // Retries would keep what was sent in memory for as long as the stream lasts.
+      // With retries, gRPC would keep every sent message in memory until the stream ends.
       'grpc.enable_retries': 0,
       'grpc.service_config_disable_resolution': 1,
       ...(address.serverName === undefined
@@ -100,7 +101,7 @@ export class AdsStream {
     this.#call = this.#client.makeBidiStreamRequest(
       STREAM_PATH,
       codec.encodeRequest,
-      // Another thread decodes it.
+      // A worker thread decodes the message.
       (bytes: Buffer) => bytes,
       metadataOf(address.headers),
     );
@@ -109,7 +110,7 @@ export class AdsStream {
         this.#end(`the server sent more than ${MAX_MESSAGES_A_SECOND} messages within a second`);
       else void this.#read(bytes);
     });
-    // Said again by the status.
+    // The status reports the error, too.
     this.#call.on('error', () => {});
     this.#call.on('status', (ending: StatusObject) => this.#end(reasonOf(ending)));
     const deadline = address.connectTimeoutMs === 0 ? Infinity : Date.now() + address.connectTimeoutMs;
@@ -130,7 +131,7 @@ export class AdsStream {
     this.#client.close();
   }
 
-  /** Counts a message. */
+  /** Counts a message, and tells whether there are too many in one second. */
   #isFlood(): boolean {
     const now = performance.now();
     if (now - this.#sinceMs >= 1000) [this.#sinceMs, this.#messages] = [now, 0];
@@ -138,7 +139,7 @@ export class AdsStream {
     return this.#messages > MAX_MESSAGES_A_SECOND;
   }
 
-  /** Reads a message, a part of it a turn; the next one waits for it. */
+  /** Reads a message in several turns, and pauses the stream meanwhile. */
   async #read(bytes: Buffer): Promise<void> {
     try {
       const reading = readEnvelope(bytes);

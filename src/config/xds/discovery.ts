@@ -3,9 +3,9 @@ import { assetPath } from '../../assets.js';
 import { FieldCounter } from './field-count.js';
 import type { Message } from './rate-limit-config.js';
 
-/** The resources that weir asks a management server for. */
+/** Type URL of the resources that weir requests from a management server. */
 export const RATE_LIMIT_CONFIG_TYPE = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
-/** HTTP/2 path of the one method of ADS (proto/envoy/service/discovery/v3/ads.proto). */
+/** HTTP/2 path of the ADS method (proto/envoy/service/discovery/v3/ads.proto). */
 export const STREAM_PATH = '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources';
 
 /** google.protobuf.Any. */
@@ -32,32 +32,35 @@ export interface DiscoveryResponse {
   readonly nonce: string;
 }
 
-/** As proto-loader gives it: protobufjs brings its own text of Any, whose names are as they stand there. */
+/** The response as proto-loader returns it. protobufjs has its own definition of Any, whose field names are kept. */
 interface LoadedResponse extends Omit<DiscoveryResponse, 'resources'> {
   readonly resources: readonly { readonly type_url: string; readonly value: Uint8Array }[];
 }
 
-/** Both ends of what goes over the wire. Decoding throws for bytes that are no such message. */
+/** Encoder and decoder for both ends of a stream. Decoding throws an Error for bytes that are not such a message. */
 export interface DiscoveryCodec {
   encodeRequest(request: DiscoveryRequest): Buffer;
   decodeResponse(bytes: Uint8Array): DiscoveryResponse;
-  /** A ratelimit.config.ratelimit.v3.RateLimitConfig; fields are named as in its proto file. */
+  /** Decodes a ratelimit.config.ratelimit.v3.RateLimitConfig with the field names of its proto file. */
   decodeConfig(bytes: Uint8Array): Message;
-  /** How many fields such a message has; see {@link FieldCounter}. */
+  /** Returns the number of fields in such a message; see {@link FieldCounter}. */
   countFields(bytes: Uint8Array, most: number): number;
 }
 
 const CONFIG = 'ratelimit.config.ratelimit.v3.RateLimitConfig';
 const DESCRIPTOR = 'ratelimit.config.ratelimit.v3.RateLimitDescriptor';
 
-/** Reads `proto/`, so make one per process. Throws when the build is incomplete. */
+/**
+ * Creates the codec. It reads the files in `proto/`, so create one per process. Throws an Error if the build is
+ * incomplete.
+ */
 export function createDiscoveryCodec(): DiscoveryCodec {
   const definition = loadSync('envoy/service/discovery/v3/discovery.proto', {
     includeDirs: [assetPath('proto')],
     longs: Number,
     defaults: true,
   });
-  // What is not set is left out: that saves memory. An enum's number that has no name stays a number.
+  // Omit unset fields to save memory. An unknown enum number stays a number.
   const configs = loadSync('ratelimit/config/ratelimit/v3/rls_conf.proto', {
     includeDirs: [assetPath('proto')],
     keepCase: true,
@@ -84,7 +87,7 @@ function messageOf(definition: PackageDefinition, name: string): MessageTypeDefi
   return definition[name] as MessageTypeDefinition<object, object>;
 }
 
-/** Not as a Buffer: of one protobufjs reads a text that is cut off as if it ended there. */
+/** Returns the bytes in a form that protobufjs reads strictly. From a Buffer, it would accept a truncated text. */
 function strict(bytes: Uint8Array): Buffer {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) as Buffer;
 }

@@ -1,16 +1,16 @@
 import type { PackageDefinition } from '@grpc/proto-loader';
 import { readVarint } from './varint.js';
 
-/** What a descriptor takes memory for beside its fields: it counts for so many more. */
+/** Number of fields that a descriptor counts in addition to its own, for the memory of its object. */
 const DESCRIPTOR_FIELDS = 3;
 
 /** Wire types of protobuf. */
 const [VARINT, FIXED64, LENGTH_DELIMITED, FIXED32] = [0, 1, 2, 5];
 
-/** A message, as far as counting its fields asks: those of its fields that are messages, by number. */
+/** The fields of a message that are messages themselves, by number. */
 type Parts = Map<number, Parts>;
 
-/** google.protobuf.DescriptorProto, as proto-loader has it. */
+/** google.protobuf.DescriptorProto, as returned by proto-loader. */
 interface MessageDescriptor {
   readonly name: string;
   readonly field: readonly { readonly number: number; readonly type: string; readonly typeName: string }[];
@@ -22,7 +22,10 @@ export class FieldCounter {
   readonly #root: Parts;
   readonly #descriptor: Parts;
 
-  /** `root`: the full name of the message that is counted; `descriptor`: of that which counts for more. */
+  /**
+   * `root` is the full name of the message to count. `descriptor` is that of the message that counts {@link
+   * DESCRIPTOR_FIELDS} more.
+   */
   constructor(definition: PackageDefinition, root: string, descriptor: string) {
     const known = new Map<string, Parts>();
     this.#root = partsOf(definition, root, known);
@@ -30,10 +33,9 @@ export class FieldCounter {
   }
 
   /**
-   * How many fields a message has, those of its parts included: what decoding it takes memory for, which is a hundred
-   * times the bytes of a field that is empty. A descriptor counts for four. Counts no further than `most`, and beyond
-   * that gives more. Bytes that are no such message are left to the decoder: they are counted as far as they can be
-   * read.
+   * Returns the number of fields in a message and its nested messages, which determines the memory for decoding it: up
+   * to a hundred times the bytes of an empty field. Stops counting above `most`, and then returns a greater number.
+   * Invalid bytes are counted as far as they can be read, because the decoder rejects them.
    */
   count(bytes: Uint8Array, most: number): number {
     const ends: number[] = [bytes.length];
@@ -74,7 +76,7 @@ export class FieldCounter {
   }
 }
 
-/** `known` has the messages that were met before. */
+/** `known` has the message types that were visited before. */
 function partsOf(definition: PackageDefinition, name: string, known: Map<string, Parts>): Parts {
   const met = known.get(name);
   if (met !== undefined) return met;
@@ -93,7 +95,7 @@ function addParts(
 ): void {
   for (const { number, type, typeName } of fields) {
     if (type !== 'TYPE_MESSAGE') continue;
-    // The entries of a map: a message that only its own one knows.
+    // The type of map entries is nested in the message itself.
     const entry = nestedType.find((nested) => nested.name === typeName);
     if (entry !== undefined) {
       const inner: Parts = new Map();
@@ -106,7 +108,7 @@ function addParts(
   }
 }
 
-/** google.protobuf.Duration, Timestamp and wrappers stand for a value: they count as one. */
+/** Tells whether a type counts as a single value: google.protobuf.Duration, Timestamp and wrappers. */
 function isSingleValue(definition: PackageDefinition, name: string): boolean {
   const isWellKnown = packageOf(name) === 'google.protobuf';
   return isWellKnown && descriptorOf(definition, name).field.every(({ type }) => type !== 'TYPE_MESSAGE');

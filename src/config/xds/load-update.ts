@@ -12,17 +12,17 @@ import {
 } from './discovery.js';
 import { toDocument } from './rate-limit-config.js';
 
-/** So much of a resource's name stands in messages. */
+/** Maximum number of characters of a resource's name in messages. */
 const MAX_NAME = 200;
 /**
- * Most fields of all resources of an update, those of their parts included: 100,000 rules with a window, of nine each;
- * see {@link FieldCounter}.
+ * Maximum number of fields in all resources of an update, nested ones included. This is enough for 100,000 rules with a
+ * window of nine fields each; see {@link FieldCounter}.
  */
 export const MAX_FIELDS = 1_000_000;
 
 /**
- * Reads a DiscoveryResponse: {@link readUpdate} of its resources, and `contents` is its digest. One whose digest is
- * `rejected` is not read: it gives an error that says so. Never throws.
+ * Reads a DiscoveryResponse with {@link readUpdate}, and returns its digest as `contents`. A response with the digest
+ * `rejected` is not read and returns an error with this reason. Never throws.
  */
 export function readResponse(
   bytes: Uint8Array,
@@ -52,7 +52,7 @@ export function readResponse(
   return { ...readUpdate(resources, codec, options, before), contents };
 }
 
-/** An update of which nothing is to be used, for one reason. */
+/** Returns the result for an update that is rejected as a whole, for one reason. */
 function nothingOf(message: string, contents: string, { inForce, memory }: InForce): ReadPolicies {
   return {
     specs: new Map(Array.from(inForce.keys(), (domain) => [domain, 'kept'])),
@@ -69,8 +69,8 @@ function nothingOf(message: string, contents: string, { inForce, memory }: InFor
 }
 
 /**
- * Of resources in any order, once their digests are sorted: go-control-plane keeps them in a map, and sends them as
- * they come out of it.
+ * Returns a digest that does not depend on the order of the resources. go-control-plane sends them in the random order
+ * of a map.
  */
 function digestOf(bytes: readonly Uint8Array[], text: string): string {
   const hash = createHash('sha256').update(`${text}:`);
@@ -79,9 +79,9 @@ function digestOf(bytes: readonly Uint8Array[], text: string): string {
 }
 
 /**
- * Reads and checks the resources of one update, as files of a directory are. Messages name a resource by its name, one
- * without a name by its place. `before` is what the last good update gave. Never throws: everything wrong is in
- * `errors`, and then nothing of the rest is to be used.
+ * Reads and checks the resources of an update in the same way as the files of a directory. Messages name a resource by
+ * its name, or by its position if it has none. `before` is the state after the last valid update. Never throws: all
+ * problems are in `errors`, and if there are any, the rest of the result must not be used.
  */
 export function readUpdate(
   resources: readonly Resource[],
@@ -110,7 +110,7 @@ export function readUpdate(
       );
     }
   });
-  // Their order means nothing, and differs from one management server to the next: replicas must agree all the same.
+  // The order has no meaning and differs between management servers, but all replicas must use the same order.
   sources.sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
   const read = readDocuments(sources, options, before);
   return { ...read, errors: [...boundProblems(errors, errors.length, 'error'), ...read.errors] };

@@ -7,10 +7,10 @@ import {
 import { WHOLE_FILE } from '../yaml/config-problem.js';
 import type { YamlField, YamlList, YamlMap, YamlScalar, YamlValue } from '../yaml/yaml-document.js';
 
-/** A message as it is decoded: the fields that are set, by name. Their types are those of the proto file. */
+/** A decoded message: the fields that are set, by name, with the types of the proto file. */
 export type Message = Readonly<Record<string, unknown>>;
 
-/** A google.protobuf.Value: the one field that is set. */
+/** A google.protobuf.Value with the one field that is set. */
 interface XdsValue {
   readonly numberValue?: number;
   readonly stringValue?: string;
@@ -28,7 +28,7 @@ interface Seconds {
 }
 type Texts = Readonly<Record<string, string>>;
 
-/** Fields of envoyproxy/ratelimit that are not looked at where one of weir's own stands in their place. */
+/** Fields of envoyproxy/ratelimit that are ignored if the given field of weir is set instead. */
 const REPLACED_FIELDS: Readonly<Record<string, readonly string[]>> = {
   value: ['value_cidr', 'value_regex'],
   rate_limit: ['rate_limits'],
@@ -36,12 +36,15 @@ const REPLACED_FIELDS: Readonly<Record<string, readonly string[]>> = {
   requests_per_unit: ['token_bucket'],
 };
 
-/** A RateLimitPolicy serves as all three: what stands where it has no meaning is left to the checks of files. */
+/**
+ * Fields of a RateLimitPolicy, which is used for all three kinds of limits. The checks for files report fields that do
+ * not apply to a kind.
+ */
 const LIMIT_FIELDS: MappingFields = { ...POLICY_FIELDS.rate_limit, ...POLICY_FIELDS.rate_limits_item };
 
 /**
- * The document that a policy file with the same content would be, so that both are checked and compiled alike.
- * `config`: a ratelimit.config.ratelimit.v3.RateLimitConfig. Its fields are those of {@link POLICY_FIELDS}, by name.
+ * Returns the document of a policy file with the same content, so that both are checked and compiled in the same way.
+ * `config` is a ratelimit.config.ratelimit.v3.RateLimitConfig. Its fields have the names in {@link POLICY_FIELDS}.
  */
 export function toDocument(config: Message): YamlMap {
   return mapping('file', config);
@@ -73,21 +76,21 @@ function values(fields: MappingFields, message: Message): Record<string, YamlVal
 function limit(message: Message): Record<string, YamlValue> {
   const found = values(LIMIT_FIELDS, message);
   const isMissing = found['unit'] !== undefined && found['requests_per_unit'] === undefined;
-  // The wire does not tell 0 from absent: beside a unit it is meant.
+  // Protobuf does not distinguish 0 from an absent field. If there is a unit, 0 is intended.
   return isMissing && message['unlimited'] !== true ? { ...found, requests_per_unit: plain('0') } : found;
 }
 
-/** The keys of conditions come from elsewhere: messages do not show them, as with those of files. */
+/** Returns a derive rule. Its condition keys come from the sender, so messages do not show them, as with files. */
 function deriveRule(message: Message): YamlMap {
   const conditions = Object.entries((message['conditions'] ?? {}) as Texts).map(
-    // No condition may pass for the value of the rule.
+    // A condition named "value" must not be taken for the value of the rule.
     ([key, item]) => [key === 'value' ? 'conditions.value' : key, text(item)] as const,
   );
   const own = Object.entries(values(POLICY_FIELDS.derive_rule, message));
   return map([...conditions, ...own], conditions.length);
 }
 
-/** One field, undefined where it is absent; see {@link FieldForm}. */
+/** Returns the value of one field; undefined if it is absent. See {@link FieldForm}. */
 function fieldValue(form: FieldForm, key: string, message: Message): YamlValue | undefined {
   const item = message[key];
   if (form === 'phase') return wordOr('phase_schedule', item, message[`${key}_schedule`]);
@@ -141,7 +144,7 @@ function fieldValue(form: FieldForm, key: string, message: Message): YamlValue |
   }
 }
 
-/** The message, else the word that stands in another field. */
+/** Returns the message, or else the text of the other field. */
 function wordOr(name: MappingName, word: unknown, message: unknown): YamlValue | undefined {
   if (message !== undefined) return mapping(name, message as Message);
   return word === undefined || word === '' ? undefined : text(word as string);
@@ -153,13 +156,19 @@ function deniedResponse({ preset, custom }: Message): YamlValue {
     : mapping('denied_response', custom as Message);
 }
 
-/** Go's syntax, exactly: both parts have the same sign (google/protobuf/duration.proto). */
+/**
+ * Returns the duration in Go's notation, without rounding. Both parts have the same sign
+ * (google/protobuf/duration.proto).
+ */
 function duration({ seconds = 0, nanos = 0 }: Seconds): string {
   const sign = seconds < 0 || nanos < 0 ? '-' : '';
   return `${sign}${Math.abs(seconds)}s${Math.abs(nanos)}ns`;
 }
 
-/** RFC 3339; what that has no time for is told in seconds, and refused as files would be. */
+/**
+ * Returns an RFC 3339 time. A time that RFC 3339 cannot express is written in seconds, which the checks for files
+ * reject.
+ */
 function time({ seconds = 0, nanos = 0 }: Seconds): string {
   const [from, to] = [-62_135_596_800, 253_402_300_799];
   if (seconds < from || seconds > to || nanos < 0 || nanos > 999_999_999) return `${seconds}s${nanos}ns`;
@@ -178,7 +187,7 @@ function value({ structValue, listValue, stringValue, numberValue, boolValue }: 
   return plain(String(numberValue ?? boolValue ?? null));
 }
 
-/** The first `hidden` keys are not shown in messages. */
+/** Returns a mapping. Messages do not show its first `hidden` keys. */
 function map(pairs: readonly (readonly [string, YamlValue])[], hidden = 0): YamlMap {
   const fields = new Map<string, YamlField>();
   pairs.forEach(([key, item], index) => {

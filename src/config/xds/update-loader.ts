@@ -1,19 +1,19 @@
 import { type InForce, inForceOf, type LoadedPolicies, type LoadOptions } from '../files/load-policies.js';
 import { LoadThread } from '../threads/load-thread.js';
 
-/** What the thread is asked to load, as plain data. */
+/** Input of the thread, as plain data. */
 export interface UpdateRequest extends InForce {
   /** A DiscoveryResponse. */
   readonly bytes: Uint8Array;
-  /** Digest of the one that was rejected last. */
+  /** Digest of the last rejected response. */
   readonly rejected: string | undefined;
   readonly options: LoadOptions;
 }
 
-/** What stands before a message of gRPC. */
+/** Length of the prefix of a gRPC message, in bytes. */
 const PREFIX_BYTES = 5;
 
-/** Loads updates while this thread goes on; see {@link LoadThread} and readUpdate. */
+/** Loads updates in a worker thread while this thread continues; see {@link LoadThread} and readUpdate. */
 export class UpdateLoader {
   readonly #options: LoadOptions;
   readonly #thread = new LoadThread('src/config/xds/update-thread.js');
@@ -23,10 +23,10 @@ export class UpdateLoader {
   }
 
   /**
-   * Loads a DiscoveryResponse once, whose bytes are gone then: the thread has them. One with the digest `rejected` is
-   * not loaded, see readResponse; `previous` is what the last good update gave, whose policies stay for domains that
-   * did not change. Rejects when it could not be tried; errors in the resources are in what it resolves with. One load
-   * at a time.
+   * Loads a DiscoveryResponse once. The bytes are transferred to the thread and are unusable here afterwards. A
+   * response with the digest `rejected` is not loaded, see readResponse. `previous` is the result of the last valid
+   * update, whose policies stay for unchanged domains. Rejects if the load could not run. Errors in the resources are
+   * part of the result. Only one load may run at a time.
    */
   load(bytes: Uint8Array, previous: LoadedPolicies | undefined, rejected?: string): Promise<LoadedPolicies> {
     const own = ownBuffer(bytes);
@@ -34,13 +34,16 @@ export class UpdateLoader {
     return this.#thread.load(request, previous, [own.buffer]);
   }
 
-  /** Ends what is running, which then rejects. */
+  /** Cancels the running load, which then rejects. */
   close(): void {
     this.#thread.close();
   }
 }
 
-/** Bytes that share their memory with nobody. Large messages do not: gRPC puts each together in memory of its own. */
+/**
+ * Returns bytes with their own memory, which can be transferred. Large messages have it already, because gRPC assembles
+ * each of them in its own memory.
+ */
 function ownBuffer(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer } = bytes;
   const own = buffer instanceof ArrayBuffer && buffer.byteLength <= bytes.byteLength + PREFIX_BYTES;

@@ -1,4 +1,4 @@
-/* Runs in a thread of its own, which UpdateLoader starts for one update. */
+/** Worker thread that UpdateLoader starts for one update. */
 import { workerData } from 'node:worker_threads';
 import { giveWay, sendLoaded } from '../threads/load-thread.js';
 import { loadItems } from '../threads/load-transfer.js';

@@ -1,6 +1,6 @@
 /**
- * A number of protobuf that begins at `from`, of up to 64 bits, rounded beyond 2^53, and where it ends; undefined where
- * it does not, within ten bytes or those that there are.
+ * Reads a protobuf varint of up to 64 bits at `from`. Returns its value, rounded above 2^53, and the position of its
+ * end. Returns undefined if it does not end within ten bytes or within the input.
  */
 export function readVarint(
   bytes: Uint8Array,

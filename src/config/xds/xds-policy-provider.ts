@@ -9,24 +9,29 @@ import { AdsClient, type AdsClientOptions, type AdsUpdate, type Rejection } from
 import { createDiscoveryCodec } from './discovery.js';
 import { UpdateLoader } from './update-loader.js';
 
-/** What a provider of policies from a management server goes through, for a log. */
+/** Events of a provider with a management server, for a log. */
 export interface XdsEvents {
   connected(): void;
-  /** The connection could not be had, or is lost if it `wasConnected`; the next attempt comes in `pauseMs`. */
+  /**
+   * Called when a connection fails, or is lost if `wasConnected`. The next attempt starts in `pauseMs` milliseconds.
+   */
   lost(reason: string, pauseMs: number, wasConnected: boolean): void;
-  /** An update is in force. */
+  /** Called when an update takes effect. */
   accepted(version: string, loaded: LoadedPolicies, secrets: readonly NewSecret[]): void;
-  /** An update is bad, and what was in force before stays; `policy` is its version. */
+  /** Called when an update is invalid and the previous policies stay in effect. `policy` is their version. */
   rejected(version: string, loaded: Pick<LoadedPolicies, 'errors' | 'warnings'>, policy: string): void;
-  /** An update could not be tried. */
+  /** Called when an update could not be processed. */
   failed(error: unknown): void;
-  /** The server sent resources that nobody asked for. */
+  /** Called when the server sends resources of a type that was not requested. */
   ignored(typeUrl: string): void;
-  /** Somebody asked for a reload while the server is connected, which sends changes by itself. */
+  /**
+   * Called when an operator requests a reload while the server is connected, which has no effect because updates are
+   * pushed.
+   */
   reloadAsked(): void;
 }
 
-/** Who the management server is, and how it is asked. */
+/** Address of the management server, and settings of the requests to it. */
 export interface XdsOptions extends Pick<AdsClientOptions, 'address' | 'node' | 'backOff'> {
   readonly load: LoadOptions;
 }
@@ -37,8 +42,8 @@ const TIMERS: AdsClientOptions['timers'] = {
 };
 
 /**
- * Policies from a management server: the last good update as a whole, followed until `close`. Begin with
- * {@link connect}.
+ * Provides policies from a management server: the last valid update as a whole, until `close`. Call {@link connect} to
+ * start.
  */
 export class XdsPolicyProvider implements LoadingPolicyProvider {
   readonly #events: XdsEvents;
@@ -47,7 +52,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
   readonly #loaded = new Signal<boolean>();
   readonly onReload = this.#loaded.add;
   #connected = false;
-  /** The last good update; its policies are in force. */
+  /** The last valid update, whose policies are in effect. */
   #accepted: LoadedPolicies | undefined;
   #domains: readonly DomainStatus[] = [];
   #errors: readonly ConfigProblem[] = [];
@@ -84,7 +89,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
     return this.#domains;
   }
 
-  /** There is nothing to read again: updates come by themselves. Ends a pause before the next connection. */
+  /** Ends a pause before the next connection. There is nothing to read again, because the server pushes updates. */
   reload(): void {
     if (this.#connected) this.#events.reloadAsked();
     this.#client.connect();
@@ -98,7 +103,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
   async #update({ version, bytes, rejected }: AdsUpdate): Promise<Rejection | undefined> {
     const loaded = await this.#loader.load(bytes, this.#accepted, rejected);
     const { errors, contents: digest } = loaded;
-    // It was told then, and is in force no more than before.
+    // The same update was reported when it was first rejected.
     if (digest === rejected) return { digest, error: '' };
     if (errors.length === 0) this.#accept(version, loaded);
     else this.#reject(version, loaded);
@@ -106,7 +111,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
     return errors.length === 0 ? undefined : { digest, error: rejection(errors) };
   }
 
-  /** An update that is too large to be looked at. */
+  /** Reports an update that is too large to be processed. */
   #refuse(version: string, message: string): void {
     this.#errors = [{ file: 'update', ...WHOLE_FILE, path: '', message }];
     this.#tellRejected(version, { errors: this.#errors, warnings: [] });
@@ -115,7 +120,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
 
   #accept(version: string, loaded: LoadedPolicies): void {
     const before = this.current();
-    // The set stays the very object when it says the same, so that nobody takes it for another.
+    // Keep the same object for equal content, so that callers can compare sets by identity.
     const policySet = before?.version === loaded.policySet.version ? before : loaded.policySet;
     const secrets = before === undefined || before === policySet ? [] : newSecrets(before, policySet);
     shareSecrets(policySet);
@@ -159,7 +164,7 @@ export class XdsPolicyProvider implements LoadingPolicyProvider {
   }
 }
 
-/** For the management server's log: what its people must mend. */
+/** Returns the text for the log of the management server, which tells its operators what to correct. */
 function rejection(errors: readonly ConfigProblem[]): string {
   const lines = errors.slice(0, MAX_SHOWN).map(formatProblem);
   const more = countProblems(errors) - lines.length;

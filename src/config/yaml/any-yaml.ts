@@ -24,10 +24,10 @@ import {
   type YamlValue,
 } from './yaml-value.js';
 
-/** Most syntax errors reported for one file: one missing quote can cause hundreds. */
+/** Maximum number of syntax errors reported per file, because one missing quote can cause hundreds. */
 const MAX_SYNTAX_ERRORS = 20;
 
-/** What parseYaml (yaml-document.ts) gives, for every kind of YAML, by the parser of the package `yaml`. */
+/** Does the same as parseYaml (yaml-document.ts) for every kind of YAML, with the parser of the package `yaml`. */
 export function readAnyYaml(
   text: string,
   problems: ProblemList,
@@ -40,7 +40,7 @@ export function readAnyYaml(
     return undefined;
   }
   const lines = new LineCounter();
-  // The failsafe schema reads every scalar as text. Tags are read here, and unique keys are checked, in linear time.
+  // The failsafe schema reads every scalar as text. This module reads tags and checks unique keys, in linear time.
   let document: Document.Parsed;
   try {
     document = parseDocument(text, {
@@ -53,13 +53,13 @@ export function readAnyYaml(
       lineCounter: lines,
     });
   } catch (error) {
-    // The parser nests what is not valid, such as each of many lines `* a: b`, deeper than nesting.ts can foresee.
+    // The parser nests some invalid lines, such as a series of `* a: b`, deeper than nesting.ts can predict.
     if (!(error instanceof RangeError)) throw error;
     problems.error(WHOLE_FILE, '', TOO_DEEP);
     return undefined;
   }
   const errors = document.errors.filter((error) => error.code !== 'MULTIPLE_DOCS');
-  // What follows on the same line is most often owed to the first.
+  // Later errors on the same line are mostly caused by the first.
   let reportedLine = 0;
   const openings = errors.length > 0 ? openingsByEnd(document) : new Map<number, number>();
   for (const error of errors.slice(0, MAX_SYNTAX_ERRORS)) {
@@ -91,7 +91,7 @@ export function readAnyYaml(
       : converter.convert(document.contents, '', 0, options.secret === true);
   if (converter.gaveUp) return undefined;
   if (value === undefined || isNull(value)) {
-    // An alias to nothing was reported already.
+    // The undefined alias is already reported.
     if (problems.errors.length > 0) return undefined;
     const remedy = options.secret ? 'write {} for a table without keys' : 'add a policy to it, or remove it';
     problems.error(WHOLE_FILE, '', `the file is empty; ${remedy}`);
@@ -100,7 +100,9 @@ export function readAnyYaml(
   return value;
 }
 
-/** Where quoted texts, lists and mappings in brackets begin, by where they end: those not closed end at their error. */
+/**
+ * Returns the start of each quoted text, list and mapping in brackets by its end. An unclosed one ends at its error.
+ */
 function openingsByEnd(document: Document): ReadonlyMap<number, number> {
   const starts = new Map<number, number>();
   visit(document, {
@@ -117,7 +119,7 @@ function openingsByEnd(document: Document): ReadonlyMap<number, number> {
   return starts;
 }
 
-/** What ends one thing in YAML and begins the next, quoted or not. */
+/** Counts the characters that can end one YAML node and begin the next, whether quoted or not. */
 function countMarks(text: string): number {
   let count = 0;
   for (let i = 0; i < text.length; i++) if (MARKS.has(text.charCodeAt(i))) count++;
@@ -131,22 +133,22 @@ function positionOf(lines: LineCounter, offset: number): Position {
   return { line: Math.max(line, 1), column: Math.max(col, 1) };
 }
 
-/** Turns the parser's nodes into values of this module. */
+/** Converts the parser's nodes to values of this module. */
 class Converter {
   private readonly text: string;
   private readonly lines: LineCounter;
   private readonly problems: ProblemList;
   private readonly showKey: ShowKey;
-  /** Anchored nodes by name, in document order: an alias means the latest one before it (YAML 1.2, 7.1). */
+  /** Anchored nodes by name, in document order. An alias refers to the latest one before it (YAML 1.2, 7.1). */
   private readonly anchors = new Map<string, Node>();
-  /** Nodes being converted, to find an alias to its own ancestor. */
+  /** Nodes being converted, to detect an alias to its own ancestor. */
   private readonly open = new Set<Node>();
   private aliasDepth = 0;
   private aliasValues = 0;
   gaveUp = false;
-  /** Anchored nodes whose contents may not be shown, wherever an alias brings them. */
+  /** Anchored nodes whose contents must not be shown wherever an alias repeats them. */
   private readonly hidden = new Set<Node>();
-  /** What was reported: an expansion must not report it again. */
+  /** Problems that were reported, because the expansion of an alias must not report them again. */
   private readonly reported = new Set<string>();
 
   constructor(text: string, lines: LineCounter, problems: ProblemList, showKey: ShowKey) {
@@ -156,7 +158,7 @@ class Converter {
     this.showKey = showKey;
   }
 
-  /** `hidden`: nothing of the node may be shown. */
+  /** `hidden`: no part of the node may be shown. */
   convert(node: unknown, path: string, depth: number, hidden: boolean): YamlValue {
     const at = this.positionOf(node);
     if (this.gaveUp) return nothing(at);
@@ -246,7 +248,7 @@ class Converter {
     pairs.forEach((pair, index) => {
       if (!isPair(pair) || this.gaveUp) return;
       const showKey = (name: string): boolean => !hidden && this.showKey(path, name);
-      // Of a key that is an alias or a mapping itself nothing is known yet.
+      // Nothing is known yet about a key that is an alias or a mapping.
       const key = this.convert(pair.key, path, depth + 1, !showKey(''));
       if (key.kind !== 'scalar') {
         this.report(key.at, path, 'a key must be a text, not a mapping or a list; write a text');
@@ -278,7 +280,8 @@ class Converter {
   }
 
   /**
-   * A merge key adds what the mapping does not say itself; of several sources the earlier wins (YAML 1.1 merge type).
+   * Adds the fields of a merge key that the mapping does not have. The first of several sources wins (YAML 1.1 merge
+   * type).
    */
   private merge(source: YamlValue, fields: Map<string, YamlField>, path: string): void {
     const sources = source.kind === 'list' ? source.items : [source];
@@ -296,7 +299,7 @@ class Converter {
   }
 
   private remember(node: Node & { anchor?: string }, hidden: boolean): void {
-    // Only where the anchor is defined: an expansion must not bring an old definition of a name back.
+    // Remember an anchor only at its definition, because an expansion must not restore an older definition of the name.
     if (this.aliasDepth > 0 || node.anchor === undefined) return;
     this.anchors.set(node.anchor, node);
     if (hidden) this.hidden.add(node);

@@ -1,36 +1,39 @@
 import { printableLine } from '../../printable.js';
 import { quantity } from '../../quantity.js';
 
-/** Something wrong, or worth knowing, in a file of the policy. */
+/** An error or warning about a file of the policy. */
 export interface ConfigProblem {
-  /** The file as the user named it, or found in a directory the user named. */
+  /** Name of the file as given by the user, or as found in a directory that the user named. */
   readonly file: string;
-  /** 1-based; 0 when the problem is the file itself (missing, too large, not text). */
+  /** 1-based line; 0 if the problem concerns the whole file (missing, too large, not text). */
   readonly line: number;
-  /** 1-based, in characters; 0 together with `line` 0. */
+  /** 1-based column in characters; 0 if `line` is 0. */
   readonly column: number;
-  /** Where in the document: `descriptors[0].rate_limit.unit`; '' for the document itself. Never holds a secret. */
+  /**
+   * Path in the document, such as `descriptors[0].rate_limit.unit`; '' for the document itself. Never contains a
+   * secret.
+   */
   readonly path: string;
-  /** A sentence that says what is wrong and what to do. Never holds a secret. */
+  /** A sentence that says what is wrong and what to do. Never contains a secret. */
   readonly message: string;
-  /** How many problems it stands for; 1 when absent. */
+  /** Number of problems that this entry summarises; 1 if absent. */
   readonly count?: number;
 }
 
-/** How many problems a list is about, those that are only counted included. */
+/** Returns the number of problems in a list, including those that are only counted. */
 export function countProblems(problems: readonly ConfigProblem[]): number {
   return problems.reduce((sum, { count = 1 }) => sum + count, 0);
 }
 
-/** Problems that ask for the same remedy. */
+/** Problems with the same remedy. */
 export interface ProblemGroup {
-  /** The field and the message, without what differs from place to place: texts in quotes, and numbers. */
+  /** The field and the message without the parts that differ between problems: quoted texts and numbers. */
   readonly kind: string;
   readonly first: ConfigProblem;
   readonly count: number;
 }
 
-/** Problems by kind, each kind where its first problem was. */
+/** Groups problems by kind, in the order of the first problem of each kind. */
 export function groupProblems(problems: readonly ConfigProblem[]): readonly ProblemGroup[] {
   const groups = new Map<string, ProblemGroup>();
   for (const problem of problems) {
@@ -42,36 +45,39 @@ export function groupProblems(problems: readonly ConfigProblem[]): readonly Prob
   return [...groups.values()];
 }
 
-/** One line for people: `policy.yaml:7:5: descriptors[0].key: the key is empty; …`. */
+/** Returns one line for people: `policy.yaml:7:5: descriptors[0].key: the key is empty; …`. */
 export function formatProblem(problem: ConfigProblem): string {
   const position = problem.line === 0 ? '' : `:${problem.line}:${problem.column}`;
   const path = problem.path === '' ? '' : `${problem.path}: `;
   return printableLine(`${problem.file}${position}: ${path}${problem.message}`);
 }
 
-/** Most errors, and most warnings, that are kept of one file, and of one load: who mends so many may well ask again. */
+/** Maximum number of errors, and of warnings, that are kept per file and per load. */
 export const MAX_PROBLEMS = 1000;
-/** So much of a path and of a message is kept, characters: both repeat what the file says. */
+/** Maximum number of characters kept of a path and a message, which both repeat text from the file. */
 const MAX_TEXT = 2000;
 
-/** Collects what is wrong in one file, so that one run tells everything, up to {@link MAX_PROBLEMS}. */
+/** Collects the problems of one file, up to {@link MAX_PROBLEMS}, so that one run reports all of them. */
 export class ProblemList {
   readonly file: string;
   readonly errors: ConfigProblem[] = [];
   readonly warnings: ConfigProblem[] = [];
-  /** How many there are, those not kept included. */
+  /** Number of errors, including those that are not kept. */
   errorCount = 0;
   warningCount = 0;
   private readonly closedPlaces = new Set<string>();
   private readonly within: string;
 
-  /** `within`: where the text lies in the file's document, where it is a part of one: `data["shop.yaml"]`. */
+  /** `within`: path of the text in the file's document if the text is a part of one, such as `data["shop.yaml"]`. */
   constructor(file: string, within = '') {
     this.file = file;
     this.within = within;
   }
 
-  /** Says no more about a place: what stands there has been reported and cannot be known, so more would be guessed. */
+  /**
+   * Ignores later problems at this position. The value there is already reported and unknown, so further messages would
+   * be guesses.
+   */
   closePlace(at: Position): void {
     this.closedPlaces.add(placeOf(at));
   }
@@ -81,7 +87,7 @@ export class ProblemList {
     if (this.errorCount++ < MAX_PROBLEMS) this.errors.push(this.problem(at, path, message));
   }
 
-  /** Puts everything into the order of the file, so that an editor can walk through it. */
+  /** Sorts the problems by their position in the file, so that an editor can step through them. */
   sort(): void {
     const order = (a: ConfigProblem, b: ConfigProblem): number => a.line - b.line || a.column - b.column;
     this.errors.sort(order);
@@ -100,8 +106,8 @@ export class ProblemList {
 }
 
 /**
- * The first of `problems` that are `total` altogether, and how many more there are in the place of the rest. `what`:
- * `errors` or `warnings`.
+ * Returns the first of `problems`, with an entry that counts the rest. `total` is their number, including those not
+ * kept.
  */
 export function boundProblems(
   problems: readonly ConfigProblem[],
@@ -116,7 +122,7 @@ export function boundProblems(
   return [...kept, { file: last.file, ...WHOLE_FILE, path: '', message, count }];
 }
 
-/** A place in a file, both 1-based; 0, 0 is the file as a whole. */
+/** A position in a file, both 1-based; 0, 0 is the whole file. */
 export interface Position {
   readonly line: number;
   readonly column: number;
@@ -130,5 +136,5 @@ function placeOf({ line, column }: Position): string {
   return `${line}:${column}`;
 }
 
-/** The file as a whole, where no line can be named. */
+/** The whole file, for problems without a known line. */
 export const WHOLE_FILE: Position = { line: 0, column: 0 };

@@ -10,36 +10,32 @@ import {
 } from './yaml-document.js';
 import { MAX_INT64, readPlain } from './yaml-scalar.js';
 
-/** A key begins so that was copied from a page: spaces that look like those of an indentation. */
+/** Matches a key that begins with a space copied from a web page, which looks like indentation. */
 const ODD_SPACE = /^[\u00a0\u2000-\u200b\u3000]/;
 
-/** A value that is present and not null, with its place in the document. */
+/** A value that is present and not null, with its position in the document. */
 export interface Located<T> {
   readonly value: T;
   readonly at: Position;
   readonly path: string;
 }
 
-/** What a format knows of its keys beyond those of the mapping at hand. */
+/** Properties of a format's keys that hold in all its mappings. */
 export interface Vocabulary {
-  /**
-   * Where keys belong that stand where they are not known: the remedy of that error, as in "it belongs in a
-   * descriptor".
-   */
+  /** The mapping that a misplaced key belongs to, for the remedy: "it belongs in a descriptor". */
   readonly homes: ReadonlyMap<string, string>;
-  /** Keys that are warned about when they are empty. */
+  /** Keys that cause a warning if they are empty. */
   readonly neverEmpty: ReadonlySet<string>;
-  /** Reports what is wrong below a field that stands elsewhere than it belongs, at `path`, and is ignored. */
+  /** Reports errors in the value of a misplaced field at `path`, which is otherwise ignored. */
   readonly checkIdle: (field: YamlField, path: string, problems: ProblemList) => void;
 }
 
-/** Of a format whose keys have one place each. */
+/** Vocabulary of a format without misplaced keys. */
 const NO_VOCABULARY: Vocabulary = { homes: new Map(), neverEmpty: new Set(), checkIdle: () => {} };
 
 /**
- * Reads the fields of one mapping by name and type. Whatever is wrong goes into the problem list, and the reader
- * answers undefined, so that the caller goes on and finds the rest. A field that is null counts as absent, as in
- * envoyproxy/ratelimit.
+ * Reads the fields of one mapping by name and type. Problems are added to the list and the method returns undefined, so
+ * that the caller continues and finds the other problems. A null field counts as absent, as in envoyproxy/ratelimit.
  */
 export class FieldReader {
   readonly map: YamlMap;
@@ -48,7 +44,7 @@ export class FieldReader {
   private readonly vocabulary: Vocabulary;
 
   /**
-   * `path`: where the mapping stands in its document, '' for the document itself. Readers of mappings below have the
+   * `path` is the path of the mapping in its document, '' for the document itself. Readers of nested mappings use the
    * same vocabulary.
    */
   constructor(map: YamlMap, path: string, problems: ProblemList, vocabulary: Vocabulary = NO_VOCABULARY) {
@@ -59,9 +55,8 @@ export class FieldReader {
   }
 
   /**
-   * Reports every key that is not in `known`; keys that may be secrets are not repeated. A key of `elsewhere` has its
-   * place in another mapping and is ignored here, so it is only warned about. Of a key of `refused` its text is the
-   * error.
+   * Reports every key that is not in `known`, without repeating keys that may be secret. A key of `elsewhere` belongs
+   * to another mapping and is ignored, so it only causes a warning. `refused` has the error message for some keys.
    */
   expectKeys(
     known: readonly string[],
@@ -91,14 +86,16 @@ export class FieldReader {
         continue;
       }
       const name = field.shown ? ` "${field.key.slice(0, 60)}"` : ' (not shown, as it may be a secret)';
-      // Beyond so many nobody reads it, and comparing names is most of the work.
+      // Later problems are only counted, and comparing names is most of the work.
       const isKept = this.problems.errorCount < MAX_PROBLEMS;
       const remedy = isKept ? this.remedyFor(field.key, known, elsewhere) : '';
       this.problems.error(field.keyAt, path, `unknown key${name}; ${remedy}`);
     }
   }
 
-  /** What to do about a key that is not known here: keys of this mapping go before those of others. */
+  /**
+   * Returns the remedy for an unknown key. Similar keys of this mapping take precedence over keys of other mappings.
+   */
   private remedyFor(key: string, known: readonly string[], elsewhere: ReadonlyMap<string, string>): string {
     const { homes } = this.vocabulary;
     const home = homes.get(key);
@@ -118,12 +115,12 @@ export class FieldReader {
     return `the keys allowed here are ${known.join(', ')}`;
   }
 
-  /** Whether the field is written, null included. */
+  /** Tells whether the field is present, even if it is null. */
   has(key: string): boolean {
     return this.map.fields.has(key);
   }
 
-  /** The field, unless absent or null. */
+  /** Returns the field, unless it is absent or null. */
   field(key: string): YamlField | undefined {
     const field = this.map.fields.get(key);
     return field === undefined || isNull(field.value) ? undefined : field;
@@ -133,7 +130,7 @@ export class FieldReader {
     return joinPath(this.path, key);
   }
 
-  /** Where to point for a field: its value, else the mapping. */
+  /** Returns the position of a field's value, or else of the mapping. */
   at(key: string): Position {
     return this.map.fields.get(key)?.value.at ?? this.map.at;
   }
@@ -146,7 +143,7 @@ export class FieldReader {
     this.problems.warn(this.at(key), this.pathOf(key), message);
   }
 
-  /** A text; numbers and the like are taken as they are written. */
+  /** Reads a text. Numbers and other scalars are read as written. */
   text(key: string): string | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
@@ -156,12 +153,12 @@ export class FieldReader {
   }
 
   /**
-   * A text of envoyproxy/ratelimit's format. It refuses what YAML takes for a number with a fraction or of more than 63
-   * bits, as in `value: 1.10`.
+   * Reads a text of envoyproxy/ratelimit's format. Rejects unquoted numbers with a fraction or more than 63 bits, such
+   * as `value: 1.10`, as envoyproxy/ratelimit does.
    */
   name(key: string): string | undefined {
     const value = this.field(key)?.value;
-    // The text is not repeated: it may be the value of a credential.
+    // Do not repeat the text, which may be a credential.
     if (value?.kind === 'scalar' && value.plain && isOddNumber(value.text)) {
       const reason =
         value.tag === undefined
@@ -182,7 +179,7 @@ export class FieldReader {
     return this.text(key);
   }
 
-  /** `true` or `false`, in all the spellings of YAML 1.1. */
+  /** Reads `true` or `false` in any spelling of YAML 1.1. */
   boolean(key: string): boolean | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
@@ -195,7 +192,10 @@ export class FieldReader {
     return undefined;
   }
 
-  /** A whole number from `min` to `max`; `less` is said, too, of a number below and of words for no limit. */
+  /**
+   * Reads an integer from `min` to `max`. `less` is added to the message for a smaller number, and for words that mean
+   * no limit.
+   */
   integer(key: string, min: number, max: number, less?: string): number | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
@@ -216,7 +216,9 @@ export class FieldReader {
     return Number(number);
   }
 
-  /** A number from `min` to `max`, decimals allowed; `example` is said to whoever wrote another. */
+  /**
+   * Reads a number from `min` to `max`, with or without decimals. `example` is added to the message for other values.
+   */
   number(key: string, min: number, max: number, example?: string): number | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
@@ -240,7 +242,7 @@ export class FieldReader {
     this.warn(key, `"${value.text}" is read as octal, ${number}; write the number without the leading 0`);
   }
 
-  /** One of a few words; `meaning` helps to choose among them where none is near what is written. */
+  /** Reads one of several words. `meaning` explains them if no word is similar to the value. */
   choice<T extends string>(key: string, choices: readonly T[], meaning?: string): T | undefined {
     const text = this.text(key);
     if (text === undefined) return undefined;
@@ -253,7 +255,7 @@ export class FieldReader {
     return undefined;
   }
 
-  /** A mapping, ready to be read. */
+  /** Reads a mapping. Returns a reader for it. */
   mapping(key: string): FieldReader | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
@@ -262,7 +264,7 @@ export class FieldReader {
     return undefined;
   }
 
-  /** A list; `what` names its items in the message. */
+  /** Reads a list. `what` names its items in the message. */
   list(key: string, what: string): YamlList | undefined {
     const field = this.field(key);
     if (field === undefined) return undefined;
@@ -271,7 +273,7 @@ export class FieldReader {
     return undefined;
   }
 
-  /** A list of mappings, each ready to be read; `first` is the key that items begin with. */
+  /** Reads a list of mappings. Returns a reader for each. `first` is the key that items begin with. */
   mappings(key: string, what: string, first?: string): readonly FieldReader[] {
     const readers: FieldReader[] = [];
     this.list(key, what)?.items.forEach((item, i) => {
@@ -288,7 +290,7 @@ export class FieldReader {
     return readers;
   }
 
-  /** A list of texts. */
+  /** Reads a list of texts. */
   texts(key: string, what: string): readonly Located<string>[] {
     const texts: Located<string>[] = [];
     this.list(key, what)?.items.forEach((item, i) => {
@@ -305,12 +307,12 @@ export class FieldReader {
   }
 }
 
-/** `mapping`, `list` or `single value`, as messages say. */
+/** Returns the kind of a value for messages: `mapping`, `list` or `single value`. */
 export function kindName(value: YamlValue): string {
   return value.kind === 'map' ? 'mapping' : value.kind === 'list' ? 'list' : 'single value';
 }
 
-/** What stands where a number or a switch is asked for: `-10`, `"many"`, `the text "5"`, `a list`. */
+/** Describes a value in place of a number or boolean: `-10`, `"many"`, `the text "5"`, `a list`. */
 function found(value: YamlValue): string {
   if (value.kind !== 'scalar') return `a ${kindName(value)}`;
   const text = value.text.slice(0, 60);
@@ -320,7 +322,7 @@ function found(value: YamlValue): string {
 
 const NO_LIMIT = /^(?:unlimited|infinite|infinity|\.?inf|none)$/i;
 
-/** The number that `1,000`, `10k` and `1e3` are for people; undefined for anything else. */
+/** Returns the number that people mean by `1,000`, `10k` or `1e3`; undefined for other text. */
 function meantNumber(text: string): number | undefined {
   const [, digits = '', unit = ''] = /^(\d{1,3}(?:,\d{3}){1,3}|\d{1,10})(k|e[1-9])?$/i.exec(text) ?? [];
   if (digits === '') return undefined;
@@ -328,7 +330,7 @@ function meantNumber(text: string): number | undefined {
   return Number(digits.replaceAll(',', '')) * 10 ** zeros;
 }
 
-/** What a remedy adds where the quotes are the mistake, or a part of it. */
+/** Returns the end of a remedy if the quotes are the mistake, or a part of it. */
 function unquoted(value: YamlValue): string {
   return value.kind === 'scalar' && !value.plain ? ', without quotes' : '';
 }
@@ -336,7 +338,7 @@ function unquoted(value: YamlValue): string {
 const TYPOGRAPHIC_QUOTES =
   '\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\u00ab\u00bb\u2039\u203a\uff02\uff07';
 
-/** The characters round a text that word processors write for quotes; undefined where it is not in a pair of them. */
+/** Returns the typographic quotes around a text; undefined if it has none. */
 function typographicQuotes(text: string): readonly [first: string, last: string] | undefined {
   const [first, last] = [text.charAt(0), text.charAt(text.length - 1)];
   if (text.length < 2 || !TYPOGRAPHIC_QUOTES.includes(first) || !TYPOGRAPHIC_QUOTES.includes(last))
@@ -344,7 +346,7 @@ function typographicQuotes(text: string): readonly [first: string, last: string]
   return [first, last];
 }
 
-/** Whether YAML takes a text without quotes for a number with a fraction, or of more than 63 bits. */
+/** Tells whether YAML reads the unquoted text as a number with a fraction or with more than 63 bits. */
 export function isOddNumber(text: string): boolean {
   const plain = readPlain(text);
   return plain.kind === 'float' || (plain.kind === 'integer' && plain.value > MAX_INT64);

@@ -13,8 +13,8 @@ const MAX_INT64 = 2n ** 63n - 1n;
 const PART = /^(\d*)(?:\.(\d*))?([a-z\u00b5\u03bc]+)/;
 
 /**
- * Reads a duration in Go's syntax (https://pkg.go.dev/time#ParseDuration): `150ms`, `1h30m`, `1.5s`, `0`. Returns exact
- * nanoseconds, or undefined when the text is none, or overflows Go's 64 bits.
+ * Reads a duration in Go's notation (https://pkg.go.dev/time#ParseDuration): `150ms`, `1h30m`, `1.5s`, `0`. Returns
+ * exact nanoseconds, or undefined if the text is not a duration or overflows Go's 64 bits.
  */
 export function parseGoDuration(text: string): bigint | undefined {
   const negative = text.startsWith('-');

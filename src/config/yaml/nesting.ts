@@ -1,9 +1,9 @@
 /**
- * An upper bound for how deep a YAML text nests, found without parsing it, at most `limit` + 1. The parser recurses,
- * and running out of stack inside it can end the process, so what is too deep must not reach it.
+ * Returns an upper bound for the nesting of a YAML text without parsing it, at most `limit` + 1. The parser recurses,
+ * and a stack overflow in it can end the process, so text that nests too deep must not reach it.
  *
- * Counts indented lines within each other, block indicators (`- - - x`) and open brackets. Quotes, comments and block
- * texts are not told apart: hundreds of open brackets are no policy there either.
+ * Counts nested indented lines, block indicators (`- - - x`) and open brackets. Quotes, comments and block texts count,
+ * too: hundreds of open brackets there are not a policy either.
  */
 export function nestingBound(text: string, limit: number): number {
   const indents: number[] = [];
@@ -25,7 +25,7 @@ export function nestingBound(text: string, limit: number): number {
     if (i < end || indicators > 0) {
       while (indents.length > 0 && (indents.at(-1) as number) >= indent) indents.pop();
       indents.push(indent);
-      // What follows an indicator may hold deeper lines of its own: each counts as a level of indentation.
+      // Each indicator counts as a level of indentation, because the following lines may be indented below it.
       for (let n = 0; n < indicators && indents.length <= limit; n++) indents.push(indent + 1 + n);
     }
     deepest = Math.max(deepest, indents.length + brackets);

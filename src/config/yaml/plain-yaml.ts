@@ -1,12 +1,12 @@
 import type { Position } from './config-problem.js';
 import { joinPath, type ShowKey, type YamlField, type YamlValue } from './yaml-value.js';
 
-/** Deeper documents are left to the parser; real policies have less than twenty levels. */
+/** Maximum depth read here. Real policies have less than twenty levels, and the parser reads deeper documents. */
 const MAX_PLAIN_DEPTH = 100;
-/** Longer keys are left to the parser, which allows 1024 characters. */
+/** Maximum length of a key read here. The parser reads longer keys, up to 1,024 characters. */
 const MAX_KEY_LENGTH = 200;
 /**
- * Anything but printable characters and line feeds: tabs, carriage returns and special spaces have rules of their own.
+ * Matches all but printable characters and line feeds. Tabs, carriage returns and special spaces have special rules.
  */
 const UNUSUAL = /[^\n\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\uffff]/;
 
@@ -22,18 +22,17 @@ const BACKSLASH = 0x5c;
 const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
-/** With these a plain scalar cannot begin, or may not under all circumstances. */
+/** Characters that cannot begin a plain scalar, or only under some conditions. */
 const INDICATORS = new Set([...'-?:,[]{}#&*!|>\'"%@`'].map((char) => char.charCodeAt(0)));
 
-/** Thrown, and caught here, where a document goes beyond what is read. */
+/** Thrown and caught in this module if the document uses other YAML than it reads. */
 const BEYOND = new Error('beyond plain YAML');
 
 /**
- * Reads the YAML that nearly all policies are written in, more than twenty times as fast as the parser: block mappings
- * and lists with plain keys, scalars and flow collections that end on their line, quotes without escapes, comments.
- * Undefined for everything else, errors included: then the parser has to read the text. What is read is exactly what
- * {@link parseYaml} makes of the parser's document, positions included; a property test compares them (bench:
- * policy-load).
+ * Reads the YAML that nearly all policies use, more than twenty times as fast as the parser. It supports block mappings
+ * and lists with plain keys, scalars and flow collections on one line, quotes without escapes, and comments. Returns
+ * undefined for everything else, including errors, so that the caller uses the parser. The result equals that of {@link
+ * parseYaml} with the parser, including positions. A property test compares them (bench: policy-load).
  *
  * `hidden`: no key may be shown.
  */
@@ -47,7 +46,7 @@ export function readPlainYaml(text: string, showKey: ShowKey, hidden: boolean): 
   }
 }
 
-/** What the document holds at one place, for the names of its parts. */
+/** Path of a value in the document, its depth, and whether it is hidden. */
 interface Context {
   readonly path: string;
   readonly depth: number;
@@ -57,12 +56,13 @@ interface Context {
 class PlainYamlReader {
   private readonly text: string;
   private readonly showKey: ShowKey;
-  /** The current line: never blank, never a comment. */
+  /** Number of the current line, which is never blank or a comment. */
   private line = 0;
   private lineStart = 0;
   private lineEnd = -1;
   /**
-   * Column of its content from 0, and where that begins; behind a `- ` once that is read. -1 at the end of the text.
+   * 0-based column of the line's content, and the content's offset, after a `- ` that has been read. The column is -1
+   * at the end of the text.
    */
   private indent = -1;
   private at = 0;
@@ -81,7 +81,7 @@ class PlainYamlReader {
     return value;
   }
 
-  /** Goes to the next line with content. */
+  /** Moves to the next line with content. */
   private nextLine(): void {
     const { text } = this;
     for (;;) {
@@ -103,7 +103,7 @@ class PlainYamlReader {
     }
   }
 
-  /** A mapping or list whose first line is the current one. */
+  /** Reads a mapping or list that begins on the current line. */
   private readBlock(context: Context): YamlValue {
     if (context.depth > MAX_PLAIN_DEPTH) throw BEYOND;
     return this.isItem() ? this.readList(context) : this.readMap(context);
@@ -167,14 +167,14 @@ class PlainYamlReader {
     return { kind: 'list', items, at };
   }
 
-  /** A value on the line of its key. */
+  /** Reads a value on the line of its key. */
   private readInline(start: number, context: Context, key: string, index: number, shown: boolean): YamlValue {
     const first = this.text.charCodeAt(start);
     const isFlow = first === OPEN_BRACE || first === OPEN_BRACKET;
     return this.readScalarOrFlow(start, isFlow ? this.below(context, key, index, shown) : context);
   }
 
-  /** A value that ends on this line; only a comment may follow. */
+  /** Reads a value that ends on this line. Only a comment may follow. */
   private readScalarOrFlow(start: number, context: Context): YamlValue {
     const first = this.text.charCodeAt(start);
     if (first === OPEN_BRACE || first === OPEN_BRACKET) {
@@ -190,7 +190,7 @@ class PlainYamlReader {
     return { kind: 'scalar', text: this.plainText(start), plain: true, at: this.position(start) };
   }
 
-  /** An unquoted scalar in a block: up to a comment or the end of the line. */
+  /** Returns an unquoted scalar in a block: the text up to a comment or the end of the line. */
   private plainText(start: number): string {
     const { text, lineEnd } = this;
     this.expectPlainStart(start);
@@ -208,7 +208,7 @@ class PlainYamlReader {
   private expectPlainStart(at: number): void {
     const char = this.text.charCodeAt(at);
     if (!INDICATORS.has(char)) return;
-    // A number or option that begins with a dash.
+    // A number or an option may begin with a dash.
     if (char !== DASH || !isWordChar(this.text.charCodeAt(at + 1))) throw BEYOND;
   }
 
@@ -275,7 +275,7 @@ class PlainYamlReader {
     return { value: { kind: 'scalar', text, plain: true, at: this.position(at) }, end };
   }
 
-  /** The end of an unquoted scalar in a flow collection: one word. */
+  /** Returns the end of an unquoted scalar in a flow collection, which must be one word. */
   private flowPlainEnd(start: number): number {
     const { text, lineEnd } = this;
     this.expectPlainStart(start);
@@ -290,13 +290,13 @@ class PlainYamlReader {
     return i;
   }
 
-  /** Behind a comma another item follows: one at the end is left to the parser. */
+  /** Skips a comma that another item follows. The parser reads a trailing comma. */
   private expectComma(at: number): number {
     if (this.text.charCodeAt(at) !== COMMA) throw BEYOND;
     return this.skipSpaces(at + 1);
   }
 
-  /** Where a key's colon stands. */
+  /** Returns the offset of a key's colon. */
   private keyEnd(start: number): number {
     const { text } = this;
     let i = start;
@@ -345,7 +345,9 @@ class PlainYamlReader {
     return i;
   }
 
-  /** Whether the line holds no more than a comment from `at` on; `behind` is where what was read before ends. */
+  /**
+   * Tells whether the rest of the line, from `at` on, is empty or a comment. `behind` is the end of the previous token.
+   */
   private isEnd(at: number, behind: number): boolean {
     if (at >= this.lineEnd) return true;
     return this.text.charCodeAt(at) === HASH && at > behind;
@@ -373,7 +375,7 @@ function isWordChar(char: number): boolean {
   return (char >= 0x30 && char <= 0x39) || (char >= 0x41 && char <= 0x5a) || (char >= 0x61 && char <= 0x7a);
 }
 
-/** Letters, digits, `_`, `-`, `.`, `/`. */
+/** Tells whether the character is a letter, a digit, `_`, `-`, `.` or `/`. */
 function isKeyChar(char: number): boolean {
   return isWordChar(char) || char === 0x5f || char === DASH || char === 0x2e || char === 0x2f;
 }

@@ -2,8 +2,8 @@ const TIMESTAMP =
   /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:[Zz]|([+-])(\d\d):(\d\d))$/;
 
 /**
- * Reads a timestamp of RFC 3339, section 5.6, as microseconds since the epoch (fractions beyond that are dropped).
- * Returns undefined for anything else, times without a zone and days that do not exist included.
+ * Reads a timestamp of RFC 3339, section 5.6, as microseconds since the epoch. Smaller fractions are dropped. Returns
+ * undefined for other text, including times without a zone and dates that do not exist.
  */
 export function parseRfc3339(text: string): number | undefined {
   const match = TIMESTAMP.exec(text);
@@ -11,7 +11,7 @@ export function parseRfc3339(text: string): number | undefined {
   const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHour, offsetMinute] = match;
   const date = new Date(0);
   date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
-  // A day that does not exist rolls over into the next month.
+  // A date that does not exist rolls over into the next month.
   if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
   if (Number(offsetHour ?? 0) > 23 || Number(offsetMinute ?? 0) > 59) return undefined;

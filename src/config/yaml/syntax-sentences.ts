@@ -1,8 +1,8 @@
 const QUOTE_IT = 'put the text in quotes';
 
 /**
- * What is said in the place of the parser's own sentences, by how these begin: they name no remedy, and some quote the
- * text that they stumble over, which may be an API key.
+ * Messages that replace the parser's own, by how the parser's messages begin. The parser's messages name no remedy, and
+ * some repeat text that may be an API key.
  */
 const SENTENCES: readonly (readonly [start: string, sentence: string])[] = [
   ['Alias cannot be an empty string', 'a "*" without quotes begins an alias; quote it, as in "*"'],
@@ -66,7 +66,7 @@ const SENTENCES: readonly (readonly [start: string, sentence: string])[] = [
   ],
 ];
 
-/** The same by the parser's code, for sentences that are not listed. */
+/** Messages by the parser's error code, for messages that are not listed above. */
 const BY_CODE: ReadonlyMap<string, string> = new Map([
   ['TAG_RESOLVE_FAILED', 'a tag (!name) cannot be resolved; remove it, or quote the text'],
   ['BAD_COLLECTION_TYPE', 'a tag (!name) does not fit the value; remove it'],
@@ -85,18 +85,18 @@ const DEEPER =
   'this line is indented more than the key above it, which already has a value on its own line; indent ' +
   'the two lines alike';
 
-/** So much of a line is looked at, characters. */
+/** Maximum number of characters of a line that are inspected. */
 const MAX_LINE = 1000;
 
 const OTHERS =
   'this is not expected here; check the indentation, the brackets and the quotes on this line and above it';
 
-/** Said of a template that nothing was put into yet, which is often valid YAML. */
+/** Message for an unrendered template, which is often valid YAML. */
 export const TEMPLATE =
   'this is a template ("{{") that has not been rendered yet; render it first, for example with "helm ' +
   'template", and load the result, or put the text in quotes';
 
-/** Said of a variable of a shell that nothing was put in place of. */
+/** Message for a shell variable that was not substituted. */
 export const VARIABLE =
   '"${" begins a variable, and weir does not substitute variables; run the file through envsubst first, ' +
   'and load the result';
@@ -104,26 +104,26 @@ export const VARIABLE =
 const MERGE_CONFLICT =
   'this is a merge conflict marker; keep one of the two sides, and remove the three marker lines';
 
-/** What the parser says of a document, `pos` with offsets into its text. */
+/** An error of the parser. `pos` has offsets in the text. */
 interface SyntaxError {
   readonly code: string;
   readonly message: string;
   readonly pos: readonly [number, number];
 }
 
-/** A syntax error as people are told of it. */
+/** A syntax error as reported to the user. */
 export interface SyntaxProblem {
-  /** Where to look, as an offset into the text. */
+  /** Offset of the problem in the text. */
   readonly offset: number;
-  /** What is wrong, and what to do about it; holds nothing of the text but keys of up to 24 letters. */
+  /** What is wrong and what to do. Contains nothing from the text but keys of up to 24 letters. */
   readonly sentence: string;
-  /** True: what the parser says of the lines after it comes of the same mistake. */
+  /** Whether later errors of the parser are caused by the same mistake. */
   readonly isLast: boolean;
 }
 
 /**
- * What is wrong with the syntax of a document, and what to do about it. `openedAt`: where the quote or bracket began
- * that the parser misses the end of at `error.pos[0]`, if it is known. With `secret` nothing of the text is repeated.
+ * Returns what is wrong with the syntax of a document and what to do. `openedAt` is the start of the quote or bracket
+ * whose end the parser expected at `error.pos[0]`, if known. With `secret`, the message repeats nothing from the text.
  */
 export function syntaxProblem(
   error: SyntaxError,
@@ -157,7 +157,7 @@ export function syntaxProblem(
   const sentence = known?.[1] ?? BY_CODE.get(error.code) ?? OTHERS;
   const variable = line.indexOf('${');
   if (sentence === OTHERS && variable >= 0) return at(lineStart + variable, VARIABLE);
-  // Most often a pattern for every value: what to write is told whole.
+  // This is mostly a pattern for every value, so the message shows the complete correct text.
   const before = secret ? '' : line.slice(0, offset - lineStart);
   const [, key] = message.startsWith('Alias cannot') ? (/([a-z_]{1,24}): +$/.exec(before) ?? []) : [];
   const isOpen = message.startsWith('Missing closing') || message.startsWith('Flow ');
@@ -165,7 +165,7 @@ export function syntaxProblem(
     (isOpen ? openedAt : undefined) ?? (isIndentation ? first : offset),
     (key === undefined ? sentence : sentence.replace(/"\*"$/, `${key}: "*"`)).replace(
       'this character',
-      // Known to be one of a few that YAML keeps for itself, and so no part of a secret.
+      // The character is one that YAML reserves, so it cannot be part of a secret.
       () => JSON.stringify(text.charAt(offset)),
     ),
   );

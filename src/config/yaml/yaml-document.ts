@@ -16,11 +16,11 @@ export {
 } from './yaml-value.js';
 
 /**
- * Parses the first document of a file. Reports what is wrong into `problems`. Syntax errors, exceeded limits and a file
- * without content give undefined; a bad alias, a bad merge key or a key that may not be shown and stands twice leave a
- * value to go on with, although the file is refused. Of any other key that stands twice the last counts, as in
- * envoyproxy/ratelimit, with a warning. With `secret`, messages never repeat anything of the file; `showKey` decides
- * key by key.
+ * Parses the first document of a file and adds its problems to `problems`. Returns undefined for syntax errors,
+ * exceeded limits and empty files. Invalid aliases, invalid merge keys and duplicate hidden keys are errors, too, but
+ * return a value so that the caller can continue. For other duplicate keys, the last one counts, as in
+ * envoyproxy/ratelimit, with a warning. With `secret`, messages repeat nothing from the file. `showKey` decides for
+ * each key.
  */
 export function parseYaml(
   bytes: Uint8Array,
@@ -31,7 +31,7 @@ export function parseYaml(
   return text === undefined ? undefined : parseYamlText(text, problems, options);
 }
 
-/** As {@link parseYaml}, for a text that {@link decodeYaml} gave, or a part of one. */
+/** Does the same as {@link parseYaml} for a text, or a part of one, from {@link decodeYaml}. */
 export function parseYamlText(
   text: string,
   problems: ProblemList,
@@ -40,19 +40,21 @@ export function parseYamlText(
   const showKey = options.showKey ?? (() => options.secret !== true);
   const plain = readPlainYaml(text, showKey, options.secret === true);
   if (plain !== undefined) return plain;
-  // Read where it is needed: to load the parser of all YAML takes as long as to read a policy.
+  // Loaded on demand, because loading the full parser takes as long as reading a policy.
   const { readAnyYaml } = require('./any-yaml.js') as typeof import('./any-yaml.js');
   return readAnyYaml(text, problems, options, showKey);
 }
 
-/** The line ends U+2028 and U+2029; in the group what is passed over: quotes, which may hold them, and comments. */
+/**
+ * Matches the line ends U+2028 and U+2029. The group matches text to skip: quotes, which may contain them, and
+ * comments.
+ */
 const UNICODE_LINE_ENDS =
   /((?<=^|[\s[{,:])(?:"(?:[^"\\]|\\[\s\S])*"|'(?:[^']|'')*')|(?<=^|\s)#.*)|[\u2028\u2029]/gm;
 
 /**
- * Bytes to text, in UTF-8 or, behind its byte-order mark, UTF-16; undefined where they are not valid. The other line
- * ends of YAML 1.1, such as a carriage return or U+2028 alone, become line feeds, so that every place stays where it
- * is.
+ * Decodes UTF-8, or UTF-16 with a byte-order mark; undefined if the bytes are invalid. Other line ends of YAML 1.1,
+ * such as a single carriage return or U+2028, become line feeds, so that positions do not change.
  */
 export function yamlText(bytes: Uint8Array): string | undefined {
   const mark = (bytes[0] ?? 0) * 256 + (bytes[1] ?? 0);
@@ -68,7 +70,7 @@ export function yamlText(bytes: Uint8Array): string | undefined {
   return text.replaceAll(UNICODE_LINE_ENDS, (_found, kept: string | undefined) => kept ?? '\n');
 }
 
-/** Bytes to text; reports what can be no YAML text, and what goes beyond the bounds of one. */
+/** Decodes the bytes of a file. Reports bytes that cannot be YAML text, and text that exceeds the limits. */
 export function decodeYaml(bytes: Uint8Array, problems: ProblemList): string | undefined {
   if (bytes.length > MAX_FILE_BYTES) {
     problems.error(

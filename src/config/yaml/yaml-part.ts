@@ -3,14 +3,16 @@ import { MAX_YAML_DOCUMENTS } from './yaml-bounds.js';
 import { decodeYaml, parseYamlText } from './yaml-document.js';
 import type { ShowKey, YamlScalar, YamlValue } from './yaml-value.js';
 
-/** A text that stands in a file: the whole, one document of it, or a scalar that is YAML itself. */
+/** A text in a file: the whole file, one of its documents, or a scalar that contains YAML. */
 export interface YamlPart {
   readonly text: string;
-  /** The place in the file of a place in the text; of {@link WHOLE_FILE}, where the text begins. */
+  /**
+   * Returns the position in the file of a position in the text. For {@link WHOLE_FILE}, this is the start of the text.
+   */
   readonly placeOf: (at: Position) => Position;
 }
 
-/** As parseYaml, for a part of a file: what it gives and what it reports stands where it stands in the file. */
+/** Does the same as parseYaml for a part of a file. Values and problems have their positions in the file. */
 export function parseYamlPart(
   part: YamlPart,
   problems: ProblemList,
@@ -21,8 +23,8 @@ export function parseYamlPart(
 }
 
 /**
- * All documents of a file, such as the manifests that one has for Kubernetes, without those that hold nothing. What is
- * wrong goes into `problems`, and the others do not suffer.
+ * Parses all documents of a file, such as Kubernetes manifests, except empty ones. Problems are added to `problems` and
+ * do not affect other documents.
  */
 export function parseYamlDocuments(bytes: Uint8Array, problems: ProblemList): readonly YamlValue[] {
   const text = decodeYaml(bytes, problems);
@@ -40,7 +42,7 @@ export function parseYamlDocuments(bytes: Uint8Array, problems: ProblemList): re
   return parts.flatMap((part) => parseYamlPart(part, problems) ?? []);
 }
 
-/** The texts between lines of `---`, which can stand nowhere else at the beginning of a line (YAML 1.2, 9.1.2). */
+/** Splits a text at lines of `---`, which can only begin a line as document markers (YAML 1.2, 9.1.2). */
 function splitDocuments(text: string): readonly YamlPart[] {
   const parts: YamlPart[] = [];
   let lines: string[] = [];
@@ -53,7 +55,7 @@ function splitDocuments(text: string): readonly YamlPart[] {
   };
   for (const [i, line] of text.split('\n').entries()) {
     if (/^---(?=\s|$)/.test(line)) end(i + 1);
-    // What may stand behind the marker stays where it is.
+    // Spaces replace the marker, so that text after it keeps its position.
     lines.push(lines.length === 0 ? line.replace(/^---(?=\s|$)/, '   ') : line);
   }
   end(0);
@@ -65,8 +67,8 @@ function partOf(text: string, first: number): YamlPart {
 }
 
 /**
- * A scalar of a document as a text of its own. `lines` are those of the whole file. Where the scalar's text does not
- * stand in the file line by line, as in quotes, all its places are that of the scalar.
+ * Returns a scalar of a document as a separate text. `lines` are the lines of the whole file. If the file does not have
+ * the scalar's text line by line, as with quotes, all positions are that of the scalar.
  */
 export function scalarPart(scalar: YamlScalar, lines: readonly string[]): YamlPart {
   const { text, at } = scalar;
@@ -84,7 +86,7 @@ export function scalarPart(scalar: YamlScalar, lines: readonly string[]): YamlPa
   };
 }
 
-/** Reports to another list, at the places that those of a part have in the file. */
+/** Adds problems to another list, with the positions that those of a part have in the file. */
 class PlacedProblems extends ProblemList {
   private readonly target: ProblemList;
   private readonly placeOf: (at: Position) => Position;

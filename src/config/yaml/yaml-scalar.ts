@@ -1,4 +1,4 @@
-/** What an unquoted text means in YAML 1.1, as gopkg.in/yaml.v2 reads it for envoyproxy/ratelimit. */
+/** The meaning of an unquoted text in YAML 1.1, as gopkg.in/yaml.v2 reads it for envoyproxy/ratelimit. */
 export type PlainValue =
   | { readonly kind: 'null' }
   | { readonly kind: 'boolean'; readonly value: boolean }
@@ -18,11 +18,11 @@ const WORDS: ReadonlyMap<string, PlainValue> = new Map([
 ]);
 
 const TEXT: PlainValue = { kind: 'text' };
-/** Longer texts are no numbers: bounds the work of reading one. */
+/** Maximum length of a number, which bounds the work. Longer text is not a number. */
 const MAX_NUMBER_LENGTH = 80;
 const MAX_UINT64 = (1n << 64n) - 1n;
 const MIN_INT64 = -(1n << 63n);
-/** Largest integer that envoyproxy/ratelimit takes for one: a Go int. */
+/** Largest value that envoyproxy/ratelimit reads as an integer: a Go int. */
 export const MAX_INT64 = (1n << 63n) - 1n;
 
 function wordsOf(value: PlainValue, words: readonly string[]): readonly (readonly [string, PlainValue])[] {
@@ -39,14 +39,14 @@ export function readPlain(text: string): PlainValue {
   return readFloat(text.startsWith('.') ? text : text.replaceAll('_', '')) ?? TEXT;
 }
 
-/** Decimal, 0x, 0b, 0o, or octal with a leading 0, with `_` anywhere after the first character; 64 bits. */
+/** Reads a decimal, 0x, 0b, 0o or octal (leading 0) integer of 64 bits, with `_` anywhere after the first character. */
 function readInteger(text: string): bigint | undefined {
   const match = /^([+-]?)(0x[0-9a-f]+|0b[01]+|0o[0-7]+|0[0-7]*|[1-9][0-9]*)$/i.exec(text.replaceAll('_', ''));
   if (match === null || text.startsWith('.')) return undefined;
   const digits = match[2] as string;
   const magnitude = BigInt(/^0[0-7]/.test(digits) ? `0o${digits.slice(1)}` : digits.toLowerCase());
   const value = match[1] === '-' ? -magnitude : magnitude;
-  // Only what has no sign may use all 64 bits.
+  // Only a number without a sign may use all 64 bits.
   if (value < MIN_INT64 || value > (match[1] === '' ? MAX_UINT64 : -MIN_INT64 - 1n)) return undefined;
   return value;
 }
@@ -58,8 +58,8 @@ function readFloat(text: string): PlainValue | undefined {
 }
 
 /**
- * The text that Go prints for a value as a mapping's key: the shortest decimal, with an exponent below 1e-4 and from
- * 1e21 on.
+ * Returns the text that Go prints for a value as a mapping's key: the shortest decimal, with an exponent below 1e-4 and
+ * from 1e21 on.
  */
 export function goText(plain: PlainValue, text: string): string {
   if (plain.kind === 'text') return text;

@@ -1,13 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import { MAX_INT64, type PlainValue, readPlain } from './yaml-scalar.js';
 
-/** What a scalar with an explicit tag says, with a `warning` of its own; or how the value does not fit the tag. */
+/**
+ * The value of a scalar with an explicit tag, with an optional warning, or the reason why the value does not match the
+ * tag.
+ */
 export type TaggedScalar =
   | { readonly text: string; readonly plain: boolean; readonly tag?: string; readonly warning?: string }
   | { readonly misfit: string };
 
 const CORE = 'tag:yaml.org,2002:';
-/** Tags that a value has to fit, and what it is not where it does not. */
+/** Tags that the value must match, with the word for the expected value. */
 const CORE_KINDS = {
   int: { kind: 'integer', misfit: 'a whole number' },
   float: { kind: 'float', misfit: 'a number' },
@@ -19,9 +22,8 @@ const NOT_UTF8 =
   'the bytes of this !!binary are not UTF-8; they match any request with non-UTF-8 bytes in the same places';
 
 /**
- * Reads a scalar with an explicit tag as gopkg.in/yaml.v2 does for envoyproxy/ratelimit: quotes do not count, the value
- * must fit a core tag, `!!binary` is decoded, and a tag that YAML does not define makes a text. `isPlain`: without
- * quotes.
+ * Reads a scalar with an explicit tag as gopkg.in/yaml.v2 does for envoyproxy/ratelimit. Quotes have no effect, the
+ * value must match a core tag, `!!binary` is decoded, and an unknown tag makes a text. `isPlain`: without quotes.
  */
 export function readTagged(tag: string, text: string, isPlain: boolean): TaggedScalar {
   const name = tag.startsWith(CORE) ? tag.slice(CORE.length) : '';
@@ -42,7 +44,7 @@ function isCoreKind(name: string): name is keyof typeof CORE_KINDS {
   return Object.hasOwn(CORE_KINDS, name);
 }
 
-/** The value itself is not repeated: it may be a secret. */
+/** Returns the error for a value that does not match. The text does not repeat the value, which may be secret. */
 function misfit(name: string, expected: string): TaggedScalar {
   return {
     misfit: `the value has the tag !!${name} and is not ${expected}; correct the value, or remove the tag`,
@@ -61,7 +63,10 @@ const DATE = /^(\d{4})-(\d{1,2})-(\d{1,2})$/;
 const TIME = /^(\d{1,2}):(\d{1,2}):(\d{1,2})(?:[.,]\d+)?$/;
 const ZONE = /(?:Z|[+-](\d\d):(\d\d))$/;
 
-/** The four forms that yaml.v2 knows: a date; with a time behind a space; with a time and a zone behind T or t. */
+/**
+ * Tells whether the text has a form that yaml.v2 knows: a date, a date and time separated by a space, or a date, time
+ * and zone separated by T or t.
+ */
 function isTimestamp(text: string): boolean {
   const [date = '', behind] = text.split(/[Tt ]/, 2);
   if (!isDate(date)) return false;
@@ -77,7 +82,7 @@ function isDate(text: string): boolean {
   const [, year, month, day] = DATE.exec(text) ?? [];
   if (year === undefined || Number(month) < 1 || Number(month) > 12 || Number(day) < 1) return false;
   const days = new Date(0);
-  // The last day of the month: years below 100 mean themselves.
+  // Day 0 is the last day of the month before. Unlike Date.UTC, setUTCFullYear does not map years below 100 to 1900.
   days.setUTCFullYear(Number(year), Number(month), 0);
   return Number(day) <= days.getUTCDate();
 }

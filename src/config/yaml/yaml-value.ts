@@ -1,18 +1,18 @@
 import type { Position } from './config-problem.js';
 
 /**
- * A YAML document as the policy reader wants it: every value knows where it stands, scalars keep their source text
- * (`007`, `yes` and `0x1F` stay what they look like, as in envoyproxy/ratelimit), aliases and merge keys are resolved.
+ * A YAML document for the policy reader. Every value has its position, and scalars keep their source text, as in
+ * envoyproxy/ratelimit: `007`, `yes` and `0x1F` stay as written. Aliases and merge keys are resolved.
  */
 export type YamlValue = YamlScalar | YamlMap | YamlList;
 
 export interface YamlScalar {
   readonly kind: 'scalar';
-  /** The text as written, without quotes and escapes. */
+  /** The text without quotes and escapes. */
   readonly text: string;
-  /** Unquoted: may be read as a number, a boolean or nothing at all. */
+  /** Whether the scalar is unquoted, and may be read as a number, a boolean or null. */
   readonly plain: boolean;
-  /** `!!int`, `!!float`, `!!bool` or `!!null`, where it is written. */
+  /** `!!int`, `!!float`, `!!bool` or `!!null`, if written explicitly. */
   readonly tag?: string;
   readonly at: Position;
 }
@@ -20,9 +20,9 @@ export interface YamlScalar {
 export interface YamlField {
   readonly key: string;
   readonly keyAt: Position;
-  /** The key is unquoted: may stand for a number, a boolean or null where that counts, as in metadata. */
+  /** Whether the key is unquoted, and may be read as a number, a boolean or null in metadata. */
   readonly keyPlain?: boolean;
-  /** 0-based place in the mapping as written: names the field where its key may not be shown. */
+  /** 0-based position in the mapping as written. Names the field if its key must not be shown. */
   readonly index: number;
   /** Whether messages may show the key. */
   readonly shown: boolean;
@@ -41,21 +41,21 @@ export interface YamlList {
   readonly at: Position;
 }
 
-/** Plain scalars that stand for "nothing here" (YAML 1.1, https://yaml.org/type/null.html). */
+/** Plain scalars that mean null (YAML 1.1, https://yaml.org/type/null.html). */
 const NULL_TEXTS: ReadonlySet<string> = new Set(['', '~', 'null', 'Null', 'NULL']);
 
-/** Whether the value is an unquoted null: the field counts as absent. */
+/** Tells whether the value is an unquoted null, which makes the field count as absent. */
 export function isNull(value: YamlValue): boolean {
   return value.kind === 'scalar' && value.plain && NULL_TEXTS.has(value.text);
 }
 
 /**
- * Whether messages may show a key of the mapping at `path`. Where they may not, nothing below the key is shown either,
- * and paths name it by its place.
+ * Tells whether messages may show a key of the mapping at `path`. If not, nothing below the key is shown either, and
+ * paths name the key by position.
  */
 export type ShowKey = (path: string, key: string) => boolean;
 
-/** Appends a key to a path in the document; keys that are no plain words are quoted. */
+/** Appends a key to a path in the document. Keys that are not plain words are quoted. */
 export function joinPath(path: string, key: string): string {
   if (!/^[\w.<-]+$/.test(key)) return `${path}[${JSON.stringify(key.slice(0, 60))}]`;
   return path === '' ? key : `${path}.${key}`;

@@ -12,9 +12,9 @@ import { textOf } from '../../support/codec/text-of.js';
 import { handedOver } from '../../support/policy/handed-over.js';
 import { policyOf, setOf } from '../../support/policy/policies.js';
 
-/*
- * A new field of the policy format must be shown, compared and handed over. Add the field to CHANGES, which the
- * compiler asks for; the test that fails then names the file that does not know it.
+/**
+ * Every field of the policy format must be shown, compared and transferred. For a new field, the compiler requires an
+ * entry in CHANGES, and a failing test then names the file that does not handle the field.
  */
 
 const NOW = Date.parse('2026-01-01T00:00:00Z') * 1000;
@@ -28,10 +28,10 @@ const digest = (key: string): string => createHash('sha256').update(key).digest(
 
 type Mappings = typeof POLICY_FIELDS;
 type Mapping = keyof Mappings;
-/** What stands in a mapping before and after. */
+/** Fields of a mapping before and after. */
 type Change = readonly [before: string, after: string];
 
-/** A policy around what stands in each mapping. */
+/** Returns a policy that contains the fields in the given mapping. */
 const AROUND: Readonly<Record<Mapping, (fields: string) => string>> = {
   file: (fields) =>
     [
@@ -63,7 +63,7 @@ function descriptors(one: string): string {
   return `domain: d\ndescriptors: [${one}, ${first}, ${second}]`;
 }
 
-/** Of the keys that say how much passes. */
+/** Fields that set the rate. */
 const RATES = {
   token_bucket: [BUCKET, BUCKET.replace('5', '6')],
   unit: [LIMIT, LIMIT.replace('minute', 'hour')],
@@ -76,7 +76,7 @@ const RATES = {
   max_debt: [`${LIMIT}, allow_debt: true`, `${LIMIT}, allow_debt: true, max_debt: 2`],
 } as const;
 
-/** Of the keys that say how a denial looks, here beside a limit. */
+/** Fields that set the answer to a denied request, here next to a limit. */
 const ANSWERS = {
   on_store_failure: [LIMIT, `${LIMIT}, on_store_failure: deny`],
   response_headers: [LIMIT, `${LIMIT}, response_headers: [ratelimit]`],
@@ -171,21 +171,21 @@ const CHANGES: { readonly [M in Mapping]: Readonly<Record<keyof Mappings[M], Cha
 
 const FILES = { one: `${digest('a')}: v\n`, two: `${digest('a')}: w\n` };
 
-/** What a view leaves out on purpose, by field. */
+/** Fields that a view omits intentionally. */
 const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
-  // It shows limits, and these say what requests without one get, or how many buckets one has.
+  // The view shows limits. These fields set the answer for requests without a limit, or the number of buckets.
   'src/config/show/dump-json.ts': [
     'descriptor.share_threshold',
     'descriptor.on_unmatched',
-    // Tables of keys are secrets.
+    // Key tables are secret.
     'derive_item.sha256',
     'derive_item.sha256_file',
   ],
   'src/config/show/dump-tree.ts': [
-    // They name statistics.
+    // These fields only affect statistics.
     'descriptor.detailed_metric',
     'descriptor.value_to_metric',
-    // A list of one limit is that limit.
+    // A list of one limit shows that limit.
     'descriptor.rate_limits',
     'derive_item.sha256',
     'derive_item.sha256_file',
@@ -202,7 +202,7 @@ const json = (set: PolicySet): string =>
     ),
   );
 const tree = (set: PolicySet): string => textOf(dumpTree(set, NOW));
-/** What weir explain says, as text and as JSON, of descriptors that the policies of {@link AROUND} match. */
+/** Returns the output of weir explain, as text and JSON, for descriptors that match the policies of {@link AROUND}. */
 const explained = (set: PolicySet): string => {
   const asked = ['k=v', 'k=10.0.0.1', 'k=aaa', 'first=v', 'k=v,k=v', 'm=GET', 'm=a'];
   return asked

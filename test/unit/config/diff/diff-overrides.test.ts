@@ -1,4 +1,4 @@
-/* Limits that callers send (`limit` of a descriptor) go by the phase of the node where the descriptor ends. */
+/** Limits that callers send (`limit` of a descriptor) use the phase of the node where the descriptor ends. */
 import { expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
 import { setOf } from '../../../support/policy/policies.js';

@@ -1,4 +1,4 @@
-/* Quotas deny only together: so whatever takes one out of a request lets the others deny. */
+/** Quotas deny only together, so a change that removes one from a request lets the others deny. */
 import { describe, expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
 import { setOf } from '../../../support/policy/policies.js';
@@ -9,7 +9,7 @@ const LIMIT = 'unit: minute, requests_per_unit: 10';
 
 const nodes = (descriptors: string) => setOf(`domain: d\ndescriptors: [${descriptors}]\n`);
 
-/** The changes of `a`, without and with another quota beside it. */
+/** Returns the changes of `a`, without and with another quota next to it. */
 function changesOf(before: string, after: string): readonly string[] {
   return ['', `, { key: b, quota_mode: true, rate_limit: { ${LIMIT} } }`].map((other) =>
     diffPolicies(nodes(before + other), nodes(after + other), NOW)
@@ -48,7 +48,7 @@ describe('a quota that no longer holds others back tightens', () => {
       `not: ${text}`,
       `tightens: ${text}; other quotas can deny without it`,
     ]);
-    // The way back takes nothing out.
+    // The reverse change removes no quota.
     expect(changesOf(after, before)[1]).not.toContain('other quotas');
   });
 

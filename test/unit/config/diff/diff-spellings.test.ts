@@ -1,4 +1,7 @@
-/* What acts the same is no change; what only looks so says what it is. */
+/**
+ * Equal behaviour is not a change, even if it is written differently. Similar spellings with different behaviour are
+ * changes.
+ */
 import { describe, expect, test } from '@jest/globals';
 import { diffPolicies } from '../../../../src/config/diff/diff-policies.js';
 import { setOf } from '../../../support/policy/policies.js';
@@ -18,7 +21,7 @@ describe('another spelling', () => {
   const top = (fields: string, limit = MINUTE): string =>
     file(`{ key: k, rate_limit: { ${limit} } }`, fields);
 
-  // The others are what property/diff-spellings.property.test.ts spells in all ways.
+  // property/diff-spellings.property.test.ts tests the other spellings.
   test.each([
     [
       'days of UTC',

@@ -10,7 +10,7 @@ const NOW = Date.UTC(2026, 0, 1) * 1000;
 const changesOf = (before: string, after: string): readonly PolicyChange[] =>
   diffPolicies(setOf(before), setOf(after), NOW);
 
-/** `path: effect: text`, ` !` behind the effect of what tightens but is not called so. */
+/** `path: effect: text`, with ` !` after an effect other than `tightens` if the change tightens. */
 const linesOf = (before: string, after: string): readonly string[] =>
   changesOf(before, after).map(
     ({ path, effect, tightens, text }) =>
@@ -189,11 +189,11 @@ test('what is said of unmatched requests is told of a node that comes or goes, o
   expect(linesOf(ignores('k'), file('{ key: m, descriptors: [{ key: l }] }'))).toEqual([
     'k: vanishes: on_unmatched: ignore becomes warn; only the log differs',
   ]);
-  // What is said at the top holds for both.
+  // Settings at the top apply to both.
   const all = (key: string): string =>
     file(`{ key: ${key}, descriptors: [{ key: l }] }`, 'on_unmatched: ignore');
   expect(linesOf(all('k'), all('m'))).toEqual([]);
-  // A node takes values from another one of the same mode.
+  // A node takes over values from another node with the same mode.
   const pattern = '{ key: k, value: a*, on_unmatched: ignore }';
   expect(linesOf(file(pattern), file(`${pattern}, { key: k, value: ab, on_unmatched: ignore }`))).toEqual([]);
 });
@@ -397,7 +397,7 @@ describe('which node takes a value', () => {
         file(`${first}, ${node('*z', 'unlimited: true')}, ${any}`),
       ),
     ).toEqual(['k=a*: appears !: 1 per minute; its values had unlimited (k=*z), 10 per minute (k)']);
-    // Behind it, it takes nothing from it.
+    // A node that is tried later takes over no values.
     expect(
       linesOf(
         file(`${node('*z', 'unlimited: true')}, ${any}`),

@@ -25,7 +25,7 @@ afterEach(() => {
 /** Loads in this thread. */
 class PlainLoader implements PolicyLoader {
   readonly paths: readonly string[];
-  /** Set: the loads to come wait for it. */
+  /** If set, later loads wait for it. */
   gate: Promise<void> | undefined;
   loads = 0;
 
@@ -44,7 +44,7 @@ class PlainLoader implements PolicyLoader {
 
 let loader: PlainLoader;
 
-/** A provider that only polls, and only when the test says so. */
+/** Creates a provider that only polls, and only when the test calls `poll`. */
 function provide(...paths: string[]): FilePolicyProvider {
   loader = new PlainLoader(paths);
   const options = { watch: false, pollMs: POLL, timers };
@@ -59,7 +59,7 @@ async function start(started: FilePolicyProvider): Promise<void> {
   await started.idle();
 }
 
-/** Polls, and waits for what comes of it. */
+/** Polls, and waits for the result. */
 async function poll(): Promise<void> {
   timers.run(POLL);
   await provider?.idle();
@@ -104,11 +104,11 @@ test('a bad file keeps the old policy and tells all errors, once', async () => {
   expect(kinds()).toEqual(['poll failed']);
   expect(outcomes[0]?.errors).toHaveLength(2);
   expect(domainsOf(provided)).toEqual(['a']);
-  // Another attempt is news, even where it makes the same mistakes.
+  // A new attempt is reported, even if it has the same errors.
   dir.write('a.yaml', 'domain:\nphase: x # mended?\n');
   await poll();
   expect(outcomes[1]?.errors).toEqual(outcomes[0]?.errors);
-  // So is another mistake.
+  // A new error is reported, too.
   dir.write('a.yaml', 'domain: [\n');
   await poll();
   expect(kinds()).toEqual(['poll failed', 'poll failed', 'poll failed']);
@@ -162,7 +162,7 @@ test('loads never overlap, and what is asked for meanwhile is one load more', as
   for (const outcome of await Promise.all(waiting)) {
     expect(outcome).toMatchObject({ kind: 'unchanged', reason: 'signal' });
   }
-  // At the start nothing had changed: the first and the one more.
+  // Nothing had changed at the start, so there were two loads: the first, and one more.
   expect(loader.loads).toBe(2);
 });
 

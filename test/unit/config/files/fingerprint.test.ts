@@ -15,7 +15,10 @@ afterEach(() => dir.remove());
 
 const TABLE = 'domain: a\nderive: [{ entry: t, from: [k], sha256_file: ../keys/table.yaml }]\n';
 
-/** Each holds what a policy may be read from: good and bad files, links, key tables inside and outside, nothing. */
+/**
+ * All kinds of places for policies: valid and invalid files, links, key tables inside and outside, and empty
+ * directories.
+ */
 const PLACES: readonly (readonly [name: string, make: () => readonly PolicyPlace[]])[] = [
   ['a file', () => [dir.write('p/a.yaml', 'domain: a\n')]],
   ['a file twice', () => [dir.write('p/a.yaml', 'domain: a\n'), dir.join('p')]],

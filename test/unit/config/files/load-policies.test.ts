@@ -117,7 +117,7 @@ test('a key table whose policy is broken, or does not name it, is only warned ab
   expect(loaded.warnings.map(formatProblem)).toEqual([
     `${dir.join('keys.yaml')}: no policy uses this key table; name it as "sha256_file" in a policy, or remove it`,
   ]);
-  // Named as a policy it is an error, which shows none of its keys.
+  // A key table loaded as a policy is an error that shows none of its keys.
   dir.write('keys.yaml', 'my-secret-key: acme\n');
   expect(errorsOf(dir.join('keys.yaml'))).toEqual([
     `${dir.join('keys.yaml')}:1:1: the file is not a policy, because none of its keys are known; begin ` +

@@ -24,7 +24,7 @@ function layout(options: Partial<RuntimeLayout> = {}): RuntimeLayout {
   return { directory: dir.join('root/config'), setting, beside: false, ignoreDotFiles: false, ...options };
 }
 
-/** What is listed, below `root`, and every problem. */
+/** Returns the files below `root` that are listed, and all problems. */
 function listed(options: Partial<RuntimeLayout> = {}): { files: string[]; said: string[] } {
   const errors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
@@ -36,7 +36,7 @@ function listed(options: Partial<RuntimeLayout> = {}): { files: string[]; said: 
   };
 }
 
-/** Runs `work` as a user whom file modes stop. */
+/** Runs `work` as a user who is subject to file modes. */
 function asNobody<T>(work: () => T): T {
   if (process.geteuid?.() !== 0) return work();
   chmodSync(dir.path, 0o755);
@@ -48,7 +48,7 @@ function asNobody<T>(work: () => T): T {
   }
 }
 
-/** A volume as Kubernetes mounts a ConfigMap: files in a directory of their own, and links to them. */
+/** Creates a volume as Kubernetes mounts a ConfigMap: files in a data directory, and links to them. */
 function mountVolume(...names: readonly string[]): void {
   for (const name of names) dir.write(`root/config/..2024_01_31.1/${name}`, `domain: ${name.length}\n`);
   symlinkSync('..2024_01_31.1', dir.join('root/config/..data'));

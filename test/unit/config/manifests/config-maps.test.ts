@@ -1,4 +1,4 @@
-/* Policies in ConfigMaps: which keys are taken, and where in the manifest an error stands. */
+/** Policies in ConfigMaps: which keys are read, and the positions of errors in the manifest. */
 import { expect, test } from '@jest/globals';
 import { openConfigMaps } from '../../../../src/config/manifests/config-maps.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';

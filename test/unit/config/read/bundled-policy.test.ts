@@ -34,7 +34,7 @@ describe('user chats: one bucket however it is asked for', () => {
   test.each([
     '/open/v4/user-chats',
     '/open/v5/user-chats',
-    // All ways in which a path can be written are in unit/policy/paths.
+    // unit/policy/paths tests all spellings of a path.
     '/x/%2E%2E//open/./v5/user%2Dchats/?x=1',
   ])('GET %s', (path) => {
     expect(request('GET', path)).toBe(USER_CHATS);
@@ -82,7 +82,7 @@ test('tenants are apart, API keys of no tenant too', () => {
   expect(keyOf('api_key=k1', 'method=GET', 'path=/open/v5/user-chats')).toBe(
     `8:open-api6:tenant71:sha256:${digest}14:resource_group10:user-chats`,
   );
-  // A tenant that is called like a digest is that very bucket only if the caller may name tenants at all.
+  // A tenant whose name looks like a digest shares that bucket only if callers may name tenants.
   expect(keyOf('api_key=k2', 'resource_group=user-chats')).not.toContain('k2');
 });
 

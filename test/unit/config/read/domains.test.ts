@@ -5,7 +5,7 @@ import { isRefusedAtStart, loadPolicies } from '../../../../src/config/files/loa
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { badFile, goodFile, PolicyDir, statesOf, UNPARSEABLE } from '../../../support/policy/policy-dir.js';
 
-// What state each domain is in, whatever becomes of the files, is held by property/domains.property.test.ts.
+// property/domains.property.test.ts tests the state of each domain for all changes of files.
 let policies: PolicyDir;
 beforeEach(() => {
   policies = new PolicyDir();

@@ -4,7 +4,7 @@ import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { parse } from '../../../support/policy/policies.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
-/** Stands where someone wrote an API key instead of its digest. */
+/** An API key that a user wrote instead of its digest. */
 const RAW = 'RAWSECRET9';
 
 describe('an API key in the wrong place never gets into a message', () => {

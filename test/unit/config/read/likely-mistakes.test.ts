@@ -1,10 +1,10 @@
-/* Mistakes that people make who have never written a policy: what they are told, and what they are to write. */
+/** Likely mistakes of new users, and the remedies that messages suggest. */
 import { describe, expect, test } from '@jest/globals';
 import { asGoDuration, asUnit } from '../../../../src/config/read/spelled-length.js';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { parse } from '../../../support/policy/policies.js';
 
-/** Errors and warnings, without the name of the file. */
+/** Returns errors and warnings, without the name of the file. */
 function problemsOf(text: string): readonly string[] {
   const { errors, warnings } = parse(text).problems;
   return [...errors, ...warnings].map((problem) => formatProblem(problem).slice('policy.yaml:'.length));
@@ -38,7 +38,7 @@ describe('a file that is something else', () => {
       '1:1: this is a Docker Compose file, not a policy; a policy file begins with "domain: <name>"; move ' +
         'this one elsewhere',
     ],
-    // What may be a secret is not repeated.
+    // Text that may be secret is not repeated.
     [
       'apiVersion: v1\nkind: SECRET-key-1\n',
       '1:1: the file is not a policy, because none of its keys are known; begin it with "domain: ' +
@@ -115,7 +115,7 @@ describe('a key that is misspelt', () => {
         'defines the descriptors that Envoy sends; move it there, and write "key" and "rate_limit" here ' +
         'for the entries of those descriptors',
     ],
-    // What is near to no key of this mapping may be near to one of another.
+    // A key that resembles no key of this mapping may resemble one of another mapping.
     [
       node('tokn_bucket: {}'),
       '3:13: descriptors[0].tokn_bucket: unknown key "tokn_bucket"; did you mean "token_bucket"? It belongs in ' +

@@ -7,7 +7,7 @@ import { parse } from '../../../support/policy/policies.js';
 function errorsOf(text: string, files: Readonly<Record<string, string>> = {}): string[] {
   const { policy, problems, tableFiles } = parse(text, files);
   const errors = [problems, ...tableFiles].flatMap((list) => list.errors.map(formatProblem));
-  // Errors and a policy exclude each other.
+  // There is a policy if and only if there are no errors.
   expect(policy === undefined).toBe(errors.length > 0);
   return errors;
 }
@@ -19,15 +19,16 @@ function warningsOf(text: string): string[] {
   return problems.warnings.map(formatProblem);
 }
 
-/** Cases under a name that shows the beginning of the text, and what is said of it. */
+/** Names each case by the beginning of its text and its message. */
 const named = (cases: readonly (readonly [text: string, said: string])[]) =>
   cases.map(([text, said]) => [`${JSON.stringify(text.slice(0, 60))}: ${said}`, text, said] as const);
 
-/** A `rate_limit` written in one line, on line 4. */
+/** Returns a policy with a `rate_limit` in one line, on line 4. */
 const limit = (fields: string): string => `domain: d\ndescriptors:\n- key: k\n  rate_limit: ${fields}\n`;
 const bucket = (fields: string): string => limit(`{ token_bucket: { ${fields} } }`);
 
-// What envoyproxy/ratelimit rejects as well is in reference-rejects.test.ts, misspellings in likely-mistakes.test.ts.
+// reference-rejects.test.ts tests what envoyproxy/ratelimit also rejects, and likely-mistakes.test.ts tests
+// misspellings.
 describe('the file', () => {
   test.each(
     named([
@@ -44,13 +45,13 @@ describe('the file', () => {
         'policy.yaml: the file has 4194305 bytes, more than the maximum of 4194304; split it into several files',
       ],
       [
-        // An anchor is for the parser of all YAML.
+        // An anchor requires the full parser.
         `domain: &d [${'a,'.repeat(MAX_MARKS)}]`,
         'policy.yaml: the file has more than 500000 brackets, commas, colons, dashes and line ends; ' +
           'split it into several files',
       ],
       ['['.repeat(100_000), 'policy.yaml: the file nests more than 200 levels; flatten it'],
-      // The parser nests these, and runs out of stack where the document ends.
+      // The parser nests these lines and overflows the stack at the end of the document.
       [`${'* a: b\n'.repeat(8000)}---`, 'policy.yaml: the file nests more than 200 levels; flatten it'],
       [
         'domain: d\n? [a]\n: b\n',
@@ -147,7 +148,7 @@ descriptors:
   - key: a
     rate_limt: {}
 `;
-    // In the order of the file, so that an editor can walk through them.
+    // Errors are in file order, so that an editor can step through them.
     expect(errorsOf(text)).toEqual([
       'policy.yaml:1:1: domain: "domain" is missing or empty; write the domain that Envoy sends, as in ' +
         'domain: shop',

@@ -17,7 +17,7 @@ import { repositoryRoot } from '../../../support/process/tools.js';
 
 const page = readFileSync(join(repositoryRoot, 'docs/policy/format.md'), 'utf8');
 
-/** Keys of the table of policy keys, each with the places that the second column names. */
+/** Keys in the table of policy keys, each with the places in the second column. */
 const rows = [...page.matchAll(/^\| (`[^|]*) \| ([^|]*) \| /gm)].flatMap(([, keys = '', places = '']) =>
   [...keys.matchAll(/`(\w+)`/g)].map(([, key = '']) => ({ key, places: places.split(', ') })),
 );
@@ -37,7 +37,7 @@ describe("the manual's table of policy keys", () => {
     ['file', ROOT_KEYS],
     ['node', NODE_KEYS],
     ['`rate_limit`', RATE_LIMIT_KEYS],
-    // What a `rate_limit` may hold, its items may, too; the table names what is theirs alone.
+    // Items may have the keys of a `rate_limit`. The table lists only their additional keys.
     ['item of `rate_limits`', LIMIT_KEYS.filter((key) => !RATE_LIMIT_KEYS.includes(key))],
   ])('says which stand in %s', (place, keys) => {
     expect(standingIn(place)).toEqual([...keys].sort());
@@ -51,7 +51,7 @@ describe("the manual's table of policy keys", () => {
 
 describe('the page of all keys', () => {
   const reference = readFileSync(join(repositoryRoot, 'docs/reference/policy-keys.md'), 'utf8');
-  /** `key in place`, for every row and every place that it names. */
+  /** `key in place` for every row and each of its places. */
   const told = [...reference.matchAll(/^\| `(\w+)` \| ([^|]*) \| /gm)].flatMap(([, key = '', places = '']) =>
     places.split(', ').map((place) => `${key} in ${place}`),
   );

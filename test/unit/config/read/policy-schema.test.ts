@@ -26,7 +26,7 @@ import { repositoryRoot } from '../../../support/process/tools.js';
 const definition = (name: string): SchemaPart => resolved({ $ref: `#/definitions/${name}` });
 const keysOf = (part: SchemaPart): readonly string[] => Object.keys(part.properties ?? {});
 
-/** Every mapping of the schema with known keys, by its place. */
+/** Returns every mapping of the schema with known keys, by its path. */
 function mappings(part: SchemaPart, place: string): readonly (readonly [string, SchemaPart])[] {
   if (typeof part !== 'object' || part === null) return [];
   const below = Object.entries(part).flatMap(([key, value]) =>
@@ -110,7 +110,7 @@ describe('the schema', () => {
   });
 });
 
-/** Files that hold a policy: YAML with a domain. */
+/** YAML files with a domain, which are policies. */
 const policyFiles = readdirSync(join(repositoryRoot, 'deploy'), { recursive: true, withFileTypes: true })
   .filter((entry) => entry.isFile() && /\.ya?ml$/.test(entry.name))
   .map((entry) => join(entry.parentPath, entry.name))
@@ -152,7 +152,7 @@ describe('shipped policies', () => {
     const policies = blocks.filter((block) => block.startsWith('# example: ') || /^domain:/m.test(block));
     expect(policies.length).toBeGreaterThan(0);
     for (const text of policies) {
-      // What is said to be wrong is.
+      // An example marked as wrong must be invalid.
       if (/ # wrong$/m.test(text)) expect(schemaErrors(text)).not.toEqual([]);
       else expect([text, schemaErrors(text)]).toEqual([text, []]);
     }

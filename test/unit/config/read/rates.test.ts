@@ -4,7 +4,7 @@ import type { Rate } from '../../../../src/limiter/rate.js';
 import { describeRate } from '../../../../src/policy/describe.js';
 import { parse, policyOf } from '../../../support/policy/policies.js';
 
-/** A policy with one limit, its fields as in a flow mapping; `head` stands above. */
+/** Returns a policy with one limit. `fields` are in flow style, and `head` is added above. */
 function withLimit(fields: string, head = ''): string {
   return `domain: d\n${head}descriptors:\n  - key: k\n    rate_limit: { ${fields} }\n`;
 }
@@ -17,7 +17,7 @@ function shown(fields: string, head = ''): string {
   return describeRate(rateOf(fields, head));
 }
 
-/** What is wrong, without file and path. */
+/** Returns the errors without file and path. */
 function errorsOf(fields: string, head = ''): readonly string[] {
   const { policy, problems } = parse(withLimit(fields, head));
   expect(policy).toBeUndefined();

@@ -5,7 +5,7 @@ import { entries, parse, policyOf } from '../../../support/policy/policies.js';
 const node = (fields: string): string => `domain: shop\ndescriptors:\n- { ${fields} }\n`;
 const limit = (fields: string): string => node(`key: user, rate_limit: { ${fields} }`);
 
-/** Files that envoyproxy/ratelimit loads, and a part of the warning, if there is one. */
+/** Files that envoyproxy/ratelimit loads, and a part of weir's warning, if there is one. */
 const ACCEPTED: readonly (readonly [what: string, text: string, warning: string | undefined])[] = [
   ['no descriptors', 'domain: shop\n', undefined],
   ['descriptors of nothing', 'domain: shop\ndescriptors:\n', '"descriptors" is empty and is ignored'],

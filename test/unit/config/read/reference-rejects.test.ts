@@ -11,13 +11,13 @@ beforeEach(() => {
 });
 afterEach(() => dir.remove());
 
-/** A descriptor with these fields, on line 3. */
+/** Returns a policy with a descriptor with these fields, on line 3. */
 const node = (fields: string): string => `domain: shop\ndescriptors:\n- { ${fields} }\n`;
-/** A `rate_limit` with these fields, on line 4. */
+/** Returns a policy with a `rate_limit` with these fields, on line 4. */
 const limit = (fields: string): string =>
   `domain: shop\ndescriptors:\n- key: user\n  rate_limit: { ${fields} }\n`;
 
-/** Files that envoyproxy/ratelimit refuses, and what is said about them here. */
+/** Files that envoyproxy/ratelimit rejects, and weir's messages. */
 const REJECTED: readonly (readonly [what: string, text: string, error: string])[] = [
   [
     'a bad unit',
@@ -292,18 +292,18 @@ describe('a file that envoyproxy/ratelimit rejects', () => {
   test.each(REJECTED)('%s', (_, text, error) => {
     const file = dir.write('bad.yaml', text);
     const expected = [`${file}:${error.replace('<file>', file)}`];
-    // At start, alone: no good domain.
+    // At the start, without a valid domain.
     const alone = loadPolicies([dir.path]);
     expect(alone.errors.map(formatProblem)).toEqual(expected);
     expect(alone.policySet.domains.size).toBe(0);
     expect(isRefusedAtStart(alone)).toBe(true);
-    // At start, beside a good domain, which serves.
+    // At the start, next to a valid domain, which is loaded.
     dir.write('good.yaml', 'domain: good\ndescriptors:\n- { key: a, rate_limit: { unlimited: true } }\n');
     const beside = loadPolicies([dir.path]);
     expect(beside.errors.map(formatProblem)).toEqual(expected);
     expect([...beside.policySet.domains.keys()]).toEqual(['good']);
     expect(isRefusedAtStart(beside)).toBe(false);
-    // On reload: the domain stays as it was.
+    // On reload, the domain keeps its previous version.
     dir.write('bad.yaml', 'domain: shop\n');
     const before = loadPolicies([dir.path]);
     expect(before.errors).toEqual([]);
@@ -317,7 +317,7 @@ describe('a file that envoyproxy/ratelimit rejects', () => {
     ]);
   });
 
-  // The same table is given to the reference itself by integration/reference/.
+  // integration/reference/ runs the same table against the reference.
   test.each(BAD_FILES)('$name', ({ text, line }) => {
     const file = dir.write('bad.yaml', text.replaceAll('<domain>', 'shop'));
     const { errors, policySet } = loadPolicies([dir.path]);

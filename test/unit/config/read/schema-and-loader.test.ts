@@ -1,4 +1,4 @@
-/* The JSON Schema, which editors go by, and the loader, which decides, agree about policy files. */
+/** The JSON Schema, which editors use, and the loader agree on policy files. */
 import { describe, expect, test } from '@jest/globals';
 import { formatProblem } from '../../../../src/config/yaml/config-problem.js';
 import { parse } from '../../../support/policy/policies.js';
@@ -11,7 +11,7 @@ const limit = (fields: string): string => node(`key: k, rate_limit: { ${fields} 
 const bucket = (fields: string): string => limit(`token_bucket: { ${fields} }`);
 const derive = (item: string): string => `domain: d\nderive:\n- ${item}\n`;
 
-/** What the loader says, and how. */
+/** Returns whether the loader accepts the text. */
 function verdict(text: string): 'good' | 'warned' | 'bad' {
   const { problems, tableFiles } = parse(text);
   if ([problems, ...tableFiles].some(({ errors }) => errors.length > 0)) return 'bad';

@@ -17,7 +17,7 @@ import type { PolicySet } from '../../../../src/policy/policy-set.js';
 import { entries } from '../../../support/policy/policies.js';
 import { TempDir } from '../../../support/process/temp-dir.js';
 
-/* What `derive` of one domain takes for an API key is a secret in all. */
+/** An entry that `derive` of one domain declares an API key is secret in all domains. */
 
 const SECRET = 's3cret-of-a-partner';
 const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -85,7 +85,7 @@ describe('an entry key that another domain takes for API keys', () => {
     ],
   ])('is redacted in what is said of a bad policy: %s', (_name, deriving, bad) => {
     dir.write('deriving.yaml', deriving.replaceAll('TWICE', SECRET));
-    // Read before the one that says what is a secret.
+    // This file is read before the one that declares the secret.
     if (bad !== undefined) dir.write('bad.yaml', bad.replaceAll('TWICE', SECRET));
     const messages = loadPolicies([dir.path]).errors.map(({ message }) => message);
     expect(messages).toContainEqual(
@@ -145,9 +145,9 @@ describe('a reload that makes a key a secret', () => {
     shareSecrets(after.policySet);
     expect(keysOf(after.policySet, 'other', `token=${OWN}`)).toEqual([digested(OWN)]);
     expect(newSecrets(after.policySet, after.policySet)).toEqual([]);
-    // The set may have been refused, and calls under way keep their names.
+    // The set may be rejected, and running calls keep their bucket names.
     expect(keysOf(before.policySet, 'other', `token=${OWN}`)).toEqual([raw]);
-    // Now nothing changes for it any more.
+    // The domain does not change any more.
     dir.write('deriving.yaml', `${DERIVING}# another comment`);
     const last = loadPolicies([dir.path], {}, after);
     expect(last.policySet.domains.get('other')).toBe(after.policySet.domains.get('other'));
@@ -173,7 +173,7 @@ describe('a reload that makes a key a secret', () => {
     let count = renamed();
     expect(count).toBe(0);
     const steps = sharedSecrets(after.policySet);
-    // Its names may be remembered while the walk goes on, and are forgotten at its end.
+    // Names may be cached during the walk, and the cache is cleared at its end.
     for (let step = steps.next(); step.done !== true; step = steps.next()) {
       const now = renamed();
       expect(now - count).toBeLessThanOrEqual(20);
@@ -215,7 +215,7 @@ describe('a reload that makes a key a secret', () => {
     const { rules } = other;
     shareSecrets(before.policySet);
     expect(other.rules).toBe(rules);
-    // The file of the domain that declares the secret is bad now: it stays, and so does its secret.
+    // The file that declares the secret is invalid now. Its domain keeps the previous version, and the secret stays.
     dir.write('deriving.yaml', DERIVING.replace('derive: [', 'derive: ['.repeat(2)));
     dir.write('other.yaml', `${OTHER}  - { key: more, ${LIMIT} }\n`);
     const after = load(before);

@@ -87,7 +87,7 @@ descriptors:
   ];
   const error = { file: 'gone.yaml', line: 1, column: 2, path: 'domain', message: 'is bad' };
 
-  // Every key is in contract/golden/.
+  // contract/golden/ has every key.
   test('says how each domain stands, and what is wrong', () => {
     const dumped = JSON.parse(textOf(dumpJson(policies, domains, [error], 0)));
     expect(dumped).toMatchObject({ version: 'v', domains, errors: [error] });

@@ -1,4 +1,4 @@
-/* The form of `weir explain --json`, which programs read: a change here is a change for them. */
+/** The format of `weir explain --json`, which programs read. Any change here affects these programs. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';

@@ -58,7 +58,7 @@ test('headers of the request that goes upstream, where a file or a rule says the
   expect(text('null', 'name: n')).not.toContain('upstream:');
 });
 
-// The whole text is in contract/golden/commands.txt.
+// contract/golden/commands.txt has the complete text.
 test('an API key on its way to a rule is not shown', () => {
   const explanation = asked(`api_key=${SECRET}`, 'method=GET', 'path=/open/v5/user-chats?x=1');
   const text = renderExplanation(explanation, NOW);

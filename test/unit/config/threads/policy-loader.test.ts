@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => dir.remove());
 
-/** What can be compared of a load. */
+/** Returns the comparable parts of a load. */
 function shown({ policySet, ...rest }: LoadedPolicies): unknown {
   return { ...rest, version: policySet.version, tree: textOf(dumpTree(policySet, 0)) };
 }
@@ -28,7 +28,7 @@ test('a thread gives what this thread would: policies, problems, files, statuses
   expect(expected.warnings).not.toEqual([]);
   const loaded = await new ThreadPolicyLoader([dir.path]).load();
   expect(shown(loaded)).toEqual(shown(expected));
-  // Again, after what both left behind.
+  // Load again after the state that each of them left.
   const again = await new ThreadPolicyLoader([dir.path]).load(loaded);
   expect(shown(again)).toEqual(shown(loadPolicies([dir.path], {}, expected)));
 });
@@ -81,7 +81,7 @@ test('a domain whose files did not change keeps its very object, and so does one
   expect(now(after, 'spoilt')).toBe(now(before, 'spoilt'));
   expect(now(after, 'changed')).not.toBe(now(before, 'changed'));
   expect(after.domains.map(({ state }) => state)).toEqual(['ok', 'ok', 'kept']);
-  // What it was before is what it is compared with, however often it is bad.
+  // An invalid file is always compared with the last valid version.
   dir.write('spoilt.yaml', 'domain: spoilt\n');
   const mended = await loader.load(await loader.load(after));
   expect(mended.errors).toEqual([]);

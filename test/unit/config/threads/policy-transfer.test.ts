@@ -10,7 +10,7 @@ import { textOf } from '../../../support/codec/text-of.js';
 import { handedOver } from '../../../support/policy/handed-over.js';
 import { entries, policyOf, setOf } from '../../../support/policy/policies.js';
 
-/** Hands policies over, but for those that are known, which the receiver has in `inForce`. */
+/** Transfers policies, except for known ones, which the receiver has in `inForce`. */
 function across(
   policySet: PolicySet,
   inForce?: PolicySet,
@@ -82,7 +82,7 @@ descriptors:
   - { key: f, rate_limit: { ${limit}, unit_multiplier: 5, burst: 3 } }
 `);
     const day = 1_711_843_200_000_000;
-    // A window that was looked for must not keep the policy from being sent.
+    // A cached window must not prevent the policy from being sent.
     for (const { rate } of before.rules) if (rate?.kind === 'window') rate.startOf(day);
     const set = setOf(before);
     const sent = across(set);
@@ -91,7 +91,7 @@ descriptors:
     expect(textOf(dumpTree(sent, 0))).toBe(textOf(dumpTree(set, 0)));
     expect(new Set(after.rules.map(({ rate }) => rate)).size).toBe(5);
     const [rate] = after.rules.map((rule) => rule.rate as WindowRate);
-    // 31 March 2024, of 23 hours.
+    // 31 March 2024 has 23 hours.
     expect((rate as WindowRate).endOf((rate as WindowRate).startOf(day))).toBe(1_711_922_400_000_000);
   });
 

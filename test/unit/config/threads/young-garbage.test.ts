@@ -13,7 +13,7 @@ test('V8 collects young objects when it is asked to, on this Node.js', async () 
   const garbage = new YoungGarbage();
   expect(garbage.works).toBe(true);
   for (let slice = 0; slice < 40; slice++) garbage.slice();
-  // perf_hooks.constants.NODE_PERFORMANCE_GC_MINOR
+  // 1 is perf_hooks.constants.NODE_PERFORMANCE_GC_MINOR.
   await waitFor('ten collections', () => kinds.filter((kind) => kind === 1).length >= 10 || undefined);
   observer.disconnect();
 });

@@ -1,4 +1,4 @@
-/* What an update may hold, and what looking at it costs the thread that decides. */
+/** Limits of an update, and the work that it causes in the deciding thread. */
 import { describe, expect, test } from '@jest/globals';
 import { createDiscoveryCodec, RATE_LIMIT_CONFIG_TYPE } from '../../../../src/config/xds/discovery.js';
 import { MAX_RESOURCES, readEnvelope } from '../../../../src/config/xds/envelope.js';
@@ -92,8 +92,8 @@ describe('the fields of a resource', () => {
         },
       ],
     });
-    // r, d; a descriptor with k, v and a limit of unit, number and replaced name; one with l, one below with m, and
-    // metadata: entry, key, value, list, value, bool. Three more for each descriptor.
+    // Fields: r, d; a descriptor with k, v and a limit of unit, number and replaced name; one with l; one below it with
+    // m and metadata (entry, key, value, list, value, bool). Each descriptor counts three more.
     expect(countFields(bytes, 1000)).toBe(2 + 1 + 3 + 4 + 1 + 1 + 2 + 1 + 6 + 9);
   });
 
@@ -103,8 +103,8 @@ describe('the fields of a resource', () => {
       derive: [{ entry: 'e', sha256: { tenants: { a: 'b', c: 'd' } } }],
       descriptors: [{ rate_limits: [{ burst: 1 }, { denied_response: { custom: { body: 'b' } } }] }],
     });
-    // A schedule with a time, which is one value; an item with e and a table of two entries, each with key and value; a
-    // descriptor with two limits, one with a number, one with an answer, a body and its text.
+    // Fields: a schedule with a time, which is one value; an item with e and a table of two entries, each with key and
+    // value; a descriptor with two limits, one with a number, and one with an answer, a body and its text.
     expect(countFields(bytes, 1000)).toBe(2 + 3 + 2 * 3 + 4 + 2 + 1 + 3);
   });
 
@@ -112,7 +112,7 @@ describe('the fields of a resource', () => {
     const many = Buffer.alloc(100_000, Buffer.from([0x1a, 0]));
     expect(countFields(many, 10)).toBe(13);
     expect(countFields(many, 1_000_000)).toBe(200_000);
-    // A part that says it is longer than what it is in.
+    // A nested message claims to be longer than the message around it.
     expect(countFields(Uint8Array.of(0x1a, 4, 0x22, 0x7f, 0x0a, 0), 100)).toBe(9);
     for (const bytes of [[0xff], [0x1a], [0x1a, 0xff], [0x0b], [0x08]]) {
       expect(countFields(Uint8Array.from(bytes), 100)).toBe(1);

@@ -1,4 +1,4 @@
-/* Every key of the policy file as a field of an xDS resource: the list, the proto file, and what a value becomes. */
+/** Every key of the policy file as a field of an xDS resource: the list, the proto file, and the converted values. */
 
 import { loadSync } from '@grpc/proto-loader';
 import { describe, expect, test } from '@jest/globals';
@@ -57,13 +57,13 @@ const MESSAGES: Readonly<Record<MappingName, string>> = {
   derive_rule: 'DeriveRule',
 };
 
-/** Fields of messages that are no keys. */
+/** Fields of messages that are not keys. */
 const OTHERS: Readonly<Record<string, readonly string[]>> = {
   RateLimitConfig: ['name'],
   DeriveRule: ['conditions'],
 };
 
-/** Fields of envoyproxy/ratelimit: what it knows. */
+/** Fields that envoyproxy/ratelimit knows. */
 const REFERENCE: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   RateLimitConfig: { name: 1, domain: 2, descriptors: 3 },
   RateLimitDescriptor: {
@@ -80,7 +80,7 @@ const REFERENCE: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   RateLimitReplace: { name: 1 },
 };
 
-/** The field that a form is written as: `label type typeName`, and ` with presence`. */
+/** Returns the field type of a form: `label type typeName`, and ` with presence`. */
 function wireForm(form: FieldForm): string {
   const bare = (name: string): string => MESSAGES[name as MappingName];
   if (typeof form === 'object') {
@@ -116,7 +116,7 @@ function protoForm(field: ProtoField): string {
     [label.slice('LABEL_'.length), type.slice('TYPE_'.length), typeName.replace(`${PACKAGE}.`, '')]
       .join(' ')
       .trim();
-  // proto-loader makes a oneof of each `optional` field, whose options it then sets.
+  // proto-loader turns each `optional` field into a oneof and then sets its options.
   const hasPresence = (field as { readonly options?: object | null }).options !== null;
   return bare(field) + (hasPresence ? ' with presence' : '');
 }
@@ -176,7 +176,7 @@ const node = (fields: string): string => `descriptors: [{ key: k, rate_limit: { 
 const file = (fields: string): string => `${fields}\ndescriptors: [{ key: k, rate_limit: { ${DAY} } }]`;
 const candidate = (fields: string): string => node(`candidate: { ${fields} }`);
 
-/** What follows `domain: d` in a file. */
+/** Texts that follow `domain: d` in a file. */
 const POLICIES: readonly string[] = [
   file('phase: monitoring'),
   file('phase: { grace_period: 2030-01-01T00:00:00Z, active: 2030-02-01T01:02:03.5Z }'),
@@ -250,7 +250,7 @@ const POLICIES: readonly string[] = [
 ];
 
 function fromFile(text: string) {
-  // As with files: what stands where an API key may have slipped in is not shown.
+  // As with files, keys that may be a misplaced API key are not shown.
   const showKey = (path: string): boolean => !path.includes('.rules[');
   const document = parseYaml(Buffer.from(text), new ProblemList('r'), { showKey }) as YamlValue;
   return readDocuments([{ name: 'r', document }]);
@@ -269,7 +269,7 @@ describe('a resource and a file', () => {
     expect(expected.errors.map(formatProblem)).toEqual([]);
     expect(found.errors.map(formatProblem)).toEqual([]);
     expect(found.specs).toEqual(expected.specs);
-    // Without positions, as a resource has none.
+    // Resources have no positions.
     const messages = (problems: typeof found.warnings) =>
       problems.map(({ path, message }) => ({ path, message }));
     expect(messages(found.warnings)).toEqual(messages(expected.warnings));
@@ -320,7 +320,7 @@ describe('a resource', () => {
     [{ phase: 'later' }, 'phase: later'],
     [{ descriptors: [{ key: 'k', phase: 'actve' }] }, 'descriptors: [{ key: k, phase: actve }]'],
     [{ phase_schedule: {} }, 'phase: {}'],
-    // What no time is, and no number: a file says it so.
+    // Invalid times and numbers are written as in a file.
     [{ phase_schedule: { active: seconds(1e12) } }, 'phase: { active: 1000000000000s0ns }'],
     [{ phase_schedule: { active: { seconds: 0, nanos: -1 } } }, 'phase: { active: 0s-1ns }'],
     [{ enforce_percent: 101 }, 'enforce_percent: 101'],
@@ -338,7 +338,7 @@ describe('a resource', () => {
       { derive: [{ entry: 'e', from: ['a'], rules: [{ conditions: { s3cret: 'x' }, value: 'v' }] }] },
       'derive: [{ entry: e, from: [a], rules: [{ s3cret: x, value: v }] }]',
     ],
-    // No condition may pass for the value of the rule.
+    // A condition named "value" must not be taken for the value of the rule.
     [
       { derive: [{ entry: 'e', from: ['a'], rules: [{ conditions: { value: 'x' }, value: 'v' }] }] },
       'derive: [{ entry: e, from: [a], rules: [{ conditions.value: x, value: v }] }]',

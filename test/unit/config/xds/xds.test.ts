@@ -15,7 +15,7 @@ function load(...configs: object[]) {
   return loadUpdate(resources, codec, { mergeDomains: false });
 }
 
-// The other fields, and what is refused in them, are in xds-fields.test.ts.
+// xds-fields.test.ts tests the other fields and their errors.
 describe('a resource', () => {
   test.each([
     [{ unit: 'SECOND', requests_per_unit: 5 }, 'window: 5 per second'],
@@ -95,14 +95,14 @@ describe('an update', () => {
   });
 });
 
-/** A descriptor in a descriptor in …, as bytes. */
+/** Returns nested descriptors as bytes. */
 function nested(depth: number): Buffer {
   const varint = (value: number): number[] =>
     value < 0x80 ? [value] : [(value & 0x7f) | 0x80, ...varint(Math.floor(value / 0x80))];
   const heads: number[][] = [];
   let length = 0;
   for (let level = 0; level < depth; level++) {
-    // Field 3 of RateLimitConfig at the top, field 4 of RateLimitDescriptor below.
+    // The top level is field 3 of RateLimitConfig, and nested levels are field 4 of RateLimitDescriptor.
     const head = [level === depth - 1 ? 0x1a : 0x22, ...varint(length)];
     heads.push(head);
     length += head.length;

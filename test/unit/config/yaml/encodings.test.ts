@@ -12,7 +12,7 @@ const FOUND = [
 const littleEndian = (text: string): Buffer => Buffer.from(`\ufeff${text}`, 'utf16le');
 const bigEndian = (text: string): Buffer => littleEndian(text).swap16();
 
-/** What is said of a file, up to `with`: the places are those of the editor. */
+/** Returns the messages for a file up to `with`. Positions are those in an editor. */
 function said(bytes: Uint8Array): readonly string[] {
   const { problems } = parsePolicy('policy.yaml', bytes, () => Buffer.alloc(0));
   return problems.errors.map((error) => formatProblem(error).replace(/ with .*/, ' with'));

@@ -1,7 +1,7 @@
 /**
- * What gopkg.in/yaml.v2 v2.4.0 and the loader of envoyproxy/ratelimit (f2fb157) make of a scalar: as written, then as
- * `value`, `requests_per_unit`, `shadow_mode` and a member of `metadata`, in JSON; `-` where the file is refused. Bytes
- * that are not UTF-8 are shown as U+FFFD.
+ * Results of gopkg.in/yaml.v2 v2.4.0 and the loader of envoyproxy/ratelimit (f2fb157) for a scalar. Columns: the text
+ * as written, then as `value`, `requests_per_unit`, `shadow_mode` and a member of `metadata`, in JSON. `-` means that
+ * the file is rejected. Bytes that are not UTF-8 are shown as U+FFFD.
  */
 export const REFERENCE_TAGS = `
 5 | "5" | 5 | - | 5

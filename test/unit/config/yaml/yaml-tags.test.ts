@@ -7,13 +7,16 @@ import { REFERENCE_TAGS } from './reference-tags.js';
 const RULE = 'rate_limit: { unit: day, requests_per_unit: 1 }';
 const errorsOf = (text: string): string[] => parse(text).problems.errors.map(formatProblem);
 
-/** The rule of a file, undefined where the file is refused. */
+/** Returns the rule of a file; undefined if the file is rejected. */
 function ruleOf(fields: string): Rule | undefined {
   const text = `domain: d\ndescriptors: [{ key: k, ${fields} }]\n`;
   return errorsOf(text).length > 0 ? undefined : policyOf(text).rules[0];
 }
 
-/** Metadata of ours hold what JSON holds; bytes that are not UTF-8 are a warning there, too. */
+/**
+ * Scalars whose metadata differ, because weir accepts only JSON values. Bytes that are not UTF-8 are a warning there,
+ * too.
+ */
 const OTHER_METADATA = ['!!float .inf', '!!binary true', '!!binary null'];
 
 describe('explicit tags are read as in the reference', () => {
@@ -55,7 +58,7 @@ describe('tags of keys, lists and mappings', () => {
     expect(errorsOf(`domain: d\ndescriptors:\n- ${field}\n  ${RULE}\n`)[0]).toMatch(message);
   });
 
-  // As in the reference, which looks at tags of scalars only.
+  // The reference, too, only checks the tags of scalars.
   test.each([
     '!!seq [{ key: k',
     '!!map [{ key: k',
